@@ -46,6 +46,26 @@ static void place_coordinates(const fpa_plan *plan, fpa_cuda_backward_plan *back
     own->size = own->keys + panel;
 }
 
+/* The same in slabs, of 64 numbers of each token, or of each feature of the copy, and numbers beside tokens of two panels: those of the
+ * next one come while one is multiplied. The copy's column of ones lies apart. */
+static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    enum { SIDE = 64, ROW = 128 }; /* numbers of a slab's row, its bytes */
+    fpa_cuda_memory *own = &back->own;
+    const int rows = (plan->head->d + SIDE - 1) / SIDE, values = (plan->head->dv + SIDE - 1) / SIDE;
+    const int panel = back->panel * (rows + values) * ROW;
+    const int numbers = 8 * (back->query_tokens + 2 * back->panel);
+    own->raw = 0;
+    own->values = back->query_tokens * rows * ROW;
+    own->tiles = own->values + back->query_tokens * values * ROW;
+    own->keys = own->tiles + largest(panel, plan->head->d * values * ROW);
+    own->gates = own->keys + panel;
+    own->output = own->gates + numbers;
+    own->queries = own->output + numbers;
+    own->edge = own->queries + 16 * plan->head->d;
+    own->size = own->edge + 16;
+}
+
 /* Panels of keys, or of queries, one after the other; values of two, so that loads run ahead. */
 static void place_state(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
@@ -128,6 +148,7 @@ static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     /* the last block of an odd number reads one more */
     back->value_tiles = round_up(columns->blocks * columns->tiles + columns->tiles % 2, 2);
     back->coordinates = suits_coordinates(plan) && columns->blocks == 1;
+    back->warpgroups = back->coordinates && plan->target->warpgroups;
     if (back->coordinates)
         back->value_tiles = columns->tiles;
 }
@@ -146,15 +167,30 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     back->group = s->group;
     back->stages = 2;
     back->pairs = plan->score->dot_count > 1 || plan->cuda.rows->element == 4 || s->panel < 32 ? 16 : 32;
+    if (back->warpgroups)
+        back->pairs = back->panel;
     choose_pitches(plan, back);
     if (back->coordinates) {
         place_coordinates_state(back);
-        place_coordinates(plan, back);
+        if (back->warpgroups)
+            place_slabs(plan, back);
+        else
+            place_coordinates(plan, back);
     } else {
         place_state(plan, back);
         place_own(plan, back);
     }
     return largest(back->own.size, back->state.size) <= bytes;
+}
+
+/* Blocks of a warpgroup on a multiprocessor: threads have sums of d_k and d_v, 64 of pairs, and some 40 registers more. */
+static int count_group_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    enum { REGISTERS = 65536, PAIRS = 64, REST = 40, STEP = 8 };
+    const int needed = round_up((plan->head->d + plan->head->dv) / 2 + PAIRS + REST, STEP);
+    const int blocks = REGISTERS / (CUDA_THREADS * needed);
+    const int room = (plan->target->shared_memory + 1024) / (back->own.size + 1024);
+    return blocks < room ? blocks : room;
 }
 
 /* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. */
@@ -171,7 +207,8 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
              i++)
             if (shapes[i].tiles <= most &&
                 fits(plan, &shapes[i], limit / blocks - 1024 * (blocks - 1), back)) {
-                back->own_blocks = back->state_blocks = blocks;
+                back->state_blocks = blocks;
+                back->own_blocks = back->warpgroups ? count_group_blocks(plan, back) : blocks;
                 return true;
             }
     return false;
@@ -350,6 +387,7 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(value_tiles),
     BACK(query_tiles),
     BACKWARD(coordinates),
+    BACKWARD(warpgroups),
     BACK(query_tokens),
     BACK(panel),
     BACKWARD(pairs),

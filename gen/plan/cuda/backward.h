@@ -16,6 +16,7 @@ typedef struct fpa_cuda_backward_plan {
     int stages;          /* tiles on their way */
     int sum_blocks;      /* of 8 rows whose gradients are added up */
     bool coordinates;    /* features are coordinates: nothing is packed, and nothing contracted */
+    bool warpgroups;     /* and products of own tokens are a warpgroup's, which a block is */
     int entries;         /* of run-time matrices of a head */
     int made_tiles;      /* of 16 tokens a warp of backward_project and backward_unproject, */
     int made_pitch;      /* and bytes from one of them to the next */

@@ -57,7 +57,7 @@ enum {
     QUERY_TOKENS = 64,  /* a block of backward_queries or backward_keys: its own tokens */
     SUM_BLOCKS = 5,     /* of 8 rows, whose gradients a token has */
     PANEL = 64,          /* tokens of a panel of others */
-    PAIRS = 32,          /* of them at a time */
+    PAIRS = 64,          /* of them at a time */
     WARP_UNITS = 1,      /* that a warp of backward_state owns */
     SLICES = 1,          /* blocks of backward_state a head and block of columns */
     GROUP = 4,              /* units in a tile of a state */
@@ -523,7 +523,7 @@ __device__ __forceinline__ void load_transposed2(u32 *a, u32 address)
 
 /* ---- shared memory, by 32-bit address ---- */
 
-extern __shared__ __align__(128) unsigned char shared_memory[];
+extern __shared__ __align__(1024) unsigned char shared_memory[];
 
 __device__ __forceinline__ u32 shared_address(void)
 {
@@ -548,6 +548,12 @@ __device__ __forceinline__ uint4 get_words(u32 address)
     asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
                  : "=r"(a.x), "=r"(a.y), "=r"(a.z), "=r"(a.w) : "r"(address) : "memory");
     return a;
+}
+
+__device__ __forceinline__ void put_words(u32 address, uint4 a)
+{
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
+                 : : "r"(address), "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w) : "memory");
 }
 
 /* 16 bytes to device memory at once: the assignment of a uint4 may become four stores. */
@@ -631,8 +637,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* backward_outputs */
         { 128, 20608, 2 }, /* backward_state */
         { 128, 0, 0 }, /* backward_segments */
-        { 128, 32768, 2 }, /* backward_queries */
-        { 128, 32768, 2 }, /* backward_keys */
+        { 128, 52752, 3 }, /* backward_queries */
+        { 128, 52752, 3 }, /* backward_keys */
         { 128, 0, 0 }, /* backward_gates */
         { 0, 0, 0 }, /* backward_parts */
         { 0, 0, 0 }, /* backward_weights */
@@ -1118,13 +1124,6 @@ __device__ __forceinline__ left times(const left &a, const left &b)
              times(a.word[3], b.word[3])}};
 }
 
-/* Sums as an operand. */
-__device__ __forceinline__ left left_of(const float (*c)[4])
-{
-    return {{pair_of(c[0][0], c[0][1]), pair_of(c[0][2], c[0][3]), pair_of(c[1][0], c[1][1]),
-             pair_of(c[1][2], c[1][3])}};
-}
-
 __device__ __forceinline__ void product(float *c, const left &a, const right &b)
 {
     multiply(c, a.word, b.word[0], b.word[1]);
@@ -1135,14 +1134,6 @@ template <typename rows> __device__ __forceinline__ left left_down(u32 panel, in
 {
     left a;
     load_transposed(a.word, panel + row((threadIdx.x & 7) + matrix_half() * 8) * pitch + (threadIdx.x >> 3 & 1) * 16);
-    return a;
-}
-
-/* a[token][i] = values[token][i]; values: address of the first one. */
-__device__ __forceinline__ left left_across(u32 values, int pitch)
-{
-    left a;
-    load_matrices(a.word, values + matrix_row() * pitch + matrix_half() * 16);
     return a;
 }
 
@@ -1222,43 +1213,6 @@ __device__ __forceinline__ u32 finite_pair(u32 a)
 template <bool keys> __device__ __forceinline__ bool are_pair(int own, int other, int limit)
 {
     return other < limit && (keys ? own <= other : other <= own);
-}
-
-/* Of both operands, whatever lane has the number. */
-__device__ __forceinline__ bool all_finite(const right *b)
-{
-    u32 noted = 0;
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        noted = note_nonfinite(noted, b[i >> 1].word[i & 1]);
-    return !__any_sync(0xffffffffu, noted);
-}
-
-/* Zero for what is not finite. */
-__device__ __forceinline__ void keep_finite(right *b)
-{
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        b[i >> 1].word[i & 1] = finite_pair(b[i >> 1].word[i & 1]);
-}
-
-/* Operands b[other][column] of 16 others, for `tiles` sums c of 16 own tokens and 8 columns each. place(other, column):
- * where the number lies. */
-template <bool keys, int tiles, typename places>
-__device__ __forceinline__ void keep_seen(right *b, float (*c)[4], int own_first, int other_first, int limit,
-                                          const places &place)
-{
-    if (all_finite(b))
-        return;
-#pragma unroll 1
-    for (int other = 0; other < 16; other++)
-#pragma unroll
-        for (int i = 0; i < 4 * tiles; i++) {
-            const float zero = zero_of(get_element(place(other, (i >> 2) * 8 + lane_column() * 2 + (i & 1))));
-            if (zero != 0.0f && are_pair<keys>(own_first + (i >> 1 & 1) * 8 + lane_row(), other_first + other, limit))
-                c[i >> 2][i & 3] = zero;
-        }
-    keep_finite(b);
 }
 
 /* ---- lines: a launch takes some of them, in which parts are counted ----
@@ -1618,6 +1572,225 @@ gated_linear_d32_backward_segments(const __grid_constant__ struct fpa_cuda_call 
 }
 #endif
 
+/* ---- barriers in shared memory ---- */
+
+typedef unsigned long long u64;
+
+/* What threads wrote to shared memory becomes visible to matrix instructions and bulk copies. */
+__device__ __forceinline__ void fence_shared(void)
+{
+    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+}
+
+/* ---- copies and threads of warpgroups ---- */
+
+/* A slot of a ring, and how often the ring was gone round. */
+struct turn {
+    int slot;
+    u32 phase;
+};
+
+template <int slots> __device__ __forceinline__ void advance(struct turn &at)
+{
+    if (++at.slot == slots)
+        at.slot = 0, at.phase ^= 1;
+}
+
+template <int slots> __device__ __forceinline__ int slot_before(const struct turn &at)
+{
+    return (at.slot > 0 ? at.slot : slots) - 1;
+}
+
+/* The word that another lane has. */
+__device__ __forceinline__ u32 from_lane(u32 a, int lane)
+{
+    u32 b;
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(b) : "r"(a), "r"(lane));
+    return b;
+}
+
+/* Registers of the calling warpgroup from here on. */
+template <int count> __device__ __forceinline__ void registers_raise(void)
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(count));
+}
+
+template <int count> __device__ __forceinline__ void registers_lower(void)
+{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(count));
+}
+
+/* ---- matrix instructions of a warpgroup ----
+ *
+ * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16w.. of c and a, laid out as for the matrix instruction of a
+ * warp: lane 4g + t rows g and g + 8, of every 8 columns 2t and 2t + 1. b, and a of the scores, lie in shared
+ * memory: tiles of the state in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other; queries, keys
+ * and values in slabs. */
+
+__device__ __forceinline__ void multiply_begin(void)
+{
+    asm volatile("wgmma.fence.sync.aligned;" : : : "memory");
+}
+
+__device__ __forceinline__ void multiply_commit(void)
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory");
+}
+
+template <int pending> __device__ __forceinline__ void multiply_wait(void)
+{
+    asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(pending) : "memory");
+}
+
+/* Sums may be used again: the compiler sees no use of them move across this. */
+template <int count> __device__ __forceinline__ void make_opaque(float *c)
+{
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        asm volatile("" : "+f"(c[i]) : : "memory");
+}
+
+/* Sums in registers of their own: else the compiler takes what loaded them for a part of products under way, and
+ * serialises those. */
+template <int count> __device__ __forceinline__ void take(float *c)
+{
+#pragma unroll
+    for (int i = 0; i < count; i++) {
+        const float loaded = c[i];
+        asm volatile("mov.f32 %0, %1;" : "=f"(c[i]) : "f"(loaded) : "memory");
+    }
+}
+
+/* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to
+ * the next. Blocks may run along either. */
+__device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
+{
+    return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
+}
+
+/* Dots of 64 queries and 64 keys; 16 bytes of either along their rows. The first 16 rows set c, others add to it. */
+__device__ __forceinline__ void begin_keys(float *c, u64 a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 0, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "%32, %33, add, 1, 1, 0, 0;\n"
+                 "}"
+                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]), "=f"(c[4]), "=f"(c[5]),
+                   "=f"(c[6]), "=f"(c[7]), "=f"(c[8]), "=f"(c[9]), "=f"(c[10]), "=f"(c[11]),
+                   "=f"(c[12]), "=f"(c[13]), "=f"(c[14]), "=f"(c[15]), "=f"(c[16]), "=f"(c[17]),
+                   "=f"(c[18]), "=f"(c[19]), "=f"(c[20]), "=f"(c[21]), "=f"(c[22]), "=f"(c[23]),
+                   "=f"(c[24]), "=f"(c[25]), "=f"(c[26]), "=f"(c[27]), "=f"(c[28]), "=f"(c[29]),
+                   "=f"(c[30]), "=f"(c[31])
+                 : "l"(a), "l"(b));
+}
+
+__device__ __forceinline__ void multiply_keys(float *c, u64 a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 1, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "%32, %33, add, 1, 1, 0, 0;\n"
+                 "}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]),
+                   "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
+                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]),
+                   "+f"(c[30]), "+f"(c[31])
+                 : "l"(a), "l"(b));
+}
+
+/* ---- slabs ----
+ *
+ * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
+ * matrix instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory
+ * is read by whole lines. */
+__device__ __forceinline__ u32 slab_place(int row, int place)
+{
+    return row * 128 + ((place ^ (row & 7)) << 4);
+}
+
+/* Operand in slabs. next: bytes to the slab with the following 64 columns, when the matrix has more. */
+__device__ __forceinline__ u64 slab_operand(u32 address, u32 next)
+{
+    return operand(address, next, 1024) | 1ull << 62;
+}
+
+/* Where 8 numbers of a vector come from and go to; behind count they are zeros. Asynchronous when aligned. */
+__device__ __forceinline__ void fetch_eight(u32 to, const element *from, int count, bool aligned)
+{
+    if (aligned) {
+        copy_async(to, from, count > 0 ? 16 : 0);
+        return;
+    }
+    u32 word[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const u32 low = 2 * i < count ? from[2 * i] : 0, high = 2 * i + 1 < count ? from[2 * i + 1] : 0;
+        word[i] = low | high << 16;
+    }
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
+                 : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
+}
+
+enum {
+    FUSED_PANEL = 64,         /* tokens of a panel */
+    SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
+};
+
+/* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
+ * numbers; by so many threads. */
+template <int blocks, int threads = THREADS>
+__device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
+{
+#pragma unroll 1
+    for (int piece = threadIdx.x % threads; piece < FUSED_PANEL * blocks; piece += threads) {
+        const int token = piece / blocks, block = piece % blocks;
+        fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
+                    first + token < limit ? width - block * 8 : 0, false);
+    }
+}
+
+/* x, of which the compiler knows nothing: addresses of all tokens, worked out ahead, would take registers from sums. */
+__device__ __forceinline__ const element *unknown(const element *x)
+{
+    asm volatile("" : "+l"(x));
+    return x;
+}
+
+/* The same, asynchronous when aligned. */
+template <int blocks>
+__device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width,
+                                             bool aligned)
+{
+    enum { LANES = blocks > 16 ? 32 : blocks > 8 ? 16 : blocks > 4 ? 8 : blocks > 2 ? 4 : blocks,
+          TOKENS = THREADS / LANES };
+    const int count = limit - first, lane_token = threadIdx.x / LANES, lane_block = threadIdx.x % LANES;
+    if (!aligned)
+        return load_pieces<blocks>(to, x, stride, first, limit, width);
+    x += (i64)first * stride;
+    if (lane_block >= blocks)
+        return;
+    const int bytes = lane_block * 8 < width ? 16 : 0;
+    const element *from = x + lane_token * stride + lane_block * 8;
+    to += lane_block / 8 * SLAB;
+#pragma unroll
+    for (int i = 0; i < FUSED_PANEL; i += TOKENS) {
+        const int token = lane_token + i;
+        if (FUSED_PANEL % TOKENS && token >= FUSED_PANEL)
+            break;
+        copy_async(to + slab_place(token, lane_block % 8), from, token < count ? bytes : 0);
+        from = unknown(from + TOKENS * stride);
+    }
+}
+
 /* ---- queries, and keys: a block takes QUERY_TOKENS of a head ----
  *
  * Features are coordinates. With P_ij what is left of key j at query i times d_o'_i.v'_j,
@@ -1627,7 +1800,8 @@ gated_linear_d32_backward_segments(const __grid_constant__ struct fpa_cuda_call 
 
 enum {
     STEPS = D_IN / 16,     /* of a product over coordinates, */
-    VALUE_STEPS = DV / 16 /* and over values */
+    VALUE_STEPS = DV / 16, /* and over values */
+    COLUMN_PITCH = 16 /* bytes from a number of a copy's last column to the next one */
 };
 
 /* A block's own tokens in shared memory, or a panel of others. gates: sums of log-gates. */
@@ -1646,7 +1820,7 @@ struct own_lane {
 __device__ __forceinline__ own_lane lane_of(const tokens &own)
 {
     const int token = (threadIdx.x >> 5) * 16;
-    own_lane a = {own.rows + token * RAW_PITCH, own.values + token * VALUE_PITCH, own.first + token};
+    own_lane a = {own.rows + token * 128, own.values + token * 128, own.first + token};
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const int row = token + i * 8 + lane_row();
@@ -1664,50 +1838,6 @@ template <int count> __device__ __forceinline__ void put_numbers(const tokens &a
     }
 }
 
-/* c[2 p], c[2 p + 1] += dots of 16 own tokens and those of others from number 16 p on. */
-template <int steps, int pitch> __device__ __forceinline__ void add_dots(float (*c)[4], u32 own, u32 others)
-{
-#pragma unroll
-    for (int e = 0; e < steps; e++) {
-        const left a = left_across(own + e * 32, pitch);
-#pragma unroll
-        for (int p = 0; p < PAIRS / 16; p++) {
-            right b[2];
-            right_across(b, others + p * 16 * pitch + e * 32, pitch, consecutive());
-            product(c[2 * p], a, b[0]);
-            product(c[2 * p + 1], a, b[1]);
-        }
-    }
-}
-
-/* c += a times 16 rows of 16 steps numbers each. */
-template <int steps, int pitch> __device__ __forceinline__ void add_rows(float (*c)[4], const left &a, u32 rows)
-{
-#pragma unroll
-    for (int n = 0; n < steps; n++) {
-        right b[2];
-        right_down(b, rows + n * 32, pitch, consecutive());
-        product(c[2 * n], a, b[0]);
-        product(c[2 * n + 1], a, b[1]);
-    }
-}
-
-/* The same of others of which not all are pairs with the own tokens. */
-template <bool keys, int steps, int pitch>
-__device__ __forceinline__ void add_seen_rows(float (*c)[4], const left &a, u32 rows, int own_first, int other_first,
-                                              int limit)
-{
-#pragma unroll
-    for (int n = 0; n < steps; n++) {
-        right b[2];
-        right_down(b, rows + n * 32, pitch, consecutive());
-        keep_seen<keys, 2>(b, c + 2 * n, own_first, other_first, limit,
-                           [&](int other, int column) { return rows + other * pitch + (n * 16 + column) * ELEMENT; });
-        product(c[2 * n], a, b[0]);
-        product(c[2 * n + 1], a, b[1]);
-    }
-}
-
 /* ---- from a state ---- */
 
 /* Row g, or g + 8, of a warp's sums. */
@@ -1718,35 +1848,11 @@ template <int tiles> __device__ __forceinline__ void scale_row(float (*c)[4], in
         c[n][2 * row] *= factor, c[n][2 * row + 1] *= factor;
 }
 
-__device__ __forceinline__ void fetch_copy(u32 tile, const copy_element *s)
-{
-    enum { PARTS = COLUMNS / 8 };
-    for (int i = threadIdx.x; i < FEATURES * PARTS; i += THREADS)
-        copy_async(tile + i / PARTS * TILE_PITCH + i % PARTS * 16, s + (i64)i * 8, 16);
-}
-
-/* What the warp's tokens get from the copy of a state: rows, and of keys values. last: the sum of gates of the
- * chunk. */
+/* Sums of products with a copy -> what the warp's tokens get of it: rows, and of keys values. last: the sum of gates of
+ * the chunk. */
 template <bool keys>
-__device__ __forceinline__ void read_copy(float (*rows)[4], float (*values)[4], const own_lane &own, u32 tile,
-                                          float2 last)
+__device__ __forceinline__ void finish_copy(float (*rows)[4], float (*values)[4], const own_lane &own, float2 last)
 {
-#pragma unroll
-    for (int e = 0; e < VALUE_STEPS; e++) {
-        const left a = left_across(own.values + e * 32, VALUE_PITCH);
-#pragma unroll
-        for (int f = 0; f < STEPS; f++) {
-            right b[2];
-            right_across(b, tile + f * 16 * TILE_PITCH + e * 32, TILE_PITCH, consecutive());
-            product(rows[2 * f], a, b[0]);
-            product(rows[2 * f + 1], a, b[1]);
-        }
-    }
-    if (keys)
-#pragma unroll
-        for (int f = 0; f < STEPS; f++)
-            add_rows<VALUE_STEPS, TILE_PITCH>(values, left_across(own.rows + f * 32, RAW_PITCH),
-                                              tile + f * 16 * TILE_PITCH);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const float factor = keys ? gate_between(last, own.gate[i]) : power_of_two(own.gate[i].x + own.gate[i].y);
@@ -1787,53 +1893,13 @@ __device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const
         }
 }
 
-/* What the warp's tokens get from PAIRS others, from token `at` of the panel on. */
-template <bool keys, bool whole>
-__device__ __forceinline__ void add_pairs(float (*rows)[4], float (*values)[4], const own_lane &own,
-                                          const tokens &others, int at)
-{
-    float g[PAIRS / 8][4] = {}, s[PAIRS / 8][4] = {};
-    const u32 other_rows = others.rows + at * RAW_PITCH, other_values = others.values + at * VALUE_PITCH;
-    add_dots<VALUE_STEPS, VALUE_PITCH>(g, own.values, other_values);
-    if (keys)
-        add_dots<STEPS, RAW_PITCH>(s, own.rows, other_rows);
-    finish_pairs<keys, whole>(g, s, own, others, at);
-#pragma unroll
-    for (int p = 0; p < PAIRS / 16; p++) {
-        const u32 its_rows = other_rows + p * 16 * RAW_PITCH, its_values = other_values + p * 16 * VALUE_PITCH;
-        if (whole)
-            add_rows<STEPS, RAW_PITCH>(rows, left_of(g + 2 * p), its_rows);
-        else
-            add_seen_rows<keys, STEPS, RAW_PITCH>(rows, left_of(g + 2 * p), its_rows, own.first,
-                                                  others.first + at + p * 16, others.limit);
-        if (keys && whole)
-            add_rows<VALUE_STEPS, VALUE_PITCH>(values, left_of(s + 2 * p), its_values);
-        else if (keys)
-            add_seen_rows<true, VALUE_STEPS, VALUE_PITCH>(values, left_of(s + 2 * p), its_values, own.first,
-                                                          others.first + at + p * 16, others.limit);
-    }
-}
-
-/* A panel of others; those that none of the warp's tokens sees, or is seen by, are left out. */
-template <bool keys>
-__device__ __forceinline__ void add_panel_pairs(float (*rows)[4], float (*values)[4], const own_lane &own,
-                                                const tokens &others)
-{
-#pragma unroll 1
-    for (int at = 0; at < PANEL; at += PAIRS) {
-        const int first = others.first + at;
-        if (first >= others.limit)
-            break;
-        const bool whole = first + PAIRS <= others.limit
-            && (keys ? own.first + 15 <= first : first + PAIRS - 1 <= own.first);
-        if (whole)
-            add_pairs<keys, true>(rows, values, own, others, at);
-        else if (keys ? first + PAIRS > own.first : first < own.first + 16)
-            add_pairs<keys, false>(rows, values, own, others, at);
-    }
-}
-
 /* ---- results ---- */
+
+/* Where 8 numbers from column 8 n on of row r of the warp's lie. */
+template <int pitch> __device__ __forceinline__ u32 own_place(u32 rows, int r, int n)
+{
+    return rows + n / 8 * SLAB + slab_place(r, n % 8);
+}
 
 /* What queries read, or keys give, in all: their rows times these' gradients. */
 __device__ __forceinline__ void store_totals(const float (*c)[4], u32 rows, double *to, int count)
@@ -1844,7 +1910,7 @@ __device__ __forceinline__ void store_totals(const float (*c)[4], u32 rows, doub
         float sum = 0;
 #pragma unroll
         for (int n = 0; n < 2 * STEPS; n++) {
-            const u32 word = get_word(rows + (i * 8 + lane_row()) * RAW_PITCH + (n * 8 + lane_column() * 2) * ELEMENT);
+            const u32 word = get_word(own_place<RAW_PITCH>(rows, i * 8 + lane_row(), n) + lane_column() * 4);
             sum += low_of(word) * c[n][2 * i] + high_of(word) * c[n][2 * i + 1];
         }
         sum += __shfl_xor_sync(0xffffffffu, sum, 1);
@@ -1865,15 +1931,15 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
     for (int n = 0; n < 2 * steps; n++)
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            put_word(rows + (i * 8 + lane_row()) * pitch + (n * 8 + lane_column() * 2) * ELEMENT,
+            put_word(own_place<pitch>(rows, i * 8 + lane_row(), n) + lane_column() * 4,
                      pair_of(factor * c[n][2 * i], factor * c[n][2 * i + 1]));
     __syncwarp();
     for (int i = threadIdx.x & 31; i < 16 * 2 * steps; i += 32) {
-        const int token = i / (2 * steps), column = i % (2 * steps) * 8;
-        element *x = to + (warp_token + token) * stride + column;
+        const int token = i / (2 * steps), piece = i % (2 * steps);
+        element *x = to + (warp_token + token) * stride + piece * 8;
         if (warp_token + token >= count)
             break;
-        const u32 from = rows + token * pitch + column * ELEMENT;
+        const u32 from = own_place<pitch>(rows, token, piece);
         if (aligned)
             store_words(x, get_words(from));
         else
@@ -1882,6 +1948,259 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
     }
 }
 
+/* ---- products of a warpgroup: 64 own tokens, and panels of 64 others ----
+ *
+ * Rows of tokens are slabs, and so is the copy of a state, whose rows are features. Each of them is an operand along
+ * its rows, for dots, and down its columns, for sums over tokens or features; what pairs have comes out of one product
+ * in registers, as the next one wants it. */
+
+enum {
+    ROW_SLABS = (D_IN + 63) / 64,
+    VALUE_SLABS = (DV + 63) / 64,
+    COPY_SLAB = D_IN * 128 /* bytes of 64 columns of a copy */
+};
+
+__device__ __forceinline__ void multiply_copy(float *c, u64 a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 1, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+                 "%16, %17, add, 1, 1, 0, 0;\n"
+                 "}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
+                 : "l"(a), "l"(b));
+}
+
+__device__ __forceinline__ void multiply_copy_down(float *c, u64 a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 1, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+                 "%16, %17, add, 1, 1, 0, 1;\n"
+                 "}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
+                 : "l"(a), "l"(b));
+}
+
+__device__ __forceinline__ void add_other_rows(float *c, const u32 *a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 1, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+                 "{%16, %17, %18, %19}, %20, add, 1, 1, 1;\n"
+                 "}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+__device__ __forceinline__ void add_other_values(float *c, const u32 *a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 1, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+                 "{%16, %17, %18, %19}, %20, add, 1, 1, 1;\n"
+                 "}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+/* Step e of 16 numbers along rows: of an operand whose slabs have so many bytes. */
+__device__ __forceinline__ u64 step_across(u32 slabs, int e, u32 slab = SLAB)
+{
+    return slab_operand(slabs + e / 4 * slab + e % 4 * 32, 16);
+}
+
+/* Step e of 16 rows, all columns. */
+__device__ __forceinline__ u64 step_down(u32 slabs, int e, u32 slab = SLAB)
+{
+    return slab_operand(slabs + e * 2048, slab);
+}
+
+/* ---- on the way into shared memory ---- */
+
+/* Tokens first.. of those before limit; zeros behind. */
+template <int count> __device__ __forceinline__ void fetch_tokens(const tokens &to, const side &a)
+{
+    fetch_pieces<D_IN / 8>(to.rows, a.rows, a.row_stride, to.first, to.limit, D_IN, a.rows_aligned);
+    fetch_pieces<DV / 8>(to.values, a.values, a.value_stride, to.first, to.limit, DV, a.values_aligned);
+}
+
+/* A copy. */
+__device__ __forceinline__ void fetch_copy(u32 tile, const copy_element *s)
+{
+    for (int i = threadIdx.x; i < FEATURES * (DV / 8); i += THREADS) {
+        const int feature = i / (DV / 8), piece = i % (DV / 8);
+        copy_async(tile + piece / 8 * COPY_SLAB + slab_place(feature, piece % 8),
+                   s + (i64)feature * COLUMNS + piece * 8, 16);
+    }
+}
+
+/* What came by copy_async is there, products that read what is overwritten next are through, and all threads know. */
+__device__ __forceinline__ void await_panel(void)
+{
+    copy_wait<0>();
+    fence_shared();
+    multiply_wait<0>();
+    __syncthreads();
+}
+
+/* ---- products ---- */
+
+/* What the own tokens get from the copy of a state: rows, and of keys values. last: the sum of gates of the chunk. */
+template <bool keys>
+__device__ __forceinline__ void read_copy(float (*rows)[4], float (*values)[4], const tokens &own, const own_lane &lane,
+                                          u32 tile, float2 last)
+{
+    make_opaque<8 * STEPS>(&rows[0][0]);
+    if (keys)
+        make_opaque<8 * VALUE_STEPS>(&values[0][0]);
+    multiply_begin();
+#pragma unroll
+    for (int e = 0; e < VALUE_STEPS; e++)
+        multiply_copy(&rows[0][0], step_across(own.values, e), step_across(tile, e, COPY_SLAB));
+    if (keys)
+#pragma unroll
+        for (int f = 0; f < STEPS; f++)
+            multiply_copy_down(&values[0][0], step_across(own.rows, f), step_down(tile, f, COPY_SLAB));
+    multiply_commit();
+    multiply_wait<0>();
+    make_opaque<8 * STEPS>(&rows[0][0]);
+    if (keys)
+        make_opaque<8 * VALUE_STEPS>(&values[0][0]);
+    finish_copy<keys>(rows, values, lane, last);
+}
+
+/* g: dots of values, s: of keys those of rows; on their way. */
+template <bool keys>
+__device__ __forceinline__ void begin_dots(float *g, float *s, const tokens &own, const tokens &others)
+{
+    multiply_begin();
+#pragma unroll
+    for (int e = 0; e < VALUE_STEPS; e++)
+        if (e == 0)
+            begin_keys(g, step_across(own.values, e), step_across(others.values, e));
+        else
+            multiply_keys(g, step_across(own.values, e), step_across(others.values, e));
+    if (keys)
+#pragma unroll
+        for (int e = 0; e < STEPS; e++)
+            if (e == 0)
+                begin_keys(s, step_across(own.rows, e), step_across(others.rows, e));
+            else
+                multiply_keys(s, step_across(own.rows, e), step_across(others.rows, e));
+    multiply_commit();
+}
+
+/* rows += what pairs have times the others' rows, of keys values too; on their way. */
+template <bool keys>
+__device__ __forceinline__ void begin_sums(float (*rows)[4], float (*values)[4], const u32 (*g)[4], const u32 (*s)[4],
+                                           const tokens &others)
+{
+    multiply_begin();
+#pragma unroll
+    for (int p = 0; p < PANEL / 16; p++)
+        add_other_rows(&rows[0][0], g[p], step_down(others.rows, p));
+    if (keys)
+#pragma unroll
+        for (int p = 0; p < PANEL / 16; p++)
+            add_other_values(&values[0][0], s[p], step_down(others.values, p));
+    multiply_commit();
+}
+
+/* ---- the causal edge ---- */
+
+/* A thread's pieces of a panel's slabs, by blocks of 8 columns: not zero where something is not finite. */
+template <int blocks> __device__ __forceinline__ u32 note_slabs(u32 slabs)
+{
+    u32 noted = 0;
+#pragma unroll 4
+    for (int i = threadIdx.x; i < PANEL * blocks; i += THREADS) {
+        const uint4 a = get_words(slabs + i % blocks / 8 * SLAB + slab_place(i / blocks, i % blocks % 8));
+        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+    }
+    return noted;
+}
+
+template <int blocks> __device__ __forceinline__ void make_slabs_finite(u32 slabs)
+{
+#pragma unroll 1
+    for (int i = threadIdx.x; i < PANEL * blocks; i += THREADS) {
+        const u32 place = slabs + i % blocks / 8 * SLAB + slab_place(i / blocks, i % blocks % 8);
+        const uint4 a = get_words(place);
+        put_words(place, uint4{finite_pair(a.x), finite_pair(a.y), finite_pair(a.z), finite_pair(a.w)});
+    }
+}
+
+/* Sums of own tokens get NaN where they see, or are seen by, an other whose number is not finite. */
+template <bool keys, int steps>
+__device__ __forceinline__ void spoil_sums(float (*c)[4], u32 slabs, const own_lane &own, const tokens &others)
+{
+#pragma unroll 1
+    for (int other = 0; other < PANEL; other++)
+#pragma unroll
+        for (int i = 0; i < 4 * steps; i++) {
+            const int column = i / 2 * 8 + lane_column() * 2 + i % 2;
+            const float zero =
+                zero_of(get_element(slabs + column / 64 * SLAB + slab_place(other, column % 64 / 8)
+                                    + column % 8 * ELEMENT));
+#pragma unroll
+            for (int half = 0; half < 2; half++)
+                if (zero != 0.0f && are_pair<keys>(own.first + half * 8 + lane_row(), others.first + other,
+                                                   others.limit))
+                    c[i / 2][half * 2 + i % 2] = zero;
+        }
+}
+
+/* A panel of which not all are pairs: sums get what is not finite where they see it, and zero goes in its place. edge:
+ * a word that tells which panel has such a thing, number `turn`. */
+template <bool keys>
+__device__ __forceinline__ void finish_edge(float (*rows)[4], float (*values)[4], const own_lane &own,
+                                            const tokens &others, u32 edge, u32 turn)
+{
+    u32 noted = note_slabs<D_IN / 8>(others.rows);
+    if (keys)
+        noted |= note_slabs<DV / 8>(others.values);
+    if (noted)
+        put_word(edge, turn);
+    __syncthreads();
+    if (from_lane(get_word(edge), 0) != turn)
+        return;
+    spoil_sums<keys, STEPS>(rows, others.rows, own, others);
+    if (keys)
+        spoil_sums<keys, VALUE_STEPS>(values, others.values, own, others);
+    __syncthreads();
+    make_slabs_finite<D_IN / 8>(others.rows);
+    if (keys)
+        make_slabs_finite<DV / 8>(others.values);
+    fence_shared();
+    __syncthreads();
+}
+
+/* Dots -> what pairs have, as operands. */
+__device__ __forceinline__ void form_pairs(u32 (*p)[4], const float (*c)[4])
+{
+#pragma unroll
+    for (int k = 0; k < PANEL / 16; k++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            p[k][i] = pair_of(c[2 * k + i / 2][2 * (i & 1)], c[2 * k + i / 2][2 * (i & 1) + 1]);
+}
 /* Number `item` of the blocks of queries. */
 __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
                                              u32 item)
@@ -1896,51 +2215,67 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
     const int length = at.own.length, chunk_tokens = (int)call.chunk, first = at.index * QUERY_TOKENS;
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
-    const u32 shared = shared_address(), numbers = shared + 10240, outputs = shared + 11264, tile = shared + 12288;
-    const tokens own = {shared, shared + 5120, numbers, outputs, first, chunk_end};
+    const u32 shared = shared_address(), numbers = shared + 49152, outputs = shared + 50688, tile = shared + 16384;
+    const u32 edge = shared + 52736;
+    const tokens own = {shared, shared + 8192, numbers, outputs, first, chunk_end};
     const side own_side = queries_side(call, back, b, query_head);
     const float2 *sums = gate_sums_of(call, b, at.own.number, head);
     /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
-    tokens others = {0, 0, numbers + QUERY_TOKENS * 8, outputs + QUERY_TOKENS * 8, 0, chunk_end};
     const int begin = start, end = first + QUERY_TOKENS < chunk_end ? first + QUERY_TOKENS : chunk_end;
     const int panels = (end - begin + PANEL - 1) / PANEL, count = panels;
     const auto side_of = [&](int) { return keys_side(call, b, head); };
     const bool reads = chunk > 0 || is_given(call, at.own.number);
     const copy_element *s = (const copy_element *)back.states + (first_copy_of(call, place, at.own) + chunk)
         * FEATURES16 * COLUMNS;
-    others.limit = end;
-    const auto go_to = [&](int i) {
-        others.first = begin + i % panels * PANEL;
-        others.rows = i % 2 ? tile : shared + 22528;
-        others.values = others.rows + PANEL * RAW_PITCH;
+    const auto panel = [&](int i) {
+        const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PANEL) * 8;
+        return tokens{place, place + ROW_SLABS * SLAB, numbers + number, outputs + number, begin + i % panels * PANEL,
+                      end};
     };
-    fetch_side<QUERY_TOKENS>(own.rows, own.values, own_side, first, chunk_end);
+    fetch_tokens<QUERY_TOKENS>(own, own_side);
     if (reads)
         fetch_copy(tile, s);
     copy_commit();
-    go_to(0);
-    fetch_side<PANEL>(others.rows, others.values, side_of(0), others.first, end);
+    fetch_tokens<PANEL>(panel(0), side_of(0));
     copy_commit();
     put_numbers<QUERY_TOKENS>(own, sums);
+    put_numbers<PANEL>(panel(0), sums);
+    if (threadIdx.x == 0)
+        put_word(edge, 0);
     copy_wait<1>();
+    fence_shared();
     __syncthreads();
     const own_lane lane = lane_of(own);
     float rows[2 * STEPS][4] = {}, values[1][4] = {};
     if (reads)
-        read_copy<false>(rows, values, lane, tile, sums[chunk_end - 1]);
+        read_copy<false>(rows, values, own, lane, tile, sums[chunk_end - 1]);
     for (int i = 0; i < count; i++) {
-        copy_wait<0>();
-        __syncthreads();
-        if (i + 1 < count) {
-            go_to(i + 1);
-            fetch_side<PANEL>(others.rows, others.values, side_of(i + 1), others.first, end);
-        }
+        const tokens others = panel(i);
+        const bool whole = others.first + PANEL <= end && others.first + PANEL <= first;
+        float g[PANEL / 8][4], s[1][4];
+        u32 pairs[1][PANEL / 16][4];
+        await_panel();
+        if (i + 1 < count)
+            fetch_tokens<PANEL>(panel(i + 1), side_of(i + 1));
         copy_commit();
-        go_to(i);
-        put_numbers<PANEL>(others, sums);
-        __syncthreads();
-        add_panel_pairs<false>(rows, values, lane, others);
+        begin_dots<false>(&g[0][0], &s[0][0], own, others);
+        if (i + 1 < count)
+            put_numbers<PANEL>(panel(i + 1), sums);
+        multiply_wait<0>();
+        make_opaque<PANEL / 2>(&g[0][0]);
+        if (whole) {
+            finish_pairs<false, true>(g, s, lane, others, 0);
+        } else {
+            make_opaque<8 * STEPS>(&rows[0][0]);
+            finish_edge<false>(rows, values, lane, others, edge, i + 1);
+            finish_pairs<false, false>(g, s, lane, others, 0);
+        }
+        form_pairs(pairs[0], g);
+        begin_sums<false>(rows, values, pairs[0], pairs[0], others);
     }
+    multiply_wait<0>();
+    make_opaque<8 * STEPS>(&rows[0][0]);
+    __syncthreads(); /* nobody multiplies own tokens any more */
     store_totals(rows, lane.rows, back.query_sums + numbers_of(call, b, call.query_heads, query_head) + first,
                  chunk_end - first);
     if (back.d_q)
@@ -1963,49 +2298,70 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
     const int length = at.own.length, chunk_tokens = (int)call.chunk, first = at.index * QUERY_TOKENS;
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
-    const u32 shared = shared_address(), numbers = shared + 10240, outputs = shared + 11264, tile = shared + 12288;
-    const tokens own = {shared, shared + 5120, numbers, outputs, first, chunk_end};
+    const u32 shared = shared_address(), numbers = shared + 49152, outputs = shared + 50688, tile = shared + 16384;
+    const u32 edge = shared + 52736;
+    const tokens own = {shared, shared + 8192, numbers, outputs, first, chunk_end};
     const side own_side = keys_side(call, b, head);
     const float2 *sums = gate_sums_of(call, b, at.own.number, head);
     /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
-    tokens others = {0, 0, numbers + QUERY_TOKENS * 8, outputs + QUERY_TOKENS * 8, 0, chunk_end};
     const int begin = first, end = chunk_end, panels = (end - begin + PANEL - 1) / PANEL, count = panels * (int)group;
     const auto side_of = [&](int i) { return queries_side(call, back, b, head * group + i / panels); };
     const bool reads = chunk + 1 < count_chunks(call, length) || back.d_state_out;
     const copy_element *s = (const copy_element *)back.reversed + (first_copy_of(call, place, at.own) + chunk + 1)
         * FEATURES16 * COLUMNS;
-    const auto go_to = [&](int i) {
-        others.first = begin + i % panels * PANEL;
-        others.rows = i % 2 ? tile : shared + 22528;
-        others.values = others.rows + PANEL * RAW_PITCH;
+    const auto panel = [&](int i) {
+        const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PANEL) * 8;
+        return tokens{place, place + ROW_SLABS * SLAB, numbers + number, outputs + number, begin + i % panels * PANEL,
+                      end};
     };
-    fetch_side<QUERY_TOKENS>(own.rows, own.values, own_side, first, chunk_end);
+    fetch_tokens<QUERY_TOKENS>(own, own_side);
     if (reads)
         fetch_copy(tile, s);
     copy_commit();
-    go_to(0);
-    fetch_side<PANEL>(others.rows, others.values, side_of(0), others.first, end);
+    fetch_tokens<PANEL>(panel(0), side_of(0));
     copy_commit();
     put_numbers<QUERY_TOKENS>(own, sums);
+    put_numbers<PANEL>(panel(0), sums);
+    if (threadIdx.x == 0)
+        put_word(edge, 0);
     copy_wait<1>();
+    fence_shared();
     __syncthreads();
     const own_lane lane = lane_of(own);
     float rows[2 * STEPS][4] = {}, values[2 * VALUE_STEPS][4] = {};
     if (reads)
-        read_copy<true>(rows, values, lane, tile, sums[chunk_end - 1]);
+        read_copy<true>(rows, values, own, lane, tile, sums[chunk_end - 1]);
     for (int i = 0; i < count; i++) {
-        copy_wait<0>();
-        __syncthreads();
-        if (i + 1 < count) {
-            go_to(i + 1);
-            fetch_side<PANEL>(others.rows, others.values, side_of(i + 1), others.first, end);
-        }
+        const tokens others = panel(i);
+        const bool whole = others.first + PANEL <= end && others.first >= first + QUERY_TOKENS;
+        float g[PANEL / 8][4], s[PANEL / 8][4];
+        u32 pairs[2][PANEL / 16][4];
+        await_panel();
+        if (i + 1 < count)
+            fetch_tokens<PANEL>(panel(i + 1), side_of(i + 1));
         copy_commit();
-        go_to(i);
-        put_numbers<PANEL>(others, sums);
-        __syncthreads();
-        add_panel_pairs<true>(rows, values, lane, others);
+        begin_dots<true>(&g[0][0], &s[0][0], own, others);
+        if (i + 1 < count)
+            put_numbers<PANEL>(panel(i + 1), sums);
+        multiply_wait<0>();
+        make_opaque<PANEL / 2>(&g[0][0]);
+        make_opaque<PANEL / 2>(&s[0][0]);
+        if (whole) {
+            finish_pairs<true, true>(g, s, lane, others, 0);
+        } else {
+            make_opaque<8 * STEPS>(&rows[0][0]);
+            make_opaque<8 * VALUE_STEPS>(&values[0][0]);
+            finish_edge<true>(rows, values, lane, others, edge, i + 1);
+            finish_pairs<true, false>(g, s, lane, others, 0);
+        }
+        form_pairs(pairs[0], g);
+        form_pairs(pairs[1], s);
+        begin_sums<true>(rows, values, pairs[0], pairs[1], others);
     }
+    multiply_wait<0>();
+    make_opaque<8 * STEPS>(&rows[0][0]);
+    make_opaque<8 * VALUE_STEPS>(&values[0][0]);
+    __syncthreads(); /* nobody multiplies own tokens any more */
     store_totals(rows, lane.rows, back.key_sums + numbers_of(call, b, call.heads, head) + first, chunk_end - first);
     if (back.d_k)
         store_tokens<STEPS, RAW_PITCH>(rows, lane.rows,
@@ -2021,7 +2377,7 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_QUERIES)
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+extern "C" __global__ void __launch_bounds__(THREADS, 3)
 gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call call,
                                   const __grid_constant__ struct fpa_cuda_backward back)
 {
@@ -2032,7 +2388,7 @@ gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call c
 /* Both sides of the same tokens by blocks that follow each other, so that one finds in the cache what the other has
  * read. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_KEYS)
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+extern "C" __global__ void __launch_bounds__(THREADS, 3)
 gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call,
                                const __grid_constant__ struct fpa_cuda_backward back)
 {
