@@ -159,6 +159,19 @@ typedef struct shape {
     int tiles, panel, group;
 } shape;
 
+/* Others after whose dots rows get their gradients: these are sums in shared memory, 1 KiB read and written for each 16 own tokens and 8
+ * rows, while a dot's gradients of 16 pairs are 4 registers. */
+static int choose_span(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    enum { REGISTERS = 64 };
+    int span = back->pairs;
+    if (plan->cuda.rows->element == 4)
+        return span;
+    while (2 * span <= back->panel && 4 * (2 * span / 16) * plan->score->dot_count <= REGISTERS)
+        span *= 2;
+    return span;
+}
+
 static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backward_plan *back)
 {
     back->query_tiles = s->tiles;
@@ -166,9 +179,10 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     back->panel = s->panel;
     back->group = s->group;
     back->stages = 2;
-    back->pairs = plan->score->dot_count > 1 || plan->cuda.rows->element == 4 || s->panel < 32 ? 16 : 32;
+    back->pairs = plan->score->dot_count > 2 || plan->cuda.rows->element == 4 || s->panel < 32 ? 16 : 32;
     if (back->warpgroups)
         back->pairs = back->panel;
+    back->span = choose_span(plan, back);
     choose_pitches(plan, back);
     if (back->coordinates) {
         place_coordinates_state(back);
@@ -391,6 +405,7 @@ const fpa_field cuda_backward_fields[] = {
     BACK(query_tokens),
     BACK(panel),
     BACKWARD(pairs),
+    BACKWARD(span),
     BACKWARD(group),
     BACKWARD(stages),
     BACKWARD(sum_blocks),

@@ -12,6 +12,7 @@ typedef struct fpa_cuda_backward_plan {
     int query_tokens;    /* a block: its own */
     int panel;           /* tokens of a panel of others */
     int pairs;           /* of them at a time */
+    int span;            /* of them whose gradients of dots are kept in registers */
     int group;           /* units in a tile of a state */
     int stages;          /* tiles on their way */
     int sum_blocks;      /* of 8 rows whose gradients are added up */

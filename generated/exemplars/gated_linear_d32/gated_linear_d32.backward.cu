@@ -58,6 +58,7 @@ enum {
     SUM_BLOCKS = 5,     /* of 8 rows, whose gradients a token has */
     PANEL = 64,          /* tokens of a panel of others */
     PAIRS = 64,          /* of them at a time */
+    SPAN = 64,           /* of them whose gradients of dots are kept until rows get them */
     WARP_UNITS = 1,      /* that a warp of backward_state owns */
     SLICES = 1,          /* blocks of backward_state a head and block of columns */
     GROUP = 4,              /* units in a tile of a state */
