@@ -163,7 +163,7 @@ typedef struct shape {
  * rows, while a dot's gradients of 16 pairs are 4 registers. */
 static int choose_span(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    enum { REGISTERS = 64 };
+    enum { REGISTERS = 32 };
     int span = back->pairs;
     if (plan->cuda.rows->element == 4)
         return span;
