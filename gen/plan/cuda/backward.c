@@ -62,7 +62,8 @@ static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     own->gates = own->tiles + largest(2 * panel, plan->head->d * values * ROW);
     own->output = own->gates + numbers;
     own->queries = own->output + numbers;
-    own->edge = own->queries + 16 * plan->head->d;
+    own->kept = own->queries + 16 * plan->head->d;
+    own->edge = own->kept + 8 * 2 * back->pairs;
     own->size = own->edge + 16;
 }
 

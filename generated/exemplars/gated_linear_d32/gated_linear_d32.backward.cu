@@ -639,8 +639,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* backward_outputs */
         { 128, 20608, 2 }, /* backward_state */
         { 128, 0, 0 }, /* backward_segments */
-        { 128, 52752, 4 }, /* backward_queries */
-        { 128, 52752, 4 }, /* backward_keys */
+        { 128, 53776, 4 }, /* backward_queries */
+        { 128, 53776, 4 }, /* backward_keys */
         { 128, 0, 0 }, /* backward_gates */
         { 0, 0, 0 }, /* backward_parts */
         { 0, 0, 0 }, /* backward_weights */
@@ -1732,6 +1732,7 @@ enum {
 struct tokens {
     u32 rows, values, gates, outputs;
     int first, limit;
+    u32 factors; /* of a panel of others, see put_others */
 };
 
 /* What a lane knows of its warp's tokens, rows g and g + 8. */
@@ -2176,6 +2177,44 @@ __device__ __forceinline__ void finish_edge(float (*c)[4], const own_lane &own, 
     __syncthreads();
 }
 
+/* ---- gates ---- */
+
+/* Numbers beside the tokens of a panel, and what is left there of a key at its first query, or of a query's past at its
+ * last key: one factor of what is left of keys at queries elsewhere. */
+template <bool keys> __device__ __forceinline__ void put_others(const tokens &a, const float2 *sums)
+{
+    const int i = threadIdx.x, last = (a.first + PAIRS < a.limit ? a.first + PAIRS : a.limit) - 1;
+    const int token = a.first + i < last ? a.first + i : last;
+    if (i >= PAIRS)
+        return;
+    const float2 own = sums[token], edge = sums[keys ? a.first : last];
+    const float left = keys ? gate_between(own, edge) : gate_between(edge, own);
+    put_floats(a.gates + i * 8, own);
+    put_floats(a.factors + i * 8, float2{left, 0.0f});
+}
+
+/* As finish_pairs, of a panel whose tokens all see the own ones, or are seen by them: an exponential an own token, not
+ * one a pair. */
+template <bool keys, bool of_rows>
+__device__ __forceinline__ void finish_whole(float (*d)[4], const own_lane &own, const tokens &others)
+{
+    const float2 edge = get_floats(others.gates + (keys ? 0 : PAIRS - 1) * 8);
+    float by[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        by[i] = keys ? gate_between(edge, own.gate[i]) : gate_between(own.gate[i], edge);
+        by[i] *= of_rows ? 1.0f : 0.176776695f;
+    }
+#pragma unroll
+    for (int n = 0; n < PAIRS / 8; n++) {
+        const uint4 a = get_words(others.factors + (n * 8 + lane_column() * 2) * 8);
+        const float factor[2] = {__uint_as_float(a.x), __uint_as_float(a.z)};
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            d[n][i] = by[i >> 1] * factor[i & 1] * d[n][i];
+    }
+}
+
 /* Dots -> what pairs have, as operands. */
 __device__ __forceinline__ void form_pairs(u32 (*p)[4], const float (*c)[4])
 {
@@ -2200,7 +2239,7 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
     const u32 shared = shared_address(), numbers = shared + 49152, outputs = shared + 50688, tile = shared + 16384;
-    const u32 edge = shared + 52736;
+    const u32 edge = shared + 53760, factors = shared + 52736;
     const tokens own = {shared, shared + 8192, numbers, outputs, first, chunk_end};
     const side own_side = queries_side(call, back, b, query_head);
     const float2 *sums = gate_sums_of(call, b, at.own.number, head);
@@ -2214,7 +2253,7 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
     const auto panel = [&](int i) {
         const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PAIRS) * 8;
         return tokens{place, place + ROW_SLABS * PAIR_SLAB, numbers + number, outputs + number,
-                      begin + i % panels * PAIRS, end};
+                      begin + i % panels * PAIRS, end, factors + i % 2 * PAIRS * 8};
     };
     fetch_own<true, true>(own, own_side);
     if (reads)
@@ -2223,7 +2262,7 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
         fetch_panel(panel(0), side_of(0));
     copy_commit();
     put_numbers<QUERY_TOKENS>(own, sums);
-    put_numbers<PAIRS>(panel(0), sums);
+    put_others<false>(panel(0), sums);
     if (threadIdx.x == 0)
         put_word(edge, 0);
     await_panel();
@@ -2249,11 +2288,11 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
         copy_commit();
         begin_dots<true>(&d[0][0], own, others);
         if (i + 1 < count)
-            put_numbers<PAIRS>(panel(i + 1), sums);
+            put_others<false>(panel(i + 1), sums);
         multiply_wait<0>();
         make_opaque<PAIRS / 2>(&d[0][0]);
         if (whole) {
-            finish_pairs<false, true, false, true>(d, d, lane, others, 0);
+            finish_whole<false, true>(d, lane, others);
         } else {
             make_opaque<4 * 2 * STEPS>(&c[0][0]);
             finish_edge<false, true>(c, lane, others, edge, i + 1);
@@ -2288,7 +2327,7 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
     const u32 shared = shared_address(), numbers = shared + 49152, outputs = shared + 50688, tile = shared + 16384;
-    const u32 edge = shared + 52736;
+    const u32 edge = shared + 53760, factors = shared + 52736;
     const tokens own = {shared, shared + 8192, numbers, outputs, first, chunk_end};
     const side own_side = keys_side(call, b, head);
     const float2 *sums = gate_sums_of(call, b, at.own.number, head);
@@ -2301,7 +2340,7 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
     const auto panel = [&](int i) {
         const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PAIRS) * 8;
         return tokens{place, place + ROW_SLABS * PAIR_SLAB, numbers + number, outputs + number,
-                      begin + i % panels * PAIRS, end};
+                      begin + i % panels * PAIRS, end, factors + i % 2 * PAIRS * 8};
     };
     fetch_own<true, true>(own, own_side);
     if (reads)
@@ -2310,7 +2349,7 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
         fetch_panel(panel(0), side_of(0));
     copy_commit();
     put_numbers<QUERY_TOKENS>(own, sums);
-    put_numbers<PAIRS>(panel(0), sums);
+    put_others<true>(panel(0), sums);
     if (threadIdx.x == 0)
         put_word(edge, 0);
     await_panel();
@@ -2336,11 +2375,11 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
         copy_commit();
         begin_dots<true>(&d[0][0], own, others);
         if (i + 1 < count)
-            put_numbers<PAIRS>(panel(i + 1), sums);
+            put_others<true>(panel(i + 1), sums);
         multiply_wait<0>();
         make_opaque<PAIRS / 2>(&d[0][0]);
         if (whole) {
-            finish_pairs<true, true, false, true>(d, d, lane, others, 0);
+            finish_whole<true, true>(d, lane, others);
         } else {
             make_opaque<4 * 2 * STEPS>(&c[0][0]);
             finish_edge<true, true>(c, lane, others, edge, i + 1);
@@ -2374,7 +2413,7 @@ __device__ __forceinline__ void take_values(const struct fpa_cuda_call &call, co
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
     const u32 shared = shared_address(), numbers = shared + 49152, outputs = shared + 50688, tile = shared + 16384;
-    const u32 edge = shared + 52736;
+    const u32 edge = shared + 53760, factors = shared + 52736;
     const tokens own = {shared, shared + 8192, numbers, outputs, first, chunk_end};
     const side own_side = keys_side(call, b, head);
     const float2 *sums = gate_sums_of(call, b, at.own.number, head);
@@ -2387,7 +2426,7 @@ __device__ __forceinline__ void take_values(const struct fpa_cuda_call &call, co
     const auto panel = [&](int i) {
         const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PAIRS) * 8;
         return tokens{place, place + ROW_SLABS * PAIR_SLAB, numbers + number, outputs + number,
-                      begin + i % panels * PAIRS, end};
+                      begin + i % panels * PAIRS, end, factors + i % 2 * PAIRS * 8};
     };
     fetch_own<false, true>(own, own_side);
     if (reads)
@@ -2396,7 +2435,7 @@ __device__ __forceinline__ void take_values(const struct fpa_cuda_call &call, co
         fetch_panel(panel(0), side_of(0));
     copy_commit();
     put_numbers<QUERY_TOKENS>(own, sums);
-    put_numbers<PAIRS>(panel(0), sums);
+    put_others<true>(panel(0), sums);
     if (threadIdx.x == 0)
         put_word(edge, 0);
     await_panel();
@@ -2422,11 +2461,11 @@ __device__ __forceinline__ void take_values(const struct fpa_cuda_call &call, co
         copy_commit();
         begin_dots<false>(&d[0][0], own, others);
         if (i + 1 < count)
-            put_numbers<PAIRS>(panel(i + 1), sums);
+            put_others<true>(panel(i + 1), sums);
         multiply_wait<0>();
         make_opaque<PAIRS / 2>(&d[0][0]);
         if (whole) {
-            finish_pairs<true, false, true, true>(d, d, lane, others, 0);
+            finish_whole<true, false>(d, lane, others);
         } else {
             make_opaque<4 * 2 * VALUE_STEPS>(&c[0][0]);
             finish_edge<true, false>(c, lane, others, edge, i + 1);
