@@ -1,6 +1,7 @@
 /* Emitted gradients for CUDA with one mistake each (emulate/faults_backward.h) are refused, in the emulation. */
 #include "dear.h"
 #include "emulate/backward.h"
+#include "emulate/backward_edge.h"
 #include "emulate/faults_backward.h"
 
 #include <setjmp.h>
@@ -31,6 +32,20 @@ static const struct cuda_backward_fault *fault_at(int i)
 static bool is_of_segments(int i)
 {
     return strstr(fault_at(i)->fault.point, "_segment_") != NULL;
+}
+
+/* Products that are not waited for show where they are late, copies where these are; 0: either. */
+static int late_of(int i)
+{
+    const char *point = fault_at(i)->fault.point;
+    const bool of_groups = strncmp(point, "cuda_groups_", 12) == 0;
+    return !of_groups ? 0 : strstr(point, "_awaited") ? LATE_COPIES : LATE_PRODUCTS;
+}
+
+/* Faults that show where something is not finite. */
+static bool is_of_edge(int i)
+{
+    return strstr(fault_at(i)->fault.point, "_edge") != NULL;
 }
 
 /* make test: the first of each head and of each part of the table. */
@@ -70,12 +85,15 @@ static void every_fault_is_refused_in_its_words(void **state)
         const int head = backward_head_named(f, fault_at(i)->head);
         const bool forward = i >= OF_PASSES;
         const struct fault *fault = &fault_at(i)->fault;
-        char *code = forward ? fault_values(fault, f->list.heads[head])
-                             : fault_make_backward(fault, f->list.heads[head], "cuda:sm_90a");
+        char *code =
+            forward ? fault_values(fault, f->list.heads[head])
+                    : fault_make_backward(fault, f->list.heads[head], backward_target(f->list.heads[head]));
         jobs[count++] = (backward_job){.fixture = f,
                                        .head = head,
                                        .number = i,
                                        .passes = i >= OWN,
+                                       .late = late_of(i),
+                                       .check = is_of_edge(i) ? backward_edge_check : NULL,
                                        .multiprocessors = is_of_segments(i) ? MANY : 0,
                                        .longest = is_of_segments(i) ? LONGER : 0,
                                        .code = forward ? f->source[head].code : code,

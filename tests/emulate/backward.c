@@ -30,7 +30,7 @@ static const char heads[] =
     "  h('gatednorm', { gate = true, normalize = 'one_plus_sum', scale = 1 / 4, state_dtype = 'bf16' }),\n"
     "  h('half', { dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'max', dv = 20 }),\n"
     "  h('linear', { dv = 24, terms = linear {}, gate = true, normalize = 'sum' }),\n"
-    "  h('coordinates', { dv = 32, chunk = 128, scale = 1 / 5, normalize = 'max', gate = true, terms = "
+    "  h('coordinates', { dv = 128, chunk = 128, scale = 1 / 5, normalize = 'max', gate = true, terms = "
     "linear "
     "{} }),\n"
     "  h('cubic', { d = 8, dv = 8, scale = 1 / 2, terms = tspow { d = 8, degree = 3, block = 4 } }),\n"
@@ -52,9 +52,11 @@ static const char heads[] =
     "name "
     "= 'a', rows = 7 }, trainable { name = 'b', rows = 12, shared = true } }, linear { weight = 1 / 2 } } "
     "}),\n"
+    "  h('coordinates_of_warps', { dv = 32, chunk = 128, normalize = 'sum', gate = true, terms = "
+    "linear {} }),\n"
     "  h('line_of_rows', { d = 80, dv = 32, scale = 1 / 5, normalize = 'sum', gate = true, terms = term { "
     "trainable { name = 'a', rows = 32 } } }),\n"
-    "  h('averages', { d = 32, dv = 48, scale = 1 / 5, normalize = 'sum', terms = linear {} }),\n"
+    "  h('averages', { d = 80, dv = 80, scale = 1 / 5, normalize = 'sum', terms = linear {} }),\n"
     "  h('broad', { d = 28, dv = 232, scale = 1 / 4, normalize = 'sum', terms = power { degree = 2 } }),\n"
     "  h('wide', { dv = 88, normalize = 'sum', terms = linear {} }),\n"
     "  h('wider', { dv = 160, terms = linear {} }),\n"
@@ -73,6 +75,12 @@ static const char heads[] =
     "}\n";
 
 /* ---- the fixture ---- */
+
+/* Heads of warpgroups are products of warps elsewhere. */
+const char *backward_target(const fpa_head *head)
+{
+    return strcmp(head->name, "coordinates_of_warps") == 0 ? "cuda:sm_90" : "cuda:sm_90a";
+}
 
 static fpa_status load_forward(backward_fixture *f, int i, fpa_error *error)
 {
@@ -137,7 +145,8 @@ int backward_setup(void **state)
     if (!status)
         status = spec_load_text("backward.lua", NULL, heads, sizeof heads - 1, &f->list, &error);
     for (int i = 0; i < f->list.count && !status; i++)
-        status = source_generate_backward(f->list.heads[i], "cuda:sm_90a", &f->source[i], &error);
+        status = source_generate_backward(f->list.heads[i], backward_target(f->list.heads[i]), &f->source[i],
+                                          &error);
     if (status)
         print_error("%s: %s\n", error.where, error.message);
     return status ? -1 : 0;
@@ -231,7 +240,7 @@ static void run_job(int index, void *argument)
     snprintf(folder, sizeof folder, "%s/%d", f->folder, j->number);
     mkdir(folder, 0700);
     j->status = emulated_open(&emulated, j->code, j->base, facts->name, folder, &j->error);
-    emulated.late = j->number % 2 ? LATE_COPIES : LATE_PRODUCTS;
+    emulated.late = j->late ? j->late : j->number % 2 ? LATE_COPIES : LATE_PRODUCTS;
     if (j->multiprocessors)
         emulated.cuda.room.multiprocessors = j->multiprocessors;
     if (j->pass_limit)

@@ -20,6 +20,7 @@ typedef struct backward_fixture {
 /* For cmocka: *state becomes the fixture. */
 int backward_setup(void **state);
 int backward_teardown(void **state);
+const char *backward_target(const fpa_head *head);
 int backward_head_named(const backward_fixture *f, const char *name);
 
 /* What is done with the module of a job's gradients once it is verified. */
@@ -35,6 +36,7 @@ typedef struct backward_job {
     bool passes;           /* gradients are forward passes of other heads, where a call allows it, */
     const char *values;    /* text of the pass of values, with a fault; NULL: as it is */
     size_t pass_limit;     /* of so many bytes of workspace; 0: as many as they need */
+    int late;              /* what is late; 0: copies or products, by the number */
     int multiprocessors;   /* that the GPU has; 0: one, so that nothing is walked in segments */
     int64_t longest;       /* tokens; 0: three chunks and some */
     backward_check *check; /* NULL: nothing more */

@@ -46,6 +46,27 @@ static void place_coordinates(const fpa_plan *plan, fpa_cuda_backward_plan *back
     own->size = own->keys + panel;
 }
 
+/* The same in slabs, of 64 numbers of each token, or of each feature of the copy, which has the place of both panels, and numbers beside
+ * tokens of two panels: those of the next one come while one is multiplied. The copy's column of ones lies apart. */
+static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    enum { SIDE = 64, ROW = 128 }; /* numbers of a slab's row, its bytes */
+    fpa_cuda_memory *own = &back->own;
+    const int rows = (plan->head->d + SIDE - 1) / SIDE, values = (plan->head->dv + SIDE - 1) / SIDE;
+    const int panel = back->pairs * (rows + values) * ROW;
+    const int numbers = 8 * (back->query_tokens + 2 * back->pairs);
+    own->raw = 0;
+    own->values = back->query_tokens * rows * ROW;
+    own->tiles = own->values + back->query_tokens * values * ROW;
+    own->keys = own->tiles + panel;
+    own->gates = own->tiles + largest(2 * panel, plan->head->d * values * ROW);
+    own->output = own->gates + numbers;
+    own->queries = own->output + numbers;
+    own->kept = own->queries + 16 * plan->head->d;
+    own->edge = own->kept + 8 * 2 * back->pairs;
+    own->size = own->edge + 16;
+}
+
 /* Panels of keys, or of queries, one after the other; values of two, so that loads run ahead. */
 static void place_state(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
@@ -128,6 +149,7 @@ static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     /* the last block of an odd number reads one more */
     back->value_tiles = round_up(columns->blocks * columns->tiles + columns->tiles % 2, 2);
     back->coordinates = suits_coordinates(plan) && columns->blocks == 1;
+    back->warpgroups = back->coordinates && plan->target->warpgroups;
     if (back->coordinates)
         back->value_tiles = columns->tiles;
 }
@@ -138,6 +160,19 @@ typedef struct shape {
     int tiles, panel, group;
 } shape;
 
+/* Others after whose dots rows get their gradients: these are sums in shared memory, 1 KiB read and written for each 16 own tokens and 8
+ * rows, while a dot's gradients of 16 pairs are 4 registers. */
+static int choose_span(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    enum { REGISTERS = 32 };
+    int span = back->pairs;
+    if (plan->cuda.rows->element == 4)
+        return span;
+    while (2 * span <= back->panel && 4 * (2 * span / 16) * plan->score->dot_count <= REGISTERS)
+        span *= 2;
+    return span;
+}
+
 static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backward_plan *back)
 {
     back->query_tiles = s->tiles;
@@ -145,16 +180,32 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     back->panel = s->panel;
     back->group = s->group;
     back->stages = 2;
-    back->pairs = plan->score->dot_count > 1 || plan->cuda.rows->element == 4 || s->panel < 32 ? 16 : 32;
+    back->pairs = plan->score->dot_count > 2 || plan->cuda.rows->element == 4 || s->panel < 32 ? 16 : 32;
+    if (back->warpgroups) /* wide ones leave room for three blocks on a multiprocessor */
+        back->pairs = plan->head->d + plan->head->dv > 128 ? 32 : 64;
+    back->span = choose_span(plan, back);
     choose_pitches(plan, back);
     if (back->coordinates) {
         place_coordinates_state(back);
-        place_coordinates(plan, back);
+        if (back->warpgroups)
+            place_slabs(plan, back);
+        else
+            place_coordinates(plan, back);
     } else {
         place_state(plan, back);
         place_own(plan, back);
     }
     return largest(back->own.size, back->state.size) <= bytes;
+}
+
+/* Blocks of a warpgroup on a multiprocessor: threads have sums of d_k or d_v, pairs, also as operands, and some 48 registers more. */
+static int count_group_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    enum { REGISTERS = 65536, REST = 48, STEP = 8 };
+    const int sums = largest(plan->head->d, plan->head->dv) / 2, pairs = back->pairs / 2 + back->pairs / 4;
+    const int blocks = REGISTERS / (CUDA_THREADS * round_up(sums + pairs + REST, STEP));
+    const int room = (plan->target->shared_memory + 1024) / (back->own.size + 1024);
+    return blocks < room ? blocks : room;
 }
 
 /* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. */
@@ -171,7 +222,8 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
              i++)
             if (shapes[i].tiles <= most &&
                 fits(plan, &shapes[i], limit / blocks - 1024 * (blocks - 1), back)) {
-                back->own_blocks = back->state_blocks = blocks;
+                back->state_blocks = blocks;
+                back->own_blocks = back->warpgroups ? count_group_blocks(plan, back) : blocks;
                 return true;
             }
     return false;
@@ -283,7 +335,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .query_tokens = back->query_tokens,
         .chunk_state_slices = plan->cuda.rows->slices,
         .backward_tokens = back->query_tokens,
-        .backward_both = back->coordinates,
+        .backward_both = back->coordinates + back->warpgroups,
         .backward_entries = back->entries,
         .backward_shared = count_numbers(plan->written, false),
         .backward_per_head = count_numbers(plan->written, true),
@@ -350,9 +402,11 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(value_tiles),
     BACK(query_tiles),
     BACKWARD(coordinates),
+    BACKWARD(warpgroups),
     BACK(query_tokens),
     BACK(panel),
     BACKWARD(pairs),
+    BACKWARD(span),
     BACKWARD(group),
     BACKWARD(stages),
     BACKWARD(sum_blocks),

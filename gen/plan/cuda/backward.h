@@ -12,10 +12,12 @@ typedef struct fpa_cuda_backward_plan {
     int query_tokens;    /* a block: its own */
     int panel;           /* tokens of a panel of others */
     int pairs;           /* of them at a time */
+    int span;            /* of them whose gradients of dots are kept in registers */
     int group;           /* units in a tile of a state */
     int stages;          /* tiles on their way */
     int sum_blocks;      /* of 8 rows whose gradients are added up */
     bool coordinates;    /* features are coordinates: nothing is packed, and nothing contracted */
+    bool warpgroups;     /* and products of own tokens are a warpgroup's, which a block is */
     int entries;         /* of run-time matrices of a head */
     int made_tiles;      /* of 16 tokens a warp of backward_project and backward_unproject, */
     int made_pitch;      /* and bytes from one of them to the next */

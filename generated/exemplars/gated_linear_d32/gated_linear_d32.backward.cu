@@ -57,7 +57,8 @@ enum {
     QUERY_TOKENS = 64,  /* a block of backward_queries or backward_keys: its own tokens */
     SUM_BLOCKS = 5,     /* of 8 rows, whose gradients a token has */
     PANEL = 64,          /* tokens of a panel of others */
-    PAIRS = 32,          /* of them at a time */
+    PAIRS = 64,          /* of them at a time */
+    SPAN = 64,           /* of them whose gradients of dots are kept until rows get them */
     WARP_UNITS = 1,      /* that a warp of backward_state owns */
     SLICES = 1,          /* blocks of backward_state a head and block of columns */
     GROUP = 4,              /* units in a tile of a state */
@@ -217,7 +218,8 @@ struct fpa_cuda_geometry {
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
-    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
+    /* 1, 2: NAME_backward_keys takes queries, too: see both_sides; so many blocks of it have the same keys */
+    int backward_both;
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -527,7 +529,7 @@ __device__ __forceinline__ void load_transposed2(u32 *a, u32 address)
 
 /* ---- shared memory, by 32-bit address ---- */
 
-extern __shared__ __align__(128) unsigned char shared_memory[];
+extern __shared__ __align__(1024) unsigned char shared_memory[];
 
 __device__ __forceinline__ u32 shared_address(void)
 {
@@ -552,6 +554,12 @@ __device__ __forceinline__ uint4 get_words(u32 address)
     asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
                  : "=r"(a.x), "=r"(a.y), "=r"(a.z), "=r"(a.w) : "r"(address) : "memory");
     return a;
+}
+
+__device__ __forceinline__ void put_words(u32 address, uint4 a)
+{
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
+                 : : "r"(address), "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w) : "memory");
 }
 
 /* 16 bytes to device memory at once: the assignment of a uint4 may become four stores. */
@@ -635,8 +643,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* backward_outputs */
         { 128, 20608, 2 }, /* backward_state */
         { 128, 0, 0 }, /* backward_segments */
-        { 128, 32768, 2 }, /* backward_queries */
-        { 128, 32768, 2 }, /* backward_keys */
+        { 128, 53776, 4 }, /* backward_queries */
+        { 128, 53776, 4 }, /* backward_keys */
         { 128, 0, 0 }, /* backward_gates */
         { 0, 0, 0 }, /* backward_parts */
         { 0, 0, 0 }, /* backward_weights */
@@ -688,7 +696,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* decode_resident_row */
     0, /* decode_resident_most */
     64, /* backward_tokens */
-    1, /* backward_both */
+    2, /* backward_both */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
@@ -1122,13 +1130,6 @@ __device__ __forceinline__ left times(const left &a, const left &b)
              times(a.word[3], b.word[3])}};
 }
 
-/* Sums as an operand. */
-__device__ __forceinline__ left left_of(const float (*c)[4])
-{
-    return {{pair_of(c[0][0], c[0][1]), pair_of(c[0][2], c[0][3]), pair_of(c[1][0], c[1][1]),
-             pair_of(c[1][2], c[1][3])}};
-}
-
 __device__ __forceinline__ void product(float *c, const left &a, const right &b)
 {
     multiply(c, a.word, b.word[0], b.word[1]);
@@ -1139,14 +1140,6 @@ template <typename rows> __device__ __forceinline__ left left_down(u32 panel, in
 {
     left a;
     load_transposed(a.word, panel + row((threadIdx.x & 7) + matrix_half() * 8) * pitch + (threadIdx.x >> 3 & 1) * 16);
-    return a;
-}
-
-/* a[token][i] = values[token][i]; values: address of the first one. */
-__device__ __forceinline__ left left_across(u32 values, int pitch)
-{
-    left a;
-    load_matrices(a.word, values + matrix_row() * pitch + matrix_half() * 16);
     return a;
 }
 
@@ -1226,43 +1219,6 @@ __device__ __forceinline__ u32 finite_pair(u32 a)
 template <bool keys> __device__ __forceinline__ bool are_pair(int own, int other, int limit)
 {
     return other < limit && (keys ? own <= other : other <= own);
-}
-
-/* Of both operands, whatever lane has the number. */
-__device__ __forceinline__ bool all_finite(const right *b)
-{
-    u32 noted = 0;
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        noted = note_nonfinite(noted, b[i >> 1].word[i & 1]);
-    return !__any_sync(0xffffffffu, noted);
-}
-
-/* Zero for what is not finite. */
-__device__ __forceinline__ void keep_finite(right *b)
-{
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        b[i >> 1].word[i & 1] = finite_pair(b[i >> 1].word[i & 1]);
-}
-
-/* Operands b[other][column] of 16 others, for `tiles` sums c of 16 own tokens and 8 columns each. place(other, column):
- * where the number lies. */
-template <bool keys, int tiles, typename places>
-__device__ __forceinline__ void keep_seen(right *b, float (*c)[4], int own_first, int other_first, int limit,
-                                          const places &place)
-{
-    if (all_finite(b))
-        return;
-#pragma unroll 1
-    for (int other = 0; other < 16; other++)
-#pragma unroll
-        for (int i = 0; i < 4 * tiles; i++) {
-            const float zero = zero_of(get_element(place(other, (i >> 2) * 8 + lane_column() * 2 + (i & 1))));
-            if (zero != 0.0f && are_pair<keys>(own_first + (i >> 1 & 1) * 8 + lane_row(), other_first + other, limit))
-                c[i >> 2][i & 3] = zero;
-        }
-    keep_finite(b);
 }
 
 /* ---- lines: a launch takes some of them, in which parts are counted ----
@@ -1622,6 +1578,147 @@ gated_linear_d32_backward_segments(const __grid_constant__ struct fpa_cuda_call 
 }
 #endif
 
+/* ---- barriers in shared memory ---- */
+
+typedef unsigned long long u64;
+
+/* What threads wrote to shared memory becomes visible to matrix instructions and bulk copies. */
+__device__ __forceinline__ void fence_shared(void)
+{
+    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+}
+
+/* ---- copies and threads of warpgroups ---- */
+
+/* A slot of a ring, and how often the ring was gone round. */
+struct turn {
+    int slot;
+    u32 phase;
+};
+
+template <int slots> __device__ __forceinline__ void advance(struct turn &at)
+{
+    if (++at.slot == slots)
+        at.slot = 0, at.phase ^= 1;
+}
+
+template <int slots> __device__ __forceinline__ int slot_before(const struct turn &at)
+{
+    return (at.slot > 0 ? at.slot : slots) - 1;
+}
+
+/* The word that another lane has. */
+__device__ __forceinline__ u32 from_lane(u32 a, int lane)
+{
+    u32 b;
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(b) : "r"(a), "r"(lane));
+    return b;
+}
+
+/* Registers of the calling warpgroup from here on. */
+template <int count> __device__ __forceinline__ void registers_raise(void)
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(count));
+}
+
+template <int count> __device__ __forceinline__ void registers_lower(void)
+{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(count));
+}
+
+/* ---- matrix instructions of a warpgroup ----
+ *
+ * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16w.. of c and a, laid out as for the matrix instruction of a
+ * warp: lane 4g + t rows g and g + 8, of every 8 columns 2t and 2t + 1. b, and a of the scores, lie in shared
+ * memory: tiles of the state in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other; queries, keys
+ * and values in slabs. */
+
+__device__ __forceinline__ void multiply_begin(void)
+{
+    asm volatile("wgmma.fence.sync.aligned;" : : : "memory");
+}
+
+__device__ __forceinline__ void multiply_commit(void)
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory");
+}
+
+template <int pending> __device__ __forceinline__ void multiply_wait(void)
+{
+    asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(pending) : "memory");
+}
+
+/* Sums may be used again: the compiler sees no use of them move across this. */
+template <int count> __device__ __forceinline__ void make_opaque(float *c)
+{
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        asm volatile("" : "+f"(c[i]) : : "memory");
+}
+
+/* Sums in registers of their own: else the compiler takes what loaded them for a part of products under way, and
+ * serialises those. */
+template <int count> __device__ __forceinline__ void take(float *c)
+{
+#pragma unroll
+    for (int i = 0; i < count; i++) {
+        const float loaded = c[i];
+        asm volatile("mov.f32 %0, %1;" : "=f"(c[i]) : "f"(loaded) : "memory");
+    }
+}
+
+/* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to
+ * the next. Blocks may run along either. */
+__device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
+{
+    return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
+}
+
+/* ---- slabs ----
+ *
+ * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
+ * matrix instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory
+ * is read by whole lines. */
+__device__ __forceinline__ u32 slab_place(int row, int place)
+{
+    return row * 128 + ((place ^ (row & 7)) << 4);
+}
+
+/* Operand in slabs. next: bytes to the slab with the following 64 columns, when the matrix has more. */
+__device__ __forceinline__ u64 slab_operand(u32 address, u32 next)
+{
+    return operand(address, next, 1024) | 1ull << 62;
+}
+
+/* Where 8 numbers of a vector come from and go to; behind count they are zeros. Asynchronous when aligned. */
+__device__ __forceinline__ void fetch_eight(u32 to, const element *from, int count, bool aligned)
+{
+    if (aligned) {
+        copy_async(to, from, count > 0 ? 16 : 0);
+        return;
+    }
+    u32 word[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const u32 low = 2 * i < count ? from[2 * i] : 0, high = 2 * i + 1 < count ? from[2 * i + 1] : 0;
+        word[i] = low | high << 16;
+    }
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
+                 : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
+}
+
+enum {
+    FUSED_PANEL = 64,         /* tokens of a panel */
+    SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
+};
+
+/* x, of which the compiler knows nothing: addresses of all tokens, worked out ahead, would take registers from sums. */
+__device__ __forceinline__ const element *unknown(const element *x)
+{
+    asm volatile("" : "+l"(x));
+    return x;
+}
+
 /* ---- queries, and keys: a block takes QUERY_TOKENS of a head ----
  *
  * Features are coordinates. With P_ij what is left of key j at query i times d_o'_i.v'_j,
@@ -1631,13 +1728,15 @@ gated_linear_d32_backward_segments(const __grid_constant__ struct fpa_cuda_call 
 
 enum {
     STEPS = D_IN / 16,     /* of a product over coordinates, */
-    VALUE_STEPS = DV / 16 /* and over values */
+    VALUE_STEPS = DV / 16, /* and over values */
+    COLUMN_PITCH = 16 /* bytes from a number of a copy's last column to the next one */
 };
 
 /* A block's own tokens in shared memory, or a panel of others. gates: sums of log-gates. */
 struct tokens {
     u32 rows, values, gates, outputs;
     int first, limit;
+    u32 factors; /* of a panel of others, see put_others */
 };
 
 /* What a lane knows of its warp's tokens, rows g and g + 8. */
@@ -1650,7 +1749,7 @@ struct own_lane {
 __device__ __forceinline__ own_lane lane_of(const tokens &own)
 {
     const int token = (threadIdx.x >> 5) * 16;
-    own_lane a = {own.rows + token * RAW_PITCH, own.values + token * VALUE_PITCH, own.first + token};
+    own_lane a = {own.rows + token * 128, own.values + token * 128, own.first + token};
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const int row = token + i * 8 + lane_row();
@@ -1668,50 +1767,6 @@ template <int count> __device__ __forceinline__ void put_numbers(const tokens &a
     }
 }
 
-/* c[2 p], c[2 p + 1] += dots of 16 own tokens and those of others from number 16 p on. */
-template <int steps, int pitch> __device__ __forceinline__ void add_dots(float (*c)[4], u32 own, u32 others)
-{
-#pragma unroll
-    for (int e = 0; e < steps; e++) {
-        const left a = left_across(own + e * 32, pitch);
-#pragma unroll
-        for (int p = 0; p < PAIRS / 16; p++) {
-            right b[2];
-            right_across(b, others + p * 16 * pitch + e * 32, pitch, consecutive());
-            product(c[2 * p], a, b[0]);
-            product(c[2 * p + 1], a, b[1]);
-        }
-    }
-}
-
-/* c += a times 16 rows of 16 steps numbers each. */
-template <int steps, int pitch> __device__ __forceinline__ void add_rows(float (*c)[4], const left &a, u32 rows)
-{
-#pragma unroll
-    for (int n = 0; n < steps; n++) {
-        right b[2];
-        right_down(b, rows + n * 32, pitch, consecutive());
-        product(c[2 * n], a, b[0]);
-        product(c[2 * n + 1], a, b[1]);
-    }
-}
-
-/* The same of others of which not all are pairs with the own tokens. */
-template <bool keys, int steps, int pitch>
-__device__ __forceinline__ void add_seen_rows(float (*c)[4], const left &a, u32 rows, int own_first, int other_first,
-                                              int limit)
-{
-#pragma unroll
-    for (int n = 0; n < steps; n++) {
-        right b[2];
-        right_down(b, rows + n * 32, pitch, consecutive());
-        keep_seen<keys, 2>(b, c + 2 * n, own_first, other_first, limit,
-                           [&](int other, int column) { return rows + other * pitch + (n * 16 + column) * ELEMENT; });
-        product(c[2 * n], a, b[0]);
-        product(c[2 * n + 1], a, b[1]);
-    }
-}
-
 /* ---- from a state ---- */
 
 /* Row g, or g + 8, of a warp's sums. */
@@ -1722,43 +1777,20 @@ template <int tiles> __device__ __forceinline__ void scale_row(float (*c)[4], in
         c[n][2 * row] *= factor, c[n][2 * row + 1] *= factor;
 }
 
-__device__ __forceinline__ void fetch_copy(u32 tile, const copy_element *s)
+/* Sums of products with a copy -> what the warp's tokens get of it: rows, and of keys values. last: the sum of gates of
+ * the chunk. */
+template <bool keys, bool of_rows, bool of_values>
+__device__ __forceinline__ void finish_copy(float (*rows)[4], float (*values)[4], const own_lane &own, float2 last)
 {
-    enum { PARTS = COLUMNS / 8 };
-    for (int i = threadIdx.x; i < FEATURES * PARTS; i += THREADS)
-        copy_async(tile + i / PARTS * TILE_PITCH + i % PARTS * 16, s + (i64)i * 8, 16);
-}
-
-/* What the warp's tokens get from the copy of a state: rows, and of keys values. last: the sum of gates of the
- * chunk. */
-template <bool keys>
-__device__ __forceinline__ void read_copy(float (*rows)[4], float (*values)[4], const own_lane &own, u32 tile,
-                                          float2 last)
-{
-#pragma unroll
-    for (int e = 0; e < VALUE_STEPS; e++) {
-        const left a = left_across(own.values + e * 32, VALUE_PITCH);
-#pragma unroll
-        for (int f = 0; f < STEPS; f++) {
-            right b[2];
-            right_across(b, tile + f * 16 * TILE_PITCH + e * 32, TILE_PITCH, consecutive());
-            product(rows[2 * f], a, b[0]);
-            product(rows[2 * f + 1], a, b[1]);
-        }
-    }
-    if (keys)
-#pragma unroll
-        for (int f = 0; f < STEPS; f++)
-            add_rows<VALUE_STEPS, TILE_PITCH>(values, left_across(own.rows + f * 32, RAW_PITCH),
-                                              tile + f * 16 * TILE_PITCH);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const float factor = keys ? gate_between(last, own.gate[i]) : power_of_two(own.gate[i].x + own.gate[i].y);
-        scale_row<2 * STEPS>(rows, i, factor);
-        if (keys)
+        if (of_rows)
+            scale_row<2 * STEPS>(rows, i, factor);
+        if (of_values)
             scale_row<2 * VALUE_STEPS>(values, i, factor);
     }
-    if (keys) /* sums of queries are scaled, pairs are not yet */
+    if (keys && of_rows) /* sums of queries are scaled, pairs are not yet */
 #pragma unroll
         for (int i = 0; i < 2; i++)
             scale_row<2 * STEPS>(rows, i, 5.65685425f);
@@ -1767,7 +1799,7 @@ __device__ __forceinline__ void read_copy(float (*rows)[4], float (*values)[4], 
 /* ---- from tokens of the same chunk ---- */
 
 /* g: d_o'.v', s: dots of rows -> what is left of both at the query; zero where it does not see the key. */
-template <bool keys, bool whole>
+template <bool keys, bool of_rows, bool of_values, bool whole>
 __device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const own_lane &own, const tokens &others,
                                              int at)
 {
@@ -1783,61 +1815,23 @@ __device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const
                 const bool seen = whole || are_pair<keys>(token, other, others.limit);
                 const float kept = seen ? keys ? gate_between(gate, own.gate[i]) : gate_between(own.gate[i], gate)
                     : 0.0f;
-                float &product = g[n][2 * i + j];
-                product = seen ? product * kept : 0.0f;
-                if (keys)
+                if (of_rows) {
+                    float &product = g[n][2 * i + j];
+                    product = seen ? product * kept : 0.0f;
+                }
+                if (of_values)
                     s[n][2 * i + j] = seen ? s[n][2 * i + j] * (kept * 0.176776695f) : 0.0f;
             }
         }
 }
 
-/* What the warp's tokens get from PAIRS others, from token `at` of the panel on. */
-template <bool keys, bool whole>
-__device__ __forceinline__ void add_pairs(float (*rows)[4], float (*values)[4], const own_lane &own,
-                                          const tokens &others, int at)
-{
-    float g[PAIRS / 8][4] = {}, s[PAIRS / 8][4] = {};
-    const u32 other_rows = others.rows + at * RAW_PITCH, other_values = others.values + at * VALUE_PITCH;
-    add_dots<VALUE_STEPS, VALUE_PITCH>(g, own.values, other_values);
-    if (keys)
-        add_dots<STEPS, RAW_PITCH>(s, own.rows, other_rows);
-    finish_pairs<keys, whole>(g, s, own, others, at);
-#pragma unroll
-    for (int p = 0; p < PAIRS / 16; p++) {
-        const u32 its_rows = other_rows + p * 16 * RAW_PITCH, its_values = other_values + p * 16 * VALUE_PITCH;
-        if (whole)
-            add_rows<STEPS, RAW_PITCH>(rows, left_of(g + 2 * p), its_rows);
-        else
-            add_seen_rows<keys, STEPS, RAW_PITCH>(rows, left_of(g + 2 * p), its_rows, own.first,
-                                                  others.first + at + p * 16, others.limit);
-        if (keys && whole)
-            add_rows<VALUE_STEPS, VALUE_PITCH>(values, left_of(s + 2 * p), its_values);
-        else if (keys)
-            add_seen_rows<true, VALUE_STEPS, VALUE_PITCH>(values, left_of(s + 2 * p), its_values, own.first,
-                                                          others.first + at + p * 16, others.limit);
-    }
-}
-
-/* A panel of others; those that none of the warp's tokens sees, or is seen by, are left out. */
-template <bool keys>
-__device__ __forceinline__ void add_panel_pairs(float (*rows)[4], float (*values)[4], const own_lane &own,
-                                                const tokens &others)
-{
-#pragma unroll 1
-    for (int at = 0; at < PANEL; at += PAIRS) {
-        const int first = others.first + at;
-        if (first >= others.limit)
-            break;
-        const bool whole = first + PAIRS <= others.limit
-            && (keys ? own.first + 15 <= first : first + PAIRS - 1 <= own.first);
-        if (whole)
-            add_pairs<keys, true>(rows, values, own, others, at);
-        else if (keys ? first + PAIRS > own.first : first < own.first + 16)
-            add_pairs<keys, false>(rows, values, own, others, at);
-    }
-}
-
 /* ---- results ---- */
+
+/* Where 8 numbers from column 8 n on of row r of the warp's lie. */
+template <int pitch> __device__ __forceinline__ u32 own_place(u32 rows, int r, int n)
+{
+    return rows + n / 8 * SLAB + slab_place(r, n % 8);
+}
 
 /* What queries read, or keys give, in all: their rows times these' gradients. */
 __device__ __forceinline__ void store_totals(const float (*c)[4], u32 rows, double *to, int count)
@@ -1848,7 +1842,7 @@ __device__ __forceinline__ void store_totals(const float (*c)[4], u32 rows, doub
         float sum = 0;
 #pragma unroll
         for (int n = 0; n < 2 * STEPS; n++) {
-            const u32 word = get_word(rows + (i * 8 + lane_row()) * RAW_PITCH + (n * 8 + lane_column() * 2) * ELEMENT);
+            const u32 word = get_word(own_place<RAW_PITCH>(rows, i * 8 + lane_row(), n) + lane_column() * 4);
             sum += low_of(word) * c[n][2 * i] + high_of(word) * c[n][2 * i + 1];
         }
         sum += __shfl_xor_sync(0xffffffffu, sum, 1);
@@ -1869,15 +1863,15 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
     for (int n = 0; n < 2 * steps; n++)
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            put_word(rows + (i * 8 + lane_row()) * pitch + (n * 8 + lane_column() * 2) * ELEMENT,
+            put_word(own_place<pitch>(rows, i * 8 + lane_row(), n) + lane_column() * 4,
                      pair_of(factor * c[n][2 * i], factor * c[n][2 * i + 1]));
     __syncwarp();
     for (int i = threadIdx.x & 31; i < 16 * 2 * steps; i += 32) {
-        const int token = i / (2 * steps), column = i % (2 * steps) * 8;
-        element *x = to + (warp_token + token) * stride + column;
+        const int token = i / (2 * steps), piece = i % (2 * steps);
+        element *x = to + (warp_token + token) * stride + piece * 8;
         if (warp_token + token >= count)
             break;
-        const u32 from = rows + token * pitch + column * ELEMENT;
+        const u32 from = own_place<pitch>(rows, token, piece);
         if (aligned)
             store_words(x, get_words(from));
         else
@@ -1886,6 +1880,354 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
     }
 }
 
+/* ---- products of a warpgroup: 64 own tokens, and panels of 64 others ----
+ *
+ * Rows of tokens are slabs, and so is the copy of a state, whose rows are features. Each of them is an operand along
+ * its rows, for dots, and down its columns, for sums over tokens or features; what pairs have comes out of one product
+ * in registers, as the next one wants it. */
+
+enum {
+    ROW_SLABS = (D_IN + 63) / 64,
+    VALUE_SLABS = (DV + 63) / 64,
+    COPY_SLAB = D_IN * 128,   /* bytes of 64 columns of a copy, */
+    PAIR_SLAB = PAIRS * 128,  /* and of a panel of others, which has PAIRS of them */
+    /* the copy has the places of both panels */
+    COPY_COVERS = VALUE_SLABS * COPY_SLAB > (ROW_SLABS + VALUE_SLABS) * PAIR_SLAB
+};
+
+__device__ __forceinline__ void begin_pairs(float *c, u64 a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 0, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "%32, %33, add, 1, 1, 0, 0;\n"
+                 "}"
+                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]), "=f"(c[4]), "=f"(c[5]),
+                   "=f"(c[6]), "=f"(c[7]), "=f"(c[8]), "=f"(c[9]), "=f"(c[10]), "=f"(c[11]),
+                   "=f"(c[12]), "=f"(c[13]), "=f"(c[14]), "=f"(c[15]), "=f"(c[16]), "=f"(c[17]),
+                   "=f"(c[18]), "=f"(c[19]), "=f"(c[20]), "=f"(c[21]), "=f"(c[22]), "=f"(c[23]),
+                   "=f"(c[24]), "=f"(c[25]), "=f"(c[26]), "=f"(c[27]), "=f"(c[28]), "=f"(c[29]),
+                   "=f"(c[30]), "=f"(c[31])
+                 : "l"(a), "l"(b));
+}
+
+__device__ __forceinline__ void multiply_pairs(float *c, u64 a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 1, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "%32, %33, add, 1, 1, 0, 0;\n"
+                 "}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]),
+                   "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
+                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]),
+                   "+f"(c[30]), "+f"(c[31])
+                 : "l"(a), "l"(b));
+}
+
+__device__ __forceinline__ void multiply_copy(float *c, u64 a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 1, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+                 "%16, %17, add, 1, 1, 0, 0;\n"
+                 "}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
+                 : "l"(a), "l"(b));
+}
+
+__device__ __forceinline__ void multiply_copy_down(float *c, u64 a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 1, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+                 "%16, %17, add, 1, 1, 0, 1;\n"
+                 "}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
+                 : "l"(a), "l"(b));
+}
+
+__device__ __forceinline__ void add_other_rows(float *c, const u32 *a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 1, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+                 "{%16, %17, %18, %19}, %20, add, 1, 1, 1;\n"
+                 "}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+__device__ __forceinline__ void add_other_values(float *c, const u32 *a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 1, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+                 "{%16, %17, %18, %19}, %20, add, 1, 1, 1;\n"
+                 "}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+/* Step e of 16 numbers along rows: of an operand whose slabs have so many bytes. */
+__device__ __forceinline__ u64 step_across(u32 slabs, int e, u32 slab = SLAB)
+{
+    return slab_operand(slabs + e / 4 * slab + e % 4 * 32, 16);
+}
+
+/* Step e of 16 rows, all columns. */
+__device__ __forceinline__ u64 step_down(u32 slabs, int e, u32 slab = SLAB)
+{
+    return slab_operand(slabs + e * 2048, slab);
+}
+
+/* ---- on the way into shared memory ---- */
+
+/* Slabs of so many tokens, first.. of those before limit; zeros behind. A row's pieces by lanes that follow each
+ * other. */
+template <int count, int width>
+__device__ __forceinline__ void fetch_slabs(u32 to, const element *x, i64 stride, int first, int limit, bool aligned)
+{
+    enum { PIECES = width / 8, LANES = PIECES > 8 ? 16 : PIECES > 4 ? 8 : PIECES > 2 ? 4 : 2,
+          TOKENS = THREADS / LANES };
+    const int piece = threadIdx.x % LANES, left = limit - first;
+    if (!aligned) {
+#pragma unroll 1
+        for (int i = threadIdx.x; i < count * PIECES; i += THREADS)
+            fetch_eight(to + i % PIECES / 8 * (count * 128) + slab_place(i / PIECES, i % PIECES % 8),
+                        x + (first + i / PIECES) * stride + i % PIECES * 8, i / PIECES < left ? 8 : 0, false);
+        return;
+    }
+    if (piece >= PIECES)
+        return;
+    const element *from = x + (i64)(first + (int)threadIdx.x / LANES) * stride + piece * 8;
+    to += piece / 8 * (count * 128);
+#pragma unroll
+    for (int i = 0; i < count; i += TOKENS) {
+        const int token = threadIdx.x / LANES + i;
+        if (count % TOKENS && token >= count)
+            break;
+        copy_async(to + slab_place(token, piece % 8), from, token < left ? 16 : 0);
+        from = unknown(from + TOKENS * stride);
+    }
+}
+
+/* A block's own tokens, what it needs of them. */
+template <bool values, bool rows> __device__ __forceinline__ void fetch_own(const tokens &to, const side &a)
+{
+    if (rows)
+        fetch_slabs<QUERY_TOKENS, D_IN>(to.rows, a.rows, a.row_stride, to.first, to.limit, a.rows_aligned);
+    if (values)
+        fetch_slabs<QUERY_TOKENS, DV>(to.values, a.values, a.value_stride, to.first, to.limit, a.values_aligned);
+}
+
+__device__ __forceinline__ void fetch_panel(const tokens &to, const side &a)
+{
+    fetch_slabs<PAIRS, D_IN>(to.rows, a.rows, a.row_stride, to.first, to.limit, a.rows_aligned);
+    fetch_slabs<PAIRS, DV>(to.values, a.values, a.value_stride, to.first, to.limit, a.values_aligned);
+}
+
+/* A copy. */
+__device__ __forceinline__ void fetch_copy(u32 tile, const copy_element *s)
+{
+    for (int i = threadIdx.x; i < FEATURES * (DV / 8); i += THREADS) {
+        const int feature = i / (DV / 8), piece = i % (DV / 8);
+        copy_async(tile + piece / 8 * COPY_SLAB + slab_place(feature, piece % 8),
+                   s + (i64)feature * COLUMNS + piece * 8, 16);
+    }
+}
+
+/* What came by copy_async is there, products that read what is overwritten next are through, and all threads know. */
+__device__ __forceinline__ void await_panel(void)
+{
+    copy_wait<0>();
+    fence_shared();
+    multiply_wait<0>();
+    __syncthreads();
+}
+
+/* ---- products ---- */
+
+/* What the own tokens get from the copy of a state: rows by their values, or values by their rows. */
+template <bool keys, bool of_rows> __device__ __forceinline__ void read_copy(float (*c)[4], const tokens &own, u32 tile)
+{
+    enum { SUMS = 8 * (of_rows ? STEPS : VALUE_STEPS) };
+    make_opaque<SUMS>(&c[0][0]);
+    multiply_begin();
+#pragma unroll
+    for (int e = 0; of_rows && e < VALUE_STEPS; e++)
+        multiply_copy(&c[0][0], step_across(own.values, e), step_across(tile, e, COPY_SLAB));
+#pragma unroll
+    for (int f = 0; !of_rows && f < STEPS; f++)
+        multiply_copy_down(&c[0][0], step_across(own.rows, f), step_down(tile, f, COPY_SLAB));
+    multiply_commit();
+    multiply_wait<0>();
+    make_opaque<SUMS>(&c[0][0]);
+}
+
+/* Dots of own values and others', or of rows; on their way. */
+template <bool of_rows> __device__ __forceinline__ void begin_dots(float *d, const tokens &own, const tokens &others)
+{
+    const u32 mine = of_rows ? own.values : own.rows, its = of_rows ? others.values : others.rows;
+    multiply_begin();
+#pragma unroll
+    for (int e = 0; e < (of_rows ? VALUE_STEPS : STEPS); e++)
+        if (e == 0)
+            begin_pairs(d, step_across(mine, e), step_across(its, e, PAIR_SLAB));
+        else
+            multiply_pairs(d, step_across(mine, e), step_across(its, e, PAIR_SLAB));
+    multiply_commit();
+}
+
+/* c += what pairs have times the others' rows, or values; on their way. */
+template <bool of_rows>
+__device__ __forceinline__ void begin_sums(float (*c)[4], const u32 (*pairs)[4], const tokens &others)
+{
+    multiply_begin();
+#pragma unroll
+    for (int p = 0; p < PAIRS / 16; p++)
+        if (of_rows)
+            add_other_rows(&c[0][0], pairs[p], step_down(others.rows, p, PAIR_SLAB));
+        else
+            add_other_values(&c[0][0], pairs[p], step_down(others.values, p, PAIR_SLAB));
+    multiply_commit();
+}
+
+/* ---- the causal edge ---- */
+
+/* A thread's pieces of a panel's slabs, by blocks of 8 columns: not zero where something is not finite. */
+template <int blocks> __device__ __forceinline__ u32 note_slabs(u32 slabs)
+{
+    u32 noted = 0;
+#pragma unroll 4
+    for (int i = threadIdx.x; i < PAIRS * blocks; i += THREADS) {
+        const uint4 a = get_words(slabs + i % blocks / 8 * PAIR_SLAB + slab_place(i / blocks, i % blocks % 8));
+        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+    }
+    return noted;
+}
+
+template <int blocks> __device__ __forceinline__ void make_slabs_finite(u32 slabs)
+{
+#pragma unroll 1
+    for (int i = threadIdx.x; i < PAIRS * blocks; i += THREADS) {
+        const u32 place = slabs + i % blocks / 8 * PAIR_SLAB + slab_place(i / blocks, i % blocks % 8);
+        const uint4 a = get_words(place);
+        put_words(place, uint4{finite_pair(a.x), finite_pair(a.y), finite_pair(a.z), finite_pair(a.w)});
+    }
+}
+
+/* Sums of own tokens get NaN where they see, or are seen by, an other whose number is not finite. */
+template <bool keys, int steps>
+__device__ __forceinline__ void spoil_sums(float (*c)[4], u32 slabs, const own_lane &own, const tokens &others)
+{
+#pragma unroll 1
+    for (int other = 0; other < PAIRS; other++)
+#pragma unroll
+        for (int i = 0; i < 4 * steps; i++) {
+            const int column = i / 2 * 8 + lane_column() * 2 + i % 2;
+            const float zero =
+                zero_of(get_element(slabs + column / 64 * PAIR_SLAB + slab_place(other, column % 64 / 8)
+                                    + column % 8 * ELEMENT));
+#pragma unroll
+            for (int half = 0; half < 2; half++)
+                if (zero != 0.0f && are_pair<keys>(own.first + half * 8 + lane_row(), others.first + other,
+                                                   others.limit))
+                    c[i / 2][half * 2 + i % 2] = zero;
+        }
+}
+
+/* A panel of which not all are pairs: sums get what is not finite where they see it, and zero goes in its place. edge:
+ * a word that tells which panel has such a thing, number `turn`. */
+template <bool keys, bool of_rows>
+__device__ __forceinline__ void finish_edge(float (*c)[4], const own_lane &own, const tokens &others, u32 edge,
+                                            u32 turn)
+{
+    enum { WIDTH = of_rows ? D_IN : DV };
+    const u32 slabs = of_rows ? others.rows : others.values, noted = note_slabs<WIDTH / 8>(slabs);
+    if (noted)
+        put_word(edge, turn);
+    __syncthreads();
+    if (from_lane(get_word(edge), 0) != turn)
+        return;
+    spoil_sums<keys, WIDTH / 16>(c, slabs, own, others);
+    __syncthreads();
+    make_slabs_finite<WIDTH / 8>(slabs);
+    fence_shared();
+    __syncthreads();
+}
+
+/* ---- gates ---- */
+
+/* Numbers beside the tokens of a panel, and what is left there of a key at its first query, or of a query's past at its
+ * last key: one factor of what is left of keys at queries elsewhere. */
+template <bool keys> __device__ __forceinline__ void put_others(const tokens &a, const float2 *sums)
+{
+    const int i = threadIdx.x, last = (a.first + PAIRS < a.limit ? a.first + PAIRS : a.limit) - 1;
+    const int token = a.first + i < last ? a.first + i : last;
+    if (i >= PAIRS)
+        return;
+    const float2 own = sums[token], edge = sums[keys ? a.first : last];
+    const float left = keys ? gate_between(own, edge) : gate_between(edge, own);
+    put_floats(a.gates + i * 8, own);
+    put_floats(a.factors + i * 8, float2{left, 0.0f});
+}
+
+/* As finish_pairs, of a panel whose tokens all see the own ones, or are seen by them: an exponential an own token, not
+ * one a pair. */
+template <bool keys, bool of_rows>
+__device__ __forceinline__ void finish_whole(float (*d)[4], const own_lane &own, const tokens &others)
+{
+    const float2 edge = get_floats(others.gates + (keys ? 0 : PAIRS - 1) * 8);
+    float by[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        by[i] = keys ? gate_between(edge, own.gate[i]) : gate_between(own.gate[i], edge);
+        by[i] *= of_rows ? 1.0f : 0.176776695f;
+    }
+#pragma unroll
+    for (int n = 0; n < PAIRS / 8; n++) {
+        const uint4 a = get_words(others.factors + (n * 8 + lane_column() * 2) * 8);
+        const float factor[2] = {__uint_as_float(a.x), __uint_as_float(a.z)};
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            d[n][i] = by[i >> 1] * factor[i & 1] * d[n][i];
+    }
+}
+
+/* Dots -> what pairs have, as operands. */
+__device__ __forceinline__ void form_pairs(u32 (*p)[4], const float (*c)[4])
+{
+#pragma unroll
+    for (int k = 0; k < PAIRS / 16; k++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            p[k][i] = pair_of(c[2 * k + i / 2][2 * (i & 1)], c[2 * k + i / 2][2 * (i & 1) + 1]);
+}
 /* Number `item` of the blocks of queries. */
 __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
                                              u32 item)
@@ -1900,61 +2242,82 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
     const int length = at.own.length, chunk_tokens = (int)call.chunk, first = at.index * QUERY_TOKENS;
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
-    const u32 shared = shared_address(), numbers = shared + 10240, outputs = shared + 11264, tile = shared + 12288;
-    const tokens own = {shared, shared + 5120, numbers, outputs, first, chunk_end};
+    const u32 shared = shared_address(), numbers = shared + 49152, outputs = shared + 50688, tile = shared + 16384;
+    const u32 edge = shared + 53760, factors = shared + 52736;
+    const tokens own = {shared, shared + 8192, numbers, outputs, first, chunk_end};
     const side own_side = queries_side(call, back, b, query_head);
     const float2 *sums = gate_sums_of(call, b, at.own.number, head);
     /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
-    tokens others = {0, 0, numbers + QUERY_TOKENS * 8, outputs + QUERY_TOKENS * 8, 0, chunk_end};
     const int begin = start, end = first + QUERY_TOKENS < chunk_end ? first + QUERY_TOKENS : chunk_end;
-    const int panels = (end - begin + PANEL - 1) / PANEL, count = panels;
+    const int panels = (end - begin + PAIRS - 1) / PAIRS, count = panels;
     const auto side_of = [&](int) { return keys_side(call, b, head); };
     const bool reads = chunk > 0 || is_given(call, at.own.number);
     const copy_element *s = (const copy_element *)back.states + (first_copy_of(call, place, at.own) + chunk)
         * FEATURES16 * COLUMNS;
-    others.limit = end;
-    const auto go_to = [&](int i) {
-        others.first = begin + i % panels * PANEL;
-        others.rows = i % 2 ? tile : shared + 22528;
-        others.values = others.rows + PANEL * RAW_PITCH;
+    const auto panel = [&](int i) {
+        const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PAIRS) * 8;
+        return tokens{place, place + ROW_SLABS * PAIR_SLAB, numbers + number, outputs + number,
+                      begin + i % panels * PAIRS, end, factors + i % 2 * PAIRS * 8};
     };
-    fetch_side<QUERY_TOKENS>(own.rows, own.values, own_side, first, chunk_end);
+    fetch_own<true, true>(own, own_side);
     if (reads)
         fetch_copy(tile, s);
-    copy_commit();
-    go_to(0);
-    fetch_side<PANEL>(others.rows, others.values, side_of(0), others.first, end);
+    if (!reads || !COPY_COVERS)
+        fetch_panel(panel(0), side_of(0));
     copy_commit();
     put_numbers<QUERY_TOKENS>(own, sums);
-    copy_wait<1>();
-    __syncthreads();
+    put_others<false>(panel(0), sums);
+    if (threadIdx.x == 0)
+        put_word(edge, 0);
+    await_panel();
     const own_lane lane = lane_of(own);
-    float rows[2 * STEPS][4] = {}, values[1][4] = {};
-    if (reads)
-        read_copy<false>(rows, values, lane, tile, sums[chunk_end - 1]);
-    for (int i = 0; i < count; i++) {
-        copy_wait<0>();
-        __syncthreads();
-        if (i + 1 < count) {
-            go_to(i + 1);
-            fetch_side<PANEL>(others.rows, others.values, side_of(i + 1), others.first, end);
+    float c[2 * STEPS][4] = {};
+    if (reads) {
+        read_copy<false, true>(c, own, tile);
+        finish_copy<false, true, false>(c, c, lane, sums[chunk_end - 1]);
+        if (COPY_COVERS) {
+            __syncthreads();
+            fetch_panel(panel(0), side_of(0));
+            copy_commit();
         }
-        copy_commit();
-        go_to(i);
-        put_numbers<PANEL>(others, sums);
-        __syncthreads();
-        add_panel_pairs<false>(rows, values, lane, others);
     }
-    store_totals(rows, lane.rows, back.query_sums + numbers_of(call, b, call.query_heads, query_head) + first,
+    for (int i = 0; i < count; i++) {
+        const tokens others = panel(i);
+        const bool whole = others.first + PAIRS <= end && others.first + PAIRS <= first;
+        float d[PAIRS / 8][4];
+        u32 pairs[PAIRS / 16][4];
+        await_panel();
+        if (i + 1 < count)
+            fetch_panel(panel(i + 1), side_of(i + 1));
+        copy_commit();
+        begin_dots<true>(&d[0][0], own, others);
+        if (i + 1 < count)
+            put_others<false>(panel(i + 1), sums);
+        multiply_wait<0>();
+        make_opaque<PAIRS / 2>(&d[0][0]);
+        if (whole) {
+            finish_whole<false, true>(d, lane, others);
+        } else {
+            make_opaque<4 * 2 * STEPS>(&c[0][0]);
+            finish_edge<false, true>(c, lane, others, edge, i + 1);
+            finish_pairs<false, true, false, false>(d, d, lane, others, 0);
+        }
+        form_pairs(pairs, d);
+        begin_sums<true>(c, pairs, others);
+    }
+    multiply_wait<0>();
+    make_opaque<4 * 2 * STEPS>(&c[0][0]);
+    __syncthreads(); /* nobody multiplies own tokens any more */
+    store_totals(c, lane.rows, back.query_sums + numbers_of(call, b, call.query_heads, query_head) + first,
                  chunk_end - first);
     if (back.d_q)
-        store_tokens<STEPS, RAW_PITCH>(rows, lane.rows,
+        store_tokens<STEPS, RAW_PITCH>(c, lane.rows,
                                        (element *)back.d_q + b * back.d_q_stride[0] + (i64)first * back.d_q_stride[1]
                                        + query_head * back.d_q_stride[2], back.d_q_stride[1],
                                          chunk_end - first, 0.176776695f, is_aligned(back.d_q, back.d_q_stride, D_IN));
 }
 
-/* Number `item` of the blocks of keys. */
+/* Number `item` of the blocks of keys: d_k. */
 __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
                                           u32 item)
 {
@@ -1967,57 +2330,159 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
     const int length = at.own.length, chunk_tokens = (int)call.chunk, first = at.index * QUERY_TOKENS;
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
-    const u32 shared = shared_address(), numbers = shared + 10240, outputs = shared + 11264, tile = shared + 12288;
-    const tokens own = {shared, shared + 5120, numbers, outputs, first, chunk_end};
+    const u32 shared = shared_address(), numbers = shared + 49152, outputs = shared + 50688, tile = shared + 16384;
+    const u32 edge = shared + 53760, factors = shared + 52736;
+    const tokens own = {shared, shared + 8192, numbers, outputs, first, chunk_end};
     const side own_side = keys_side(call, b, head);
     const float2 *sums = gate_sums_of(call, b, at.own.number, head);
     /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
-    tokens others = {0, 0, numbers + QUERY_TOKENS * 8, outputs + QUERY_TOKENS * 8, 0, chunk_end};
-    const int begin = first, end = chunk_end, panels = (end - begin + PANEL - 1) / PANEL, count = panels * (int)group;
+    const int begin = first, end = chunk_end, panels = (end - begin + PAIRS - 1) / PAIRS, count = panels * (int)group;
     const auto side_of = [&](int i) { return queries_side(call, back, b, head * group + i / panels); };
     const bool reads = chunk + 1 < count_chunks(call, length) || back.d_state_out;
     const copy_element *s = (const copy_element *)back.reversed + (first_copy_of(call, place, at.own) + chunk + 1)
         * FEATURES16 * COLUMNS;
-    const auto go_to = [&](int i) {
-        others.first = begin + i % panels * PANEL;
-        others.rows = i % 2 ? tile : shared + 22528;
-        others.values = others.rows + PANEL * RAW_PITCH;
+    const auto panel = [&](int i) {
+        const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PAIRS) * 8;
+        return tokens{place, place + ROW_SLABS * PAIR_SLAB, numbers + number, outputs + number,
+                      begin + i % panels * PAIRS, end, factors + i % 2 * PAIRS * 8};
     };
-    fetch_side<QUERY_TOKENS>(own.rows, own.values, own_side, first, chunk_end);
+    fetch_own<true, true>(own, own_side);
     if (reads)
         fetch_copy(tile, s);
-    copy_commit();
-    go_to(0);
-    fetch_side<PANEL>(others.rows, others.values, side_of(0), others.first, end);
+    if (!reads || !COPY_COVERS)
+        fetch_panel(panel(0), side_of(0));
     copy_commit();
     put_numbers<QUERY_TOKENS>(own, sums);
-    copy_wait<1>();
-    __syncthreads();
+    put_others<true>(panel(0), sums);
+    if (threadIdx.x == 0)
+        put_word(edge, 0);
+    await_panel();
     const own_lane lane = lane_of(own);
-    float rows[2 * STEPS][4] = {}, values[2 * VALUE_STEPS][4] = {};
-    if (reads)
-        read_copy<true>(rows, values, lane, tile, sums[chunk_end - 1]);
-    for (int i = 0; i < count; i++) {
-        copy_wait<0>();
-        __syncthreads();
-        if (i + 1 < count) {
-            go_to(i + 1);
-            fetch_side<PANEL>(others.rows, others.values, side_of(i + 1), others.first, end);
+    float c[2 * STEPS][4] = {};
+    if (reads) {
+        read_copy<true, true>(c, own, tile);
+        finish_copy<true, true, false>(c, c, lane, sums[chunk_end - 1]);
+        if (COPY_COVERS) {
+            __syncthreads();
+            fetch_panel(panel(0), side_of(0));
+            copy_commit();
         }
-        copy_commit();
-        go_to(i);
-        put_numbers<PANEL>(others, sums);
-        __syncthreads();
-        add_panel_pairs<true>(rows, values, lane, others);
     }
-    store_totals(rows, lane.rows, back.key_sums + numbers_of(call, b, call.heads, head) + first, chunk_end - first);
+    for (int i = 0; i < count; i++) {
+        const tokens others = panel(i);
+        const bool whole = others.first + PAIRS <= end && others.first >= first + QUERY_TOKENS;
+        float d[PAIRS / 8][4];
+        u32 pairs[PAIRS / 16][4];
+        await_panel();
+        if (i + 1 < count)
+            fetch_panel(panel(i + 1), side_of(i + 1));
+        copy_commit();
+        begin_dots<true>(&d[0][0], own, others);
+        if (i + 1 < count)
+            put_others<true>(panel(i + 1), sums);
+        multiply_wait<0>();
+        make_opaque<PAIRS / 2>(&d[0][0]);
+        if (whole) {
+            finish_whole<true, true>(d, lane, others);
+        } else {
+            make_opaque<4 * 2 * STEPS>(&c[0][0]);
+            finish_edge<true, true>(c, lane, others, edge, i + 1);
+            finish_pairs<true, true, false, false>(d, d, lane, others, 0);
+        }
+        form_pairs(pairs, d);
+        begin_sums<true>(c, pairs, others);
+    }
+    multiply_wait<0>();
+    make_opaque<4 * 2 * STEPS>(&c[0][0]);
+    __syncthreads(); /* nobody multiplies own tokens any more */
+    store_totals(c, lane.rows, back.key_sums + numbers_of(call, b, call.heads, head) + first, chunk_end - first);
     if (back.d_k)
-        store_tokens<STEPS, RAW_PITCH>(rows, lane.rows,
+        store_tokens<STEPS, RAW_PITCH>(c, lane.rows,
                                        (element *)back.d_k + b * back.d_k_stride[0] + (i64)first * back.d_k_stride[1]
                                        + head * back.d_k_stride[2], back.d_k_stride[1],
                                          chunk_end - first, 0.176776695f, is_aligned(back.d_k, back.d_k_stride, D_IN));
+}
+
+/* Number `item` of the blocks of keys: d_v. */
+__device__ __forceinline__ void take_values(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
+                                            u32 item)
+{
+    const u32 blocks = blocks_of(call), group = (u32)(call.query_heads / call.heads);
+    const u32 place = item / blocks;
+    const struct part at = line_part(call, back, place, item % blocks, QUERY_TOKENS);
+    if (!is_there(at, QUERY_TOKENS))
+        return;
+    const i64 b = at.own.b, head = at.head;
+    const int length = at.own.length, chunk_tokens = (int)call.chunk, first = at.index * QUERY_TOKENS;
+    const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
+    const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
+    const u32 shared = shared_address(), numbers = shared + 49152, outputs = shared + 50688, tile = shared + 16384;
+    const u32 edge = shared + 53760, factors = shared + 52736;
+    const tokens own = {shared, shared + 8192, numbers, outputs, first, chunk_end};
+    const side own_side = keys_side(call, b, head);
+    const float2 *sums = gate_sums_of(call, b, at.own.number, head);
+    /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
+    const int begin = first, end = chunk_end, panels = (end - begin + PAIRS - 1) / PAIRS, count = panels * (int)group;
+    const auto side_of = [&](int i) { return queries_side(call, back, b, head * group + i / panels); };
+    const bool reads = chunk + 1 < count_chunks(call, length) || back.d_state_out;
+    const copy_element *s = (const copy_element *)back.reversed + (first_copy_of(call, place, at.own) + chunk + 1)
+        * FEATURES16 * COLUMNS;
+    const auto panel = [&](int i) {
+        const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PAIRS) * 8;
+        return tokens{place, place + ROW_SLABS * PAIR_SLAB, numbers + number, outputs + number,
+                      begin + i % panels * PAIRS, end, factors + i % 2 * PAIRS * 8};
+    };
+    fetch_own<false, true>(own, own_side);
+    if (reads)
+        fetch_copy(tile, s);
+    if (!reads || !COPY_COVERS)
+        fetch_panel(panel(0), side_of(0));
+    copy_commit();
+    put_numbers<QUERY_TOKENS>(own, sums);
+    put_others<true>(panel(0), sums);
+    if (threadIdx.x == 0)
+        put_word(edge, 0);
+    await_panel();
+    const own_lane lane = lane_of(own);
+    float c[2 * VALUE_STEPS][4] = {};
+    if (reads) {
+        read_copy<true, false>(c, own, tile);
+        finish_copy<true, false, true>(c, c, lane, sums[chunk_end - 1]);
+        if (COPY_COVERS) {
+            __syncthreads();
+            fetch_panel(panel(0), side_of(0));
+            copy_commit();
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        const tokens others = panel(i);
+        const bool whole = others.first + PAIRS <= end && others.first >= first + QUERY_TOKENS;
+        float d[PAIRS / 8][4];
+        u32 pairs[PAIRS / 16][4];
+        await_panel();
+        if (i + 1 < count)
+            fetch_panel(panel(i + 1), side_of(i + 1));
+        copy_commit();
+        begin_dots<false>(&d[0][0], own, others);
+        if (i + 1 < count)
+            put_others<true>(panel(i + 1), sums);
+        multiply_wait<0>();
+        make_opaque<PAIRS / 2>(&d[0][0]);
+        if (whole) {
+            finish_whole<true, false>(d, lane, others);
+        } else {
+            make_opaque<4 * 2 * VALUE_STEPS>(&c[0][0]);
+            finish_edge<true, false>(c, lane, others, edge, i + 1);
+            finish_pairs<true, false, true, false>(d, d, lane, others, 0);
+        }
+        form_pairs(pairs, d);
+        begin_sums<false>(c, pairs, others);
+    }
+    multiply_wait<0>();
+    make_opaque<4 * 2 * VALUE_STEPS>(&c[0][0]);
+    __syncthreads(); /* nobody multiplies own tokens any more */
     if (back.d_v)
-        store_tokens<VALUE_STEPS, VALUE_PITCH>(values, lane.values,
+        store_tokens<VALUE_STEPS, VALUE_PITCH>(c, lane.values,
                                                (element *)back.d_v + b * back.d_v_stride[0]
                                                + (i64)first * back.d_v_stride[1] + head * back.d_v_stride[2],
                                                back.d_v_stride[1],
@@ -2025,7 +2490,7 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_QUERIES)
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
 gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call call,
                                   const __grid_constant__ struct fpa_cuda_backward back)
 {
@@ -2036,17 +2501,20 @@ gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call c
 /* Both sides of the same tokens by blocks that follow each other, so that one finds in the cache what the other has
  * read. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_KEYS)
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
 gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call,
                                const __grid_constant__ struct fpa_cuda_backward back)
 {
-    const u32 sides = back.both_sides ? (u32)(call.query_heads / call.heads) + 1 : 1, item = blockIdx.x / sides;
-    const u32 member = blockIdx.x % sides;
+    enum { OWN = 2 }; /* blocks of keys: of d_k, and of d_v */
+    const u32 queries = back.both_sides ? (u32)(call.query_heads / call.heads) : 0, item = blockIdx.x / (queries + OWN);
+    const u32 member = blockIdx.x % (queries + OWN);
     const u32 blocks = blocks_of(call);
-    if (member + 1 == sides)
-        take_keys(call, back, item);
+    if (member < queries)
+        take_queries(call, back, (item / blocks * queries + member) * blocks + item % blocks);
+    else if (member > queries)
+        take_values(call, back, item);
     else
-        take_queries(call, back, (item / blocks * (sides - 1) + member) * blocks + item % blocks);
+        take_keys(call, back, item);
 }
 #endif
 
