@@ -140,14 +140,13 @@ static fpa_cost lift_cost(const cuda_task *task)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_LIFT_ROWS];
-    const int64_t tokens = cuda_lift_blocks(g, task->size),
-                  slices = cuda_lift_slices(g, task->room, task->size);
-    const double blocks = (double)(tokens * slices);
+    const int64_t tiles = cuda_lift_tiles(g, task->size);
+    const double blocks = (double)(tiles * cuda_lift_slices(g, task->room, task->size));
     fpa_cuda_launch_load load = {
         .share = cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[CUDA_LIFT_ROWS]),
         .warps = launch_warps(task, CUDA_LIFT_ROWS, blocks),
         .trips = work->trips};
-    cuda_sum_add(&load.all, &work->step, (double)(tokens * g->lift_tokens) / 16);
+    cuda_sum_add(&load.all, &work->step, (double)(tiles * g->lift_tokens) / 16);
     return blocks > 0 ? cuda_seconds(gpu_of(task), &load) : (fpa_cost){0, "nothing to do"};
 }
 

@@ -41,6 +41,7 @@ static const struct {
     [IN_LIFT] = {"placed", LONG_CALL, 2},
     [IN_LIFT_SUMS] = {"favor", LONG_CALL, 2},
     [IN_LIFT_WEIGHTS] = {"lifted", LONG_CALL, 2},
+    [IN_BROAD_LIFT] = {"broadlift", LONG_CALL, 2},
     [IN_PLAIN_LIFT] = {"lonely", LONG_CALL, 2},
     [IN_WINDOW] = {"near", WINDOW_CALL, 5},
     [IN_MASKED_WINDOW] = {"nearlifted", WINDOW_CALL, 5},

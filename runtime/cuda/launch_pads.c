@@ -59,8 +59,8 @@ static fpa_status launch_lift(const struct fpa_cuda_module *cuda, const struct f
                                 .heads = launch->heads,
                                 .recent = launch->recent};
     call->lift_slices = cuda_lift_slices(&cuda->geometry, &cuda->room, &size);
-    const fpa_cuda_grid grid = {CUDA_LIFT_ROWS, cuda_lift_blocks(&cuda->geometry, &size) * call->lift_slices,
-                                NULL, 0};
+    const fpa_cuda_grid grid = {CUDA_LIFT_ROWS, cuda_lift_blocks(&cuda->geometry, &cuda->room, &size), NULL,
+                                0};
     fpa_status status = grid.blocks ? cuda_launch(cuda, &grid, launch, call, stream, error) : FPA_OK;
     for (int i = 0; i < 2 && !status; i++)
         replace(&list[i]);

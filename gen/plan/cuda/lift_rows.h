@@ -5,8 +5,13 @@
 #include "gen/plan/plan.h"
 
 enum {
-    LIFT_THREADS = 128, /* of a block */
-    LIFT_TOKENS = 64,   /* that it takes; of wide q and k half as many */
+    LIFT_THREADS = 128, /* of a block; of many rows whose matrices are kept twice as many */
+    LIFT_TOKENS = 64,   /* that it takes at a time; of wide q and k half as many */
+    LIFT_MOST_KEPT =
+        160, /* registers of a thread for matrices and angles: 255 less what sums and addresses take */
+    LIFT_STEP_REGISTERS = 4, /* 16 rows and 16 columns of a matrix's part of 16 bits, a lane */
+    LIFT_MOST_TURNS =
+        32, /* numbers of the positions of a thread's rows that are kept, or made once for its tokens */
 };
 
 extern const fpa_field cuda_lift_fields[];
