@@ -160,7 +160,7 @@ fpa_cost before_cost(const cuda_task *task, cuda_mechanism mechanism)
 {
     const cuda_padding padding = cuda_padding_of(task->geometry, mechanism);
     fpa_cost cost = {0, "nothing to do"};
-    if (has(task, CUDA_LIFT_ROWS) && !(mechanism == MECHANISM_CLUSTER_SCAN && task->geometry->cluster_maps))
+    if (has(task, CUDA_LIFT_ROWS) && !cuda_maps_in_place(task->geometry, mechanism))
         cost = cost_then(cost, lift_cost(task));
     if (padding.vector || padding.value)
         cost = cost_then(cost, pad_cost(task, padding));

@@ -25,6 +25,13 @@ int64_t cuda_lift_slices(const struct fpa_cuda_geometry *geometry, const fpa_gpu
 int64_t cuda_lift_blocks(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
                          const fpa_call_size *size);
 
+/* Whether its kernel makes the coordinates itself. */
+static inline bool cuda_maps_in_place(const struct fpa_cuda_geometry *geometry, cuda_mechanism mechanism)
+{
+    return (mechanism == MECHANISM_CLUSTER_SCAN && geometry->cluster_maps) ||
+           (mechanism == MECHANISM_FUSED_CHUNK && geometry->fused_maps);
+}
+
 cuda_padding cuda_padding_of(const struct fpa_cuda_geometry *geometry, cuda_mechanism mechanism);
 
 #endif

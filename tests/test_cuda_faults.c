@@ -38,6 +38,7 @@ static const struct {
     [IN_TOKEN] = {"plain", TOKEN_CALL, 5},
     [WITHOUT_MASK] = {"openpacked", LONG_CALL, 2},
     [WITHOUT_MASK_IN_PANELS] = {"opentrained", LONG_CALL, 2},
+    [WITHOUT_MASK_IN_PASS] = {"openmaps", LONG_CALL, 3},
     [IN_LIFT] = {"placed", LONG_CALL, 2},
     [IN_LIFT_SUMS] = {"favor", LONG_CALL, 2},
     [IN_LIFT_WEIGHTS] = {"lifted", LONG_CALL, 2},

@@ -198,6 +198,12 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
     return l;
 }
 
+bool lift_in_place(const fpa_plan *plan)
+{
+    return plan->written->lift && lift_maps_only(plan->written->lift) && plan->head->d % 8 == 0 &&
+           plan->head->dv % 8 == 0;
+}
+
 /* ---- counts ---- */
 
 /* Instructions of a number's map: the special function unit's, or functions of fp32. */

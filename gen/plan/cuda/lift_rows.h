@@ -19,6 +19,10 @@ extern const fpa_field cuda_lift_fields[];
 /* Of heads without a lift all zeros. */
 fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan);
 
+/* Whether kernels of coordinates may make them where q and k lie: they are maps, number by number, in whole pieces of 16 bytes,
+ * so that none has both numbers and what has to stay zero. */
+bool lift_in_place(const fpa_plan *plan);
+
 void geometry_lift_rows(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 void print_lift_rows(FILE *out, const fpa_plan *plan);
 

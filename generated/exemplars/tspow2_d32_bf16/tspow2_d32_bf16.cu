@@ -221,6 +221,7 @@ struct fpa_cuda_geometry {
     int lift_tokens;    /* tokens of a head that a block of it takes, of all batches */
     int lift_steps;     /* blocks of rows, which such blocks may share */
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
+    int fused_maps;     /* 1: so does NAME_fused_chunk */
     int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;              /* 1: a mask of keys is given */
     int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
@@ -260,7 +261,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 22
+#define FPA_CUDA_VERSION 23
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -624,7 +625,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    22, /* version */
+    23, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -679,6 +680,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, /* lift_tokens */
     0, /* lift_steps */
     0, /* cluster_maps */
+    0, /* fused_maps */
     0, /* cluster_reverses */
     0, /* key_mask */
     32, /* vector_rows */
