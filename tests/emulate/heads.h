@@ -188,6 +188,7 @@ static const char *const emulated_fixed[] = {
     "waves",         /* rows that are turned, not projected */
     "chosen",        /* rows as dots have them */
     "turned",        /* a matrix that a block has no room for */
+    "broadlift",     /* matrices that are read for each 64 tokens */
     "openmaps",      /* one pass without a mask, which maps queries and keys */
     "anyrows",       /* rows that begin at any address, by words */
     "anyrowsgated",  /* f16, weighted, two warpgroups of keys, blocks of more than 64 columns */
