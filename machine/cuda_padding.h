@@ -18,7 +18,7 @@ static inline int64_t cuda_key_tokens(const fpa_call_size *size)
 }
 
 /* NAME_lift_rows: pieces of work; blocks that share each one's rows, so that few tokens fill the GPU; all blocks. There are as many
- * as run at a time, and take one piece after the other, of the same head if all can be: what they keep is then loaded once. */
+ * as run at a time, and take one piece after the other, of the same head if that matters: what they keep is then loaded once. */
 int64_t cuda_lift_tiles(const struct fpa_cuda_geometry *geometry, const fpa_call_size *size);
 int64_t cuda_lift_slices(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
                          const fpa_call_size *size);

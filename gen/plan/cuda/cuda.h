@@ -122,9 +122,9 @@ typedef struct fpa_cuda_lift {
     int pitch;           /* bytes of a token as it is given, in shared memory */
     int places, positions, about; /* where they begin behind all stages; of a stage both and the next one's */
     int norms;
-    int strips;      /* and where rows lie that leave together, */
-    int strip_pitch; /* bytes of a token's; 16 bits only */
-    int bytes;       /* of all */
+    int strips, strip_count; /* and where rows lie that leave together, so many times the rows of a block, */
+    int strip_pitch;         /* bytes of a token's; 16 bits only */
+    int bytes;               /* of all */
 } fpa_cuda_lift;
 
 /* A mechanism and a head. */

@@ -8,24 +8,14 @@
 #include "work.h"
 
 #define LIFT(member) FIELD(fpa_cuda_lift, member)
-const fpa_field cuda_lift_fields[] = {LIFT(vector),
-                                      LIFT(threads),
-                                      LIFT(tokens),
-                                      LIFT(blocks),
-                                      LIFT(rows),
-                                      LIFT(steps),
-                                      LIFT(keeps),
-                                      LIFT(stages),
-                                      LIFT(pitch),
-                                      LIFT(places),
-                                      LIFT(positions),
-                                      LIFT(about),
-                                      LIFT(norms),
-                                      LIFT(strips),
-                                      LIFT(strip_pitch),
-                                      LIFT(bytes),
-                                      FIELD_CONSTANT("most_turns", LIFT_MOST_TURNS),
-                                      FIELDS_END};
+const fpa_field cuda_lift_fields[] = {
+    LIFT(vector),      LIFT(threads),   LIFT(tokens),
+    LIFT(blocks),      LIFT(rows),      LIFT(steps),
+    LIFT(keeps),       LIFT(stages),    LIFT(pitch),
+    LIFT(places),      LIFT(positions), LIFT(about),
+    LIFT(norms),       LIFT(strips),    LIFT(strip_count),
+    LIFT(strip_pitch), LIFT(bytes),     FIELD_CONSTANT("most_turns", LIFT_MOST_TURNS),
+    FIELDS_END};
 
 enum { LANES = 32, WARP_ROWS = 16, PIECE = 8 };
 
@@ -138,9 +128,8 @@ static int blocks_of(const fpa_plan *plan, const fpa_cuda_lift *l)
 
 /* Behind x come, of each token, its place, positions, norm, and rows on their way out. A place is known two turns before
  * it is wanted last. */
-static void place_tokens(fpa_cuda_lift *l, const fpa_lift *lift, int element, int tokens, int stages)
+static void place_tokens(fpa_cuda_lift *l, const fpa_lift *lift, int tokens, int stages)
 {
-    const int strips = element == 2 ? has_pairs(lift) + 1 : 0;
     l->tokens = tokens;
     l->stages = stages;
     l->places = stages * tokens * l->pitch;
@@ -149,18 +138,32 @@ static void place_tokens(fpa_cuda_lift *l, const fpa_lift *lift, int element, in
     l->norms = l->places + (stages + 1) * l->about;
     l->strips = round_up(l->norms + 4 * tokens, 16);
     l->strip_pitch = 2 * l->rows + 32; /* 4 tokens' numbers of 8 bytes a lane lie in all banks */
-    l->bytes = l->strips + strips * tokens * l->strip_pitch;
+    l->bytes = l->strips + l->strip_count * tokens * l->strip_pitch;
 }
 
 /* Two stages, all tokens; else what there is room for. */
-static void place_in(fpa_cuda_lift *l, const fpa_plan *plan, int element)
+static void place_in(fpa_cuda_lift *l, const fpa_plan *plan)
 {
     for (int tokens = LIFT_TOKENS; tokens >= LIFT_TOKENS / 2; tokens /= 2)
         for (int stages = 2; stages > 0; stages--) {
-            place_tokens(l, plan->written->lift, element, tokens, stages);
+            place_tokens(l, plan->written->lift, tokens, stages);
             if (l->bytes <= plan->target->shared_memory)
                 return;
         }
+}
+
+/* Rows leave by strips: of what is kept each block of rows by its own, of what is not one after the other. None of whole pieces that
+ * are not projected. */
+static int count_strips(const fpa_plan *plan, int rows, bool keeps)
+{
+    const fpa_lift *lift = plan->written->lift;
+    int all = 0, first = 0;
+    for (int i = 0; i < lift->part_count; first += lift_coordinates(&lift->parts[i++])) {
+        const fpa_lift_part *part = &lift->parts[i];
+        if (projected_rows(plan->written, part) || part->rows % PIECE || first % PIECE)
+            all += (part->rows + rows - 1) / rows * (lift_coordinates(part) / part->rows);
+    }
+    return keeps || all == 0 ? all : has_pairs(lift) + 1;
 }
 
 /* Rows that a block has at a time: 16 a warp, of fp32 a lane's. */
@@ -175,7 +178,8 @@ static void share_rows(fpa_cuda_lift *l, const fpa_plan *plan)
     if (dtype_size(plan->head->dtype) == 4)
         return;
     const int rows = WARP_ROWS * LIFT_THREADS / LANES, threads = most > rows && projects(plan) ? 2 : 1;
-    l->keeps = kept_registers(plan, threads * rows) <= LIFT_MOST_KEPT;
+    l->keeps = kept_registers(plan, threads * rows) <= LIFT_MOST_KEPT &&
+               count_strips(plan, threads * rows, true) <= LIFT_MOST_STRIPS;
     l->threads *= l->keeps ? threads : 1;
     l->rows = WARP_ROWS * l->threads / LANES;
 }
@@ -194,7 +198,8 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
         l.steps += (lift->parts[i].rows + l.rows - 1) / l.rows;
     /* an odd number of pieces: 8 tokens lie in all banks; columns of whole steps of the matrix instruction */
     l.pitch = element == 2 ? round_up(lift->width * element, 32) + 16 : round_up(lift->width * element, 16);
-    place_in(&l, plan, element);
+    l.strip_count = element == 2 ? count_strips(plan, l.rows, l.keeps) : 0;
+    place_in(&l, plan);
     return l;
 }
 
@@ -293,6 +298,18 @@ static struct fpa_cuda_work count_step(const fpa_plan *plan)
     return work;
 }
 
+/* Matrices of a head, and angles, of which queries and keys have others, too. */
+static bool keeps_by_heads(const fpa_head *written)
+{
+    for (int i = 0; i < written->lift->part_count; i++)
+        if (written->lift->parts[i].angle != FPA_NO_MATRIX)
+            return true;
+    for (int m = 0; m < written->matrix_count; m++)
+        if (written->matrices[m].heads || written->matrices[m].per_head)
+            return true;
+    return false;
+}
+
 void geometry_lift_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_lift *lift = plan->written->lift;
@@ -303,6 +320,7 @@ void geometry_lift_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->lifted_vector = l->vector;
     g->lift_tokens = l->tokens;
     g->lift_steps = l->steps;
+    g->lift_by_heads = l->keeps && keeps_by_heads(plan->written);
     g->key_mask = lift->key_mask;
     g->work[CUDA_LIFT_ROWS] = (struct fpa_cuda_kernel_work){.step = count_step(plan), .trips = 2};
 }

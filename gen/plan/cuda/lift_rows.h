@@ -9,6 +9,7 @@ enum {
     LIFT_TOKENS = 64,   /* that it takes at a time; of wide q and k half as many */
     LIFT_MOST_KEPT =
         160, /* registers of a thread for matrices and angles: 255 less what sums and addresses take */
+    LIFT_MOST_STRIPS = 4,    /* of what is kept, so that there is room for several blocks */
     LIFT_STEP_REGISTERS = 4, /* 16 rows and 16 columns of a matrix's part of 16 bits, a lane */
     LIFT_MOST_TURNS =
         32, /* numbers of the positions of a thread's rows that are kept, or made once for its tokens */
