@@ -110,16 +110,27 @@ static int kept_registers(const fpa_plan *plan, int rows)
 
 /* ---- sizes ---- */
 
+static int most_factors(const fpa_lift *lift)
+{
+    int most = 0;
+    for (int i = 0; i < lift->part_count; i++)
+        most = largest(most, lift->parts[i].factor_count);
+    return most;
+}
+
 /* Blocks of a multiprocessor, by the registers that sums of products take; numbers of a pair are made together. Coordinates
  * that are not projected have none: many blocks keep the memory busy. */
 static int blocks_of(const fpa_plan *plan, const fpa_cuda_lift *l)
 {
-    enum { SUMS = 48, ALL = 65536 }; /* registers beside those that are kept; of a multiprocessor */
+    /* registers beside those that are kept, and more of each factor; of a multiprocessor; threads of it */
+    enum { SUMS = 36, FACTOR = 12, ALL = 65536, MOST = 768 };
     const fpa_lift *lift = plan->written->lift;
     const bool wide = dtype_size(plan->head->dtype) == 4;
     if (l->keeps && projects(plan)) {
-        const int registers = round_up(kept_registers(plan, l->rows) + SUMS * (has_pairs(lift) ? 2 : 1), 8);
-        return largest(ALL / l->threads / registers, 1);
+        const int own = (SUMS + FACTOR * most_factors(lift)) * (has_pairs(lift) ? 2 : 1);
+        const int registers = round_up(kept_registers(plan, l->rows) + own, 8);
+        const int blocks = ALL / l->threads / registers, most = MOST / l->threads;
+        return blocks > most ? most : largest(blocks, 1);
     }
     if (projects(plan))
         return has_pairs(lift) ? 2 : wide ? 3 : 4;
