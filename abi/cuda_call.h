@@ -120,7 +120,9 @@ struct fpa_cuda_geometry {
     int lifted_vector;  /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
     int lift_tokens;    /* tokens of a head that a block of it takes, of all batches */
     int lift_steps;     /* blocks of rows, which such blocks may share */
+    int lift_by_heads;  /* 1: what its blocks keep is not the same for all heads */
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
+    int fused_maps;     /* 1: so does NAME_fused_chunk */
     int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;              /* 1: a mask of keys is given */
     int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */

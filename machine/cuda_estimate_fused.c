@@ -56,6 +56,28 @@ static fpa_cost totals_cost(const cuda_task *task, int64_t segments)
     return cost;
 }
 
+/* Without a mask: all keys, then all queries, of which each block adds up the totals of all segments first. */
+static fpa_cost open_cost(const cuda_task *task, int64_t segments)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const fpa_pass keys = {.kernel = CUDA_FUSED_CHUNK,
+                           .work = &g->totals,
+                           .sequences = (double)task->sequences,
+                           .blocks = (double)(total_blocks(task) * segments),
+                           .tokens = 1,
+                           .longest = 1};
+    const fpa_pass queries = {.kernel = CUDA_FUSED_CHUNK,
+                              .work = &g->work[CUDA_FUSED_CHUNK],
+                              .sequences = (double)task->queries,
+                              .blocks = (double)(cuda_fused_blocks(task) * segments),
+                              .tokens = 1,
+                              .longest = 1};
+    const double total = (double)g->features * g->columns * (double)sizeof(float);
+    fpa_cost cost = cost_then(pass_cost(task, &keys), pass_cost(task, &queries));
+    cost.seconds += (double)(task->queries * segments * segments) * total / task->room->gpu->cache;
+    return cost;
+}
+
 /* The first of two segments goes on while its totals are made for the second: seconds of both are the longer one's. */
 fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candidate)
 {
@@ -68,6 +90,8 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
                            .tokens = 1,
                            .longest = segments == 2 ? 2 * (1 - first) : 1};
     const fpa_cost before = before_cost(task, MECHANISM_FUSED_CHUNK);
+    if (task->summed)
+        return cost_then(before, open_cost(task, segments));
     fpa_cost cost = pass_cost(task, &pass);
     if (segments > 1)
         cost = cost_then(totals_cost(task, segments), cost);

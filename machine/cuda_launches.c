@@ -164,14 +164,13 @@ static fpa_cost lift_cost(const cuda_task *task)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_LIFT_ROWS];
-    const int64_t tokens = cuda_lift_blocks(g, task->size),
-                  slices = cuda_lift_slices(g, task->room, task->size);
-    const double blocks = (double)(tokens * slices);
+    const int64_t tiles = cuda_lift_tiles(g, task->size);
+    const double blocks = (double)(tiles * cuda_lift_slices(g, task->room, task->size));
     fpa_cuda_launch_load load = {
         .share = cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[CUDA_LIFT_ROWS]),
         .warps = launch_warps(task, CUDA_LIFT_ROWS, blocks),
         .trips = work->trips};
-    cuda_sum_add(&load.all, &work->step, (double)(tokens * g->lift_tokens) / 16);
+    cuda_sum_add(&load.all, &work->step, (double)(tiles * g->lift_tokens) / 16);
     return blocks > 0 ? cuda_seconds(gpu_of(task), &load) : (fpa_cost){0, "nothing to do"};
 }
 
@@ -185,7 +184,7 @@ fpa_cost before_cost(const cuda_task *task, cuda_mechanism mechanism)
 {
     const cuda_padding padding = cuda_padding_of(task->geometry, mechanism);
     fpa_cost cost = {0, "nothing to do"};
-    if (has(task, CUDA_LIFT_ROWS) && !(mechanism == MECHANISM_CLUSTER_SCAN && task->geometry->cluster_maps))
+    if (has(task, CUDA_LIFT_ROWS) && !cuda_maps_in_place(task->geometry, mechanism))
         cost = cost_then(cost, lift_cost(task));
     if (padding.vector || padding.value)
         cost = cost_then(cost, pad_cost(task, padding));

@@ -11,17 +11,30 @@ cuda_padding cuda_padding_of(const struct fpa_cuda_geometry *g, cuda_mechanism m
                           unpadded && !g->key_mask ? 0 : g->padded_value};
 }
 
-int64_t cuda_lift_blocks(const struct fpa_cuda_geometry *g, const fpa_call_size *size)
+int64_t cuda_lift_tiles(const struct fpa_cuda_geometry *g, const fpa_call_size *size)
 {
     return divide_up(size->batch * size->length, g->lift_tokens) * size->query_heads +
            divide_up(cuda_key_tokens(size), g->lift_tokens) * size->heads;
 }
 
+static int64_t resident(const fpa_gpu_room *room)
+{
+    return (int64_t)room->multiprocessors * room->occupancy[CUDA_LIFT_ROWS];
+}
+
 int64_t cuda_lift_slices(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                          const fpa_call_size *size)
 {
-    const int64_t blocks = cuda_lift_blocks(g, size);
-    const int64_t fill =
-        blocks ? (int64_t)room->multiprocessors * room->occupancy[CUDA_LIFT_ROWS] / blocks : 1;
+    const int64_t tiles = cuda_lift_tiles(g, size);
+    const int64_t fill = tiles ? resident(room) / tiles : 1;
     return fill < 1 ? 1 : fill < g->lift_steps ? fill : g->lift_steps;
+}
+
+int64_t cuda_lift_blocks(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
+                         const fpa_call_size *size)
+{
+    const int64_t tiles = cuda_lift_tiles(g, size), most = resident(room) < 1 ? 1 : resident(room);
+    if (tiles <= most)
+        return tiles * cuda_lift_slices(g, room, size);
+    return g->lift_by_heads && most > size->query_heads ? most / size->query_heads * size->query_heads : most;
 }

@@ -17,10 +17,20 @@ static inline int64_t cuda_key_tokens(const fpa_call_size *size)
     return size->batch * (size->length + size->recent);
 }
 
-/* NAME_lift_rows: blocks that have other tokens, and blocks that share each one's rows, so that few tokens fill the GPU. */
-int64_t cuda_lift_blocks(const struct fpa_cuda_geometry *geometry, const fpa_call_size *size);
+/* NAME_lift_rows: pieces of work; blocks that share each one's rows, so that few tokens fill the GPU; all blocks. There are as many
+ * as run at a time, and take one piece after the other, of the same head if that matters: what they keep is then loaded once. */
+int64_t cuda_lift_tiles(const struct fpa_cuda_geometry *geometry, const fpa_call_size *size);
 int64_t cuda_lift_slices(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
                          const fpa_call_size *size);
+int64_t cuda_lift_blocks(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
+                         const fpa_call_size *size);
+
+/* Whether its kernel makes the coordinates itself. */
+static inline bool cuda_maps_in_place(const struct fpa_cuda_geometry *geometry, cuda_mechanism mechanism)
+{
+    return (mechanism == MECHANISM_CLUSTER_SCAN && geometry->cluster_maps) ||
+           (mechanism == MECHANISM_FUSED_CHUNK && geometry->fused_maps);
+}
 
 cuda_padding cuda_padding_of(const struct fpa_cuda_geometry *geometry, cuda_mechanism mechanism);
 

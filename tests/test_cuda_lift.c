@@ -72,24 +72,31 @@ static void coordinates_are_a_part_of_every_candidate(void **state)
         }
 }
 
-/* Each token of each head is one block's, or its rows are shared out; few tokens are spread, many are not. */
+/* Each token of each head is in one piece of work, or its rows are shared out; few tokens are spread, of many the blocks that run at a
+ * time take one piece after the other, of the same head where that matters. */
 static void blocks_have_all_tokens(void **state)
 {
-    const struct fpa_cuda_geometry g = planned_geometry(SKETCH, "cuda:sm_90a");
+    struct fpa_cuda_geometry g = planned_geometry(SKETCH, "cuda:sm_90a");
     const fpa_gpu_room room = room_of(&g, "cuda:sm_90a");
+    const int64_t resident = (int64_t)room.multiprocessors * room.occupancy[CUDA_LIFT_ROWS];
     (void)state;
+    g.lift_by_heads = 0;
     for (int64_t tokens = 1; tokens < 100000; tokens = 3 * tokens + 1) {
         const fpa_call_size size = call_of(FORM_CHUNKED, 2, tokens);
-        const int64_t blocks = cuda_lift_blocks(&g, &size), slices = cuda_lift_slices(&g, &room, &size);
-        assert_true(blocks * g.lift_tokens >= 2 * tokens * 12 &&
-                    (blocks - 12) * g.lift_tokens < 2 * tokens * 12);
+        const int64_t tiles = cuda_lift_tiles(&g, &size), slices = cuda_lift_slices(&g, &room, &size),
+                      blocks = cuda_lift_blocks(&g, &room, &size);
+        assert_true(tiles * g.lift_tokens >= 2 * tokens * 12 &&
+                    (tiles - 12) * g.lift_tokens < 2 * tokens * 12);
         assert_true(slices >= 1 && slices <= g.lift_steps);
-        assert_true(slices == 1 ||
-                    blocks * slices <= (int64_t)room.multiprocessors * room.occupancy[CUDA_LIFT_ROWS]);
+        assert_true(blocks <= resident && blocks % slices == 0);
+        assert_true(blocks == tiles * slices || (slices == 1 && blocks == resident));
         assert_true(tokens > 1 || slices == g.lift_steps);
     }
     const fpa_call_size many = call_of(FORM_CHUNKED, 8, 65536);
     assert_int_equal(cuda_lift_slices(&g, &room, &many), 1);
+    g.lift_by_heads = 1;
+    const int64_t blocks = cuda_lift_blocks(&g, &room, &many);
+    assert_true(blocks % many.query_heads == 0 && blocks <= resident && blocks > resident - many.query_heads);
 }
 
 /* Values of masked keys are written again in every form, others where the copy engine needs it. */

@@ -142,7 +142,8 @@ static fpa_status launch_fused_walk(const struct fpa_cuda_module *cuda, const st
     return cuda_launch(cuda, &walk, launch, call, stream, error);
 }
 
-/* All segments but the last are walked for their totals; then all are walked with queries. */
+/* All segments but the last are walked for their totals; then all are walked with queries. Without a mask all are: queries read
+ * the state of all keys. */
 static fpa_status launch_fused(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const cuda_sizes *s, CUstream stream, fpa_error *error)
 {
@@ -152,10 +153,11 @@ static fpa_status launch_fused(const struct fpa_cuda_module *cuda, const struct 
     const fpa_cuda_grid fused = {
         CUDA_FUSED_CHUNK, cuda_batch(launch) * launch->query_heads * s->call.segments * g->column_blocks,
         maps, 0};
-    const bool totals = launch->cu_seqlens ? s->in_segments : s->call.segments > 1;
+    const bool totals = g->unmasked || (launch->cu_seqlens ? s->in_segments : s->call.segments > 1);
     fpa_status status = FPA_OK;
-    walk.segments -=
-        launch->cu_seqlens ? 0 : 1; /* where lengths differ nobody can tell here which ones are the last */
+    if (!g->unmasked &&
+        !launch->cu_seqlens) /* where lengths differ nobody can tell here which ones are the last */
+        walk.segments--;
     if (totals && g->fused_totals)
         status = fused_totals(cuda, launch, &walk, maps, stream, error);
     else if (totals)
@@ -251,7 +253,7 @@ static fpa_status launch_all(const struct fpa_cuda_module *cuda, const struct fp
     cuda_fill_call(launch, &s->call);
     if (s->cluster_scan && g->cluster_maps)
         status = try_cluster_scan(cuda, launch, s, &done, stream, error);
-    if (!status && !done)
+    if (!status && !done && !(s->is_fused && g->fused_maps))
         status = launch_pads(cuda, launch, &s->call, stream, error);
     if (!status && s->cluster_scan && !g->cluster_maps)
         status = try_cluster_scan(cuda, launch, s, &done, stream, error);

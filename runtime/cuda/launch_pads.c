@@ -8,6 +8,8 @@ cuda_pads count_pads(const struct fpa_cuda_geometry *g, const struct fpa_launch 
                      cuda_mechanism mechanism)
 {
     const cuda_padding padding = cuda_padding_of(g, mechanism);
+    if (g->fused_maps && (mechanism == MECHANISM_FUSED_CHUNK || mechanism == MECHANISM_CLUSTER_SCAN))
+        return (cuda_pads){0, 0, 0}; /* NAME_fused_chunk has what boxes do not fetch */
     const int vector = g->lifted_vector ? g->lifted_vector : padding.vector;
     const int64_t keys = cuda_batch(launch) * (cuda_tokens(launch) + launch->recent) * launch->heads;
     return (cuda_pads){cuda_batch(launch) * cuda_tokens(launch) * launch->query_heads * vector, keys * vector,
@@ -59,8 +61,8 @@ static fpa_status launch_lift(const struct fpa_cuda_module *cuda, const struct f
                                 .heads = launch->heads,
                                 .recent = launch->recent};
     call->lift_slices = cuda_lift_slices(&cuda->geometry, &cuda->room, &size);
-    const fpa_cuda_grid grid = {CUDA_LIFT_ROWS, cuda_lift_blocks(&cuda->geometry, &size) * call->lift_slices,
-                                NULL, 0};
+    const fpa_cuda_grid grid = {CUDA_LIFT_ROWS, cuda_lift_blocks(&cuda->geometry, &cuda->room, &size), NULL,
+                                0};
     fpa_status status = grid.blocks ? cuda_launch(cuda, &grid, launch, call, stream, error) : FPA_OK;
     for (int i = 0; i < 2 && !status; i++)
         replace(&list[i]);

@@ -88,10 +88,10 @@ static void *take(char *base, size_t *used, int64_t count, size_t size)
 }
 
 /* The final state may lie where the initial one does. When several blocks read what one of them writes,
- * it is written by a launch of its own. (Addresses are not known yet when the workspace is measured.) */
+ * it is written by a launch of its own; of a pass without a mask keys' launch reads, and queries' writes. (Addresses are not known yet when the workspace is measured.) */
 static bool is_late(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, const cuda_sizes *s)
 {
-    if (!launch->state_in || !launch->state_out)
+    if (!launch->state_in || !launch->state_out || (s->is_fused && cuda->geometry.unmasked))
         return false;
     return cuda->geometry.column_blocks > 1 || s->in_segments ||
            (s->is_fused && launch->query_heads > launch->heads);
@@ -124,10 +124,11 @@ static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
 {
     const fpa_call_size *size = task->size;
     struct fpa_cuda_call *call = &s->call;
-    const int64_t run = task->summed ? 1 : call->segment_chunks, tokens = run * call->chunk;
+    const bool summed = task->summed && !s->is_fused;
+    const int64_t run = summed ? 1 : call->segment_chunks, tokens = run * call->chunk;
     s->in_segments = size->length > tokens && call->segments > 1;
-    call->chunks = total / call->chunk + size->sequences * (task->summed ? 2 : 1);
-    call->empty_chunks = task->summed;
+    call->chunks = total / call->chunk + size->sequences * (summed ? 2 : 1);
+    call->empty_chunks = summed;
     call->segment_tokens = s->in_segments ? tokens : INT32_MAX;
     call->segments = total / call->segment_tokens + size->sequences;
     call->segment_chunks = call->first_chunks = s->in_segments ? run : call->chunks;
@@ -167,8 +168,9 @@ static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
     const int64_t total = s->is_fused && g->fused_total
                               ? g->fused_total
                               : copy; /* of a sequence; a block of columns has a part */
-    const int64_t spared = s->is_fused && !launch->cu_seqlens ? 1 : 0; /* the last one's */
-    const int64_t totals = s->in_segments         ? call->segments - spared
+    const bool open = s->is_fused && g->unmasked;
+    const int64_t spared = s->is_fused && !launch->cu_seqlens && !open ? 1 : 0; /* the last one's */
+    const int64_t totals = s->in_segments || open ? call->segments - spared
                            : late && !s->is_fused ? call->segments
                                                   : 0;
     call->gate_row =

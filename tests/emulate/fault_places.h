@@ -4,11 +4,12 @@
 
 #include "../fault.h"
 
-/* Kernels of tiles, whose vectors come by the copy engine or by threads, and of segments that begin with a state; the kernel of one pass, the same, where keys
- * of a total are shared out, of coordinates as they lie, and of rows as they lie, by words and by boxes; of clusters, also where o has no place
- * of its own, and where coordinates are made; of one token; of tiles, and of panels, where queries read the state of all
- * keys; of coordinates, by tensor cores, with sums of them, with run-time matrices, and by plain sums; of windows, and
- * where keys in them are masked; of tiles, and of clusters, where lengths of sequences differ. */
+/* Kernels of tiles, whose vectors come by the copy engine or by threads, and of segments that begin with a state; the
+ * kernel of one pass, the same, where keys of a total are shared out, of coordinates as they lie, and of rows as they
+ * lie, by words and by boxes; of clusters, also where o has no place of its own, and where coordinates are made; of one
+ * token; of tiles, of panels, and of one pass, where queries read the state of all keys; of coordinates, by tensor
+ * cores, with sums of them, with run-time matrices, with matrices that are read each time, and by plain sums; of
+ * windows, and where keys in them are masked; of tiles, and of clusters, where lengths of sequences differ. */
 enum fault_place {
     BY_BOXES,
     BY_THREADS,
@@ -25,9 +26,11 @@ enum fault_place {
     IN_TOKEN,
     WITHOUT_MASK,
     WITHOUT_MASK_IN_PANELS,
+    WITHOUT_MASK_IN_PASS,
     IN_LIFT,
     IN_LIFT_SUMS,
     IN_LIFT_WEIGHTS,
+    IN_BROAD_LIFT,
     IN_PLAIN_LIFT,
     IN_WINDOW,
     IN_MASKED_WINDOW,

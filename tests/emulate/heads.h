@@ -29,6 +29,10 @@ static const char emulated_heads[] =
     "    terms = { term { some(24, 32, 1), some(24, 32, 2) } } }),\n"
     "  h('openrows', { causal = false, d = 72, dv = 136, dtype = 'f16', scale = 1 / 8,\n"
     "    terms = { term {}, term { identity(), weight = 3 } } }),\n"
+    "  h('openmaps', { causal = false, d = 48, dv = 64, terms = linear { map_q = silu, map_k = softplus }, "
+    "scale = 1 / 2, normalize = 'sum' }),\n"
+    "  h('openlinear', { causal = false, d = 80, dv = 20, dtype = 'f16', terms = linear { weight = 3 }, "
+    "scale = 1 / 8, normalize = 'sum' }),\n"
     "  h('opentrained', { causal = false, d = 24, normalize = 'sum', terms = { term {\n"
     "    trainable { name = 'a', rows = 10 }, trainable { name = 'b', rows = 9, shared = true } } } }),\n"
     "  h('paired', { terms = { term { some(24, 32, 1), some(24, 32, 2) } }, gate = true }),\n"
@@ -123,6 +127,10 @@ static const char emulated_heads[] =
     "  h('lifted', { d = 21, scale = 1 / 2, terms = term { trainable { name = 'w', rows = 72, bias = true "
     "}:map {\n"
     "    q = silu, k = relu } } }),\n"
+    "  h('broadlift', { d = 256, dv = 20, scale = 1 / 8, terms = term { coordinates { some(8, 256, 1), "
+    "trainable "
+    "{ "
+    "name = 'w', rows = 8 } } } }),\n"
     "  h('lonelyopen', { d = 21, dv = 13, dtype = 'f32', causal = false, key_mask = true, scale = 1 / 2,\n"
     "    terms = term { trainable { name = 'w', rows = 72, bias = true }:map { q = silu, k = relu } } }),\n"
     "  h('far', { dtype = 'f16', state_dtype = 'f16', positions = 1, scale = 1 / 2, terms = term { "
@@ -180,6 +188,8 @@ static const char *const emulated_fixed[] = {
     "waves",         /* rows that are turned, not projected */
     "chosen",        /* rows as dots have them */
     "turned",        /* a matrix that a block has no room for */
+    "broadlift",     /* matrices that are read for each 64 tokens */
+    "openmaps",      /* one pass without a mask, which maps queries and keys */
     "anyrows",       /* rows that begin at any address, by words */
     "anyrowsgated",  /* f16, weighted, two warpgroups of keys, blocks of more than 64 columns */
     "scaled",        /* rows from coordinates as they lie, weighted */

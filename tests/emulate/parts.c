@@ -35,8 +35,8 @@ static emulated_part part_of(const fpa_source *source)
 {
     if (has_kernel(source, CUDA_DECODE_WINDOW))
         return PART_WINDOW;
-    /* in a cluster that makes coordinates itself no kernel does before */
-    if (has_kernel(source, CUDA_LIFT_ROWS) && !strstr(source->code, "cluster_scan_map("))
+    /* where a pass makes coordinates itself no kernel does before */
+    if (has_kernel(source, CUDA_LIFT_ROWS) && !strstr(source->code, " map_pair("))
         return PART_LIFT;
     return has_kernel(source, CUDA_FUSED_CHUNK) && !has_kernel(source, CUDA_CLUSTER_SCAN) ? PART_FUSED
                                                                                           : PART_OTHERS;

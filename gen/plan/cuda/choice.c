@@ -107,7 +107,7 @@ static double margin(const fpa_cuda_plan *cuda, const combination *tried)
 
 static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBINATIONS])
 {
-    const bool outer = !cuda->suited[FUSED_PANEL].plan;
+    const bool outer = !cuda->suited[FUSED_PANEL].plan && !cuda->suited[FUSED_COORDINATES].plan;
     const fpa_cuda_mechanism first = outer ? SPLIT_OUTER : SPLIT_PANEL,
                              other = outer ? SPLIT_PANEL : SPLIT_OUTER;
     const combination order[COMBINATIONS] = {{first, false}, {first, true}, {other, false}, {other, true}};

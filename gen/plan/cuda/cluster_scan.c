@@ -1,7 +1,7 @@
 #include "cluster_scan.h"
 
 #include "fused_pass.h"
-#include "head/lift.h"
+#include "lift_rows.h"
 #include "work.h"
 
 enum {
@@ -58,13 +58,6 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->key_registers = 512 - 2 * scan->query_registers - scan->fetch_registers;
 }
 
-/* Whole pieces of 16 bytes, so that none has both numbers and what has to stay zero. */
-static bool maps_in_place(const fpa_plan *plan)
-{
-    return plan->written->lift && lift_maps_only(plan->written->lift) && plan->head->d % 8 == 0 &&
-           plan->head->dv % 8 == 0;
-}
-
 fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
 {
     (void)error;
@@ -73,12 +66,14 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
     const fpa_columns *columns = in->columns;
     if (!in->suited[FUSED_COORDINATES].plan)
         return unsuited(why, "its features are no coordinates");
+    if (!head->causal)
+        return unsuited(why, "it is not causal");
     if (columns->tiles > 8 || (columns->tiles < 8 && (columns->blocks > 1 || head->normalize)))
         return unsuited(why, "o leaves, and ones of a normaliser lie, by 64 columns");
     if (4 * (in->rows->warp_units + 1) * columns->all > MOST_SUMS)
         return unsuited(why, "its state has too many numbers");
     scan->gate_bytes = head->gate ? GATE_BYTES : 0;
-    scan->maps = maps_in_place(in->plan);
+    scan->maps = lift_in_place(in->plan);
     scan->reverses = !head->gate && !head->normalize && !scan->maps;
     if (!fits(in, scan))
         return unsuited(why, "stretches of 128 tokens do not fit into shared memory");

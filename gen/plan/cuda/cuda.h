@@ -112,16 +112,19 @@ typedef enum fpa_cuda_mechanism {
 
 /* Sizes of NAME_lift_rows; of heads without a lift all zeros. */
 typedef struct fpa_cuda_lift {
-    int vector;                   /* numbers of a token's coordinates: whole pieces of 16 bytes */
-    int threads, tokens;          /* of a block */
-    int blocks;                   /* of a multiprocessor, that it has registers for */
-    int rows;                     /* of a part, that a block has at a time */
-    int steps;                    /* of so many rows, of all parts */
-    int pitch;                    /* bytes of a token as it is given, in shared memory */
-    int places, norms, positions; /* where they begin there */
-    int strips;                   /* and where rows lie that leave together, */
-    int strip_pitch;              /* bytes of a token's; 16 bits only */
-    int bytes;                    /* of all */
+    int vector;          /* numbers of a token's coordinates: whole pieces of 16 bytes */
+    int threads, tokens; /* of a block */
+    int blocks;          /* of a multiprocessor, that it has registers for */
+    int rows;            /* of a part, that a block has at a time */
+    int steps;           /* of so many rows, of all parts */
+    bool keeps;          /* matrices and angles stay in registers while tokens come and go */
+    int stages;          /* of tokens as they are given, which are on their way while others are made */
+    int pitch;           /* bytes of a token as it is given, in shared memory */
+    int places, positions, about; /* where they begin behind all stages; of a stage both and the next one's */
+    int norms;
+    int strips, strip_count; /* and where rows lie that leave together, so many times the rows of a block, */
+    int strip_pitch;         /* bytes of a token's; 16 bits only */
+    int bytes;               /* of all */
 } fpa_cuda_lift;
 
 /* A mechanism and a head. */

@@ -1,17 +1,18 @@
 /* fused_coordinates: see fused_pass.h. */
 #include "fused_pass.h"
+#include "lift_rows.h"
 #include "parts.h"
 #include "work.h"
 
 /* Operands of warpgroups lie in slabs of 64 numbers a token, from multiples of 1024 bytes on: queries, keys
- * and values, in as many stages. */
+ * and values, in as many stages. Without a mask a launch has either queries or keys. */
 static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
 {
     fpa_cuda_memory *memory = &pass->memory;
     const int slab = split->panel * 128, vectors = pass->stages * ((in->plan->head->d + 63) / 64) * slab;
     const int gate = in->plan->head->gate ? 1 : 0;
     const int ones = split->columns.all > 8 ? 2048 : 0, tile = in->rows->features * 16 * split->columns.all;
-    memory->values = 2 * vectors;
+    memory->values = (in->plan->head->causal ? 2 : 1) * vectors;
     memory->tiles = memory->values + pass->stages * slab + ones;
     memory->output = memory->tiles + pass->copies * tile;
     memory->edge = memory->output + split->panel * split->output_pitch;
@@ -21,14 +22,14 @@ static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_f
     memory->size = memory->gates + gate * split->panel * 16 + 1024; /* to begin at a multiple */
 }
 
-static bool two_blocks_fit(const fpa_plan *plan, const fpa_fused_pass *pass)
+static bool blocks_fit(const fpa_plan *plan, const fpa_fused_pass *pass, int blocks)
 {
-    return 2 * (pass->memory.size + 1024) <= plan->target->shared_memory;
+    return blocks * (pass->memory.size + 1024) <= plan->target->shared_memory;
 }
 
 /* As many panels on their way as leave room for two blocks a multiprocessor, which reach the bandwidth; more
- * blocks have no registers for sums, scores and operands on their way. The state is there twice where its
- * sums leave registers for a second address. */
+ * blocks have no registers for sums, scores and operands on their way; without a mask there are no scores, and
+ * three blocks. The state is there twice where its sums leave registers for a second address, and changes. */
 fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
 {
     (void)error;
@@ -36,19 +37,24 @@ fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *w
     const fpa_split_panel *split = in->suited[SPLIT_PANEL].plan;
     if (!in->plan->target->warpgroups || !in->rows->coordinates)
         return unsuited(why, "its features are no coordinates of 16 bits, or the GPU has no warpgroups");
-    if (!in->suited[FUSED_PANEL].plan)
+    if (in->plan->head->causal && !in->suited[FUSED_PANEL].plan)
         return unsuited(why, in->suited[FUSED_PANEL].why);
+    if (fused_pass_refusal(in))
+        return unsuited(why, fused_pass_refusal(in));
     pass->coordinates = true;
+    pass->maps = lift_in_place(in->plan);
     pass->stages = 4;
-    pass->copies = in->rows->warp_units < 4 ? 2 : 1;
+    const bool open = !in->plan->head->causal;
+    const int wanted = open && in->rows->warp_units == 1 ? 3 : 2;
+    pass->copies = in->rows->warp_units < 4 && !open ? 2 : 1;
     place(in, split, pass);
-    while (pass->stages > 2 && !two_blocks_fit(in->plan, pass)) {
+    while (pass->stages > 2 && !blocks_fit(in->plan, pass, wanted)) {
         pass->stages--;
         place(in, split, pass);
     }
     if (!fused_fits(in->plan, pass))
         return unsuited(why, "its state and vectors do not fit into shared memory");
-    pass->blocks = two_blocks_fit(in->plan, pass) ? 2 : 1;
+    pass->blocks = blocks_fit(in->plan, pass, wanted) ? wanted : blocks_fit(in->plan, pass, 2) ? 2 : 1;
     pass->chunk_state = place_coordinate_keys(in->plan, split);
     pass->chunk_state_blocks =
         cuda_occupancy(in->plan, in->rows->warp_units * split->columns.all, pass->chunk_state.size);
@@ -69,5 +75,6 @@ void geometry_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *
     g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){
         CUDA_THREADS, plan->cuda.fused_coordinates->memory.size, plan->cuda.fused_coordinates->blocks};
     g->fused_totals = 1;
+    g->fused_maps = plan->cuda.fused_coordinates->maps;
     work_fused_coordinates(plan, g);
 }

@@ -31,6 +31,16 @@ static fpa_cuda_memory place_panels(const fpa_cuda_inputs *in, const fpa_split_p
     return fused;
 }
 
+const char *fused_pass_refusal(const fpa_cuda_inputs *in)
+{
+    const fpa_split_panel *split = in->suited[SPLIT_PANEL].plan;
+    if (in->plan->written->window)
+        return "it has a window";
+    if (!split || in->rows->slices > 1 || split->panel != 16 * CUDA_WARPS)
+        return "its state does not fit into the registers of a block, or its panels are short";
+    return NULL;
+}
+
 /* Coordinates as they lie take more than panels of rows. */
 fpa_status plan_fused_panel(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
 {
@@ -39,10 +49,8 @@ fpa_status plan_fused_panel(const fpa_cuda_inputs *in, void *plan, char *why, fp
     const fpa_split_panel *split = in->suited[SPLIT_PANEL].plan;
     if (!in->plan->head->causal)
         return unsuited(why, "it is not causal");
-    if (in->plan->written->window)
-        return unsuited(why, "it has a window");
-    if (!split || in->rows->slices > 1 || split->panel != 16 * CUDA_WARPS)
-        return unsuited(why, "its state does not fit into the registers of a block, or its panels are short");
+    if (fused_pass_refusal(in))
+        return unsuited(why, fused_pass_refusal(in));
     pass->memory = place_panels(in, split);
     if (!fused_fits(in->plan, pass))
         return unsuited(why, "its state and panels of queries and keys do not fit into shared memory");

@@ -20,7 +20,9 @@ fpa_cuda_memory place_coordinate_keys(const fpa_plan *plan, const fpa_split_pane
     return state;
 }
 
-const fpa_field fused_pass_fields[] = {
-    FIELD_AS(fpa_fused_pass, "fused_stages", stages), FIELD_AS(fpa_fused_pass, "fused_copies", copies),
-    FIELD_AS(fpa_fused_pass, "fused_blocks", blocks),
-    FIELD_PART(fpa_fused_pass, "fused_memory", memory, cuda_memory_fields), FIELDS_END};
+const fpa_field fused_pass_fields[] = {FIELD_AS(fpa_fused_pass, "fused_stages", stages),
+                                       FIELD_AS(fpa_fused_pass, "fused_copies", copies),
+                                       FIELD_AS(fpa_fused_pass, "fused_blocks", blocks),
+                                       FIELD_AS(fpa_fused_pass, "fused_maps", maps),
+                                       FIELD_PART(fpa_fused_pass, "fused_memory", memory, cuda_memory_fields),
+                                       FIELDS_END};

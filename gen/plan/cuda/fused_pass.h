@@ -8,6 +8,7 @@
 
 typedef struct fpa_fused_pass {
     bool coordinates; /* q and k are read as they lie, here and in chunk_state */
+    bool maps;        /* coordinates are maps of q and k, made where these lie: fused_coordinates */
     int stages;       /* fused_coordinates: panels in shared memory */
     int copies;       /* and of the state; one: it is written when all have read the one before */
     fpa_cuda_memory memory;
@@ -26,6 +27,8 @@ extern const fpa_field fused_pass_fields[];
 
 /* Places of chunk_state that reads coordinates as they lie; bytes of a panel's vectors. */
 fpa_cuda_memory place_coordinate_keys(const fpa_plan *plan, const fpa_split_panel *split);
+/* Why a head's state does not go through a block's registers; NULL: it does. */
+const char *fused_pass_refusal(const fpa_cuda_inputs *in);
 /* Whether all of a kernel's shared memory is there. */
 bool fused_fits(const fpa_plan *plan, const fpa_fused_pass *pass);
 

@@ -2,16 +2,22 @@
 #include "lift_rows.h"
 
 #include "abi/cuda_kernels.h"
+#include "base/dtype.h"
 #include "head/lift.h"
 #include "parts.h"
 #include "work.h"
 
 #define LIFT(member) FIELD(fpa_cuda_lift, member)
 const fpa_field cuda_lift_fields[] = {
-    LIFT(vector), LIFT(threads), LIFT(tokens),    LIFT(blocks), LIFT(rows),        LIFT(steps), LIFT(pitch),
-    LIFT(norms),  LIFT(places),  LIFT(positions), LIFT(strips), LIFT(strip_pitch), LIFT(bytes), FIELDS_END};
+    LIFT(vector),      LIFT(threads),   LIFT(tokens),
+    LIFT(blocks),      LIFT(rows),      LIFT(steps),
+    LIFT(keeps),       LIFT(stages),    LIFT(pitch),
+    LIFT(places),      LIFT(positions), LIFT(about),
+    LIFT(norms),       LIFT(strips),    LIFT(strip_count),
+    LIFT(strip_pitch), LIFT(bytes),     FIELD_CONSTANT("most_turns", LIFT_MOST_TURNS),
+    FIELDS_END};
 
-enum { LANES = 32, MMA_ROWS = 16 * LIFT_THREADS / LANES };
+enum { LANES = 32, WARP_ROWS = 16, PIECE = 8 };
 
 /* Whether a row is two coordinates. */
 static bool has_pairs(const fpa_lift *lift)
@@ -22,40 +28,171 @@ static bool has_pairs(const fpa_lift *lift)
     return false;
 }
 
+static bool is_projected(const fpa_head *written, int source)
+{
+    return source != FPA_INPUT && written->matrices[source].kind != FPA_MATRIX_TRAINABLE_DIAGONAL;
+}
+
 /* Dense rows that all factors project together. */
 static int projected_rows(const fpa_head *written, const fpa_lift_part *part)
 {
     int rows = 0;
-    for (int f = 0; f < part->factor_count; f++) {
-        const int source = part->factors[f].source;
-        if (source != FPA_INPUT && written->matrices[source].kind != FPA_MATRIX_TRAINABLE_DIAGONAL)
+    for (int f = 0; f < part->factor_count; f++)
+        if (is_projected(written, part->factors[f].source))
             rows += part->rows * (part->is_complex ? 2 : 1);
-    }
     return rows;
 }
 
-/* Blocks of a multiprocessor, by the registers that sums of products take; numbers of a pair are made together. Coordinates
- * that are not projected have none: many blocks keep the memory busy. */
-static int blocks_of(const fpa_plan *plan)
+static bool projects(const fpa_plan *plan)
 {
     const fpa_lift *lift = plan->written->lift;
     for (int i = 0; i < lift->part_count; i++)
         if (projected_rows(plan->written, &lift->parts[i]))
-            return has_pairs(lift) ? 2 : dtype_size(plan->head->dtype) == 4 ? 3 : 4;
-    return dtype_size(plan->head->dtype) == 4 ? 3 : lift->positions ? 4 : 6;
+            return true;
+    return false;
 }
 
-/* Behind x come, of each token, its place, norm, positions, and rows on their way out. */
-static void place_tokens(fpa_cuda_lift *l, const fpa_lift *lift, int element, int tokens)
+/* ---- what stays in registers ---- */
+
+/* Whether numbers of 16 bits are all of a matrix; its column of constants is added in fp32. */
+static bool is_whole(const fpa_matrix *matrix, int width, fpa_dtype dtype)
 {
-    const int strips = element == 2 ? has_pairs(lift) + 1 : 0;
+    const int64_t rows = (int64_t)(matrix->heads ? matrix->heads : 1) * matrix->rows;
+    if (matrix->kind != FPA_MATRIX_CONSTANT)
+        return false;
+    for (int64_t i = 0; i < rows * matrix->cols; i++)
+        if (i % matrix->cols < width && dtype_round(dtype, matrix->data[i]) != matrix->data[i])
+            return false;
+    return true;
+}
+
+static int kept_of_matrix(const fpa_plan *plan, int source, const fpa_lift *lift)
+{
+    const fpa_matrix *matrix = &plan->written->matrices[source];
+    const int parts = is_whole(matrix, lift->width, plan->head->dtype) ? 1 : 2;
+    return parts * LIFT_STEP_REGISTERS * ((lift->width + 15) / 16);
+}
+
+/* Of a thread's rows: turns in two parts, a phase, an amplitude. */
+static int kept_of_angles(const fpa_lift *lift, const fpa_lift_part *part, bool projected)
+{
+    const int rows = projected ? WARP_ROWS / 4 : PIECE;
+    if (part->angle == FPA_NO_MATRIX || lift->positions * rows > LIFT_MOST_TURNS)
+        return 0;
+    return rows * (2 * lift->positions + (part->phase != FPA_NO_MATRIX) + (part->amplitude != FPA_NO_MATRIX));
+}
+
+/* Registers for one block of a part's rows. */
+static int kept_of_step(const fpa_plan *plan, const fpa_lift_part *part)
+{
+    const fpa_lift *lift = plan->written->lift;
+    const bool projected = projected_rows(plan->written, part) > 0;
+    int registers = kept_of_angles(lift, part, projected);
+    for (int f = 0; f < part->factor_count; f++) {
+        const fpa_lift_factor *factor = &part->factors[f];
+        if (is_projected(plan->written, factor->source))
+            registers += kept_of_matrix(plan, factor->source, lift);
+        if (factor->imaginary >= 0)
+            registers += kept_of_matrix(plan, factor->imaginary, lift);
+    }
+    return registers;
+}
+
+/* Of all parts, blocks of so many rows each. */
+static int kept_registers(const fpa_plan *plan, int rows)
+{
+    const fpa_lift *lift = plan->written->lift;
+    int registers = 0;
+    for (int i = 0; i < lift->part_count; i++)
+        registers += kept_of_step(plan, &lift->parts[i]) * ((lift->parts[i].rows + rows - 1) / rows);
+    return registers;
+}
+
+/* ---- sizes ---- */
+
+static int most_factors(const fpa_lift *lift)
+{
+    int most = 0;
+    for (int i = 0; i < lift->part_count; i++)
+        most = largest(most, lift->parts[i].factor_count);
+    return most;
+}
+
+/* Blocks of a multiprocessor, by the registers that sums of products take; numbers of a pair are made together. Coordinates
+ * that are not projected have none: many blocks keep the memory busy. */
+static int blocks_of(const fpa_plan *plan, const fpa_cuda_lift *l)
+{
+    /* registers beside those that are kept, and more of each factor; of a multiprocessor; threads of it */
+    enum { SUMS = 36, FACTOR = 12, ALL = 65536, MOST = 768 };
+    const fpa_lift *lift = plan->written->lift;
+    const bool wide = dtype_size(plan->head->dtype) == 4;
+    if (l->keeps && projects(plan)) {
+        const int own = (SUMS + FACTOR * most_factors(lift)) * (has_pairs(lift) ? 2 : 1);
+        const int registers = round_up(kept_registers(plan, l->rows) + own, 8);
+        const int blocks = ALL / l->threads / registers, most = MOST / l->threads;
+        return blocks > most ? most : largest(blocks, 1);
+    }
+    if (projects(plan))
+        return has_pairs(lift) ? 2 : wide ? 3 : 4;
+    return wide ? 3 : lift->positions ? 4 : 6;
+}
+
+/* Behind x come, of each token, its place, positions, norm, and rows on their way out. A place is known two turns before
+ * it is wanted last. */
+static void place_tokens(fpa_cuda_lift *l, const fpa_lift *lift, int tokens, int stages)
+{
     l->tokens = tokens;
-    l->places = tokens * l->pitch;
-    l->norms = l->places + 8 * tokens;
-    l->positions = l->norms + 4 * tokens;
-    l->strips = round_up(l->positions + 4 * tokens * lift->positions, 16);
+    l->stages = stages;
+    l->places = stages * tokens * l->pitch;
+    l->positions = l->places + 8 * tokens;
+    l->about = round_up(tokens * (8 + 4 * lift->positions), 16);
+    l->norms = l->places + (stages + 1) * l->about;
+    l->strips = round_up(l->norms + 4 * tokens, 16);
     l->strip_pitch = 2 * l->rows + 32; /* 4 tokens' numbers of 8 bytes a lane lie in all banks */
-    l->bytes = l->strips + strips * tokens * l->strip_pitch;
+    l->bytes = l->strips + l->strip_count * tokens * l->strip_pitch;
+}
+
+/* Two stages, all tokens; else what there is room for. */
+static void place_in(fpa_cuda_lift *l, const fpa_plan *plan)
+{
+    for (int tokens = LIFT_TOKENS; tokens >= LIFT_TOKENS / 2; tokens /= 2)
+        for (int stages = 2; stages > 0; stages--) {
+            place_tokens(l, plan->written->lift, tokens, stages);
+            if (l->bytes <= plan->target->shared_memory)
+                return;
+        }
+}
+
+/* Rows leave by strips: of what is kept each block of rows by its own, of what is not one after the other. None of whole pieces that
+ * are not projected. */
+static int count_strips(const fpa_plan *plan, int rows, bool keeps)
+{
+    const fpa_lift *lift = plan->written->lift;
+    int all = 0, first = 0;
+    for (int i = 0; i < lift->part_count; first += lift_coordinates(&lift->parts[i++])) {
+        const fpa_lift_part *part = &lift->parts[i];
+        if (projected_rows(plan->written, part) || part->rows % PIECE || first % PIECE)
+            all += (part->rows + rows - 1) / rows * (lift_coordinates(part) / part->rows);
+    }
+    return keeps || all == 0 ? all : has_pairs(lift) + 1;
+}
+
+/* Rows that a block has at a time: 16 a warp, of fp32 a lane's. */
+static void share_rows(fpa_cuda_lift *l, const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    int most = 0;
+    for (int i = 0; i < lift->part_count; i++)
+        most = largest(most, lift->parts[i].rows);
+    l->threads = LIFT_THREADS;
+    l->rows = LANES;
+    if (dtype_size(plan->head->dtype) == 4)
+        return;
+    const int rows = WARP_ROWS * LIFT_THREADS / LANES, threads = most > rows && projects(plan) ? 2 : 1;
+    l->keeps = kept_registers(plan, threads * rows) <= LIFT_MOST_KEPT &&
+               count_strips(plan, threads * rows, true) <= LIFT_MOST_STRIPS;
+    l->threads *= l->keeps ? threads : 1;
+    l->rows = WARP_ROWS * l->threads / LANES;
 }
 
 fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
@@ -66,17 +203,21 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
     if (!lift)
         return l;
     l.vector = round_up(plan->head->d, 16 / element);
-    l.threads = LIFT_THREADS;
-    l.blocks = blocks_of(plan);
-    l.rows = element == 2 ? MMA_ROWS : LANES;
+    share_rows(&l, plan);
+    l.blocks = blocks_of(plan, &l);
     for (int i = 0; i < lift->part_count; i++)
         l.steps += (lift->parts[i].rows + l.rows - 1) / l.rows;
     /* an odd number of pieces: 8 tokens lie in all banks; columns of whole steps of the matrix instruction */
     l.pitch = element == 2 ? round_up(lift->width * element, 32) + 16 : round_up(lift->width * element, 16);
-    place_tokens(&l, lift, element, LIFT_TOKENS);
-    if (l.bytes > plan->target->shared_memory)
-        place_tokens(&l, lift, element, LIFT_TOKENS / 2);
+    l.strip_count = element == 2 ? count_strips(plan, l.rows, l.keeps) : 0;
+    place_in(&l, plan);
     return l;
+}
+
+bool lift_in_place(const fpa_plan *plan)
+{
+    return plan->written->lift && lift_maps_only(plan->written->lift) && plan->head->d % 8 == 0 &&
+           plan->head->dv % 8 == 0;
 }
 
 /* ---- counts ---- */
@@ -100,7 +241,7 @@ static int map_instructions(const fpa_lift_part *part, bool half)
 /* Of one row and token: its products, its map, what an angle is made to, its stores. */
 static int finishing(const fpa_lift *lift, const fpa_lift_part *part, bool half)
 {
-    enum { STORE = 2, PRODUCT = 1, TURN = 30, NUMBER = 3, HALF_TURN = 12, HALF_NUMBER = 6 };
+    enum { STORE = 1, PRODUCT = 1, TURN = 30, NUMBER = 3, HALF_TURN = 7, HALF_NUMBER = 6 };
     const int number = half ? HALF_NUMBER : NUMBER;
     const int turn = part->angle == FPA_NO_MATRIX ? 0 : (half ? HALF_TURN : TURN) + number * lift->positions;
     return map_instructions(part, half) + turn + STORE * lift_coordinates(part) / part->rows +
@@ -114,15 +255,24 @@ int work_maps(const fpa_plan *plan)
     return SHARE * 16 * 2 * part->rows * (map_instructions(part, true) + CONVERT) / LANES;
 }
 
-/* Dense rows of 16 tokens, by 8 rows: each 16 columns are two products, and a block's tokens share the fragments: constants are
- * there as such; of others 16 pairs are fetched and split by 8 instructions each. */
-static void count_products(const fpa_plan *plan, int rows, bool constant, struct fpa_cuda_work *work)
+/* Dense rows of 16 tokens, by 8 rows: each 16 columns are two products, or one where a number of 16 bits is all of the matrix. Kept
+ * matrices cost nothing more. Else a block's tokens share the fragments: constants are there as such; of others 16 pairs are
+ * fetched and split by 8 instructions each. */
+static void count_products(const fpa_plan *plan, int rows, const fpa_matrix *matrix,
+                           struct fpa_cuda_work *work)
 {
     enum { SPLIT = 8 * 4, READ = 2, FRAGMENT = 4 };
-    const int steps = (rows + 7) / 8 * ((plan->written->lift->width + 15) / 16);
-    work->products += 2 * steps;
-    work->instructions += steps * (2 + (constant ? READ : SPLIT) * 16 / plan->cuda.lift.tokens) + steps / 2;
-    work->shared += steps / 2 * FRAGMENT + (constant ? steps * FRAGMENT * 16 / plan->cuda.lift.tokens : 0);
+    const fpa_cuda_lift *l = &plan->cuda.lift;
+    const int width = plan->written->lift->width, steps = (rows + 7) / 8 * ((width + 15) / 16);
+    const bool constant = matrix->kind == FPA_MATRIX_CONSTANT;
+    const int parts = l->keeps && is_whole(matrix, width, plan->head->dtype) ? 1 : 2;
+    work->products += parts * steps;
+    work->instructions += parts * steps + steps / 2;
+    work->shared += steps / 2 * FRAGMENT;
+    if (l->keeps)
+        return;
+    work->instructions += steps * (constant ? READ : SPLIT) * 16 / l->tokens;
+    work->shared += constant ? steps * FRAGMENT * 16 / l->tokens : 0;
 }
 
 /* The same by FMAs: a row's number is fetched once for 16 tokens, of which four numbers are read at a time. */
@@ -133,29 +283,42 @@ static void count_sums(const fpa_plan *plan, int rows, struct fpa_cuda_work *wor
     work->shared += numbers * 4 / LANES;
 }
 
-/* 16 bytes of a token are fetched by 12 instructions. */
+/* Of 16 tokens. Each warp finds out what comes next once for all tokens of a block; 16 bytes of a token are fetched by 10 instructions,
+ * and stored by 12. */
 static struct fpa_cuda_work count_step(const fpa_plan *plan)
 {
-    enum { FETCH = 12 };
+    enum { TURN = 150, FETCH = 10, SEND = 12 };
     const fpa_head *written = plan->written;
     const fpa_lift *lift = written->lift;
     const fpa_cuda_lift *l = &plan->cuda.lift;
     const int element = (int)dtype_size(written->dtype);
     struct fpa_cuda_work work = {.bytes = 16 * element * (lift->width + l->vector),
-                                 .instructions = 16 * FETCH * l->pitch / 16 / LANES,
-                                 .shared = 16 * l->pitch / 128};
+                                 .instructions =
+                                     TURN * l->threads / LANES * 16 / l->tokens +
+                                     16 * (FETCH * l->pitch + SEND * l->vector * element) / 16 / LANES,
+                                 .shared = 16 * (l->pitch + 2 * l->vector * element) / 128};
     for (int i = 0; i < lift->part_count; i++) {
         const fpa_lift_part *part = &lift->parts[i];
         const int rows = projected_rows(written, part), source = part->factors->source;
         work.instructions += 16 * part->rows * finishing(lift, part, element == 2) / LANES;
-        if (element == 2)
-            count_products(plan, rows,
-                           source != FPA_INPUT && written->matrices[source].kind == FPA_MATRIX_CONSTANT,
-                           &work);
-        else
+        if (element == 4)
             count_sums(plan, rows, &work);
+        else if (source != FPA_INPUT)
+            count_products(plan, rows, &written->matrices[source], &work);
     }
     return work;
+}
+
+/* Matrices of a head, and angles, of which queries and keys have others, too. */
+static bool keeps_by_heads(const fpa_head *written)
+{
+    for (int i = 0; i < written->lift->part_count; i++)
+        if (written->lift->parts[i].angle != FPA_NO_MATRIX)
+            return true;
+    for (int m = 0; m < written->matrix_count; m++)
+        if (written->matrices[m].heads || written->matrices[m].per_head)
+            return true;
+    return false;
 }
 
 void geometry_lift_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
@@ -168,6 +331,7 @@ void geometry_lift_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->lifted_vector = l->vector;
     g->lift_tokens = l->tokens;
     g->lift_steps = l->steps;
+    g->lift_by_heads = l->keeps && keeps_by_heads(plan->written);
     g->key_mask = lift->key_mask;
     g->work[CUDA_LIFT_ROWS] = (struct fpa_cuda_kernel_work){.step = count_step(plan), .trips = 2};
 }

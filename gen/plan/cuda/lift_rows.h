@@ -5,14 +5,24 @@
 #include "gen/plan/plan.h"
 
 enum {
-    LIFT_THREADS = 128, /* of a block */
-    LIFT_TOKENS = 64,   /* that it takes; of wide q and k half as many */
+    LIFT_THREADS = 128, /* of a block; of many rows whose matrices are kept twice as many */
+    LIFT_TOKENS = 64,   /* that it takes at a time; of wide q and k half as many */
+    LIFT_MOST_KEPT =
+        160, /* registers of a thread for matrices and angles: 255 less what sums and addresses take */
+    LIFT_MOST_STRIPS = 4,    /* of what is kept, so that there is room for several blocks */
+    LIFT_STEP_REGISTERS = 4, /* 16 rows and 16 columns of a matrix's part of 16 bits, a lane */
+    LIFT_MOST_TURNS =
+        32, /* numbers of the positions of a thread's rows that are kept, or made once for its tokens */
 };
 
 extern const fpa_field cuda_lift_fields[];
 
 /* Of heads without a lift all zeros. */
 fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan);
+
+/* Whether kernels of coordinates may make them where q and k lie: they are maps, number by number, in whole pieces of 16 bytes,
+ * so that none has both numbers and what has to stay zero. */
+bool lift_in_place(const fpa_plan *plan);
 
 void geometry_lift_rows(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 void print_lift_rows(FILE *out, const fpa_plan *plan);

@@ -3,6 +3,7 @@
 #include "abi/cuda_kernels.h"
 #include "cluster_scan.h"
 #include "fused_packed.h"
+#include "fused_pass.h"
 #include "fused_rows.h"
 #include "work.h"
 
@@ -64,23 +65,40 @@ static int products_of(const coordinate_sizes *s, int scores)
     return s->blocks * (4 * s->tiles + s->columns * s->steps + scores);
 }
 
+/* Without a mask keys and queries are two launches: queries read the state of all keys, and nothing else. */
+static void work_open_coordinates(const fpa_plan *plan, const coordinate_sizes *s, int maps,
+                                  struct fpa_cuda_geometry *g)
+{
+    g->work[CUDA_FUSED_CHUNK] = (struct fpa_cuda_kernel_work){
+        .warpgroups = 1,
+        .step = {.products = s->blocks * s->columns * s->steps,
+                 .shared = s->blocks * (10 * s->steps + 8 * s->columns),
+                 .instructions = s->blocks * (13 * s->columns + 200 + maps),
+                 .bytes = work_operand_bytes(plan, plan->head->d + plan->head->dv)},
+        .trips = 4};
+}
+
 void work_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const coordinate_sizes s = sizes_of(plan);
+    const int maps =
+        plan->cuda.fused_coordinates->maps ? work_maps(plan) / 4 : 0; /* of one side, by all warps */
     g->work[CUDA_FUSED_CHUNK] = (struct fpa_cuda_kernel_work){
         .warpgroups = 1,
         .step = {.products = products_of(&s, work_score_products(s.steps, s.columns)),
                  .shared = s.blocks * (9 * s.tiles / 2 + 20 * s.steps + 8 * s.columns + 60 * s.gate),
-                 .instructions = s.blocks * (26 * s.tiles + 650 + (290 + 20 * s.steps) * s.gate),
+                 .instructions = s.blocks * (26 * s.tiles + 650 + 2 * maps + (290 + 20 * s.steps) * s.gate),
                  .bytes = token_bytes(plan, true)},
         .trips = 4};
-    g->totals =
-        (struct fpa_cuda_kernel_work){.warpgroups = 1,
-                                      .step = {.products = s.blocks * 4 * s.tiles,
-                                               .shared = s.blocks * (4 * s.tiles + 10 * s.steps),
-                                               .instructions = s.blocks * (13 * s.tiles + 200 + 150 * s.gate),
-                                               .bytes = token_bytes(plan, false)},
-                                      .trips = 3};
+    if (!plan->head->causal)
+        work_open_coordinates(plan, &s, maps, g);
+    g->totals = (struct fpa_cuda_kernel_work){
+        .warpgroups = 1,
+        .step = {.products = s.blocks * 4 * s.tiles,
+                 .shared = s.blocks * (4 * s.tiles + 10 * s.steps),
+                 .instructions = s.blocks * (13 * s.tiles + 200 + maps + 150 * s.gate),
+                 .bytes = token_bytes(plan, false)},
+        .trips = 3};
 }
 
 /* Queries of a span's second half have the first half's keys, too. */
