@@ -1,5 +1,9 @@
 #include "split_outer.h"
 
+#include <math.h>
+#include <string.h>
+
+#include "machine/cuda_chunk.h"
 #include "machine/cuda_cost.h"
 #include "parts.h"
 #include "work.h"
@@ -319,7 +323,8 @@ static fpa_status choose_tiles(const fpa_cuda_inputs *in, fpa_split_outer *split
 {
     int tiles = warpgroup_tiles(split->columns.all);
     do {
-        fpa_status status = plan_outer(in->plan, split->columns.all, tiles, in->memory, &split->outer, error);
+        fpa_status status = (split->outer.products ? plan_outer_of_products : plan_outer)(
+            in->plan, split->columns.all, tiles, in->memory, &split->outer, error);
         if (status)
             return status;
         *refusal = split->outer.used ? choose_sizes(in, split) : split->outer.why;
@@ -345,18 +350,14 @@ static bool leaves_dots(const fpa_head *head)
            head->dv % 8 == 0;
 }
 
-fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
+/* As the given rows, pieces and dots have it. */
+static fpa_status plan_sizes(const fpa_cuda_inputs *in, const fpa_product_rows *products,
+                             fpa_split_outer *split, char *why, fpa_error *error)
 {
     const fpa_plan *plan = in->plan;
-    fpa_split_outer *split = made;
-    if (!plan->target->warpgroups)
-        return unsuited(why, "the GPU has no warpgroups");
-    if (in->plan->written->window)
-        return unsuited(why, "it has a window");
-    if (in->rows->element != 2)
-        return unsuited(why, "its products are no 16-bit numbers");
     split->columns = cuda_columns(plan->head, MOST_COLUMNS);
     split->leaves_dots = leaves_dots(plan->head);
+    split->outer.products = products;
     const char *refusal;
     fpa_status status = choose_tiles(in, split, &refusal, error);
     if (status)
@@ -368,9 +369,85 @@ fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fp
     split->output_registers = warpgroup_registers(split->output_groups);
     split->output_producer_registers = warpgroup_producer_registers(split->output_groups);
     status = make_tables(in, split, error);
+    if (!status)
+        status = plan_split_products(in, products, split, error);
     if (!status && !split->outer.coordinates)
         status = plan_pack(in, split, why, error);
     if (!status && !*why)
         split->chunk = choose_chunk(plan, split);
     return status;
+}
+
+/* ---- product rows ---- */
+
+/* A token of a head, in long sequences: rows are packed, keys added up, queries answered. */
+static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    const fpa_gpu *gpu = gpu_of_target(plan->target);
+    struct fpa_cuda_geometry geometry = {0};
+    work_split_outer(plan, split, &geometry);
+    const double seconds = cuda_chunk_seconds(gpu, &geometry, split->chunk);
+    if (split->outer.coordinates)
+        return seconds;
+    fpa_cuda_sum pack = {0};
+    cuda_sum_add(&pack, &geometry.work[CUDA_PACK_ROWS].step, 2.0 / 16);
+    const double warps = split->pack.direct ? 64 : split->pack.threads * split->pack.blocks / 32;
+    const double own = cuda_clocks(gpu, &pack, false, warps) / gpu->multiprocessors / gpu->clock,
+                 memory = cuda_memory_ahead(gpu, &pack, false);
+    return seconds + cbrt(own * own * own + memory * memory * memory);
+}
+
+/* Numbers that the plan's rows have, and behind them product rows. */
+static fpa_status number_rows(const fpa_cuda_inputs *in, const fpa_product_rows *products,
+                              fpa_cuda_rows *rows, fpa_error *error)
+{
+    const int count = in->plan->row_count;
+    *rows = *in->rows;
+    rows->row = arena_array(in->memory, products->plan.row_count, sizeof *rows->row);
+    if (!rows->row)
+        return fail_memory(error);
+    memcpy(rows->row, in->rows->row, count * sizeof *rows->row);
+    for (int i = 0; i < products->count; i++)
+        rows->row[count + i] = rows->row_count++;
+    return FPA_OK;
+}
+
+/* In place of the plan that is there, if any, where it takes less time. */
+static fpa_status try_products(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
+{
+    fpa_product_rows *products = arena_alloc(in->memory, sizeof *products);
+    fpa_cuda_rows *rows = arena_alloc(in->memory, sizeof *rows);
+    fpa_split_outer other = {0};
+    char refused[WHY] = "";
+    if (!products || !rows)
+        return fail_memory(error);
+    const int columns = cuda_columns(in->plan->head, MOST_COLUMNS).all;
+    fpa_status status = plan_product_rows(in->plan, columns, in->memory, products, refused, error);
+    if (!status && !*refused)
+        status = number_rows(in, products, rows, error);
+    fpa_cuda_inputs seen = *in;
+    seen.plan = &products->plan;
+    seen.rows = rows;
+    if (!status && !*refused)
+        status = plan_sizes(&seen, products, &other, refused, error);
+    if (status || *refused)
+        return status;
+    if (!*why && token_seconds(in->plan, split) <= token_seconds(&products->plan, &other))
+        return FPA_OK;
+    *why = 0;
+    other.seen = &products->plan;
+    *split = other;
+    return FPA_OK;
+}
+
+fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
+{
+    if (!in->plan->target->warpgroups)
+        return unsuited(why, "the GPU has no warpgroups");
+    if (in->plan->written->window)
+        return unsuited(why, "it has a window");
+    if (in->rows->element != 2)
+        return unsuited(why, "its products are no 16-bit numbers");
+    fpa_status status = plan_sizes(in, NULL, made, why, error);
+    return status ? status : try_products(in, made, why, error);
 }

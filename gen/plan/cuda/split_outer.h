@@ -5,6 +5,7 @@
 
 #include "mechanism.h"
 #include "outer.h"
+#include "product_rows.h"
 
 enum {
     WARPGROUP_THREADS = 128,
@@ -48,6 +49,16 @@ typedef struct fpa_split_outer {
     fpa_columns columns;
     int chunk;
     fpa_outer_plan outer;
+    const fpa_plan *
+        seen; /* rows, pieces, dots and score that kernels are of: one of product rows, or NULL: the head's */
+    int product_count, product_rows; /* product rows; numbers of the table below */
+    int first_product;               /* packed row behind the head's */
+    int product_factors;             /* of product rows at most; 0: it has none */
+    int *product_row; /* [8 row_blocks][product_factors] packed rows that a vector's row is the product of */
+    int *dot_degree;  /* [dots] factors of the head that a dot is a product of */
+    int monomials;    /* of the score */
+    double *monomial_weight; /* [monomials] */
+    int *monomial_power;     /* [monomials][dots] */
     int kernels;
     fpa_chunk_state_kernel state[WARPGROUP_KERNELS]; /* the largest blocks first */
     /* queries */
@@ -65,11 +76,14 @@ typedef struct fpa_split_outer {
     int *strip_tile; /* as outer.strip_tile, padding as one more tile */
     int *source;     /* [8 row_blocks] row of a panel, which has a row of zeros */
     const char **prefix_kind;
-    int strip_tiles, prefixes, dots, dot_steps; /* numbers in tables */
+    int strip_tiles, prefixes, dots, dot_steps, powers; /* numbers in tables */
 } fpa_split_outer;
 
 /* Fills split->pack, once the tables are there. */
 fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error);
+/* Fills what templates read of the score and of product rows (NULL: there are none), once split->source is there. */
+fpa_status plan_split_products(const fpa_cuda_inputs *in, const fpa_product_rows *products,
+                               fpa_split_outer *split, fpa_error *error);
 fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
 void print_split_outer(FILE *out, const fpa_plan *plan);
 void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);

@@ -30,6 +30,12 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
 {
     const fpa_split_outer *split = plan->cuda.split_outer;
     print_tiles(out, plan, &split->outer);
+    if (split->product_factors)
+        fprintf(out,
+                "products     %d rows of a vector are products of up to %d rows; score: %d dot%s of %d rows "
+                "with padding%s\n",
+                split->product_count, split->product_factors, split->dots, split->dots == 1 ? "" : "s",
+                OUTER_STEP * split->dot_steps, split->dots_in_turn ? ", one after the other" : "");
     for (int i = 0; i < split->kernels; i++) {
         const fpa_chunk_state_kernel *kernel = &split->state[i];
         fprintf(
@@ -68,7 +74,7 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->chunk_state_slices = large->slices;
     g->small_state_slices = split->kernels > 1 ? small->slices : 0;
     g->persistent = 1;
-    work_split_outer(plan, split, g);
+    work_split_outer(split->seen ? split->seen : plan, split, g);
 }
 
 #define KERNEL(member) FIELD(fpa_chunk_state_kernel, member)
@@ -109,7 +115,10 @@ const fpa_field split_outer_fields[] = {
     /* vectors and dots */
     OUTER(row_blocks), OUTER(vector_rows), OUTER(coordinates),
     TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
-    TABLE("dot_first", outer.dot_first, dots, 1, 1), TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),
+    TABLE("product_row", product_row, product_rows, 1, 0), SPLIT(product_factors),
+    TABLE("dot_degree", dot_degree, dots, 1, 0), TABLE("monomial_weight", monomial_weight, monomials, 1, 0),
+    TABLE("monomial_power", monomial_power, powers, 1, 0), TABLE("dot_first", outer.dot_first, dots, 1, 1),
+    TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),
     /* kernels */
     FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
     SPLIT(dots_in_turn), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages), SPLIT(leaves_dots),
