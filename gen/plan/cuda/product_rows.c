@@ -8,16 +8,19 @@
 #include "parts.h"
 
 enum {
-    MOST_DEGREE = 8, /* of monomials: 2^7 ways to deal them out */
-    MOST_ROWS = 512, /* of a half */
+    MOST_DEGREE = 8,        /* of monomials: 2^7 ways to deal them out */
+    MOST_ROWS = 1024,       /* of a half, */
+    MOST_ORDERED = 1 << 14, /* and with those of every order */
     A_ROW = 16, /* of a vector, in slots of 8 columns: packed, written, read twice, multiplied in scores */
-    MOST_GRAM_OF_F16 = 256, /* product of the weights of a half: numbers end at 65,504 */
+    MOST_GRAM_OF_F16 = 64, /* product of the weights of a half */
 };
 
-/* A product of dots. */
+/* A product of dots. Of a dot that it has twice rows (i, j) and (j, i) are one, with weight 2. */
 typedef struct half {
-    int count, dot[MOST_DEGREE]; /* narrow ones first */
+    int count, dot[MOST_DEGREE]; /* narrow ones first; equal ones follow each other */
     int rows, first;             /* plan's row of its first product row */
+    double scale;                /* of keys, a power of two: f16 ends at 65,504 */
+    int *number; /* row that a row of each dot makes, the last dot's next first; -1: another order has it */
 } half;
 
 /* The halves of a monomial, the one of fewer rows first; -1: it has none. */
@@ -29,6 +32,7 @@ typedef struct dealt {
 typedef struct maker {
     const fpa_plan *plan;
     int columns;
+    bool both_orders;
     half *halves;
     int half_count;
     dealt *dealt;  /* [monomials] */
@@ -47,24 +51,58 @@ static double largest_gram(const maker *m, int dot)
     return most;
 }
 
-/* False: it has too many rows, or is too large a number. */
+/* Rows (i, j) of a dot that a half has twice. */
+static double count_pairs(const maker *m, int width)
+{
+    return m->both_orders ? (double)width * width : width * (width + 1) / 2.0;
+}
+
+/* Of the largest weight a power of two is left out where a number of 16 bits could overflow. */
+static double scale_of(const maker *m, const half *h)
+{
+    double gram = 1, scale = 1;
+    for (int i = 0; i < h->count; i++)
+        gram *= largest_gram(m, h->dot[i]);
+    while (m->plan->head->dtype == FPA_F16 && h->count > 1 && gram * scale > MOST_GRAM_OF_F16)
+        scale /= 2;
+    return scale;
+}
+
+static void insert_dot(const maker *m, half *h, int dot)
+{
+    int at = h->count++;
+    for (; at > 0 && m->plan->dots[h->dot[at - 1]].row_count > m->plan->dots[dot].row_count; at--)
+        h->dot[at] = h->dot[at - 1];
+    h->dot[at] = dot;
+}
+
+static int count_times(const half *h, int at)
+{
+    int times = 0;
+    for (int i = 0; i < h->count; i++)
+        times += h->dot[i] == h->dot[at];
+    return times;
+}
+
+/* False: it has too many rows, or a dot three times, whose weights would be rounded. */
 static bool fill_half(const maker *m, const int *dots, int count, unsigned chosen, half *h)
 {
-    double rows = 1, gram = 1;
+    double rows = 1, all = 1;
     *h = (half){0};
-    for (int i = 0; i < count; i++) {
-        if (!(chosen >> i & 1))
-            continue;
-        const int dot = dots[i], width = m->plan->dots[dot].row_count;
-        int at = h->count++;
-        for (; at > 0 && m->plan->dots[h->dot[at - 1]].row_count > width; at--)
-            h->dot[at] = h->dot[at - 1];
-        h->dot[at] = dot;
-        rows *= width;
-        gram *= largest_gram(m, dot);
+    for (int i = 0; i < count; i++)
+        if (chosen >> i & 1)
+            insert_dot(m, h, dots[i]);
+    for (int i = 0; i < h->count; i++) {
+        const int times = count_times(h, i), width = m->plan->dots[h->dot[i]].row_count;
+        if (times > 2)
+            return false;
+        if (i == 0 || h->dot[i] != h->dot[i - 1])
+            rows *= times == 2 ? count_pairs(m, width) : width;
+        all *= width;
     }
-    h->rows = rows <= MOST_ROWS ? (int)rows : MOST_ROWS + 1;
-    return rows <= MOST_ROWS && (m->plan->head->dtype != FPA_F16 || h->count < 2 || gram <= MOST_GRAM_OF_F16);
+    h->rows = rows <= MOST_ROWS ? (int)rows : 0;
+    h->scale = scale_of(m, h);
+    return h->rows && all <= MOST_ORDERED;
 }
 
 static double half_cost(const maker *m, const half *a, const half *b)
@@ -153,19 +191,53 @@ static int half_row(const maker *m, const half *h, int r)
     return h->count == 1 ? m->plan->dots[h->dot[0]].rows[r] : h->first + r;
 }
 
-/* The last dot's row is next first. */
-static void fill_factors(const maker *m, const half *h, fpa_product_rows *made)
+/* The rows of its dots that a row of a half is the product of, in any order; false: another order has it. weight: of that one. */
+static bool split_row(const maker *m, const half *h, int ordered, int *position, double *weight)
 {
-    for (int r = 0; r < h->rows; r++) {
-        int *factor = made->factor + (h->first - m->plan->row_count + r) * made->factors;
-        for (int l = made->factors - 1; l >= h->count; l--)
-            factor[l] = m->plan->ones_row;
-        for (int l = h->count - 1, rest = r; l >= 0; l--) {
-            const fpa_dot *dot = &m->plan->dots[h->dot[l]];
-            factor[l] = dot->rows[rest % dot->row_count];
-            rest /= dot->row_count;
-        }
+    *weight = h->scale;
+    for (int l = h->count - 1; l >= 0; l--) {
+        const int width = m->plan->dots[h->dot[l]].row_count;
+        position[l] = ordered % width;
+        ordered /= width;
+        if (l + 1 == h->count || h->dot[l] != h->dot[l + 1])
+            continue;
+        if (m->both_orders)
+            continue;
+        if (position[l] > position[l + 1])
+            return false;
+        *weight *= position[l] < position[l + 1] ? 2 : 1;
     }
+    return true;
+}
+
+static int count_ordered(const maker *m, const half *h)
+{
+    int count = 1;
+    for (int l = 0; l < h->count; l++)
+        count *= m->plan->dots[h->dot[l]].row_count;
+    return count;
+}
+
+static fpa_status fill_factors(const maker *m, half *h, arena *memory, fpa_product_rows *made,
+                               fpa_error *error)
+{
+    const int ordered = count_ordered(m, h);
+    int position[MOST_DEGREE], next = 0;
+    double weight;
+    h->number = arena_array(memory, ordered, sizeof *h->number);
+    if (!h->number)
+        return fail_memory(error);
+    for (int i = 0; i < ordered; i++) {
+        h->number[i] = split_row(m, h, i, position, &weight) ? next++ : -1;
+        if (h->number[i] < 0 || h->count == 1)
+            continue;
+        const int row = h->first - m->plan->row_count + h->number[i];
+        made->weight[row] = weight;
+        for (int l = 0; l < made->factors; l++)
+            made->factor[row * made->factors + l] =
+                l < h->count ? m->plan->dots[h->dot[l]].rows[position[l]] : m->plan->ones_row;
+    }
+    return FPA_OK;
 }
 
 static fpa_status make_rows(const maker *m, arena *memory, fpa_product_rows *made, fpa_error *error)
@@ -180,12 +252,13 @@ static fpa_status make_rows(const maker *m, arena *memory, fpa_product_rows *mad
     }
     made->plan.row_count += made->count;
     made->factor = arena_array(memory, (size_t)made->count * made->factors, sizeof *made->factor);
-    if (!made->factor)
+    made->weight = arena_array(memory, made->count, sizeof *made->weight);
+    if (!made->factor || !made->weight)
         return fail_memory(error);
-    for (int i = 0; i < m->half_count; i++)
-        if (m->halves[i].count > 1)
-            fill_factors(m, &m->halves[i], made);
-    return FPA_OK;
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < m->half_count && !status; i++)
+        status = fill_factors(m, &m->halves[i], memory, made, error);
+    return status;
 }
 
 /* ---- the score ---- */
@@ -222,7 +295,11 @@ static fpa_status make_monomials(const maker *m, arena *memory, fpa_product_rows
         for (int j = 0; j < 2; j++)
             if (m->dealt[i].half[j] >= 0)
                 power[m->dealt[i].half[j]]++;
-        made->score.monomials[i] = (fpa_monomial){score->monomials[i].weight, power};
+        fpa_number weight = score->monomials[i].weight;
+        for (int j = 0; j < 2; j++)
+            if (m->dealt[i].half[j] >= 0)
+                weight.value /= m->halves[m->dealt[i].half[j]].scale;
+        made->score.monomials[i] = (fpa_monomial){weight, power};
     }
     return made->score.monomials ? FPA_OK : fail_memory(error);
 }
@@ -245,17 +322,33 @@ static int pair_of(const maker *m, const dealt *of, const int *at)
     return at[0] * (of->half[1] < 0 ? 1 : m->halves[of->half[1]].rows) + at[1];
 }
 
+/* Row of a half that rows of its dots make, -1: another order has it. Its weights are multiplied into *gram. */
+static int find_row(const maker *m, const half *h, const int *position, double *gram)
+{
+    int ordered = 0, none[MOST_DEGREE];
+    double weight;
+    for (int l = 0; l < h->count; l++) {
+        const fpa_dot *dot = &m->plan->dots[h->dot[l]];
+        ordered = ordered * dot->row_count + position[l];
+        *gram *= m->gram[dot->rows[position[l]]];
+    }
+    if (h->count > 1 && split_row(m, h, ordered, none, &weight))
+        *gram *= weight;
+    return h->number[ordered];
+}
+
 static void keep_first(search *s)
 {
     int at[2] = {0}, n = 0;
     double gram = 1;
     for (int i = 0; i < 2; i++) {
-        const half *h = s->dealt->half[i] < 0 ? NULL : &s->m->halves[s->dealt->half[i]];
-        for (int l = 0; h && l < h->count; l++, n++) {
-            const fpa_dot *dot = &s->m->plan->dots[h->dot[l]];
-            at[i] = at[i] * dot->row_count + s->position[n];
-            gram *= s->m->gram[dot->rows[s->position[n]]];
-        }
+        if (s->dealt->half[i] < 0)
+            continue;
+        const half *h = &s->m->halves[s->dealt->half[i]];
+        at[i] = find_row(s->m, h, s->position + n, &gram);
+        if (at[i] < 0)
+            return;
+        n += h->count;
     }
     if (s->dealt->taken[pair_of(s->m, s->dealt, at)])
         return;
@@ -369,10 +462,10 @@ static fpa_status make_halves(maker *m, arena *memory, char *why, fpa_error *err
     return has_products(m) ? FPA_OK : unsuited(why, "it has no products of three dots");
 }
 
-fpa_status plan_product_rows(const fpa_plan *plan, int columns, arena *memory, fpa_product_rows *made,
-                             char *why, fpa_error *error)
+fpa_status plan_product_rows(const fpa_plan *plan, int columns, bool both_orders, arena *memory,
+                             fpa_product_rows *made, char *why, fpa_error *error)
 {
-    maker m = {.plan = plan, .columns = columns};
+    maker m = {.plan = plan, .columns = columns, .both_orders = both_orders};
     *made = (fpa_product_rows){.plan = *plan};
     made->plan.score = &made->score;
     fpa_status status = make_halves(&m, memory, why, error);

@@ -1,9 +1,5 @@
 #include "split_outer.h"
 
-#include <math.h>
-#include <string.h>
-
-#include "machine/cuda_chunk.h"
 #include "machine/cuda_cost.h"
 #include "parts.h"
 #include "work.h"
@@ -13,7 +9,6 @@ enum {
     SUMS_OF_TWO = 200,      /* and of two */
     SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
     SHARED_PRODUCER_REGISTERS = 24,
-    MOST_COLUMNS = 16,      /* tiles of 8, for which a warpgroup has registers */
     MOST_DOTS = 4,          /* side by side */
     SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
     STAGES = 8,
@@ -318,12 +313,12 @@ static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *spli
 
 /* Strips as long as a warpgroup has registers for; shorter ones, where the copies of such a block's tiles leave no room for
  * its vectors. */
-static fpa_status choose_tiles(const fpa_cuda_inputs *in, fpa_split_outer *split, const char **refusal,
-                               fpa_error *error)
+static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows *products,
+                               fpa_split_outer *split, const char **refusal, fpa_error *error)
 {
     int tiles = warpgroup_tiles(split->columns.all);
     do {
-        fpa_status status = (split->outer.products ? plan_outer_of_products : plan_outer)(
+        fpa_status status = (products ? plan_outer_of_products : plan_outer)(
             in->plan, split->columns.all, tiles, in->memory, &split->outer, error);
         if (status)
             return status;
@@ -350,16 +345,14 @@ static bool leaves_dots(const fpa_head *head)
            head->dv % 8 == 0;
 }
 
-/* As the given rows, pieces and dots have it. */
-static fpa_status plan_sizes(const fpa_cuda_inputs *in, const fpa_product_rows *products,
-                             fpa_split_outer *split, char *why, fpa_error *error)
+fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split,
+                         char *why, fpa_error *error)
 {
     const fpa_plan *plan = in->plan;
-    split->columns = cuda_columns(plan->head, MOST_COLUMNS);
+    split->columns = cuda_columns(plan->head, SPLIT_MOST_COLUMNS);
     split->leaves_dots = leaves_dots(plan->head);
-    split->outer.products = products;
     const char *refusal;
-    fpa_status status = choose_tiles(in, split, &refusal, error);
+    fpa_status status = choose_tiles(in, products, split, &refusal, error);
     if (status)
         return status;
     if (refusal)
@@ -378,68 +371,6 @@ static fpa_status plan_sizes(const fpa_cuda_inputs *in, const fpa_product_rows *
     return status;
 }
 
-/* ---- product rows ---- */
-
-/* A token of a head, in long sequences: rows are packed, keys added up, queries answered. */
-static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
-{
-    const fpa_gpu *gpu = gpu_of_target(plan->target);
-    struct fpa_cuda_geometry geometry = {0};
-    work_split_outer(plan, split, &geometry);
-    const double seconds = cuda_chunk_seconds(gpu, &geometry, split->chunk);
-    if (split->outer.coordinates)
-        return seconds;
-    fpa_cuda_sum pack = {0};
-    cuda_sum_add(&pack, &geometry.work[CUDA_PACK_ROWS].step, 2.0 / 16);
-    const double warps = split->pack.direct ? 64 : split->pack.threads * split->pack.blocks / 32;
-    const double own = cuda_clocks(gpu, &pack, false, warps) / gpu->multiprocessors / gpu->clock,
-                 memory = cuda_memory_ahead(gpu, &pack, false);
-    return seconds + cbrt(own * own * own + memory * memory * memory);
-}
-
-/* Numbers that the plan's rows have, and behind them product rows. */
-static fpa_status number_rows(const fpa_cuda_inputs *in, const fpa_product_rows *products,
-                              fpa_cuda_rows *rows, fpa_error *error)
-{
-    const int count = in->plan->row_count;
-    *rows = *in->rows;
-    rows->row = arena_array(in->memory, products->plan.row_count, sizeof *rows->row);
-    if (!rows->row)
-        return fail_memory(error);
-    memcpy(rows->row, in->rows->row, count * sizeof *rows->row);
-    for (int i = 0; i < products->count; i++)
-        rows->row[count + i] = rows->row_count++;
-    return FPA_OK;
-}
-
-/* In place of the plan that is there, if any, where it takes less time. */
-static fpa_status try_products(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
-{
-    fpa_product_rows *products = arena_alloc(in->memory, sizeof *products);
-    fpa_cuda_rows *rows = arena_alloc(in->memory, sizeof *rows);
-    fpa_split_outer other = {0};
-    char refused[WHY] = "";
-    if (!products || !rows)
-        return fail_memory(error);
-    const int columns = cuda_columns(in->plan->head, MOST_COLUMNS).all;
-    fpa_status status = plan_product_rows(in->plan, columns, in->memory, products, refused, error);
-    if (!status && !*refused)
-        status = number_rows(in, products, rows, error);
-    fpa_cuda_inputs seen = *in;
-    seen.plan = &products->plan;
-    seen.rows = rows;
-    if (!status && !*refused)
-        status = plan_sizes(&seen, products, &other, refused, error);
-    if (status || *refused)
-        return status;
-    if (!*why && token_seconds(in->plan, split) <= token_seconds(&products->plan, &other))
-        return FPA_OK;
-    *why = 0;
-    other.seen = &products->plan;
-    *split = other;
-    return FPA_OK;
-}
-
 fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
 {
     if (!in->plan->target->warpgroups)
@@ -448,6 +379,6 @@ fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fp
         return unsuited(why, "it has a window");
     if (in->rows->element != 2)
         return unsuited(why, "its products are no 16-bit numbers");
-    fpa_status status = plan_sizes(in, NULL, made, why, error);
-    return status ? status : try_products(in, made, why, error);
+    fpa_status status = plan_split_of(in, NULL, made, why, error);
+    return status ? status : plan_split_by_products(in, made, why, error);
 }

@@ -9,9 +9,10 @@
 
 enum {
     WARPGROUP_THREADS = 128,
-    WARPGROUP_KERNELS = 2, /* state kernels, of blocks of several sizes */
-    PACK_TOKENS = 1024,    /* of a block that packs vectors */
-    PRODUCT_THREADS = 256  /* of NAME_state_product */
+    WARPGROUP_KERNELS = 2,   /* state kernels, of blocks of several sizes */
+    SPLIT_MOST_COLUMNS = 16, /* tiles of 8, for which a warpgroup has registers */
+    PACK_TOKENS = 1024,      /* of a block that packs vectors */
+    PRODUCT_THREADS = 256    /* of NAME_state_product */
 };
 
 /* A state kernel, of which a block has groups x strips strips. */
@@ -51,9 +52,11 @@ typedef struct fpa_split_outer {
     fpa_outer_plan outer;
     const fpa_plan *
         seen; /* rows, pieces, dots and score that kernels are of: one of product rows, or NULL: the head's */
-    int product_count, product_rows; /* product rows; numbers of the table below */
-    int first_product;               /* packed row behind the head's */
-    int product_factors;             /* of product rows at most; 0: it has none */
+    int product_count, product_rows, product_weights; /* product rows; numbers of the tables below */
+    int first_product;                                /* packed row behind the head's */
+    int product_factors;                              /* of product rows at most; 0: it has none */
+    bool products_weighted;                           /* some product row is, on keys */
+    double *product_weight;                           /* [8 row_blocks] of keys; 1 of other rows */
     int *product_row; /* [8 row_blocks][product_factors] packed rows that a vector's row is the product of */
     int *dot_degree;  /* [dots] factors of the head that a dot is a product of */
     int monomials;    /* of the score */
@@ -84,6 +87,12 @@ fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *wh
 /* Fills what templates read of the score and of product rows (NULL: there are none), once split->source is there. */
 fpa_status plan_split_products(const fpa_cuda_inputs *in, const fpa_product_rows *products,
                                fpa_split_outer *split, fpa_error *error);
+/* By the given plan, or one of product rows. */
+fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split,
+                         char *why, fpa_error *error);
+/* By product rows, in place of *split (or of the reason why it does not suit), where that takes less time. */
+fpa_status plan_split_by_products(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why,
+                                  fpa_error *error);
 fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
 void print_split_outer(FILE *out, const fpa_plan *plan);
 void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
