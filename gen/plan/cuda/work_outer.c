@@ -116,8 +116,9 @@ static struct fpa_cuda_kernel_work count_pieces(const fpa_plan *plan, const fpa_
         .trips = 2};
 }
 
-/* Rows of a token: its numbers come in, by 8; a row is written and its weight multiplied; vectors leave by 8. Factors of product
- * rows are looked up and fetched number by number, by lanes of whose banks about four are the same. Matrices that are not kept are split anew for each tile of tokens: 70 instructions for 16 x 16 numbers. */
+/* Rows of a token: its numbers come in, by 8; a row is written and its weight multiplied; vectors leave by 8. Places of the
+ * factors of product rows are looked up 8 at a time, numbers fetched one by one, of neighbours mostly, in no bank twice.
+ * Matrices that are not kept are split anew for each tile of tokens: 70 instructions for 16 x 16 numbers. */
 static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const int d = plan->head->d, blocks = split->outer.vector_rows / OUTER_BLOCK,
@@ -126,10 +127,10 @@ static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_sp
               split_anew = split->pack.keeps_matrices ? 0 : 70 * 16 / split->pack.tile;
     return (struct fpa_cuda_kernel_work){
         .step = {.products = work_projection_products(plan),
-                 .shared = 3 * d / 2 + 12 * blocks + 9 * projected / 2 + 7 * plan->weighted_count / 2 +
-                           2 * products,
+                 .shared =
+                     3 * d / 2 + 12 * blocks + 9 * projected / 2 + 7 * plan->weighted_count / 2 + products,
                  .instructions = 40 + 3 * d + 17 * blocks + (21 + split_anew) * projected +
-                                 7 * plan->weighted_count / 2 + 5 * products / 2,
+                                 7 * plan->weighted_count / 2 + 3 * products,
                  .bytes = work_operand_bytes(plan, d + 8 * blocks)},
         .trips = 2};
 }
