@@ -25,6 +25,7 @@ enum {
     ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
     GATES = 1040,        /* of a tile of keys */
     SLAB = 128,          /* bytes of 64 numbers of a token */
+    SLAB_BLOCKS = 8,     /* of 8 rows, in a slab */
 };
 
 /* Of a thread that multiplies. A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a
@@ -54,10 +55,16 @@ static int warpgroup_tiles(int columns)
     return tiles > OUTER_MAX_STRIP ? OUTER_MAX_STRIP : tiles;
 }
 
-/* Keys and values of 64 tokens. */
-static int fetched_bytes(const fpa_split_outer *split)
+/* Of a vector. */
+static int row_slabs(const fpa_split_outer *split)
 {
-    return 64 * SLAB * ((split->outer.row_blocks + 7) / 8 + (split->columns.tiles + 7) / 8);
+    return (split->outer.row_blocks + SLAB_BLOCKS - 1) / SLAB_BLOCKS;
+}
+
+/* Values, and so many slabs of keys, of 64 tokens. */
+static int fetched_bytes(const fpa_split_outer *split, int slabs)
+{
+    return 64 * SLAB * (slabs + (split->columns.tiles + SLAB_BLOCKS - 1) / SLAB_BLOCKS);
 }
 
 /* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block, which queries
@@ -120,6 +127,55 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
 }
 
+/* ---- slabs that a state kernel's block fetches ---- */
+
+static unsigned strip_slabs(const fpa_outer_plan *outer, int strip)
+{
+    unsigned slabs = 0;
+    for (int i = 0; i < outer->strip_length; i++) {
+        const int tile = outer->strip_tile[strip * outer->strip_length + i];
+        if (tile >= 0) /* tiles of rows begin at whole slabs */
+            slabs |= 1u << outer->tile_suffix[tile] / SLAB_BLOCKS;
+    }
+    const int prefixes = outer->rows ? 0 : OUTER_BLOCK * outer->prefix_factors;
+    for (int i = 0; i < prefixes; i++)
+        slabs |= 1u << outer->prefix[outer->strip_group[strip] * prefixes + i] / (OUTER_BLOCK * SLAB_BLOCKS);
+    return slabs;
+}
+
+/* Behind the last strip warps have that one again. */
+static unsigned block_slabs(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel, int slice)
+{
+    const int block = kernel->groups * kernel->strips;
+    unsigned slabs = 0;
+    for (int i = slice * block; i < (slice + 1) * block; i++)
+        slabs |= strip_slabs(outer, i < outer->strips ? i : outer->strips - 1);
+    return slabs;
+}
+
+static int most_slabs(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel)
+{
+    int most = 0;
+    for (int slice = 0; slice < kernel->slices; slice++)
+        most = largest(most, __builtin_popcount(block_slabs(outer, kernel, slice)));
+    return most;
+}
+
+static fpa_status list_slabs(arena *memory, fpa_split_outer *split, fpa_error *error)
+{
+    for (int k = 0; k < split->kernels; k++) {
+        fpa_chunk_state_kernel *kernel = &split->state[k];
+        kernel->slab_mask = arena_array(memory, kernel->slices, sizeof *kernel->slab_mask);
+        if (!kernel->slab_mask)
+            return fail_memory(error);
+        for (int slice = 0; slice < kernel->slices; slice++) {
+            kernel->slab_mask[slice] = (int)block_slabs(&split->outer, kernel, slice);
+            split->partial_slabs |= kernel->slab_mask[slice] + 1 != 1 << row_slabs(split);
+        }
+    }
+    return FPA_OK;
+}
+
 /* Copies of all a block's tiles have a place on their way out; the rest of shared memory is for stages. */
 static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
 {
@@ -127,9 +183,11 @@ static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_c
     const int block = kernel->groups * kernel->strips, tiles = block * outer->strip_length;
     const int rest = tiles * (1024 * split->columns.all + (outer->weighted ? 256 : 0)) +
                      ones_bytes(plan, split) + BARRIERS * kernel->groups + SINK_BARRIER;
-    const int stage = fetched_bytes(split) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
-    const int room = plan->target->shared_memory - rest;
     kernel->slices = (outer->strips + block - 1) / block;
+    kernel->slabs = most_slabs(outer, kernel);
+    const int stage =
+        fetched_bytes(split, kernel->slabs) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
+    const int room = plan->target->shared_memory - rest;
     kernel->stages = room / stage < STAGES ? room / stage : STAGES;
     kernel->bytes = rest + kernel->stages * stage;
     choose_depth(split, kernel);
@@ -206,7 +264,7 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
     const int tiles = split->columns.all, blocks = split->outer.row_blocks;
     const int query = (blocks + 7) / 8 * SLAB + (plan->head->gate ? 8 : 0);
     const int queries = query * split->query_tokens + BARRIERS + ITEM_BYTES;
-    const int keys = fetched_bytes(split) + (plan->head->gate ? GATES : 0) + BARRIERS;
+    const int keys = fetched_bytes(split, row_slabs(split)) + (plan->head->gate ? GATES : 0) + BARRIERS;
     const int tile = 1024 * tiles + BARRIERS,
               fixed = ITEMS + EDGES + (split->columns.tiles == 8 ? ones_bytes(plan, split) : 0);
     const int rest = plan->target->shared_memory - fixed - query_stages * queries;
@@ -293,7 +351,7 @@ static fpa_status make_tables(const fpa_cuda_inputs *in, fpa_split_outer *split,
         split->source[i] = outer->source[i] < 0 ? in->rows->zero_row : row[outer->source[i]];
     for (int l = 0; l < outer->prefix_factors; l++)
         split->prefix_kind[l] = kinds[outer_prefix_kind(outer, l)];
-    return FPA_OK;
+    return list_slabs(in->memory, split, error);
 }
 
 /* ---- the plan ---- */

@@ -17,9 +17,11 @@ enum {
 
 /* A state kernel, of which a block has groups x strips strips. */
 typedef struct fpa_chunk_state_kernel {
-    int groups; /* warpgroups that multiply */
-    int strips; /* of a warpgroup */
-    int slices; /* blocks of a head and block of columns */
+    int groups;     /* warpgroups that multiply */
+    int strips;     /* of a warpgroup */
+    int slices;     /* blocks of a head and block of columns */
+    int slabs;      /* of 64 rows of a vector that any block fetches, */
+    int *slab_mask; /* [slices] and which each block does */
     int stages, bytes;
     int shares; /* strips that a warpgroup's warps have side by side, so many times as many prefixes each */
     int prefix_blocks; /* of rows, that a factor of a warp's prefixes lies in: 1, or one for each prefix */
@@ -62,6 +64,7 @@ typedef struct fpa_split_outer {
     int monomials;    /* of the score */
     double *monomial_weight; /* [monomials] */
     int *monomial_power;     /* [monomials][dots] */
+    bool partial_slabs;      /* some block of a state kernel fetches some slabs of a vector only */
     int kernels;
     fpa_chunk_state_kernel state[WARPGROUP_KERNELS]; /* the largest blocks first */
     /* queries */

@@ -78,20 +78,23 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 }
 
 #define KERNEL(member) FIELD(fpa_chunk_state_kernel, member)
-static const fpa_field kernel_fields[] = {KERNEL(groups),
-                                          KERNEL(strips),
-                                          KERNEL(slices),
-                                          KERNEL(stages),
-                                          KERNEL(bytes),
-                                          KERNEL(places),
-                                          KERNEL(shares),
-                                          KERNEL(prefix_blocks),
-                                          KERNEL(own),
-                                          KERNEL(portion),
-                                          KERNEL(threads),
-                                          KERNEL(registers),
-                                          KERNEL(producer_registers),
-                                          FIELDS_END};
+static const fpa_field kernel_fields[] = {
+    KERNEL(groups),
+    KERNEL(strips),
+    KERNEL(slices),
+    KERNEL(slabs),
+    FIELD_ARRAY(fpa_chunk_state_kernel, "slab_mask", slab_mask, slices, 1, 0),
+    KERNEL(stages),
+    KERNEL(bytes),
+    KERNEL(places),
+    KERNEL(shares),
+    KERNEL(prefix_blocks),
+    KERNEL(own),
+    KERNEL(portion),
+    KERNEL(threads),
+    KERNEL(registers),
+    KERNEL(producer_registers),
+    FIELDS_END};
 
 #define SPLIT(member) FIELD(fpa_split_outer, member)
 #define OUTER(member) FIELD_AS(fpa_split_outer, #member, outer.member)
@@ -123,7 +126,7 @@ const fpa_field split_outer_fields[] = {
     /* kernels */
     FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
     SPLIT(dots_in_turn), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages), SPLIT(leaves_dots),
-    FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
+    SPLIT(partial_slabs), FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
     FIELD_AS(fpa_split_outer, "pack_direct", pack.direct), FIELD_AS(fpa_split_outer, "pack_tile", pack.tile),
