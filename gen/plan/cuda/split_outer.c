@@ -13,7 +13,10 @@ enum {
     SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
     STAGES = 8,
     KEY_STAGES = 4,
-    LEAST_TILES = 4, /* stages of the state */
+    LEAST_TILES = 4, /* stages of the state, */
+    FEW_QUERIES =
+        128,         /* and for a block of so many queries: half of them would read a copy twice as often, */
+    FEWER_TILES = 2, /* which the second-level cache has no time for */
     TILE_STAGES = 8,
     ITEM_BYTES = 64,             /* what a kernel knows of a stage of queries */
     ITEMS = 16 + 40,             /* places of items are rounded up; two that a block has taken */
@@ -259,7 +262,8 @@ static bool choose_state(const fpa_plan *plan, fpa_split_outer *split)
 }
 
 /* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
-static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int query_stages, int least_keys)
+static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int query_stages, int least_keys,
+                          int least_tiles)
 {
     const int tiles = split->columns.all, blocks = split->outer.row_blocks;
     const int query = (blocks + 7) / 8 * SLAB + (plan->head->gate ? 8 : 0);
@@ -269,7 +273,7 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
               fixed = ITEMS + EDGES + (split->columns.tiles == 8 ? ones_bytes(plan, split) : 0);
     const int rest = plan->target->shared_memory - fixed - query_stages * queries;
     split->query_stages = query_stages;
-    split->key_stages = (rest - LEAST_TILES * tile) / keys;
+    split->key_stages = (rest - least_tiles * tile) / keys;
     if (split->key_stages > KEY_STAGES)
         split->key_stages = KEY_STAGES;
     if (rest < 0 || split->key_stages < least_keys)
@@ -316,8 +320,9 @@ static bool choose_queries(const fpa_plan *plan, bool in_turn, fpa_split_outer *
         split->query_tokens = 64 * sizes[i][0] * sizes[i][1];
         split->score_places = count_places(plan, split->columns.all, sizes[i][0], sizes[i][1], in_turn);
         if (split->score_places && chunk % split->query_tokens == 0 &&
-            (place_queries(plan, split, 2, 4) || place_queries(plan, split, 1, 2) ||
-             place_queries(plan, split, 1, 1)))
+            (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
+             place_queries(plan, split, 1, 1, LEAST_TILES) ||
+             (split->query_tokens == FEW_QUERIES && place_queries(plan, split, 1, 1, FEWER_TILES))))
             return true;
     }
     return false;
