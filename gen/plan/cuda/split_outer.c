@@ -156,12 +156,14 @@ static unsigned block_slabs(const fpa_outer_plan *outer, const fpa_chunk_state_k
     return slabs;
 }
 
-static int most_slabs(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel)
+static void count_slabs(const fpa_outer_plan *outer, fpa_chunk_state_kernel *kernel)
 {
-    int most = 0;
-    for (int slice = 0; slice < kernel->slices; slice++)
-        most = largest(most, __builtin_popcount(block_slabs(outer, kernel, slice)));
-    return most;
+    kernel->slabs = kernel->fetched_slabs = 0;
+    for (int slice = 0; slice < kernel->slices; slice++) {
+        const int slabs = __builtin_popcount(block_slabs(outer, kernel, slice));
+        kernel->slabs = largest(kernel->slabs, slabs);
+        kernel->fetched_slabs += slabs;
+    }
 }
 
 static fpa_status list_slabs(arena *memory, fpa_split_outer *split, fpa_error *error)
@@ -187,7 +189,7 @@ static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_c
     const int rest = tiles * (1024 * split->columns.all + (outer->weighted ? 256 : 0)) +
                      ones_bytes(plan, split) + BARRIERS * kernel->groups + SINK_BARRIER;
     kernel->slices = (outer->strips + block - 1) / block;
-    kernel->slabs = most_slabs(outer, kernel);
+    count_slabs(outer, kernel);
     const int stage =
         fetched_bytes(split, kernel->slabs) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
     const int room = plan->target->shared_memory - rest;

@@ -17,11 +17,12 @@ enum {
 
 /* A state kernel, of which a block has groups x strips strips. */
 typedef struct fpa_chunk_state_kernel {
-    int groups;     /* warpgroups that multiply */
-    int strips;     /* of a warpgroup */
-    int slices;     /* blocks of a head and block of columns */
-    int slabs;      /* of 64 rows of a vector that any block fetches, */
-    int *slab_mask; /* [slices] and which each block does */
+    int groups;        /* warpgroups that multiply */
+    int strips;        /* of a warpgroup */
+    int slices;        /* blocks of a head and block of columns */
+    int slabs;         /* of 64 rows of a vector that any block fetches, */
+    int fetched_slabs; /* of all blocks of a head */
+    int *slab_mask;    /* [slices] and which each block does */
     int stages, bytes;
     int shares; /* strips that a warpgroup's warps have side by side, so many times as many prefixes each */
     int prefix_blocks; /* of rows, that a factor of a warp's prefixes lies in: 1, or one for each prefix */
