@@ -178,8 +178,7 @@ static const struct fault pair_faults[] = {
      "$ order[#order + 1], order[#order + 2] = i == 0 and 16 or i, i == 0 and 0 or 16 + i"},
     {"a last key without its pair", "but the formula gives", "key_pairs",
      "const int count = lanes(tokens), n = keys / 2;"},
-    {"a last token without its pair", "recurrent form ... with recent tokens ... but the formula gives",
-     "token_pairs",
+    {"a last token without its pair", "but the formula gives", "token_pairs",
      "pair_update(mine->pairs, value_pairs(values), c->s + (int64_t)place->feature * DV, tokens / 2, n, "
      "decay);"},
     {"a state's copy without its last rows", "cut after ... is not a number", "state_pairs",

@@ -25,6 +25,7 @@ static const struct {
     int first, calls;
 } places[PLACES] = {
     [BY_BOXES] = {"gated", LONG_CALL, 2},
+    [IN_SEGMENTS] = {"gated", SEGMENTS_CALL, 1},
     [BY_THREADS] = {"gated", THREADS_CALL, 2},
     [IN_FUSED] = {"fewgated", LONG_CALL, 5},
     [IN_FUSED_BY_THREADS] = {"fewgated", THREADS_CALL, 2},
@@ -57,6 +58,15 @@ static bool is_fixed(int index)
         kind = kind || emulated_fault_at(i)->kind == emulated_fault_at(index)->kind;
     }
     return !place || !kind;
+}
+
+/* FPA_TEST_FAULT: those alone whose name has these words in it. */
+static bool is_wanted(int index)
+{
+    const char *words = getenv("FPA_TEST_FAULT");
+    if (words)
+        return strstr(emulated_fault_at(index)->fault.what, words) != NULL;
+    return dear_tests() || is_fixed(index);
 }
 
 /* ---- what the fixed part has ---- */
@@ -105,7 +115,7 @@ static void faults_in_emitted_kernels_are_found(void **state)
     for (int i = 0; i < FAULTS; i++) {
         const int head = emulated_head_named(f, places[emulated_fault_at(i)->place].head),
                   first = places[emulated_fault_at(i)->place].first;
-        if (!dear_tests() && !is_fixed(i))
+        if (!is_wanted(i))
             continue;
         jobs[count++] = (emulated_job){.fixture = f,
                                        .head = head,

@@ -69,7 +69,7 @@ static void correct_modules_of_random_heads_are_accepted(void **state)
         assert_non_null(head);
         lifted += head->lift != NULL;
         if (head->lift && hand_verify(head, NO_FAULT, &verdict, &error))
-            fail_msg("seed %d: %s: %s\n%s", SEED + i, error.where, error.message);
+            fail_msg("seed %d: %s: %s", SEED + i, error.where, error.message);
         checked += verdict.form[FORM_PARALLEL].checked;
         head_free(head);
     }

@@ -20,6 +20,9 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# A library that a sanitizer's calls are in needs the sanitizer (make asan).
+sanitizer=$(grep -o -- '-fsanitize=[a-z,]*' <<<"${FPA_CFLAGS:-}" || true)
+
 mkdir -p "$work/bin" "$work/pkgconfig"
 mkdir -m 700 "$work/cache"
 ln -s "$fpac" "$work/bin/fpac"
@@ -28,7 +31,7 @@ Name: fpa-run
 Description: the library of this build
 Version: 0
 Cflags: -I$top/runtime/api -I$top/base
-Libs: $build/libfpa-run.a -lmd -ltommath -lm -ldl -pthread
+Libs: $build/libfpa-run.a -lmd -ltommath -lm -ldl -pthread $sanitizer
 PC
 export PATH=$work/bin:$PATH PKG_CONFIG_PATH=$work/pkgconfig FPA_CACHE_DIR=$work/cache
 

@@ -189,7 +189,7 @@ def main():
             else:
                 turn.skip(f"{' or '.join(needed)} is not installed")
     if turns:
-        share_out(turns, lambda case, lengths: command_of(case, lengths, arguments), arguments.seconds)
+        share_out(turns, lambda case, lengths: command_of(case, lengths, arguments), arguments.seconds, arguments.seconds / 2)
 
 
 def command_of(case, lengths, arguments):

@@ -2,7 +2,8 @@
 
 A case is a process of its own with an equal share of the time that is left: what one leaves is the others'. A process
 whose share is over is killed with all that it started. When all had their turn those get a second one, for the lengths
-that are missing, with what is left then: what Triton compiled is on the disk. Lines are passed on as they come.
+that are missing, with what is left then: what Triton compiled is on the disk. So it is when all of them compiled side
+by side before the first turn. Lines are passed on as they come.
 """
 
 import os
@@ -69,10 +70,16 @@ class Process:
         return status
 
     def kill(self):
-        try:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        kill_group(self._process)
+
+
+def kill_group(process):
+    """The process, and all that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
 
 
 def _take_turns(turns, command, end, comments):
@@ -92,10 +99,28 @@ def _take_turns(turns, command, end, comments):
     return [turn for turn in late if turn.lengths]
 
 
-def share_out(turns, command, seconds):
-    """Measure all turns within so many seconds: command(case, lengths) is what measures one."""
+def _compile_side_by_side(turns, command, end):
+    """Each case once, all at once, and nothing of what they say is heard: times beside others are no times. What they
+    compiled is on the disk then, which one case alone takes minutes for: Triton compiles on one core."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
+    started = [subprocess.Popen(command(turn.case, turn.lengths), **quiet) for turn in turns]
+    try:
+        for process in started:
+            process.wait(max(end - time.monotonic(), 0.1))
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        for process in started:
+            kill_group(process)
+
+
+def share_out(turns, command, seconds, compiling=0):
+    """Measure all turns within so many seconds: command(case, lengths) is what measures one. The first `compiling`
+    seconds at most are for what they compile, side by side."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started is killed, too
     end = time.monotonic() + seconds
+    if compiling:
+        _compile_side_by_side(turns, command, end - seconds + compiling)
     comments = set()
     print(f"# {len(turns)} cases, {seconds:g} s: each has an equal share of what is left", flush=True)
     late = _take_turns(turns, command, end, comments)

@@ -4,7 +4,7 @@
 
 #include "../fault.h"
 
-/* Kernels of tiles, whose vectors come by the copy engine or by threads; the kernel of one pass, the same, where keys
+/* Kernels of tiles, whose vectors come by the copy engine or by threads, and of segments that begin with a state; the kernel of one pass, the same, where keys
  * of a total are shared out, of coordinates as they lie, and of rows as they lie, by words and by boxes; of clusters, also where o has no place
  * of its own, and where coordinates are made; of one token; of tiles, and of panels, where queries read the state of all
  * keys; of coordinates, by tensor cores, with sums of them, with run-time matrices, and by plain sums; of windows, and
@@ -12,6 +12,7 @@
 enum fault_place {
     BY_BOXES,
     BY_THREADS,
+    IN_SEGMENTS,
     IN_FUSED,
     IN_FUSED_BY_THREADS,
     IN_TOTALS,

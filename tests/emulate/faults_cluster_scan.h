@@ -68,7 +68,7 @@ static const struct emulated_fault cluster_scan_faults[] = {
       "barrier_init(shared + HALF_BARRIERS + i * 8, 1);"}},
     {IN_CLUSTER_SCAN,
      NOT_TOLD,
-     {"gates that are told of too early", "chunked form ... is not a number", "span_gates",
+     {"gates that are told of too early", "chunked form ... is not finite", "span_gates",
       "barrier_arrive(full);\ncluster_scan_sum_gates(log_gate, shared + AT_GATES + at.slot * GATES);"}},
     {IN_CLUSTER_SCAN,
      NO_FADE,
@@ -94,7 +94,7 @@ static const struct emulated_fault cluster_scan_faults[] = {
      {"queries whose place is never free", "cluster_scan ... can go on", "queries_freed", NULL}},
     {IN_WIDE_CLUSTER_SCAN,
      OTHER_PLACE,
-     {"o in the place of another half's queries", "chunked form ... the RMS error", "half_place",
+     {"o in the place of another half's queries", "cluster_scan ... has passed no fence since", "half_place",
       "const u32 rows = shared + (2 * at.slot + (half ^ 1)) * HALF + warp * 2048, free = shared + "
       "HALF_BARRIERS + (2 * (SPANS + at.slot) + half) * 8;"}},
     {IN_CLUSTER_SCAN,

@@ -51,8 +51,9 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {0, 1, 2, 1, 2, LAYOUT_HEAD_MAJOR, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1},
     {1, 3, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0, 1},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 2},
-    {3, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0}, /* SEQUENCES_CALL */
-    {0, 7, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0}, /* one key more shows */
+    {3, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0},             /* SEQUENCES_CALL */
+    {0, 7, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0},             /* one key more shows */
+    {3, 9, 1, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, MOST_SEGMENTS, 0}, /* SEGMENTS_CALL */
 };
 
 static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fpa_facts *facts)
@@ -129,12 +130,29 @@ static bool choose_spread(const void *choice, const fpa_module *module, const fp
     return found;
 }
 
+static bool choose_segments(const void *choice, const fpa_module *module, const fpa_call_size *size,
+                            fpa_candidate *candidate)
+{
+    enum { MANY = 768 };
+    fpa_candidate list[MANY];
+    const int count = module->candidates(module, size, list, MANY);
+    (void)choice;
+    candidate->segments = 0;
+    for (int i = 0; i < count && i < MANY && size->form == FORM_CHUNKED; i++)
+        if (!list[i].refused && cuda_mechanism_of(&list[i]) == MECHANISM_SPLIT &&
+            list[i].segments > candidate->segments)
+            *candidate = list[i];
+    return candidate->segments > 0;
+}
+
 void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_trial *trial)
 {
     emulated->cuda.room.multiprocessors = c->multiprocessors;
     emulated_copies_boxes(emulated, !c->threads);
     trial->choice = c;
-    if (c->cluster)
+    if (c->cluster == MOST_SEGMENTS)
+        trial->choose = choose_segments;
+    else if (c->cluster)
         trial->choose = choose_cluster;
     else
         trial->choose = c->multiprocessors == 1 ? choose_crowded : choose_spread;
@@ -177,7 +195,7 @@ static bool concerns(const struct fpa_cuda_module *cuda, int index)
     if (calls[index].windows && !cuda->geometry.window)
         return false;
     return index == TOTALS_CALL ? cuda->kernel[CUDA_FUSED_CHUNK] != NULL
-                                : !calls[index].cluster || cuda->kernel[CUDA_CLUSTER_SCAN];
+                                : calls[index].cluster <= 0 || cuda->kernel[CUDA_CLUSTER_SCAN];
 }
 
 /* What is late in a call of a head that has no fault: in make test by turns, so that each is in half of the calls. */

@@ -16,9 +16,12 @@ typedef struct emulated_call {
     int checks;
     int multiprocessors; /* 1: kernels of large calls, several items a block; many: segments */
     bool threads;        /* fetch, not the copy engine */
-    int cluster;         /* blocks of a sequence that take turns; 0: none do */
-    int windows;         /* not 0: of heads that have one */
+    int cluster; /* blocks of a sequence that take turns; 0: none do; MOST_SEGMENTS: none, and the call is by segments */
+    int windows; /* not 0: of heads that have one */
 } emulated_call;
+
+/* As many as there are candidates of: long sequences have them, which an emulated call has none of. */
+enum { MOST_SEGMENTS = -1 };
 
 /* Numbers of calls, from which on others of their kind follow. */
 enum {
@@ -30,7 +33,8 @@ enum {
     CLUSTER_CALL = 20,
     WINDOW_CALL = 25,
     SEQUENCES_CALL = 30, /* of faults alone: test_cuda_emulated_sequences.c has the others */
-    EMULATED_CALLS = 32
+    SEGMENTS_CALL = 32,  /* of faults alone, too */
+    EMULATED_CALLS
 };
 
 typedef struct emulated_fixture {
