@@ -184,6 +184,21 @@ static void the_kernel_is_the_heads(void **state)
     }
 }
 
+/* Keys of one walk are the queries of the other: weights of both would count twice. */
+static void keys_carry_no_weights_where_products_of_states_are_wanted(void **state)
+{
+    (void)state;
+    planned_head made;
+    planned_make(&made,
+                 "d = 10, dv = 24, scale = 1 / 4, gate = true, terms = power { degree = 4, weight = 1 }",
+                 "cuda:sm_90a");
+    const fpa_split_outer *split = made.plan.cuda.suited[SPLIT_OUTER].plan;
+    assert_non_null(split);
+    assert_true(split->leaves_dots);
+    assert_false(split->products_weighted);
+    planned_free(&made);
+}
+
 static bool fetches(const fpa_chunk_state_kernel *kernel, int slice, int block)
 {
     return kernel->slab_mask[slice] >> block / 8 & 1;
@@ -225,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_feature_is_a_row_of_one_half_times_a_row_of_the_other),
         cmocka_unit_test(the_kernel_is_the_heads),
+        cmocka_unit_test(keys_carry_no_weights_where_products_of_states_are_wanted),
         cmocka_unit_test(blocks_fetch_the_slabs_of_their_strips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,12 +126,13 @@ static fpa_status number_rows(const fpa_cuda_inputs *in, const fpa_product_rows 
     return FPA_OK;
 }
 
-/* Rows of both orders only where features ask for them. */
-static fpa_status make_products(const fpa_cuda_inputs *in, fpa_product_rows *products, char *why,
-                                fpa_error *error)
+/* Rows of both orders only where features ask for them, or where products of states are wanted: in these keys of one walk are
+ * the other's queries, and weights of keys would count twice. */
+static fpa_status make_products(const fpa_cuda_inputs *in, bool unweighted, fpa_product_rows *products,
+                                char *why, fpa_error *error)
 {
     const int columns = cuda_columns(in->plan->head, SPLIT_MOST_COLUMNS).all;
-    fpa_status status = plan_product_rows(in->plan, columns, false, in->memory, products, why, error);
+    fpa_status status = plan_product_rows(in->plan, columns, unweighted, in->memory, products, why, error);
     if (status || !*why)
         return status;
     *why = 0;
@@ -150,7 +151,7 @@ fpa_status plan_split_by_products(const fpa_cuda_inputs *in, fpa_split_outer *sp
     fpa_cuda_inputs seen = *in;
     seen.plan = &products->plan;
     seen.rows = rows;
-    fpa_status status = make_products(in, products, refused, error);
+    fpa_status status = make_products(in, split->leaves_dots, products, refused, error);
     if (!status && !*refused)
         status = number_rows(in, products, rows, error);
     if (!status && !*refused)
