@@ -8,7 +8,7 @@
  * of a total are shared out, of coordinates as they lie, and of rows as they lie, by words and by boxes; of clusters, also where o has no place
  * of its own, and where coordinates are made; of one token; of tiles, and of panels, where queries read the state of all
  * keys; of coordinates, by tensor cores, with sums of them, with run-time matrices, and by plain sums; of windows, and
- * where keys in them are masked; of tiles, where lengths of sequences differ, and of product rows. */
+ * where keys in them are masked; of tiles, where lengths of sequences differ, of product rows, and where blocks fetch some slabs of vectors. */
 enum fault_place {
     BY_BOXES,
     BY_THREADS,
@@ -33,6 +33,7 @@ enum fault_place {
     IN_MASKED_WINDOW,
     IN_SEQUENCES,
     IN_PRODUCTS,
+    IN_SLABS,
     PLACES
 };
 
