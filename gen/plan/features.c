@@ -198,8 +198,11 @@ static fpa_status add_term(piece_list *list, const fpa_term *term, int64_t *feat
             return fail_memory(error);
         for (int b = 0; b < shared; b++)
             prefix[b] = rows[b][index[b]];
-        const fpa_piece piece = {
-            .feature = *feature, .prefix_count = shared, .prefix = prefix, .weight = term->weight.value};
+        const fpa_piece piece = {.feature = *feature,
+                                 .prefix_count = shared,
+                                 .prefix = prefix,
+                                 .weight = term->weight.value,
+                                 .degree = n};
         fpa_status status = add_runs(list, piece, n ? rows[n - 1] : &plan->ones_row, width, error);
         if (status)
             return status;

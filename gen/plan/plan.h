@@ -31,6 +31,7 @@ typedef struct fpa_piece {
     const int *prefix; /* [prefix_count] packed rows */
     int base;          /* packed row of the last factor of the first feature */
     double weight;     /* on the key side */
+    int degree;        /* factors of the head: head->scale enters as often */
 } fpa_piece;
 
 typedef struct fpa_dot {

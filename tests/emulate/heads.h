@@ -75,6 +75,13 @@ static const char emulated_heads[] =
     "}),\n"
     "  h('manypowers', { dtype = 'f16', terms = { term { some(8, 32, 1), some(12, 32, 2), some(8, 32, 3), "
     "some(3, 32, 4), some(2, 32, 5) } } }),\n"
+    "  h('fourfold', { d = 10, dv = 24, scale = 1 / 4, terms = power { degree = 4, weight = 1 } }),\n"
+    "  h('halves', { d = 24, dv = 36, dtype = 'f16', gate = true, normalize = 'sum', scale = 1 / 4, terms = "
+    "{\n"
+    "    term { some(20, 24, 1) }, term {}, term { trainable { name = 'w', rows = 8 }, eighths(24, 9), "
+    "some(7, 24, 2) },\n"
+    "    term { trainable { name = 'g', diagonal = true }, some(2, 24, 3), some(3, 24, 4), weight = 3 } } "
+    "}),\n"
     "  h('sparse', { d = 21, dv = 24, terms = power { degree = 3, weight = 1 } }),\n"
     "  h('fewpadded', { d = 20, dv = 28, gate = true, terms = term { some(12, 20, 1), some(16, 20, 2) } }),\n"
     "  h('rows', { d = 152, dv = 150, terms = linear {}, gate = true, scale = 1 / 16, normalize = 'sum' }),\n"
@@ -182,11 +189,11 @@ static const char *const emulated_fixed[] = {
     "few",           /* segments' totals; constants in the kernel */
     "clustereddeep", /* a cluster in which o has no place of its own */
     "gatednorm",     /* 1 + sum, with a gate */
-    "manydots",      /* dots one after the other, padded values */
+    "manydots",      /* products of rows, padded values */
     "rowshalf",      /* features that are rows, packed from two sources */
     "clusteredmaps", /* a cluster that maps queries and keys */
     "waves",         /* rows that are turned, not projected */
-    "chosen",        /* rows as dots have them */
+    "chosen",        /* dots one after the other, rows as they have them */
     "turned",        /* a matrix that a block has no room for */
     "broadlift",     /* matrices that are read for each 64 tokens */
     "openmaps",      /* one pass without a mask, which maps queries and keys */

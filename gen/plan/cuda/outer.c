@@ -273,8 +273,9 @@ static bool keeps_diagonals(const fpa_plan *plan, const fpa_outer_plan *outer)
     for (int i = 0; i < plan->projection_count; i++) {
         const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
         const int *row = outer->row + plan->projections[i].first_row;
+        const bool none = outer->products && row[0] < 0; /* factors of product rows alone */
         for (int r = 1; r < matrix->rows && matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL; r++)
-            if (row[r] != row[0] + r || row[0] < 0)
+            if (none ? row[r] >= 0 : row[r] != row[0] + r || row[0] < 0)
                 return false;
     }
     return true;
@@ -289,6 +290,11 @@ static fpa_status plan_vectors(const fpa_plan *plan, arena *memory, arena *lasti
     if (!kept)
         return fail_memory(error);
     mark_rows(plan, outer->rows ? 0 : outer->prefix_factors, kept);
+    if (outer->products) {
+        fpa_status status = lay_vectors(plan, kept, true, memory, lasting, outer, error);
+        outer->scattered = !status && !keeps_diagonals(plan, outer);
+        return status;
+    }
     fpa_status status = lay_vectors(plan, kept, false, memory, lasting, outer, error);
     if (status || outer->coordinates)
         return status;
@@ -306,9 +312,12 @@ static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles
         return status;
     outer_tiling tiling = {0};
     double slots = 0;
+    if (outer->scattered)
+        return refuse(outer, "some rows of a run-time diagonal, and not all, are factors");
     if (outer->rows)
         return plan_row_tiles(plan, warpgroup_tiles, memory, lasting, outer, error);
-    if ((status = tiles_form(plan, outer, memory, &tiling, &slots, error)))
+    status = (outer->products ? plan_block_tiles : tiles_form)(plan, outer, memory, &tiling, &slots, error);
+    if (status)
         return status;
     if (tiles_are_sparse(plan, slots)) {
         char why[sizeof outer->why];
@@ -316,8 +325,19 @@ static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles
                  100 * (double)plan->features / slots);
         return refuse(outer, why);
     }
+    if (!tiling.tile_count)
+        return refuse(outer, "two of its features are the same product");
     outer->used = true;
     return tiles_to_strips(plan, &tiling, columns, warpgroup_tiles, memory, lasting, outer, error);
+}
+
+static fpa_status plan_with(const fpa_plan *plan, int columns, int warpgroup_tiles, arena *lasting,
+                            fpa_outer_plan *outer, fpa_error *error)
+{
+    arena memory = {0};
+    fpa_status status = plan_in(plan, columns, warpgroup_tiles, &memory, lasting, outer, error);
+    arena_free(&memory);
+    return status;
 }
 
 fpa_status plan_outer(const fpa_plan *plan, int columns, int warpgroup_tiles, arena *lasting,
@@ -325,8 +345,12 @@ fpa_status plan_outer(const fpa_plan *plan, int columns, int warpgroup_tiles, ar
 {
     const int factors = prefix_factors(plan);
     *outer = (fpa_outer_plan){.prefix_factors = factors ? factors : 1, .rows = !factors};
-    arena memory = {0};
-    fpa_status status = plan_in(plan, columns, warpgroup_tiles, &memory, lasting, outer, error);
-    arena_free(&memory);
-    return status;
+    return plan_with(plan, columns, warpgroup_tiles, lasting, outer, error);
+}
+
+fpa_status plan_outer_of_products(const fpa_plan *plan, int columns, int warpgroup_tiles, arena *lasting,
+                                  fpa_outer_plan *outer, fpa_error *error)
+{
+    *outer = (fpa_outer_plan){.prefix_factors = 1, .products = true};
+    return plan_with(plan, columns, warpgroup_tiles, lasting, outer, error);
 }

@@ -174,12 +174,6 @@ static void fill_strips(const outer_tile *tiles, fpa_outer_plan *outer)
 
 /* ---- weights ---- */
 
-/* Only a feature without factors has the row of ones, as its last row. */
-static int piece_degree(const fpa_plan *plan, const fpa_piece *piece, int i)
-{
-    return piece->prefix_count + (piece->base + i != plan->ones_row);
-}
-
 /* What numbers of 8 bits' precision, and the exponents of float, can be multiplied by without an error. */
 static bool is_exact(double weight)
 {
@@ -217,7 +211,7 @@ static fpa_status fill_weights(const fpa_plan *plan, arena *memory, fpa_outer_pl
         for (int i = 0; i < plan->pieces[p].width; i++) {
             const int slot = slot_of[plan->pieces[p].feature + i];
             outer->weight[slot] = plan->pieces[p].weight;
-            outer->degree[slot] = piece_degree(plan, &plan->pieces[p], i);
+            outer->degree[slot] = plan->pieces[p].degree;
         }
     describe_weights(plan, outer);
     return FPA_OK;

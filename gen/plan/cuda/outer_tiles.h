@@ -30,6 +30,11 @@ bool tiles_are_sparse(const fpa_plan *plan, double slots);
 fpa_status tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory, outer_tiling *tiling,
                       double *slots, fpa_error *error);
 
+/* The same of features of two rows, those of `plan` one a piece: a group is a block of rows, with all tiles that it has with blocks of
+ * rows. No tiles, too, where two features are the same pair. */
+fpa_status plan_block_tiles(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory,
+                            outer_tiling *tiling, double *slots, fpa_error *error);
+
 /* Transposes tiles (prefixes of block I, suffix J -> prefixes of block J, suffix I) so that few strips need
  * padding, and fills outer's groups, tiles and strips by tiles_to_tables. */
 fpa_status tiles_to_strips(const fpa_plan *plan, const outer_tiling *tiling, int columns, int warpgroup_tiles,

@@ -9,12 +9,14 @@ enum {
     SUMS_OF_TWO = 200,      /* and of two */
     SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
     SHARED_PRODUCER_REGISTERS = 24,
-    MOST_COLUMNS = 16,      /* tiles of 8, for which a warpgroup has registers */
     MOST_DOTS = 4,          /* side by side */
     SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
     STAGES = 8,
     KEY_STAGES = 4,
-    LEAST_TILES = 4, /* stages of the state */
+    LEAST_TILES = 4, /* stages of the state, */
+    FEW_QUERIES =
+        128,         /* and for a block of so many queries: half of them would read a copy twice as often, */
+    FEWER_TILES = 2, /* which the second-level cache has no time for */
     TILE_STAGES = 8,
     ITEM_BYTES = 64,             /* what a kernel knows of a stage of queries */
     ITEMS = 16 + 40,             /* places of items are rounded up; two that a block has taken */
@@ -26,6 +28,7 @@ enum {
     ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
     GATES = 1040,        /* of a tile of keys */
     SLAB = 128,          /* bytes of 64 numbers of a token */
+    SLAB_BLOCKS = 8,     /* of 8 rows, in a slab */
 };
 
 /* Of a thread that multiplies. A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a
@@ -55,10 +58,16 @@ static int warpgroup_tiles(int columns)
     return tiles > OUTER_MAX_STRIP ? OUTER_MAX_STRIP : tiles;
 }
 
-/* Keys and values of 64 tokens. */
-static int fetched_bytes(const fpa_split_outer *split)
+/* Of a vector. */
+static int row_slabs(const fpa_split_outer *split)
 {
-    return 64 * SLAB * ((split->outer.row_blocks + 7) / 8 + (split->columns.tiles + 7) / 8);
+    return (split->outer.row_blocks + SLAB_BLOCKS - 1) / SLAB_BLOCKS;
+}
+
+/* Values, and so many slabs of keys, of 64 tokens. */
+static int fetched_bytes(const fpa_split_outer *split, int slabs)
+{
+    return 64 * SLAB * (slabs + (split->columns.tiles + SLAB_BLOCKS - 1) / SLAB_BLOCKS);
 }
 
 /* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block, which queries
@@ -121,6 +130,57 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
 }
 
+/* ---- slabs that a state kernel's block fetches ---- */
+
+static unsigned strip_slabs(const fpa_outer_plan *outer, int strip)
+{
+    unsigned slabs = 0;
+    for (int i = 0; i < outer->strip_length; i++) {
+        const int tile = outer->strip_tile[strip * outer->strip_length + i];
+        if (tile >= 0) /* tiles of rows begin at whole slabs */
+            slabs |= 1u << outer->tile_suffix[tile] / SLAB_BLOCKS;
+    }
+    const int prefixes = outer->rows ? 0 : OUTER_BLOCK * outer->prefix_factors;
+    for (int i = 0; i < prefixes; i++)
+        slabs |= 1u << outer->prefix[outer->strip_group[strip] * prefixes + i] / (OUTER_BLOCK * SLAB_BLOCKS);
+    return slabs;
+}
+
+/* Behind the last strip warps have that one again. */
+static unsigned block_slabs(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel, int slice)
+{
+    const int block = kernel->groups * kernel->strips;
+    unsigned slabs = 0;
+    for (int i = slice * block; i < (slice + 1) * block; i++)
+        slabs |= strip_slabs(outer, i < outer->strips ? i : outer->strips - 1);
+    return slabs;
+}
+
+static void count_slabs(const fpa_outer_plan *outer, fpa_chunk_state_kernel *kernel)
+{
+    kernel->slabs = kernel->fetched_slabs = 0;
+    for (int slice = 0; slice < kernel->slices; slice++) {
+        const int slabs = __builtin_popcount(block_slabs(outer, kernel, slice));
+        kernel->slabs = largest(kernel->slabs, slabs);
+        kernel->fetched_slabs += slabs;
+    }
+}
+
+static fpa_status list_slabs(arena *memory, fpa_split_outer *split, fpa_error *error)
+{
+    for (int k = 0; k < split->kernels; k++) {
+        fpa_chunk_state_kernel *kernel = &split->state[k];
+        kernel->slab_mask = arena_array(memory, kernel->slices, sizeof *kernel->slab_mask);
+        if (!kernel->slab_mask)
+            return fail_memory(error);
+        for (int slice = 0; slice < kernel->slices; slice++) {
+            kernel->slab_mask[slice] = (int)block_slabs(&split->outer, kernel, slice);
+            split->partial_slabs |= kernel->slab_mask[slice] + 1 != 1 << row_slabs(split);
+        }
+    }
+    return FPA_OK;
+}
+
 /* Copies of all a block's tiles have a place on their way out; the rest of shared memory is for stages. */
 static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
 {
@@ -128,9 +188,11 @@ static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_c
     const int block = kernel->groups * kernel->strips, tiles = block * outer->strip_length;
     const int rest = tiles * (1024 * split->columns.all + (outer->weighted ? 256 : 0)) +
                      ones_bytes(plan, split) + BARRIERS * kernel->groups + SINK_BARRIER;
-    const int stage = fetched_bytes(split) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
-    const int room = plan->target->shared_memory - rest;
     kernel->slices = (outer->strips + block - 1) / block;
+    count_slabs(outer, kernel);
+    const int stage =
+        fetched_bytes(split, kernel->slabs) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
+    const int room = plan->target->shared_memory - rest;
     kernel->stages = room / stage < STAGES ? room / stage : STAGES;
     kernel->bytes = rest + kernel->stages * stage;
     choose_depth(split, kernel);
@@ -202,17 +264,18 @@ static bool choose_state(const fpa_plan *plan, fpa_split_outer *split)
 }
 
 /* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
-static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int query_stages, int least_keys)
+static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int query_stages, int least_keys,
+                          int least_tiles)
 {
     const int tiles = split->columns.all, blocks = split->outer.row_blocks;
     const int query = (blocks + 7) / 8 * SLAB + (plan->head->gate ? 8 : 0);
     const int queries = query * split->query_tokens + BARRIERS + ITEM_BYTES;
-    const int keys = fetched_bytes(split) + (plan->head->gate ? GATES : 0) + BARRIERS;
+    const int keys = fetched_bytes(split, row_slabs(split)) + (plan->head->gate ? GATES : 0) + BARRIERS;
     const int tile = 1024 * tiles + BARRIERS,
               fixed = ITEMS + EDGES + (split->columns.tiles == 8 ? ones_bytes(plan, split) : 0);
     const int rest = plan->target->shared_memory - fixed - query_stages * queries;
     split->query_stages = query_stages;
-    split->key_stages = (rest - LEAST_TILES * tile) / keys;
+    split->key_stages = (rest - least_tiles * tile) / keys;
     if (split->key_stages > KEY_STAGES)
         split->key_stages = KEY_STAGES;
     if (rest < 0 || split->key_stages < least_keys)
@@ -259,8 +322,9 @@ static bool choose_queries(const fpa_plan *plan, bool in_turn, fpa_split_outer *
         split->query_tokens = 64 * sizes[i][0] * sizes[i][1];
         split->score_places = count_places(plan, split->columns.all, sizes[i][0], sizes[i][1], in_turn);
         if (split->score_places && chunk % split->query_tokens == 0 &&
-            (place_queries(plan, split, 2, 4) || place_queries(plan, split, 1, 2) ||
-             place_queries(plan, split, 1, 1)))
+            (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
+             place_queries(plan, split, 1, 1, LEAST_TILES) ||
+             (split->query_tokens == FEW_QUERIES && place_queries(plan, split, 1, 1, FEWER_TILES))))
             return true;
     }
     return false;
@@ -294,7 +358,7 @@ static fpa_status make_tables(const fpa_cuda_inputs *in, fpa_split_outer *split,
         split->source[i] = outer->source[i] < 0 ? in->rows->zero_row : row[outer->source[i]];
     for (int l = 0; l < outer->prefix_factors; l++)
         split->prefix_kind[l] = kinds[outer_prefix_kind(outer, l)];
-    return FPA_OK;
+    return list_slabs(in->memory, split, error);
 }
 
 /* ---- the plan ---- */
@@ -314,12 +378,13 @@ static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *spli
 
 /* Strips as long as a warpgroup has registers for; shorter ones, where the copies of such a block's tiles leave no room for
  * its vectors. */
-static fpa_status choose_tiles(const fpa_cuda_inputs *in, fpa_split_outer *split, const char **refusal,
-                               fpa_error *error)
+static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows *products,
+                               fpa_split_outer *split, const char **refusal, fpa_error *error)
 {
     int tiles = warpgroup_tiles(split->columns.all);
     do {
-        fpa_status status = plan_outer(in->plan, split->columns.all, tiles, in->memory, &split->outer, error);
+        fpa_status status = (products ? plan_outer_of_products : plan_outer)(
+            in->plan, split->columns.all, tiles, in->memory, &split->outer, error);
         if (status)
             return status;
         *refusal = split->outer.used ? choose_sizes(in, split) : split->outer.why;
@@ -345,20 +410,14 @@ static bool leaves_dots(const fpa_head *head)
            head->dv % 8 == 0;
 }
 
-fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
+fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split,
+                         char *why, fpa_error *error)
 {
     const fpa_plan *plan = in->plan;
-    fpa_split_outer *split = made;
-    if (!plan->target->warpgroups)
-        return unsuited(why, "the GPU has no warpgroups");
-    if (in->plan->written->window)
-        return unsuited(why, "it has a window");
-    if (in->rows->element != 2)
-        return unsuited(why, "its products are no 16-bit numbers");
-    split->columns = cuda_columns(plan->head, MOST_COLUMNS);
+    split->columns = cuda_columns(plan->head, SPLIT_MOST_COLUMNS);
     split->leaves_dots = leaves_dots(plan->head);
     const char *refusal;
-    fpa_status status = choose_tiles(in, split, &refusal, error);
+    fpa_status status = choose_tiles(in, products, split, &refusal, error);
     if (status)
         return status;
     if (refusal)
@@ -368,9 +427,23 @@ fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fp
     split->output_registers = warpgroup_registers(split->output_groups);
     split->output_producer_registers = warpgroup_producer_registers(split->output_groups);
     status = make_tables(in, split, error);
+    if (!status)
+        status = plan_split_products(in, products, split, error);
     if (!status && !split->outer.coordinates)
         status = plan_pack(in, split, why, error);
     if (!status && !*why)
         split->chunk = choose_chunk(plan, split);
     return status;
+}
+
+fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
+{
+    if (!in->plan->target->warpgroups)
+        return unsuited(why, "the GPU has no warpgroups");
+    if (in->plan->written->window)
+        return unsuited(why, "it has a window");
+    if (in->rows->element != 2)
+        return unsuited(why, "its products are no 16-bit numbers");
+    fpa_status status = plan_split_of(in, NULL, made, why, error);
+    return status ? status : plan_split_by_products(in, made, why, error);
 }

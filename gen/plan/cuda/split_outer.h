@@ -5,19 +5,24 @@
 
 #include "mechanism.h"
 #include "outer.h"
+#include "product_rows.h"
 
 enum {
     WARPGROUP_THREADS = 128,
-    WARPGROUP_KERNELS = 2, /* state kernels, of blocks of several sizes */
-    PACK_TOKENS = 1024,    /* of a block that packs vectors */
-    PRODUCT_THREADS = 256  /* of NAME_state_product */
+    WARPGROUP_KERNELS = 2,   /* state kernels, of blocks of several sizes */
+    SPLIT_MOST_COLUMNS = 16, /* tiles of 8, for which a warpgroup has registers */
+    PACK_TOKENS = 1024,      /* of a block that packs vectors */
+    PRODUCT_THREADS = 256    /* of NAME_state_product */
 };
 
 /* A state kernel, of which a block has groups x strips strips. */
 typedef struct fpa_chunk_state_kernel {
-    int groups; /* warpgroups that multiply */
-    int strips; /* of a warpgroup */
-    int slices; /* blocks of a head and block of columns */
+    int groups;        /* warpgroups that multiply */
+    int strips;        /* of a warpgroup */
+    int slices;        /* blocks of a head and block of columns */
+    int slabs;         /* of 64 rows of a vector that any block fetches, */
+    int fetched_slabs; /* of all blocks of a head */
+    int *slab_mask;    /* [slices] and which each block does */
     int stages, bytes;
     int shares; /* strips that a warpgroup's warps have side by side, so many times as many prefixes each */
     int prefix_blocks; /* of rows, that a factor of a warp's prefixes lies in: 1, or one for each prefix */
@@ -48,6 +53,19 @@ typedef struct fpa_split_outer {
     fpa_columns columns;
     int chunk;
     fpa_outer_plan outer;
+    const fpa_plan *
+        seen; /* rows, pieces, dots and score that kernels are of: one of product rows, or NULL: the head's */
+    int product_count, product_rows, product_weights; /* product rows; numbers of the tables below */
+    int first_product;                                /* packed row behind the head's */
+    int product_factors;                              /* of product rows at most; 0: it has none */
+    bool products_weighted;                           /* some product row is, on keys */
+    double *product_weight;                           /* [8 row_blocks] of keys; 1 of other rows */
+    int *product_row; /* [8 row_blocks][product_factors] packed rows that a vector's row is the product of */
+    int *dot_degree;  /* [dots] factors of the head that a dot is a product of */
+    int monomials;    /* of the score */
+    double *monomial_weight; /* [monomials] */
+    int *monomial_power;     /* [monomials][dots] */
+    bool partial_slabs;      /* some block of a state kernel fetches some slabs of a vector only */
     int kernels;
     fpa_chunk_state_kernel state[WARPGROUP_KERNELS]; /* the largest blocks first */
     /* queries */
@@ -65,11 +83,20 @@ typedef struct fpa_split_outer {
     int *strip_tile; /* as outer.strip_tile, padding as one more tile */
     int *source;     /* [8 row_blocks] row of a panel, which has a row of zeros */
     const char **prefix_kind;
-    int strip_tiles, prefixes, dots, dot_steps; /* numbers in tables */
+    int strip_tiles, prefixes, dots, dot_steps, powers; /* numbers in tables */
 } fpa_split_outer;
 
 /* Fills split->pack, once the tables are there. */
 fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error);
+/* Fills what templates read of the score and of product rows (NULL: there are none), once split->source is there. */
+fpa_status plan_split_products(const fpa_cuda_inputs *in, const fpa_product_rows *products,
+                               fpa_split_outer *split, fpa_error *error);
+/* By the given plan, or one of product rows. */
+fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split,
+                         char *why, fpa_error *error);
+/* By product rows, in place of *split (or of the reason why it does not suit), where that takes less time. */
+fpa_status plan_split_by_products(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why,
+                                  fpa_error *error);
 fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
 void print_split_outer(FILE *out, const fpa_plan *plan);
 void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);

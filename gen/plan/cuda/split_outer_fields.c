@@ -30,6 +30,12 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
 {
     const fpa_split_outer *split = plan->cuda.split_outer;
     print_tiles(out, plan, &split->outer);
+    if (split->product_factors)
+        fprintf(out,
+                "products     %d rows of a vector are products of up to %d rows; score: %d dot%s of %d rows "
+                "with padding%s\n",
+                split->product_count, split->product_factors, split->dots, split->dots == 1 ? "" : "s",
+                OUTER_STEP * split->dot_steps, split->dots_in_turn ? ", one after the other" : "");
     for (int i = 0; i < split->kernels; i++) {
         const fpa_chunk_state_kernel *kernel = &split->state[i];
         fprintf(
@@ -68,24 +74,27 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->chunk_state_slices = large->slices;
     g->small_state_slices = split->kernels > 1 ? small->slices : 0;
     g->persistent = 1;
-    work_split_outer(plan, split, g);
+    work_split_outer(split->seen ? split->seen : plan, split, g);
 }
 
 #define KERNEL(member) FIELD(fpa_chunk_state_kernel, member)
-static const fpa_field kernel_fields[] = {KERNEL(groups),
-                                          KERNEL(strips),
-                                          KERNEL(slices),
-                                          KERNEL(stages),
-                                          KERNEL(bytes),
-                                          KERNEL(places),
-                                          KERNEL(shares),
-                                          KERNEL(prefix_blocks),
-                                          KERNEL(own),
-                                          KERNEL(portion),
-                                          KERNEL(threads),
-                                          KERNEL(registers),
-                                          KERNEL(producer_registers),
-                                          FIELDS_END};
+static const fpa_field kernel_fields[] = {
+    KERNEL(groups),
+    KERNEL(strips),
+    KERNEL(slices),
+    KERNEL(slabs),
+    FIELD_ARRAY(fpa_chunk_state_kernel, "slab_mask", slab_mask, slices, 1, 0),
+    KERNEL(stages),
+    KERNEL(bytes),
+    KERNEL(places),
+    KERNEL(shares),
+    KERNEL(prefix_blocks),
+    KERNEL(own),
+    KERNEL(portion),
+    KERNEL(threads),
+    KERNEL(registers),
+    KERNEL(producer_registers),
+    FIELDS_END};
 
 #define SPLIT(member) FIELD(fpa_split_outer, member)
 #define OUTER(member) FIELD_AS(fpa_split_outer, #member, outer.member)
@@ -109,11 +118,15 @@ const fpa_field split_outer_fields[] = {
     /* vectors and dots */
     OUTER(row_blocks), OUTER(vector_rows), OUTER(coordinates),
     TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
-    TABLE("dot_first", outer.dot_first, dots, 1, 1), TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),
+    TABLE("product_row", product_row, product_rows, 1, 0), SPLIT(product_factors), SPLIT(products_weighted),
+    TABLE("product_weight", product_weight, product_weights, 1, 0),
+    TABLE("dot_degree", dot_degree, dots, 1, 0), TABLE("monomial_weight", monomial_weight, monomials, 1, 0),
+    TABLE("monomial_power", monomial_power, powers, 1, 0), TABLE("dot_first", outer.dot_first, dots, 1, 1),
+    TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),
     /* kernels */
     FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
     SPLIT(dots_in_turn), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages), SPLIT(leaves_dots),
-    FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
+    SPLIT(partial_slabs), FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
     FIELD_AS(fpa_split_outer, "pack_direct", pack.direct), FIELD_AS(fpa_split_outer, "pack_tile", pack.tile),

@@ -11,10 +11,14 @@ typedef struct places {
     int next;
 } places;
 
-/* Rows that a block of a vector has first lie as they do there, so that it is copied as a whole. */
-static void place_block(places *p, const int *source)
+/* Rows that a block of a vector has first lie as they do there, so that it is copied as a whole. Product rows are formed as the
+ * vector is. */
+static void place_block(places *p, const int *source, int first_product)
 {
     bool any = false;
+    for (int j = 0; j < BLOCK; j++)
+        if (source[j] >= first_product)
+            return;
     for (int j = 0; j < BLOCK; j++)
         any |= source[j] != p->rows->zero_row && p->place[source[j]] < 0;
     if (!any)
@@ -44,6 +48,14 @@ static void place_row(places *p, int row)
         p->place[row] = p->next++;
 }
 
+/* What product rows are made of, dot by dot. */
+static void place_factors(places *p, const fpa_split_outer *split)
+{
+    for (int l = 0; l < split->product_factors; l++)
+        for (int i = 0; i < BLOCK * split->outer.row_blocks; i++)
+            place_row(p, split->product_row[i * split->product_factors + l]);
+}
+
 /* Coordinates as they come, with zeros up to whole steps; then what vectors have besides, and what that is made of. Other
  * projected rows have no place: -1. */
 static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, places *p)
@@ -54,13 +66,14 @@ static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, 
         p->place[i] = i < plan->head->d ? i : -1;
     p->next = round_up(plan->head->d, STEP);
     for (int b = 0; b < split->outer.row_blocks; b++)
-        place_block(p, split->source + b * BLOCK);
+        place_block(p, split->source + b * BLOCK, split->first_product);
     for (int i = 0; i < plan->projection_count; i++)
         place_diagonal(p, &plan->projections[i], row, plan->head);
     for (int i = 0; i < plan->weighted_count; i++) {
         place_row(p, row[plan->weighted[i].from]);
         place_row(p, row[plan->weighted[i].row]);
     }
+    place_factors(p, split);
     place_row(p, in->rows->ones_row);
     place_row(p, in->rows->zero_row);
     p->next = round_up(p->next, BLOCK);
@@ -115,7 +128,7 @@ static void choose_threads(const fpa_plan *plan, fpa_pack_kernel *pack)
 fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
 {
     fpa_pack_kernel *pack = &split->pack;
-    pack->direct = in->plan->projection_count == 0;
+    pack->direct = in->plan->projection_count == 0 && !split->product_factors;
     pack->threads = CUDA_THREADS;
     if (pack->direct)
         return FPA_OK;

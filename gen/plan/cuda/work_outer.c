@@ -25,6 +25,23 @@ static struct fpa_cuda_work count_copy(const fpa_split_outer *split)
                                   .bytes = 2 * split->outer.copy_rows * columns};
 }
 
+/* Bytes that come from the second-level cache once more, as bytes of device memory that take as long. Vectors of one slab or two
+ * leave room for so many stages that they are there before they are wanted (docs/decisions/0046-product-rows.md). */
+static int cached_bytes(const fpa_plan *plan, const fpa_split_outer *split, double bytes)
+{
+    enum { FEW_BLOCKS = 2 * 8 };
+    const fpa_gpu *gpu = gpu_of_target(plan->target);
+    return split->outer.row_blocks > FEW_BLOCKS ? (int)(bytes * gpu->memory / gpu->cache + 0.5) : 0;
+}
+
+/* Slabs of keys and values that all blocks of a head fetch for 16 tokens. */
+static double fetched_bytes(const fpa_split_outer *split, const fpa_chunk_state_kernel *kernel)
+{
+    enum { SLAB = 16 * 128, BLOCKS = 8 };
+    const double values = (double)kernel->slices * ((split->columns.tiles + BLOCKS - 1) / BLOCKS);
+    return SLAB * split->columns.blocks * (values + kernel->fetched_slabs);
+}
+
 /* A warp's instructions: 6 for a tile (four multiplications, the product, its wait), 7 for each of a prefix's factors, 19
  * for a step of the loop, 12 for gates. */
 struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_split_outer *split,
@@ -42,7 +59,8 @@ struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_spl
                  .instructions = (outer->rows ? 4 : 6) * 4 * tiles +
                                  (outer->rows ? 0 : 7 * outer->prefix_factors * kernel->shares * rounds) +
                                  (19 + (plan->head->gate ? 12 : 0)) * warps,
-                 .bytes = work_operand_bytes(plan, outer->vector_rows + plan->head->dv)},
+                 .bytes = work_operand_bytes(plan, outer->vector_rows + plan->head->dv) +
+                          cached_bytes(plan, split, fetched_bytes(split, kernel))},
         .copy = count_copy(split),
         .trips = 3};
 }
@@ -59,15 +77,17 @@ static int count_factors(const fpa_outer_plan *outer, bool blocks)
 /* 16 queries, a warp's share of 64, against a copy: for each tile four products of 16 features (of a folded one three),
  * whose features are 8 instructions each (four words are exchanged, four multiplied); waits and counters serve all tiles
  * of queries that a warp has. */
-static struct fpa_cuda_work count_reading(const fpa_split_outer *split)
+static struct fpa_cuda_work count_reading(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_outer_plan *outer = &split->outer;
     const int whole = outer->tiles - outer->folded, units = 4 * outer->tiles - outer->folded;
     const int blocks = outer->groups * count_factors(outer, true),
               others = outer->groups * count_factors(outer, false);
     const int columns = split->columns.all, query_tiles = split->query_tiles;
+    const double copy = 16.0 * columns * split->columns.blocks * outer->copy_rows;
     return (struct fpa_cuda_work){
         .products = split->columns.blocks * units * columns,
+        .bytes = cached_bytes(plan, split, copy * 16 / split->query_tokens),
         .shared = split->columns.blocks *
                   (units * columns / 2 + 3 * whole / 2 + 8 * blocks + 17 * others + 10 * outer->folded),
         .instructions =
@@ -101,7 +121,7 @@ static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_
                                          .step = {.shared = blocks * (4 * tiles + 11 * steps),
                                                   .instructions = blocks * (455 + 25 * tiles),
                                                   .bytes = work_operand_bytes(plan, vector)},
-                                         .copy = count_reading(split),
+                                         .copy = count_reading(plan, split),
                                          .keys = count_keys(plan, split),
                                          .trips = 3};
 }
@@ -116,18 +136,21 @@ static struct fpa_cuda_kernel_work count_pieces(const fpa_plan *plan, const fpa_
         .trips = 2};
 }
 
-/* Rows of a token: its numbers come in, by 8; a row is written and its weight multiplied; vectors leave by 8. Matrices that
- * are not kept are split anew for each tile of tokens: 70 instructions for 16 x 16 numbers. */
+/* Rows of a token: its numbers come in, by 8; a row is written and its weight multiplied; vectors leave by 8. Places of the
+ * factors of product rows are looked up 8 at a time, numbers fetched one by one, of neighbours mostly, in no bank twice.
+ * Matrices that are not kept are split anew for each tile of tokens: 70 instructions for 16 x 16 numbers. */
 static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const int d = plan->head->d, blocks = split->outer.vector_rows / OUTER_BLOCK,
+              products = split->product_count * split->product_factors,
               projected = work_projected_rows(plan) * d / 256,
               split_anew = split->pack.keeps_matrices ? 0 : 70 * 16 / split->pack.tile;
     return (struct fpa_cuda_kernel_work){
         .step = {.products = work_projection_products(plan),
-                 .shared = 3 * d / 2 + 12 * blocks + 9 * projected / 2 + 7 * plan->weighted_count / 2,
-                 .instructions =
-                     40 + 3 * d + 17 * blocks + (21 + split_anew) * projected + 7 * plan->weighted_count / 2,
+                 .shared =
+                     3 * d / 2 + 12 * blocks + 9 * projected / 2 + 7 * plan->weighted_count / 2 + products,
+                 .instructions = 40 + 3 * d + 17 * blocks + (21 + split_anew) * projected +
+                                 7 * plan->weighted_count / 2 + 3 * products,
                  .bytes = work_operand_bytes(plan, d + 8 * blocks)},
         .trips = 2};
 }

@@ -1586,10 +1586,10 @@ static __device__ const u16 vector_block[VECTOR_ROWS / 8] = {
     32, 40, 48, 65535, 0,
 };
 
-/* Packed row of a token in each row of its vector. */
-static __device__ const u16 vector_row[VECTOR_ROWS] = {
-    32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55,
-    57, 57, 57, 57, 57, 57, 57, 57, 0, 1, 2, 3, 4, 5, 6, 7,
+/* Bytes from a token's first packed row to each row of its vector. */
+static __device__ const __align__(16) u16 vector_row[VECTOR_ROWS] = {
+    64, 66, 68, 70, 72, 74, 76, 78, 80, 82, 84, 86, 88, 90, 92, 94, 96, 98, 100, 102, 104, 106, 108, 110,
+    114, 114, 114, 114, 114, 114, 114, 114, 0, 2, 4, 6, 8, 10, 12, 14,
 };
 
 /* tile[token][row < d] = x[first + token][], zero from token limit on. */
@@ -1610,6 +1610,45 @@ __device__ __forceinline__ void derive_rows(u32 tile, bool keys, i64 head, const
     __syncthreads();
 }
 
+/* Word i of four becomes word i - turn. */
+__device__ __forceinline__ void turn_words(u32 *word, u32 turn)
+{
+    const u32 once[4] = {turn & 1 ? word[1] : word[0], turn & 1 ? word[2] : word[1], turn & 1 ? word[3] : word[2],
+                         turn & 1 ? word[0] : word[3]};
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        word[i] = turn & 2 ? once[i ^ 2] : once[i];
+}
+
+/* word[i] = places of two rows, a block's; lanes have them in different orders, see gather_block(). */
+__device__ __forceinline__ void fetch_places(u32 *word, const u16 *rows, u32 turn)
+{
+    const uint4 all = *(const uint4 *)rows;
+    word[0] = all.x, word[1] = all.y, word[2] = all.z, word[3] = all.w;
+    turn_words(word, turn);
+}
+
+/* Two rows of a token. */
+__device__ __forceinline__ u32 get_rows(u32 token, u32 places)
+{
+    return get_element(token + (places & 0xffff)) | (u32)get_element(token + (places >> 16)) << 16;
+}
+
+/* A block of a token's vector, whose rows lie here and there. Mostly rows of neighbours follow each other: blocks of
+ * lanes begin at multiples of 16 bytes, so that those of every eighth lane would meet in a bank if all had the same
+ * pair at a time. */
+__device__ __forceinline__ uint4 gather_block(u32 token, int block)
+{
+    const u32 turn = threadIdx.x >> 3 & 3;
+    u32 place[4], word[4];
+    fetch_places(place, vector_row + block * 8, turn);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        word[i] = get_rows(token, place[i]);
+    turn_words(word, 4 - turn);
+    return uint4{word[0], word[1], word[2], word[3]};
+}
+
 /* vectors[token][] = rows of a tile's tokens, of which there are count. */
 __device__ __forceinline__ void store_vectors(element *vectors, u32 tile, int count)
 {
@@ -1619,16 +1658,7 @@ __device__ __forceinline__ void store_vectors(element *vectors, u32 tile, int co
             break;
         const u32 from = tile + token * PACK_PITCH;
         const int row = vector_block[block];
-        if (row == 0xffff) {
-            u32 word[4];
-#pragma unroll
-            for (int j = 0; j < 4; j++)
-                word[j] = get_element(from + vector_row[block * 8 + 2 * j] * 2) | (u32)get_element(from
-                        + vector_row[block * 8 + 2 * j + 1] * 2) << 16;
-            store_words(vectors + (i64)i * 8, uint4{word[0], word[1], word[2], word[3]});
-            continue;
-        }
-        store_words(vectors + (i64)i * 8, get_words(from + row * 2));
+        store_words(vectors + (i64)i * 8, row == 0xffff ? gather_block(from, block) : get_words(from + row * 2));
     }
 }
 

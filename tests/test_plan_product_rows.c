@@ -1,0 +1,247 @@
+/* plan_product_rows: with rows of any numbers, features and the kernel are those of the head, and blocks of chunk_state fetch
+ * all that they read. */
+#include "planned.h"
+#include "random_head.h"
+#include "gen/plan/cuda/split_outer.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SOME(rows, d, seed) "dense(orthogonal { rows = " #rows ", d = " #d ", seed = " #seed " })"
+
+/* Heads whose products have halves; and of which rows of both orders are one, or keys carry powers of two. */
+static const struct products {
+    const char *body;
+    bool weighted;
+} products[] = {
+    {"d = 24, dv = 24, terms = { term { " SOME(4, 24, 1) ", " SOME(5, 24, 2) ", " SOME(12, 24, 3) " } }",
+     false},
+    {"d = 32, dv = 16, scale = 1 / 4, terms = { term { " SOME(
+         3, 32, 1) ", select(range(1, 16)), "
+                   "select(range(9, 28)), weight = 3 }, term { " SOME(2, 32, 2) ", " SOME(
+                       3, 32, 3) ", select(range(5, 32)) } }",
+     false},
+    {"d = 10, dv = 24, scale = 1 / 4, terms = power { degree = 4, weight = 1 }", true},
+    {"d = 12, dv = 20, terms = { term { " SOME(4, 12, 1) ", " SOME(4, 12, 1) ", " SOME(6, 12, 2) " } }",
+     false},
+};
+
+enum { HEADS = sizeof products / sizeof *products };
+
+/* What a token has in packed rows; weights are of keys. */
+static double *packed_rows(const fpa_plan *plan, bool key, uint64_t seed)
+{
+    const fpa_cuda_rows *rows = plan->cuda.rows;
+    random_source random = {seed};
+    double *x = calloc(rows->row_count, sizeof *x);
+    assert_non_null(x);
+    for (int i = 0; i < plan->row_count; i++)
+        x[rows->row[i]] = random_normal(&random);
+    x[rows->ones_row] = 1;
+    x[rows->zero_row] = 0;
+    for (int i = 0; i < plan->weighted_count; i++) {
+        const fpa_weighted_row *w = &plan->weighted[i];
+        x[rows->row[w->row]] = (key ? w->gram : 1) * x[rows->row[w->from]];
+    }
+    return x;
+}
+
+/* Of such a token, as the kernel packs it. */
+static double *vector_of(const fpa_split_outer *split, const double *x, bool key)
+{
+    const int count = OUTER_BLOCK * split->outer.row_blocks;
+    double *vector = calloc(count, sizeof *vector);
+    assert_non_null(vector);
+    for (int i = 0; i < count; i++) {
+        vector[i] = key ? split->product_weight[i] : 1;
+        for (int l = 0; l < split->product_factors; l++)
+            vector[i] *= x[split->product_row[i * split->product_factors + l]];
+    }
+    return vector;
+}
+
+static double feature_of(const fpa_plan *plan, const double *x, const fpa_piece *piece, int i)
+{
+    double product = piece->weight * x[plan->cuda.rows->row[piece->base + i]];
+    for (int l = 0; l < piece->prefix_count; l++)
+        product *= x[plan->cuda.rows->row[piece->prefix[l]]];
+    return product;
+}
+
+/* The vector's product in a slot of a tile, without its weight. */
+static double slot_product(const fpa_outer_plan *outer, const double *vector, int tile, int slot)
+{
+    int group = 0;
+    for (int s = 0; s < outer->strips; s++)
+        for (int i = 0; i < outer->strip_length; i++)
+            if (outer->strip_tile[s * outer->strip_length + i] == tile)
+                group = outer->strip_group[s];
+    return vector[outer->prefix[group * OUTER_BLOCK + slot / OUTER_BLOCK]] *
+           vector[outer->tile_suffix[tile] * OUTER_BLOCK + slot % OUTER_BLOCK];
+}
+
+static const fpa_split_outer *split_of(const planned_head *made, const struct products *p)
+{
+    const fpa_split_outer *split = made->plan.cuda.suited[SPLIT_OUTER].plan;
+    assert_non_null(split);
+    if (!split->product_factors)
+        fail_msg("%s: no product rows", p->body);
+    assert_int_equal(split->products_weighted, p->weighted);
+    return split;
+}
+
+static void each_feature_is_a_row_of_one_half_times_a_row_of_the_other(void **state)
+{
+    (void)state;
+    for (int h = 0; h < HEADS; h++) {
+        planned_head made;
+        planned_make(&made, products[h].body, "cuda:sm_90a");
+        const fpa_plan *plan = &made.plan;
+        const fpa_split_outer *split = split_of(&made, &products[h]);
+        double *x = packed_rows(plan, true, 7), *vector = vector_of(split, x, true);
+        double *found = calloc((size_t)plan->features, sizeof *found);
+        assert_non_null(found);
+        for (int i = 0; i < split->outer.tiles * OUTER_TILE; i++)
+            if (split->outer.feature[i] >= 0)
+                found[split->outer.feature[i]] =
+                    split->outer.weight[i] *
+                    slot_product(&split->outer, vector, i / OUTER_TILE, i % OUTER_TILE);
+        for (int p = 0; p < plan->piece_count; p++)
+            for (int i = 0; i < plan->pieces[p].width; i++) {
+                const double wanted = feature_of(plan, x, &plan->pieces[p], i);
+                assert_true(fabs(found[plan->pieces[p].feature + i] - wanted) <= 1e-12 * fabs(wanted));
+            }
+        free(found);
+        free(vector);
+        free(x);
+        planned_free(&made);
+    }
+}
+
+static double power_of(double x, int power)
+{
+    return power ? x * power_of(x, power - 1) : 1;
+}
+
+static double kernel_of(const fpa_score *score, const double *dot)
+{
+    double sum = 0;
+    for (int m = 0; m < score->monomial_count; m++) {
+        double product = score->monomials[m].weight.value;
+        for (int i = 0; i < score->dot_count; i++)
+            product *= power_of(dot[i], score->monomials[m].power[i]);
+        sum += product;
+    }
+    return sum;
+}
+
+static double kernel_by_rows(const fpa_plan *plan, const double *q, const double *k)
+{
+    double dot[64] = {0};
+    for (int i = 0; i < plan->score->dot_count; i++)
+        for (int r = 0; r < plan->dots[i].row_count; r++) {
+            const int row = plan->cuda.rows->row[plan->dots[i].rows[r]];
+            dot[i] += q[row] * k[row];
+        }
+    return kernel_of(plan->score, dot);
+}
+
+/* As kernels have it: by steps of 16 rows of vectors. */
+static double kernel_by_vectors(const fpa_split_outer *split, const double *q, const double *k)
+{
+    const fpa_outer_plan *outer = &split->outer;
+    double dot[64] = {0};
+    for (int i = 0; i < split->dots; i++)
+        for (int s = outer->dot_first[i]; s < outer->dot_first[i + 1]; s++)
+            for (int r = OUTER_STEP * outer->dot_step[s]; r < OUTER_STEP * (outer->dot_step[s] + 1); r++)
+                dot[i] += q[r] * k[r];
+    return kernel_of(split->seen->score, dot);
+}
+
+static void the_kernel_is_the_heads(void **state)
+{
+    (void)state;
+    for (int h = 0; h < HEADS; h++) {
+        planned_head made;
+        planned_make(&made, products[h].body, "cuda:sm_90a");
+        const fpa_split_outer *split = split_of(&made, &products[h]);
+        double *q = packed_rows(&made.plan, false, 3), *k = packed_rows(&made.plan, true, 4);
+        double *query = vector_of(split, q, false), *key = vector_of(split, k, true);
+        const double wanted = kernel_by_rows(&made.plan, q, k);
+        assert_true(fabs(kernel_by_vectors(split, query, key) - wanted) <= 1e-9 * fabs(wanted) + 1e-9);
+        free(query);
+        free(key);
+        free(q);
+        free(k);
+        planned_free(&made);
+    }
+}
+
+/* Keys of one walk are the queries of the other: weights of both would count twice. */
+static void keys_carry_no_weights_where_products_of_states_are_wanted(void **state)
+{
+    (void)state;
+    planned_head made;
+    planned_make(&made,
+                 "d = 10, dv = 24, scale = 1 / 4, gate = true, terms = power { degree = 4, weight = 1 }",
+                 "cuda:sm_90a");
+    const fpa_split_outer *split = made.plan.cuda.suited[SPLIT_OUTER].plan;
+    assert_non_null(split);
+    assert_true(split->leaves_dots);
+    assert_false(split->products_weighted);
+    planned_free(&made);
+}
+
+static bool fetches(const fpa_chunk_state_kernel *kernel, int slice, int block)
+{
+    return kernel->slab_mask[slice] >> block / 8 & 1;
+}
+
+/* Whatever a block's strips name lies in a slab that it fetches, and none fetches more than a stage has room for. */
+static void blocks_fetch_the_slabs_of_their_strips(void **state)
+{
+    (void)state;
+    planned_head made;
+    planned_make(&made,
+                 "d = 64, dv = 64, terms = { term { " SOME(12, 64, 1) ", " SOME(4, 64, 2) ", " SOME(
+                     36, 64, 3) " }, term { " SOME(30, 64, 4) ", " SOME(3, 64, 5) ", " SOME(20, 64, 6) " } }",
+                 "cuda:sm_90a");
+    const fpa_split_outer *split = made.plan.cuda.suited[SPLIT_OUTER].plan;
+    assert_non_null(split);
+    assert_true(split->partial_slabs);
+    const fpa_outer_plan *outer = &split->outer;
+    for (int k = 0; k < split->kernels; k++) {
+        const fpa_chunk_state_kernel *kernel = &split->state[k];
+        for (int s = 0; s < outer->strips; s++) {
+            const int slice = s / (kernel->groups * kernel->strips);
+            assert_true(__builtin_popcount((unsigned)kernel->slab_mask[slice]) <= kernel->slabs);
+            for (int c = 0; c < OUTER_BLOCK * outer->prefix_factors; c++)
+                assert_true(fetches(
+                    kernel, slice,
+                    outer->prefix[outer->strip_group[s] * OUTER_BLOCK * outer->prefix_factors + c] / 8));
+            for (int i = 0; i < outer->strip_length; i++)
+                if (outer->strip_tile[s * outer->strip_length + i] >= 0)
+                    assert_true(fetches(kernel, slice,
+                                        outer->tile_suffix[outer->strip_tile[s * outer->strip_length + i]]));
+        }
+    }
+    planned_free(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_feature_is_a_row_of_one_half_times_a_row_of_the_other),
+        cmocka_unit_test(the_kernel_is_the_heads),
+        cmocka_unit_test(keys_carry_no_weights_where_products_of_states_are_wanted),
+        cmocka_unit_test(blocks_fetch_the_slabs_of_their_strips),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
