@@ -98,10 +98,11 @@ helper_objects  := $(call objects,$(helper_sources))
 experiment_programs := $(addprefix $(BUILD)/experiments/,recall crossover variance fourier)
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone
-long_tests      := $(patsubst %,tests/test_%.c,cuda_compile_hopper cuda_emulated cuda_compile cuda_emulated_backward \
-                   cuda_faults_backward cuda_emulated_sequences cuda_emulated_edge cuda_faults cuda_emulated_fused cuda_emulated_lift \
-                   emit cuda_compile_backward parity cuda_emulated_window shipped cuda_accepted bundle_cuda random mutation command_cuda \
-                   properties cuda_sources)
+long_tests      := $(patsubst %,tests/test_%.c,cuda_faults_backward cuda_emulated cuda_compile_hopper cuda_faults \
+                   cuda_emulated_backward parity cuda_emulated_fused cuda_emulated_edge passes mutation cuda_accepted shipped \
+                   cuda_emulated_sequences emit cuda_compile properties cuda_sources cuda_compile_backward cuda_emulated_lift \
+                   faults readme bundle_backward allocations backward_faults bundle_cuda invariants cuda_emulated_draft \
+                   design random command_new locale)
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
 # Python cannot load a library that wants a sanitizer of its program.
@@ -126,6 +127,11 @@ all: $(BUILD)/fpac $(foreach library,$(libraries),$(BUILD)/$(library).a $(BUILD)
 
 # The formula is evaluated when a head is opened: loops over columns become vectors.
 $(BUILD)/obj/runtime/reference/%.o: speed := -O3
+
+# Tests call and compare: compiling them takes longer than what is saved when they run. Not those that count themselves.
+counting_tests := $(patsubst %,$(BUILD)/obj/tests/test_%.o,sketch_statistics verify_rounded)
+$(BUILD)/obj/tests/test_%.o: speed := -O0 -U_FORTIFY_SOURCE
+$(counting_tests): speed :=
 
 # Says which package is missing before the compiler complains about a header.
 $(BUILD)/dependencies: tools/install-deps.sh

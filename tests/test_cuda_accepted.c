@@ -88,10 +88,10 @@ static void run_emulated(int index, void *user)
     head_list_free(&list);
 }
 
-/* Those that take a second or two; `make test-all` runs all. */
+/* One of each kind, of those that take seconds; `make test-all` runs all. */
 static bool is_fixed(int head)
 {
-    enum { ALIKE = STRETCHED - 1, SMALL_ROW = 3, NORMALIZED = STRETCHED + 3 };
+    enum { SMALL_ROW = 3, ALIKE = 6, NORMALIZED = STRETCHED + 3 };
     return head == ALIKE || head == SMALL_ROW || head == NORMALIZED || head == HEADS - 1;
 }
 

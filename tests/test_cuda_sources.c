@@ -152,7 +152,7 @@ static bool generate_twice(const fpa_head *head, const fpa_target *target)
     return false;
 }
 
-/* Every head for every target in make test-all; in make test by turns, so that each meets one target. */
+/* Every head for every target in make test-all; in make test every third, by turns for one target each. */
 static void sources_stand_alone_and_are_the_same_every_time(void **state)
 {
     compile_fixture *f = *state;
@@ -164,7 +164,7 @@ static void sources_stand_alone_and_are_the_same_every_time(void **state)
         if (target_at(t)->backend != BACKEND_CUDA)
             continue;
         for (int i = 0; i < f->heads.count; i++)
-            if (dear_tests() || i % targets == of) {
+            if (dear_tests() || (i % targets == of && i / targets % 3 == 0)) {
                 too_large += generate_twice(f->heads.item[i].head, target_at(t));
                 count++;
             }

@@ -1,4 +1,7 @@
-/* Verification must be able to fail: emitted kernels with one mistake each are refused (DESIGN 8). */
+/* Verification must be able to fail: emitted kernels with one mistake each are refused (DESIGN 8).
+ *
+ * make test: a third of them and one of each refusal; make test-all: all. */
+#include "dear.h"
 #include "runtime/builder.h"
 #include "runtime/verify/verify.h"
 #include "gen/gen.h"
@@ -138,15 +141,19 @@ static void the_kernel_as_emitted_is_accepted(void **state)
 
 static void refuse_all(const struct fixture *f, const struct fault *list, size_t count)
 {
-    int survived = 0;
+    int survived = 0, refused = 0;
     for (size_t i = 0; i < count; i++) {
         fpa_verdict verdict;
         fpa_error error = {0};
         char *code = fault_make(&list[i], f->list.heads[0], f->target);
-        fpa_status status = verdict_of(f, code, &verdict, &error);
-        survived += !fault_refused(&list[i], "", status, error.message);
+        if (fault_is_fixed(list, i)) {
+            fpa_status status = verdict_of(f, code, &verdict, &error);
+            survived += !fault_refused(&list[i], "", status, error.message);
+            refused++;
+        }
         free(code);
     }
+    dear_report("faults", refused, (int)count);
     assert_int_equal(survived, 0);
 }
 

@@ -3,6 +3,7 @@
  * FPA_TEST_TARGET runs them on another target than the best C one ("cuda"), FPA_TEST_DTYPE as heads
  * of bf16 or f16; the tolerance then has the roundings of that type added (parity_rounding.h). */
 #include "c_hurry.h"
+#include "dear.h"
 #include "gen/gen.h"
 #include "gen/spec/spec.h"
 #include "parity_rounding.h"
@@ -460,6 +461,12 @@ static void run_split(const parity_case *which, const char *folder, const char *
     compare(which, form, got, expected, TOKENS, split, allowed.o);
 }
 
+/* A state that one call leaves and the next is given: make test has it in two forms, which are what auto takes. */
+static bool is_split(int form)
+{
+    return dear_tests() || (form == 1 || form == 2);
+}
+
 static void a_case_matches_its_peer_in_every_form(void **state)
 {
     static const char *const forms[] = {"parallel", "chunked", "recurrent", "auto"};
@@ -473,7 +480,7 @@ static void a_case_matches_its_peer_in_every_form(void **state)
         if (!causal && i == 2)
             continue; /* a step knows no later key */
         run_whole(which, folder, forms[i], allowed);
-        if (split > 0)
+        if (split > 0 && is_split(i))
             run_split(which, folder, forms[i], split, allowed);
     }
     scratch_remove(folder);

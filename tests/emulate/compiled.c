@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "declarations.h"
 #include "runtime/c/process.h"
 
 enum { SECONDS = 120, DIGEST = SHA256_DIGEST_STRING_LENGTH };
@@ -136,9 +137,10 @@ static bool is_stored(const char *path)
     return utimensat(AT_FDCWD, path, NULL, 0) == 0;
 }
 
-/* A file of tests/emulate, compiled once into a folder of the store, where it has that name. */
+/* A file of tests/emulate, compiled once into a folder of the store, where it has that name; declared: as all headers are
+ * that are there then. */
 static fpa_status compile_once(const char *const *options, const char *level, const char *source,
-                               const char *name, char folder[PATH_MAX], fpa_error *error)
+                               bool declared, const char *name, char folder[PATH_MAX], fpa_error *error)
 {
     enum { MOST = 32 };
     char made[PATH_MAX + 16], wanted[PATH_MAX + 64], path[PATH_MAX + 64], digest[DIGEST];
@@ -149,7 +151,7 @@ static fpa_status compile_once(const char *const *options, const char *level, co
     snprintf(folder, PATH_MAX, "%.3000s/%s", compiled.store, digest);
     snprintf(wanted, sizeof wanted, "%s/%s", folder, name);
     snprintf(made, sizeof made, "%s/made", folder);
-    snprintf(path, sizeof path, "%s/%s", compiled.here, source);
+    snprintf(path, sizeof path, "%s/%s", declared ? folder : compiled.here, source);
     while (arguments[count])
         count++;
     for (; *options; options++)
@@ -160,7 +162,10 @@ static fpa_status compile_once(const char *const *options, const char *level, co
         return fail(error, FPA_IO, folder, "%s", strerror(errno));
     const int own = lock(digest);
     if (!is_stored(wanted)) {
-        status = run_compiler(arguments, folder, path, error);
+        if (declared)
+            status = declarations_write(compiled.here, folder, error);
+        if (!status)
+            status = run_compiler(arguments, folder, path, error);
         if (!status && rename(made, wanted))
             status = fail(error, FPA_IO, wanted, "%s", strerror(errno));
     }
@@ -168,18 +173,17 @@ static fpa_status compile_once(const char *const *options, const char *level, co
     return status;
 }
 
-/* What every text begins with: a third of a brief compilation. The compiler prefers ptx.h.gch to the text when it lies in
- * a place of headers that comes first. */
+/* What every text begins with: a third of a brief compilation. The compiler prefers ptx.h.gch to the text beside it. */
 static fpa_status compile_header(char place[PATH_MAX], fpa_error *error)
 {
     static const char *const options[] = {"-x", "c++-header", NULL};
-    return compile_once(options, text_level, "ptx.h", "ptx.h.gch", place, error);
+    return compile_once(options, text_level, "ptx.h", true, "ptx.h.gch", place, error);
 }
 
 static fpa_status compile_common(char place[PATH_MAX], fpa_error *error)
 {
     static const char *const options[] = {"-c", NULL};
-    return compile_once(options, common_level, "runtime.cpp", "runtime.o", place, error);
+    return compile_once(options, common_level, "runtime.cpp", false, "runtime.o", place, error);
 }
 
 /* headers, common: the folders that have the two above. */
@@ -193,9 +197,18 @@ static fpa_status compile_text(const char *text, const char *library, const char
     snprintf(source, sizeof source, "%.200s.cpp", strrchr(library, '/') + 1);
     snprintf(object, sizeof object, "%s/runtime.o", common);
     fpa_status status = file_write(folder, source, 0600, &part, 1, error);
-    const char *const arguments[] = {
-        COMPILER(text_level), "-shared", "-I",    headers, "-I",   compiled.here, "-Wl,-Bsymbolic",
-        "-Wl,--no-undefined", "-o",      library, source,  object, "-lm",         NULL};
+    const char *const arguments[] = {COMPILER(text_level),
+                                     "-shared",
+                                     "-I",
+                                     headers,
+                                     "-Wl,-Bsymbolic",
+                                     "-Wl,--no-undefined",
+                                     "-o",
+                                     library,
+                                     source,
+                                     object,
+                                     "-lm",
+                                     NULL};
     return status ? status : run_compiler(arguments, folder, source, error);
 }
 

@@ -33,13 +33,12 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __shared__ static __attribute__((section("block_shared"))) /* a block's: see enter() */
 
-/* What all emitted files share is compiled once (runtime.cpp), with optimisation: they find it when they are linked, and
- * its text serves to put it into their own functions alone. */
-#ifdef EMULATE_RUNTIME
+/* What all emitted files share is compiled once (runtime.cpp), with optimisation: they find it when they are linked. What is
+ * RUNTIME they know by its declaration alone (declarations.h). */
 #define RUNTIME __attribute__((visibility("hidden")))
+#ifdef EMULATE_RUNTIME
 #define STATE __attribute__((visibility("hidden")))
 #else
-#define RUNTIME inline __attribute__((gnu_inline, visibility("hidden")))
 #define STATE extern __attribute__((visibility("hidden")))
 #endif
 
@@ -87,8 +86,8 @@ enum {
 
 /* ---- shared memory ---- */
 
-RUNTIME unsigned char *memory; /* the block's; so are all pointers below that enter() sets */
-STATE u32 memory_bytes;        /* of this launch */
+STATE unsigned char *memory; /* the block's; so are all pointers below that enter() sets */
+STATE u32 memory_bytes;      /* of this launch */
 
 /* Who wrote each 16 bytes last as threads do, and how many fences that thread had passed then: until the next
  * one, matrix instructions and bulk copies need not see it. */

@@ -75,16 +75,16 @@ unsigned emulated_part_calls(emulated_part part)
 }
 
 /* Large heads take long: their long calls only. Where not all heads run, wide ones make their short calls, and of the
- * parts with many heads each makes every second call, the next head the others: every function runs in half of the
- * calls, every call on half of the heads. */
+ * parts with many heads each makes every third or fourth call, the next head those behind: every function runs in a part of the
+ * calls, every call on a part of the heads. */
 static emulated_job job_of(const emulated_fixture *f, emulated_part part, int head, int before)
 {
     const bool large = emulated_source(f, head)->facts.features > LARGE;
     const bool wide = !dear_tests() && f->list.heads[head]->d > WIDE;
-    const bool half = !dear_tests() && !large && !wide && (part == PART_FUSED || part == PART_OTHERS);
+    const int each = dear_tests() || large || wide ? 1 : part == PART_FUSED ? 4 : part == PART_OTHERS ? 3 : 1;
     emulated_job job = {.fixture = f, .head = head, .code = emulated_source(f, head)->code, .number = head};
-    job.first = large ? LONG_CALL : half ? before % 2 : 0;
-    job.step = half ? 2 : 1;
+    job.first = large ? LONG_CALL : before % each;
+    job.step = each;
     job.end = part == PART_LIFT ? calls_of(part) : SEQUENCES_CALL;
     if (large || wide)
         job.end = large ? LONG_CALL + 4 : SHORT;
