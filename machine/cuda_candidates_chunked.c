@@ -122,7 +122,7 @@ void list_cluster_scan(const cuda_task *task, cuda_listing *l)
     const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN);
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN]};
     const int first = l->count;
-    if (cuda_clusters(task) > MOST_WALKS) {
+    if (cuda_fused_blocks(task) > MOST_WALKS) {
         listing_refuse(l, MECHANISM_CLUSTER_SCAN, 0, "a launch has at most 65535 clusters");
         return;
     }

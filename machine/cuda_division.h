@@ -51,12 +51,4 @@ static inline int64_t cuda_fused_blocks(const cuda_task *task)
     return task->queries * task->geometry->column_blocks;
 }
 
-/* Clusters of NAME_cluster_scan: each has a sequence of a head, whatever its length. */
-static inline int64_t cuda_clusters(const cuda_task *task)
-{
-    const fpa_call_size *size = task->size;
-    return (size->sequences ? size->sequences : size->batch) * size->query_heads *
-           task->geometry->column_blocks;
-}
-
 #endif

@@ -103,33 +103,20 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
 /* A sequence goes from block to block, a span at a time: the blocks' own work is side by side, handing the state on is
  * not; before its first state a cluster waits for memory, and a block for its own first span. As many sequences at a
  * time as there is room for clusters; in the last round not all blocks have a span. */
-static double scanned_seconds(const cuda_task *task, int64_t blocks, double start, double turn)
-{
-    const int64_t walks = cuda_fused_blocks(task), clusters = cuda_clusters(task),
-                  places = task->room->cluster_counts[blocks];
-    const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN);
-    const double longest = start + (double)round_up(spans, blocks) * turn;
-    if (clusters == walks)
-        return (double)divide_up(walks, places) * longest;
-    /* lengths differ: each has a start, and half of a round in which not all blocks have a span; at last the longest is alone, or
-     * half of it */
-    const double all =
-        (double)clusters * (start + (double)blocks / 2 * turn) + (double)(walks * spans) * turn;
-    return fmax(longest, all / (double)places + longest / 2);
-}
-
 fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *candidate)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_CLUSTER_SCAN];
     const fpa_gpu *gpu = task->room->gpu;
-    const int64_t blocks = candidate->segments, spans = divide_up(task->size->length, FPA_CUDA_SPAN);
+    const int64_t blocks = candidate->segments, walks = cuda_fused_blocks(task);
+    const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN),
+                  places = task->room->cluster_counts[blocks];
     fpa_cuda_sum span = {0};
     cuda_sum_add(&span, &work->step, FPA_CUDA_SPAN / 16.0 / g->column_blocks);
     const double own =
         cuda_clocks(gpu, &span, work->warpgroups, g->kernel[CUDA_CLUSTER_SCAN].threads / 32.0) / gpu->clock;
     const double turn = own / (double)blocks + GPU_HANDOVER, start = work->trips * GPU_TRIP + own - turn;
-    const double walked = scanned_seconds(task, blocks, start, turn);
+    const double walked = (double)divide_up(walks, places) * (start + (double)round_up(spans, blocks) * turn);
     const double memory = (double)(task->queries * spans) * g->column_blocks * span.bytes / gpu->memory;
     const fpa_cost pass = {cbrt(walked * walked * walked + memory * memory * memory),
                            memory > walked                       ? "device memory"

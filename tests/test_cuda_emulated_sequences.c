@@ -39,11 +39,9 @@ static const struct {
     int times, more, batch, heads, query_heads, multiprocessors;
     bool threads;    /* fetch, not the copy engine */
     bool overlapped; /* queries beside the walk, where kernels can */
-    bool clusters;   /* of three blocks, where there are such kernels */
 } shapes[] = {
-    {0, 7, 2, 2, 4, 132, false, false, false}, {3, 9, 2, 1, 2, 132, false, false, false},
-    {2, 70, 2, 1, 1, 1, false, false, false},  {3, 5, 1, 2, 2, 132, true, false, false},
-    {3, 11, 2, 2, 2, 132, false, true, false}, {7, 9, 2, 1, 2, 132, false, false, true},
+    {0, 7, 2, 2, 4, 132, false, false}, {3, 9, 2, 1, 2, 132, false, false}, {2, 70, 2, 1, 1, 1, false, false},
+    {3, 5, 1, 2, 2, 132, true, false},  {3, 11, 2, 2, 2, 132, false, true},
 };
 
 typedef struct job {
@@ -69,15 +67,6 @@ static bool choose_overlapped(const void *choice, const fpa_module *module, cons
     return size->form != FORM_RECURRENT && size->query_heads > 0 && !cuda_refusal(g, size, candidate);
 }
 
-static bool choose_clusters(const void *choice, const fpa_module *module, const fpa_call_size *size,
-                            fpa_candidate *candidate)
-{
-    const struct fpa_cuda_module *cuda = module->handle;
-    (void)choice;
-    *candidate = (fpa_candidate){.mechanism = "cluster_scan", .segments = 3};
-    return size->form != FORM_RECURRENT && !cuda_refusal(&cuda->geometry, size, candidate);
-}
-
 static fpa_status check_form(emulated_module *emulated, const job *j, fpa_trial *t, fpa_form_index form,
                              fpa_error *error)
 {
@@ -95,14 +84,11 @@ static fpa_status check_shape(emulated_module *emulated, const job *j, int numbe
         .length = (int64_t)shapes[number].times * j->source.facts.chunk + shapes[number].more,
         .heads = heads,
         .query_heads = heads * (shapes[number].query_heads / shapes[number].heads),
-        .layout =
-            number % 2 || shapes[number].overlapped || shapes[number].clusters ? LAYOUT_PLAIN : LAYOUT_PADDED,
+        .layout = number % 2 || shapes[number].overlapped ? LAYOUT_PLAIN : LAYOUT_PADDED,
         .inputs = j->head->normalize == FPA_NORMALIZE_NONE ? INPUTS_DENSE : INPUTS_POSITIVE};
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, j->head, &j->source.facts, shape, SEED, error);
-    trial.choose = shapes[number].overlapped ? choose_overlapped
-                   : shapes[number].clusters ? choose_clusters
-                                             : NULL;
+    trial.choose = shapes[number].overlapped ? choose_overlapped : NULL;
     emulated->cuda.room.multiprocessors = shapes[number].multiprocessors;
     emulated_copies_boxes(emulated, !shapes[number].threads);
     for (int form = 0; form < FORMS && !status; form++)
@@ -120,8 +106,7 @@ static void run_job(int index, void *argument)
     mkdir(folder, 0700);
     j->status = emulated_open(&emulated, j->source.code, NULL, j->source.facts.name, folder, &j->error);
     for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && !j->status; i++)
-        if (shapes[i].clusters ? emulated.cuda.kernel[CUDA_CLUSTER_SCAN] != NULL
-                               : dear_tests() || (i + j->number) % 2 == 0)
+        if (dear_tests() || (i + j->number) % 2 == 0)
             j->status = check_shape(&emulated, j, i, &j->error);
     emulated_close(&emulated);
 }

@@ -1,7 +1,5 @@
 #include "launch_cluster_scan.h"
 
-#include <stdint.h>
-
 fpa_status cluster_scan_launch(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps, int blocks,
                                CUstream stream, fpa_error *error)
@@ -9,7 +7,5 @@ fpa_status cluster_scan_launch(const struct fpa_cuda_module *cuda, const struct 
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const fpa_cuda_grid grid = {CUDA_CLUSTER_SCAN,
                                 launch->batch * launch->query_heads * g->column_blocks * blocks, maps, 0};
-    struct fpa_cuda_call whole = *call;
-    whole.segment_tokens = INT32_MAX; /* a cluster has all of a sequence, whatever its length */
-    return cuda_launch_next(cuda, &grid, blocks, launch, &whole, stream, error);
+    return cuda_launch_next(cuda, &grid, blocks, launch, call, stream, error);
 }

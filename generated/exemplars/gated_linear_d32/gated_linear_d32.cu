@@ -1046,6 +1046,12 @@ struct query_head {
     i64 b, query_head, head;
 };
 
+__device__ __forceinline__ struct query_head query_head_of(const struct fpa_cuda_call &call, u32 bh)
+{
+    const u32 query_heads = (u32)call.query_heads, query_head = bh % query_heads;
+    return {bh / query_heads, query_head, query_head / (query_heads / (u32)call.heads)};
+}
+
 /* The head whose keys a head of queries reads. */
 __device__ __forceinline__ u32 key_head_for(const struct fpa_cuda_call &call, u32 query_head)
 {
@@ -2909,7 +2915,7 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
  * through all other blocks, which had to read what lay there first.
  *
 
- * One warpgroup adds keys and hands the state on, two read it and write o, a half of the span each; one warp of the
+ * One warpgroup adds keys and hands the state on, two read it and write o, a half of the span each; one thread of the
  * last has the copy engine fetch, one warp adds gates up, and two warps look whether values are finite, of a half
  * each. */
 
@@ -2941,19 +2947,17 @@ enum {
 /* What a block walks. */
 struct cluster_scan_part {
     int block, rank, blocks, spans; /* of columns; in the cluster */
-    struct sequence own;
     i64 b, query_head, head;
 };
 
 __device__ __forceinline__ struct cluster_scan_part cluster_scan_part_of(const struct fpa_cuda_call &call)
 {
     struct cluster_scan_part part;
-    /* a sequence is one */
-    const struct part at = part_of(call, blockIdx.y / COLUMN_BLOCKS, (u32)call.query_heads, 1, call.segment_tokens);
+    const struct query_head own = query_head_of(call, blockIdx.y / COLUMN_BLOCKS);
     part.block = blockIdx.y % COLUMN_BLOCKS;
     part.rank = blockIdx.x, part.blocks = gridDim.x;
-    part.own = at.own, part.spans = (at.own.length + SPAN - 1) / SPAN;
-    part.b = at.own.b, part.query_head = at.head, part.head = key_head_for(call, at.head);
+    part.spans = ((int)call.length + SPAN - 1) / SPAN;
+    part.b = own.b, part.query_head = own.query_head, part.head = own.head;
     return part;
 }
 
@@ -2977,109 +2981,27 @@ __device__ __forceinline__ void cluster_scan_init(u32 shared)
         barrier_expect(shared + STATE_BARRIERS + i * 8, CLUSTER_SCAN_WARP);
 }
 
-/* ---- cluster_scan: boxes, by one thread; what a sequence ends in, by its warp ---- */
+/* ---- cluster_scan: boxes, by one thread ---- */
 
-/* Whether what a box fetches or stores has tokens of the next sequence, too. */
-__device__ __forceinline__ bool cluster_scan_cut_off(const struct fpa_cuda_call &call,
-                                                     const struct cluster_scan_part &part, int box_end)
-{
-    return call.cu_seqlens && box_end > part.own.length;
-}
-
-/* Where the copy engine has a sequence: where lengths differ the batch is one, and a sequence begins at its first
- * token. */
-struct box_place {
-    int token, batch;
-};
-
-__device__ __forceinline__ struct box_place box_of(const struct fpa_cuda_call &call,
-                                                   const struct cluster_scan_part &part)
-{
-    return call.cu_seqlens ? box_place{(int)part.b, 0} : box_place{0, (int)part.b};
-}
-
-__device__ __forceinline__ void cluster_scan_copy_half(const struct fpa_cuda_maps &maps,
-                                                       const struct cluster_scan_part &part, struct box_place from,
-                                                       u32 to, u32 full)
-{
-    barrier_expect(full, HALF);
-#pragma unroll
-    for (int s = 0; s < VECTORS / SLAB; s++) {
-        copy_box(to + s * SLAB, maps.query, s * 64, (int)part.query_head, from.token, from.batch, full);
-        copy_box(to + VECTORS + s * SLAB, maps.key, s * 64, (int)part.head, from.token, from.batch, full);
-    }
-    copy_box(to + 2 * VECTORS, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, from.token, from.batch, full);
-}
-
-/* A slab of `count` tokens that have `width` numbers from x on; zeros in the place of all others. */
-__device__ __forceinline__ void cluster_scan_fetch_rows(u32 to, const element *x, i64 stride, int count, int width)
-{
-    const int piece = threadIdx.x & 7, left = 2 * width - piece * 16, bytes = left > 16 ? 16 : left > 0 ? left : 0;
-#pragma unroll 1
-    for (int token = threadIdx.x >> 3 & 3; token < PANEL; token += 4)
-        copy_async(to + slab_place(token, piece), token < count ? x + token * stride + piece * 8 : x,
-                   token < count ? bytes : 0);
-}
-
-__device__ __forceinline__ void cluster_scan_fetch_half(const struct fpa_cuda_call &call,
-                                                        const struct cluster_scan_part &part, int token, u32 to,
-                                                        u32 full)
-{
-    const element *q = queries_of(call, part.b, part.query_head) + token * call.q_stride[1],
-        *k = keys_of(call, part.b, part.head) + token * call.k_stride[1];
-    const int column = part.block * COLUMN_TILES * 8, count = part.own.length - token;
-#pragma unroll 1
-    for (int s = 0; s < VECTORS / SLAB; s++) {
-        cluster_scan_fetch_rows(to + s * SLAB, q + s * 64, call.q_stride[1], count, D_IN - s * 64);
-        cluster_scan_fetch_rows(to + VECTORS + s * SLAB, k + s * 64, call.k_stride[1], count, D_IN - s * 64);
-    }
-    cluster_scan_fetch_rows(to + 2 * VECTORS, values_of(call, part.b, part.head) + token * call.v_stride[1] + column,
-                            call.v_stride[1], count, DV - column);
-    copy_commit();
-    copy_wait<0>();
-    fence_shared();
-    warp_arrive(full);
-}
-
-/* A warp's rows of o of which some are the next sequence's: those of `count` tokens, by threads. */
-__device__ __forceinline__ void cluster_scan_store_rows(const struct fpa_cuda_call &call,
-                                                        const struct cluster_scan_part &part, u32 rows, int token,
-                                                        int count)
-{
-    const int column = part.block * COLUMN_TILES * 8;
-    element *o = outputs_of(call, part.b, part.query_head) + token * call.o_stride[1] + column;
-#pragma unroll 1
-    for (int i = threadIdx.x & 31; i < 16 * COLUMN_TILES; i += 32) {
-        const int row = i / COLUMN_TILES, piece = i % COLUMN_TILES, left = DV - column - piece * 8;
-        const uint4 a = get_words(rows + slab_place(row, piece));
-        element *to = o + row * call.o_stride[1] + piece * 8;
-        if (row >= count)
-            continue;
-        if (left >= 8)
-            store_words(to, a);
-        else
-            for (int n = 0; n < left; n++)
-                to[n] = (element)((n < 2 ? a.x : n < 4 ? a.y : n < 6 ? a.z : a.w) >> n % 2 * 16);
-    }
-    __syncwarp();
-}
-
-__device__ __forceinline__ void cluster_scan_fetch(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+__device__ __forceinline__ void cluster_scan_fetch(const struct fpa_cuda_maps &maps,
                                                    const struct cluster_scan_part &part, u32 shared)
 {
     struct turn at = {0, 0};
-    const struct box_place from = box_of(call, part);
+    const int batch = (int)part.b;
     for (int span = part.rank; span < part.spans; span += part.blocks, advance<SPANS>(at))
-#pragma unroll 1
+#pragma unroll
         for (int half = 0; half < 2; half++) {
             const u32 to = shared + (2 * at.slot + half) * HALF;
             const u32 full = shared + HALF_BARRIERS + (2 * at.slot + half) * 8;
             const int token = span * SPAN + half * PANEL;
             barrier_wait(full + 16 * SPANS, at.phase ^ 1);
-            if (cluster_scan_cut_off(call, part, token + PANEL))
-                cluster_scan_fetch_half(call, part, token, to, full);
-            else if (is_first_lane())
-                cluster_scan_copy_half(maps, part, box_place{from.token + token, from.batch}, to, full);
+            barrier_expect(full, HALF);
+#pragma unroll
+            for (int s = 0; s < VECTORS / SLAB; s++) {
+                copy_box(to + s * SLAB, maps.query, s * 64, (int)part.query_head, token, batch, full);
+                copy_box(to + VECTORS + s * SLAB, maps.key, s * 64, (int)part.head, token, batch, full);
+            }
+            copy_box(to + 2 * VECTORS, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, token, batch, full);
         }
 }
 
@@ -3094,7 +3016,7 @@ __device__ __forceinline__ void cluster_scan_load_gates(float *log_gate, const s
     const int first = span * SPAN + (threadIdx.x & 31) * LANE_GATES;
 #pragma unroll
     for (int i = 0; i < LANE_GATES; i++)
-        log_gate[i] = first + i < part.own.length ? from[(first + i) * call.gate_stride[1]] : 0.0f;
+        log_gate[i] = first + i < (int)call.length ? from[(first + i) * call.gate_stride[1]] : 0.0f;
 }
 
 /* As NAME_gate_scan has them, with a span for a chunk. */
@@ -3178,7 +3100,7 @@ __device__ __forceinline__ void cluster_scan_spoil(float (*out)[ALL_TILES][4], c
 {
     const int column = part.block * COLUMN_TILES * 8;
     const element *v = values_of(call, part.b, part.head) + column + first * call.v_stride[1];
-    const int query = (anew(threadIdx.x) >> 5 & 3) * 16, left = part.own.length - first;
+    const int query = (anew(threadIdx.x) >> 5 & 3) * 16, left = (int)call.length - first;
     const int count = left < PANEL ? left : PANEL;
     spoil_queries(&out[0][0][0], v, call.v_stride[1], count, DV - column, query);
 }
@@ -3241,11 +3163,8 @@ __device__ __forceinline__ void cluster_scan_keys(const struct fpa_cuda_call &ca
     struct turn at = {0, 0}, copies = {0, 0};
     u32 phase = 0;
     float c[WARP_UNITS][ALL_TILES][4] = {}, sum[WARP_UNITS][ALL_TILES][4];
-    if (part.rank == 0 && is_given(call, part.own.number))
-        load_state(c, given_state(call, part.own.number, part.head), unit, part.block);
-    const bool leaves_state = final_state(call, part.own.number, part.head) && leads_group(call, part.query_head);
-    if (part.rank == 0 && part.spans == 0 && leaves_state)
-        leave_state(call, c, part.own.number, part.head, unit, part.block);
+    if (part.rank == 0 && is_given(call, part.b))
+        load_state(c, given_state(call, part.b, part.head), unit, part.block);
     for (int span = part.rank; span < part.spans; span += part.blocks, advance<SPANS>(at),
          advance<CLUSTER_SCAN_COPIES>(copies)) {
         const u32 ready = shared + COPY_BARRIERS + copies.slot * 8, full = shared + HALF_BARRIERS + 2 * at.slot * 8;
@@ -3273,8 +3192,8 @@ __device__ __forceinline__ void cluster_scan_keys(const struct fpa_cuda_call &ca
         share_state(c, shared + AT_COPIES + copies.slot * TILE, unit);
         fence_shared();
         warp_arrive(ready);
-        if (span + 1 == part.spans && leaves_state)
-            leave_state(call, sum, part.own.number, part.head, unit, part.block);
+        if (span + 1 == part.spans && final_state(call, part.b, part.head) && leads_group(call, part.query_head))
+            leave_state(call, sum, part.b, part.head, unit, part.block);
     }
 }
 
@@ -3300,8 +3219,7 @@ __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
 }
 
 /* Sums of a warpgroup's queries -> o, by way of rows. What lies behind the sequence's end is left out. */
-__device__ __forceinline__ void cluster_scan_store(float (*out)[ALL_TILES][4], const struct fpa_cuda_call &call,
-                                                   const struct fpa_cuda_maps &maps,
+__device__ __forceinline__ void cluster_scan_store(float (*out)[ALL_TILES][4], const struct fpa_cuda_maps &maps,
                                                    const struct cluster_scan_part &part, u32 rows, int token)
 {
     const bool leads = is_first_lane();
@@ -3310,14 +3228,8 @@ __device__ __forceinline__ void cluster_scan_store(float (*out)[ALL_TILES][4], c
         bulk_wait_read();
     __syncwarp();
     stage_rows(&out[0][0][0], rows);
-    const bool cut = cluster_scan_cut_off(call, part, token + 16);
-    const struct box_place to = box_of(call, part);
-    if (cut)
-        cluster_scan_store_rows(call, part, rows, token, part.own.length - token);
     if (leads) {
-        if (!cut)
-            send_box(maps.output, rows, part.block * COLUMN_TILES * 8, (int)part.query_head, to.token + token,
-                     to.batch);
+        send_box(maps.output, rows, part.block * COLUMN_TILES * 8, (int)part.query_head, token, (int)part.b);
         bulk_commit();
     }
 }
@@ -3454,12 +3366,12 @@ __device__ __forceinline__ void cluster_scan_queries(const struct fpa_cuda_call 
             float out[1][ALL_TILES][4] = {};
             if (cluster_scan_read<1>(out, shared, at, copies, place))
                 cluster_scan_spoil(out, call, part, token - warp * 16);
-            cluster_scan_store(out, call, maps, part, rows, token);
+            cluster_scan_store(out, maps, part, rows, token);
         } else { /* not joined with the above: sums of products would have to be moved */
             float out[1][ALL_TILES][4] = {};
             if (cluster_scan_read<0>(out, shared, at, copies, place))
                 cluster_scan_spoil(out, call, part, token - warp * 16);
-            cluster_scan_store(out, call, maps, part, rows, token);
+            cluster_scan_store(out, maps, part, rows, token);
         }
     }
     if (is_first_lane())
@@ -3488,8 +3400,8 @@ gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
         cluster_scan_queries(call, maps, part, shared);
     } else {
         registers_lower<40>();
-        if (threadIdx.x < 3 * 128 + 32)
-            cluster_scan_fetch(call, maps, part, shared);
+        if (threadIdx.x == 3 * 128)
+            cluster_scan_fetch(maps, part, shared);
         else if (threadIdx.x >= 3 * 128 + 32 && threadIdx.x < 3 * 128 + 64)
             cluster_scan_gates(call, part, shared);
         else if (threadIdx.x >= 3 * 128 + 64)
