@@ -303,14 +303,13 @@ static fpa_status launch_queries(pass *p, CUstream stream, fpa_error *error)
 static fpa_status launch_keys(pass *p, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
-    const int64_t own = p->cuda->geometry.backward_both > 1 ? p->cuda->geometry.backward_both : 1;
     fpa_status status = FPA_OK;
     if ((p->keys && (p->call.chunks > 1 || a->d_state_out)) || a->d_state_in)
         status = launch_states(p, true, false, stream, error);
     if (!status && p->keys)
         status = launch_own(p, CUDA_BACKWARD_KEYS,
                             p->back.sequences * p->blocks * p->cuda->geometry.column_blocks *
-                                (own + (p->back.both_sides ? p->group : 0)),
+                                (p->back.both_sides ? p->group + 1 : 1),
                             stream, error);
     return status || !p->keys ? status : launch_parts(p, p->blocks, true, stream, error);
 }

@@ -91,13 +91,18 @@ static emulated_job job_of(const emulated_fixture *f, emulated_part part, int he
     return job;
 }
 
+/* Calls by clusters are made by few heads, which take turns among themselves. */
+static bool has_clusters(const emulated_fixture *f, int head)
+{
+    return strstr(emulated_source(f, head)->code, "_cluster_scan(") != NULL;
+}
+
 static int choose_jobs(const emulated_fixture *f, emulated_part part, emulated_job *jobs)
 {
-    int count = 0;
+    int count = 0, before[2] = {0};
     for (int i = 0; i < f->list.count; i++)
         if ((dear_tests() || emulated_is_fixed(f->list.heads[i])) && part_of(emulated_source(f, i)) == part) {
-            jobs[count] = job_of(f, part, i, count);
-            count++;
+            jobs[count++] = job_of(f, part, i, before[has_clusters(f, i)]++);
         }
     print_message(
         "%d heads of %d in all parts%s\n", count, f->list.count,

@@ -46,24 +46,23 @@ static void place_coordinates(const fpa_plan *plan, fpa_cuda_backward_plan *back
     own->size = own->keys + panel;
 }
 
-/* The same in slabs, of 64 numbers of each token, or of each feature of the copy, which has the place of both panels, and numbers beside
- * tokens of two panels: those of the next one come while one is multiplied. The copy's column of ones lies apart. */
+/* The same in slabs, of 64 numbers of each token, or of each feature of the copy, and numbers beside tokens of two panels: those of the
+ * next one come while one is multiplied. The copy's column of ones lies apart. */
 static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { SIDE = 64, ROW = 128 }; /* numbers of a slab's row, its bytes */
     fpa_cuda_memory *own = &back->own;
     const int rows = (plan->head->d + SIDE - 1) / SIDE, values = (plan->head->dv + SIDE - 1) / SIDE;
-    const int panel = back->pairs * (rows + values) * ROW;
-    const int numbers = 8 * (back->query_tokens + 2 * back->pairs);
+    const int panel = back->panel * (rows + values) * ROW;
+    const int numbers = 8 * (back->query_tokens + 2 * back->panel);
     own->raw = 0;
     own->values = back->query_tokens * rows * ROW;
     own->tiles = own->values + back->query_tokens * values * ROW;
-    own->keys = own->tiles + panel;
-    own->gates = own->tiles + largest(2 * panel, plan->head->d * values * ROW);
+    own->keys = own->tiles + largest(panel, plan->head->d * values * ROW);
+    own->gates = own->keys + panel;
     own->output = own->gates + numbers;
     own->queries = own->output + numbers;
-    own->kept = own->queries + 16 * plan->head->d;
-    own->edge = own->kept + 8 * 2 * back->pairs;
+    own->edge = own->queries + 16 * plan->head->d;
     own->size = own->edge + 16;
 }
 
@@ -181,8 +180,8 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     back->group = s->group;
     back->stages = 2;
     back->pairs = plan->score->dot_count > 2 || plan->cuda.rows->element == 4 || s->panel < 32 ? 16 : 32;
-    if (back->warpgroups) /* wide ones leave room for three blocks on a multiprocessor */
-        back->pairs = plan->head->d + plan->head->dv > 128 ? 32 : 64;
+    if (back->warpgroups)
+        back->pairs = back->panel;
     back->span = choose_span(plan, back);
     choose_pitches(plan, back);
     if (back->coordinates) {
@@ -198,12 +197,12 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     return largest(back->own.size, back->state.size) <= bytes;
 }
 
-/* Blocks of a warpgroup on a multiprocessor: threads have sums of d_k or d_v, pairs, also as operands, and some 48 registers more. */
+/* Blocks of a warpgroup on a multiprocessor: threads have sums of d_k and d_v, 64 of pairs, and some 40 registers more. */
 static int count_group_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    enum { REGISTERS = 65536, REST = 48, STEP = 8 };
-    const int sums = largest(plan->head->d, plan->head->dv) / 2, pairs = back->pairs / 2 + back->pairs / 4;
-    const int blocks = REGISTERS / (CUDA_THREADS * round_up(sums + pairs + REST, STEP));
+    enum { REGISTERS = 65536, PAIRS = 64, REST = 40, STEP = 8 };
+    const int needed = round_up((plan->head->d + plan->head->dv) / 2 + PAIRS + REST, STEP);
+    const int blocks = REGISTERS / (CUDA_THREADS * needed);
     const int room = (plan->target->shared_memory + 1024) / (back->own.size + 1024);
     return blocks < room ? blocks : room;
 }
@@ -335,7 +334,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .query_tokens = back->query_tokens,
         .chunk_state_slices = plan->cuda.rows->slices,
         .backward_tokens = back->query_tokens,
-        .backward_both = back->coordinates + back->warpgroups,
+        .backward_both = back->coordinates,
         .backward_entries = back->entries,
         .backward_shared = count_numbers(plan->written, false),
         .backward_per_head = count_numbers(plan->written, true),

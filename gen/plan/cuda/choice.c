@@ -99,8 +99,18 @@ static const double clearly = 0.85; /* twice the median error of its predictions
  * 0.64 and 0.74 ns at 4,096 and 65,536 tokens for 0.42 and 0.47 (docs/decisions/0028-operands-of-any-width.md). */
 static const double clearly_of_few = 0.6;
 
-static double margin(const fpa_cuda_plan *cuda, const combination *tried)
+/* Of the few tiles that product rows leave to a head of two hundred features, too: 1.3 to 1.5 (docs/decisions/0046-product-rows.md).
+ * What comes after them has to be faster, and no more. */
+static bool has_product_rows(const fpa_cuda_plan *cuda, const combination *best)
 {
+    const fpa_split_outer *outer = cuda->suited[SPLIT_OUTER].plan;
+    return best->split == SPLIT_OUTER && outer->product_count > 0;
+}
+
+static double margin(const fpa_cuda_plan *cuda, const combination *best, const combination *tried)
+{
+    if (has_product_rows(cuda, best))
+        return 1;
     const bool splits = tried->split == SPLIT_OUTER && !(cuda->suited[FUSED_ROWS].plan && !tried->alone);
     return splits && cuda->suited[FUSED_COORDINATES].plan ? clearly_of_few : clearly;
 }
@@ -139,6 +149,7 @@ static fpa_status choose_combination(fpa_plan *plan, const fpa_cuda_inputs *in, 
 {
     combination order[COMBINATIONS];
     fpa_cuda_plan best = plan->cuda;
+    const combination *first = NULL; /* so far */
     double least = INFINITY;
     order_combinations(&plan->cuda, order);
     for (int i = 0; i < COMBINATIONS && least > 0; i++) {
@@ -147,8 +158,9 @@ static fpa_status choose_combination(fpa_plan *plan, const fpa_cuda_inputs *in, 
         fpa_status status = try_combination(plan, in, &order[i], forced, &cuda, &seconds, error);
         if (status)
             return status;
-        if (seconds < (least < INFINITY ? margin(&plan->cuda, &order[i]) : 1) * least) {
+        if (seconds < (first ? margin(&plan->cuda, first, &order[i]) : 1) * least) {
             least = seconds;
+            first = &order[i];
             best = cuda;
         }
     }

@@ -220,8 +220,7 @@ struct fpa_cuda_geometry {
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
-    /* 1, 2: NAME_backward_keys takes queries, too: see both_sides; so many blocks of it have the same keys */
-    int backward_both;
+    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -645,8 +644,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* backward_outputs */
         { 128, 20608, 2 }, /* backward_state */
         { 128, 0, 0 }, /* backward_segments */
-        { 128, 53776, 4 }, /* backward_queries */
-        { 128, 53776, 4 }, /* backward_keys */
+        { 128, 52752, 3 }, /* backward_queries */
+        { 128, 52752, 3 }, /* backward_keys */
         { 128, 0, 0 }, /* backward_gates */
         { 0, 0, 0 }, /* backward_parts */
         { 0, 0, 0 }, /* backward_weights */
@@ -700,7 +699,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* decode_resident_row */
     0, /* decode_resident_most */
     64, /* backward_tokens */
-    2, /* backward_both */
+    1, /* backward_both */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
@@ -1678,6 +1677,45 @@ __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
+/* Dots of 64 queries and 64 keys; 16 bytes of either along their rows. The first 16 rows set c, others add to it. */
+__device__ __forceinline__ void begin_keys(float *c, u64 a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 0, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "%32, %33, add, 1, 1, 0, 0;\n"
+                 "}"
+                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]), "=f"(c[4]), "=f"(c[5]),
+                   "=f"(c[6]), "=f"(c[7]), "=f"(c[8]), "=f"(c[9]), "=f"(c[10]), "=f"(c[11]),
+                   "=f"(c[12]), "=f"(c[13]), "=f"(c[14]), "=f"(c[15]), "=f"(c[16]), "=f"(c[17]),
+                   "=f"(c[18]), "=f"(c[19]), "=f"(c[20]), "=f"(c[21]), "=f"(c[22]), "=f"(c[23]),
+                   "=f"(c[24]), "=f"(c[25]), "=f"(c[26]), "=f"(c[27]), "=f"(c[28]), "=f"(c[29]),
+                   "=f"(c[30]), "=f"(c[31])
+                 : "l"(a), "l"(b));
+}
+
+__device__ __forceinline__ void multiply_keys(float *c, u64 a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 1, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "%32, %33, add, 1, 1, 0, 0;\n"
+                 "}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]),
+                   "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
+                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]),
+                   "+f"(c[30]), "+f"(c[31])
+                 : "l"(a), "l"(b));
+}
+
 /* ---- slabs ----
  *
  * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
@@ -1716,11 +1754,50 @@ enum {
     SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
 };
 
+/* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
+ * numbers; by so many threads. */
+template <int blocks, int threads = THREADS>
+__device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
+{
+#pragma unroll 1
+    for (int piece = threadIdx.x % threads; piece < FUSED_PANEL * blocks; piece += threads) {
+        const int token = piece / blocks, block = piece % blocks;
+        fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
+                    first + token < limit ? width - block * 8 : 0, false);
+    }
+}
+
 /* x, of which the compiler knows nothing: addresses of all tokens, worked out ahead, would take registers from sums. */
 __device__ __forceinline__ const element *unknown(const element *x)
 {
     asm volatile("" : "+l"(x));
     return x;
+}
+
+/* The same, asynchronous when aligned. */
+template <int blocks>
+__device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width,
+                                             bool aligned)
+{
+    enum { LANES = blocks > 16 ? 32 : blocks > 8 ? 16 : blocks > 4 ? 8 : blocks > 2 ? 4 : blocks,
+          TOKENS = THREADS / LANES };
+    const int count = limit - first, lane_token = threadIdx.x / LANES, lane_block = threadIdx.x % LANES;
+    if (!aligned)
+        return load_pieces<blocks>(to, x, stride, first, limit, width);
+    x += (i64)first * stride;
+    if (lane_block >= blocks)
+        return;
+    const int bytes = lane_block * 8 < width ? 16 : 0;
+    const element *from = x + lane_token * stride + lane_block * 8;
+    to += lane_block / 8 * SLAB;
+#pragma unroll
+    for (int i = 0; i < FUSED_PANEL; i += TOKENS) {
+        const int token = lane_token + i;
+        if (FUSED_PANEL % TOKENS && token >= FUSED_PANEL)
+            break;
+        copy_async(to + slab_place(token, lane_block % 8), from, token < count ? bytes : 0);
+        from = unknown(from + TOKENS * stride);
+    }
 }
 
 /* ---- queries, and keys: a block takes QUERY_TOKENS of a head ----
@@ -1740,7 +1817,6 @@ enum {
 struct tokens {
     u32 rows, values, gates, outputs;
     int first, limit;
-    u32 factors; /* of a panel of others, see put_others */
 };
 
 /* What a lane knows of its warp's tokens, rows g and g + 8. */
@@ -1783,18 +1859,17 @@ template <int tiles> __device__ __forceinline__ void scale_row(float (*c)[4], in
 
 /* Sums of products with a copy -> what the warp's tokens get of it: rows, and of keys values. last: the sum of gates of
  * the chunk. */
-template <bool keys, bool of_rows, bool of_values>
+template <bool keys>
 __device__ __forceinline__ void finish_copy(float (*rows)[4], float (*values)[4], const own_lane &own, float2 last)
 {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const float factor = keys ? gate_between(last, own.gate[i]) : power_of_two(own.gate[i].x + own.gate[i].y);
-        if (of_rows)
-            scale_row<2 * STEPS>(rows, i, factor);
-        if (of_values)
+        scale_row<2 * STEPS>(rows, i, factor);
+        if (keys)
             scale_row<2 * VALUE_STEPS>(values, i, factor);
     }
-    if (keys && of_rows) /* sums of queries are scaled, pairs are not yet */
+    if (keys) /* sums of queries are scaled, pairs are not yet */
 #pragma unroll
         for (int i = 0; i < 2; i++)
             scale_row<2 * STEPS>(rows, i, 5.65685425f);
@@ -1803,7 +1878,7 @@ __device__ __forceinline__ void finish_copy(float (*rows)[4], float (*values)[4]
 /* ---- from tokens of the same chunk ---- */
 
 /* g: d_o'.v', s: dots of rows -> what is left of both at the query; zero where it does not see the key. */
-template <bool keys, bool of_rows, bool of_values, bool whole>
+template <bool keys, bool whole>
 __device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const own_lane &own, const tokens &others,
                                              int at)
 {
@@ -1819,11 +1894,9 @@ __device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const
                 const bool seen = whole || are_pair<keys>(token, other, others.limit);
                 const float kept = seen ? keys ? gate_between(gate, own.gate[i]) : gate_between(own.gate[i], gate)
                     : 0.0f;
-                if (of_rows) {
-                    float &product = g[n][2 * i + j];
-                    product = seen ? product * kept : 0.0f;
-                }
-                if (of_values)
+                float &product = g[n][2 * i + j];
+                product = seen ? product * kept : 0.0f;
+                if (keys)
                     s[n][2 * i + j] = seen ? s[n][2 * i + j] * (kept * 0.176776695f) : 0.0f;
             }
         }
@@ -1893,49 +1966,8 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
 enum {
     ROW_SLABS = (D_IN + 63) / 64,
     VALUE_SLABS = (DV + 63) / 64,
-    COPY_SLAB = D_IN * 128,   /* bytes of 64 columns of a copy, */
-    PAIR_SLAB = PAIRS * 128,  /* and of a panel of others, which has PAIRS of them */
-    /* the copy has the places of both panels */
-    COPY_COVERS = VALUE_SLABS * COPY_SLAB > (ROW_SLABS + VALUE_SLABS) * PAIR_SLAB
+    COPY_SLAB = D_IN * 128 /* bytes of 64 columns of a copy */
 };
-
-__device__ __forceinline__ void begin_pairs(float *c, u64 a, u64 b)
-{
-    asm volatile("{\n"
-                 ".reg .pred add;\n"
-                 "setp.ne.b32 add, 0, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
-                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-                 "%32, %33, add, 1, 1, 0, 0;\n"
-                 "}"
-                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]), "=f"(c[4]), "=f"(c[5]),
-                   "=f"(c[6]), "=f"(c[7]), "=f"(c[8]), "=f"(c[9]), "=f"(c[10]), "=f"(c[11]),
-                   "=f"(c[12]), "=f"(c[13]), "=f"(c[14]), "=f"(c[15]), "=f"(c[16]), "=f"(c[17]),
-                   "=f"(c[18]), "=f"(c[19]), "=f"(c[20]), "=f"(c[21]), "=f"(c[22]), "=f"(c[23]),
-                   "=f"(c[24]), "=f"(c[25]), "=f"(c[26]), "=f"(c[27]), "=f"(c[28]), "=f"(c[29]),
-                   "=f"(c[30]), "=f"(c[31])
-                 : "l"(a), "l"(b));
-}
-
-__device__ __forceinline__ void multiply_pairs(float *c, u64 a, u64 b)
-{
-    asm volatile("{\n"
-                 ".reg .pred add;\n"
-                 "setp.ne.b32 add, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
-                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-                 "%32, %33, add, 1, 1, 0, 0;\n"
-                 "}"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
-                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
-                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]),
-                   "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
-                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]),
-                   "+f"(c[30]), "+f"(c[31])
-                 : "l"(a), "l"(b));
-}
 
 __device__ __forceinline__ void multiply_copy(float *c, u64 a, u64 b)
 {
@@ -2011,48 +2043,11 @@ __device__ __forceinline__ u64 step_down(u32 slabs, int e, u32 slab = SLAB)
 
 /* ---- on the way into shared memory ---- */
 
-/* Slabs of so many tokens, first.. of those before limit; zeros behind. A row's pieces by lanes that follow each
- * other. */
-template <int count, int width>
-__device__ __forceinline__ void fetch_slabs(u32 to, const element *x, i64 stride, int first, int limit, bool aligned)
+/* Tokens first.. of those before limit; zeros behind. */
+template <int count> __device__ __forceinline__ void fetch_tokens(const tokens &to, const side &a)
 {
-    enum { PIECES = width / 8, LANES = PIECES > 8 ? 16 : PIECES > 4 ? 8 : PIECES > 2 ? 4 : 2,
-          TOKENS = THREADS / LANES };
-    const int piece = threadIdx.x % LANES, left = limit - first;
-    if (!aligned) {
-#pragma unroll 1
-        for (int i = threadIdx.x; i < count * PIECES; i += THREADS)
-            fetch_eight(to + i % PIECES / 8 * (count * 128) + slab_place(i / PIECES, i % PIECES % 8),
-                        x + (first + i / PIECES) * stride + i % PIECES * 8, i / PIECES < left ? 8 : 0, false);
-        return;
-    }
-    if (piece >= PIECES)
-        return;
-    const element *from = x + (i64)(first + (int)threadIdx.x / LANES) * stride + piece * 8;
-    to += piece / 8 * (count * 128);
-#pragma unroll
-    for (int i = 0; i < count; i += TOKENS) {
-        const int token = threadIdx.x / LANES + i;
-        if (count % TOKENS && token >= count)
-            break;
-        copy_async(to + slab_place(token, piece % 8), from, token < left ? 16 : 0);
-        from = unknown(from + TOKENS * stride);
-    }
-}
-
-/* A block's own tokens, what it needs of them. */
-template <bool values, bool rows> __device__ __forceinline__ void fetch_own(const tokens &to, const side &a)
-{
-    if (rows)
-        fetch_slabs<QUERY_TOKENS, D_IN>(to.rows, a.rows, a.row_stride, to.first, to.limit, a.rows_aligned);
-    if (values)
-        fetch_slabs<QUERY_TOKENS, DV>(to.values, a.values, a.value_stride, to.first, to.limit, a.values_aligned);
-}
-
-__device__ __forceinline__ void fetch_panel(const tokens &to, const side &a)
-{
-    fetch_slabs<PAIRS, D_IN>(to.rows, a.rows, a.row_stride, to.first, to.limit, a.rows_aligned);
-    fetch_slabs<PAIRS, DV>(to.values, a.values, a.value_stride, to.first, to.limit, a.values_aligned);
+    fetch_pieces<D_IN / 8>(to.rows, a.rows, a.row_stride, to.first, to.limit, D_IN, a.rows_aligned);
+    fetch_pieces<DV / 8>(to.values, a.values, a.value_stride, to.first, to.limit, DV, a.values_aligned);
 }
 
 /* A copy. */
@@ -2076,48 +2071,64 @@ __device__ __forceinline__ void await_panel(void)
 
 /* ---- products ---- */
 
-/* What the own tokens get from the copy of a state: rows by their values, or values by their rows. */
-template <bool keys, bool of_rows> __device__ __forceinline__ void read_copy(float (*c)[4], const tokens &own, u32 tile)
+/* What the own tokens get from the copy of a state: rows, and of keys values. last: the sum of gates of the chunk. */
+template <bool keys>
+__device__ __forceinline__ void read_copy(float (*rows)[4], float (*values)[4], const tokens &own, const own_lane &lane,
+                                          u32 tile, float2 last)
 {
-    enum { SUMS = 8 * (of_rows ? STEPS : VALUE_STEPS) };
-    make_opaque<SUMS>(&c[0][0]);
+    make_opaque<8 * STEPS>(&rows[0][0]);
+    if (keys)
+        make_opaque<8 * VALUE_STEPS>(&values[0][0]);
     multiply_begin();
 #pragma unroll
-    for (int e = 0; of_rows && e < VALUE_STEPS; e++)
-        multiply_copy(&c[0][0], step_across(own.values, e), step_across(tile, e, COPY_SLAB));
+    for (int e = 0; e < VALUE_STEPS; e++)
+        multiply_copy(&rows[0][0], step_across(own.values, e), step_across(tile, e, COPY_SLAB));
+    if (keys)
 #pragma unroll
-    for (int f = 0; !of_rows && f < STEPS; f++)
-        multiply_copy_down(&c[0][0], step_across(own.rows, f), step_down(tile, f, COPY_SLAB));
+        for (int f = 0; f < STEPS; f++)
+            multiply_copy_down(&values[0][0], step_across(own.rows, f), step_down(tile, f, COPY_SLAB));
     multiply_commit();
     multiply_wait<0>();
-    make_opaque<SUMS>(&c[0][0]);
+    make_opaque<8 * STEPS>(&rows[0][0]);
+    if (keys)
+        make_opaque<8 * VALUE_STEPS>(&values[0][0]);
+    finish_copy<keys>(rows, values, lane, last);
 }
 
-/* Dots of own values and others', or of rows; on their way. */
-template <bool of_rows> __device__ __forceinline__ void begin_dots(float *d, const tokens &own, const tokens &others)
+/* g: dots of values, s: of keys those of rows; on their way. */
+template <bool keys>
+__device__ __forceinline__ void begin_dots(float *g, float *s, const tokens &own, const tokens &others)
 {
-    const u32 mine = of_rows ? own.values : own.rows, its = of_rows ? others.values : others.rows;
     multiply_begin();
 #pragma unroll
-    for (int e = 0; e < (of_rows ? VALUE_STEPS : STEPS); e++)
+    for (int e = 0; e < VALUE_STEPS; e++)
         if (e == 0)
-            begin_pairs(d, step_across(mine, e), step_across(its, e, PAIR_SLAB));
+            begin_keys(g, step_across(own.values, e), step_across(others.values, e));
         else
-            multiply_pairs(d, step_across(mine, e), step_across(its, e, PAIR_SLAB));
+            multiply_keys(g, step_across(own.values, e), step_across(others.values, e));
+    if (keys)
+#pragma unroll
+        for (int e = 0; e < STEPS; e++)
+            if (e == 0)
+                begin_keys(s, step_across(own.rows, e), step_across(others.rows, e));
+            else
+                multiply_keys(s, step_across(own.rows, e), step_across(others.rows, e));
     multiply_commit();
 }
 
-/* c += what pairs have times the others' rows, or values; on their way. */
-template <bool of_rows>
-__device__ __forceinline__ void begin_sums(float (*c)[4], const u32 (*pairs)[4], const tokens &others)
+/* rows += what pairs have times the others' rows, of keys values too; on their way. */
+template <bool keys>
+__device__ __forceinline__ void begin_sums(float (*rows)[4], float (*values)[4], const u32 (*g)[4], const u32 (*s)[4],
+                                           const tokens &others)
 {
     multiply_begin();
 #pragma unroll
-    for (int p = 0; p < PAIRS / 16; p++)
-        if (of_rows)
-            add_other_rows(&c[0][0], pairs[p], step_down(others.rows, p, PAIR_SLAB));
-        else
-            add_other_values(&c[0][0], pairs[p], step_down(others.values, p, PAIR_SLAB));
+    for (int p = 0; p < PANEL / 16; p++)
+        add_other_rows(&rows[0][0], g[p], step_down(others.rows, p));
+    if (keys)
+#pragma unroll
+        for (int p = 0; p < PANEL / 16; p++)
+            add_other_values(&values[0][0], s[p], step_down(others.values, p));
     multiply_commit();
 }
 
@@ -2128,8 +2139,8 @@ template <int blocks> __device__ __forceinline__ u32 note_slabs(u32 slabs)
 {
     u32 noted = 0;
 #pragma unroll 4
-    for (int i = threadIdx.x; i < PAIRS * blocks; i += THREADS) {
-        const uint4 a = get_words(slabs + i % blocks / 8 * PAIR_SLAB + slab_place(i / blocks, i % blocks % 8));
+    for (int i = threadIdx.x; i < PANEL * blocks; i += THREADS) {
+        const uint4 a = get_words(slabs + i % blocks / 8 * SLAB + slab_place(i / blocks, i % blocks % 8));
         noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
     }
     return noted;
@@ -2138,8 +2149,8 @@ template <int blocks> __device__ __forceinline__ u32 note_slabs(u32 slabs)
 template <int blocks> __device__ __forceinline__ void make_slabs_finite(u32 slabs)
 {
 #pragma unroll 1
-    for (int i = threadIdx.x; i < PAIRS * blocks; i += THREADS) {
-        const u32 place = slabs + i % blocks / 8 * PAIR_SLAB + slab_place(i / blocks, i % blocks % 8);
+    for (int i = threadIdx.x; i < PANEL * blocks; i += THREADS) {
+        const u32 place = slabs + i % blocks / 8 * SLAB + slab_place(i / blocks, i % blocks % 8);
         const uint4 a = get_words(place);
         put_words(place, uint4{finite_pair(a.x), finite_pair(a.y), finite_pair(a.z), finite_pair(a.w)});
     }
@@ -2150,12 +2161,12 @@ template <bool keys, int steps>
 __device__ __forceinline__ void spoil_sums(float (*c)[4], u32 slabs, const own_lane &own, const tokens &others)
 {
 #pragma unroll 1
-    for (int other = 0; other < PAIRS; other++)
+    for (int other = 0; other < PANEL; other++)
 #pragma unroll
         for (int i = 0; i < 4 * steps; i++) {
             const int column = i / 2 * 8 + lane_column() * 2 + i % 2;
             const float zero =
-                zero_of(get_element(slabs + column / 64 * PAIR_SLAB + slab_place(other, column % 64 / 8)
+                zero_of(get_element(slabs + column / 64 * SLAB + slab_place(other, column % 64 / 8)
                                     + column % 8 * ELEMENT));
 #pragma unroll
             for (int half = 0; half < 2; half++)
@@ -2167,67 +2178,34 @@ __device__ __forceinline__ void spoil_sums(float (*c)[4], u32 slabs, const own_l
 
 /* A panel of which not all are pairs: sums get what is not finite where they see it, and zero goes in its place. edge:
  * a word that tells which panel has such a thing, number `turn`. */
-template <bool keys, bool of_rows>
-__device__ __forceinline__ void finish_edge(float (*c)[4], const own_lane &own, const tokens &others, u32 edge,
-                                            u32 turn)
+template <bool keys>
+__device__ __forceinline__ void finish_edge(float (*rows)[4], float (*values)[4], const own_lane &own,
+                                            const tokens &others, u32 edge, u32 turn)
 {
-    enum { WIDTH = of_rows ? D_IN : DV };
-    const u32 slabs = of_rows ? others.rows : others.values, noted = note_slabs<WIDTH / 8>(slabs);
+    u32 noted = note_slabs<D_IN / 8>(others.rows);
+    if (keys)
+        noted |= note_slabs<DV / 8>(others.values);
     if (noted)
         put_word(edge, turn);
     __syncthreads();
     if (from_lane(get_word(edge), 0) != turn)
         return;
-    spoil_sums<keys, WIDTH / 16>(c, slabs, own, others);
+    spoil_sums<keys, STEPS>(rows, others.rows, own, others);
+    if (keys)
+        spoil_sums<keys, VALUE_STEPS>(values, others.values, own, others);
     __syncthreads();
-    make_slabs_finite<WIDTH / 8>(slabs);
+    make_slabs_finite<D_IN / 8>(others.rows);
+    if (keys)
+        make_slabs_finite<DV / 8>(others.values);
     fence_shared();
     __syncthreads();
-}
-
-/* ---- gates ---- */
-
-/* Numbers beside the tokens of a panel, and what is left there of a key at its first query, or of a query's past at its
- * last key: one factor of what is left of keys at queries elsewhere. */
-template <bool keys> __device__ __forceinline__ void put_others(const tokens &a, const float2 *sums)
-{
-    const int i = threadIdx.x, last = (a.first + PAIRS < a.limit ? a.first + PAIRS : a.limit) - 1;
-    const int token = a.first + i < last ? a.first + i : last;
-    if (i >= PAIRS)
-        return;
-    const float2 own = sums[token], edge = sums[keys ? a.first : last];
-    const float left = keys ? gate_between(own, edge) : gate_between(edge, own);
-    put_floats(a.gates + i * 8, own);
-    put_floats(a.factors + i * 8, float2{left, 0.0f});
-}
-
-/* As finish_pairs, of a panel whose tokens all see the own ones, or are seen by them: an exponential an own token, not
- * one a pair. */
-template <bool keys, bool of_rows>
-__device__ __forceinline__ void finish_whole(float (*d)[4], const own_lane &own, const tokens &others)
-{
-    const float2 edge = get_floats(others.gates + (keys ? 0 : PAIRS - 1) * 8);
-    float by[2];
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        by[i] = keys ? gate_between(edge, own.gate[i]) : gate_between(own.gate[i], edge);
-        by[i] *= of_rows ? 1.0f : 0.176776695f;
-    }
-#pragma unroll
-    for (int n = 0; n < PAIRS / 8; n++) {
-        const uint4 a = get_words(others.factors + (n * 8 + lane_column() * 2) * 8);
-        const float factor[2] = {__uint_as_float(a.x), __uint_as_float(a.z)};
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            d[n][i] = by[i >> 1] * factor[i & 1] * d[n][i];
-    }
 }
 
 /* Dots -> what pairs have, as operands. */
 __device__ __forceinline__ void form_pairs(u32 (*p)[4], const float (*c)[4])
 {
 #pragma unroll
-    for (int k = 0; k < PAIRS / 16; k++)
+    for (int k = 0; k < PANEL / 16; k++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
             p[k][i] = pair_of(c[2 * k + i / 2][2 * (i & 1)], c[2 * k + i / 2][2 * (i & 1) + 1]);
@@ -2247,81 +2225,76 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
     const u32 shared = shared_address(), numbers = shared + 49152, outputs = shared + 50688, tile = shared + 16384;
-    const u32 edge = shared + 53760, factors = shared + 52736;
+    const u32 edge = shared + 52736;
     const tokens own = {shared, shared + 8192, numbers, outputs, first, chunk_end};
     const side own_side = queries_side(call, back, b, query_head);
     const float2 *sums = gate_sums_of(call, b, at.own.number, head);
     /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
     const int begin = start, end = first + QUERY_TOKENS < chunk_end ? first + QUERY_TOKENS : chunk_end;
-    const int panels = (end - begin + PAIRS - 1) / PAIRS, count = panels;
+    const int panels = (end - begin + PANEL - 1) / PANEL, count = panels;
     const auto side_of = [&](int) { return keys_side(call, b, head); };
     const bool reads = chunk > 0 || is_given(call, at.own.number);
     const copy_element *s = (const copy_element *)back.states + (first_copy_of(call, place, at.own) + chunk)
         * FEATURES16 * COLUMNS;
     const auto panel = [&](int i) {
-        const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PAIRS) * 8;
-        return tokens{place, place + ROW_SLABS * PAIR_SLAB, numbers + number, outputs + number,
-                      begin + i % panels * PAIRS, end, factors + i % 2 * PAIRS * 8};
+        const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PANEL) * 8;
+        return tokens{place, place + ROW_SLABS * SLAB, numbers + number, outputs + number, begin + i % panels * PANEL,
+                      end};
     };
-    fetch_own<true, true>(own, own_side);
+    fetch_tokens<QUERY_TOKENS>(own, own_side);
     if (reads)
         fetch_copy(tile, s);
-    if (!reads || !COPY_COVERS)
-        fetch_panel(panel(0), side_of(0));
+    copy_commit();
+    fetch_tokens<PANEL>(panel(0), side_of(0));
     copy_commit();
     put_numbers<QUERY_TOKENS>(own, sums);
-    put_others<false>(panel(0), sums);
+    put_numbers<PANEL>(panel(0), sums);
     if (threadIdx.x == 0)
         put_word(edge, 0);
-    await_panel();
+    copy_wait<1>();
+    fence_shared();
+    __syncthreads();
     const own_lane lane = lane_of(own);
-    float c[2 * STEPS][4] = {};
-    if (reads) {
-        read_copy<false, true>(c, own, tile);
-        finish_copy<false, true, false>(c, c, lane, sums[chunk_end - 1]);
-        if (COPY_COVERS) {
-            __syncthreads();
-            fetch_panel(panel(0), side_of(0));
-            copy_commit();
-        }
-    }
+    float rows[2 * STEPS][4] = {}, values[1][4] = {};
+    if (reads)
+        read_copy<false>(rows, values, own, lane, tile, sums[chunk_end - 1]);
     for (int i = 0; i < count; i++) {
         const tokens others = panel(i);
-        const bool whole = others.first + PAIRS <= end && others.first + PAIRS <= first;
-        float d[PAIRS / 8][4];
-        u32 pairs[PAIRS / 16][4];
+        const bool whole = others.first + PANEL <= end && others.first + PANEL <= first;
+        float g[PANEL / 8][4], s[1][4];
+        u32 pairs[1][PANEL / 16][4];
         await_panel();
         if (i + 1 < count)
-            fetch_panel(panel(i + 1), side_of(i + 1));
+            fetch_tokens<PANEL>(panel(i + 1), side_of(i + 1));
         copy_commit();
-        begin_dots<true>(&d[0][0], own, others);
+        begin_dots<false>(&g[0][0], &s[0][0], own, others);
         if (i + 1 < count)
-            put_others<false>(panel(i + 1), sums);
+            put_numbers<PANEL>(panel(i + 1), sums);
         multiply_wait<0>();
-        make_opaque<PAIRS / 2>(&d[0][0]);
+        make_opaque<PANEL / 2>(&g[0][0]);
         if (whole) {
-            finish_whole<false, true>(d, lane, others);
+            finish_pairs<false, true>(g, s, lane, others, 0);
         } else {
-            make_opaque<4 * 2 * STEPS>(&c[0][0]);
-            finish_edge<false, true>(c, lane, others, edge, i + 1);
-            finish_pairs<false, true, false, false>(d, d, lane, others, 0);
+            make_opaque<8 * STEPS>(&rows[0][0]);
+            finish_edge<false>(rows, values, lane, others, edge, i + 1);
+            finish_pairs<false, false>(g, s, lane, others, 0);
         }
-        form_pairs(pairs, d);
-        begin_sums<true>(c, pairs, others);
+        form_pairs(pairs[0], g);
+        begin_sums<false>(rows, values, pairs[0], pairs[0], others);
     }
     multiply_wait<0>();
-    make_opaque<4 * 2 * STEPS>(&c[0][0]);
+    make_opaque<8 * STEPS>(&rows[0][0]);
     __syncthreads(); /* nobody multiplies own tokens any more */
-    store_totals(c, lane.rows, back.query_sums + numbers_of(call, b, call.query_heads, query_head) + first,
+    store_totals(rows, lane.rows, back.query_sums + numbers_of(call, b, call.query_heads, query_head) + first,
                  chunk_end - first);
     if (back.d_q)
-        store_tokens<STEPS, RAW_PITCH>(c, lane.rows,
+        store_tokens<STEPS, RAW_PITCH>(rows, lane.rows,
                                        (element *)back.d_q + b * back.d_q_stride[0] + (i64)first * back.d_q_stride[1]
                                        + query_head * back.d_q_stride[2], back.d_q_stride[1],
                                          chunk_end - first, 0.176776695f, is_aligned(back.d_q, back.d_q_stride, D_IN));
 }
 
-/* Number `item` of the blocks of keys: d_k. */
+/* Number `item` of the blocks of keys. */
 __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
                                           u32 item)
 {
@@ -2335,158 +2308,77 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
     const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
     const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
     const u32 shared = shared_address(), numbers = shared + 49152, outputs = shared + 50688, tile = shared + 16384;
-    const u32 edge = shared + 53760, factors = shared + 52736;
+    const u32 edge = shared + 52736;
     const tokens own = {shared, shared + 8192, numbers, outputs, first, chunk_end};
     const side own_side = keys_side(call, b, head);
     const float2 *sums = gate_sums_of(call, b, at.own.number, head);
     /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
-    const int begin = first, end = chunk_end, panels = (end - begin + PAIRS - 1) / PAIRS, count = panels * (int)group;
+    const int begin = first, end = chunk_end, panels = (end - begin + PANEL - 1) / PANEL, count = panels * (int)group;
     const auto side_of = [&](int i) { return queries_side(call, back, b, head * group + i / panels); };
     const bool reads = chunk + 1 < count_chunks(call, length) || back.d_state_out;
     const copy_element *s = (const copy_element *)back.reversed + (first_copy_of(call, place, at.own) + chunk + 1)
         * FEATURES16 * COLUMNS;
     const auto panel = [&](int i) {
-        const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PAIRS) * 8;
-        return tokens{place, place + ROW_SLABS * PAIR_SLAB, numbers + number, outputs + number,
-                      begin + i % panels * PAIRS, end, factors + i % 2 * PAIRS * 8};
+        const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PANEL) * 8;
+        return tokens{place, place + ROW_SLABS * SLAB, numbers + number, outputs + number, begin + i % panels * PANEL,
+                      end};
     };
-    fetch_own<true, true>(own, own_side);
+    fetch_tokens<QUERY_TOKENS>(own, own_side);
     if (reads)
         fetch_copy(tile, s);
-    if (!reads || !COPY_COVERS)
-        fetch_panel(panel(0), side_of(0));
+    copy_commit();
+    fetch_tokens<PANEL>(panel(0), side_of(0));
     copy_commit();
     put_numbers<QUERY_TOKENS>(own, sums);
-    put_others<true>(panel(0), sums);
+    put_numbers<PANEL>(panel(0), sums);
     if (threadIdx.x == 0)
         put_word(edge, 0);
-    await_panel();
+    copy_wait<1>();
+    fence_shared();
+    __syncthreads();
     const own_lane lane = lane_of(own);
-    float c[2 * STEPS][4] = {};
-    if (reads) {
-        read_copy<true, true>(c, own, tile);
-        finish_copy<true, true, false>(c, c, lane, sums[chunk_end - 1]);
-        if (COPY_COVERS) {
-            __syncthreads();
-            fetch_panel(panel(0), side_of(0));
-            copy_commit();
-        }
-    }
+    float rows[2 * STEPS][4] = {}, values[2 * VALUE_STEPS][4] = {};
+    if (reads)
+        read_copy<true>(rows, values, own, lane, tile, sums[chunk_end - 1]);
     for (int i = 0; i < count; i++) {
         const tokens others = panel(i);
-        const bool whole = others.first + PAIRS <= end && others.first >= first + QUERY_TOKENS;
-        float d[PAIRS / 8][4];
-        u32 pairs[PAIRS / 16][4];
+        const bool whole = others.first + PANEL <= end && others.first >= first + QUERY_TOKENS;
+        float g[PANEL / 8][4], s[PANEL / 8][4];
+        u32 pairs[2][PANEL / 16][4];
         await_panel();
         if (i + 1 < count)
-            fetch_panel(panel(i + 1), side_of(i + 1));
+            fetch_tokens<PANEL>(panel(i + 1), side_of(i + 1));
         copy_commit();
-        begin_dots<true>(&d[0][0], own, others);
+        begin_dots<true>(&g[0][0], &s[0][0], own, others);
         if (i + 1 < count)
-            put_others<true>(panel(i + 1), sums);
+            put_numbers<PANEL>(panel(i + 1), sums);
         multiply_wait<0>();
-        make_opaque<PAIRS / 2>(&d[0][0]);
+        make_opaque<PANEL / 2>(&g[0][0]);
+        make_opaque<PANEL / 2>(&s[0][0]);
         if (whole) {
-            finish_whole<true, true>(d, lane, others);
+            finish_pairs<true, true>(g, s, lane, others, 0);
         } else {
-            make_opaque<4 * 2 * STEPS>(&c[0][0]);
-            finish_edge<true, true>(c, lane, others, edge, i + 1);
-            finish_pairs<true, true, false, false>(d, d, lane, others, 0);
+            make_opaque<8 * STEPS>(&rows[0][0]);
+            make_opaque<8 * VALUE_STEPS>(&values[0][0]);
+            finish_edge<true>(rows, values, lane, others, edge, i + 1);
+            finish_pairs<true, false>(g, s, lane, others, 0);
         }
-        form_pairs(pairs, d);
-        begin_sums<true>(c, pairs, others);
+        form_pairs(pairs[0], g);
+        form_pairs(pairs[1], s);
+        begin_sums<true>(rows, values, pairs[0], pairs[1], others);
     }
     multiply_wait<0>();
-    make_opaque<4 * 2 * STEPS>(&c[0][0]);
+    make_opaque<8 * STEPS>(&rows[0][0]);
+    make_opaque<8 * VALUE_STEPS>(&values[0][0]);
     __syncthreads(); /* nobody multiplies own tokens any more */
-    store_totals(c, lane.rows, back.key_sums + numbers_of(call, b, call.heads, head) + first, chunk_end - first);
+    store_totals(rows, lane.rows, back.key_sums + numbers_of(call, b, call.heads, head) + first, chunk_end - first);
     if (back.d_k)
-        store_tokens<STEPS, RAW_PITCH>(c, lane.rows,
+        store_tokens<STEPS, RAW_PITCH>(rows, lane.rows,
                                        (element *)back.d_k + b * back.d_k_stride[0] + (i64)first * back.d_k_stride[1]
                                        + head * back.d_k_stride[2], back.d_k_stride[1],
                                          chunk_end - first, 0.176776695f, is_aligned(back.d_k, back.d_k_stride, D_IN));
-}
-
-/* Number `item` of the blocks of keys: d_v. */
-__device__ __forceinline__ void take_values(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
-                                            u32 item)
-{
-    const u32 blocks = blocks_of(call), group = (u32)(call.query_heads / call.heads);
-    const u32 place = item / blocks;
-    const struct part at = line_part(call, back, place, item % blocks, QUERY_TOKENS);
-    if (!is_there(at, QUERY_TOKENS))
-        return;
-    const i64 b = at.own.b, head = at.head;
-    const int length = at.own.length, chunk_tokens = (int)call.chunk, first = at.index * QUERY_TOKENS;
-    const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
-    const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
-    const u32 shared = shared_address(), numbers = shared + 49152, outputs = shared + 50688, tile = shared + 16384;
-    const u32 edge = shared + 53760, factors = shared + 52736;
-    const tokens own = {shared, shared + 8192, numbers, outputs, first, chunk_end};
-    const side own_side = keys_side(call, b, head);
-    const float2 *sums = gate_sums_of(call, b, at.own.number, head);
-    /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
-    const int begin = first, end = chunk_end, panels = (end - begin + PAIRS - 1) / PAIRS, count = panels * (int)group;
-    const auto side_of = [&](int i) { return queries_side(call, back, b, head * group + i / panels); };
-    const bool reads = chunk + 1 < count_chunks(call, length) || back.d_state_out;
-    const copy_element *s = (const copy_element *)back.reversed + (first_copy_of(call, place, at.own) + chunk + 1)
-        * FEATURES16 * COLUMNS;
-    const auto panel = [&](int i) {
-        const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PAIRS) * 8;
-        return tokens{place, place + ROW_SLABS * PAIR_SLAB, numbers + number, outputs + number,
-                      begin + i % panels * PAIRS, end, factors + i % 2 * PAIRS * 8};
-    };
-    fetch_own<false, true>(own, own_side);
-    if (reads)
-        fetch_copy(tile, s);
-    if (!reads || !COPY_COVERS)
-        fetch_panel(panel(0), side_of(0));
-    copy_commit();
-    put_numbers<QUERY_TOKENS>(own, sums);
-    put_others<true>(panel(0), sums);
-    if (threadIdx.x == 0)
-        put_word(edge, 0);
-    await_panel();
-    const own_lane lane = lane_of(own);
-    float c[2 * VALUE_STEPS][4] = {};
-    if (reads) {
-        read_copy<true, false>(c, own, tile);
-        finish_copy<true, false, true>(c, c, lane, sums[chunk_end - 1]);
-        if (COPY_COVERS) {
-            __syncthreads();
-            fetch_panel(panel(0), side_of(0));
-            copy_commit();
-        }
-    }
-    for (int i = 0; i < count; i++) {
-        const tokens others = panel(i);
-        const bool whole = others.first + PAIRS <= end && others.first >= first + QUERY_TOKENS;
-        float d[PAIRS / 8][4];
-        u32 pairs[PAIRS / 16][4];
-        await_panel();
-        if (i + 1 < count)
-            fetch_panel(panel(i + 1), side_of(i + 1));
-        copy_commit();
-        begin_dots<false>(&d[0][0], own, others);
-        if (i + 1 < count)
-            put_others<true>(panel(i + 1), sums);
-        multiply_wait<0>();
-        make_opaque<PAIRS / 2>(&d[0][0]);
-        if (whole) {
-            finish_whole<true, false>(d, lane, others);
-        } else {
-            make_opaque<4 * 2 * VALUE_STEPS>(&c[0][0]);
-            finish_edge<true, false>(c, lane, others, edge, i + 1);
-            finish_pairs<true, false, true, false>(d, d, lane, others, 0);
-        }
-        form_pairs(pairs, d);
-        begin_sums<false>(c, pairs, others);
-    }
-    multiply_wait<0>();
-    make_opaque<4 * 2 * VALUE_STEPS>(&c[0][0]);
-    __syncthreads(); /* nobody multiplies own tokens any more */
     if (back.d_v)
-        store_tokens<VALUE_STEPS, VALUE_PITCH>(c, lane.values,
+        store_tokens<VALUE_STEPS, VALUE_PITCH>(values, lane.values,
                                                (element *)back.d_v + b * back.d_v_stride[0]
                                                + (i64)first * back.d_v_stride[1] + head * back.d_v_stride[2],
                                                back.d_v_stride[1],
@@ -2494,7 +2386,7 @@ __device__ __forceinline__ void take_values(const struct fpa_cuda_call &call, co
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_QUERIES)
-extern "C" __global__ void __launch_bounds__(THREADS, 4)
+extern "C" __global__ void __launch_bounds__(THREADS, 3)
 gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call call,
                                   const __grid_constant__ struct fpa_cuda_backward back)
 {
@@ -2505,20 +2397,17 @@ gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call c
 /* Both sides of the same tokens by blocks that follow each other, so that one finds in the cache what the other has
  * read. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_KEYS)
-extern "C" __global__ void __launch_bounds__(THREADS, 4)
+extern "C" __global__ void __launch_bounds__(THREADS, 3)
 gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call,
                                const __grid_constant__ struct fpa_cuda_backward back)
 {
-    enum { OWN = 2 }; /* blocks of keys: of d_k, and of d_v */
-    const u32 queries = back.both_sides ? (u32)(call.query_heads / call.heads) : 0, item = blockIdx.x / (queries + OWN);
-    const u32 member = blockIdx.x % (queries + OWN);
+    const u32 sides = back.both_sides ? (u32)(call.query_heads / call.heads) + 1 : 1, item = blockIdx.x / sides;
+    const u32 member = blockIdx.x % sides;
     const u32 blocks = blocks_of(call);
-    if (member < queries)
-        take_queries(call, back, (item / blocks * queries + member) * blocks + item % blocks);
-    else if (member > queries)
-        take_values(call, back, item);
-    else
+    if (member + 1 == sides)
         take_keys(call, back, item);
+    else
+        take_queries(call, back, (item / blocks * (sides - 1) + member) * blocks + item % blocks);
 }
 #endif
 
