@@ -435,15 +435,3 @@ fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *prod
         split->chunk = choose_chunk(plan, split);
     return status;
 }
-
-fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
-{
-    if (!in->plan->target->warpgroups)
-        return unsuited(why, "the GPU has no warpgroups");
-    if (in->plan->written->window)
-        return unsuited(why, "it has a window");
-    if (in->rows->element != 2)
-        return unsuited(why, "its products are no 16-bit numbers");
-    fpa_status status = plan_split_of(in, NULL, made, why, error);
-    return status ? status : plan_split_by_products(in, made, why, error);
-}

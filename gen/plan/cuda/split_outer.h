@@ -94,9 +94,6 @@ fpa_status plan_split_products(const fpa_cuda_inputs *in, const fpa_product_rows
 /* By the given plan, or one of product rows. */
 fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split,
                          char *why, fpa_error *error);
-/* By product rows, in place of *split (or of the reason why it does not suit), where that takes less time. */
-fpa_status plan_split_by_products(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why,
-                                  fpa_error *error);
 fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
 void print_split_outer(FILE *out, const fpa_plan *plan);
 void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);

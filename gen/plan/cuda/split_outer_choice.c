@@ -1,0 +1,121 @@
+/* Whether tiles are of the head's rows or of product rows: what takes less time. */
+#include <math.h>
+#include <string.h>
+
+#include "machine/cuda_chunk.h"
+#include "machine/cuda_cost.h"
+#include "parts.h"
+#include "split_outer.h"
+#include "work.h"
+
+/* ---- time ---- */
+
+/* Of a token, by so many tiles of keys before it, and by a copy of the state or without. */
+static double output_seconds(const fpa_plan *plan, const struct fpa_cuda_geometry *g, int warps, double tiles)
+{
+    const fpa_gpu *gpu = gpu_of_target(plan->target);
+    const struct fpa_cuda_kernel_work *work = &g->work[CUDA_CHUNK_OUTPUT];
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &work->step, 1.0 / 16);
+    cuda_sum_add(&sum, &work->keys, tiles / 16);
+    const double own = cuda_clocks(gpu, &sum, true, warps) / gpu->multiprocessors / gpu->clock,
+                 memory = cuda_memory_ahead(gpu, &sum, true);
+    return cbrt(own * own * own + memory * memory * memory);
+}
+
+static double pack_seconds(const fpa_plan *plan, const fpa_split_outer *split,
+                           const struct fpa_cuda_geometry *g)
+{
+    enum { DIRECT = 64 };
+    const fpa_gpu *gpu = gpu_of_target(plan->target);
+    const int warps = split->pack.direct ? DIRECT : split->pack.threads * split->pack.blocks / 32;
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &g->work[CUDA_PACK_ROWS].step, 2.0 / 16);
+    const double own = cuda_clocks(gpu, &sum, false, warps) / gpu->multiprocessors / gpu->clock,
+                 memory = cuda_memory_ahead(gpu, &sum, false);
+    return cbrt(own * own * own + memory * memory * memory);
+}
+
+/* A token of a head in sequences of 65,536 and of 4,096 tokens, the geometric mean: each by the form that takes less. */
+static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    static const double lengths[] = {65536, 4096};
+    struct fpa_cuda_geometry geometry = {0};
+    work_split_outer(plan, split, &geometry);
+    const double chunked = cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, split->chunk),
+                 pack = split->outer.coordinates ? 0 : pack_seconds(plan, split, &geometry);
+    double product = 1;
+    for (int i = 0; i < 2; i++)
+        product *= pack + fmin(chunked, output_seconds(plan, &geometry, 4 * (split->output_groups + 1),
+                                                       lengths[i] / (plan->head->causal ? 128 : 64)));
+    return sqrt(product);
+}
+
+/* ---- product rows ---- */
+
+/* Numbers that the plan's rows have, and behind them product rows. */
+static fpa_status number_rows(const fpa_cuda_inputs *in, const fpa_product_rows *products,
+                              fpa_cuda_rows *rows, fpa_error *error)
+{
+    const int count = in->plan->row_count;
+    *rows = *in->rows;
+    rows->row = arena_array(in->memory, products->plan.row_count, sizeof *rows->row);
+    if (!rows->row)
+        return fail_memory(error);
+    memcpy(rows->row, in->rows->row, count * sizeof *rows->row);
+    for (int i = 0; i < products->count; i++)
+        rows->row[count + i] = rows->row_count++;
+    return FPA_OK;
+}
+
+/* Rows of both orders only where features ask for them, or where products of states are wanted: in these keys of one walk are
+ * the other's queries, and weights of keys would count twice. */
+static fpa_status make_products(const fpa_cuda_inputs *in, bool unweighted, fpa_product_rows *products,
+                                char *why, fpa_error *error)
+{
+    const int columns = cuda_columns(in->plan->head, SPLIT_MOST_COLUMNS).all;
+    fpa_status status = plan_product_rows(in->plan, columns, unweighted, in->memory, products, why, error);
+    if (status || !*why)
+        return status;
+    *why = 0;
+    return plan_product_rows(in->plan, columns, true, in->memory, products, why, error);
+}
+
+/* By product rows, in place of *split (or of the reason why it does not suit), where that takes less time. */
+static fpa_status choose_products(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why,
+                                  fpa_error *error)
+{
+    fpa_product_rows *products = arena_alloc(in->memory, sizeof *products);
+    fpa_cuda_rows *rows = arena_alloc(in->memory, sizeof *rows);
+    fpa_split_outer other = {0};
+    char refused[WHY] = "";
+    if (!products || !rows)
+        return fail_memory(error);
+    fpa_cuda_inputs seen = *in;
+    seen.plan = &products->plan;
+    seen.rows = rows;
+    fpa_status status = make_products(in, split->leaves_dots, products, refused, error);
+    if (!status && !*refused)
+        status = number_rows(in, products, rows, error);
+    if (!status && !*refused)
+        status = plan_split_of(&seen, products, &other, refused, error);
+    if (status || *refused ||
+        (!*why && token_seconds(in->plan, split) <= token_seconds(&products->plan, &other)))
+        return status;
+    *why = 0;
+    other.seen = &products->plan;
+    *split = other;
+    return FPA_OK;
+}
+
+fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
+{
+    if (!in->plan->target->warpgroups)
+        return unsuited(why, "the GPU has no warpgroups");
+    if (in->plan->written->window)
+        return unsuited(why, "it has a window");
+    if (in->rows->element != 2)
+        return unsuited(why, "its products are no 16-bit numbers");
+    fpa_status status = plan_split_of(in, NULL, made, why, error);
+    return status ? status : choose_products(in, made, why, error);
+}
