@@ -138,7 +138,7 @@ static bool deal_out(maker *m, int monomial)
 {
     int dots[MOST_DEGREE];
     const int count = list_dots(m->plan->score, monomial, dots);
-    half a, b, best[2];
+    half a, b, best[2] = {{0}};
     double least = INFINITY;
     m->dealt[monomial] = (dealt){.half = {-1, -1}, .degree = count};
     if (count == 1) {
@@ -222,7 +222,7 @@ static fpa_status fill_factors(const maker *m, half *h, arena *memory, fpa_produ
                                fpa_error *error)
 {
     const int ordered = count_ordered(m, h);
-    int position[MOST_DEGREE], next = 0;
+    int position[MOST_DEGREE] = {0}, next = 0;
     double weight;
     h->number = arena_array(memory, ordered, sizeof *h->number);
     if (!h->number)

@@ -1,5 +1,6 @@
 /* Kernels of warpgroups on tiles of 64 features: 4 products of 16 features for each 8 columns. */
 #include "abi/cuda_kernels.h"
+#include "base/round.h"
 #include "machine/gpu.h"
 #include "work.h"
 
@@ -38,8 +39,8 @@ static int cached_bytes(const fpa_plan *plan, const fpa_split_outer *split, doub
 static double fetched_bytes(const fpa_split_outer *split, const fpa_chunk_state_kernel *kernel)
 {
     enum { SLAB = 16 * 128, BLOCKS = 8 };
-    const double values = (double)kernel->slices * ((split->columns.tiles + BLOCKS - 1) / BLOCKS);
-    return SLAB * split->columns.blocks * (values + kernel->fetched_slabs);
+    const int64_t values = kernel->slices * divide_up(split->columns.tiles, BLOCKS);
+    return (double)SLAB * split->columns.blocks * (values + kernel->fetched_slabs);
 }
 
 /* A warp's instructions: 6 for a tile (four multiplications, the product, its wait), 7 for each of a prefix's factors, 19
