@@ -113,6 +113,7 @@ struct barrier {
     int count, pending; /* arrivals of a phase, and those that are still to come */
     long long bytes;    /* that are still to come */
     u32 phase;
+    bool awaited, split; /* somebody waits for it; a phase ended amid a warp's arrival before anyone did */
 };
 STATE barrier *barriers; /* by address / 8 */
 
@@ -368,15 +369,24 @@ RUNTIME barrier &barrier_at(u32 address)
     return b;
 }
 
-/* The lanes of a warp that arrive together are counted at once: a phase may not end between them. */
-RUNTIME void arrive_with_warp(const barrier &b, u32 address)
+RUNTIME void stop_amid_arrival(const barrier &b, u32 address)
+{
+    stop("a phase of barrier %u, of %d threads, ends amid a warp's arrival", address, b.count);
+}
+
+/* The lanes of a warp that arrive together are counted at once: a phase may not end between them. Where nobody ever waits, warpgroups
+ * may be phases apart; warps fit into a phase then, and here their lanes may come in any order. */
+RUNTIME void arrive_with_warp(barrier &b, u32 address)
 {
     arrival &a = own_warp().arrivals[address];
     if (a.parity != b.phase)
         a = {b.phase, 0, a.lanes};
     a.lanes |= 1u << current % WARP;
-    if (a.lanes & ~a.before && a.before)
-        stop("a phase of barrier %u, of %d threads, ends amid a warp's arrival", address, b.count);
+    if (!(a.lanes & ~a.before && a.before))
+        return;
+    b.split = true;
+    if (b.awaited || b.count % WARP != 0)
+        stop_amid_arrival(b, address);
 }
 
 RUNTIME void finish_phase(barrier &b)

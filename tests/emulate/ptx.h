@@ -306,7 +306,7 @@ RUNTIME void ptx_cp_async_mbarrier_arrive_noinc_shared__cta_b64(emulate::u32 add
 RUNTIME void ptx_mbarrier_init_shared__cta_b64(emulate::u32 address, int count)
 {
     emulate::at(address, 8);
-    emulate::barriers[(address - emulate::BASE) / 8] = {true, count, count, 0, 0};
+    emulate::barriers[(address - emulate::BASE) / 8] = {true, count, count, 0, 0, false, false};
 }
 
 RUNTIME void ptx_mbarrier_arrive_expect_tx_shared__cta_b64(emulate::nothing, emulate::u32 address,
@@ -339,6 +339,9 @@ RUNTIME void ptx_mbarrier_try_wait_parity_shared__cta_b64(bool &done, emulate::u
     thread &t = threads[current];
     barrier &b = barrier_at(address);
     done = true;
+    b.awaited = true;
+    if (b.split)
+        stop_amid_arrival(b, address);
     if (b.phase != parity)
         return;
     t.waits = &b;
