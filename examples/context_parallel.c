@@ -58,8 +58,7 @@ typedef struct piece {
     void *context, *stream, *communicator;
     fpa_kernel *kernel;
     int64_t first, tokens;
-    void *q, *k, *v, *o, *gate, *total, *before, *zeros,
-        *workspace; /* before: the state that it begins with */
+    void *q, *k, *v, *o, *gate, *total, *before, *zeros, *workspace; /* before: its first state */
     size_t size;
     double *decay; /* [heads]: of its gates, all together */
     float *host;   /* its total, for those that are added up by the host */
@@ -159,16 +158,10 @@ static void drop(void *memory)
 
 static void remove_operands(const piece *p)
 {
+    void *const memory[] = {p->q, p->k, p->v, p->o, p->gate, p->total, p->before, p->zeros, p->workspace};
     enter(p);
-    drop(p->q);
-    drop(p->k);
-    drop(p->v);
-    drop(p->o);
-    drop(p->gate);
-    drop(p->total);
-    drop(p->before);
-    drop(p->zeros);
-    drop(p->workspace);
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        drop(memory[i]);
 }
 
 static void finish(const piece *p)
@@ -239,21 +232,18 @@ static void forward(piece *p, enum step step)
         .k = &k, .v = &v, .log_gate = log_gate, .state_out = &total, .stream = p->stream};
     const fpa_tensors queries = {
         .q = &q, .k = &k, .v = &v, .o = &o, .log_gate = log_gate, .state_in = &before, .stream = p->stream};
-    if (step == BOTH)
-        check(fpa_workspace_size(p->kernel, FPA_FORM_CHUNKED, &queries, &size, &error), &error);
-    else
-        check(fpa_piece_workspace(p->kernel, &queries, &size, &error), &error);
+    check(step == BOTH ? fpa_workspace_size(p->kernel, FPA_FORM_CHUNKED, &queries, &size, &error)
+                       : fpa_piece_workspace(p->kernel, &queries, &size, &error),
+          &error);
     if (size > p->size) {
         drop(p->workspace);
         p->workspace = put(NULL, size);
         p->size = size;
     }
-    if (step == BOTH)
-        check(fpa_forward(p->kernel, FPA_FORM_CHUNKED, &queries, p->workspace, p->size, &error), &error);
-    else if (step == TOTAL)
-        check(fpa_piece_total(p->kernel, &keys, p->workspace, p->size, &error), &error);
-    else
-        check(fpa_piece_outputs(p->kernel, &queries, p->workspace, p->size, &error), &error);
+    check(step == BOTH    ? fpa_forward(p->kernel, FPA_FORM_CHUNKED, &queries, p->workspace, p->size, &error)
+          : step == TOTAL ? fpa_piece_total(p->kernel, &keys, p->workspace, p->size, &error)
+                          : fpa_piece_outputs(p->kernel, &queries, p->workspace, p->size, &error),
+          &error);
 }
 
 /* Every root gets the sum of the totals before it: other ranks bring zeros. */
@@ -438,8 +428,8 @@ static void open_head(char **arguments, const char *target)
         !world.head->causal || world.head->weight_count || world.head->positions || world.head->key_mask ||
         world.head->window)
         stop(world.head->name,
-             "this example wants a causal head of f32 or bf16 with states of f32, without run-time "
-             "matrices, positions, masks or a window");
+             "this example wants a causal head of f32 or bf16, states of f32, no run-time matrices, "
+             "positions, masks or window");
 }
 
 /* o of one pass over the whole sequence, on the first device, and its seconds. */

@@ -389,6 +389,15 @@ RUNTIME void arrive_with_warp(barrier &b, u32 address)
         stop_amid_arrival(b, address);
 }
 
+RUNTIME barrier &awaited_barrier(u32 address)
+{
+    barrier &b = barrier_at(address);
+    b.awaited = true;
+    if (b.split)
+        stop_amid_arrival(b, address);
+    return b;
+}
+
 RUNTIME void finish_phase(barrier &b)
 {
     if (b.pending > 0 || b.bytes != 0)

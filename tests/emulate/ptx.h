@@ -1,5 +1,4 @@
-/* ptx: the instructions that emitted kernels write as inline assembly; included before an emitted file
- * (C++17).
+/* ptx: the instructions that emitted kernels write as inline assembly; included before an emitted file (C++17).
  *
  * translate.c makes of `mul.rn.bf16x2 %0, %1, %2;` a call of ptx_mul_rn_bf16x2 with the operands as they
  * stand. An instruction that is not here is an error of the compiler. Layouts: PTX ISA, "Matrix
@@ -337,11 +336,8 @@ RUNTIME void ptx_mbarrier_try_wait_parity_shared__cta_b64(bool &done, emulate::u
 {
     using namespace emulate;
     thread &t = threads[current];
-    barrier &b = barrier_at(address);
+    barrier &b = awaited_barrier(address);
     done = true;
-    b.awaited = true;
-    if (b.split)
-        stop_amid_arrival(b, address);
     if (b.phase != parity)
         return;
     t.waits = &b;
