@@ -52,9 +52,9 @@ typedef struct fpa_module {
     size_t (*draft_workspace)(const struct fpa_module *module, const fpa_draft_launch *draft);
     fpa_status (*draft)(const struct fpa_module *module, const fpa_draft_launch *draft, void *stream,
                         fpa_error *error);
-    /* A piece of a sequence in two halves of the chunked form: without queries its keys are walked, their copies of the state stay in the
-     * workspace, and state_out has what they add up to; then queries read them, with state_in before all of them. Bytes of
-     * workspace of the second half, which the first one's are no more than; 0: such a call keeps no copies. NULL: none does. */
+    /* A piece of a sequence in two halves of the chunked form: without queries its keys are walked, their copies of the state
+     * stay in the workspace, and state_out has what they add up to; then queries read them, with state_in before all of them.
+     * Bytes of workspace of the half that is launched; 0: such a call keeps no copies. NULL: none does. */
     size_t (*piece_workspace)(const struct fpa_module *module, const struct fpa_launch *launch);
     fpa_status (*piece)(const struct fpa_module *module, const struct fpa_launch *launch, void *stream,
                         fpa_error *error);

@@ -18,8 +18,10 @@ enum { B = 2, L = 310, HQ = 4, H = 2, D = 16, CHUNK = 48 };
 static const char spec[] =
     "return head { name = 'plain', d = 16, dv = 16, chunk = 48, terms = power { degree = 2 } },\n"
     "  head { name = 'mean', d = 16, dv = 16, chunk = 48, gate = true, normalize = 'sum', terms = power { "
-    "degree = 2 } "
-    "}\n";
+    "degree = 2 } },\n"
+    "  head { name = 'window', d = 16, dv = 16, normalize = 'sum', window = 16, terms = power { degree = 2 } "
+    "},\n"
+    "  head { name = 'open', d = 16, dv = 16, causal = false, terms = power { degree = 2 } }\n";
 
 typedef struct operand {
     DLTensor tensor;
@@ -176,20 +178,23 @@ static void gates_and_normalisers_change_nothing_of_that(void **state)
 
 /* A piece's tensors. */
 typedef struct halves {
-    int64_t shape[4][4];
-    DLTensor q, k, v, o;
+    int64_t shape[5][4];
+    DLTensor q, k, v, o, gate;
     fpa_tensors total, outputs;
 } halves;
 
-static void divide(halves *x, const fixture *f, int64_t first, int64_t tokens, DLTensor *total,
-                   const DLTensor *before)
+static void divide(halves *x, const fixture *f, const fpa_kernel *kernel, int64_t first, int64_t tokens,
+                   DLTensor *total, const DLTensor *before)
 {
+    const DLTensor *const gate = fpa_describe(kernel)->gate ? &x->gate : NULL;
+    x->gate = piece_of(&f->gate, x->shape[4], first, tokens);
     x->q = piece_of(&f->q, x->shape[0], first, tokens);
     x->k = piece_of(&f->k, x->shape[1], first, tokens);
     x->v = piece_of(&f->v, x->shape[2], first, tokens);
     x->o = piece_of(&f->o, x->shape[3], first, tokens);
-    x->total = (fpa_tensors){.k = &x->k, .v = &x->v, .state_out = total};
-    x->outputs = (fpa_tensors){.q = &x->q, .k = &x->k, .v = &x->v, .o = &x->o, .state_in = before};
+    x->total = (fpa_tensors){.k = &x->k, .v = &x->v, .log_gate = gate, .state_out = total};
+    x->outputs =
+        (fpa_tensors){.q = &x->q, .k = &x->k, .v = &x->v, .o = &x->o, .log_gate = gate, .state_in = before};
 }
 
 static void run_halves(const fpa_kernel *kernel, const halves *x)
@@ -204,35 +209,74 @@ static void run_halves(const fpa_kernel *kernel, const halves *x)
     free(workspace);
 }
 
-static fpa_kernel *open_plain(const fixture *f)
+static fpa_kernel *open_head(const fixture *f, const char *head)
 {
     const fpa_options options = {.cache_dir = f->folder};
     fpa_kernel *kernel;
     fpa_error error;
-    if (fpa_open_text("pieces.lua", spec, "plain", &options, &kernel, &error))
+    if (fpa_open_text("pieces.lua", spec, head, &options, &kernel, &error))
         fail_msg("%s: %s", error.where, error.message);
     return kernel;
 }
 
-static void a_piece_has_its_total_and_then_its_outputs(void **state)
+/* What a piece's gates leave of the state before it. */
+static double decay_of(const fixture *f, int64_t b, int64_t head, int64_t first)
 {
-    fixture *f = *state;
-    fpa_kernel *kernel = open_plain(f);
+    double sum = 0;
+    for (int64_t t = first; t < L; t++)
+        sum += f->gate.values[(b * L + t) * H + head];
+    return exp(sum);
+}
+
+/* Two pieces, the second one with the first one's total before it; their totals, joined, are the whole's. */
+static void compare_halves(fixture *f, const char *head)
+{
+    fpa_kernel *kernel = open_head(f, head);
+    const bool gate = fpa_describe(kernel)->gate;
+    const size_t elements = (size_t)fpa_describe(kernel)->state_elements;
     const results wanted = run(f, kernel, L);
     operand total, rest;
     halves x;
     make(&total, 3, (int64_t[]){B, H, fpa_describe(kernel)->state_elements}, 0, 0);
     make(&rest, 3, (int64_t[]){B, H, fpa_describe(kernel)->state_elements}, 0, 0);
     memset(f->o.values, 0, f->o.count * sizeof(float));
-    divide(&x, f, 0, 2 * CHUNK, &total.tensor, NULL);
+    divide(&x, f, kernel, 0, 2 * CHUNK, &total.tensor, NULL);
     run_halves(kernel, &x);
-    divide(&x, f, 2 * CHUNK, L - 2 * CHUNK, &rest.tensor, &total.tensor);
+    divide(&x, f, kernel, 2 * CHUNK, L - 2 * CHUNK, &rest.tensor, &total.tensor);
     run_halves(kernel, &x);
     assert_true(distance(f->o.values, wanted.o, f->o.count) < 2e-6);
-    for (size_t i = 0; i < total.count; i++)
-        total.values[i] += rest.values[i];
+    for (size_t i = 0; i < total.count; i++) {
+        const int64_t which = (int64_t)(i / elements);
+        const double decay = gate ? decay_of(f, which / H, which % H, 2 * CHUNK) : 1;
+        total.values[i] = (float)(decay * (double)total.values[i]) + rest.values[i];
+    }
     assert_true(distance(total.values, wanted.state, total.count) < 2e-6);
     free(wanted.o), free(wanted.state), free(total.values), free(rest.values);
+    fpa_close(kernel);
+}
+
+static void a_piece_has_its_total_and_then_its_outputs(void **state)
+{
+    compare_halves(*state, "plain");
+}
+
+static void so_has_a_piece_with_gates_and_a_normaliser(void **state)
+{
+    compare_halves(*state, "mean");
+}
+
+static void a_piece_without_tokens_has_a_total_of_zeros(void **state)
+{
+    fixture *f = *state;
+    fpa_kernel *kernel = open_head(f, "mean");
+    operand total;
+    halves x;
+    make(&total, 3, (int64_t[]){B, H, fpa_describe(kernel)->state_elements}, 1, 2);
+    divide(&x, f, kernel, L, 0, &total.tensor, NULL);
+    run_halves(kernel, &x);
+    for (size_t i = 0; i < total.count; i++)
+        assert_true(total.values[i] == 0);
+    free(total.values);
     fpa_close(kernel);
 }
 
@@ -245,12 +289,12 @@ static void expect_refusal(fpa_status status, const fpa_error *error, const char
 static void what_belongs_to_the_other_half_is_refused(void **state)
 {
     fixture *f = *state;
-    fpa_kernel *kernel = open_plain(f);
+    fpa_kernel *kernel = open_head(f, "plain");
     operand total;
     halves x;
     fpa_error error;
     make(&total, 3, (int64_t[]){B, H, fpa_describe(kernel)->state_elements}, 0, 0);
-    divide(&x, f, 0, L, &total.tensor, &total.tensor);
+    divide(&x, f, kernel, 0, L, &total.tensor, &total.tensor);
     expect_refusal(fpa_piece_total(kernel, &x.outputs, NULL, 0, &error), &error, "q");
     expect_refusal(fpa_piece_outputs(kernel, &x.total, NULL, 0, &error), &error, "state_out");
     x.total.state_in = &total.tensor;
@@ -266,13 +310,57 @@ static void what_belongs_to_the_other_half_is_refused(void **state)
     fpa_close(kernel);
 }
 
+static void a_workspace_that_does_not_do_is_refused(void **state)
+{
+    fixture *f = *state;
+    fpa_kernel *kernel = open_head(f, "plain");
+    operand total;
+    halves x;
+    fpa_error error;
+    size_t size;
+    make(&total, 3, (int64_t[]){B, H, fpa_describe(kernel)->state_elements}, 0, 0);
+    divide(&x, f, kernel, 0, L, &total.tensor, NULL);
+    assert_int_equal(fpa_piece_workspace(kernel, &x.outputs, &size, &error), FPA_OK);
+    assert_true(size > 0);
+    char *workspace = aligned_alloc(64, (size + 128) / 64 * 64);
+    expect_refusal(fpa_piece_outputs(kernel, &x.outputs, workspace, size - 1, &error), &error, "workspace");
+    assert_non_null(strstr(error.message, "fpa_piece_workspace"));
+    expect_refusal(fpa_piece_outputs(kernel, &x.outputs, NULL, 0, &error), &error, "workspace");
+    expect_refusal(fpa_piece_outputs(kernel, &x.outputs, workspace + 4, size, &error), &error, "workspace");
+    expect_refusal(fpa_piece_workspace(kernel, &x.outputs, NULL, &error), &error, "bytes");
+    expect_refusal(fpa_piece_workspace(NULL, &x.outputs, &size, &error), &error, "kernel");
+    free(workspace), free(total.values);
+    fpa_close(kernel);
+}
+
+static void heads_whose_queries_need_other_keys_are_refused(void **state)
+{
+    static const char *const heads[] = {"window", "open"};
+    fixture *f = *state;
+    for (int i = 0; i < 2; i++) {
+        fpa_kernel *kernel = open_head(f, heads[i]);
+        halves x;
+        fpa_error error;
+        size_t size;
+        divide(&x, f, kernel, 0, L, NULL, NULL);
+        assert_int_equal(fpa_piece_workspace(kernel, &x.outputs, &size, &error), FPA_UNSUPPORTED);
+        assert_int_equal(fpa_piece_outputs(kernel, &x.outputs, NULL, 0, &error), FPA_UNSUPPORTED);
+        assert_string_equal(error.where, heads[i]);
+        fpa_close(kernel);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_of_whole_chunks_have_the_bits_of_one_pass),
         cmocka_unit_test(gates_and_normalisers_change_nothing_of_that),
         cmocka_unit_test(a_piece_has_its_total_and_then_its_outputs),
+        cmocka_unit_test(so_has_a_piece_with_gates_and_a_normaliser),
+        cmocka_unit_test(a_piece_without_tokens_has_a_total_of_zeros),
         cmocka_unit_test(what_belongs_to_the_other_half_is_refused),
+        cmocka_unit_test(a_workspace_that_does_not_do_is_refused),
+        cmocka_unit_test(heads_whose_queries_need_other_keys_are_refused),
     };
     setenv("FPA_CFLAGS", "-O1", 0);
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -20,6 +20,12 @@ fpa_status forward_prepare(const fpa_kernel *kernel, tensors_mode mode, const fp
                            fpa_form *form, const float **weights, struct fpa_launch *launch, bool *empty,
                            fpa_error *error);
 
+/* Whether the launch's workspace has so many bytes, lies as it has to, and apart from the tensors; query: the function that
+ * tells how many, for the message. */
+fpa_status forward_check_workspace(const fpa_kernel *kernel, const fpa_tensors *tensors,
+                                   const struct fpa_launch *launch, size_t needed, const char *query,
+                                   fpa_error *error);
+
 /* Where the tensors of a call have to lie. */
 DLDevice forward_device(const fpa_kernel *kernel);
 

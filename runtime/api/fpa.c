@@ -132,16 +132,14 @@ fpa_status fpa_workspace_size(const fpa_kernel *kernel, fpa_form form, const fpa
     return workspace_size_by(kernel, NULL, form, tensors, bytes, error);
 }
 
-static fpa_status check_workspace(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,
-                                  const fpa_tensors *tensors, const struct fpa_launch *launch,
-                                  fpa_error *error)
+fpa_status forward_check_workspace(const fpa_kernel *kernel, const fpa_tensors *tensors,
+                                   const struct fpa_launch *launch, size_t needed, const char *query,
+                                   fpa_error *error)
 {
-    size_t needed = kernel->module.workspace(&kernel->module, form, launch, candidate);
     uintptr_t alignment = kernel->module.backend->memory ? 256 : 64; /* as device memory is allocated */
     if (launch->workspace_size < needed || (needed > 0 && !launch->workspace))
-        return fail(error, FPA_INVALID, "workspace",
-                    "has %zu bytes, but this call needs %zu (fpa_workspace_size)",
-                    launch->workspace ? launch->workspace_size : 0, needed);
+        return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu (%s)",
+                    launch->workspace ? launch->workspace_size : 0, needed, query);
     if (needed > 0 && (uintptr_t)launch->workspace % alignment)
         return fail(error, FPA_INVALID, "workspace", "is not aligned to %d bytes", (int)alignment);
     return needed ? tensors_workspace(kernel->head, tensors, launch->workspace, needed, error) : FPA_OK;
@@ -161,7 +159,8 @@ fpa_status forward_by(const fpa_kernel *kernel, const fpa_candidate *candidate, 
         return status;
     launch.workspace = workspace;
     launch.workspace_size = workspace_size;
-    status = check_workspace(kernel, candidate, form, tensors, &launch, error);
+    const size_t needed = kernel->module.workspace(&kernel->module, form, &launch, candidate);
+    status = forward_check_workspace(kernel, tensors, &launch, needed, "fpa_workspace_size", error);
     if (status)
         return status;
     void *stream = tensors->stream; /* NOLINT(clang-analyzer-core.NullDereference): they were checked */

@@ -298,9 +298,10 @@ FPA_API fpa_status fpa_accept(const fpa_kernel *kernel, const fpa_tensors *tenso
  *     fpa_piece_outputs(q, k, v, log_gate, o; state_in)      no state_out; state_in NULL: the first piece
  *
  * with the results of two calls of fpa_forward in the chunked form, to rounding. Both get the same k, v, log_gate (and
- * positions, key_mask), and the same workspace, of fpa_piece_workspace's size for the outputs, which nobody else uses between them: on GPUs copies of states stay there,
- * and the second call walks no keys. Where a head's queries read no copies (its chunked form is one pass; on the CPU;
- * sequences of different lengths) the second call walks them again. Heads with a window are UNSUPPORTED. */
+ * positions, key_mask), the same stream (or the second one waits for the first), and the same workspace, of
+ * fpa_piece_workspace's size for the outputs, which nobody else uses between them: on GPUs copies of states stay there, and the
+ * second call walks no keys. Where a head's queries read no copies (its chunked form is one pass; on the CPU; sequences of
+ * different lengths) the second call walks them again. Heads with a window, or without a mask, are UNSUPPORTED. */
 FPA_API fpa_status fpa_piece_workspace(const fpa_kernel *kernel, const fpa_tensors *tensors, size_t *bytes,
                                        fpa_error *error);
 FPA_API fpa_status fpa_piece_total(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,

@@ -15,13 +15,19 @@ static fpa_status check_tensors(const fpa_kernel *kernel, const fpa_tensors *ten
                                 fpa_error *error)
 {
     const bool asks = tensors->q || tensors->o;
+    if (!kernel->head->causal)
+        return fail(error, FPA_UNSUPPORTED, kernel->facts.name,
+                    "has no mask: a piece's queries need the keys behind it, which no state before it has");
     if (kernel->head->window)
         return fail(error, FPA_UNSUPPORTED, kernel->facts.name,
                     "has a window, whose keys no state has: a piece's queries need the keys before it");
     if (tensors->recent)
         return fail(error, FPA_INVALID, "recent", "is given with a piece of a sequence");
     if (total && (asks || tensors->state_in))
-        return fail(error, FPA_INVALID, asks ? "q" : "state_in",
+        return fail(error, FPA_INVALID,
+                    tensors->q ? "q"
+                    : asks     ? "o"
+                               : "state_in",
                     "is given, but a total is of a piece's keys alone (fpa_piece_outputs)");
     if (total && !tensors->state_out)
         return fail(error, FPA_INVALID, "state_out", "is NULL, but the total goes there");
@@ -63,37 +69,29 @@ static struct fpa_launch total_of(const struct fpa_launch *outputs)
     return total;
 }
 
+static size_t needs(const fpa_kernel *kernel, const struct fpa_launch *launch, size_t copies)
+{
+    const fpa_module *module = &kernel->module;
+    return copies ? module->piece_workspace(module, launch)
+                  : module->workspace(module, FORM_CHUNKED, launch, NULL);
+}
+
 fpa_status fpa_piece_workspace(const fpa_kernel *kernel, const fpa_tensors *tensors, size_t *bytes,
                                fpa_error *error)
 {
     if (!kernel || !bytes)
         return fail(error, FPA_INVALID, kernel ? "bytes" : "kernel", "is NULL");
-    const fpa_module *module = &kernel->module;
     const float *weights[kernel->description.weight_count + 1];
     piece p = {.weights = weights};
     *bytes = 0;
     fpa_status status = prepare(kernel, TENSORS_SHAPES, tensors, false, &p, error);
-    if (status || p.empty)
+    if (status || p.launch.batch == 0 || p.launch.heads == 0)
         return status;
-    const struct fpa_launch total = total_of(&p.launch);
-    const size_t outputs = p.copies ? p.copies : module->workspace(module, FORM_CHUNKED, &p.launch, NULL);
-    const size_t keys = p.copies ? module->piece_workspace(module, &total)
-                                 : module->workspace(module, FORM_CHUNKED, &total, NULL);
+    const struct fpa_launch total = total_of(&p.launch); /* of no tokens, too: its state is written */
+    const size_t outputs = p.empty ? 0 : needs(kernel, &p.launch, p.copies),
+                 keys = needs(kernel, &total, p.copies);
     *bytes = outputs > keys ? outputs : keys;
     return FPA_OK;
-}
-
-static fpa_status check_workspace(const fpa_kernel *kernel, const fpa_tensors *tensors, size_t needed,
-                                  const struct fpa_launch *launch, fpa_error *error)
-{
-    const uintptr_t alignment = kernel->module.backend->memory ? 256 : 64;
-    if (launch->workspace_size < needed || !launch->workspace)
-        return fail(error, FPA_INVALID, "workspace",
-                    "has %zu bytes, but this call needs %zu (fpa_piece_workspace)",
-                    launch->workspace ? launch->workspace_size : 0, needed);
-    if ((uintptr_t)launch->workspace % alignment)
-        return fail(error, FPA_INVALID, "workspace", "is not aligned to %d bytes", (int)alignment);
-    return tensors_workspace(kernel->head, tensors, launch->workspace, needed, error);
 }
 
 static fpa_status run(const fpa_kernel *kernel, const fpa_tensors *tensors, bool total, void *workspace,
@@ -101,18 +99,21 @@ static fpa_status run(const fpa_kernel *kernel, const fpa_tensors *tensors, bool
 {
     if (!kernel)
         return fail(error, FPA_INVALID, "kernel", "is NULL");
+    const fpa_module *module = &kernel->module;
     const float *weights[kernel->description.weight_count + 1];
     piece p = {.weights = weights};
     fpa_status status = prepare(kernel, TENSORS_DATA, tensors, total, &p, error);
     if (status || p.empty)
         return status;
-    if (!p.copies)
-        return fpa_forward(kernel, FPA_FORM_CHUNKED, tensors, workspace, workspace_size, error);
     p.launch.workspace = workspace;
     p.launch.workspace_size = workspace_size;
-    status = check_workspace(kernel, tensors, p.copies, &p.launch, error);
+    const size_t needed = needs(kernel, &p.launch, p.copies);
+    status = forward_check_workspace(kernel, tensors, &p.launch, needed, "fpa_piece_workspace", error);
     void *stream = tensors->stream; /* NOLINT(clang-analyzer-core.NullDereference): they were checked */
-    return status ? status : kernel->module.piece(&kernel->module, &p.launch, stream, error);
+    if (status)
+        return status;
+    return p.copies ? module->piece(module, &p.launch, stream, error)
+                    : module->forward(module, FORM_CHUNKED, &p.launch, NULL, stream, error);
 }
 
 fpa_status fpa_piece_total(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,

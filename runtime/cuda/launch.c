@@ -288,6 +288,16 @@ static void set_dots(const cuda_dots *dots, cuda_sizes *s)
         s->call.dot_stride[i] = dots->stride[i];
 }
 
+static fpa_status check_device_and_tokens(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                          fpa_error *error)
+{
+    fpa_status status = cuda_check_context(cuda, error);
+    if (!status && cuda_tokens(launch) > INT_MAX - MOST_TOKENS)
+        return fail(error, FPA_UNSUPPORTED, cuda->name, "takes at most %d tokens a sequence, here are %lld",
+                    INT_MAX - MOST_TOKENS, (long long)cuda_tokens(launch));
+    return status;
+}
+
 /* dots, states: NULL: not wanted. */
 static fpa_status forward(const fpa_module *module, int form, const struct fpa_launch *launch,
                           const fpa_candidate *candidate, const cuda_dots *dots, const void **states,
@@ -297,12 +307,9 @@ static fpa_status forward(const fpa_module *module, int form, const struct fpa_l
     const fpa_call_size size = call_size(form, launch);
     fpa_candidate fastest;
     cuda_sizes s;
-    fpa_status status = cuda_check_context(cuda, error);
+    fpa_status status = check_device_and_tokens(cuda, launch, error);
     if (status)
         return status;
-    if (cuda_tokens(launch) > INT_MAX - MOST_TOKENS)
-        return fail(error, FPA_UNSUPPORTED, cuda->name, "takes at most %d tokens a sequence, here are %lld",
-                    INT_MAX - MOST_TOKENS, (long long)cuda_tokens(launch));
     const fpa_candidate *chosen = choose(cuda, &size, candidate, &fastest);
     if (!chosen)
         return refuse(cuda, &size, candidate, error);
@@ -407,7 +414,7 @@ fpa_status cuda_piece(const fpa_module *module, const struct fpa_launch *launch,
     fpa_candidate walk;
     int64_t chunk;
     cuda_sizes s;
-    fpa_status status = cuda_check_context(cuda, error);
+    fpa_status status = check_device_and_tokens(cuda, launch, error);
     if (status)
         return status;
     if (!find_walk(cuda, launch, &walk, &chunk))

@@ -88,7 +88,8 @@ static void *take(char *base, size_t *used, int64_t count, size_t size)
 }
 
 /* The final state may lie where the initial one does. When several blocks read what one of them writes,
- * it is written by a launch of its own; of a pass without a mask keys' launch reads, and queries' writes. (Addresses are not known yet when the workspace is measured.) */
+ * it is written by a launch of its own; of a pass without a mask keys' launch reads, and queries' writes. (Addresses are not
+ * known yet when the workspace is measured.) */
 static bool is_late(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, const cuda_sizes *s)
 {
     if (!launch->state_in || !launch->state_out || (s->is_fused && cuda->geometry.unmasked))

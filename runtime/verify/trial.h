@@ -123,8 +123,8 @@ typedef struct fpa_draft_trial {
 fpa_status trial_run_draft(const fpa_trial *trial, const fpa_module *module, const fpa_draft_trial *draft,
                            fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error);
 
-/* Tokens from .. to - 1 in two halves (fpa_module.piece): total <- what their keys add up to, then o. *kept: the module keeps copies of
- * states between halves of such a call; else nothing is done. */
+/* Tokens from .. to - 1 in two halves (fpa_module.piece): total <- what their keys add up to, then o. *kept: the module keeps
+ * copies of states between halves of such a call; else nothing is done. */
 fpa_status trial_run_piece(const fpa_trial *trial, const fpa_module *module, int64_t from, int64_t to,
                            fpa_field *o, fpa_field *state_in, fpa_field *total, bool *kept, fpa_error *error);
 
