@@ -13,8 +13,8 @@
 typedef struct fpa_call_size {
     int form; /* FORM_PARALLEL ... of head/form.h */
     int64_t batch, length, query_heads, heads;
-    /* of different lengths: how many; `length` is then one that none of them is above, and `batch` as many as have all tokens, were
-     * they all so long, in the recurrent form all. 0: they have `length` */
+    /* of sequences of different lengths: how many. None is then longer than `length`; `batch` is how many of that length would
+     * have all tokens (in the recurrent form: all sequences). 0: all have `length` */
     int64_t sequences;
     int64_t recent; /* recurrent form: tokens beside the state */
     bool state_in, state_out;

@@ -71,7 +71,7 @@ fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments)
         .warps = launch_warps(task, kernel, blocks),
         .warpgroups = g->work[kernel].warpgroups,
         .trips = g->work[kernel].trips + state_trips(task) * ceil(blocks / task->room->multiprocessors /
-                                                                  task->room->occupancy[kernel])};
+                                                                  fmax(task->room->occupancy[kernel], 1))};
     return cuda_seconds(gpu_of(task), &load);
 }
 

@@ -129,6 +129,7 @@ static void faults_in_emitted_kernels_are_found(void **state)
                                        .end = first + places[emulated_fault_at(i)->place].calls};
     }
     dear_report("faults", count, FAULTS);
+    assert_true(count > 0);
     emulated_run(count, jobs);
     for (int i = 0; i < count; i++) {
         wrong += !fault_refused(&emulated_fault_at(jobs[i].number)->fault, f->list.heads[jobs[i].head]->name,

@@ -190,12 +190,31 @@ static void keys_carry_no_weights_where_products_of_states_are_wanted(void **sta
     (void)state;
     planned_head made;
     planned_make(&made,
-                 "d = 10, dv = 24, scale = 1 / 4, gate = true, terms = power { degree = 4, weight = 1 }",
+                 "d = 12, dv = 64, gate = true, terms = { term { " SOME(6, 12, 1) ", " SOME(
+                     6, 12, 1) ", " SOME(6, 12, 3) ", " SOME(6, 12, 3) " } }",
                  "cuda:sm_90a");
     const fpa_split_outer *split = made.plan.cuda.suited[SPLIT_OUTER].plan;
     assert_non_null(split);
     assert_true(split->leaves_dots);
+    assert_true(split->product_factors > 0);
     assert_false(split->products_weighted);
+    planned_free(&made);
+}
+
+/* A half of one dot, too, has so many rows at most. */
+static void heads_of_wide_dots_keep_their_rows(void **state)
+{
+    (void)state;
+    planned_head made;
+    planned_make(&made,
+                 "d = 24, dv = 16, terms = { term { trainable { name = 'w', rows = 1100 } }, term { " SOME(
+                     4, 24, 1) ", " SOME(5, 24, 2) ", " SOME(12, 24, 3) " } }",
+                 "cuda:sm_90a");
+    fpa_product_rows rows;
+    char why[sizeof((fpa_error *)0)->message] = "";
+    fpa_error error = {0};
+    assert_int_equal(plan_product_rows(&made.plan, 2, false, &made.plan.memory, &rows, why, &error), FPA_OK);
+    assert_string_equal(why, "a half of its dots has too many rows");
     planned_free(&made);
 }
 
@@ -241,6 +260,7 @@ int main(void)
         cmocka_unit_test(each_feature_is_a_row_of_one_half_times_a_row_of_the_other),
         cmocka_unit_test(the_kernel_is_the_heads),
         cmocka_unit_test(keys_carry_no_weights_where_products_of_states_are_wanted),
+        cmocka_unit_test(heads_of_wide_dots_keep_their_rows),
         cmocka_unit_test(blocks_fetch_the_slabs_of_their_strips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

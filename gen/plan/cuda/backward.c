@@ -159,8 +159,8 @@ typedef struct shape {
     int tiles, panel, group;
 } shape;
 
-/* Others after whose dots rows get their gradients: these are sums in shared memory, 1 KiB read and written for each 16 own tokens and 8
- * rows, while a dot's gradients of 16 pairs are 4 registers. */
+/* How many other tokens' pairs are kept before rows get their gradients. Rows' sums lie in shared memory: 1 KiB is read and written
+ * for each 16 own tokens and 8 rows, while a dot's gradients of 16 pairs are 4 registers. */
 static int choose_span(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     enum { REGISTERS = 32 };

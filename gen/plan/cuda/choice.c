@@ -99,8 +99,8 @@ static const double clearly = 0.85; /* twice the median error of its predictions
  * 0.64 and 0.74 ns at 4,096 and 65,536 tokens for 0.42 and 0.47 (docs/decisions/0028-operands-of-any-width.md). */
 static const double clearly_of_few = 0.6;
 
-/* Of the few tiles that product rows leave to a head of two hundred features, too: 1.3 to 1.5 (docs/decisions/0046-product-rows.md).
- * What comes after them has to be faster, and no more. */
+/* A split with product rows takes 1.3 to 1.5 times its prediction where it has few tiles (docs/decisions/0046-product-rows.md):
+ * a combination after it has to be faster, without a margin. */
 static bool has_product_rows(const fpa_cuda_plan *cuda, const combination *best)
 {
     const fpa_split_outer *outer = cuda->suited[SPLIT_OUTER].plan;

@@ -283,6 +283,19 @@ static void count_sums(const fpa_plan *plan, int rows, struct fpa_cuda_work *wor
     work->shared += numbers * 4 / LANES;
 }
 
+/* The products of a part's rows, each projection's. */
+static void count_part(const fpa_plan *plan, const fpa_lift_part *part, struct fpa_cuda_work *work)
+{
+    const fpa_head *written = plan->written;
+    for (int f = 0; f < part->factor_count; f++) {
+        const fpa_lift_factor *factor = &part->factors[f];
+        if (is_projected(written, factor->source))
+            count_products(plan, part->rows, &written->matrices[factor->source], work);
+        if (factor->imaginary >= 0)
+            count_products(plan, part->rows, &written->matrices[factor->imaginary], work);
+    }
+}
+
 /* Of 16 tokens. Each warp finds out what comes next once for all tokens of a block; 16 bytes of a token are fetched by 10 instructions,
  * and stored by 12. */
 static struct fpa_cuda_work count_step(const fpa_plan *plan)
@@ -299,12 +312,11 @@ static struct fpa_cuda_work count_step(const fpa_plan *plan)
                                  .shared = 16 * (l->pitch + 2 * l->vector * element) / 128};
     for (int i = 0; i < lift->part_count; i++) {
         const fpa_lift_part *part = &lift->parts[i];
-        const int rows = projected_rows(written, part), source = part->factors->source;
         work.instructions += 16 * part->rows * finishing(lift, part, element == 2) / LANES;
         if (element == 4)
-            count_sums(plan, rows, &work);
-        else if (source != FPA_INPUT)
-            count_products(plan, rows, &written->matrices[source], &work);
+            count_sums(plan, projected_rows(written, part), &work);
+        else
+            count_part(plan, part, &work);
     }
     return work;
 }

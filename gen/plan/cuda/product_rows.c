@@ -142,7 +142,8 @@ static bool deal_out(maker *m, int monomial)
     double least = INFINITY;
     m->dealt[monomial] = (dealt){.half = {-1, -1}, .degree = count};
     if (count == 1) {
-        fill_half(m, dots, 1, 1, &best[0]);
+        if (!fill_half(m, dots, 1, 1, &best[0]))
+            return false;
         m->dealt[monomial].half[1] = number_half(m, &best[0]);
     }
     if (count < 2)
@@ -298,7 +299,8 @@ static fpa_status make_monomials(const maker *m, arena *memory, fpa_product_rows
         fpa_number weight = score->monomials[i].weight;
         for (int j = 0; j < 2; j++)
             if (m->dealt[i].half[j] >= 0)
-                weight.value /= m->halves[m->dealt[i].half[j]].scale;
+                weight = number_mul(memory, weight,
+                                    number_double(memory, 1 / m->halves[m->dealt[i].half[j]].scale));
         made->score.monomials[i] = (fpa_monomial){weight, power};
     }
     return made->score.monomials ? FPA_OK : fail_memory(error);

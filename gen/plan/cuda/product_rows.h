@@ -13,8 +13,8 @@
 
 /* What kernels see. */
 typedef struct fpa_product_rows {
-    fpa_plan
-        plan; /* the given one's, but for: row_count, with product rows behind its own; pieces, one a feature; dots; score */
+    /* the given one's, but for: row_count, with product rows behind its own; pieces, one a feature; dots; score */
+    fpa_plan plan;
     fpa_score score; /* without branches */
     int count;       /* product rows */
     int factors;     /* of each at most */

@@ -130,7 +130,7 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
 }
 
-/* ---- slabs that a state kernel's block fetches ---- */
+/* ---- slabs that a state kernel's block fetches: bits; vectors of more than 31 do not fit into shared memory ---- */
 
 static unsigned strip_slabs(const fpa_outer_plan *outer, int strip)
 {

@@ -53,13 +53,13 @@ typedef struct fpa_split_outer {
     fpa_columns columns;
     int chunk;
     fpa_outer_plan outer;
-    const fpa_plan *
-        seen; /* rows, pieces, dots and score that kernels are of: one of product rows, or NULL: the head's */
-    int product_count, product_rows, product_weights; /* product rows; numbers of the tables below */
-    int first_product;                                /* packed row behind the head's */
-    int product_factors;                              /* of product rows at most; 0: it has none */
-    bool products_weighted;                           /* some product row is, on keys */
-    double *product_weight;                           /* [8 row_blocks] of keys; 1 of other rows */
+    /* rows, pieces, dots and score that kernels are of: one of product rows, or NULL: the head's */
+    const fpa_plan *seen;
+    int product_count, product_entries, product_weights; /* product rows; numbers of the tables below */
+    int first_product;                                   /* packed row behind the head's */
+    int product_factors;                                 /* of product rows at most; 0: it has none */
+    bool products_weighted;                              /* some product row is, on keys */
+    double *product_weight;                              /* [8 row_blocks] of keys; 1 of other rows */
     int *product_row; /* [8 row_blocks][product_factors] packed rows that a vector's row is the product of */
     int *dot_degree;  /* [dots] factors of the head that a dot is a product of */
     int monomials;    /* of the score */

@@ -10,7 +10,7 @@
 
 /* ---- time ---- */
 
-/* Of a token, by so many tiles of keys before it, and by a copy of the state or without. */
+/* Of a token, by so many tiles of keys before it. */
 static double output_seconds(const fpa_plan *plan, const struct fpa_cuda_geometry *g, int warps, double tiles)
 {
     const fpa_gpu *gpu = gpu_of_target(plan->target);
@@ -75,7 +75,7 @@ static fpa_status make_products(const fpa_cuda_inputs *in, bool unweighted, fpa_
 {
     const int columns = cuda_columns(in->plan->head, SPLIT_MOST_COLUMNS).all;
     fpa_status status = plan_product_rows(in->plan, columns, unweighted, in->memory, products, why, error);
-    if (status || !*why)
+    if (status || !*why || unweighted)
         return status;
     *why = 0;
     return plan_product_rows(in->plan, columns, true, in->memory, products, why, error);

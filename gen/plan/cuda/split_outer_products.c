@@ -29,9 +29,9 @@ static fpa_status list_factors(const fpa_cuda_inputs *in, const fpa_product_rows
     const int count = OUTER_BLOCK * split->outer.row_blocks, factors = products->factors;
     const int first = products->plan.row_count - products->count; /* product row */
     split->product_factors = factors;
-    split->product_rows = count * factors;
+    split->product_entries = count * factors;
     split->product_weights = count;
-    split->product_row = arena_array(in->memory, split->product_rows, sizeof *split->product_row);
+    split->product_row = arena_array(in->memory, split->product_entries, sizeof *split->product_row);
     split->product_weight = arena_array(in->memory, count, sizeof *split->product_weight);
     if (!split->product_row || !split->product_weight)
         return fail_memory(error);

@@ -305,9 +305,10 @@ struct fpa_cuda_call {
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
     long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
-    /* NAME_segment_scan: 1: segments were walked without the initial state, which all copies get, those of the first
-     * segment, too;
-       there is no final state. `states` NULL: no copies, the final state alone */
+    /* NAME_segment_scan: 1: segments were walked without the initial state; it is added to all copies, those of the
+     * first
+       segment, too, and no final state is left. `states` NULL: no copies are written, the final state
+     * alone */
     long long kept;
     /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted */
     const void *dot_rows;
