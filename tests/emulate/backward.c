@@ -65,6 +65,7 @@ static const char heads[] =
     "identity() } "
     "} }),\n"
     "  h('line', { d = 64, dv = 64, chunk = 128, scale = 1 / 8, terms = linear {} }),\n"
+    "  h('ragged', { d = 24, dv = 20, scale = 1 / 4, terms = linear {} }),\n"
     "  h('lines', { d = 24, dv = 36, scale = 1 / 4, normalize = 'sum', terms = linear {} }),\n"
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
     "  h('taylor', { d = 20, dv = 14, scale = 1 / 4, normalize = 'one_plus_sum', terms = { term {}, "
