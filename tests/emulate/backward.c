@@ -66,6 +66,8 @@ static const char heads[] =
     "identity() } "
     "} }),\n"
     "  h('line', { d = 64, dv = 64, chunk = 128, scale = 1 / 8, terms = linear {} }),\n"
+    "  h('manyrows', { d = 248, dv = 8, scale = 1 / 8, normalize = 'sum', gate = true, terms = term { "
+    "diagonal { [range(1, 100)] = 2, [range(101, 248)] = 3 } } }),\n"
     "  h('ragged', { d = 24, dv = 20, scale = 1 / 4, terms = linear {} }),\n"
     "  h('lines', { d = 24, dv = 36, scale = 1 / 4, normalize = 'sum', terms = linear {} }),\n"
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
