@@ -1,5 +1,6 @@
 #include "cluster_scan.h"
 
+#include "base/round.h"
 #include "fused_pass.h"
 #include "lift_rows.h"
 #include "work.h"
@@ -9,6 +10,8 @@ enum {
     SLAB = 64 * 128, /* bytes of 64 numbers of 64 tokens */
     GATE_BYTES =
         128 * 10 + 64 * 2 + 16, /* two parts of a sum and a factor a token; a factor a key of a half */
+    CUT_BYTES = 32,             /* where a cluster's sequences begin and end, */
+    COUNT_BYTES = 4,            /* and what a warp counts for that */
 };
 
 /* Places one behind the other, of slabs first: they begin at multiples of 1024. */
@@ -27,6 +30,9 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->at_looked = scan->at_mapped + (scan->maps ? 16 * scan->spans : 0);
     scan->at_edges = scan->at_looked + 16 * scan->spans;
     scan->bytes = scan->at_edges + 8 * scan->spans;
+    scan->at_spans = (int)round_up(scan->bytes, 16);
+    scan->sequence_bytes =
+        scan->at_spans + 64 * scan->spans + CUT_BYTES + CLUSTER_SCAN_THREADS / 32 * COUNT_BYTES;
 }
 
 static bool fits_with(const fpa_cuda_inputs *in, bool outputs_apart, fpa_cluster_scan *scan)
@@ -58,6 +64,14 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->key_registers = 512 - 2 * scan->query_registers - scan->fetch_registers;
 }
 
+/* Who fetches also walks from sequence to sequence, and needs more of them. */
+static void share_sequence_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
+{
+    const bool wide = in->rows->warp_units > 1;
+    scan->sequence_fetch_registers = wide ? 40 : 56;
+    scan->sequence_key_registers = 512 - 2 * scan->query_registers - scan->sequence_fetch_registers;
+}
+
 fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
 {
     (void)error;
@@ -77,7 +91,9 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
     scan->reverses = !head->gate && !head->normalize && !scan->maps;
     if (!fits(in, scan))
         return unsuited(why, "stretches of 128 tokens do not fit into shared memory");
+    scan->sequences = scan->sequence_bytes <= in->plan->target->shared_memory;
     share_registers(in, scan);
+    share_sequence_registers(in, scan);
     return FPA_OK;
 }
 
@@ -96,6 +112,10 @@ void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     g->kernel[CUDA_CLUSTER_SCAN] =
         (struct fpa_cuda_block){CLUSTER_SCAN_THREADS, plan->cuda.cluster_scan->bytes, 1};
+    if (plan->cuda.cluster_scan->sequences)
+        g->kernel[CUDA_SEQUENCE_SCAN] =
+            (struct fpa_cuda_block){CLUSTER_SCAN_THREADS, plan->cuda.cluster_scan->sequence_bytes, 1};
+    g->sequence_state = plan->cuda.rows->warp_units * 4 * 16 * 8 * plan->cuda.columns.all;
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
     g->cluster_reverses = plan->cuda.cluster_scan->reverses;
@@ -109,6 +129,7 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(spans),
                                          SCAN(copies),
                                          SCAN(outputs_apart),
+                                         SCAN(sequences),
                                          SCAN(maps),
                                          SCAN(reverses),
                                          SCAN(key_registers),
@@ -125,4 +146,7 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(at_looked),
                                          SCAN(at_edges),
                                          SCAN(bytes),
+                                         SCAN(at_spans),
+                                         SCAN(sequence_key_registers),
+                                         SCAN(sequence_fetch_registers),
                                          FIELDS_END};
