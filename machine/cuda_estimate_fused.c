@@ -101,8 +101,8 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
 /* ---- cluster_scan ---- */
 
 /* Spans that a cluster walks, one after the other. As many sequences at a time as there is room for clusters; in the last round not
- * all blocks have a span. Where lengths differ clusters share all spans, of which a sequence's last one is half full on average, but none
- * has less than the longest. */
+ * all blocks have a span. Where lengths differ clusters share all spans, of which a sequence's last one is half full on average, and each
+ * has one; but none has less than the longest. */
 static int64_t walked_spans(const cuda_task *task, int64_t blocks, int64_t *rounds)
 {
     const fpa_call_size *size = task->size;
@@ -110,9 +110,9 @@ static int64_t walked_spans(const cuda_task *task, int64_t blocks, int64_t *roun
     *rounds = size->sequences ? 1 : divide_up(cuda_fused_blocks(task), places);
     if (!size->sequences)
         return round_up(spans, blocks);
-    const int64_t all = size->query_heads * task->geometry->column_blocks *
-                        cuda_span_places(size->batch * size->length, size->sequences / 2);
-    const int64_t share = divide_up(all, places);
+    const int64_t even = cuda_span_places(size->batch * size->length, size->sequences / 2);
+    const int64_t all = even > size->sequences ? even : size->sequences;
+    const int64_t share = divide_up(size->query_heads * task->geometry->column_blocks * all, places);
     return round_up(share > spans + 1 ? share : spans + 1, blocks);
 }
 
