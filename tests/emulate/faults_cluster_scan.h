@@ -123,7 +123,7 @@ static const struct emulated_fault cluster_scan_faults[] = {
       "return length > SPAN ? length / SPAN : 1;"}},
     {IN_SCANNED_SEQUENCES,
      OTHER_PLACE,
-     {"clusters that end where they begin", "sequences of different lengths", "scan_cut",
+     {"clusters that end where they begin", "waits for a kernel that is through", "scan_cut",
       "const i64 place = (i64)(int)blockIdx.y * share;"}},
     {IN_SCANNED_SEQUENCES,
      LEFT_OUT,
