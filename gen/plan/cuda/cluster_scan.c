@@ -10,8 +10,8 @@ enum {
     SLAB = 64 * 128, /* bytes of 64 numbers of 64 tokens */
     GATE_BYTES =
         128 * 10 + 64 * 2 + 16, /* two parts of a sum and a factor a token; a factor a key of a half */
-    CUT_BYTES = 32,             /* where a cluster's sequences begin and end, */
-    COUNT_BYTES = 4,            /* and what a warp counts for that */
+    CUT_BYTES = 32,             /* where a cluster's sequences begin and end */
+    SPAN_BYTES = 16,            /* what a span of a sequence is, in words */
 };
 
 /* Places one behind the other, of slabs first: they begin at multiples of 1024. */
@@ -31,8 +31,7 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->at_edges = scan->at_looked + 16 * scan->spans;
     scan->bytes = scan->at_edges + 8 * scan->spans;
     scan->at_spans = (int)round_up(scan->bytes, 16);
-    scan->sequence_bytes =
-        scan->at_spans + 64 * scan->spans + CUT_BYTES + CLUSTER_SCAN_THREADS / 32 * COUNT_BYTES;
+    scan->sequence_bytes = scan->at_spans + 2 * scan->spans * SPAN_BYTES;
 }
 
 static bool fits_with(const fpa_cuda_inputs *in, bool outputs_apart, fpa_cluster_scan *scan)
@@ -91,6 +90,10 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
     scan->reverses = !head->gate && !head->normalize && !scan->maps;
     if (!fits(in, scan))
         return unsuited(why, "stretches of 128 tokens do not fit into shared memory");
+    if (scan->sequence_bytes + CUT_BYTES <= in->plan->target->shared_memory) {
+        scan->at_cuts = scan->sequence_bytes;
+        scan->sequence_bytes += CUT_BYTES;
+    }
     scan->sequences = scan->sequence_bytes <= in->plan->target->shared_memory;
     share_registers(in, scan);
     share_sequence_registers(in, scan);
@@ -106,6 +109,14 @@ void print_cluster_scan(FILE *out, const fpa_plan *plan)
             "cluster_scan chunked, where sequences are few: blocks take %d tokens in turn and hand the state "
             "on, %d places for them; %.1f KiB of shared memory\n",
             CLUSTER_SCAN_SPAN, scan->spans, scan->bytes / 1024.0);
+    if (scan->sequences)
+        fprintf(
+            out,
+            "sequence_scan chunked, where lengths of sequences differ: clusters that stay share all spans; "
+            "%.1f KiB of shared memory\n",
+            scan->sequence_bytes / 1024.0);
+    else
+        fprintf(out, "sequence_scan no: it needs %d bytes of shared memory\n", scan->sequence_bytes);
 }
 
 void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
@@ -147,6 +158,7 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(at_edges),
                                          SCAN(bytes),
                                          SCAN(at_spans),
+                                         SCAN(at_cuts),
                                          SCAN(sequence_key_registers),
                                          SCAN(sequence_fetch_registers),
                                          FIELDS_END};

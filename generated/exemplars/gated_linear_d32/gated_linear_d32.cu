@@ -663,7 +663,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 128, 31040, 2 }, /* chunk_output */
         { 128, 113680, 2 }, /* fused_chunk */
         { 512, 184728, 1 }, /* cluster_scan */
-        { 512, 185024, 1 }, /* sequence_scan */
+        { 512, 184864, 1 }, /* sequence_scan */
         { 256, 71936, 3 }, /* decode */
         { 256, 22784, 0 }, /* decode_resident */
         { 256, 71936, 3 }, /* decode_recent */
@@ -3448,10 +3448,10 @@ gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
  * walks the rest at last. Nobody waits for long, and the longest item takes as long as it has to. */
 
 enum {
-    AT_SPANS = 184736,          /* of as many spans as lie there, and those before: two fours of words */
-    AT_CUTS = AT_SPANS + 64 * SPANS, /* where a cluster begins and ends: two fours of words */
-    AT_COUNTS = AT_CUTS + 32,        /* a word a warp */
-    SCAN_FAR = 1 << 30               /* the tensor maps' size: behind the last token of any sequence */
+    AT_SPANS = 184736,   /* of as many spans as lie there, and those before: four words each */
+    AT_CUTS = 184832,    /* where a cluster begins and ends: two fours of words */
+    AT_COUNTS = AT_COPIES,    /* a word a warp, before there are copies */
+    SCAN_FAR = 1 << 30        /* the tensor maps' size: behind the last token of any sequence */
 };
 
 /* What a span is, beside its keys. */
@@ -3462,13 +3462,14 @@ enum {
     SPAN_ENDS = 8,     /* the sequence */
     SPAN_LEFT = 16,    /* the part: the next cluster goes on */
     SPAN_LAST = 32,    /* the cluster's: the state goes nowhere */
-    SPAN_NONE = 64     /* there is none: the block is through */
+    SPAN_NONE = 64,    /* there is none: the block is through */
+    SPAN_LINE = 128    /* times its line */
 };
 
-/* A span as warps have it. b: the sequence's first token. */
+/* A span as warps have it. b: its first token; length: tokens of the sequence from there on. */
 struct sequence_span {
     i64 b;
-    int length, first, flags; /* tokens of the sequence; the span's first one */
+    int length, flags;
     int number, block, query_head, head;
 };
 
@@ -3479,33 +3480,30 @@ __device__ __forceinline__ int count_tokens(const struct fpa_cuda_call &, const 
 
 __device__ __forceinline__ void put_span(u32 place, const struct sequence_span &span)
 {
-    put_words(place, uint4{(u32)span.b, (u32)span.length, (u32)span.first, (u32)span.flags});
-    put_words(place + 16, uint4{(u32)span.number, (u32)span.block, (u32)span.query_head, (u32)span.head});
+    put_words(place,
+              uint4{(u32)span.b, (u32)span.length, (u32)span.number,
+                    (u32)(span.query_head * COLUMN_BLOCKS + span.block) * SPAN_LINE | (u32)span.flags});
 }
 
 /* Where a span is described. It stays until the ring of places has been gone round twice: until then whoever has given
  * the place back may ask. */
 __device__ __forceinline__ u32 span_place(u32 shared, const struct turn &at)
 {
-    return shared + AT_SPANS + (at.slot + (at.phase ? SPANS : 0)) * 32;
+    return shared + AT_SPANS + (at.slot + (at.phase ? SPANS : 0)) * 16;
 }
 
-__device__ __forceinline__ struct sequence_span get_span(u32 shared, const struct turn &at)
+__device__ __forceinline__ struct sequence_span get_span(const struct fpa_cuda_call &call, u32 shared,
+                                                         const struct turn &at)
 {
-    const u32 place = span_place(shared, at);
-    const uint4 a = get_words(place), b = get_words(place + 16);
-    return {(i64)a.x, (int)a.y, (int)a.z, (int)a.w, (int)b.x, (int)b.y, (int)b.z, (int)b.w};
+    const uint4 a = get_words(span_place(shared, at));
+    const int line = (int)(a.w / SPAN_LINE), query_head = line / COLUMN_BLOCKS;
+    return {(i64)a.x, (int)a.y, (int)(a.w % SPAN_LINE), (int)a.z, line % COLUMN_BLOCKS, query_head,
+            (int)key_head_for(call, query_head)};
 }
 
 __device__ __forceinline__ int span_flags(u32 shared, const struct turn &at)
 {
-    return (int)get_word(span_place(shared, at) + 12);
-}
-
-/* The first token of a half. */
-__device__ __forceinline__ int first_of(u32 shared, const struct turn &at, int half)
-{
-    return (int)get_word(span_place(shared, at) + 8) + half * PANEL;
+    return (int)(get_word(span_place(shared, at) + 12) % SPAN_LINE);
 }
 
 /* The place of a line at which a sequence begins. */
@@ -3570,7 +3568,11 @@ __device__ __forceinline__ uint4 cut_at(const struct fpa_cuda_call &call, u32 sh
 }
 
 /* Where this cluster begins and ends. */
-__device__ __forceinline__ void find_cuts(const struct fpa_cuda_call &call, u32 shared)
+struct scan_cuts {
+    uint4 begin, end;
+};
+
+__device__ __forceinline__ struct scan_cuts find_cuts(const struct fpa_cuda_call &call, u32 shared)
 {
     const int lines = (int)call.query_heads * COLUMN_BLOCKS, clusters = gridDim.y, sequences = (int)call.sequences;
     const int origin = first_place(call, 0), all = (first_place(call, sequences) - origin) * lines;
@@ -3581,16 +3583,33 @@ __device__ __forceinline__ void find_cuts(const struct fpa_cuda_call &call, u32 
     }
     longest = join_counts<false>(shared, longest);
     const int even = (all + clusters - 1) / clusters, share = even > longest ? even : longest;
+    struct scan_cuts cuts = {{(u32)sequences, 0, 0, 0}, {(u32)sequences, 0, 0, 0}};
 #pragma unroll 1
     for (int end = 0; end < 2; end++) {
         const i64 place = (i64)((int)blockIdx.y + end) * share;
-        uint4 cut = {(u32)sequences, 0, 0, 0};
+        cuts.begin = cuts.end, cuts.end = {(u32)sequences, 0, 0, 0};
         if (place < all)
-            cut = cut_at(call, shared, lines, origin * lines + (int)place);
-        if (threadIdx.x == 0)
-            put_words(shared + AT_CUTS + end * 16, cut);
+            cuts.end = cut_at(call, shared, lines, origin * lines + (int)place);
+    }
+    return cuts;
+}
+
+/* Where who walks finds them: registers are few. */
+typedef u32 cuts_place;
+
+__device__ __forceinline__ cuts_place keep_cuts(u32 shared, const struct scan_cuts &cuts)
+{
+    if (threadIdx.x == 0) {
+        put_words(shared + AT_CUTS, cuts.begin);
+        put_words(shared + AT_CUTS + 16, cuts.end);
     }
     __syncthreads();
+    return shared + AT_CUTS;
+}
+
+__device__ __forceinline__ struct scan_cuts get_cuts(cuts_place place)
+{
+    return {get_words(place), get_words(place + 16)};
 }
 
 /* ---- sequence_scan: the walk over a cluster's items ---- */
@@ -3598,6 +3617,7 @@ __device__ __forceinline__ void find_cuts(const struct fpa_cuda_call &call, u32 
 /* Spans from .. end - 1 of an item, of which the block's next one is `from`; and the whole item that comes behind
  * it. */
 struct sequence_walk {
+    cuts_place cuts;
     struct sequence own;
     int line, from, begin, end;
     int flags;                  /* of the part */
@@ -3620,9 +3640,10 @@ __device__ __forceinline__ void take_part(const struct fpa_cuda_call &call, stru
 }
 
 /* Go on to the part that has the block's next span: the cluster's spans are dealt by turns. False: there is none. */
-__device__ __forceinline__ bool seek_part(const struct fpa_cuda_call &call, u32 shared, struct sequence_walk &walk)
+__device__ __forceinline__ bool seek_part(const struct fpa_cuda_call &call, struct sequence_walk &walk)
 {
-    const uint4 begin = get_words(shared + AT_CUTS), end = get_words(shared + AT_CUTS + 16);
+    const struct scan_cuts cuts = get_cuts(walk.cuts);
+    const uint4 begin = cuts.begin, end = cuts.end;
     const int lines = (int)call.query_heads * COLUMN_BLOCKS;
     while (walk.from >= walk.end) {
         const int ahead = walk.from - walk.end;
@@ -3652,9 +3673,10 @@ __device__ __forceinline__ bool seek_part(const struct fpa_cuda_call &call, u32 
 }
 
 /* Before the block's first span. */
-__device__ __forceinline__ struct sequence_walk begin_walk(void)
+__device__ __forceinline__ struct sequence_walk begin_walk(const cuts_place &cuts)
 {
     struct sequence_walk walk = {};
+    walk.cuts = cuts;
     walk.own.number = -1;
     walk.from = (int)blockIdx.x;
     walk.next_number = -1;
@@ -3662,17 +3684,16 @@ __device__ __forceinline__ struct sequence_walk begin_walk(void)
 }
 
 /* The span that comes next; flags of SPAN_NONE: none does. first: it is the block's first one. */
-__device__ __forceinline__ struct sequence_span next_span(const struct fpa_cuda_call &call, u32 shared,
-                                                          struct sequence_walk &walk, bool first)
+__device__ __forceinline__ struct sequence_span next_span(const struct fpa_cuda_call &call, struct sequence_walk &walk,
+                                                          bool first)
 {
     struct sequence_span span = {};
     span.flags = SPAN_NONE;
-    if (!seek_part(call, shared, walk))
+    if (!seek_part(call, walk))
         return span;
     const bool begins = walk.from == walk.begin, ends = walk.from + 1 == walk.end;
-    span.b = walk.own.b;
-    span.length = walk.own.length;
-    span.first = walk.from * SPAN;
+    span.b = walk.own.b + walk.from * SPAN;
+    span.length = walk.own.length - walk.from * SPAN;
     span.number = walk.own.number;
     span.block = walk.line % COLUMN_BLOCKS;
     span.query_head = walk.line / COLUMN_BLOCKS;
@@ -3722,13 +3743,13 @@ __device__ __forceinline__ void send_rows(const struct fpa_cuda_maps &maps, cons
 /* ---- sequence_scan: boxes, by one thread ---- */
 
 __device__ __forceinline__ void sequence_scan_fetch(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
-                                                    u32 shared)
+                                                    const cuts_place &cuts, u32 shared)
 {
     struct turn at = {0, 0};
-    struct sequence_walk walk = begin_walk();
+    struct sequence_walk walk = begin_walk(cuts);
     bool first = true;
     for (;; first = false, advance<SPANS>(at)) {
-        const struct sequence_span span = next_span(call, shared, walk, first);
+        const struct sequence_span span = next_span(call, walk, first);
         const u32 full = shared + HALF_BARRIERS + 2 * at.slot * 8;
         const int end = (int)span.b + span.length;
         barrier_wait(full + 16 * SPANS, at.phase ^ 1);
@@ -3742,7 +3763,7 @@ __device__ __forceinline__ void sequence_scan_fetch(const struct fpa_cuda_call &
 #pragma unroll 1
         for (int half = 0; half < 2; half++) {
             const u32 to = shared + (2 * at.slot + half) * HALF, come = full + half * 8;
-            const int token = SCAN_FAR - span.length + span.first + half * PANEL;
+            const int token = SCAN_FAR - span.length + half * PANEL;
             barrier_expect(come, HALF);
 #pragma unroll
             for (int s = 0; s < VECTORS / SLAB; s++) {
@@ -3760,18 +3781,19 @@ __device__ __forceinline__ void sequence_scan_fetch(const struct fpa_cuda_call &
 __device__ __forceinline__ void sequence_scan_load_gates(float *log_gate, const struct fpa_cuda_call &call,
                                                          const struct sequence_span &span)
 {
-    const int first = span.first + (threadIdx.x & 31) * LANE_GATES;
+    const int first = (threadIdx.x & 31) * LANE_GATES;
     const float *from = log_gates_of(call, span.b, span.head);
 #pragma unroll
     for (int i = 0; i < LANE_GATES; i++)
         log_gate[i] = first + i < span.length ? from[(first + i) * call.gate_stride[1]] : 0.0f;
 }
 
-__device__ __forceinline__ void sequence_scan_gates(const struct fpa_cuda_call &call, u32 shared)
+__device__ __forceinline__ void sequence_scan_gates(const struct fpa_cuda_call &call, const cuts_place &cuts,
+                                                    u32 shared)
 {
     struct turn at = {0, 0};
-    struct sequence_walk walk = begin_walk();
-    struct sequence_span span = next_span(call, shared, walk, true);
+    struct sequence_walk walk = begin_walk(cuts);
+    struct sequence_span span = next_span(call, walk, true);
     float next[LANE_GATES];
     sequence_scan_load_gates(next, call, span);
     for (;; advance<SPANS>(at)) {
@@ -3782,7 +3804,7 @@ __device__ __forceinline__ void sequence_scan_gates(const struct fpa_cuda_call &
         for (int i = 0; i < LANE_GATES; i++)
             log_gate[i] = next[i];
         if (!none) { /* they take their time */
-            span = next_span(call, shared, walk, false);
+            span = next_span(call, walk, false);
             sequence_scan_load_gates(next, call, span);
         }
         barrier_wait(full + 16 * SPANS, at.phase ^ 1);
@@ -3910,7 +3932,7 @@ __device__ __forceinline__ void sequence_scan_keys(const struct fpa_cuda_call &c
                 barrier_expect(come, CLUSTER_SCAN_WARP);
         }
         if (flags & SPAN_BEGINS)
-            begin_part(call, c, get_span(shared, at), unit);
+            begin_part(call, c, get_span(call, shared, at), unit);
 #pragma unroll
         for (int u = 0; u < WARP_UNITS; u++)
 #pragma unroll
@@ -3927,7 +3949,7 @@ __device__ __forceinline__ void sequence_scan_keys(const struct fpa_cuda_call &c
         if (flags & SPAN_LEFT)
             leave_sums(call, sum);
         if (flags & SPAN_ENDS)
-            end_sequence(call, sum, get_span(shared, at), unit);
+            end_sequence(call, sum, get_span(call, shared, at), unit);
     }
 }
 
@@ -3947,13 +3969,13 @@ __device__ __forceinline__ void sequence_scan_queries(const struct fpa_cuda_call
         if (half) {
             float out[1][ALL_TILES][4] = {};
             if (cluster_scan_read<1>(out, shared, at, copies, place))
-                cluster_scan_spoil(out, call, get_span(shared, at), first_of(shared, at, half));
-            cluster_scan_store(out, maps, get_span(shared, at), rows, first_of(shared, at, half) + warp * 16);
+                cluster_scan_spoil(out, call, get_span(call, shared, at), half * PANEL);
+            cluster_scan_store(out, maps, get_span(call, shared, at), rows, half * PANEL + warp * 16);
         } else {
             float out[1][ALL_TILES][4] = {};
             if (cluster_scan_read<0>(out, shared, at, copies, place))
-                cluster_scan_spoil(out, call, get_span(shared, at), first_of(shared, at, half));
-            cluster_scan_store(out, maps, get_span(shared, at), rows, first_of(shared, at, half) + warp * 16);
+                cluster_scan_spoil(out, call, get_span(call, shared, at), half * PANEL);
+            cluster_scan_store(out, maps, get_span(call, shared, at), rows, half * PANEL + warp * 16);
         }
     }
     if (is_first_lane())
@@ -3972,7 +3994,7 @@ gated_linear_d32_sequence_scan(const __grid_constant__ struct fpa_cuda_call call
     __syncthreads();
     cluster_arrive();
     wait_for_last();
-    find_cuts(call, shared);
+    const cuts_place cuts = keep_cuts(shared, find_cuts(call, shared));
     cluster_wait();
     if (threadIdx.x < 128) {
         registers_raise<136>();
@@ -3983,9 +4005,9 @@ gated_linear_d32_sequence_scan(const __grid_constant__ struct fpa_cuda_call call
     } else {
         registers_lower<56>();
         if (threadIdx.x == 3 * 128)
-            sequence_scan_fetch(call, maps, shared);
+            sequence_scan_fetch(call, maps, cuts, shared);
         else if (threadIdx.x >= 3 * 128 + 32 && threadIdx.x < 3 * 128 + 64)
-            sequence_scan_gates(call, shared);
+            sequence_scan_gates(call, cuts, shared);
         else if (threadIdx.x >= 3 * 128 + 64)
             sequence_scan_look(shared);
     }
