@@ -2292,6 +2292,24 @@ __device__ __forceinline__ void send_box(const struct fpa_tensor_map &map, u32 f
                  : : "l"(&map), "r"(from), "r"(column), "r"(head), "r"(token), "r"(batch) : "memory");
 }
 
+/* Both of one sequence among many, which a box ends with: token `far` of the map is behind its last one, `end` among
+ * all (runtime/cuda/launch_maps.c). */
+__device__ __forceinline__ void copy_sequence_box(u32 to, const struct fpa_tensor_map &map, int column, int head,
+                                                  int token, int end, int far, u32 barrier)
+{
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4, %5, %6}], [%7];"
+                 : : "r"(to), "l"(&map), "r"(column), "r"(head), "r"(token), "r"(end), "r"(far),
+                     "r"(barrier) : "memory");
+}
+
+__device__ __forceinline__ void send_sequence_box(const struct fpa_tensor_map &map, u32 from, int column, int head,
+                                                  int token, int end, int far)
+{
+    asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];"
+                 : : "l"(&map), "r"(from), "r"(column), "r"(head), "r"(token), "r"(end), "r"(far) : "memory");
+}
+
 __device__ __forceinline__ void bulk_commit(void)
 {
     asm volatile("cp.async.bulk.commit_group;" : : : "memory");
@@ -3715,22 +3733,6 @@ __device__ __forceinline__ struct sequence_span next_span(const struct fpa_cuda_
  * The copy engine ends a box at the sequence's end. It knows the ends of dimensions only; so the maps
  * (runtime/cuda/launch_maps.c) describe SCAN_FAR tokens, of which a sequence's last one is made the last, and two
  * dimensions more bring addresses back to where the sequence lies: they are sums modulo 2^64. */
-
-__device__ __forceinline__ void copy_sequence_box(u32 to, const struct fpa_tensor_map &map, int column, int head,
-                                                  int token, int end, int far, u32 barrier)
-{
-    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%2, %3, %4, %5, %6}], [%7];"
-                 : : "r"(to), "l"(&map), "r"(column), "r"(head), "r"(token), "r"(end), "r"(far),
-                     "r"(barrier) : "memory");
-}
-
-__device__ __forceinline__ void send_sequence_box(const struct fpa_tensor_map &map, u32 from, int column, int head,
-                                                  int token, int end, int far)
-{
-    asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];"
-                 : : "l"(&map), "r"(from), "r"(column), "r"(head), "r"(token), "r"(end), "r"(far) : "memory");
-}
 
 /* A warp's rows of o; none behind the sequence's end is written. */
 __device__ __forceinline__ void send_rows(const struct fpa_cuda_maps &maps, const struct sequence_span &span, u32 rows,
