@@ -93,7 +93,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
     static const char *const fixed[] = {"square", "line", "taylor", "gatednorm", "ragged"};
     static backward_job jobs[EMULATED];
     const backward_fixture *f = *state;
-    unsigned launched = 0, passed = 0;
+    uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
     if (!f->ready)
         skip();
