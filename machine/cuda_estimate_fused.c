@@ -1,5 +1,4 @@
 /* Seconds of one pass: fused_chunk in segments, cluster_scan. */
-
 #include "base/round.h"
 #include "cuda_estimate.h"
 #include "cuda_launches.h"
