@@ -218,15 +218,24 @@ static fpa_status launch_queries(const struct fpa_cuda_module *cuda, const struc
                : cuda_launch(cuda, &chunk_output, launch, call, stream, error);
 }
 
-static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                                const cuda_sizes *s, CUstream stream, fpa_error *error)
+/* Copies of the state, where queries read some. */
+static fpa_status launch_states(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                const cuda_sizes *s, const struct fpa_cuda_maps *maps, CUstream stream,
+                                fpa_error *error)
 {
-    const struct fpa_cuda_maps *maps = cuda->geometry.value_width ? &s->maps : NULL;
     fpa_status status = s->progress ? clear_progress(cuda, s, stream, error) : FPA_OK;
     if (!status && s->walks)
         status = launch_walk(cuda, launch, s, maps, stream, error);
     if (!status && s->walks && s->call.totals)
         status = launch_segment_scan(cuda, launch, &s->call, stream, error);
+    return status;
+}
+
+static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                const cuda_sizes *s, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_maps *maps = cuda->geometry.value_width ? &s->maps : NULL;
+    const fpa_status status = launch_states(cuda, launch, s, maps, stream, error);
     return status ? status : launch_queries(cuda, launch, s, maps, stream, error);
 }
 
@@ -339,6 +348,26 @@ fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fp
                              const cuda_dots *dots, const void **states, void *stream, fpa_error *error)
 {
     return forward(module, form, launch, NULL, dots, states, stream, error);
+}
+
+fpa_status cuda_walk_states(const fpa_module *module, const struct fpa_launch *launch, bool walked,
+                            cuda_sizes *s, void *stream, fpa_error *error)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    const fpa_call_size size = call_size(FORM_CHUNKED, launch);
+    fpa_candidate fastest;
+    fpa_status status = check_device_and_tokens(cuda, launch, error);
+    if (status)
+        return status;
+    const fpa_candidate *chosen = choose(cuda, &size, NULL, &fastest);
+    if (!chosen)
+        return refuse(cuda, &size, NULL, error);
+    find_sizes(cuda, launch, FORM_CHUNKED, chosen, launch->workspace, s);
+    status = check_workspace(launch, s->bytes, error);
+    cuda_fill_call(launch, &s->call);
+    if (!status && !walked)
+        status = prepare_chunks(cuda, launch, s, stream, error);
+    return status || walked ? status : launch_states(cuda, launch, s, &s->maps, stream, error);
 }
 
 fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,

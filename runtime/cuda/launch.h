@@ -5,6 +5,8 @@
 #include "runtime/backend.h"
 #include "module.h"
 
+struct cuda_sizes;
+
 /* An fpa_module's candidates, workspace and forward; module->handle is a struct fpa_cuda_module. forward
  * allocates nothing and waits for nothing; the module's context must be current. */
 int cuda_module_candidates(const fpa_module *module, const fpa_call_size *size, fpa_candidate *out, int most);
@@ -29,6 +31,11 @@ typedef struct cuda_dots {
  * cuda_state_products takes; NULL: of a single chunk. */
 fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fpa_launch *launch,
                              const cuda_dots *dots, const void **states, void *stream, fpa_error *error);
+
+/* Sizes and workspace of a chunked call of warpgroups' kernels of a head that nothing is padded for, with its operands; and copies of
+ * states there, unless cuda_forward_dots of the same sizes has left them (walked). */
+fpa_status cuda_walk_states(const fpa_module *module, const struct fpa_launch *launch, bool walked,
+                            struct cuda_sizes *s, void *stream, fpa_error *error);
 
 /* products[B][H][chunks] <- states of a walk and of one from the last token on, of whole chunks. */
 fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,

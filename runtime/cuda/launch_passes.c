@@ -6,6 +6,8 @@
 #include "grid.h"
 #include "head/form.h"
 #include "launch.h"
+#include "launch_contraction.h"
+#include "launch_maps.h"
 #include "launch_passes_sizes.h"
 
 enum { ELEMENT = 2 };
@@ -120,11 +122,29 @@ static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launc
     return module->forward(module, p->form, f, NULL, stream, error);
 }
 
+/* What a contraction can fetch as it lies. */
+static bool describes(const passes *p, const void *base, const int64_t stride[3])
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const long long its[3] = {stride[0], stride[1], stride[2]};
+    return cuda_can_describe(base, its, f->heads, f->length, f->batch);
+}
+
+static bool describes_all(const passes *p)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    const struct fpa_launch *f = &a->forward;
+    return describes(p, f->q, f->q_stride) && describes(p, f->k, f->k_stride) &&
+           describes(p, f->v, f->v_stride) && describes(p, a->d_o, a->d_o_stride);
+}
+
 /* Of operands as they are given. Where f' is constant and nothing is divided, rows are d_o and v. */
 static bool is_plain(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    return !p->back.outputs && !g->gate && p->group == 1 && (pass == PASS_VALUES || g->pass_input);
+    if (p->back.outputs || g->gate || p->group != 1)
+        return false;
+    return p->contracts ? describes_all(p) : pass == PASS_VALUES || g->pass_input;
 }
 
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
@@ -179,15 +199,50 @@ static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, f
                              error);
 }
 
+/* walked: the pass of values has left states in the launch's workspace. */
+static fpa_status contract(const passes *p, const struct fpa_launch *pass, const tensor *rows, bool walked,
+                           CUstream stream, fpa_error *error)
+{
+    const cuda_contraction c = {rows->at, {rows->stride[0], rows->stride[1], rows->stride[2]}, walked};
+    return cuda_contract(p->module->passes[PASS_VALUES], pass, &c, stream, error);
+}
+
+/* d_q, of the pass of values' operands. */
+static fpa_status contract_queries(const passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    const struct fpa_launch *f = &a->forward;
+    const int values = p->cuda->geometry.pass_values;
+    const tensor o = given(these, f->query_heads, a->d_q, a->d_q_stride);
+    if (is_plain(p, PASS_ROWS)) {
+        const tensor q = given(these, f->heads, f->q, f->q_stride),
+                     k = given(these, f->heads, f->k, f->k_stride);
+        const tensor v = given(these, f->heads, f->v, f->v_stride);
+        const tensor rows = given(these, f->heads, a->d_o, a->d_o_stride);
+        const struct fpa_launch pass = launch_of(p, these, &q, &k, &v, &o);
+        return contract(p, &pass, &rows, false, stream, error);
+    }
+    const tensor q = query_rows(p, these, 0), k = key_rows(p, these, 0), v = key_rows(p, these, values);
+    const tensor rows = query_rows(p, these, values);
+    struct fpa_launch pass = launch_of_rows(p, these, &q, &k, &v, &o);
+    if (a->d_log_gate) { /* launch_reads has been there */
+        pass.workspace = p->reads;
+        pass.workspace_size = p->room.reads;
+    }
+    return contract(p, &pass, &rows, a->d_log_gate, stream, error);
+}
+
 static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
     fpa_status status = FPA_OK;
     if ((a->d_q && !is_plain(p, PASS_ROWS)) || a->d_log_gate)
         status = gather(p, false, stream, error);
-    if (!status && a->d_q)
-        status = launch_queries(p, these, stream, error);
-    return status || !a->d_log_gate ? status : launch_reads(p, these, stream, error);
+    if (!status && a->d_log_gate)
+        status = launch_reads(p, these, stream, error);
+    if (status || !a->d_q)
+        return status;
+    return p->contracts ? contract_queries(p, these, stream, error) : launch_queries(p, these, stream, error);
 }
 
 /* ---- back ---- */
@@ -261,10 +316,29 @@ static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, 
     return pass == PASS_ROWS ? launch_keys(p, these, stream, error) : launch_values(p, these, stream, error);
 }
 
+/* d_k, of the operands of d_v; and that. */
+static fpa_status contract_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    const int values = p->cuda->geometry.pass_values;
+    const bool walked = passes_want(p, PASS_VALUES);
+    fpa_status status = p->launch->d_k || walked ? gather(p, true, stream, error) : FPA_OK;
+    if (!status && walked)
+        status = launch_values(p, these, stream, error);
+    if (status || !p->launch->d_k)
+        return status;
+    const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
+    const tensor rows = key_rows(p, these, values), o = result_rows(p, these, p->d);
+    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
+    status = contract(p, &f, &rows, walked, stream, error);
+    return status ? status : scatter(p, false, stream, error);
+}
+
 static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     bool gathered = false;
     fpa_status status = FPA_OK;
+    if (p->contracts)
+        return contract_back(p, these, stream, error);
     if (p->launch->d_k)
         status = launch_reversed(p, PASS_ROWS, these, &gathered, stream, error);
     return status || !passes_want(p, PASS_VALUES)

@@ -67,6 +67,7 @@ static const char heads[] =
     "  h('line', { d = 64, dv = 64, chunk = 128, scale = 1 / 8, terms = linear {} }),\n"
     "  h('lines', { d = 24, dv = 36, scale = 1 / 4, normalize = 'sum', terms = linear {} }),\n"
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
+    "  h('squares', { d = 40, dv = 24, chunk = 384, scale = 1 / 4, normalize = 'sum', terms = power { degree = 2 } }),\n"
     "  h('taylor', { d = 20, dv = 14, scale = 1 / 4, normalize = 'one_plus_sum', terms = { term {}, "
     "linear {}, power { degree = 2, weight = 1 / 2 } } }),\n"
     "  h('graded', { dtype = 'f32', d = 8, dv = 8, chunk = 256, gate = true, normalize = 'one_plus_sum', "

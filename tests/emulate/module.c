@@ -77,6 +77,8 @@ static bool takes_maps(const emulated_kernel *kernel)
         return cuda->geometry.fused_total;
     if (one == (const void *)cuda->kernel[CUDA_CLUSTER_SCAN] || is_backward(kernel))
         return true;
+    if (one == (const void *)cuda->kernel[CUDA_CHUNK_CONTRACTION])
+        return true;
     return cuda->geometry.value_width && (one == (const void *)cuda->kernel[CUDA_CHUNK_STATE] ||
                                           one == (const void *)cuda->kernel[CUDA_CHUNK_STATE_SMALL] ||
                                           one == (const void *)cuda->kernel[CUDA_CHUNK_OUTPUT]);
@@ -127,7 +129,7 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
             kernel->owner->last == (const void *)kernel->owner->cuda.kernel[CUDA_GATE_SCAN],
             count_totals(kernel, parameters[0]));
         kernel->owner->last = kernel;
-        kernel->owner->launched |= 1u << (kernel - kernel->owner->kernels);
+        kernel->owner->launched |= 1ull << (kernel - kernel->owner->kernels);
     }
     return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
 }

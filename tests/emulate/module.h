@@ -29,7 +29,7 @@ typedef struct emulated_module {
     void *library[2];  /* of all kernels, of those that a fault changes; the first may be NULL */
     const void *last;  /* kernel launched, or NULL */
     int late;          /* what is not done before somebody waits for it: LATE_... */
-    unsigned launched; /* bit i: kernels[i] was */
+    unsigned long long launched; /* bit i: kernels[i] was */
 } emulated_module;
 
 /* Translate, compile (compiled.h, prepared before), load; `folder` is that module's. base: NULL, or the text without
