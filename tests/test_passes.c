@@ -75,8 +75,8 @@ static void polynomials_of_one_dot_have_passes(void **state)
         }
         /* a head that divides nothing, forgets nothing and is not contracted is its own pass of values */
         assert_true(!heads[PASS_VALUES] == !(a->d && (list.heads[0]->normalize || list.heads[0]->gate ||
-                                                     strstr(a->fields, "tspow") ||
-                                                     strncmp(a->fields, square, strlen(square)) == 0)));
+                                                      strstr(a->fields, "tspow") ||
+                                                      strncmp(a->fields, square, strlen(square)) == 0)));
         head_free(heads[PASS_ROWS]);
         head_free(heads[PASS_VALUES]);
         head_list_free(&list);

@@ -39,3 +39,16 @@ fpa_status cuda_contract(const fpa_module *module, const struct fpa_launch *laun
         grid.blocks = room;
     return status || !grid.blocks ? status : cuda_launch(cuda, &grid, launch, &s.call, stream, error);
 }
+
+fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
+                               const void *states, const void *reversed_states, double *products,
+                               void *stream, fpa_error *error)
+{
+    const fpa_cuda_grid grid = {CUDA_STATE_PRODUCT, sequences * (chunks - 1), NULL, 0};
+    const struct fpa_cuda_call call = {.chunks = chunks,
+                                       .states = (void *)(uintptr_t)states,
+                                       .reversed_states = reversed_states,
+                                       .products = products};
+    const struct fpa_launch none = {0};
+    return grid.blocks > 0 ? cuda_launch(module->handle, &grid, &none, &call, stream, error) : FPA_OK;
+}

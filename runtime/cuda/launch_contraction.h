@@ -1,4 +1,4 @@
-/* launch_contraction: gradients of queries whose kernel is a square, from the copies of states that other kernels of the head leave. */
+/* launch_contraction: what gradients by forward passes make of copies of states that these have left. */
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_CONTRACTION_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_CONTRACTION_H
 
@@ -19,5 +19,10 @@ bool cuda_contracts(const fpa_module *module, int form, int64_t length);
  * (cuda_can_describe), else INVALID. */
 fpa_status cuda_contract(const fpa_module *module, const struct fpa_launch *launch, const cuda_contraction *c,
                          void *stream, fpa_error *error);
+
+/* products[B][H][chunks] <- states of a walk and of one from the last token on, of whole chunks. */
+fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
+                               const void *states, const void *reversed_states, double *products,
+                               void *stream, fpa_error *error);
 
 #endif
