@@ -109,7 +109,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
             jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
             jobs[count].check =
-                dear_tests() || strcmp(emulated[i], "square") == 0 ? backward_edge_check : NULL;
+                dear_tests() || strcmp(emulated[i], "gatednorm") == 0 ? backward_edge_check : NULL;
             jobs[count].longest = f->list.heads[head]->dv > 128  ? SHORT
                                   : f->list.heads[head]->d == 40 ? LONGER
                                                                  : 0;

@@ -249,6 +249,8 @@ static void run_job(int index, void *argument)
         emulated.cuda.pass_limit = j->pass_limit;
     if (!j->status && j->passes)
         j->status = open_passes(&passes, j, &emulated.module, folder, &j->error);
+    for (int i = 0; i < PASSES; i++)
+        passes.module[i].late = emulated.late;
     if (!j->status)
         j->status = verify_backward_up_to(f->list.heads[j->head], facts, &emulated.module,
                                           &f->forward[j->head], longest, j->text, &j->error);
