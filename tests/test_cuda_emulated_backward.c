@@ -18,8 +18,9 @@
 
 /* What make test runs: each type, gates, normalisers, sums of terms, matrices, several blocks of columns, coordinates as features, by
  * warpgroups and by warps. */
-static const char *const fixed[] = {"gated",  "gatednorm", "half", "odd",         "learned",
-                                    "shared", "wider",     "tf32", "coordinates", "coordinates_of_warps"};
+static const char *const fixed[] = {"gated",   "gatednorm", "half", "odd",         "learned",
+                                    "shared",  "wider",     "tf32", "coordinates", "coordinates_of_warps",
+                                    "manyrows"};
 
 /* Of those, whose gradients are looked at when something is not finite: products with and without tensor cores, coordinates. */
 static const char *const edges[] = {"half", "coordinates", "tf32"};
@@ -31,7 +32,10 @@ static bool is_run(const fpa_head *head)
 
 static void emitted_gradients_are_those_of_the_formula(void **state)
 {
-    enum { LONGER = 1400 }; /* tokens: a sum of log-gates' gradients over many chunks */
+    enum {
+        LONGER = 1400,
+        SHORT = 90
+    }; /* tokens: a sum of log-gates' gradients over many chunks; of many rows */
     static backward_job jobs[BACKWARD_MOST_HEADS];
     const backward_fixture *f = *state;
     unsigned launched = 0;
@@ -43,7 +47,9 @@ static void emitted_gradients_are_those_of_the_formula(void **state)
             jobs[count] = (backward_job){.fixture = f, .head = i, .number = i, .code = f->source[i].code};
             if (dear_tests() || is_one_of(edges, sizeof edges / sizeof *edges, f->list.heads[i]->name))
                 jobs[count].check = backward_edge_check;
-            jobs[count++].longest = i == backward_head_named(f, "gated") ? LONGER : 0;
+            jobs[count++].longest = i == backward_head_named(f, "gated") ? LONGER
+                                    : f->list.heads[i]->d > 128          ? SHORT
+                                                                         : 0;
         }
     dear_report("heads", count, f->list.count);
     backward_run(count, jobs);

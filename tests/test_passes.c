@@ -25,6 +25,7 @@ static const struct asked {
     {"a power", "cuda:sm_90a", "terms = power { degree = 2 }", 128, 64},
     {"a symmetric power", "cuda:sm_90a", "terms = tspow { d = 64, degree = 2, block = 8 }", 128, 64},
     {"a line", "cuda:sm_90a", "terms = linear {}", 64, 64},
+    {"a line of values of no whole steps", "cuda:sm_90a", "dv = 20, terms = linear {}", 20, 64},
     {"a normalised line", "cuda:sm_90a", "terms = linear {}, normalize = 'sum'", 0, 0},
     {"a normalised line of no whole steps", "cuda:sm_90a", "d = 40, terms = linear {}, normalize = 'sum'", 72,
      40},
@@ -85,8 +86,8 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 /* ---- on the CPU ---- */
 
-static const char *const emulated[] = {"plain", "square",    "line",   "lines", "taylor",
-                                       "gated", "gatednorm", "linear", "broad", "squares"};
+static const char *const emulated[] = {"plain",     "square", "line",  "lines",  "taylor", "gated",
+                                       "gatednorm", "linear", "broad", "ragged", "squares"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -96,7 +97,7 @@ enum {
 
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
-    static const char *const fixed[] = {"square", "line", "taylor", "gatednorm", "squares"};
+    static const char *const fixed[] = {"line", "taylor", "gatednorm", "ragged", "squares"};
     static backward_job jobs[EMULATED];
     const backward_fixture *f = *state;
     unsigned long long launched = 0, passed = 0;

@@ -167,24 +167,31 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
     return NULL;
 }
 
+/* Where f' is constant and nothing is divided or forgotten, rows are d_o and v as they are given, and no number lies behind those. */
+static bool rows_are_given(const fpa_simplified *simple)
+{
+    return !has_slope(&simple->score) && !simple->head->gate && simple->head->normalize == FPA_NORMALIZE_NONE;
+}
+
 /* f'(s) (g.v + h): dv are q's numbers, or k's. */
 static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written)
 {
     const fpa_score *score = &simple->score;
     const fpa_head *from = simple->head;
     const fpa_pass_rows rows = passes_rows(simple);
+    const int values = rows_are_given(simple) ? from->dv : rows.width - rows.values;
     fpa_head *head = start(simple, written, "gradients_of_rows");
     bool done = head != NULL;
     if (!done)
         return NULL;
-    head->d = rows.width - rows.input;
+    head->d = rows.values - rows.input + values;
     head->dv = from->d;
     for (int m = 0; done && m < score->monomial_count; m++) {
         const int power = power_of(score, m);
         const fpa_number weight = number_mul(&head->memory, number_int(power), score->monomials[m].weight);
         if (power)
             done = add_term(head, number_copy(&head->memory, weight), power - 1, from->d,
-                            rows.values - rows.input, rows.width - rows.values);
+                            rows.values - rows.input, values);
     }
     if (done)
         return head;

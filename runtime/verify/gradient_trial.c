@@ -127,6 +127,24 @@ static fpa_status save_outputs(fpa_gradient_trial *g, fpa_error *error)
     return status;
 }
 
+/* A score's gradient is (d_o.v - d_o.o) / n, where o is a sum over n as well: of outputs that little was divided by, half
+ * precision, which ends at 65504, gets no more than it can have between. */
+static fpa_status keep_in_range(fpa_gradient_trial *g, fpa_error *error)
+{
+    const fpa_head *head = g->inputs.head;
+    const fpa_problem problem = problem_of(g);
+    const int64_t outputs = problem.batch * problem.length * problem.query_heads;
+
+    if (head->dtype != FPA_F16 || head->normalize == FPA_NORMALIZE_NONE)
+        return FPA_OK;
+    double *n = calloc((size_t)outputs + 1, sizeof *n);
+    fpa_status status = n ? reference_normalizer(&problem, n, NULL, error) : fail_memory(error);
+    for (int64_t i = 0; status == FPA_OK && i < outputs * head->dv; i++)
+        g->d_o[i] = dtype_round(head->dtype, g->d_o[i] * fmin(1, n[i / head->dv] * n[i / head->dv]));
+    free(n);
+    return status;
+}
+
 static fpa_status make_gradients(fpa_gradient_trial *g, fpa_gradients *to, double ***weights,
                                  fpa_error *error)
 {
@@ -221,6 +239,8 @@ fpa_status gradient_trial_make(fpa_gradient_trial *g, const fpa_head *head, cons
     status = g->inputs.spares ? draw(g, period, seed, error) : fail_memory(error);
     if (status == FPA_OK)
         status = save_outputs(g, error);
+    if (status == FPA_OK && !period)
+        status = keep_in_range(g, error);
     if (status == FPA_OK)
         status = evaluate(g, error);
     return status == FPA_OK ? place_all(g, error) : status;

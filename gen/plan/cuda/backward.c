@@ -52,7 +52,7 @@ static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { SIDE = 64, ROW = 128 }; /* numbers of a slab's row, its bytes */
     fpa_cuda_memory *own = &back->own;
-    const int rows = (plan->head->d + SIDE - 1) / SIDE, values = (plan->head->dv + SIDE - 1) / SIDE;
+    const int rows = divide_up(plan->head->d, SIDE), values = divide_up(plan->head->dv, SIDE);
     const int panel = back->panel * (rows + values) * ROW;
     const int numbers = 8 * (back->query_tokens + 2 * back->panel);
     own->raw = 0;
@@ -143,8 +143,8 @@ static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     const int units = OF_UNITS / plan->cuda.rows->warp_units, most = units < OWN ? units : OWN;
     const int tiles = (plan->head->dv + (plan->head->normalize != FPA_NORMALIZE_NONE) + 7) / 8;
     fpa_columns *columns = &back->columns;
-    columns->blocks = (tiles + most - 1) / most;
-    columns->tiles = columns->all = (tiles + columns->blocks - 1) / columns->blocks;
+    columns->blocks = divide_up(tiles, most);
+    columns->tiles = columns->all = divide_up(tiles, columns->blocks);
     /* the last block of an odd number reads one more */
     back->value_tiles = round_up(columns->blocks * columns->tiles + columns->tiles % 2, 2);
     back->coordinates = suits_coordinates(plan) && columns->blocks == 1;
@@ -157,6 +157,7 @@ static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 
 typedef struct shape {
     int tiles, panel, group;
+    int warps;
 } shape;
 
 /* How many other tokens' pairs are kept before rows get their gradients. Rows' sums lie in shared memory: 1 KiB is read and written
@@ -174,8 +175,9 @@ static int choose_span(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 
 static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backward_plan *back)
 {
+    back->warps = s->warps;
     back->query_tiles = s->tiles;
-    back->query_tokens = 16 * CUDA_WARPS * s->tiles;
+    back->query_tokens = 16 * s->warps * s->tiles;
     back->panel = s->panel;
     back->group = s->group;
     back->stages = 2;
@@ -207,11 +209,12 @@ static int count_group_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan
     return blocks < room ? blocks : room;
 }
 
-/* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. */
+/* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. Sums of many rows' gradients leave room for
+ * the tokens of one or two warps. */
 static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
-    static const shape shapes[] = {{2, 64, 4}, {2, 64, 2}, {2, 32, 2}, {1, 64, 4},
-                                   {1, 64, 2}, {1, 32, 2}, {1, 32, 1}, {1, 16, 1}};
+    static const shape shapes[] = {{2, 64, 4, 4}, {2, 64, 2, 4}, {2, 32, 2, 4}, {1, 64, 4, 4}, {1, 64, 2, 4},
+                                   {1, 32, 2, 4}, {1, 32, 1, 4}, {1, 16, 1, 4}, {1, 16, 1, 2}, {1, 16, 1, 1}};
     enum { SHAPES = sizeof shapes / sizeof *shapes, COORDINATES = 3 };
     const int limit = plan->target->shared_memory;
     const int most =
@@ -219,7 +222,7 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     for (int blocks = 2; blocks >= 1; blocks--)
         for (int i = back->coordinates ? COORDINATES : 0; i < (back->coordinates ? COORDINATES + 1 : SHAPES);
              i++)
-            if (shapes[i].tiles <= most &&
+            if (shapes[i].tiles <= most && (blocks == 1 || shapes[i].warps == CUDA_WARPS) &&
                 fits(plan, &shapes[i], limit / blocks - 1024 * (blocks - 1), back)) {
                 back->state_blocks = blocks;
                 back->own_blocks = back->warpgroups ? count_group_blocks(plan, back) : blocks;
@@ -266,7 +269,7 @@ static void choose_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     const int width = largest(round_up(head_width(plan->written), 16), round_up(plan->made.width, 16));
     back->made_pitch = odd_pitch(width * 2);
-    back->made_tiles = 2 * 2 * 16 * CUDA_WARPS * back->made_pitch <= plan->target->shared_memory / 2 ? 2 : 1;
+    back->made_tiles = 2 * 2 * 16 * back->warps * back->made_pitch <= plan->target->shared_memory / 2 ? 2 : 1;
 }
 
 /* Sides of the stacked matrix that have rows of run-time matrices, times those of its columns. */
@@ -284,7 +287,7 @@ static int count_sides(const fpa_plan *plan)
             has[side] = true;
         }
     }
-    return sides * ((head_width(plan->written) + FPA_CUDA_MADE_SIDE - 1) / FPA_CUDA_MADE_SIDE);
+    return sides * (divide_up(head_width(plan->written), FPA_CUDA_MADE_SIDE));
 }
 
 static bool is_per_head(const fpa_plan *plan)
@@ -298,18 +301,24 @@ static bool is_per_head(const fpa_plan *plan)
 static void fill_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back, struct fpa_cuda_geometry *g)
 {
     const int given = round_up(head_width(plan->written), 16), rows = round_up(plan->made.width, 16);
-    const int tokens = 16 * CUDA_WARPS * back->made_tiles;
-    const struct fpa_cuda_block block = {CUDA_THREADS, 2 * tokens * back->made_pitch, 0};
+    const int threads = 32 * back->warps, tokens = 16 * back->warps * back->made_tiles;
+    const struct fpa_cuda_block block = {threads, 2 * tokens * back->made_pitch, 0};
     g->made_width = plan->made.width;
     g->made_tokens = tokens;
     g->made_operand = given * rows * 4;
     g->made_per_head = is_per_head(plan);
     g->made_sides = count_sides(plan);
-    g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){CUDA_THREADS, 0, 0};
+    g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
     g->kernel[CUDA_BACKWARD_PROJECT] = g->kernel[CUDA_BACKWARD_UNPROJECT] = block;
     if (g->made_sides)
         g->kernel[CUDA_BACKWARD_PRODUCTS] =
-            (struct fpa_cuda_block){CUDA_THREADS, 4 * FPA_CUDA_MADE_PANEL * FPA_CUDA_MADE_PITCH, 0};
+            (struct fpa_cuda_block){threads, 4 * FPA_CUDA_MADE_PANEL * FPA_CUDA_MADE_PITCH, 0};
+}
+
+/* Blocks of backward_state a head and block of columns. */
+static int count_slices(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    return plan->cuda.rows->slices * CUDA_WARPS / back->warps;
 }
 
 static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
@@ -317,8 +326,9 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
 {
     const fpa_head *head = plan->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
-    const struct fpa_cuda_block plain = {CUDA_THREADS, 0, 0};
-    const struct fpa_cuda_block own = {CUDA_THREADS, back->own.size, back->own_blocks};
+    const int threads = 32 * back->warps;
+    const struct fpa_cuda_block plain = {threads, 0, 0};
+    const struct fpa_cuda_block own = {threads, back->own.size, back->own_blocks};
     *g = (struct fpa_cuda_geometry){
         .version = FPA_CUDA_VERSION,
         .features = plan->cuda.rows->features,
@@ -332,7 +342,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .element = (int)dtype_size(head->dtype),
         .gate = head->gate,
         .query_tokens = back->query_tokens,
-        .chunk_state_slices = plan->cuda.rows->slices,
+        .chunk_state_slices = count_slices(plan, back),
         .backward_tokens = back->query_tokens,
         .backward_both = back->coordinates,
         .backward_entries = back->entries,
@@ -358,8 +368,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         g->kernel[CUDA_BACKWARD_GATHER] = g->kernel[CUDA_BACKWARD_SCATTER] = plain;
     if (plan->passes.width && head->gate)
         g->kernel[CUDA_BACKWARD_PASS_GATES] = plain;
-    g->kernel[CUDA_BACKWARD_STATE] =
-        (struct fpa_cuda_block){CUDA_THREADS, back->state.size, back->state_blocks};
+    g->kernel[CUDA_BACKWARD_STATE] = (struct fpa_cuda_block){threads, back->state.size, back->state_blocks};
     g->kernel[CUDA_BACKWARD_SEGMENTS] = plain;
     g->kernel[CUDA_BACKWARD_QUERIES] = g->kernel[CUDA_BACKWARD_KEYS] = own;
     if (plan->made.width)
@@ -376,7 +385,6 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
     choose_columns(plan, back);
     back->sum_blocks = count_sum_blocks(plan->cuda.rows);
     back->entries = count_entries(plan);
-    choose_made(plan, back);
     if (!choose_blocks(plan, back))
         return fail(
             error, FPA_UNSUPPORTED, head->origin,
@@ -384,6 +392,7 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
             "%s a token are too many",
             head->name, largest(back->own.size, back->state.size), plan->target->name,
             plan->target->shared_memory, plan->cuda.rows->row_count, dtype_name(head->dtype));
+    choose_made(plan, back);
     plan->chunk = choose_chunk(plan, back);
     plan->cuda.backward = back;
     fill_geometry(plan, back, &plan->cuda.geometry);
@@ -399,6 +408,7 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "column_tiles", columns.tiles),
     FIELD_AS(fpa_cuda_backward_plan, "all_tiles", columns.all),
     BACKWARD(value_tiles),
+    BACKWARD(warps),
     BACK(query_tiles),
     BACKWARD(coordinates),
     BACKWARD(warpgroups),
@@ -444,6 +454,6 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
             out, "rows         %d numbers a query or key are made before other kernels run, by %d matri%s\n",
             plan->made.width, plan->made.projection_count, plan->made.projection_count == 1 ? "x" : "ces");
     fprintf(out, "states       %d blocks a head, each warp %d units; %.1f KiB of shared memory\n",
-            plan->cuda.rows->slices * back->columns.blocks, plan->cuda.rows->warp_units,
+            count_slices(plan, back) * back->columns.blocks, plan->cuda.rows->warp_units,
             back->state.size / 1024.0);
 }

@@ -8,6 +8,7 @@
 typedef struct fpa_cuda_backward_plan {
     fpa_columns columns; /* of a state, with the one of ones */
     int value_tiles;     /* of values in shared memory: whole steps of a product */
+    int warps;           /* a block: fewer, so of fewer tokens, where rows are many */
     int query_tiles;     /* of 16 tokens a warp of backward_queries and backward_keys */
     int query_tokens;    /* a block: its own */
     int panel;           /* tokens of a panel of others */

@@ -61,13 +61,13 @@ static int warpgroup_tiles(int columns)
 /* Of a vector. */
 static int row_slabs(const fpa_split_outer *split)
 {
-    return (split->outer.row_blocks + SLAB_BLOCKS - 1) / SLAB_BLOCKS;
+    return divide_up(split->outer.row_blocks, SLAB_BLOCKS);
 }
 
 /* Values, and so many slabs of keys, of 64 tokens. */
 static int fetched_bytes(const fpa_split_outer *split, int slabs)
 {
-    return 64 * SLAB * (slabs + (split->columns.tiles + SLAB_BLOCKS - 1) / SLAB_BLOCKS);
+    return 64 * SLAB * (slabs + divide_up(split->columns.tiles, SLAB_BLOCKS));
 }
 
 /* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block, which queries
@@ -188,7 +188,7 @@ static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_c
     const int block = kernel->groups * kernel->strips, tiles = block * outer->strip_length;
     const int rest = tiles * (1024 * split->columns.all + (outer->weighted ? 256 : 0)) +
                      ones_bytes(plan, split) + BARRIERS * kernel->groups + SINK_BARRIER;
-    kernel->slices = (outer->strips + block - 1) / block;
+    kernel->slices = divide_up(outer->strips, block);
     count_slabs(outer, kernel);
     const int stage =
         fetched_bytes(split, kernel->slabs) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
