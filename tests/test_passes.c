@@ -112,7 +112,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
             jobs[count].check =
                 dear_tests() || strcmp(emulated[i], "gatednorm") == 0 ? backward_edge_check : NULL;
             jobs[count].longest = f->list.heads[head]->dv > 128  ? SHORT
-                                  : f->list.heads[head]->d == 40 ? LONGER
+                                  : f->list.heads[head]->d == 36 ? LONGER
                                                                  : 0;
             jobs[count++].code = f->source[head].code;
         }

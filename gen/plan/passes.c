@@ -56,7 +56,7 @@ static double work(const fpa_simplified *simple)
 static bool contraction_fits(int d, int values, bool gate)
 {
     enum { LEAST = 32, MOST = 128, MOST_VALUES = 136 };
-    return d % PIECE == 0 && (gate || d >= LEAST) && d <= MOST && values <= MOST_VALUES;
+    return (gate || d >= LEAST) && d <= MOST && values <= MOST_VALUES;
 }
 
 static bool is_square(const fpa_score *score)

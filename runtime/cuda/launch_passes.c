@@ -144,7 +144,7 @@ static bool is_plain(const passes *p, fpa_pass pass)
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     if (p->back.outputs || g->gate || p->group != 1)
         return false;
-    return p->contracts ? describes_all(p) : pass == PASS_VALUES || g->pass_input;
+    return p->contracts ? p->d % 8 == 0 && describes_all(p) : pass == PASS_VALUES || g->pass_input;
 }
 
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
