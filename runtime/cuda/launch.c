@@ -365,6 +365,7 @@ fpa_status cuda_walk_states(const fpa_module *module, const struct fpa_launch *l
     find_sizes(cuda, launch, FORM_CHUNKED, chosen, launch->workspace, s);
     status = check_workspace(launch, s->bytes, error);
     cuda_fill_call(launch, &s->call);
+    walk_alone(cuda, launch, s);
     if (!status && !walked)
         status = prepare_chunks(cuda, launch, s, stream, error);
     return status || walked ? status : launch_states(cuda, launch, s, &s->maps, stream, error);

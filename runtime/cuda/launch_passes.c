@@ -286,18 +286,37 @@ static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fp
     return status ? status : scatter(p, false, stream, error);
 }
 
+/* The same tensor from its last token on. */
+static tensor turned(const passes *p, tensor t)
+{
+    t.at += (p->launch->forward.length - 1) * t.stride[1] * ELEMENT;
+    t.stride[1] = -t.stride[1];
+    return t;
+}
+
+/* Whether results from the last token on are a key's gradients as they are: none is of a row of zeros before it. */
+static bool is_direct(const passes *p)
+{
+    return p->group == 1 && p->back.pass_length == p->launch->forward.length;
+}
+
 /* d_v: queries k, keys q, values g; with a gate [g, h], and dots are with [v, 1]. */
 static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const int values = p->cuda->geometry.pass_values;
     const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
-    const tensor o = result_rows(p, these, p->dv), with = key_rows(p, these, values);
+    const struct fpa_backward_launch *a = p->launch;
+    /* kernels whose results threads store, without columns that d_v has not */
+    const bool direct = p->contracts && is_direct(p) && !p->back.outputs && !p->cuda->geometry.gate;
+    const tensor o = direct ? turned(p, given(these, a->forward.heads, a->d_v, a->d_v_stride))
+                            : result_rows(p, these, p->dv);
+    const tensor with = key_rows(p, these, values);
     const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
     const cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots};
     fpa_status status = p->launch->d_log_gate ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f,
                                                                   &dots, &p->reversed_states, stream, error)
                                               : forward(p, PASS_VALUES, &f, stream, error);
-    return status || !p->launch->d_v ? status : scatter(p, true, stream, error);
+    return status || !p->launch->d_v || direct ? status : scatter(p, true, stream, error);
 }
 
 /* From the last token on; *gathered: rows in that order are there. */
@@ -316,21 +335,27 @@ static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, 
     return pass == PASS_ROWS ? launch_keys(p, these, stream, error) : launch_values(p, these, stream, error);
 }
 
-/* d_k, of the operands of d_v; and that. */
+/* d_k, of the operands of d_v. */
+static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    const int values = p->cuda->geometry.pass_values;
+    const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
+    const tensor rows = key_rows(p, these, values);
+    const tensor o = is_direct(p) ? turned(p, given(these, a->forward.heads, a->d_k, a->d_k_stride))
+                                  : result_rows(p, these, p->d);
+    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
+    const fpa_status status = contract(p, &f, &rows, passes_want(p, PASS_VALUES), stream, error);
+    return status || is_direct(p) ? status : scatter(p, false, stream, error);
+}
+
 static fpa_status contract_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
-    const int values = p->cuda->geometry.pass_values;
-    const bool walked = passes_want(p, PASS_VALUES);
-    fpa_status status = p->launch->d_k || walked ? gather(p, true, stream, error) : FPA_OK;
-    if (!status && walked)
+    const bool keys = p->launch->d_k, values = passes_want(p, PASS_VALUES);
+    fpa_status status = keys || values ? gather(p, true, stream, error) : FPA_OK;
+    if (!status && values)
         status = launch_values(p, these, stream, error);
-    if (status || !p->launch->d_k)
-        return status;
-    const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
-    const tensor rows = key_rows(p, these, values), o = result_rows(p, these, p->d);
-    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
-    status = contract(p, &f, &rows, walked, stream, error);
-    return status ? status : scatter(p, false, stream, error);
+    return status || !keys ? status : contract_keys(p, these, stream, error);
 }
 
 static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)

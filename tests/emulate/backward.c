@@ -73,6 +73,7 @@ static const char heads[] =
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
     "  h('squares', { d = 36, dv = 24, chunk = 384, scale = 1 / 4, normalize = 'sum', terms = power { degree "
     "= 2 } }),\n"
+    "  h('powers', { d = 32, dv = 16, chunk = 384, scale = 1 / 4, terms = power { degree = 2 } }),\n"
     "  h('taylor', { d = 20, dv = 14, scale = 1 / 4, normalize = 'one_plus_sum', terms = { term {}, "
     "linear {}, power { degree = 2, weight = 1 / 2 } } }),\n"
     "  h('graded', { dtype = 'f32', d = 8, dv = 8, chunk = 256, gate = true, normalize = 'one_plus_sum', "
