@@ -352,7 +352,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_values = plan->passes.values,
         .pass_input = plan->passes.input,
         .pass_d = head->d,
-        .pass_dv = head->dv,
+        .pass_dv = plan->passes.columns,
     };
     if (head->gate)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
@@ -434,6 +434,7 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "pads", no),
     FIELD_AS(fpa_cuda_backward_plan, "pass_width", passes.width),
     FIELD_AS(fpa_cuda_backward_plan, "pass_values", passes.values),
+    FIELD_AS(fpa_cuda_backward_plan, "pass_columns", passes.columns),
     FIELDS_END};
 
 /* ---- for a person ---- */
