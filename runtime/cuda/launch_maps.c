@@ -74,14 +74,54 @@ static fpa_status fill_map(const struct fpa_cuda_module *cuda, const tensor *t, 
                   : FPA_OK;
 }
 
+/* ---- rows of all heads as one ----
+ *
+ * Heads that begin amid 16 bytes, and whose tokens are whole pieces apart: the map has one head, as wide as all, and a kernel that
+ * knows of it (geometry.fused_unpadded 2) begins its boxes at pieces. */
+
+static bool join_heads(const tensor *t, tensor *joined)
+{
+    const long long stride = t->stride[2], most = INT_MAX;
+    unsigned long long strides[RANK - 1];
+    *joined = *t;
+    if (t->heads < 2 || t->heads > most || stride <= 0 || stride >= most || 2 * stride % ALIGN == 0)
+        return false;
+    joined->width = (t->heads - 1) * stride + t->width;
+    joined->heads = 1;
+    return joined->width <= most && can_describe(joined, strides);
+}
+
+/* Both: a kernel has queries begin as far behind a piece as keys do. */
+static void join_vectors(tensor *queries, tensor *keys)
+{
+    tensor joined[2];
+    if (queries->heads != keys->heads || 2 * (queries->stride[2] - keys->stride[2]) % ALIGN ||
+        !join_heads(queries, &joined[0]) || !join_heads(keys, &joined[1]))
+        return;
+    *queries = joined[0];
+    *keys = joined[1];
+}
+
+static void join_values(tensor *values)
+{
+    tensor joined;
+    if (join_heads(values, &joined))
+        *values = joined;
+}
+
 /* Queries and keys are `vector` numbers wide, values `value`. */
 static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                int vector, int value, struct fpa_cuda_maps *maps, fpa_error *error)
+                                int vector, int value, bool joins, struct fpa_cuda_maps *maps,
+                                fpa_error *error)
 {
-    const tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch};
-    const tensor keys = {call->k, call->k_stride, vector, call->heads, call->length, call->batch};
-    const tensor values = {call->v, call->v_stride, value, call->heads, call->length, call->batch};
+    tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch};
+    tensor keys = {call->k, call->k_stride, vector, call->heads, call->length, call->batch};
+    tensor values = {call->v, call->v_stride, value, call->heads, call->length, call->batch};
     bool there[3];
+    if (joins) {
+        join_vectors(&queries, &keys);
+        join_values(&values);
+    }
     memset(maps, 0, sizeof *maps);
     if (!cuda->driver->cuTensorMapEncodeTiled)
         return FPA_OK;
@@ -102,7 +142,8 @@ static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct
 fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    return fill_operands(cuda, call, cuda->geometry.vector_rows, cuda->geometry.value_width, maps, error);
+    return fill_operands(cuda, call, cuda->geometry.vector_rows, cuda->geometry.value_width, false, maps,
+                         error);
 }
 
 fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
@@ -112,7 +153,8 @@ fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct
     const tensor output = {call->o,           call->o_stride, g->fused_value,
                            call->query_heads, call->length,   call->batch};
     bool there;
-    fpa_status status = fill_operands(cuda, call, g->fused_vector, g->fused_value, maps, error);
+    fpa_status status =
+        fill_operands(cuda, call, g->fused_vector, g->fused_value, g->fused_unpadded > 1, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;
     status = fill_map(cuda, &output, ROWS, &maps->output, &there, error);

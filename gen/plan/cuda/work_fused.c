@@ -147,6 +147,15 @@ static void add_words(int operands, int words, struct fpa_cuda_work *step)
     step->instructions += operands * 80 * words;
 }
 
+/* Pieces of 8 numbers of a row that are put together: all, or where boxes may begin before rows `ends`, which are cleared there. */
+static int odd_pieces(int width, int room, int pieces, int ends)
+{
+    const int most = width % 2   ? 7
+                     : width % 4 ? 6
+                                 : 4; /* numbers that a row begins behind a multiple of 16 bytes */
+    return width % 8 == 0 ? 0 : most <= room ? ends : pieces;
+}
+
 /* Rows as they lie, for 16 tokens and a block of columns. Shared memory: values of keys' products, keys' rows, copies that are
  * written; copies that queries' products read, queries' rows, both sides of dots, values of scores; panels that come.
  * Instructions: a copy's numbers are rounded and stored; steps of products; scores, and o, of each query. */
@@ -166,10 +175,8 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
         step.shared += 2 * all * tiles + all * units / 2 + 4 * units + 8 * units + 2 * all + 16 * slabs;
         step.instructions += 3 * all * tiles + 10 * units + 145 + 14 * columns->tiles + 140 * gate;
     }
-    if (plan->head->d % 8)
-        add_words(queries ? 2 : 1, 2 * units, &step);
-    if (plan->head->dv % 8)
-        add_words(1, columns->tiles, &step);
+    add_words(queries ? 2 : 1, odd_pieces(plan->head->d, rows->vector_room, 2 * units, 2), &step);
+    add_words(1, odd_pieces(plan->head->dv, rows->value_room, columns->tiles, 0), &step);
     work->warpgroups = 1;
     work->step = (struct fpa_cuda_work){.products = columns->blocks * step.products,
                                         .shared = columns->blocks * step.shared,
