@@ -116,7 +116,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     const fpa_columns *columns = in->columns;
     const int slabs = (plan->head->d + 63) / 64, rows = fused->matrix_rows * fused->matrix_parts;
     const bool apart = plan->head->normalize != FPA_NORMALIZE_NONE && columns->tiles == 8;
-    const bool boxes = columns->tiles == SLAB_COLUMNS || (columns->blocks == 1 && columns->tiles < SLAB_COLUMNS);
+    const bool boxes =
+        columns->tiles == SLAB_COLUMNS || (columns->blocks == 1 && columns->tiles < SLAB_COLUMNS);
     fused->panels = panels, fused->values = values, fused->raw_stages = raw_stages;
     fused->value_bytes = (columns->tiles + SLAB_COLUMNS - 1) / SLAB_COLUMNS * SLAB;
     fused->outputs = boxes ? fused->query_groups : 0;
@@ -232,7 +233,8 @@ const fpa_field fused_packed_fields[] = {
     FUSED(coordinates), FUSED(row_base), FUSED(rows), FIELD_CONSTANT("row_pitch", FUSED_ROW_PITCH),
     FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts),
     /* places */
-    FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes), FIELD_CONSTANT("copies", FUSED_COPIES),
-    FUSED(panel_bytes), FUSED(raw_bytes), FUSED(copy_bytes), FUSED(matrix_bytes), FUSED(outputs),
-    FUSED(at_ones), FUSED(at_outputs), FUSED(at_raw_stages), FUSED(at_matrix), FUSED(at_copies),
-    FUSED(at_panels), FUSED(at_barriers), FUSED(at_part), FUSED(bytes), FIELDS_END};
+    FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes),
+    FIELD_CONSTANT("copies", FUSED_COPIES), FUSED(panel_bytes), FUSED(raw_bytes), FUSED(copy_bytes),
+    FUSED(matrix_bytes), FUSED(outputs), FUSED(at_ones), FUSED(at_outputs), FUSED(at_raw_stages),
+    FUSED(at_matrix), FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers), FUSED(at_part), FUSED(bytes),
+    FIELDS_END};

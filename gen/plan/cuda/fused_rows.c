@@ -137,10 +137,11 @@ static bool begins_anywhere(const fpa_head *head)
 /* Steps of 16 features, and all blocks' columns, have places behind the last one. */
 static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
+    const fpa_head *head = in->plan->head;
     const fpa_columns *columns = in->columns;
-    rows->leans = begins_anywhere(in->plan->head);
-    rows->vector_room = round_up(rows->width, 16) - rows->width;
-    rows->value_room = 8 * columns->blocks * columns->tiles - in->plan->head->dv;
+    rows->leans = begins_anywhere(head);
+    rows->vector_room = head->d % 8 ? round_up(rows->width, 16) - rows->width : 0;
+    rows->value_room = head->dv % 8 ? 8 * columns->blocks * columns->tiles - head->dv : 0;
 }
 
 /* A second copy lets keys run ahead of queries; panels on their way hide the memory's latency. Rows of whole pieces, which the copy

@@ -5,6 +5,7 @@
 #include "fused_packed.h"
 #include "fused_pass.h"
 #include "fused_rows.h"
+#include "parts.h"
 #include "work.h"
 
 static int token_bytes(const fpa_plan *plan, bool queries)
@@ -150,10 +151,7 @@ static void add_words(int operands, int words, struct fpa_cuda_work *step)
 /* Pieces of 8 numbers of a row that are put together: all, or where boxes may begin before rows `ends`, which are cleared there. */
 static int odd_pieces(int width, int room, int pieces, int ends)
 {
-    const int most = width % 2   ? 7
-                     : width % 4 ? 6
-                                 : 4; /* numbers that a row begins behind a multiple of 16 bytes */
-    return width % 8 == 0 ? 0 : most <= room ? ends : pieces;
+    return width % 8 == 0 ? 0 : cuda_most_lean(width) <= room ? ends : pieces;
 }
 
 /* Rows as they lie, for 16 tokens and a block of columns. Shared memory: values of keys' products, keys' rows, copies that are
