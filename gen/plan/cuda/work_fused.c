@@ -164,6 +164,8 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
     const int tiles = rows->key_groups * rows->key_tiles, units = (rows->width + 15) / 16, all = columns->all;
     const int slabs = (rows->width + 63) / 64, values = (columns->tiles + 7) / 8, gate = plan->head->gate;
     const int weighed = rows->weighted ? units : 0;
+    /* one warpgroup of queries does all of it while three others wait: as though each of four did so much */
+    const int serial = rows->query_groups == 1 ? 4 : 1;
     struct fpa_cuda_work step = {.products = 4 * all * tiles,
                                  .shared = 2 * all * tiles + 16 * tiles + 16 * (slabs + values) + 30 * gate +
                                            6 * weighed,
@@ -171,7 +173,7 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
     if (queries) {
         step.products += all * units + work_score_products(units, all);
         step.shared += 2 * all * tiles + all * units / 2 + 4 * units + 8 * units + 2 * all + 16 * slabs;
-        step.instructions += 3 * all * tiles + 10 * units + 145 + 14 * columns->tiles + 140 * gate;
+        step.instructions += serial * (3 * all * tiles + 10 * units + 145 + 14 * columns->tiles + 140 * gate);
     }
     add_words(queries ? 2 : 1, odd_pieces(plan->head->d, rows->vector_room, 2 * units, 2), &step);
     add_words(1, odd_pieces(plan->head->dv, rows->value_room, columns->tiles, 0), &step);
