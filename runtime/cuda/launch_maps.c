@@ -104,15 +104,54 @@ static fpa_status fill_sequence_map(const struct fpa_cuda_module *cuda, const te
 typedef fpa_status (*map_filler)(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,
                                  struct fpa_tensor_map *map, bool *there, fpa_error *error);
 
+/* ---- rows of all heads as one ----
+ *
+ * Heads that begin amid 16 bytes, and whose tokens are whole pieces apart: the map has one head, as wide as all, and a kernel that
+ * knows of it (geometry.fused_unpadded 2) begins its boxes at pieces. */
+
+static bool join_heads(const tensor *t, tensor *joined)
+{
+    const long long stride = t->stride[2], most = INT_MAX;
+    unsigned long long strides[RANK - 1];
+    *joined = *t;
+    if (t->heads < 2 || t->heads > most || stride <= 0 || stride >= most || 2 * stride % ALIGN == 0)
+        return false;
+    joined->width = (t->heads - 1) * stride + t->width;
+    joined->heads = 1;
+    return joined->width <= most && can_describe(joined, strides);
+}
+
+/* Both: a kernel has queries begin as far behind a piece as keys do. */
+static void join_vectors(tensor *queries, tensor *keys)
+{
+    tensor joined[2];
+    if (queries->heads != keys->heads || 2 * (queries->stride[2] - keys->stride[2]) % ALIGN ||
+        !join_heads(queries, &joined[0]) || !join_heads(keys, &joined[1]))
+        return;
+    *queries = joined[0];
+    *keys = joined[1];
+}
+
+static void join_values(tensor *values)
+{
+    tensor joined;
+    if (join_heads(values, &joined))
+        *values = joined;
+}
+
 /* Queries and keys are `vector` numbers wide, values `value`. */
 static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                map_filler fill, int vector, int value, struct fpa_cuda_maps *maps,
-                                fpa_error *error)
+                                map_filler fill, int vector, int value, bool joins,
+                                struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    const tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch};
-    const tensor keys = {call->k, call->k_stride, vector, call->heads, call->length, call->batch};
-    const tensor values = {call->v, call->v_stride, value, call->heads, call->length, call->batch};
+    tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch};
+    tensor keys = {call->k, call->k_stride, vector, call->heads, call->length, call->batch};
+    tensor values = {call->v, call->v_stride, value, call->heads, call->length, call->batch};
     bool there[3];
+    if (joins) {
+        join_vectors(&queries, &keys);
+        join_values(&values);
+    }
     memset(maps, 0, sizeof *maps);
     if (!cuda->driver->cuTensorMapEncodeTiled)
         return FPA_OK;
@@ -133,8 +172,8 @@ static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct
 fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    return fill_operands(cuda, call, fill_map, cuda->geometry.vector_rows, cuda->geometry.value_width, maps,
-                         error);
+    return fill_operands(cuda, call, fill_map, cuda->geometry.vector_rows, cuda->geometry.value_width, false,
+                         maps, error);
 }
 
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
@@ -151,13 +190,13 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
 }
 
 static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                             map_filler fill, struct fpa_cuda_maps *maps, fpa_error *error)
+                             map_filler fill, bool joins, struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const tensor output = {call->o,           call->o_stride, g->fused_value,
                            call->query_heads, call->length,   call->batch};
     bool there;
-    fpa_status status = fill_operands(cuda, call, fill, g->fused_vector, g->fused_value, maps, error);
+    fpa_status status = fill_operands(cuda, call, fill, g->fused_vector, g->fused_value, joins, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;
     status = fill(cuda, &output, ROWS, &maps->output, &there, error);
@@ -169,11 +208,11 @@ static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fp
 fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                 struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    return fill_fused(cuda, call, fill_map, maps, error);
+    return fill_fused(cuda, call, fill_map, cuda->geometry.fused_unpadded > 1, maps, error);
 }
 
 fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                    struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    return fill_fused(cuda, call, fill_sequence_map, maps, error);
+    return fill_fused(cuda, call, fill_sequence_map, false, maps, error);
 }

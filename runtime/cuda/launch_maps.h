@@ -10,7 +10,8 @@
 fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                           struct fpa_cuda_maps *maps, fpa_error *error);
 
-/* The same for NAME_fused_chunk, which takes vectors as they come, and stores o. */
+/* The same for NAME_fused_chunk, which takes vectors as they come, and stores o; where geometry.fused_unpadded is 2, of all
+ * heads' rows as one where they can be described as nothing else. */
 fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                 struct fpa_cuda_maps *maps, fpa_error *error);
 

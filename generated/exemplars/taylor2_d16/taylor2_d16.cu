@@ -220,7 +220,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
-    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
