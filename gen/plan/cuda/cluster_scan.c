@@ -1,6 +1,9 @@
 #include "cluster_scan.h"
 
+#include "base/round.h"
 #include "fused_pass.h"
+#include "head/lift.h"
+#include "lift_made.h"
 #include "lift_rows.h"
 #include "work.h"
 
@@ -15,10 +18,13 @@ enum {
 static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const int columns = in->columns->all;
-    const int half = (2 * ((in->plan->head->d + 63) / 64) + 1) * SLAB, ones = columns > 8 ? 2048 : 0;
+    const int slabs = lift_made_slabs(in->plan), held = scan->apart ? scan->given : slabs;
+    const int half = (2 * held + 1) * SLAB, ones = columns > 8 ? 2048 : 0;
     const int copy = in->rows->features * 16 * columns;
     scan->at_outputs = 2 * scan->spans * half;
-    scan->at_ones = scan->at_outputs + (scan->outputs_apart ? 2 * SLAB : 0); /* behind all values */
+    scan->at_further = scan->at_outputs + (scan->outputs_apart ? 2 * SLAB : 0);
+    scan->at_matrix = scan->at_further + 4 * (slabs - held) * SLAB;
+    scan->at_ones = scan->at_matrix + scan->matrix_parts * slabs * SLAB; /* behind all values */
     scan->at_copies = scan->at_ones + ones;
     scan->at_state = scan->at_copies + scan->copies * copy;
     scan->at_gates = scan->at_state + 2 * copy;
@@ -26,7 +32,14 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->at_mapped = scan->at_barriers + 32 * scan->spans + 16 * scan->copies + 4 * 8;
     scan->at_looked = scan->at_mapped + (scan->maps ? 16 * scan->spans : 0);
     scan->at_edges = scan->at_looked + 16 * scan->spans;
-    scan->bytes = scan->at_edges + 8 * scan->spans;
+    scan->at_further_free = scan->at_edges + 8 * scan->spans;
+    scan->at_turns = scan->at_further_free + (scan->apart ? 8 : 0);
+    scan->at_turns =
+        scan->turns ? (int)round_up(scan->at_turns, 16) : scan->at_turns; /* pieces of 16 bytes */
+    scan->at_positions = scan->at_turns + (scan->turns ? lift_turn_bytes(in->plan) : 0);
+    scan->bytes =
+        scan->at_positions +
+        (scan->turns ? scan->spans * CLUSTER_SCAN_SPAN * in->plan->written->lift->positions * 4 : 0);
 }
 
 static bool fits_with(const fpa_cuda_inputs *in, bool outputs_apart, fpa_cluster_scan *scan)
@@ -41,10 +54,25 @@ static bool fits_with(const fpa_cuda_inputs *in, bool outputs_apart, fpa_cluster
     return false;
 }
 
-/* Places of queries from which o leaves are free later. */
+/* Places of queries from which o leaves are free later; coordinates that are there once have to be awaited. */
 static bool fits(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
-    return fits_with(in, true, scan) || fits_with(in, false, scan);
+    if (fits_with(in, true, scan) || fits_with(in, false, scan))
+        return true;
+    scan->apart = scan->product && lift_made_slabs(in->plan) > scan->given;
+    return scan->apart && fits_with(in, false, scan);
+}
+
+/* How coordinates are made; where there is no room for that NAME_lift_rows makes them. */
+static bool fits_as(const fpa_cuda_inputs *in, fpa_lift_made made, fpa_cluster_scan *scan)
+{
+    scan->maps = made != LIFT_BEFORE;
+    scan->turns = made == LIFT_TURNS;
+    scan->product = made == LIFT_PRODUCT;
+    scan->given = scan->maps ? lift_given_slabs(in->plan) : lift_made_slabs(in->plan);
+    scan->matrix_parts = scan->product ? lift_matrix_parts(in->plan) : 0;
+    scan->apart = false;
+    return fits(in, scan);
 }
 
 /* Of 512 for a thread of each warpgroup: of keys, two of queries, and one that fetches, and adds gates up.
@@ -73,10 +101,9 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
     if (4 * (in->rows->warp_units + 1) * columns->all > MOST_SUMS)
         return unsuited(why, "its state has too many numbers");
     scan->gate_bytes = head->gate ? GATE_BYTES : 0;
-    scan->maps = lift_in_place(in->plan);
-    scan->reverses = !head->gate && !head->normalize && !scan->maps;
-    if (!fits(in, scan))
+    if (!fits_as(in, lift_made(in->plan), scan) && !fits_as(in, LIFT_BEFORE, scan))
         return unsuited(why, "stretches of 128 tokens do not fit into shared memory");
+    scan->reverses = !head->gate && !head->normalize && !scan->maps;
     share_registers(in, scan);
     return FPA_OK;
 }
@@ -96,7 +123,7 @@ void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     g->kernel[CUDA_CLUSTER_SCAN] =
         (struct fpa_cuda_block){CLUSTER_SCAN_THREADS, plan->cuda.cluster_scan->bytes, 1};
-    g->fused_vector = plan->head->d;
+    g->fused_vector = plan->cuda.cluster_scan->maps ? plan->written->lift->width : plan->head->d;
     g->fused_value = plan->head->dv;
     g->cluster_reverses = plan->cuda.cluster_scan->reverses;
     g->cluster_maps = plan->cuda.cluster_scan->maps;
@@ -110,6 +137,11 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(copies),
                                          SCAN(outputs_apart),
                                          SCAN(maps),
+                                         SCAN(turns),
+                                         SCAN(product),
+                                         SCAN(apart),
+                                         SCAN(given),
+                                         SCAN(matrix_parts),
                                          SCAN(reverses),
                                          SCAN(key_registers),
                                          SCAN(query_registers),
@@ -124,5 +156,10 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(at_mapped),
                                          SCAN(at_looked),
                                          SCAN(at_edges),
+                                         SCAN(at_matrix),
+                                         SCAN(at_further),
+                                         SCAN(at_further_free),
+                                         SCAN(at_turns),
+                                         SCAN(at_positions),
                                          SCAN(bytes),
                                          FIELDS_END};
