@@ -115,8 +115,9 @@ void print_cluster_scan(FILE *out, const fpa_plan *plan)
     const fpa_cluster_scan *scan = plan->cuda.cluster_scan;
     fprintf(out,
             "cluster_scan chunked, where sequences are few: blocks take %d tokens in turn and hand the state "
-            "on, %d places for them; %.1f KiB of shared memory\n",
-            CLUSTER_SCAN_SPAN, scan->spans, scan->bytes / 1024.0);
+            "on, %d places for them; %.1f KiB of shared memory%s\n",
+            CLUSTER_SCAN_SPAN, scan->spans, scan->bytes / 1024.0,
+            scan->maps ? "; coordinates are made there, without lift_rows" : "");
 }
 
 void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
