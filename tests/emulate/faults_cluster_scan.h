@@ -116,7 +116,7 @@ static const struct emulated_fault cluster_scan_faults[] = {
     {IN_TURNED_CLUSTER_SCAN,
      LEFT_OUT,
      {"queries without a phase", "chunked form ... but the formula gives", "turned_phase",
-      "float2 turn = lift_turn(fraction);"}},
+      "query.first[j] = y * turn.x;"}},
     {IN_TURNED_CLUSTER_SCAN,
      LEFT_OUT,
      {"keys behind the end that are turned", "chunked form ... but the formula gives", "turned_tokens",
@@ -162,6 +162,10 @@ static const struct emulated_fault cluster_scan_faults[] = {
     {IN_PRODUCT_CLUSTER_SCAN,
      NEVER_FREE,
      {"coordinates of keys that are never free", "cluster_scan ... can go on", "further_freed", NULL}},
+    {IN_PRODUCT_CLUSTER_SCAN,
+     NEVER_FREE,
+     {"coordinates of keys that are added and never free", "cluster_scan ... can go on", "further_keys_freed",
+      NULL}},
 };
 
 #endif

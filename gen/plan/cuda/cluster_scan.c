@@ -81,8 +81,9 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const bool wide = in->rows->warp_units > 1, gate = in->plan->head->gate;
     const bool normalized = wide && in->plan->head->normalize != FPA_NORMALIZE_NONE;
-    scan->fetch_registers = gate || normalized ? 40 : 32;
-    scan->query_registers = normalized ? 136 : !wide ? 160 : gate ? 144 : 152;
+    const bool longer = scan->turns || scan->product; /* keys are added while nothing of the state lives */
+    scan->fetch_registers = longer ? 48 : gate || normalized ? 40 : 32;
+    scan->query_registers = normalized && !longer ? 136 : !wide ? 160 : gate || longer ? 144 : 152;
     scan->key_registers = 512 - 2 * scan->query_registers - scan->fetch_registers;
 }
 

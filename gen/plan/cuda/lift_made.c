@@ -88,7 +88,7 @@ int lift_turn_bytes(const fpa_plan *plan)
     const fpa_lift *lift = plan->written->lift;
     const fpa_lift_part *part = lift->parts;
     const int numbers =
-        2 * lift->positions + (part->phase != FPA_NO_MATRIX) + (part->amplitude != FPA_NO_MATRIX);
+        2 * lift->positions + (part->phase != FPA_NO_MATRIX || part->amplitude != FPA_NO_MATRIX ? 2 : 0);
     return numbers * part->rows * (int)sizeof(float);
 }
 
