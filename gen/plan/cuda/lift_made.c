@@ -97,14 +97,14 @@ int lift_turn_bytes(const fpa_plan *plan)
 /* A number: its map, its place among zeros, a half of its store. */
 enum { TOKENS = 16, LANES = 32, SIDES = 2, NUMBER = 3 };
 
-/* A pair's turn is 7 instructions, 4 for each number of the position, and 4 for its two coordinates. */
+/* A query's and a key's turn is 4 instructions, 4 for each number of the position; queries are turned by 4 more. */
 static struct fpa_cuda_work count_turns(const fpa_plan *plan)
 {
-    enum { TURN = 7 + 4, POSITION = 4 };
+    enum { TURN = 8, POSITION = 4 };
     const fpa_lift *lift = plan->written->lift;
-    const int rows = lift->parts->rows, pair = TURN + POSITION * lift->positions + SIDES * NUMBER;
+    const int rows = lift->parts->rows, pair = TURN + POSITION * lift->positions + SIDES;
     return (struct fpa_cuda_work){.shared = SIDES * TOKENS * rows * 3 * 2 / 128,
-                                  .instructions = work_maps(plan) / 2 + SIDES * TOKENS * rows * pair / LANES,
+                                  .instructions = work_maps(plan) / 2 + TOKENS * rows * pair / LANES,
                                   .bytes = TOKENS * lift->positions * (int)sizeof(float)};
 }
 
