@@ -36,6 +36,8 @@ static const struct {
     [IN_CLUSTER_SCAN] = {"clustered", CLUSTER_CALL, 5},
     [IN_WIDE_CLUSTER_SCAN] = {"clustereddeep", CLUSTER_CALL, 5},
     [IN_MAPPED_CLUSTER_SCAN] = {"clusteredmaps", CLUSTER_CALL, 5},
+    [IN_TURNED_CLUSTER_SCAN] = {"clusteredwaves", CLUSTER_CALL, 5},
+    [IN_PRODUCT_CLUSTER_SCAN] = {"clusteredfavor", CLUSTER_CALL, 5},
     [IN_TOKEN] = {"plain", TOKEN_CALL, 5},
     [WITHOUT_MASK] = {"openpacked", LONG_CALL, 2},
     [WITHOUT_MASK_IN_PANELS] = {"opentrained", LONG_CALL, 2},

@@ -6,8 +6,8 @@
 
 /* Kernels of tiles, whose vectors come by the copy engine or by threads, and of segments that begin with a state; the
  * kernel of one pass, the same, where keys of a total are shared out, of coordinates as they lie, and of rows as they
- * lie, by words and by boxes; of clusters, also where o has no place of its own, and where coordinates are made; of one
- * token; of tiles, of panels, and of one pass, where queries read the state of all keys; of coordinates, by tensor
+ * lie, by words and by boxes; of clusters, also where o has no place of its own, and where coordinates are made: maps, turned by
+ * positions, and of a product with a matrix; of one token; of tiles, of panels, and of one pass, where queries read the state of all keys; of coordinates, by tensor
  * cores, with sums of them, with run-time matrices, with matrices that are read each time, and by plain sums; of
  * windows, and where keys in them are masked; of tiles, and of clusters, where lengths of sequences differ;
  * of product rows, and where blocks fetch some slabs of vectors. */
@@ -24,6 +24,8 @@ enum fault_place {
     IN_CLUSTER_SCAN,
     IN_WIDE_CLUSTER_SCAN,
     IN_MAPPED_CLUSTER_SCAN,
+    IN_TURNED_CLUSTER_SCAN,
+    IN_PRODUCT_CLUSTER_SCAN,
     IN_TOKEN,
     WITHOUT_MASK,
     WITHOUT_MASK_IN_PANELS,

@@ -9,6 +9,14 @@ static const char emulated_heads[] =
     "return "
     "diagonal(v) end\n"
     "local function some(rows, d, seed) return dense(orthogonal { rows = rows, d = d, seed = seed }) end\n"
+    "local function signs(rows, d)\n"
+    "  local rows_of = {}\n"
+    "  for r = 1, rows do\n"
+    "    rows_of[r] = {}\n"
+    "    for c = 1, d do rows_of[r][c] = (r * r + 3 * r * c + c // 2) % 5 < 3 and 1 or -1 end\n"
+    "  end\n"
+    "  return dense(rows_of)\n"
+    "end\n"
     "local function many(rows, seed)\n"
     "  local o = { rows = rows, d = 32, seed = seed }\n"
     "  return dense { heads = { orthogonal(o), orthogonal { rows = rows, d = 32, seed = seed + 1 } } }\n"
@@ -115,6 +123,18 @@ static const char emulated_heads[] =
     "true, normalize = 'sum' }),\n"
     "  h('clusteredblocks', { d = 48, dv = 128, dtype = 'f16', terms = linear {}, scale = 1 / 4 }),\n"
     "  h('waves', { positions = 1, dtype = 'f16', terms = fourier { map = softplus } }),\n"
+    "  h('clusteredwaves', { d = 64, dv = 64, positions = 1, terms = fourier { map = softplus }, scale = 1 / "
+    "4, "
+    "normalize = 'sum' }),\n"
+    "  h('clusteredfavor', { d = 64, dv = 64, normalize = 'sum', terms = favor { d = 64, size = 128, seed = "
+    "1, "
+    "gamma = 1 / 8 } }),\n"
+    "  h('clusteredsigns', { d = 24, dv = 24, dtype = 'f16', scale = 1 / 2, gate = true, terms = term { "
+    "coordinates { signs(48, 24),\n"
+    "    map = relu } } }),\n"
+    "  h('clusteredtrained', { d = 40, dv = 64, scale = 1 / 2, normalize = 'sum', terms = term { trainable { "
+    "name = 'w', rows = 80 }:map {\n"
+    "    q = silu, k = exp } } }),\n"
     "  h('farwaves', { positions = 5, terms = fourier { map = exp, form = 'one_plus' }, normalize = 'sum' "
     "}),\n"
     "  h('placed', { positions = 2, key_mask = true, dv = 20, terms = term { coordinates { some(12, 32, 1),\n"
@@ -176,39 +196,40 @@ static const char emulated_heads[] =
  * them). The first are the smallest set with every function that is emitted; the others add what is told
  * apart by constants. */
 static const char *const emulated_fixed[] = {
-    "fewgated",      /* fused_chunk of packed rows, projections, gates */
-    "clustered",     /* a cluster that takes turns */
-    "shared",        /* tiles; folded; state and read in two kernels, bf16 states */
-    "fewtrained",    /* run-time matrices; portable state and read */
-    "clusteredwide", /* a cluster, f16, dv 128 */
-    "paired",        /* packed rows; portable */
-    "fewwide",       /* one pass whose sums do not fit in one turn */
-    "half",          /* f16, states of f16, the larger of sum and eps */
-    "open",          /* no mask: tiles, */
-    "openpacked",    /* of packed rows, f16, */
-    "opentrained",   /* and from panels of rows */
-    "few",           /* segments' totals; constants in the kernel */
-    "clustereddeep", /* a cluster in which o has no place of its own */
-    "gatednorm",     /* 1 + sum, with a gate */
-    "manydots",      /* products of rows, padded values */
-    "rowshalf",      /* features that are rows, packed from two sources */
-    "clusteredmaps", /* a cluster that maps queries and keys */
-    "waves",         /* rows that are turned, not projected */
-    "chosen",        /* dots one after the other, rows as they have them */
-    "turned",        /* a matrix that a block has no room for */
-    "broadlift",     /* matrices that are read for each 64 tokens */
-    "openmaps",      /* one pass without a mask, which maps queries and keys */
-    "anyrows",       /* rows that begin at any address, by words */
-    "anyrowsgated",  /* f16, weighted, two warpgroups of keys, blocks of more than 64 columns */
-    "scaled",        /* rows from coordinates as they lie, weighted */
-    "shifted",       /* and not weighted, among them ones */
-    "placed",        /* coordinates that are functions of a position, masks */
-    "favor",         /* squares, gates */
-    "several",       /* parts of all kinds, f16 */
-    "lonely",        /* coordinates by plain sums */
-    "near",          /* a window, */
-    "nearlifted",    /* of masked keys, beside coordinates */
-    "lifted",        /* more rows than a block has at a time, constants, odd widths */
+    "fewgated",       /* fused_chunk of packed rows, projections, gates */
+    "clustered",      /* a cluster that takes turns */
+    "shared",         /* tiles; folded; state and read in two kernels, bf16 states */
+    "fewtrained",     /* run-time matrices; portable state and read */
+    "clusteredwide",  /* a cluster, f16, dv 128 */
+    "paired",         /* packed rows; portable */
+    "fewwide",        /* one pass whose sums do not fit in one turn */
+    "half",           /* f16, states of f16, the larger of sum and eps */
+    "open",           /* no mask: tiles, */
+    "openpacked",     /* of packed rows, f16, */
+    "opentrained",    /* and from panels of rows */
+    "few",            /* segments' totals; constants in the kernel */
+    "clustereddeep",  /* a cluster in which o has no place of its own */
+    "gatednorm",      /* 1 + sum, with a gate */
+    "manydots",       /* products of rows, padded values */
+    "rowshalf",       /* features that are rows, packed from two sources */
+    "clusteredmaps",  /* a cluster that maps queries and keys */
+    "clusteredwaves", /* rows that are turned, not projected; a cluster that turns them */
+    "clusteredfavor", /* a cluster that projects queries and keys */
+    "chosen",         /* dots one after the other, rows as they have them */
+    "turned",         /* a matrix that a block has no room for */
+    "broadlift",      /* matrices that are read for each 64 tokens */
+    "openmaps",       /* one pass without a mask, which maps queries and keys */
+    "anyrows",        /* rows that begin at any address, by words */
+    "anyrowsgated",   /* f16, weighted, two warpgroups of keys, blocks of more than 64 columns */
+    "scaled",         /* rows from coordinates as they lie, weighted */
+    "shifted",        /* and not weighted, among them ones */
+    "placed",         /* coordinates that are functions of a position, masks */
+    "favor",          /* squares, gates */
+    "several",        /* parts of all kinds, f16 */
+    "lonely",         /* coordinates by plain sums */
+    "near",           /* a window, */
+    "nearlifted",     /* of masked keys, beside coordinates */
+    "lifted",         /* more rows than a block has at a time, constants, odd widths */
 };
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "base/round.h"
 #include "fused_pass.h"
+#include "head/lift.h"
+#include "lift_made.h"
 #include "lift_rows.h"
 #include "work.h"
 
@@ -18,10 +20,13 @@ enum {
 static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const int columns = in->columns->all;
-    const int half = (2 * ((in->plan->head->d + 63) / 64) + 1) * SLAB, ones = columns > 8 ? 2048 : 0;
+    const int slabs = lift_made_slabs(in->plan), held = scan->apart ? scan->given : slabs;
+    const int half = (2 * held + 1) * SLAB, ones = columns > 8 ? 2048 : 0;
     const int copy = in->rows->features * 16 * columns;
     scan->at_outputs = 2 * scan->spans * half;
-    scan->at_ones = scan->at_outputs + (scan->outputs_apart ? 2 * SLAB : 0); /* behind all values */
+    scan->at_further = scan->at_outputs + (scan->outputs_apart ? 2 * SLAB : 0);
+    scan->at_matrix = scan->at_further + 4 * (slabs - held) * SLAB;
+    scan->at_ones = scan->at_matrix + scan->matrix_parts * slabs * SLAB; /* behind all values */
     scan->at_copies = scan->at_ones + ones;
     scan->at_state = scan->at_copies + scan->copies * copy;
     scan->at_gates = scan->at_state + 2 * copy;
@@ -29,7 +34,14 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->at_mapped = scan->at_barriers + 32 * scan->spans + 16 * scan->copies + 4 * 8;
     scan->at_looked = scan->at_mapped + (scan->maps ? 16 * scan->spans : 0);
     scan->at_edges = scan->at_looked + 16 * scan->spans;
-    scan->bytes = scan->at_edges + 8 * scan->spans;
+    scan->at_further_free = scan->at_edges + 8 * scan->spans;
+    scan->at_turns = scan->at_further_free + (scan->apart ? 8 : 0);
+    scan->at_turns =
+        scan->turns ? (int)round_up(scan->at_turns, 16) : scan->at_turns; /* pieces of 16 bytes */
+    scan->at_positions = scan->at_turns + (scan->turns ? lift_turn_bytes(in->plan) : 0);
+    scan->bytes =
+        scan->at_positions +
+        (scan->turns ? scan->spans * CLUSTER_SCAN_SPAN * in->plan->written->lift->positions * 4 : 0);
     scan->at_spans = (int)round_up(scan->bytes, 16);
     scan->sequence_bytes = scan->at_spans + 2 * scan->spans * SPAN_BYTES;
 }
@@ -46,10 +58,25 @@ static bool fits_with(const fpa_cuda_inputs *in, bool outputs_apart, fpa_cluster
     return false;
 }
 
-/* Places of queries from which o leaves are free later. */
+/* Places of queries from which o leaves are free later; coordinates that are there once have to be awaited. */
 static bool fits(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
-    return fits_with(in, true, scan) || fits_with(in, false, scan);
+    if (fits_with(in, true, scan) || fits_with(in, false, scan))
+        return true;
+    scan->apart = scan->product && lift_made_slabs(in->plan) > scan->given;
+    return scan->apart && fits_with(in, false, scan);
+}
+
+/* How coordinates are made; where there is no room for that NAME_lift_rows makes them. */
+static bool fits_as(const fpa_cuda_inputs *in, fpa_lift_made made, fpa_cluster_scan *scan)
+{
+    scan->maps = made != LIFT_BEFORE;
+    scan->turns = made == LIFT_TURNS;
+    scan->product = made == LIFT_PRODUCT;
+    scan->given = scan->maps ? lift_given_slabs(in->plan) : lift_made_slabs(in->plan);
+    scan->matrix_parts = scan->product ? lift_matrix_parts(in->plan) : 0;
+    scan->apart = false;
+    return fits(in, scan);
 }
 
 /* Of 512 for a thread of each warpgroup: of keys, two of queries, and one that fetches, and adds gates up.
@@ -58,8 +85,9 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const bool wide = in->rows->warp_units > 1, gate = in->plan->head->gate;
     const bool normalized = wide && in->plan->head->normalize != FPA_NORMALIZE_NONE;
-    scan->fetch_registers = gate || normalized ? 40 : 32;
-    scan->query_registers = normalized ? 136 : !wide ? 160 : gate ? 144 : 152;
+    const bool longer = scan->turns || scan->product; /* keys are added while nothing of the state lives */
+    scan->fetch_registers = longer ? 48 : gate || normalized ? 40 : 32;
+    scan->query_registers = normalized && !longer ? 136 : !wide ? 160 : gate || longer ? 144 : 152;
     scan->key_registers = 512 - 2 * scan->query_registers - scan->fetch_registers;
 }
 
@@ -86,15 +114,15 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
     if (4 * (in->rows->warp_units + 1) * columns->all > MOST_SUMS)
         return unsuited(why, "its state has too many numbers");
     scan->gate_bytes = head->gate ? GATE_BYTES : 0;
-    scan->maps = lift_in_place(in->plan);
-    scan->reverses = !head->gate && !head->normalize && !scan->maps;
-    if (!fits(in, scan))
+    if (!fits_as(in, lift_made(in->plan), scan) && !fits_as(in, LIFT_BEFORE, scan))
         return unsuited(why, "stretches of 128 tokens do not fit into shared memory");
+    scan->reverses = !head->gate && !head->normalize && !scan->maps;
     if (scan->sequence_bytes + CUT_BYTES <= in->plan->target->shared_memory) {
         scan->at_cuts = scan->sequence_bytes;
         scan->sequence_bytes += CUT_BYTES;
     }
-    scan->sequences = scan->sequence_bytes <= in->plan->target->shared_memory;
+    scan->sequences =
+        !scan->turns && !scan->product && scan->sequence_bytes <= in->plan->target->shared_memory;
     share_registers(in, scan);
     share_sequence_registers(in, scan);
     return FPA_OK;
@@ -107,14 +135,17 @@ void print_cluster_scan(FILE *out, const fpa_plan *plan)
     const fpa_cluster_scan *scan = plan->cuda.cluster_scan;
     fprintf(out,
             "cluster_scan chunked, where sequences are few: blocks take %d tokens in turn and hand the state "
-            "on, %d places for them; %.1f KiB of shared memory\n",
-            CLUSTER_SCAN_SPAN, scan->spans, scan->bytes / 1024.0);
+            "on, %d places for them; %.1f KiB of shared memory%s\n",
+            CLUSTER_SCAN_SPAN, scan->spans, scan->bytes / 1024.0,
+            scan->maps ? "; coordinates are made there, without lift_rows" : "");
     if (scan->sequences)
         fprintf(
             out,
             "sequence_scan chunked, where lengths of sequences differ: clusters that stay share all spans; "
             "%.1f KiB of shared memory\n",
             scan->sequence_bytes / 1024.0);
+    else if (scan->turns || scan->product)
+        fprintf(out, "sequence_scan no: coordinates are made there\n");
     else
         fprintf(out, "sequence_scan no: it needs %d bytes of shared memory\n", scan->sequence_bytes);
 }
@@ -127,7 +158,7 @@ void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         g->kernel[CUDA_SEQUENCE_SCAN] =
             (struct fpa_cuda_block){CLUSTER_SCAN_THREADS, plan->cuda.cluster_scan->sequence_bytes, 1};
     g->sequence_state = plan->cuda.rows->warp_units * 4 * 16 * 8 * plan->cuda.columns.all;
-    g->fused_vector = plan->head->d;
+    g->fused_vector = plan->cuda.cluster_scan->maps ? plan->written->lift->width : plan->head->d;
     g->fused_value = plan->head->dv;
     g->cluster_reverses = plan->cuda.cluster_scan->reverses;
     g->cluster_maps = plan->cuda.cluster_scan->maps;
@@ -142,6 +173,11 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(outputs_apart),
                                          SCAN(sequences),
                                          SCAN(maps),
+                                         SCAN(turns),
+                                         SCAN(product),
+                                         SCAN(apart),
+                                         SCAN(given),
+                                         SCAN(matrix_parts),
                                          SCAN(reverses),
                                          SCAN(key_registers),
                                          SCAN(query_registers),
@@ -156,6 +192,11 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(at_mapped),
                                          SCAN(at_looked),
                                          SCAN(at_edges),
+                                         SCAN(at_matrix),
+                                         SCAN(at_further),
+                                         SCAN(at_further_free),
+                                         SCAN(at_turns),
+                                         SCAN(at_positions),
                                          SCAN(bytes),
                                          SCAN(at_spans),
                                          SCAN(at_cuts),

@@ -1,8 +1,8 @@
 /* plan_cluster_scan: the one-pass kernel of sm_90a whose blocks, a cluster for each sequence, take *spans* of
  * 128 tokens in turn and hand the state on. For heads whose coordinates are features (linear attention) and
  * whose state is small. Of a block's four warpgroups one adds up keys, two have the queries of a half of the
- * span each, and the last one fetches. Heads whose coordinates are maps of q and k, number by number, need no
- * NAME_lift_rows before: two warps of the last make coordinates of what was fetched. */
+ * span each, and the last one fetches. Heads whose coordinates are made of q and k where these lie (lift_made.h) need no
+ * NAME_lift_rows before: who multiplies makes coordinates of what was fetched. */
 #ifndef FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 #define FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 
@@ -16,11 +16,19 @@ typedef struct fpa_cluster_scan {
     bool outputs_apart; /* o leaves from places of its own, else its queries' */
     bool reverses;      /* it can take tokens from the last one on */
     bool sequences;     /* NAME_sequence_scan fits, too */
-    bool maps;          /* q and k become coordinates where they lie */
-    int gate_bytes;     /* of what a span's gates come to; 0: no gate */
+    bool maps;          /* q and k become coordinates where they lie, */
+    bool turns;         /* by functions of the position, */
+    bool product;       /* or by a matrix */
+    bool
+        apart; /* coordinates behind the first 64 are not there once for each place of a span: of the span's keys, and of
+                           who has queries */
+    int given;                                            /* slabs of q or k as they are given */
+    int matrix_parts;                                     /* of 16 bits */
+    int gate_bytes;                                       /* of what a span's gates come to; 0: no gate */
     int key_registers, query_registers, fetch_registers;  /* of a thread */
     int sequence_key_registers, sequence_fetch_registers; /* and where lengths of sequences differ */
     int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, at_mapped, at_looked, at_edges;
+    int at_matrix, at_further, at_turns, at_positions, at_further_free;
     int bytes;                             /* of shared memory, */
     int at_spans, at_cuts, sequence_bytes; /* and where lengths of sequences differ */
 } fpa_cluster_scan;

@@ -54,8 +54,7 @@ static bool projects(const fpa_plan *plan)
 
 /* ---- what stays in registers ---- */
 
-/* Whether numbers of 16 bits are all of a matrix; its column of constants is added in fp32. */
-static bool is_whole(const fpa_matrix *matrix, int width, fpa_dtype dtype)
+bool lift_is_whole(const fpa_matrix *matrix, int width, fpa_dtype dtype)
 {
     const int64_t rows = (int64_t)(matrix->heads ? matrix->heads : 1) * matrix->rows;
     if (matrix->kind != FPA_MATRIX_CONSTANT)
@@ -69,7 +68,7 @@ static bool is_whole(const fpa_matrix *matrix, int width, fpa_dtype dtype)
 static int kept_of_matrix(const fpa_plan *plan, int source, const fpa_lift *lift)
 {
     const fpa_matrix *matrix = &plan->written->matrices[source];
-    const int parts = is_whole(matrix, lift->width, plan->head->dtype) ? 1 : 2;
+    const int parts = lift_is_whole(matrix, lift->width, plan->head->dtype) ? 1 : 2;
     return parts * LIFT_STEP_REGISTERS * ((lift->width + 15) / 16);
 }
 
@@ -232,7 +231,7 @@ static int map_instructions(const fpa_lift_part *part, bool half)
                                           [FPA_MAP_SILU] = 25},
                                          {[FPA_MAP_RELU] = 1,
                                           [FPA_MAP_ELU_PLUS_ONE] = 5,
-                                          [FPA_MAP_SOFTPLUS] = 14,
+                                          [FPA_MAP_SOFTPLUS] = 10,
                                           [FPA_MAP_EXP] = 2,
                                           [FPA_MAP_SILU] = 5}};
     return largest(map[half][part->map[FPA_QUERY]], map[half][part->map[FPA_KEY]]);
@@ -241,7 +240,7 @@ static int map_instructions(const fpa_lift_part *part, bool half)
 /* Of one row and token: its products, its map, what an angle is made to, its stores. */
 static int finishing(const fpa_lift *lift, const fpa_lift_part *part, bool half)
 {
-    enum { STORE = 1, PRODUCT = 1, TURN = 30, NUMBER = 3, HALF_TURN = 7, HALF_NUMBER = 6 };
+    enum { STORE = 1, PRODUCT = 1, TURN = 30, NUMBER = 3, HALF_TURN = 7, HALF_NUMBER = 4 };
     const int number = half ? HALF_NUMBER : NUMBER;
     const int turn = part->angle == FPA_NO_MATRIX ? 0 : (half ? HALF_TURN : TURN) + number * lift->positions;
     return map_instructions(part, half) + turn + STORE * lift_coordinates(part) / part->rows +
@@ -265,7 +264,7 @@ static void count_products(const fpa_plan *plan, int rows, const fpa_matrix *mat
     const fpa_cuda_lift *l = &plan->cuda.lift;
     const int width = plan->written->lift->width, steps = (rows + 7) / 8 * ((width + 15) / 16);
     const bool constant = matrix->kind == FPA_MATRIX_CONSTANT;
-    const int parts = l->keeps && is_whole(matrix, width, plan->head->dtype) ? 1 : 2;
+    const int parts = l->keeps && lift_is_whole(matrix, width, plan->head->dtype) ? 1 : 2;
     work->products += parts * steps;
     work->instructions += parts * steps + steps / 2;
     work->shared += steps / 2 * FRAGMENT;

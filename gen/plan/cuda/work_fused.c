@@ -5,6 +5,8 @@
 #include "fused_packed.h"
 #include "fused_pass.h"
 #include "fused_rows.h"
+#include "head/lift.h"
+#include "lift_made.h"
 #include "parts.h"
 #include "work.h"
 
@@ -106,13 +108,18 @@ void work_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 void work_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const coordinate_sizes s = sizes_of(plan);
+    const bool makes = plan->cuda.cluster_scan->maps;
+    const struct fpa_cuda_work made = makes ? work_made(plan) : (struct fpa_cuda_work){0};
+    const int vector = makes ? plan->written->lift->width : plan->head->d;
+    const int scores = 3 * work_score_products(s.steps, s.columns) / 2;
     g->work[CUDA_CLUSTER_SCAN] = (struct fpa_cuda_kernel_work){
         .warpgroups = 1,
-        .step = {.products = products_of(&s, 3 * work_score_products(s.steps, s.columns) / 2),
-                 .shared = s.blocks * (7 * s.tiles + 22 * s.steps + 6 * s.columns + 50 * s.gate),
-                 .instructions = s.blocks * (26 * s.tiles + 390 + (200 + 12 * s.steps) * s.gate +
-                                             (plan->cuda.cluster_scan->maps ? work_maps(plan) : 0)),
-                 .bytes = token_bytes(plan, true)},
+        .step = {.products = products_of(&s, scores) + s.blocks * made.products,
+                 .shared =
+                     s.blocks * (7 * s.tiles + 22 * s.steps + 6 * s.columns + 50 * s.gate + made.shared),
+                 .instructions =
+                     s.blocks * (26 * s.tiles + 390 + (200 + 12 * s.steps) * s.gate + made.instructions),
+                 .bytes = work_operand_bytes(plan, 2 * (vector + plan->head->dv)) + made.bytes},
         .trips = 4};
 }
 

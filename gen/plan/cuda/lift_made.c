@@ -1,0 +1,138 @@
+#include "lift_made.h"
+
+#include "head/lift.h"
+#include "lift_rows.h"
+#include "work.h"
+
+enum {
+    SLAB_NUMBERS = 64,
+    PIECE = 8, /* numbers of 16 bytes */
+    TURNED_ROWS =
+        32 /* so that both halves of the coordinates are whole pieces, and nothing has to stay zero behind them */
+};
+
+/* One part of one real factor, of keys that are not masked. */
+static bool has_one_factor(const fpa_lift *lift)
+{
+    const fpa_lift_part *part = lift->parts;
+    return lift->part_count == 1 && !lift->key_mask && part->factor_count == 1 && !part->is_complex;
+}
+
+static bool takes_the_vector(const fpa_lift *lift)
+{
+    const fpa_lift_part *part = lift->parts;
+    if (part->factors->source != FPA_INPUT || part->rows != lift->width)
+        return false;
+    for (int r = 0; r < part->rows; r++)
+        if (part->factors->row[r] != r)
+            return false;
+    return true;
+}
+
+/* A warp of its own fetches positions: where there are gates it has those. */
+static bool is_turned(const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    const fpa_lift_part *part = lift->parts;
+    return part->angle != FPA_NO_MATRIX && takes_the_vector(lift) && part->square == 0 &&
+           part->rows % TURNED_ROWS == 0 && lift->positions * PIECE <= LIFT_MOST_TURNS && !plan->head->gate;
+}
+
+/* Both sides of the product are slabs: one of x, one for each 64 rows of a part of the matrix. */
+static bool is_product(const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    const fpa_lift_part *part = lift->parts;
+    const int source = part->factors->source;
+    if (source == FPA_INPUT || part->angle != FPA_NO_MATRIX)
+        return false;
+    const fpa_matrix *matrix = &plan->written->matrices[source];
+    return matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL && !lift_has_constants(lift, matrix) &&
+           lift->width % PIECE == 0 && lift->width <= SLAB_NUMBERS;
+}
+
+fpa_lift_made lift_made(const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    if (lift_in_place(plan))
+        return LIFT_MAPS;
+    if (!lift || !has_one_factor(lift) || plan->head->dv % PIECE)
+        return LIFT_BEFORE;
+    return is_turned(plan) ? LIFT_TURNS : is_product(plan) ? LIFT_PRODUCT : LIFT_BEFORE;
+}
+
+static int slabs_of(int numbers)
+{
+    return (numbers + SLAB_NUMBERS - 1) / SLAB_NUMBERS;
+}
+
+int lift_given_slabs(const fpa_plan *plan)
+{
+    return slabs_of(lift_made(plan) == LIFT_BEFORE ? plan->head->d : plan->written->lift->width);
+}
+
+int lift_made_slabs(const fpa_plan *plan)
+{
+    return slabs_of(plan->head->d);
+}
+
+int lift_matrix_parts(const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    const fpa_matrix *matrix = &plan->written->matrices[lift->parts->factors->source];
+    return lift_is_whole(matrix, lift->width, plan->head->dtype) ? 1 : 2;
+}
+
+int lift_turn_bytes(const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    const fpa_lift_part *part = lift->parts;
+    const int numbers =
+        2 * lift->positions + (part->phase != FPA_NO_MATRIX || part->amplitude != FPA_NO_MATRIX ? 2 : 0);
+    return numbers * part->rows * (int)sizeof(float);
+}
+
+/* ---- counts ---- */
+
+/* A number: its map, its place among zeros, a half of its store. */
+enum { TOKENS = 16, LANES = 32, SIDES = 2, NUMBER = 3 };
+
+/* A query's and a key's turn is 4 instructions, 4 for each number of the position; queries are turned by 4 more. */
+static struct fpa_cuda_work count_turns(const fpa_plan *plan)
+{
+    enum { TURN = 8, POSITION = 4 };
+    const fpa_lift *lift = plan->written->lift;
+    const int rows = lift->parts->rows, pair = TURN + POSITION * lift->positions + SIDES;
+    return (struct fpa_cuda_work){.shared = SIDES * TOKENS * rows * 3 * 2 / 128,
+                                  .instructions = work_maps(plan) / 2 + TOKENS * rows * pair / LANES,
+                                  .bytes = TOKENS * lift->positions * (int)sizeof(float)};
+}
+
+/* Each part of the matrix is read once for 64 tokens, x for each 64 rows of one. */
+static struct fpa_cuda_work count_product(const fpa_plan *plan)
+{
+    enum { PANEL = 64, NORM = 24 };
+    const fpa_lift *lift = plan->written->lift;
+    const int parts = lift_matrix_parts(plan), slabs = slabs_of(lift->parts->rows),
+              rows = slabs * SLAB_NUMBERS, steps = (lift->width + 15) / 16;
+    const int norms = lift->parts->square != 0 ? steps : 0;
+    return (struct fpa_cuda_work){.products = SIDES * (rows / 8 * steps * parts + 2 * norms),
+                                  .shared = SIDES * (rows * parts * TOKENS / PANEL + TOKENS * slabs * parts +
+                                                     4 * norms + 2 * TOKENS * rows / 128),
+                                  .instructions = work_maps(plan) / 2 +
+                                                  SIDES * TOKENS * rows * NUMBER / LANES + SIDES * NORM};
+}
+
+struct fpa_cuda_work work_made(const fpa_plan *plan)
+{
+    switch (lift_made(plan)) {
+    case LIFT_TURNS:
+        return count_turns(plan);
+    case LIFT_PRODUCT:
+        return count_product(plan);
+    case LIFT_MAPS:
+        return (struct fpa_cuda_work){.instructions = work_maps(plan)};
+    default:
+        return (struct fpa_cuda_work){0};
+    }
+}
