@@ -131,7 +131,7 @@ static fpa_status generate(const compile_job *job, fpa_source *source, fpa_error
                          : source_generate(job->head, job->target->name, source, error);
 }
 
-void compile_job_choose(compile_job *job, function_set *reached, bool apart)
+void compile_job_choose(compile_job *job, function_set *reached, bool optimised)
 {
     fpa_source source;
     fpa_error error;
@@ -140,8 +140,9 @@ void compile_job_choose(compile_job *job, function_set *reached, bool apart)
         return;
     if (status)
         fail_msg("%s: %s", error.where, error.message);
-    job->code = kernels_new(source.code, job->head->name, reached, apart ? &job->others : NULL);
-    if (!job->code && !job->others)
+    char **text = optimised ? &job->code : &job->others;
+    *text = kernels_new(source.code, job->head->name, reached);
+    if (!*text)
         fail_msg("%s: its kernels cannot be told apart", job->head->name);
     source_free(&source);
 }

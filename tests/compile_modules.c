@@ -244,11 +244,17 @@ static void choose_jobs(compile_fixture *f, bool warpgroups)
         }
 }
 
-/* Of one kernel and of several: registers of all are the question, so all are optimised. */
-static bool is_large_state(const compile_job *job)
+/* Spills and remarks are of optimised code: in make test of a large state, of clusters and of a portable head; of other modules
+ * that they get compiled is the question. */
+static bool is_optimised(const compile_job *job)
 {
-    static const char *const names[] = {"ones", "some"};
-    return job->group == STATES && is_one_of(names, 2, job->head->name);
+    static const module_name some[] = {{"ones", "f16", "cuda:sm_90a"},
+                                       {"linear_d64_bf16", "bf16", "cuda:sm_90a"},
+                                       {"tspow4_d8", "f32", "cuda:sm_100"}};
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        if (is_module(job, &some[i]))
+            return true;
+    return false;
 }
 
 void modules_choose_kernels(compile_fixture *f, bool warpgroups)
@@ -257,7 +263,7 @@ void modules_choose_kernels(compile_fixture *f, bool warpgroups)
     for (int m = 0; m < MODULE_FIXED; m++)
         for (int i = 0; i < f->count; i++)
             if (f->jobs[i].target->warpgroups == warpgroups && is_module(&f->jobs[i], &module_fixed[m])) {
-                compile_job_choose(&f->jobs[i], &reached, !is_large_state(&f->jobs[i]));
+                compile_job_choose(&f->jobs[i], &reached, is_optimised(&f->jobs[i]));
                 break;
             }
     function_set_free(&reached);

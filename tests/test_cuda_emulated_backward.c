@@ -16,10 +16,10 @@
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
-/* What make test runs: each type, gates, normalisers, sums of terms, matrices, several blocks of columns, coordinates as features, by
- * warpgroups and by warps. */
-static const char *const fixed[] = {"gated",  "gatednorm", "half", "odd",         "learned",
-                                    "shared", "wider",     "tf32", "coordinates", "coordinates_of_warps"};
+/* What make test runs: each type, gates, normalisers, sums of terms of two factors and three, matrices, coordinates as features,
+ * by warpgroups and by warps; "gated" and "learned" are walked in segments below. */
+static const char *const fixed[] = {"gatednorm", "half",        "manydots",            "shared",
+                                    "tf32",      "coordinates", "coordinates_of_warps"};
 
 /* Of those, whose gradients are looked at when something is not finite: products with and without tensor cores, coordinates. */
 static const char *const edges[] = {"half", "coordinates", "tf32"};

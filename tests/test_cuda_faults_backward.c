@@ -57,10 +57,10 @@ static bool is_of_one_file(int i, int j)
     return strncmp(a, b, size) == 0 && (b[size] == '_' || !b[size]);
 }
 
-/* make test: the first of each part of the table, and in it the first of each file of templates. */
+/* make test: the first of each part of the table; of gradients' own kernels the first of each file of templates. */
 static bool is_fixed(int i)
 {
-    bool seen = false;
+    bool seen = i > OWN;
     for (int j = 0; j < i; j++)
         seen = seen || is_of_one_file(j, i);
     return !seen || i == OWN || i == OF_PASSES || i == OF_VALUES;
