@@ -194,7 +194,8 @@ static const char *const emulated_fixed[] = {
     "favor",         /* coordinates: squares, gates; */
     "several",       /* parts of all kinds, f16; */
     "lonely",        /* by plain sums */
-    "nearlifted",    /* a window, of masked keys, beside coordinates */
+    "near",          /* a window, */
+    "nearlifted",    /* of masked keys, beside coordinates */
 };
 
 #endif
