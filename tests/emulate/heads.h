@@ -180,10 +180,11 @@ static const char *const emulated_fixed[] = {
     "few",           /* segments' totals; constants in the kernel; the sum */
     "fewgated",      /* fused_chunk of packed rows, projections, gates; the larger of sum and eps */
     "fewhalf",       /* f16, states of f16, 1 + sum, with a gate */
-    "fourfold",      /* products of rows */
+    "manydots",      /* products of rows, padded values */
     "openlinear",    /* no mask, f16, one pass, */
     "openmaps",      /* which maps queries and keys */
-    "clusteredmaps", /* a cluster that maps queries and keys */
+    "clustered",     /* a cluster that takes turns, */
+    "clusteredmaps", /* and one that maps queries and keys */
     "waves",         /* rows that are turned, not projected */
     "chosen",        /* dots one after the other, rows as they have them */
     "broadlift",     /* matrices that are read for each 64 tokens */
