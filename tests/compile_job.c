@@ -140,9 +140,15 @@ void compile_job_choose(compile_job *job, function_set *reached, bool optimised)
         return;
     if (status)
         fail_msg("%s: %s", error.where, error.message);
-    char **text = optimised ? &job->code : &job->others;
-    *text = kernels_new(source.code, job->head->name, reached);
-    if (!*text)
+    if (optimised)
+        job->code = kernels_longest(source.code, job->head->name, reached);
+    const size_t before = reached->count;
+    job->others = kernels_new(source.code, job->head->name, reached);
+    if (job->code && reached->count == before) {
+        free(job->others);
+        job->others = NULL;
+    }
+    if (!job->code && !job->others)
         fail_msg("%s: its kernels cannot be told apart", job->head->name);
     source_free(&source);
 }

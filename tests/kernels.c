@@ -333,6 +333,25 @@ char *kernels_new(const char *code, const char *head, function_set *set)
     return text;
 }
 
+char *kernels_longest(const char *code, const char *head, function_set *set)
+{
+    items *list = items_of(code);
+    int longest = -1;
+    if (!list)
+        return NULL;
+    for (int i = 0; i < list->count; i++)
+        if (list->item[i].kernel && (longest < 0 || list->item[i].size > list->item[longest].size))
+            longest = i;
+    char *text = NULL;
+    if (longest >= 0) {
+        take_reached(list, longest);
+        add_taken(list, head, set);
+        text = join(list);
+    }
+    items_free(list);
+    return text;
+}
+
 bool kernels_reach(const char *code, const char *head, function_set *set)
 {
     items *list = items_of(code);

@@ -345,12 +345,11 @@ static void try_once(fixture *f, operation *run, long at, bool lasting, bool apa
         fail_msg("allocation %ld: a temporary folder is left", at);
 }
 
-/* How much of an operation is tried. */
+/* How much of an operation is tried. In make test of each place that calls malloc its first call and, unless an operation before
+ * had it, its last and so many between; in make test-all all but of Lua's allocator, of which every so-maniest. */
 typedef struct effort {
-    int between; /* in make test: calls of every place that calls malloc, besides the first and the last; of a place that an
-                    operation before had the first alone */
-    long
-        lua_step; /* in make test-all: of the calls of Lua's allocator every so-maniest; of other places all */
+    int between;
+    long lua_step;
 } effort;
 
 /* Which calls are to fail, by what called malloc in a run without faults. */
@@ -363,20 +362,6 @@ typedef struct choice {
 /* A place with so many calls is Lua's. */
 enum { MANY = 2000 };
 
-/* Whether an operation before had calls from there; it is noted. */
-static bool is_known(const void *site)
-{
-    enum { MOST = 4096 };
-    static const void *known[MOST];
-    static int count;
-    for (int i = 0; i < count; i++)
-        if (known[i] == site)
-            return true;
-    if (count < MOST)
-        known[count++] = site;
-    return false;
-}
-
 static void choose_of_site(choice *these, const void **sites, long first, const effort *how)
 {
     const void *const site = sites[first];
@@ -385,7 +370,7 @@ static void choose_of_site(choice *these, const void **sites, long first, const 
     long all = 0, before = 0;
     for (long i = first; i < these->total; i++)
         all += sites[i] == site;
-    const bool known = !dear_tests() && is_known(site);
+    const bool known = !dear_tests() && site_is_known(site);
     const long step = !dear_tests() ? all / (how->between + 1) + 1 : all > MANY ? how->lua_step : 1;
     for (long i = first; i < these->total; i++)
         if (sites[i] == site) {

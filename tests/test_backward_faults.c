@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "c_hurry.h"
 #include "dear.h"
 #include "faults_backward.h"
 #include "runtime/builder.h"
@@ -64,7 +65,7 @@ static int setup(void **state)
 
     *state = &f;
     f.target = some_target();
-    setenv("FPA_CFLAGS", "-O1", 0);
+    c_hurry();
     if (spec_load_text("faults.lua", NULL, spec, strlen(spec), &f.list, &error))
         fail_msg("%s: %s", error.where, error.message);
     for (int i = 0; i < HEADS; i++) {

@@ -18,8 +18,8 @@
 
 /* What make test runs: each type, gates, normalisers, sums of terms of two factors and three, matrices, coordinates as features,
  * by warpgroups and by warps; "gated" and "learned" are walked in segments below. */
-static const char *const fixed[] = {"gatednorm", "half",        "manydots",            "shared",
-                                    "tf32",      "coordinates", "coordinates_of_warps"};
+static const char *const fixed[] = {
+    "gatednorm", "half", "manydots", "shared", "tf32", "coordinates", "coordinates_of_warps"};
 
 /* Of those, whose gradients are looked at when something is not finite: products with and without tensor cores, coordinates. */
 static const char *const edges[] = {"half", "coordinates", "tf32"};

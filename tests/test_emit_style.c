@@ -352,7 +352,8 @@ static const char *const fixed_part[] = {
 
 static void check_target(const char *target)
 {
-    const bool hopper = target_find(target)->warpgroups; /* make test: of it bf16, of others the head's own type */
+    const bool hopper =
+        target_find(target)->warpgroups; /* make test: of it bf16, of others the head's own type */
     int found = 0, checked = 0;
     for (int i = 0; i < heads.count; i++) {
         fpa_head *head = heads.item[i].head;
