@@ -30,7 +30,6 @@ const module_name module_fixed[MODULE_FIXED] = {
     {"trainable_dense", "f16", "cuda:sm_90a"},
     {"inhomogeneous2_d48", "f16", "cuda:sm_90a"}, /* a second walk */
     {"ones", "f16", "cuda:sm_90a"},
-    {"some", "bf16", "cuda:sm_90a"},
     {"weighted", "bf16", "cuda:sm_90a"}, /* rows as they are, in packed vectors, */
     {"three", "bf16", "cuda:sm_90a"},    /* and products of rows */
     {"linear_d64_bf16", "bf16", "cuda:sm_90a"},
@@ -52,7 +51,6 @@ const module_name module_fixed[MODULE_FIXED] = {
     {"lift_all", "f16", "cuda:sm_80"},
     {"lift_all", "f32", "cuda:sm_80"},
     {"lift_window", "bf16", "cuda:sm_90a"}, /* a window, beside coordinates, masked */
-    {"lift_window", "f32", "cuda:sm_80"},
     {"lift_window", "f16", "cuda:sm_80"},
 };
 
