@@ -98,11 +98,11 @@ helper_objects  := $(call objects,$(helper_sources))
 experiment_programs := $(addprefix $(BUILD)/experiments/,recall crossover variance fourier)
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone
-long_tests      := $(patsubst %,tests/test_%.c,cuda_faults_backward cuda_emulated cuda_compile_hopper cuda_faults \
-                   cuda_emulated_backward parity cuda_emulated_fused cuda_emulated_edge passes mutation cuda_accepted shipped \
-                   cuda_emulated_sequences emit cuda_compile properties cuda_sources cuda_compile_backward cuda_emulated_lift \
-                   faults readme bundle_backward allocations backward_faults bundle_cuda invariants cuda_emulated_draft \
-                   design random command_new locale)
+long_tests      := $(patsubst %,tests/test_%.c,parity cuda_compile_hopper cuda_emulated_backward cuda_faults_backward \
+                   cuda_faults shipped emit cuda_compile passes cuda_emulated_fused properties cuda_emulated bundle_cuda \
+                   mutation bundle_backward cuda_emulated_sequences cuda_compile_backward cuda_emulated_lift cuda_sources \
+                   readme cuda_accepted faults invariants allocations accepted cuda_emulated_draft locale cuda_emulated_window \
+                   cuda_emulated_edge backward_faults verify_rounded design backward_edge backward_shipped)
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
 # Python cannot load a library that wants a sanitizer of its program.
@@ -300,14 +300,14 @@ tsan-run: all $(tsan_tests)
 # that is opened, verified and called.
 smoke_tests := $(addprefix $(BUILD)/tests/test_,spec_mistakes head_text npy bundle cache simplify plan_outer fpa)
 smoke:
-	@$(MAKE) --no-print-directory BUILD=build/fuzz SANITIZE=address,undefined smoke-run
+	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined smoke-run
 smoke-run: $(BUILD)/fpac $(smoke_tests)
 	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(smoke_tests)
 
 # Random and mutated input against the readers, under the same sanitizers. FUZZ_SECONDS each.
 FUZZ_SECONDS ?= 60
 fuzz:
-	@$(MAKE) --no-print-directory BUILD=build/fuzz SANITIZE=address,undefined fuzz-run
+	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined fuzz-run
 fuzz-run: $(fuzz_programs)
 	@set -e; for program in $^; do $$program $(FUZZ_SECONDS) specs tests/parity generated; done
 
@@ -320,7 +320,7 @@ $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/internal.a
 # address sanitizer and that of undefined behaviour.
 TORTURE_SECONDS ?= 600
 torture: $(BUILD)/fpac $(BUILD)/torture
-	@$(MAKE) --no-print-directory BUILD=build/fuzz SANITIZE=address,undefined torture-fuzzers
+	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined torture-fuzzers
 	@TORTURE_FUZZERS=build/fuzz tools/torture.sh $(BUILD) $(TORTURE_SECONDS) $(or $(SEED),0) $(ONLY)
 torture-fuzzers: $(fuzz_programs)
 

@@ -199,9 +199,22 @@ static fpa_status refuse_budget(const design_request *request, const design_list
                 size_text(smallest, list->smallest));
 }
 
+/* What no head of these widths can be is not looked for. */
+static fpa_status check_widths(const design_request *request, fpa_error *error)
+{
+    const int widest = plan_widest(request->target);
+    if (!widest || (request->d <= widest && request->dv <= widest))
+        return FPA_OK;
+    return fail(error, FPA_UNSUPPORTED, request->target->name,
+                "serves none of the heads of d = %d, dv = %d: its kernels take at most %d", (int)request->d,
+                (int)request->dv, widest);
+}
+
 static fpa_status search(design_request *request, design_list *list, fpa_error *error)
 {
-    fpa_status status = design_enumerate(request, list, error);
+    fpa_status status = check_widths(request, error);
+    if (!status)
+        status = design_enumerate(request, list, error);
     for (int i = 0; i < list->count && !status; i++) {
         progress("%d of %d: %s", i + 1, list->count, list->rows[i].label);
         status = examine_row(request, &list->rows[i], &list->refusal, error);

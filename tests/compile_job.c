@@ -131,7 +131,7 @@ static fpa_status generate(const compile_job *job, fpa_source *source, fpa_error
                          : source_generate(job->head, job->target->name, source, error);
 }
 
-void compile_job_choose(compile_job *job, function_set *reached, bool apart)
+void compile_job_choose(compile_job *job, function_set *reached, bool optimised)
 {
     fpa_source source;
     fpa_error error;
@@ -140,7 +140,14 @@ void compile_job_choose(compile_job *job, function_set *reached, bool apart)
         return;
     if (status)
         fail_msg("%s: %s", error.where, error.message);
-    job->code = kernels_new(source.code, job->head->name, reached, apart ? &job->others : NULL);
+    if (optimised)
+        job->code = kernels_longest(source.code, job->head->name, reached);
+    const size_t before = reached->count;
+    job->others = kernels_new(source.code, job->head->name, reached);
+    if (job->code && reached->count == before) {
+        free(job->others);
+        job->others = NULL;
+    }
     if (!job->code && !job->others)
         fail_msg("%s: its kernels cannot be told apart", job->head->name);
     source_free(&source);

@@ -67,25 +67,50 @@ static size_t defined_name(const char *line, size_t size, const char *head, cons
     return (size_t)(open - *name);
 }
 
-void function_set_add(function_set *set, const char *code, const char *head)
+static void drop_digits(char *text)
+{
+    char *to = text;
+    for (const char *c = text; *c; c++)
+        if (!isdigit((unsigned char)*c))
+            *to++ = *c;
+    *to = 0;
+}
+
+static void add_name(function_set *set, const char *name, size_t length, bool plain)
+{
+    char *text = strndup(name, length);
+    assert_non_null(text);
+    if (plain)
+        drop_digits(text);
+    if (has(set, text)) {
+        free(text);
+        return;
+    }
+    set->names = realloc(set->names, (set->count + 1) * sizeof *set->names);
+    assert_non_null(set->names);
+    set->names[set->count++] = text;
+}
+
+static void add_names(function_set *set, const char *code, const char *head, bool plain)
 {
     for (const char *line = code; *line;) {
         const size_t size = strcspn(line, "\n");
         const char *name;
         const size_t length = defined_name(line, size, head, &name);
-        if (length > 0) {
-            char *text = strndup(name, length);
-            assert_non_null(text);
-            if (has(set, text)) {
-                free(text);
-            } else {
-                set->names = realloc(set->names, (set->count + 1) * sizeof *set->names);
-                assert_non_null(set->names);
-                set->names[set->count++] = text;
-            }
-        }
+        if (length > 0)
+            add_name(set, name, length, plain);
         line += size + (line[size] == '\n');
     }
+}
+
+void function_set_add(function_set *set, const char *code, const char *head)
+{
+    add_names(set, code, head, false);
+}
+
+void function_set_add_plain(function_set *set, const char *code, const char *head)
+{
+    add_names(set, code, head, true);
 }
 
 void function_set_free(function_set *set)

@@ -24,6 +24,8 @@ typedef struct function_set {
 } function_set;
 
 void function_set_add(function_set *set, const char *code, const char *head);
+/* The same without digits: in C kernels' names they are widths. */
+void function_set_add_plain(function_set *set, const char *code, const char *head);
 void function_set_free(function_set *set);
 
 /* The first name of `all` that `some` lacks; NULL: none. */

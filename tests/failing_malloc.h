@@ -134,5 +134,18 @@ static int note_range(struct dl_phdr_info *object, size_t size, void *user)
     return 0;
 }
 
+/* Whether calls from there were asked about before; it is noted, as far as there is room. */
+static inline bool site_is_known(const void *site)
+{
+    static const void *known[4096];
+    size_t i = 0;
+    for (; i < sizeof known / sizeof *known && known[i]; i++)
+        if (known[i] == site)
+            return true;
+    if (i < sizeof known / sizeof *known)
+        known[i] = site;
+    return false;
+}
+
 #endif
 #endif

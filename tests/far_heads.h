@@ -21,7 +21,7 @@ static const char *const stretched_heads[] = {
     "d = 4, dv = 4, terms = { term { dense { { 1, 1, 0, 0 }, { 2, 2, 0, 0 }, { 0, 0, 3e-7, 3e-7 } } } }",
     /* 1024 features, of which 11 are different: roundings of their sums agree */
     "d = 2, dv = 4, terms = tspow { d = 2, degree = 10, block = 2 }",
-    /* as few as are alike enough: what test_cuda_accepted.c has always */
+    /* as few as are alike enough */
     "d = 2, dv = 4, terms = tspow { d = 2, degree = 9, block = 2 }",
     /* coordinates and a dense branch in one basis, where inputs of few coordinates have many */
     "d = 32, dv = 64, scale = 1 / sqrt(32), terms = term { identity(), dense(orthogonal { d = 32, rows = 16, "

@@ -23,7 +23,7 @@ char *fault_make_as(const struct fault *fault, const fpa_head *head, const char 
                     const char *mechanism);
 /* The same of the head's gradients. */
 char *fault_make_backward(const struct fault *fault, const fpa_head *head, const char *target);
-/* Whether a list's fault belongs to the part that make test refuses: the first with its words, and every third. The
+/* Whether a list's fault belongs to the part that make test refuses: the first with its words, and every eighth. The
  * others are made only. */
 bool fault_is_fixed(const struct fault *list, size_t number);
 /* Whether a refusal is the one that is wanted; prints it. */

@@ -311,56 +311,43 @@ static size_t add_taken(const items *list, const char *head, function_set *set)
     return set->count - before;
 }
 
-enum { NOTHING, FUNCTIONS, ITSELF };
-
-/* What it brings that the set has not, to which that is added. */
-static int weigh_kernel(items *list, int kernel, const char *head, function_set *set)
-{
-    function_set own = {0};
-    char *text = strndup(list->item[kernel].text, list->item[kernel].size);
-    if (text)
-        function_set_add(&own, text, head);
-    free(text);
-    const bool known = own.count == 0 || !function_set_lacks(set, &own);
-    function_set_free(&own);
-    take_reached(list, kernel);
-    return add_taken(list, head, set) == 0 ? NOTHING : known ? FUNCTIONS : ITSELF;
-}
-
-/* With the kernels of that weight; NULL: there is none. */
-static char *join_weight(items *list, const int *weight, int wanted)
-{
-    bool any = false;
-    for (int i = 0; i < list->count; i++) {
-        list->item[i].taken = weight[i] == wanted;
-        any = any || list->item[i].taken;
-    }
-    return any ? join(list) : NULL;
-}
-
-char *kernels_new(const char *code, const char *head, function_set *set, char **others)
+char *kernels_new(const char *code, const char *head, function_set *set)
 {
     items *list = items_of(code);
-    int weight[MOST_ITEMS] = {NOTHING}, longest = -1;
-    bool any = false;
-    if (others)
-        *others = NULL;
+    bool wanted[MOST_ITEMS] = {false}, any = false;
+    int longest = -1;
     if (!list)
         return NULL;
     for (int i = 0; i < list->count; i++) {
         if (!list->item[i].kernel)
             continue;
-        weight[i] = weigh_kernel(list, i, head, set);
-        any = any || weight[i];
+        take_reached(list, i);
+        wanted[i] = add_taken(list, head, set) > 0;
+        any = any || wanted[i];
         longest = longest < 0 || list->item[i].size > list->item[longest].size ? i : longest;
     }
-    if (!any && longest >= 0)
-        weight[longest] = FUNCTIONS;
-    for (int i = 0; i < list->count && !others; i++)
-        weight[i] = weight[i] ? ITSELF : NOTHING;
-    if (others)
-        *others = join_weight(list, weight, FUNCTIONS);
-    char *text = join_weight(list, weight, ITSELF);
+    for (int i = 0; i < list->count; i++)
+        list->item[i].taken = any ? wanted[i] : i == longest;
+    char *text = longest >= 0 ? join(list) : NULL;
+    items_free(list);
+    return text;
+}
+
+char *kernels_longest(const char *code, const char *head, function_set *set)
+{
+    items *list = items_of(code);
+    int longest = -1;
+    if (!list)
+        return NULL;
+    for (int i = 0; i < list->count; i++)
+        if (list->item[i].kernel && (longest < 0 || list->item[i].size > list->item[longest].size))
+            longest = i;
+    char *text = NULL;
+    if (longest >= 0) {
+        take_reached(list, longest);
+        add_taken(list, head, set);
+        text = join(list);
+    }
     items_free(list);
     return text;
 }

@@ -11,10 +11,11 @@
  * `base`: a fault that is not found. */
 char *kernels_changed(const char *base, const char *code);
 
-/* With the kernels that reach any function which is not in the set, to which they are added. others: NULL, or it becomes a
- * text with those of them whose own name was there before, which the result then lacks. Each of the two is NULL where it would have
- * no kernel; one has one at least, the longest. */
-char *kernels_new(const char *code, const char *head, function_set *set, char **others);
+/* With the kernels that reach any function which is not in the set, to which they are added; with the longest where none does. */
+char *kernels_new(const char *code, const char *head, function_set *set);
+
+/* With the longest kernel alone; what it reaches is added to the set. */
+char *kernels_longest(const char *code, const char *head, function_set *set);
 
 /* The set's share of that: all functions that kernels of a text reach, left out ones not counted. */
 bool kernels_reach(const char *code, const char *head, function_set *set);

@@ -1,4 +1,5 @@
 /* Bundles with gradients: what is written, opened and verified, and what is refused. */
+#include "dear.h"
 #include "gpu_gradients.h"
 #include "program.h"
 
@@ -431,10 +432,10 @@ static void every_mistake_in_the_manifest_is_refused(void **state)
         write_manifest(f, text);
         expect_refused(f, NULL, FPA_INVALID, cases[i].where, "expected");
     }
-    for (size_t at = 0; at < size; at++) {
+    for (size_t at = 0; at < size; at++) { /* make test: one bit of each byte */
         snprintf(text, at + 1, "%s", whole);
         assert_int_equal(manifest_parse("manifest", text, at, &manifest, &error), FPA_INVALID);
-        for (int bit = 0; bit < 8; bit++) {
+        for (int bit = dear_tests() ? 0 : (int)(at % 8); bit < 8; bit += dear_tests() ? 1 : 8) {
             whole[at] = (char)(whole[at] ^ 1 << bit);
             assert_int_equal(manifest_parse("manifest", whole, size, &manifest, &error), FPA_INVALID);
             whole[at] = (char)(whole[at] ^ 1 << bit);

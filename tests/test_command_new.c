@@ -1,5 +1,6 @@
 /* fpac new: a spec to begin with, that is true and is applied to the arrays beside it. */
 #include "command_place.h"
+#include "dear.h"
 
 #include <limits.h>
 #include <setjmp.h>
@@ -41,6 +42,13 @@ static void a_new_head_is_verified_and_applied_to_its_arrays(void **state)
     scratch_remove(mine.here.folder);
 }
 
+/* make test runs families with a gate, with matrices, with maps and with positions. */
+static bool is_run(const char *family)
+{
+    static const char *const some[] = {"gated", "product", "elu", "fourier"};
+    return dear_tests() || is_one_of(some, sizeof some / sizeof *some, family);
+}
+
 /* Every family's own line, as its spec has it: gates and weights are there. */
 static void every_family_runs_by_the_line_in_its_spec(void **state)
 {
@@ -61,8 +69,10 @@ static void every_family_runs_by_the_line_in_its_spec(void **state)
         assert_non_null(realpath(getenv("FPAC") ? getenv("FPAC") : "build/fpac", real));
         snprintf(command, sizeof command, "cd '%s' && '%s'%.*s --check-finite", mine.here.folder, real,
                  (int)(strcspn(line, "\n") - strlen("fpac")), line + strlen("fpac"));
-        expect(RUN("/bin/sh", "-c", command), 0, NULL, NULL);
-        assert_int_equal(access(mine.o, R_OK), 0);
+        if (is_run(families[i])) {
+            expect(RUN("/bin/sh", "-c", command), 0, NULL, NULL);
+            assert_int_equal(access(mine.o, R_OK), 0);
+        }
         free(text);
         scratch_remove(mine.here.folder);
     }

@@ -22,24 +22,14 @@
 enum { SEED = 20261123, TILE = 64 };
 
 static const char *const fixed_heads[] = {
-    "shared",        /* split_outer, gate */
-    "double",        /* split_outer whose values are wider than its queries */
-    "normal",        /* split_outer, ones beside values */
-    "few",           /* fused_packed, ones behind values */
-    "fewgated",      /* fused_packed, gate, ones beside values */
-    "fewodd",        /* fused_packed whose o leaves without the copy engine */
-    "fewhalf",       /* f16 */
-    "anyrows",       /* fused_rows, queries brought back */
-    "anyrowsgated",  /* fused_rows, gate, ones behind values, weights, f16 */
-    "anyrowsnarrow", /* fused_rows whose values take more room than its queries */
-    "linear",        /* fused_coordinates, gate, portable state and read */
-    "thin",          /* fused_coordinates */
-    "float",         /* fused_panel and split_panel, f32 */
-    "clustered",     /* cluster_scan, gate, ones */
-    "near",          /* a window */
-    "nearsums",      /* a window by plain sums */
-    "clustereddeep", /* cluster_scan in which o has no place of its own */
-    "clusteredwide", /* cluster_scan, f16, two blocks of columns */
+    "shared",    /* split_outer, gate */
+    "few",       /* fused_packed, ones behind values */
+    "fewhalf",   /* fused_packed, gate, ones beside values, f16 */
+    "anyrows",   /* fused_rows, queries brought back */
+    "linear",    /* fused_coordinates, gate, portable state and read */
+    "float",     /* fused_panel and split_panel, f32 */
+    "clustered", /* cluster_scan, gate, ones */
+    "near",      /* a window */
 };
 
 /* One segment, several, by threads, a cluster. */

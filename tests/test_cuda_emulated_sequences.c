@@ -1,7 +1,7 @@
 /* Sequences of different lengths and states in pools on the CPU, against the formula: emitted kernels of sm_90a, then
  * portable ones.
  *
- * make test: a head of each kind, each in every second shape; make test-all: all of them. FPA_TEST_HEAD: one alone, by its name. */
+ * make test: a head of each kind, each in every third shape; make test-all: all of them. FPA_TEST_HEAD: one alone, by its name. */
 #include "dear.h"
 #include "emulate/parts.h"
 #include "emulate/trials.h"
@@ -30,8 +30,8 @@ static const char *const targets[] = {"cuda:sm_90a", "cuda:sm_80"};
  * coordinates, a window. */
 enum { FIXED = 7 };
 static const char *const fixed[][FIXED] = {
-    {"gatednorm", "open", "paired", "few", "clustered", "favor", "nearplain"},
-    {"gatednorm", "open", "few", "lonely", "lonely", "lonely", "lonely"},
+    {"shared", "openlinear", "paired", "few", "clustered", "favor", "nearlifted"},
+    {"gatednorm", "openlinear", "lonely", "lonely", "lonely", "lonely", "lonely"},
 };
 
 /* Lengths in chunks and more tokens; by few multiprocessors sequences are walked whole, by many in segments. clusters: of `blocks`

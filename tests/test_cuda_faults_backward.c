@@ -48,12 +48,21 @@ static bool is_of_edge(int i)
     return strstr(fault_at(i)->fault.point, "_edge") != NULL;
 }
 
-/* make test: the first of each head and of each part of the table. */
+/* The first two words of its point: the file of templates. */
+static bool is_of_one_file(int i, int j)
+{
+    const char *a = fault_at(i)->fault.point, *b = fault_at(j)->fault.point;
+    size_t size = strcspn(a, "_") + 1;
+    size += strcspn(a + size, "_");
+    return strncmp(a, b, size) == 0 && (b[size] == '_' || !b[size]);
+}
+
+/* make test: the first of each part of the table; of gradients' own kernels the first of each file of templates. */
 static bool is_fixed(int i)
 {
-    bool seen = false;
+    bool seen = i > OWN;
     for (int j = 0; j < i; j++)
-        seen = seen || strcmp(fault_at(j)->head, fault_at(i)->head) == 0;
+        seen = seen || is_of_one_file(j, i);
     return !seen || i == OWN || i == OF_PASSES || i == OF_VALUES;
 }
 

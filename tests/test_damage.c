@@ -67,7 +67,7 @@ static void damage(const char *path, size_t at)
         abort();
 }
 
-enum { PLACES = 256 };
+enum { PLACES = 96 };
 
 /* Bytes between two that are damaged: `make test-all` damages each, make test about so many in a file of so many bytes, at all
  * places within words and lines. */

@@ -111,6 +111,20 @@ static void every_point_is_used_by_a_fault(void **state)
     assert_int_equal(unused, 0);
 }
 
+static void every_fault_is_made_at_a_point(void **state)
+{
+    const int count = find_points(points, MOST_POINTS);
+    (void)state;
+    for (size_t f = 0; fault_at(f); f++) {
+        bool found = false;
+        for (int i = 0; i < count && !found; i++)
+            found = strlen(fault_at(f)->point) == points[i].size &&
+                    !strncmp(fault_at(f)->point, points[i].name, points[i].size);
+        if (!found)
+            fail_msg("'%s': no line of the templates is the point %s", fault_at(f)->what, fault_at(f)->point);
+    }
+}
+
 /* Lines of one name follow each other: between them is no other line. */
 static bool follows(const struct point *before, const struct point *point)
 {
@@ -183,6 +197,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_point_is_used_by_a_fault),
+        cmocka_unit_test(every_fault_is_made_at_a_point),
         cmocka_unit_test(a_point_is_one_line_or_some_in_a_row),
         cmocka_unit_test(every_fault_has_words_of_its_own_that_it_is_refused_with),
         cmocka_unit_test(a_fault_at_an_unknown_point_is_none),

@@ -2,6 +2,7 @@
  * opening succeeds without a fault. Every run before that ends in a clean error, or in a kernel
  * that works; it leaves whole files only and no descriptor open. `make asan` adds: no leak. */
 #include "command/bundle.h"
+#include "dear.h"
 #include "gen/gen.h"
 #include "gen/simplify/simplify.h"
 #include "head/number.h"
@@ -266,15 +267,16 @@ static void prepare(fixture *f, preparation how)
 }
 
 /* The last calls one by one, where the runtime is at work; among the thousands that Lua makes
- * before, one in `stride`. */
+ * before, one in `stride`. make test: the first ones and the last ones, of those between fewer. */
 static void try_all(fixture *f, opener *open, preparation how, fault_kind kind, bool lasting)
 {
-    enum { FIRST = 30, LAST = 90, SAMPLES = 60 };
+    enum { FIRST = 30, LAST = 90, SAMPLES = 60, FEW = 3 };
+    const long share = dear_tests() || kind != FAULT_MEMORY ? 1 : FEW;
     try_once(f, open, kind, 0, false);
     prepare(f, how);
     long total = try_once(f, open, kind, 0, false);
-    long stride = 1 + total / SAMPLES, tail = total - LAST;
-    for (long at = 1; at <= total + 1; at += at < FIRST || at >= tail ? 1 : stride) {
+    long stride = 1 + share * total / SAMPLES, first = FIRST / share, tail = total - LAST / share;
+    for (long at = 1; at <= total + 1; at += at < first || at >= tail ? 1 : stride) {
         prepare(f, how);
         long calls = try_once(f, open, kind, at, lasting);
         assert_true(at > total || calls >= at); /* the fault did strike */
@@ -365,6 +367,12 @@ static void writing_a_bundle_survives_every_fault(void **state)
     }
 }
 
+/* make test: of the thousands of allocations of numbers every third. */
+static long every(void)
+{
+    return dear_tests() ? 1 : 3;
+}
+
 /* Everything that number.h does with numbers beyond 64 bits. */
 static fpa_number compute_numbers(arena *memory)
 {
@@ -386,7 +394,7 @@ static void numbers_survive_every_failed_allocation(void **state)
     assert_int_equal(number_status(expected), FPA_OK);
     assert_non_null(expected.wide);
     for (int lasting = 0; lasting < 2; lasting++)
-        for (long at = 1, failed = 1; failed; at++) {
+        for (long at = 1, failed = 1; failed; at += every()) {
             arena memory = {0};
             arm(FAULT_MEMORY, at, lasting);
             const fpa_number number = compute_numbers(&memory);
@@ -433,7 +441,7 @@ static void heads_of_long_weights_survive_every_failed_allocation(void **state)
     assert_int_equal(carry_numbers(&error), FPA_OK);
     disarm();
     for (int lasting = 0; lasting < 2; lasting++)
-        for (long at = 1, total = fault.calls; at <= total; at++) {
+        for (long at = 1, total = fault.calls; at <= total; at += every()) {
             error = (fpa_error){0};
             arm(FAULT_MEMORY, at, lasting);
             fpa_status status = carry_numbers(&error);

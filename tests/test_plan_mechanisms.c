@@ -1,6 +1,8 @@
 /* The table of mechanisms: its names, what is chosen of it, and what is made when one row is asked for. */
 #include "gen/gen.h"
 #include "gen/plan/cuda/mechanism.h"
+#include "dear.h"
+#include "emulate/heads.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -288,6 +290,35 @@ static void a_name_that_is_none_is_answered_with_all_names(void **state)
     assert_non_null(strstr(error.message, "c:avx2"));
 }
 
+/* Those that make test runs (test_cuda_emulated.c, ..._fused.c, ..._lift.c, ..._window.c). */
+static void heads_of_the_emulations_fixed_part_take_every_mechanism(void **state)
+{
+    enum { FIXED = sizeof emulated_fixed / sizeof *emulated_fixed };
+    bool chosen[CUDA_MECHANISMS] = {false};
+    fpa_head_list list;
+    fpa_error error;
+    (void)state;
+    if (spec_load_text("emulated.lua", NULL, emulated_heads, sizeof emulated_heads - 1, &list, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    for (int i = 0; i < list.count; i++) {
+        fpa_simplified simple;
+        fpa_plan plan;
+        if (!is_one_of(emulated_fixed, FIXED, list.heads[i]->name))
+            continue;
+        if (simplify(list.heads[i], &simple, &error) ||
+            plan_choose(&simple, list.heads[i], target_find("cuda:sm_90a"), &plan, &error))
+            fail_msg("%s: %s", error.where, error.message);
+        for (int m = 0; m < CUDA_MECHANISMS; m++)
+            chosen[m] = chosen[m] || plan.cuda.chosen[m];
+        plan_free(&plan);
+        simplified_free(&simple);
+    }
+    for (int m = 0; m < CUDA_MECHANISMS; m++)
+        if (!chosen[m])
+            fail_msg("no head of emulated_fixed takes %s", cuda_mechanisms[m].name);
+    head_list_free(&list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +331,7 @@ int main(void)
         cmocka_unit_test(a_planner_reads_and_gives_one_plan),
         cmocka_unit_test(sources_of_what_is_asked_for_have_its_kernels),
         cmocka_unit_test(a_name_that_is_none_is_answered_with_all_names),
+        cmocka_unit_test(heads_of_the_emulations_fixed_part_take_every_mechanism),
     };
     return cmocka_run_group_tests_name("mechanisms", tests, NULL, NULL);
 }

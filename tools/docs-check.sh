@@ -33,12 +33,31 @@ grep -oE '^[a-z][a-z-]*( [a-z-]+)*:' Makefile | tr -d : | tr ' ' '\n' | sort -u 
 # Folders of the tree: what a path may begin with.
 find . -mindepth 1 -maxdepth 1 -type d -not -name '.*' -not -name build | sed 's|^\./||' >"$work/folders"
 
+# What is asked for each word is a table of this shell: a process a word would take longer than all else.
+declare -A is_command is_option is_target is_folder is_anchor has_anchors
+while read -r word; do is_command[$word]=1; done <"$work/commands"
+for command in "${!is_command[@]}"; do
+    while read -r word; do is_option[$command $word]=1; done <"$work/options.$command"
+done
+while read -r word; do is_target[$word]=1; done <"$work/targets"
+while read -r word; do is_folder[$word]=1; done <"$work/folders"
+
 # The anchors of a document, as GitHub makes them; a repeated heading gets -1, -2 ...
 anchors() {
     awk '/^```/ { block = !block } !block && /^#+ / {
         text = tolower($0); sub(/^#+ +/, "", text); sub(/ +$/, "", text)
         gsub(/[^a-z0-9 _-]/, "", text); gsub(/ /, "-", text)
         print seen[text]++ ? text "-" seen[text] - 1 : text }' "$1"
+}
+
+# Whether a document has such a heading.
+has_anchor() { # FILE ANCHOR
+    local anchor
+    if [ -z "${has_anchors[$1]:-}" ]; then
+        has_anchors[$1]=1
+        while read -r anchor; do is_anchor[$1#$anchor]=1; done < <(anchors "$1")
+    fi
+    [ -n "${is_anchor[$1#$2]:-}" ]
 }
 
 # One line an item: LINE<tab>link|code|planned<tab>TEXT. code: a span in backticks or a line of a block.
@@ -76,10 +95,12 @@ check_link() {
     case $1 in http://* | https://* | mailto:*) return ;; *'#'*) anchor=${1#*#} ;; esac
     checked=$((checked + 1))
     file=$document
-    if [ -n "$path" ]; then file=$(dirname "$document")/$path; fi
+    if [ -n "$path" ]; then
+        case $document in */*) file=${document%/*}/$path ;; *) file=./$path ;; esac
+    fi
     if [ ! -e "$file" ]; then
         mistake "links to $1, which does not exist"
-    elif [ -n "$anchor" ] && ! anchors "$file" | grep -qxF -- "$anchor"; then
+    elif [ -n "$anchor" ] && ! has_anchor "$file" "$anchor"; then
         mistake "links to $1, but $file has no such heading"
     fi
 }
@@ -90,7 +111,7 @@ filled_in() { [[ $1 =~ [A-Z]{2,} || $1 == *['<>{}$']* ]]; }
 check_path() {
     local path=${1#./}
     path=${path%%:*} path=${path%%#*} path=${path%[.,;)]}
-    [[ $path == */* ]] && grep -qxF -- "${path%%/*}" "$work/folders" || return 0
+    [[ $path == [^/]*/* && -n ${is_folder[${path%%/*}]:-} ]] || return 0
     filled_in "${path//README/}" || [ "$path" = specs/mine.lua ] && return 0
     checked=$((checked + 1))
     compgen -G "$path" >/dev/null || mistake "names $path, which does not exist"
@@ -112,13 +133,13 @@ check_fpac() {
     case $command in --help | --version | '') return ;; esac
     filled_in "$command" && return
     checked=$((checked + 1))
-    if ! grep -qxF -- "$command" "$work/commands"; then
+    if [ -z "${is_command[$command]:-}" ]; then
         mistake "fpac $command: there is no such command"
         return
     fi
     for word in "$@"; do
         word=${word#[} word=${word%%=*} word=${word%%]*} word=${word%[,;:]}
-        [[ $word == -* ]] && ! grep -qxF -- "$word" "$work/options.$command" &&
+        [[ $word == -* && -z ${is_option[$command $word]:-} ]] &&
             mistake "fpac $command $word: there is no such option"
     done
     return 0
@@ -131,7 +152,7 @@ check_make() {
         [[ $word == *=* || $word == -* ]] && continue
         [[ $word =~ ^[a-z][a-z0-9-]*$ ]] || continue
         checked=$((checked + 1))
-        grep -qxF -- "$word" "$work/targets" || mistake "make $word: there is no such target"
+        [ -n "${is_target[$word]:-}" ] || mistake "make $word: there is no such target"
     done
 }
 
@@ -149,7 +170,7 @@ check_code() {
         fpac | */fpac) check_fpac "${words[1]:-}" "${words[@]:2}" ;;
         make) check_make "${words[@]:1}" ;;
         esac
-    done < <(tr ';|' '\n\n' <<<"$text")
+    done <<<"${text//[;|]/$'\n'}"
 }
 
 set -f # words of documents are no patterns of ours

@@ -83,6 +83,8 @@ fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, co
  * INVALID with all names when there is none of that name. */
 fpa_status plan_choose_as(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                           const char *mechanism, fpa_plan *plan, fpa_error *error);
+/* The most columns of q, k and v that kernels of the target take, whatever the head; 0: any number. */
+int plan_widest(const fpa_target *target);
 /* What has no gradients yet. */
 fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target, fpa_error *error);
 /* Of the gradients: chunk, facts and templates are theirs. UNSUPPORTED, with what is missing: of heads without a mask or

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "runtime/builder.h"
+#include "../dear.h"
 #include "../scratch.h"
 
 #include <setjmp.h>
@@ -240,7 +241,8 @@ static void run_job(int index, void *argument)
     backward_job *j = &((backward_job *)argument)[index];
     const backward_fixture *f = j->fixture;
     const fpa_facts *facts = &f->source[j->head].facts;
-    const int64_t longest = j->longest ? j->longest : 3 * facts->chunk + 7;
+    const bool all = dear_tests() || j->base || j->values;
+    const int64_t longest = j->longest ? j->longest : (all ? 3 : 2) * facts->chunk + 7;
     emulated_module emulated;
     char folder[96];
     const double begin = clock_seconds();

@@ -38,7 +38,7 @@ typedef struct backward_job {
     size_t pass_limit;     /* of so many bytes of workspace; 0: as many as they need */
     int late;              /* what is late; 0: copies or products, by the number */
     int multiprocessors;   /* that the GPU has; 0: one, so that nothing is walked in segments */
-    int64_t longest;       /* tokens; 0: three chunks and some */
+    int64_t longest;       /* tokens; 0: three chunks and some, in make test two where nothing is faulty */
     backward_check *check; /* NULL: nothing more */
     /* what became of it */
     fpa_status status;

@@ -25,6 +25,7 @@ static const struct {
 };
 
 enum {
+    EMULATED_TABLES = sizeof emulated_tables / sizeof *emulated_tables,
     EMULATED_FAULTS =
         (sizeof split_faults + sizeof fused_faults + sizeof rows_faults + sizeof cluster_scan_faults +
          sizeof decode_faults + sizeof lift_faults_of_cuda + sizeof window_faults_of_cuda) /
@@ -38,6 +39,15 @@ static inline const struct emulated_fault *emulated_fault_at(int i)
     for (; i >= emulated_tables[table].count; table++)
         i -= emulated_tables[table].count;
     return &emulated_tables[table].faults[i];
+}
+
+/* The number of its table. */
+static inline int emulated_fault_table(int i)
+{
+    int table = 0;
+    for (; i >= emulated_tables[table].count; table++)
+        i -= emulated_tables[table].count;
+    return table;
 }
 
 #endif

@@ -196,40 +196,29 @@ static const char emulated_heads[] =
  * them). The first are the smallest set with every function that is emitted; the others add what is told
  * apart by constants. */
 static const char *const emulated_fixed[] = {
-    "fewgated",       /* fused_chunk of packed rows, projections, gates */
-    "clustered",      /* a cluster that takes turns */
-    "shared",         /* tiles; folded; state and read in two kernels, bf16 states */
-    "fewtrained",     /* run-time matrices; portable state and read */
-    "clusteredwide",  /* a cluster, f16, dv 128 */
+    "shared",         /* tiles; folded; state and read in two kernels, bf16 states, gates */
     "paired",         /* packed rows; portable */
-    "fewwide",        /* one pass whose sums do not fit in one turn */
-    "half",           /* f16, states of f16, the larger of sum and eps */
-    "open",           /* no mask: tiles, */
-    "openpacked",     /* of packed rows, f16, */
-    "opentrained",    /* and from panels of rows */
-    "few",            /* segments' totals; constants in the kernel */
-    "clustereddeep",  /* a cluster in which o has no place of its own */
-    "gatednorm",      /* 1 + sum, with a gate */
+    "few",            /* segments' totals; constants in the kernel; the sum */
+    "fewgated",       /* fused_chunk of packed rows, projections, gates; the larger of sum and eps */
+    "fewhalf",        /* f16, states of f16, 1 + sum, with a gate */
     "manydots",       /* products of rows, padded values */
-    "rowshalf",       /* features that are rows, packed from two sources */
-    "clusteredmaps",  /* a cluster that maps queries and keys */
-    "clusteredwaves", /* rows that are turned, not projected; a cluster that turns them */
-    "clusteredfavor", /* a cluster that projects queries and keys */
+    "openlinear",     /* no mask, f16, one pass, */
+    "openmaps",       /* which maps queries and keys */
+    "clustered",      /* a cluster that takes turns, */
+    "clusteredmaps",  /* and one that maps queries and keys */
+    "clusteredwaves", /* rows that are turned, not projected; a cluster that turns them, */
+    "clusteredfavor", /* or projects them */
     "chosen",         /* dots one after the other, rows as they have them */
-    "turned",         /* a matrix that a block has no room for */
     "broadlift",      /* matrices that are read for each 64 tokens */
-    "openmaps",       /* one pass without a mask, which maps queries and keys */
     "anyrows",        /* rows that begin at any address, by words */
-    "anyrowsgated",   /* f16, weighted, two warpgroups of keys, blocks of more than 64 columns */
+    "float",          /* f32: panels, state and read portable */
     "scaled",         /* rows from coordinates as they lie, weighted */
     "shifted",        /* and not weighted, among them ones */
-    "placed",         /* coordinates that are functions of a position, masks */
-    "favor",          /* squares, gates */
-    "several",        /* parts of all kinds, f16 */
-    "lonely",         /* coordinates by plain sums */
+    "favor",          /* coordinates: squares, gates; */
+    "several",        /* parts of all kinds, f16; */
+    "lonely",         /* by plain sums */
     "near",           /* a window, */
     "nearlifted",     /* of masked keys, beside coordinates */
-    "lifted",         /* more rows than a block has at a time, constants, odd widths */
 };
 
 #endif

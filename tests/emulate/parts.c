@@ -16,7 +16,8 @@ enum {
     FIXED = sizeof emulated_fixed / sizeof *emulated_fixed,
     LARGE = 2000, /* features */
     WIDE = 200,   /* d */
-    SHORT = 5     /* calls */
+    SHORT = 2,    /* calls */
+    CLUSTERED = 2 /* heads of clusters in the fixed part, which share the calls */
 };
 
 bool emulated_is_fixed(const fpa_head *head)
@@ -79,14 +80,22 @@ unsigned emulated_part_calls(emulated_part part)
     return ((1u << calls_of(part)) - 1) & ~(part == PART_WINDOW ? others : 0);
 }
 
-/* Large heads take long: their long calls only. Where not all heads run, wide ones make their short calls, and of the
- * parts with many heads each makes every third or fourth call, the next head those behind: every function runs in a part of the
- * calls, every call on a part of the heads. */
+/* Calls by clusters are made by few heads, which take turns among themselves. */
+static bool has_clusters(const emulated_fixture *f, int head)
+{
+    return strstr(emulated_source(f, head)->code, "_cluster_scan(") != NULL;
+}
+
+/* Large heads take long: their long calls only. Where not all heads run, wide ones make two short calls, and
+ * each head some of the calls, the next head those behind: every function runs in a part of the calls, every call on a part of
+ * the heads. */
 static emulated_job job_of(const emulated_fixture *f, emulated_part part, int head, int before)
 {
     const bool large = emulated_source(f, head)->facts.features > LARGE;
     const bool wide = !dear_tests() && f->list.heads[head]->d > WIDE;
-    const int each = dear_tests() || large || wide ? 1 : part == PART_FUSED ? 4 : part == PART_OTHERS ? 3 : 1;
+    static const int steps[EMULATED_PARTS] = {
+        [PART_FUSED] = 5, [PART_LIFT] = 3, [PART_WINDOW] = 1, [PART_OTHERS] = 3};
+    const int each = dear_tests() || large || wide ? 1 : has_clusters(f, head) ? CLUSTERED : steps[part];
     emulated_job job = {.fixture = f, .head = head, .code = emulated_source(f, head)->code, .number = head};
     job.first = large ? LONG_CALL : before % each;
     job.step = each;
@@ -94,12 +103,6 @@ static emulated_job job_of(const emulated_fixture *f, emulated_part part, int he
     if (large || wide)
         job.end = large ? LONG_CALL + 4 : SHORT;
     return job;
-}
-
-/* Calls by clusters are made by few heads, which take turns among themselves. */
-static bool has_clusters(const emulated_fixture *f, int head)
-{
-    return strstr(emulated_source(f, head)->code, "_cluster_scan(") != NULL;
 }
 
 static int choose_jobs(const emulated_fixture *f, emulated_part part, emulated_job *jobs)

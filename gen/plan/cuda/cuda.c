@@ -17,6 +17,11 @@ static fpa_status check_lift(const fpa_plan *plan, fpa_error *error)
                 plan->head->name, bytes, plan->target->name, most);
 }
 
+int plan_widest(const fpa_target *target)
+{
+    return target->backend == BACKEND_CUDA ? CUDA_MAX_WIDTH : 0;
+}
+
 static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
 {
     const fpa_head *head = plan->head;
