@@ -1,6 +1,6 @@
 /* bench_sequences: sequences of different lengths in one call, against sequences of one length with as many tokens and
- * against padding to the longest; then prompts in pieces against one pass: one prompt, and as many as give the GPU 256 heads. On a
- * GPU:
+ * against padding to the longest; then prompts in pieces against one pass: one prompt, and as many as give the GPU 256 heads, these
+ * also in pieces of whole chunks. On a GPU:
  *
  *   build/gpu/bench_sequences SPEC HEAD [TOKENS [HEADS]]
  *
@@ -256,8 +256,10 @@ static void set_strides(bench_call *c, int64_t total)
     c->gate.strides = c->gate_stride;
 }
 
+/* Of as many whole pieces as a prompt of `total` tokens has. */
 static void compare_pieces(fpa_kernel *kernel, int64_t prompts, int64_t total, int64_t piece)
 {
+    total = total / piece * piece;
     bench_call c = {.kernel = kernel, .form = FPA_FORM_CHUNKED, .pieces = total / piece, .piece = piece};
     char what[64], name[64];
     if (c.pieces < 2)
@@ -276,6 +278,13 @@ static void compare_pieces(fpa_kernel *kernel, int64_t prompts, int64_t total, i
     line("one pass", &one, whole, whole);
     line(what, &one, measure(&c), whole);
     free_call(&c);
+}
+
+/* So many tokens at least, in whole chunks: a last one that is begun costs as much. */
+static int64_t whole_chunks(const fpa_kernel *kernel, int64_t tokens)
+{
+    const int64_t chunk = fpa_describe(kernel)->chunk;
+    return chunk > 0 ? (tokens + chunk - 1) / chunk * chunk : tokens;
 }
 
 int main(int count, char **arguments)
@@ -301,6 +310,7 @@ int main(int count, char **arguments)
     compare_pieces(kernel, 1, total, 2048);
     compare_pieces(kernel, 1, total, 8192);
     compare_pieces(kernel, prompts, total / 4, 2048);
+    compare_pieces(kernel, prompts, total / 4, whole_chunks(kernel, 2048));
     compare_pieces(kernel, prompts, total / 4, 8192);
     device_close(&device);
     fpa_close(kernel);

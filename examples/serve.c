@@ -7,105 +7,20 @@
  *   ./serve specs/tspow.lua tspow2_d64_b8 [TARGET [MOST [FILE.svg]]]
  *
  * TARGET "c" or "cuda"; MOST: slots, at most, 64 unless said. Prints tokens a second for 1, 2, 4 .. MOST slots, and draws them. */
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "fpa.h"
+#include "serve.h" /* memory of the process or of a GPU, the picture */
 
-enum { HEADS = 4, PIECE = 128, BUDGET = 512, PROMPT = 256, ANSWER = 64, MOST = 1024 };
-
-static void stop(const char *where, const char *message)
-{
-    fprintf(stderr, "%s: %s\n", where, message);
-    exit(1);
-}
+enum { HEADS = 4, PIECE = 128, PIECES = 4, PROMPT = 256, ANSWER = 64, MOST = 1024 };
 
 static void check(fpa_status status, const fpa_error *error)
 {
     if (status)
         stop(error->where, error->message);
-}
-
-/* ---- memory: the process's own, or a GPU's; a program that has cuda.h includes that instead of this table ---- */
-
-static struct driver { /* all return 0 for success */
-    int (*cuInit)(unsigned flags);
-    int (*cuDevicePrimaryCtxRetain)(void **context, int device);
-    int (*cuCtxPushCurrent_v2)(void *context);
-    int (*cuStreamCreate)(void **stream, unsigned flags);
-    int (*cuMemAlloc_v2)(unsigned long long *memory, size_t size);
-    int (*cuMemFree_v2)(unsigned long long memory);
-    int (*cuMemcpyHtoDAsync_v2)(unsigned long long to, const void *from, size_t size, void *stream);
-    int (*cuCtxSynchronize)(void);
-} cu;
-
-static const char *const symbols[] = {
-    "cuInit",       "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuStreamCreate", "cuMemAlloc_v2",
-    "cuMemFree_v2", "cuMemcpyHtoDAsync_v2",     "cuCtxSynchronize"};
-_Static_assert(sizeof cu == sizeof symbols, "a function without a symbol");
-
-static int on_gpu;
-static void *stream;
-
-static void expect(int result, const char *call)
-{
-    if (result)
-        stop(call, "the driver refused");
-}
-
-static void open_gpu(void)
-{
-    void *context, *library = dlopen("libcuda.so.1", RTLD_NOW);
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *function = library ? dlsym(library, symbols[i]) : NULL;
-        if (!function)
-            stop("libcuda.so.1", "there is no NVIDIA driver here, or it is too old");
-        memcpy((char *)&cu + i * sizeof function, &function, sizeof function);
-    }
-    expect(cu.cuInit(0), "cuInit");
-    expect(cu.cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
-    expect(cu.cuCtxPushCurrent_v2(context), "cuCtxPushCurrent");
-    expect(cu.cuStreamCreate(&stream, 1), "cuStreamCreate");
-    on_gpu = 1;
-}
-
-static void *allocate(size_t size)
-{
-    unsigned long long address = 0;
-    if (on_gpu) {
-        expect(cu.cuMemAlloc_v2(&address, size + 1), "cuMemAlloc");
-        return (void *)(uintptr_t)address;
-    }
-    void *memory = aligned_alloc(64, (size + 64) / 64 * 64);
-    if (!memory)
-        stop("serve", "out of memory");
-    return memory;
-}
-
-static void release(void *memory)
-{
-    if (on_gpu)
-        expect(cu.cuMemFree_v2((uintptr_t)memory), "cuMemFree");
-    else
-        free(memory);
-}
-
-/* In the order of the stream: the calls before it have read what it overwrites. */
-static void upload(void *to, const void *from, size_t size)
-{
-    if (on_gpu)
-        expect(cu.cuMemcpyHtoDAsync_v2((uintptr_t)to, from, size, stream), "cuMemcpyHtoDAsync");
-    else
-        memcpy(to, from, size);
-}
-
-static void wait_for_all(void)
-{
-    if (on_gpu)
-        expect(cu.cuCtxSynchronize(), "cuCtxSynchronize");
 }
 
 /* ---- a server ---- */
@@ -119,6 +34,7 @@ typedef struct server {
     fpa_kernel *kernel;
     const fpa_description *head;
     int slots, waiting; /* waiting: requests in the queue */
+    int piece, budget;  /* tokens of a prompt that a round reads, whole chunks, and of all prompts */
     slot slot[MOST];
     void *q, *k, *v, *o, *gate, *pool, *workspace;
     int32_t
@@ -158,11 +74,14 @@ static void *make_numbers(size_t count, float low, size_t element)
 static void start(server *s, fpa_kernel *kernel, int slots, int requests)
 {
     const fpa_description *head = fpa_describe(kernel);
-    const size_t tokens = (size_t)(slots + BUDGET) * HEADS;
+    const int chunk = head->chunk > 0 ? head->chunk : 1, piece = (PIECE + chunk - 1) / chunk * chunk;
+    const size_t tokens = (size_t)(slots + PIECES * piece) * HEADS;
     *s = (server){.kernel = kernel,
                   .head = head,
                   .slots = slots,
                   .waiting = requests,
+                  .piece = piece,
+                  .budget = PIECES * piece,
                   .element = strcmp(head->dtype, "f32") == 0 ? 4 : 2};
     s->q = make_numbers(tokens * (size_t)head->d, -0.5f, s->element);
     s->k = make_numbers(tokens * (size_t)head->d, -0.5f, s->element);
@@ -218,7 +137,7 @@ static void call(server *s, int number, int count, int64_t first, const int32_t 
                                  .state_index = &in,
                                  .state_out_index = &out,
                                  .cu_seqlens = offsets ? &lengths : NULL,
-                                 .max_length = offsets ? PIECE : 0,
+                                 .max_length = offsets ? s->piece : 0,
                                  .stream = stream};
     const fpa_form form = offsets ? FPA_FORM_AUTO : FPA_FORM_RECURRENT;
     if (offsets)
@@ -263,9 +182,9 @@ static void serve_round(server *s)
         }
     if (decoding)
         call(s, 0, decoding, 0, NULL, from, to);
-    for (int i = 0; i < s->slots && offsets[reading] < BUDGET; i++) {
+    for (int i = 0; i < s->slots && offsets[reading] < s->budget; i++) {
         slot *a = &s->slot[i];
-        const int left = BUDGET - offsets[reading], most = left < PIECE ? left : PIECE;
+        const int left = s->budget - offsets[reading], most = left < s->piece ? left : s->piece;
         const int piece = a->prompt < most ? a->prompt : most;
         if (piece == 0)
             continue;
@@ -309,38 +228,6 @@ static double serve(fpa_kernel *kernel, int slots, double *reads)
     return (double)s.decoded / took;
 }
 
-/* ---- the picture ---- */
-
-static void draw(const char *path, const fpa_description *head, const double *rate, int count)
-{
-    FILE *out = fopen(path, "w");
-    double most = 0;
-    if (!out)
-        stop(path, "cannot be written");
-    for (int i = 0; i < count; i++)
-        most = rate[i] > most ? rate[i] : most;
-    fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 480 300\" font-family=\"sans-serif\" "
-            "font-size=\"12\">\n"
-            "<text x=\"240\" y=\"20\" text-anchor=\"middle\">%s on %s: tokens decoded a second, against "
-            "slots</text>\n"
-            "<path d=\"M60 40V250H460\" fill=\"none\" stroke=\"black\"/>\n<polyline fill=\"none\" "
-            "stroke=\"#0060c0\" points=\"",
-            head->name, head->target);
-    for (int i = 0; i < count; i++)
-        fprintf(out, "%.1f,%.1f ", 60 + 380.0 * (i + 0.5) / count, 250 - 200 * rate[i] / most);
-    fprintf(out, "\"/>\n");
-    for (int i = 0; i < count; i++)
-        fprintf(out,
-                "<text x=\"%.1f\" y=\"268\" text-anchor=\"middle\">%d</text><text x=\"%.1f\" y=\"%.1f\" "
-                "text-anchor=\"middle\">%.0f</text>\n",
-                60 + 380.0 * (i + 0.5) / count, 1 << i, 60 + 380.0 * (i + 0.5) / count,
-                242 - 200 * rate[i] / most, rate[i]);
-    fprintf(out, "</svg>\n");
-    if (fclose(out))
-        stop(path, "cannot be written");
-}
-
 int main(int count, char **arguments)
 {
     const fpa_options options = {.target = count > 3 ? arguments[3] : "c"};
@@ -369,7 +256,7 @@ int main(int count, char **arguments)
         fflush(stdout);
     }
     if (count > 5)
-        draw(arguments[5], head, rate, points);
+        draw(arguments[5], head->name, head->target, rate, points);
     fpa_close(kernel);
     return 0;
 }

@@ -116,17 +116,31 @@ int64_t cuda_fused_segments(const cuda_task *task)
     return l.best.segments;
 }
 
-void list_cluster_scan(const cuda_task *task, cuda_listing *l)
+/* A cluster has a sequence of a head; where lengths differ as many clusters as there is room for share all places, whose number
+ * kernels have in 32 bits. */
+static const char *refuse_clusters(const cuda_task *task)
 {
     enum { MOST_WALKS = 65535 }; /* rows of a grid */
+    const fpa_call_size *size = task->size;
+    const int64_t lines = size->query_heads * task->geometry->column_blocks;
+    if (!size->sequences)
+        return cuda_fused_blocks(task) > MOST_WALKS ? "a launch has at most 65535 clusters" : NULL;
+    return cuda_span_places((size->batch + 1) * size->length, size->sequences) > INT32_MAX / lines
+               ? "spans of all heads are counted in 32 bits"
+               : NULL;
+}
+
+void list_cluster_scan(const cuda_task *task, cuda_listing *l)
+{
     const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN);
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN]};
     const int first = l->count;
-    if (cuda_fused_blocks(task) > MOST_WALKS) {
-        listing_refuse(l, MECHANISM_CLUSTER_SCAN, 0, "a launch has at most 65535 clusters");
+    const char *why = refuse_clusters(task);
+    if (why) {
+        listing_refuse(l, MECHANISM_CLUSTER_SCAN, 0, why);
         return;
     }
-    for (int blocks = 2; blocks <= MOST_CLUSTER && blocks <= spans; blocks++) {
+    for (int blocks = 2; blocks <= MOST_CLUSTER && (blocks <= spans || task->size->sequences); blocks++) {
         if (task->room->cluster_counts[blocks] == 0)
             continue;
         candidate.segments = blocks;

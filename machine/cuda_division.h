@@ -45,6 +45,12 @@ static inline int64_t cuda_walked_chunks(const cuda_task *task)
 /* For NAME_fused_chunk: a first segment that has no totals to wait for may be longer. */
 cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments);
 
+/* Places of spans that NAME_sequence_scan deals to its clusters, of one head: at least as many as there are. */
+static inline int64_t cuda_span_places(int64_t tokens, int64_t sequences)
+{
+    return tokens / FPA_CUDA_SPAN + sequences;
+}
+
 /* Blocks of NAME_fused_chunk for one segment of all sequences, with queries. */
 static inline int64_t cuda_fused_blocks(const cuda_task *task)
 {

@@ -1,6 +1,4 @@
 /* Seconds of one pass: fused_chunk in segments, cluster_scan. */
-#include <math.h>
-
 #include "base/round.h"
 #include "cuda_estimate.h"
 #include "cuda_launches.h"
@@ -100,27 +98,42 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
 
 /* ---- cluster_scan ---- */
 
+/* Spans that a cluster walks, one after the other. As many sequences at a time as there is room for clusters; in the last round not
+ * all blocks have a span. Where lengths differ clusters share all spans, of which a sequence's last one is half full on average, and each
+ * has one; but none has less than the longest. */
+static int64_t walked_spans(const cuda_task *task, int64_t blocks, int64_t *rounds)
+{
+    const fpa_call_size *size = task->size;
+    const int64_t spans = divide_up(size->length, FPA_CUDA_SPAN), places = task->room->cluster_counts[blocks];
+    *rounds = size->sequences ? 1 : divide_up(cuda_fused_blocks(task), places);
+    if (!size->sequences)
+        return round_up(spans, blocks);
+    const int64_t even = cuda_span_places(size->batch * size->length, size->sequences / 2);
+    const int64_t all = even > size->sequences ? even : size->sequences;
+    const int64_t share = divide_up(size->query_heads * task->geometry->column_blocks * all, places);
+    return round_up(share > spans + 1 ? share : spans + 1, blocks);
+}
+
 /* A sequence goes from block to block, a span at a time: the blocks' own work is side by side, handing the state on is
- * not; before its first state a cluster waits for memory, and a block for its own first span. As many sequences at a
- * time as there is room for clusters; in the last round not all blocks have a span. */
+ * not; before its first state a cluster waits for memory, and a block for its own first span. */
 fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *candidate)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_CLUSTER_SCAN];
     const fpa_gpu *gpu = task->room->gpu;
-    const int64_t blocks = candidate->segments, walks = cuda_fused_blocks(task);
-    const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN),
-                  places = task->room->cluster_counts[blocks];
+    const int64_t blocks = candidate->segments, spans = divide_up(task->size->length, FPA_CUDA_SPAN);
+    int64_t rounds;
+    const int64_t walk = walked_spans(task, blocks, &rounds);
     fpa_cuda_sum span = {0};
     cuda_sum_add(&span, &work->step, FPA_CUDA_SPAN / 16.0 / g->column_blocks);
     const double own =
         cuda_clocks(gpu, &span, work->warpgroups, g->kernel[CUDA_CLUSTER_SCAN].threads / 32.0) / gpu->clock;
     const double turn = own / (double)blocks + GPU_HANDOVER, start = work->trips * GPU_TRIP + own - turn;
-    const double walked = (double)divide_up(walks, places) * (start + (double)round_up(spans, blocks) * turn);
+    const double walked = (double)rounds * (start + (double)walk * turn);
     const double memory = (double)(task->queries * spans) * g->column_blocks * span.bytes / gpu->memory;
-    const fpa_cost pass = {cbrt(walked * walked * walked + memory * memory * memory),
-                           memory > walked                       ? "device memory"
-                           : own > (double)blocks * GPU_HANDOVER ? "blocks' own work"
-                                                                 : "handing the state on"};
+    const fpa_cost pass = {cuda_overlapped(walked, memory), memory > walked ? "device memory"
+                                                            : own > (double)blocks * GPU_HANDOVER
+                                                                ? "blocks' own work"
+                                                                : "handing the state on"};
     return cost_then(before_cost(task, MECHANISM_CLUSTER_SCAN), pass);
 }

@@ -64,8 +64,8 @@ static const char *refuse_fused(const struct fpa_cuda_geometry *g, const fpa_cal
         return "carries out the chunked form";
     if (!has(g, mechanism == MECHANISM_FUSED_CHUNK ? CUDA_FUSED_CHUNK : CUDA_CLUSTER_SCAN))
         return "the module has no such kernel";
-    if (mechanism == MECHANISM_CLUSTER_SCAN && size->sequences)
-        return "takes spans of a sequence in turn, and here lengths differ";
+    if (mechanism == MECHANISM_CLUSTER_SCAN && size->sequences && !has(g, CUDA_SEQUENCE_SCAN))
+        return "the module has no kernel of it for sequences of different lengths";
     if (size->query_heads == 0)
         return "answers queries, and here are none";
     return NULL;

@@ -80,6 +80,11 @@ static void memory_and_registers_suffice(void **state)
         int memory;
         plan_of(heads[i].body, heads[i].target, &cluster_scan, why, &memory);
         assert_in_range(cluster_scan.bytes, 1, memory);
+        assert_int_equal(cluster_scan.sequences, cluster_scan.sequence_bytes <= memory);
+        assert_true(cluster_scan.at_spans >= cluster_scan.bytes && cluster_scan.at_spans % 16 == 0);
+        assert_true(cluster_scan.sequence_key_registers + 2 * cluster_scan.query_registers +
+                        cluster_scan.sequence_fetch_registers <=
+                    512);
         assert_int_equal(cluster_scan.at_ones % 1024, 0);
         assert_int_equal(cluster_scan.at_outputs % 1024, 0);
         assert_int_equal(cluster_scan.at_barriers % 8, 0);
@@ -87,9 +92,11 @@ static void memory_and_registers_suffice(void **state)
         assert_true(cluster_scan.key_registers + 2 * cluster_scan.query_registers +
                         cluster_scan.fetch_registers <=
                     512);
-        assert_int_equal(
-            (cluster_scan.key_registers | cluster_scan.query_registers | cluster_scan.fetch_registers) % 8,
-            0);
+        assert_int_equal((cluster_scan.key_registers | cluster_scan.query_registers |
+                          cluster_scan.fetch_registers | cluster_scan.sequence_key_registers |
+                          cluster_scan.sequence_fetch_registers) %
+                             8,
+                         0);
     }
 }
 
@@ -208,6 +215,63 @@ static void without_the_kernel_or_room_for_clusters_there_is_no_cluster_scan(voi
     assert_non_null(strstr(refusal(&linear64, &room, 64, 16384), "no room"));
 }
 
+/* ---- sequences of different lengths ---- */
+
+/* So many, of which none is longer than `longest`, with `total` tokens of 16 heads. */
+static fpa_call_size packed_call(int64_t sequences, int64_t total, int64_t longest)
+{
+    fpa_call_size size = call_of(16, longest);
+    size.batch = (total + longest / 2) / longest;
+    size.sequences = sequences;
+    return size;
+}
+
+/* Blocks of each cluster; 0: the fastest has none. */
+static int choose_packed(const struct fpa_cuda_geometry *geometry, int64_t sequences, int64_t total,
+                         int64_t longest, double *seconds)
+{
+    const fpa_gpu_room room = h200();
+    const fpa_call_size size = packed_call(sequences, total, longest);
+    fpa_candidate best;
+    assert_true(cuda_fastest(geometry, &room, &size, &best));
+    *seconds = best.cost.seconds;
+    return strcmp(best.mechanism, "cluster_scan") == 0 ? (int)best.segments : 0;
+}
+
+/* The mixes of bench/bench_sequences.c; predicted: docs/decisions/0048-clusters-for-different-lengths.md. */
+static void sequences_of_different_lengths_go_by_clusters(void **state)
+{
+    static const struct {
+        int64_t sequences, longest;
+    } mixes[] = {{64, 1024}, {16, 4096}, {1, 65536}, {223, 2042}, {34, 14868}, {11, 20761}};
+    struct fpa_cuda_geometry without = linear64;
+    double seconds, other;
+    (void)state;
+    without.kernel[CUDA_SEQUENCE_SCAN].threads = 0;
+    for (size_t i = 0; i < sizeof mixes / sizeof *mixes; i++) {
+        assert_in_range(choose_packed(&linear64, mixes[i].sequences, 65536, mixes[i].longest, &seconds), 2,
+                        MOST_CLUSTER);
+        assert_int_equal(choose_packed(&without, mixes[i].sequences, 65536, mixes[i].longest, &other), 0);
+        assert_true(seconds < other);
+    }
+    /* a span each, of which a cluster would walk thousands */
+    assert_int_equal(choose_packed(&linear64, 16384, 65536, 8, &seconds), 0);
+}
+
+static void places_of_all_heads_are_counted_in_32_bits(void **state)
+{
+    enum { MANY = 200 };
+    const fpa_gpu_room room = h200();
+    const fpa_call_size size = packed_call(1, (int64_t)1 << 30, (int64_t)1 << 30);
+    fpa_call_size more = size;
+    fpa_candidate list[MANY];
+    (void)state;
+    more.query_heads = more.heads = 1 << 10;
+    for (int i = cuda_candidates(&linear64, &room, &more, list, MANY) - 1; i >= 0; i--)
+        assert_true(strcmp(list[i].mechanism, "cluster_scan") != 0 || strstr(list[i].refused, "32 bits"));
+    assert_true(cuda_fastest_cluster_scan(&linear64, &room, &size, list));
+}
+
 /* Also where another mechanism is the fastest, and candidates before it are many. */
 static void the_fastest_of_clusters_is_found_among_all(void **state)
 {
@@ -269,6 +333,8 @@ int main(void)
         cmocka_unit_test(the_fastest_of_clusters_is_found_among_all),
         cmocka_unit_test(gates_make_clusters_worth_more),
         cmocka_unit_test(without_the_kernel_or_room_for_clusters_there_is_no_cluster_scan),
+        cmocka_unit_test(sequences_of_different_lengths_go_by_clusters),
+        cmocka_unit_test(places_of_all_heads_are_counted_in_32_bits),
         cmocka_unit_test(every_choice_can_be_launched),
     };
     return cmocka_run_group_tests(tests, plan_heads, NULL);

@@ -237,6 +237,66 @@ static void a_state_is_updated_in_place_by_more_blocks_than_fit(void **state)
     }
 }
 
+/* ---- a piece of a sequence, in two halves ---- */
+
+/* One byte of workspace less than it asks for is refused, and nothing is launched. */
+static void run_piece(const gpu_problem *problem, const fpa_kernel *kernel)
+{
+    fpa_tensors outputs = problem->tensors, total = problem->tensors;
+    fpa_error error;
+    size_t size;
+    CUdeviceptr workspace;
+    outputs.state_out = NULL;
+    total.q = NULL, total.o = NULL, total.state_in = NULL;
+    assert_int_equal(fpa_piece_workspace(kernel, &outputs, &size, &error), FPA_OK);
+    CUDA(problem->gpu, cuMemAlloc(&workspace, size + 1));
+    void *const at = (void *)(uintptr_t)workspace;
+    if (size)
+        assert_int_equal(fpa_piece_outputs(kernel, &outputs, at, size - 1, &error), FPA_INVALID);
+    fpa_status status = fpa_piece_total(kernel, &total, at, size, &error);
+    if (!status)
+        status = fpa_piece_outputs(kernel, &outputs, at, size, &error);
+    if (status)
+        fail_msg("%s: %s", error.where, error.message);
+    CUDA(problem->gpu, cuStreamSynchronize(problem->gpu->stream));
+    CUDA(problem->gpu, cuMemFree(workspace));
+}
+
+/* The outputs are a forward's from that state; the total is what a forward without a state ends with. */
+static void compare_piece(struct fixture *f, int head, problem_shape shape)
+{
+    const fpa_kernel *kernel = f->cuda[head];
+    gpu_problem before, whole, alone, piece;
+    gpu_problem *const all[] = {&before, &whole, &alone, &piece};
+    for (int i = 0; i < 4; i++)
+        problem_make(all[i], fpa_describe(kernel), &shape, i ? 9 : 10, &f->gpu);
+    problem_run(&before, kernel, FPA_FORM_CHUNKED);
+    problem_resume(&whole, &before);
+    problem_resume(&piece, &before);
+    problem_run(&whole, kernel, FPA_FORM_CHUNKED);
+    problem_run(&alone, kernel, FPA_FORM_CHUNKED);
+    problem_poison(&piece);
+    run_piece(&piece, kernel);
+    problem_fetch(&piece);
+    const double outputs = operand_distance(&piece.operand[OUT_O], &whole.operand[OUT_O]),
+                 total = operand_distance(&piece.operand[OUT_STATE], &alone.operand[OUT_STATE]);
+    if (!(outputs <= heads[head].tolerance && total <= heads[head].tolerance))
+        fail_msg("%s, a piece of %lld tokens: o differs by %g, the total by %g, but %g is allowed",
+                 heads[head].name, (long long)shape.length, outputs, total, heads[head].tolerance);
+    for (int i = 0; i < 4; i++)
+        problem_free(all[i]);
+}
+
+static void a_piece_is_its_total_then_its_outputs(void **state)
+{
+    static const int64_t lengths[] = {1, 300, 3001};
+    struct fixture *f = *state;
+    need_gpu(f);
+    for (int head = 0; head < HEADS; head++)
+        for (int i = 0; i < 3; i++)
+            compare_piece(f, head, (problem_shape){2, lengths[i], 4, 2});
+}
+
 /* ---- streams and graphs ---- */
 
 static unsigned char *copy_of(const gpu_operand *operand)
@@ -419,6 +479,7 @@ int main(void)
         cmocka_unit_test(steps_go_on_where_a_prefill_ended),
         cmocka_unit_test(a_state_is_updated_in_place),
         cmocka_unit_test(a_state_is_updated_in_place_by_more_blocks_than_fit),
+        cmocka_unit_test(a_piece_is_its_total_then_its_outputs),
         cmocka_unit_test(repeated_runs_give_the_same_bytes),
         cmocka_unit_test(a_captured_forward_replays_to_the_same_bytes),
         cmocka_unit_test(the_default_stream_serves_too),

@@ -38,7 +38,7 @@ static void emitted_gradients_are_those_of_the_formula(void **state)
     }; /* tokens: a sum of log-gates' gradients over many chunks; of many rows */
     static backward_job jobs[BACKWARD_MOST_HEADS];
     const backward_fixture *f = *state;
-    unsigned launched = 0;
+    uint64_t launched = 0;
     int wrong = 0, count = 0;
     if (!f->ready)
         skip();

@@ -175,7 +175,7 @@ struct job {
     int turn; /* of changes, beside the call's */
     fpa_status status;
     fpa_error error;
-    unsigned launched;
+    uint64_t launched;
 };
 
 static void run_job(int index, void *argument)
@@ -199,8 +199,8 @@ static void what_is_not_finite_reaches_no_output_before_it(void **state)
 {
     static struct job jobs[EMULATED_MOST_HEADS];
     const emulated_fixture *f = *state;
-    const unsigned wanted = 1u << CUDA_CHUNK_OUTPUT | 1u << CUDA_FUSED_CHUNK | 1u << CUDA_CLUSTER_SCAN;
-    unsigned launched = 0;
+    const uint64_t wanted = 1u << CUDA_CHUNK_OUTPUT | 1u << CUDA_FUSED_CHUNK | 1u << CUDA_CLUSTER_SCAN;
+    uint64_t launched = 0;
     int count = 0, wrong = 0;
     if (!f->ready)
         skip();

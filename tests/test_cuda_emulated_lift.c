@@ -67,7 +67,7 @@ static void so_are_those_of_other_targets(void **state)
     emulated_run(count, jobs);
     for (int i = 0; i < count; i++) {
         emulated_report(&jobs[i], targets[i >= first]);
-        wrong += jobs[i].status != FPA_OK || !(jobs[i].launched & 1u << CUDA_LIFT_ROWS);
+        wrong += jobs[i].status != FPA_OK || !(jobs[i].launched & UINT64_C(1) << CUDA_LIFT_ROWS);
         source_free(&sources[i]);
     }
     assert_int_equal(wrong, 0);

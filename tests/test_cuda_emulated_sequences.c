@@ -30,18 +30,23 @@ static const char *const targets[] = {"cuda:sm_90a", "cuda:sm_80"};
  * coordinates, a window. */
 enum { FIXED = 7 };
 static const char *const fixed[][FIXED] = {
-    {"gatednorm", "open", "paired", "few", "linear", "favor", "nearplain"},
+    {"gatednorm", "open", "paired", "few", "clustered", "favor", "nearplain"},
     {"gatednorm", "open", "few", "lonely", "lonely", "lonely", "lonely"},
 };
 
-/* Lengths in chunks and more tokens; by few multiprocessors sequences are walked whole, by many in segments. */
+/* Lengths in chunks and more tokens; by few multiprocessors sequences are walked whole, by many in segments. clusters: of `blocks`
+ * each, between which sequences are dealt: by one, or by so many that some are cut, or that some have nothing. */
 static const struct {
     int times, more, batch, heads, query_heads, multiprocessors;
     bool threads;    /* fetch, not the copy engine */
     bool overlapped; /* queries beside the walk, where kernels can */
+    int blocks, clusters;
 } shapes[] = {
-    {0, 7, 2, 2, 4, 132, false, false}, {3, 9, 2, 1, 2, 132, false, false}, {2, 70, 2, 1, 1, 1, false, false},
-    {3, 5, 1, 2, 2, 132, true, false},  {3, 11, 2, 2, 2, 132, false, true},
+    {0, 7, 2, 2, 4, 132, false, false, 0, 0},  {3, 9, 2, 1, 2, 132, false, false, 0, 0},
+    {2, 70, 2, 1, 1, 1, false, false, 0, 0},   {3, 5, 1, 2, 2, 132, true, false, 0, 0},
+    {3, 11, 2, 2, 2, 132, false, true, 0, 0},  {7, 9, 2, 1, 2, 132, false, false, 3, 1},
+    {11, 9, 2, 1, 2, 132, false, false, 3, 3}, {5, 70, 3, 2, 2, 132, false, false, 2, 2},
+    {0, 1, 2, 1, 1, 132, false, false, 2, 8},
 };
 
 typedef struct job {
@@ -51,6 +56,7 @@ typedef struct job {
     int number;
     fpa_status status;
     fpa_error error;
+    uint64_t launched; /* kernels */
 } job;
 
 /* As few blocks walk as can. */
@@ -65,6 +71,14 @@ static bool choose_overlapped(const void *choice, const fpa_module *module, cons
                                  .blocks = (int64_t)g->chunk_state_slices * g->column_blocks,
                                  .variant = SPLIT_OVERLAPPED};
     return size->form != FORM_RECURRENT && size->query_heads > 0 && !cuda_refusal(g, size, candidate);
+}
+
+static bool choose_clusters(const void *choice, const fpa_module *module, const fpa_call_size *size,
+                            fpa_candidate *candidate)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    *candidate = (fpa_candidate){.mechanism = "cluster_scan", .segments = *(const int *)choice};
+    return size->form != FORM_RECURRENT && !cuda_refusal(&cuda->geometry, size, candidate);
 }
 
 static fpa_status check_form(emulated_module *emulated, const job *j, fpa_trial *t, fpa_form_index form,
@@ -84,17 +98,30 @@ static fpa_status check_shape(emulated_module *emulated, const job *j, int numbe
         .length = (int64_t)shapes[number].times * j->source.facts.chunk + shapes[number].more,
         .heads = heads,
         .query_heads = heads * (shapes[number].query_heads / shapes[number].heads),
-        .layout = number % 2 || shapes[number].overlapped ? LAYOUT_PLAIN : LAYOUT_PADDED,
+        .layout =
+            number % 2 || shapes[number].overlapped || shapes[number].blocks ? LAYOUT_PLAIN : LAYOUT_PADDED,
         .inputs = j->head->normalize == FPA_NORMALIZE_NONE ? INPUTS_DENSE : INPUTS_POSITIVE};
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, j->head, &j->source.facts, shape, SEED, error);
-    trial.choose = shapes[number].overlapped ? choose_overlapped : NULL;
+    trial.choose = shapes[number].overlapped ? choose_overlapped
+                   : shapes[number].blocks   ? choose_clusters
+                                             : NULL;
+    trial.choice = &shapes[number].blocks;
+    emulated->cuda.room.cluster_counts[shapes[number].blocks] = shapes[number].clusters;
     emulated->cuda.room.multiprocessors = shapes[number].multiprocessors;
     emulated_copies_boxes(emulated, !shapes[number].threads);
     for (int form = 0; form < FORMS && !status; form++)
         status = check_form(emulated, j, &trial, (fpa_form_index)form, error);
     trial_free(&trial);
     return status;
+}
+
+/* Of the shapes dealt to clusters that in which some are cut, and that in which some have nothing, are always made. */
+static bool is_made(const emulated_module *emulated, const job *j, int number)
+{
+    if (!shapes[number].blocks)
+        return dear_tests() || (number + j->number) % 2 == 0;
+    return emulated->cuda.kernel[CUDA_SEQUENCE_SCAN] && (dear_tests() || shapes[number].clusters > 2);
 }
 
 static void run_job(int index, void *argument)
@@ -106,8 +133,9 @@ static void run_job(int index, void *argument)
     mkdir(folder, 0700);
     j->status = emulated_open(&emulated, j->source.code, NULL, j->source.facts.name, folder, &j->error);
     for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && !j->status; i++)
-        if (dear_tests() || (i + j->number) % 2 == 0)
+        if (is_made(&emulated, j, i))
             j->status = check_shape(&emulated, j, i, &j->error);
+    j->launched = emulated.launched;
     emulated_close(&emulated);
 }
 
@@ -123,6 +151,7 @@ static void check_target(const emulated_fixture *f, int target)
 {
     static job jobs[MOST_JOBS];
     int count = 0, wrong = 0;
+    uint64_t launched = 0;
     if (!f->ready)
         skip();
     for (int i = 0; i < f->list.count; i++) {
@@ -141,9 +170,11 @@ static void check_target(const emulated_fixture *f, int target)
         print_message("%-11s %s: %s\n", jobs[i].head->name, targets[target],
                       jobs[i].status ? jobs[i].error.message : "agrees with the formula");
         wrong += jobs[i].status != FPA_OK;
+        launched |= jobs[i].launched;
         source_free(&jobs[i].source);
     }
     assert_int_equal(wrong, 0);
+    assert_true(target || getenv("FPA_TEST_HEAD") || launched >> CUDA_SEQUENCE_SCAN & 1);
 }
 
 static void sequences_of_different_lengths_are_those_of_the_formula(void **state)

@@ -45,7 +45,7 @@ static void so_are_those_of_sm_80(void **state)
     emulated_run(count, jobs);
     for (int i = 0; i < count; i++) {
         emulated_report(&jobs[i], "cuda:sm_80");
-        wrong += jobs[i].status != FPA_OK || !(jobs[i].launched & 1u << CUDA_DECODE_WINDOW);
+        wrong += jobs[i].status != FPA_OK || !(jobs[i].launched & UINT64_C(1) << CUDA_DECODE_WINDOW);
         source_free(&sources[i]);
     }
     assert_int_equal(wrong, 0);

@@ -218,6 +218,93 @@ static void a_graph_follows_other_offsets_and_slots(void **state)
     }
 }
 
+/* ---- recent tokens ---- */
+
+enum { RECENT_BATCH = 3, RECENT = 4 };
+
+/* `batch` sequences of `tokens` tokens each, of which the first is number `first` of all that there are. */
+static DLTensor *cut(DLTensor *to, int64_t shape[4], const DLTensor *whole, int64_t batch, int64_t tokens,
+                     int64_t first)
+{
+    int64_t row = whole->dtype.bits / 8;
+    *to = *whole;
+    memcpy(shape, whole->shape, sizeof(int64_t) * (size_t)whole->ndim);
+    for (int a = 2; a < whole->ndim; a++)
+        row *= shape[a];
+    shape[0] = batch, shape[1] = tokens;
+    to->shape = shape;
+    to->byte_offset = (uint64_t)(first * row);
+    return to;
+}
+
+/* A token with recent ones: of all sequences with the slots that say() told, or of sequence `only` with its own. */
+static void decode_recent(packed *p, struct fixture *f, const fpa_kernel *kernel, int only, int32_t slot)
+{
+    const fpa_tensors *all = &p->problem.tensors;
+    const int64_t batch = only < 0 ? RECENT_BATCH : 1, first = only < 0 ? 0 : only, keys = RECENT + 1;
+    int64_t shape[5][4], one[3] = {1, HEADS, p->pool_shape[2]};
+    DLTensor q, k, v, o, gate, pool = p->pool;
+    gpu_problem call = p->problem;
+    size_t size;
+    fpa_error error;
+    call.tensors = (fpa_tensors){.q = cut(&q, shape[0], all->q, batch, 1, first),
+                                 .k = cut(&k, shape[1], all->k, batch, keys, first * keys),
+                                 .v = cut(&v, shape[2], all->v, batch, keys, first * keys),
+                                 .o = cut(&o, shape[3], all->o, batch, 1, first),
+                                 .state_in = &pool,
+                                 .recent = RECENT,
+                                 .stream = all->stream};
+    if (all->log_gate)
+        call.tensors.log_gate = cut(&gate, shape[4], all->log_gate, batch, keys, first * keys);
+    if (only < 0) {
+        p->in.shape[0] = batch;
+        call.tensors.state_index = &p->in;
+    } else {
+        pool.shape = one;
+        pool.byte_offset = (uint64_t)slot * p->state_bytes;
+    }
+    const CUdeviceptr workspace = problem_workspace(&call, kernel, FPA_FORM_RECURRENT, &size);
+    if (fpa_forward(kernel, FPA_FORM_RECURRENT, &call.tensors, (void *)(uintptr_t)workspace, size, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    CUDA(&f->gpu, cuStreamSynchronize(f->gpu.stream));
+    CUDA(&f->gpu, cuMemFree(workspace));
+}
+
+static void recent_tokens_lie_beside_slots(void **state)
+{
+    static const int32_t nothing[SEQUENCES] = {-1, -1, -1, -1, -1}, first[SEQUENCES] = {0, 1, 2, 3, 4},
+                         slots[SEQUENCES] = {4, 0, 3};
+    struct fixture *f = *state;
+    if (!f->ready)
+        skip();
+    for (int i = 0; i < KERNELS; i++) {
+        packed p;
+        make(&p, f, f->kernel[i]);
+        gpu_operand *o = &p.problem.operand[OUT_O], other = *o;
+        say(&p, f, lengths[0], nothing, first); /* states of five sequences */
+        problem_run(&p.problem, f->kernel[i], FPA_FORM_CHUNKED);
+        say(&p, f, lengths[0], slots, first);
+        problem_poison(&p.problem);
+        for (int s = 0; s < RECENT_BATCH; s++)
+            decode_recent(&p, f, f->kernel[i], s, slots[s]);
+        problem_fetch(&p.problem);
+        other.count = RECENT_BATCH * HEADS * fpa_describe(f->kernel[i])->dv;
+        other.host = malloc(o->size);
+        assert_non_null(other.host);
+        memcpy(other.host, o->host, o->size);
+        problem_poison(&p.problem);
+        decode_recent(&p, f, f->kernel[i], -1, 0);
+        problem_fetch(&p.problem);
+        gpu_operand mine = *o;
+        mine.count = other.count;
+        if (!(operand_distance(&mine, &other) * 100000 < MOST_ERROR * (o->dtype == FPA_F32 ? 1 : 20)))
+            fail_msg("%s: %g between slots and states of their own", names[i],
+                     operand_distance(&mine, &other));
+        free(other.host);
+        drop(&p, f);
+    }
+}
+
 /* Under compute-sanitizer: nothing outside of the tensors is touched. */
 static void numbers_that_say_nothing_do_no_harm(void **state)
 {
@@ -241,6 +328,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_follows_other_offsets_and_slots),
+        cmocka_unit_test(recent_tokens_lie_beside_slots),
         cmocka_unit_test(numbers_that_say_nothing_do_no_harm),
     };
     return cmocka_run_group_tests_name("cuda sequences", tests, setup, teardown);

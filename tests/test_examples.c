@@ -33,17 +33,23 @@ static int teardown(void **state)
     return 0;
 }
 
-/* An example with these arguments behind the spec's and the head's: what it prints. It has to end well. */
-static program_result run_example(const char *name, const char *const *arguments)
+/* An example with these arguments behind the spec's, the head's and the target. */
+static program_result run_on(const char *target, const char *name, const char *const *arguments)
 {
     char program[4096];
     const char *command = getenv("FPAC") ? getenv("FPAC") : "build/fpac";
-    const char *all[10] = {program, file, "small", "c"};
+    const char *all[10] = {program, file, "small", target};
     snprintf(program, sizeof program, "%.*s/examples/%s", (int)(strrchr(command, '/') - command), command,
              name);
     for (int i = 0; arguments[i]; i++)
         all[i + 4] = arguments[i];
-    program_result result = program_run(all);
+    return program_run(all);
+}
+
+/* What it prints. It has to end well. */
+static program_result run_example(const char *name, const char *const *arguments)
+{
+    program_result result = run_on("c", name, arguments);
     if (result.code)
         fail_msg("%s: %s%s", name, result.out, result.err);
     return result;
@@ -73,6 +79,20 @@ static void a_server_prints_a_line_for_each_number_of_slots_and_draws_them(void 
     program_free(&result);
 }
 
+static void a_server_that_finds_no_gpu_says_so(void **state)
+{
+    (void)state;
+    program_result result = run_on("cuda", "serve", (const char *const[]){"1", NULL});
+    const bool found = result.code == 0;
+    if (!found) {
+        assert_int_equal(result.code, 1);
+        assert_non_null(strstr(result.err, "there is no GPU here"));
+    }
+    program_free(&result);
+    if (found)
+        skip();
+}
+
 /* The example compares pieces with one pass, and fails where they differ. */
 static void pieces_of_a_sequence_are_one_pass(void **state)
 {
@@ -91,6 +111,7 @@ int main(void)
     c_hurry();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_prints_a_line_for_each_number_of_slots_and_draws_them),
+        cmocka_unit_test(a_server_that_finds_no_gpu_says_so),
         cmocka_unit_test(pieces_of_a_sequence_are_one_pass),
     };
     return cmocka_run_group_tests_name("examples", tests, setup, teardown);

@@ -100,7 +100,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
     static const char *const fixed[] = {"line", "taylor", "gatednorm", "ragged", "squares", "powers"};
     static backward_job jobs[EMULATED];
     const backward_fixture *f = *state;
-    unsigned long long launched = 0, passed = 0;
+    uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
     if (!f->ready)
         skip();

@@ -100,6 +100,10 @@ run_sequences() {
     return $status
 }
 
+run_serve() {
+    "$build/examples/serve" specs/storage.lua tspow2_d64_bf16 cuda 1024 "$made/serve.svg"
+}
+
 run_drafts() {
     local status=0 batch
     for batch in 1 16 128; do

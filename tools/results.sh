@@ -13,6 +13,7 @@
 #   random     the heads of bench/random.lua, each with its share of the bound: random.txt, random.tsv
 #   sequences  sequences of different lengths in one call, prompts in pieces: sequences.txt
 #   drafts     several tokens a step and what is accepted of them, against a step: drafts.txt
+#   serve      tokens a second against slots, of a server with a queue of requests: serve.txt, serve.svg
 #   design     what fpac design predicts of 20 heads, beside what it measures: design.txt
 #   models     the heads of specs/models beside the packages that their models use: models.txt, models.tsv
 #   python     what a call from Python takes beyond the C call: python.txt
@@ -34,11 +35,11 @@
 set -eu
 
 usage() {
-    sed -n 's/^# \{0,1\}//; 2,33p' "$0" >&2
+    sed -n 's/^# \{0,1\}//; 2,34p' "$0" >&2
     exit 2
 }
 
-all_parts="cpu table open shapes family backward random sequences drafts design models python model portable suite sanitizer compare"
+all_parts="cpu table open shapes family backward random sequences drafts serve design models python model portable suite sanitizer compare"
 [ $# -ge 2 ] || usage
 build=$1 out=$2
 shift 2
@@ -179,6 +180,7 @@ lacks() { # part
     table | shapes | family | random | design | models) lack_target ;;
     backward) lack_gpu; lack_target ;;
     sequences) lack_gpu; lack_file "$build/bench_sequences" ;;
+    serve) lack_gpu; lack_file "$build/examples/serve" ;;
     drafts) lack_gpu; lack_file "$build/bench_draft" ;;
     model) lack_gpu; command -v "$python" >/dev/null || echo "there is no $python" ;;
     python)

@@ -259,7 +259,7 @@ FPA_API fpa_status fpa_backward(const fpa_kernel *kernel, fpa_form form, const f
  * before its beginning as empty, an index of no slot as -1; what sequences that overlap give is undefined, but no
  * other memory is read or written. Each sequence's results are those of a call of its own, to rounding: its tokens may be
  * added up in another order where several blocks share it.
- * `recent` and cu_seqlens do not go together yet; pools do with both. */
+ * `recent` and cu_seqlens do not go together; pools do with both. */
 
 /* Decode: fpa_forward in recurrent form with state_in and state_out required; pass the same
  * tensor twice to update it in place. */

@@ -114,7 +114,7 @@ static fpa_status check_recent(const layer_call *c, fpa_error *error)
             return status;
         if (c->layer->description.window && axes == AXES_INDEX && c->view[i].may_be_wide && c->view[i].tensor)
             return fail(error, FPA_INVALID, "recent",
-                        "is %lld, which does not go together with cu_seqlens yet: give sequences with one "
+                        "is %lld, which does not go together with cu_seqlens: give sequences with one "
                         "number of recent tokens as a batch, with state_index",
                         (long long)c->recent);
     }

@@ -72,11 +72,10 @@ static fpa_status check_lengths(const fpa_tensors *tensors, const fpa_view *toke
                    ? fail(error, FPA_INVALID, "max_length", "is given, but there is no cu_seqlens")
                    : FPA_OK;
     if (tensors->recent)
-        return fail(
-            error, FPA_INVALID, "recent",
-            "is %lld, which does not go together with cu_seqlens yet: give sequences with one number of "
-            "recent tokens as a batch, with state_index",
-            (long long)tensors->recent);
+        return fail(error, FPA_INVALID, "recent",
+                    "is %lld, which does not go together with cu_seqlens: give sequences with one number of "
+                    "recent tokens as a batch, with state_index",
+                    (long long)tensors->recent);
     if (tensors->max_length < 0)
         return fail(error, FPA_INVALID, "max_length", "is %lld", (long long)tensors->max_length);
     fpa_status status = view_axis(tokens, 0, 1, "batches", "with cu_seqlens there is", error);

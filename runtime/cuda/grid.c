@@ -124,15 +124,15 @@ fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *
     return was_launched(cuda, grid, result, error);
 }
 
-fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
-                            const struct fpa_launch *launch, const struct fpa_cuda_call *call,
-                            CUstream stream, fpa_error *error)
+static fpa_status launch_clusters(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
+                                  bool overlaps, const struct fpa_launch *launch,
+                                  const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_block block = block_of(cuda, grid);
     const float *matrix[CUDA_WEIGHTS];
     void *parameters[3] = {(void *)call, grid->maps ? (void *)grid->maps : matrix, matrix};
     CUlaunchAttribute attributes[2] = {
-        {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.overlap = 1},
+        {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.overlap = overlaps},
         {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.cluster = {(unsigned)cluster, 1, 1}}};
     const CUlaunchConfig config = {
         .grid_x = cluster > 1 ? (unsigned)cluster : (unsigned)grid->blocks,
@@ -154,4 +154,18 @@ fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_g
     list_weights(cuda, launch, matrix);
     CUresult result = cuda->driver->cuLaunchKernelEx(&config, cuda->kernel[grid->kernel], parameters, NULL);
     return was_launched(cuda, grid, result, error);
+}
+
+fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
+                            const struct fpa_launch *launch, const struct fpa_cuda_call *call,
+                            CUstream stream, fpa_error *error)
+{
+    return launch_clusters(cuda, grid, cluster, true, launch, call, stream, error);
+}
+
+fpa_status cuda_launch_clusters(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
+                                const struct fpa_launch *launch, const struct fpa_cuda_call *call,
+                                CUstream stream, fpa_error *error)
+{
+    return launch_clusters(cuda, grid, cluster, false, launch, call, stream, error);
 }

@@ -43,6 +43,11 @@ fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_g
                             const struct fpa_launch *launch, const struct fpa_cuda_call *call,
                             CUstream stream, fpa_error *error);
 
+/* The same behind something that is no kernel, a memset: it waits for that by itself. */
+fpa_status cuda_launch_clusters(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
+                                const struct fpa_launch *launch, const struct fpa_cuda_call *call,
+                                CUstream stream, fpa_error *error);
+
 /* INVALID: the calling thread's context is another device's, or none: the kernels do not exist there. */
 fpa_status cuda_check_context(const struct fpa_cuda_module *cuda, fpa_error *error);
 

@@ -172,14 +172,31 @@ static fpa_status launch_fused(const struct fpa_cuda_module *cuda, const struct 
                           : launch_final(cuda, launch, &s->call, stream, error);
 }
 
+static fpa_status clear_progress(const struct fpa_cuda_module *cuda, const cuda_sizes *s, CUstream stream,
+                                 fpa_error *error)
+{
+    CUresult result =
+        cuda->driver->cuMemsetD8Async((uintptr_t)s->call.progress, 0, (size_t)s->progress, stream);
+    return result ? driver_fail(cuda->driver, result, cuda->name, "the counters of a launch", error) : FPA_OK;
+}
+
 /* In one piece. Who writes the state has heard from who read it, but of other columns and query heads. */
 static fpa_status launch_cluster_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                       const cuda_sizes *s, CUstream stream, fpa_error *error)
 {
     struct fpa_cuda_call call = s->call;
+    fpa_status status;
     if (cuda->geometry.column_blocks == 1 && launch->query_heads == launch->heads)
         call.partial = NULL;
-    fpa_status status = cluster_scan_launch(cuda, launch, &call, &s->maps, s->cluster_scan, stream, error);
+    if (s->clusters) {
+        call.totals = s->left;
+        status = clear_progress(cuda, s, stream, error);
+        if (!status)
+            status = sequence_scan_launch(cuda, launch, &call, &s->maps, s->cluster_scan, s->clusters, stream,
+                                          error);
+    } else {
+        status = cluster_scan_launch(cuda, launch, &call, &s->maps, s->cluster_scan, stream, error);
+    }
     return status || !call.partial ? status : launch_final(cuda, launch, &call, stream, error);
 }
 
@@ -187,17 +204,10 @@ static fpa_status launch_cluster_scan(const struct fpa_cuda_module *cuda, const 
 static fpa_status try_cluster_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                    cuda_sizes *s, bool *done, CUstream stream, fpa_error *error)
 {
-    fpa_status status = cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
+    fpa_status status = s->clusters ? cuda_fill_sequence_maps(cuda, &s->call, &s->maps, error)
+                                    : cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
     *done = !status && s->maps.queries && s->maps.keys && s->maps.outputs;
     return *done ? launch_cluster_scan(cuda, launch, s, stream, error) : status;
-}
-
-static fpa_status clear_progress(const struct fpa_cuda_module *cuda, const cuda_sizes *s, CUstream stream,
-                                 fpa_error *error)
-{
-    CUresult result =
-        cuda->driver->cuMemsetD8Async((uintptr_t)s->call.progress, 0, (size_t)s->progress, stream);
-    return result ? driver_fail(cuda->driver, result, cuda->name, "the counters of a launch", error) : FPA_OK;
 }
 
 static fpa_status launch_queries(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
@@ -459,22 +469,12 @@ static bool find_cluster_scan(const struct fpa_cuda_module *cuda, const struct f
     return cuda_fastest_cluster_scan(&cuda->geometry, &cuda->room, &size, found);
 }
 
-static bool describes(const struct fpa_launch *launch)
-{
-    struct fpa_cuda_call call;
-    cuda_fill_call(launch, &call);
-    return cuda_can_describe(call.q, call.q_stride, call.query_heads, call.length, call.batch) &&
-           cuda_can_describe(call.k, call.k_stride, call.heads, call.length, call.batch) &&
-           cuda_can_describe(call.v, call.v_stride, call.heads, call.length, call.batch) &&
-           cuda_can_describe(call.o, call.o_stride, call.query_heads, call.length, call.batch);
-}
-
 bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch)
 {
     const struct fpa_cuda_module *cuda = module->handle;
     fpa_candidate found;
-    return cuda->geometry.cluster_reverses && cuda->driver->cuTensorMapEncodeTiled && describes(launch) &&
-           find_cluster_scan(cuda, launch, &found);
+    return cuda->geometry.cluster_reverses && cuda->driver->cuTensorMapEncodeTiled &&
+           cuda_describes(launch) && find_cluster_scan(cuda, launch, &found);
 }
 
 fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch, void *stream,

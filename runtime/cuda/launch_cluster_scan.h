@@ -11,4 +11,10 @@ fpa_status cluster_scan_launch(const struct fpa_cuda_module *cuda, const struct 
                                const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps, int blocks,
                                CUstream stream, fpa_error *error);
 
+/* The same of sequences of different lengths, which `clusters` of so many blocks share: call->totals and call->progress, which are
+ * zeros, are their workspace. */
+fpa_status sequence_scan_launch(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps,
+                                int blocks, int64_t clusters, CUstream stream, fpa_error *error);
+
 #endif

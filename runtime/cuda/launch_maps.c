@@ -1,15 +1,18 @@
 #include "launch_maps.h"
 
+#include "grid.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 enum {
-    RANK = 4,   /* numbers, heads, tokens, batch */
-    BOX = 64,   /* numbers, and tokens, that a copy fetches */
-    ROWS = 16,  /* tokens that one stores: a warp's */
-    ALIGN = 16, /* bytes, of addresses and strides */
+    RANK = 4,          /* numbers, heads, tokens, batch */
+    SEQUENCE_RANK = 5, /* numbers, heads, tokens of a sequence, its end, what undoes both */
+    BOX = 64,          /* numbers, and tokens, that a copy fetches */
+    ROWS = 16,         /* tokens that one stores: a warp's */
+    ALIGN = 16,        /* bytes, of addresses and strides */
 };
 
 static const long long longest_stride = 1ll << 40; /* bytes, exclusive */
@@ -54,42 +57,111 @@ bool cuda_can_describe(const void *base, const long long *stride, long long head
     return can_describe(&t, strides);
 }
 
-/* tokens: of a box. *there: whether the tensor can be described. */
-static fpa_status fill_map(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,
-                           struct fpa_tensor_map *map, bool *there, fpa_error *error)
+static fpa_status encode(const struct fpa_cuda_module *cuda, const tensor *t, unsigned rank,
+                         const unsigned long long *sizes, const unsigned long long *strides, unsigned tokens,
+                         struct fpa_tensor_map *map, fpa_error *error)
 {
-    const unsigned long long sizes[RANK] = {(unsigned long long)t->width, (unsigned long long)t->heads,
-                                            (unsigned long long)t->tokens, (unsigned long long)t->batch};
-    const unsigned box[RANK] = {BOX, 1, tokens, 1};
-    static const unsigned steps[RANK] = {1, 1, 1, 1};
-    unsigned long long strides[RANK - 1];
-    *there = can_describe(t, strides);
-    if (!*there)
-        return FPA_OK;
+    const unsigned box[SEQUENCE_RANK] = {BOX, 1, tokens, 1, 1};
+    static const unsigned steps[SEQUENCE_RANK] = {1, 1, 1, 1, 1};
     CUresult result = cuda->driver->cuTensorMapEncodeTiled(
-        map, CU_TENSOR_MAP_DATA_TYPE_UINT16, RANK, (void *)(uintptr_t)t->base, sizes, strides, box, steps,
+        map, CU_TENSOR_MAP_DATA_TYPE_UINT16, rank, (void *)(uintptr_t)t->base, sizes, strides, box, steps,
         CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return result ? driver_fail(cuda->driver, result, cuda->name, "an operand cannot be described", error)
                   : FPA_OK;
 }
 
+/* tokens: of a box. *there: whether the tensor can be described. */
+static fpa_status fill_map(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,
+                           struct fpa_tensor_map *map, bool *there, fpa_error *error)
+{
+    const unsigned long long sizes[RANK] = {(unsigned long long)t->width, (unsigned long long)t->heads,
+                                            (unsigned long long)t->tokens, (unsigned long long)t->batch};
+    unsigned long long strides[RANK - 1];
+    *there = can_describe(t, strides);
+    return *there ? encode(cuda, t, RANK, sizes, strides, tokens, map, error) : FPA_OK;
+}
+
+/* A map in which a box ends where a sequence does, wherever that is. With F = 2^30 tokens of s bytes, token t of a sequence that has n
+ * and ends before token e of all is token F - n + t, so that its last one is the dimension's last. Two dimensions more, of s and 2^35 - s bytes,
+ * of which it has e and F, bring the address back:
+ *
+ *     (F - n + t) s + e s + F (2^35 - s) = (e - n + t) s + 2^65,
+ *
+ * and addresses are modulo 2^64. Triton's descriptors of ragged tensors do the same. */
+static fpa_status fill_sequence_map(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,
+                                    struct fpa_tensor_map *map, bool *there, fpa_error *error)
+{
+    enum { FAR = 1 << 30, MOST = 0x7fff0000 };
+    const unsigned long long wrap = 1ull << 35;
+    const unsigned long long sizes[SEQUENCE_RANK] = {(unsigned long long)t->width,
+                                                     (unsigned long long)t->heads, FAR, MOST, MOST};
+    unsigned long long strides[SEQUENCE_RANK - 1];
+    *there = can_describe(t, strides) && strides[1] < wrap;
+    strides[2] = strides[1];
+    strides[3] = wrap - strides[1];
+    return *there ? encode(cuda, t, SEQUENCE_RANK, sizes, strides, tokens, map, error) : FPA_OK;
+}
+
+typedef fpa_status (*map_filler)(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,
+                                 struct fpa_tensor_map *map, bool *there, fpa_error *error);
+
+/* ---- rows of all heads as one ----
+ *
+ * Heads that begin amid 16 bytes, and whose tokens are whole pieces apart: the map has one head, as wide as all, and a kernel that
+ * knows of it (geometry.fused_unpadded 2) begins its boxes at pieces. */
+
+static bool join_heads(const tensor *t, tensor *joined)
+{
+    const long long stride = t->stride[2], most = INT_MAX;
+    unsigned long long strides[RANK - 1];
+    *joined = *t;
+    if (t->heads < 2 || t->heads > most || stride <= 0 || stride >= most || 2 * stride % ALIGN == 0)
+        return false;
+    joined->width = (t->heads - 1) * stride + t->width;
+    joined->heads = 1;
+    return joined->width <= most && can_describe(joined, strides);
+}
+
+/* Both: a kernel has queries begin as far behind a piece as keys do. */
+static void join_vectors(tensor *queries, tensor *keys)
+{
+    tensor joined[2];
+    if (queries->heads != keys->heads || 2 * (queries->stride[2] - keys->stride[2]) % ALIGN ||
+        !join_heads(queries, &joined[0]) || !join_heads(keys, &joined[1]))
+        return;
+    *queries = joined[0];
+    *keys = joined[1];
+}
+
+static void join_values(tensor *values)
+{
+    tensor joined;
+    if (join_heads(values, &joined))
+        *values = joined;
+}
+
 /* Queries and keys are `vector` numbers wide, values `value`. */
 static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                int vector, int value, struct fpa_cuda_maps *maps, fpa_error *error)
+                                map_filler fill, int vector, int value, bool joins,
+                                struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    const tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch};
-    const tensor keys = {call->k, call->k_stride, vector, call->heads, call->length, call->batch};
-    const tensor values = {call->v, call->v_stride, value, call->heads, call->length, call->batch};
+    tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch};
+    tensor keys = {call->k, call->k_stride, vector, call->heads, call->length, call->batch};
+    tensor values = {call->v, call->v_stride, value, call->heads, call->length, call->batch};
     bool there[3];
+    if (joins) {
+        join_vectors(&queries, &keys);
+        join_values(&values);
+    }
     memset(maps, 0, sizeof *maps);
     if (!cuda->driver->cuTensorMapEncodeTiled)
         return FPA_OK;
-    fpa_status status = fill_map(cuda, &queries, BOX, &maps->query, &there[0], error);
+    fpa_status status = fill(cuda, &queries, BOX, &maps->query, &there[0], error);
     if (!status)
-        status = fill_map(cuda, &keys, BOX, &maps->key, &there[1], error);
+        status = fill(cuda, &keys, BOX, &maps->key, &there[1], error);
     if (!status)
-        status = fill_map(cuda, &values, BOX, &maps->value, &there[2], error);
+        status = fill(cuda, &values, BOX, &maps->value, &there[2], error);
     if (status)
         return status;
     maps->queries = there[0];
@@ -102,7 +174,8 @@ static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct
 fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    return fill_operands(cuda, call, cuda->geometry.vector_rows, cuda->geometry.value_width, maps, error);
+    return fill_operands(cuda, call, fill_map, cuda->geometry.vector_rows, cuda->geometry.value_width, false,
+                         maps, error);
 }
 
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
@@ -118,18 +191,40 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
     return status;
 }
 
-fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                struct fpa_cuda_maps *maps, fpa_error *error)
+static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                             map_filler fill, bool joins, struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const tensor output = {call->o,           call->o_stride, g->fused_value,
                            call->query_heads, call->length,   call->batch};
     bool there;
-    fpa_status status = fill_operands(cuda, call, g->fused_vector, g->fused_value, maps, error);
+    fpa_status status = fill_operands(cuda, call, fill, g->fused_vector, g->fused_value, joins, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;
-    status = fill_map(cuda, &output, ROWS, &maps->output, &there, error);
+    status = fill(cuda, &output, ROWS, &maps->output, &there, error);
     if (!status)
         maps->outputs = there;
     return status;
+}
+
+fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                                struct fpa_cuda_maps *maps, fpa_error *error)
+{
+    return fill_fused(cuda, call, fill_map, cuda->geometry.fused_unpadded > 1, maps, error);
+}
+
+fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                                   struct fpa_cuda_maps *maps, fpa_error *error)
+{
+    return fill_fused(cuda, call, fill_sequence_map, false, maps, error);
+}
+
+bool cuda_describes(const struct fpa_launch *launch)
+{
+    struct fpa_cuda_call call;
+    cuda_fill_call(launch, &call);
+    return cuda_can_describe(call.q, call.q_stride, call.query_heads, call.length, call.batch) &&
+           cuda_can_describe(call.k, call.k_stride, call.heads, call.length, call.batch) &&
+           cuda_can_describe(call.v, call.v_stride, call.heads, call.length, call.batch) &&
+           cuda_can_describe(call.o, call.o_stride, call.query_heads, call.length, call.batch);
 }

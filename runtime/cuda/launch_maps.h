@@ -10,9 +10,14 @@
 fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                           struct fpa_cuda_maps *maps, fpa_error *error);
 
-/* The same for NAME_fused_chunk, which takes vectors as they come, and stores o. */
+/* The same for NAME_fused_chunk, which takes vectors as they come, and stores o; where geometry.fused_unpadded is 2, of all
+ * heads' rows as one where they can be described as nothing else. */
 fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                 struct fpa_cuda_maps *maps, fpa_error *error);
+
+/* The same for NAME_sequence_scan: maps whose boxes end with a sequence. */
+fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                                   struct fpa_cuda_maps *maps, fpa_error *error);
 
 /* The same for NAME_chunk_contraction, which takes call->dot_rows, too, and nothing by threads. */
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
@@ -21,5 +26,8 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
 /* Whether a tensor of 16-bit numbers can be described: addresses and strides are multiples of 16 bytes. */
 bool cuda_can_describe(const void *base, const long long *stride, long long heads, long long tokens,
                        long long batch);
+
+/* Whether all of q, k, v and o can. */
+bool cuda_describes(const struct fpa_launch *launch);
 
 #endif

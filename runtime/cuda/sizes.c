@@ -111,8 +111,11 @@ int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *
 static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               const cuda_sizes *s)
 {
+    enum { SCAN_WARPS = 4 }; /* of a block, that leave a state */
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_OUTPUT];
+    if (s->clusters)
+        return s->clusters * SCAN_WARPS;
     if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch) <= room))
         return 0;
     return 1 + (s->call.awaited ? cuda_batch(launch) * launch->heads * s->call.chunks * g->column_blocks : 0);
@@ -135,6 +138,13 @@ static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
     call->segment_chunks = call->first_chunks = s->in_segments ? run : call->chunks;
     call->walk_end = size->state_out || task->summed;
     call->beside = 1;
+}
+
+/* As many as the GPU has room for; a candidate that the model did not choose may have more blocks than that. */
+static int64_t count_scan_clusters(const struct fpa_cuda_module *cuda, int blocks)
+{
+    const int counted = blocks <= MOST_CLUSTER ? cuda->room.cluster_counts[blocks] : 0;
+    return counted > 0 ? counted : 1;
 }
 
 /* kept: 0, or copies of all chunks of so many tokens, whoever reads them. */
@@ -160,6 +170,8 @@ static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
     const bool several = launch->cu_seqlens ? task.summed || launch->length > call->chunk : call->chunks > 1;
     if (launch->cu_seqlens)
         size_sequences(&task, launch->total, s);
+    if (launch->cu_seqlens && s->cluster_scan)
+        s->clusters = count_scan_clusters(cuda, s->cluster_scan);
     if (s->walks && launch->cu_seqlens && !call->awaited)
         s->walk_blocks = sequences * call->segments *
                          (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
@@ -191,6 +203,7 @@ static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
         g->kernel[CUDA_PACK_ROWS].threads && !s->is_fused ? cuda_tokens(launch) * g->vector_rows : 0;
     s->progress = count_progress(cuda, launch, s) * (int64_t)sizeof *call->progress;
     call->progress = take(base, &s->bytes, s->progress, 1);
+    s->left = take(base, &s->bytes, s->clusters * g->sequence_state, sizeof(float));
     s->keys = take(base, &s->bytes, sequences * vector, 2);
     s->queries = take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * vector, 2);
 }

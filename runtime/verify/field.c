@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/round.h"
 
 enum { GUARD = 256 };
 
@@ -26,7 +27,8 @@ static void put_poison(unsigned char *bytes, size_t size)
 
 static void choose_strides(fpa_field *f, fpa_layout layout)
 {
-    int64_t gap = layout == LAYOUT_PLAIN ? 0 : 3;
+    enum { PIECE = 8 };
+    const int64_t gap = layout == LAYOUT_PADDED || layout == LAYOUT_HEAD_MAJOR ? 3 : 0;
 
     if (layout == LAYOUT_HEAD_MAJOR) {
         f->stride[1] = f->entries + gap;
@@ -35,6 +37,8 @@ static void choose_strides(fpa_field *f, fpa_layout layout)
     } else {
         f->stride[2] = f->entries + gap;
         f->stride[1] = f->stride[2] * f->heads + gap;
+        if (layout == LAYOUT_PIECES)
+            f->stride[1] = round_up(f->stride[1], PIECE);
         f->stride[0] = f->stride[1] * f->tokens + gap;
     }
 }
@@ -54,7 +58,8 @@ fpa_status field_make(fpa_field *field, fpa_blocks *blocks, fpa_dtype dtype, fpa
         *field = (fpa_field){0};
         return fail_memory(error);
     }
-    field->first = field->bytes + GUARD + (layout == LAYOUT_PLAIN ? 0 : element);
+    field->first =
+        field->bytes + GUARD + (layout == LAYOUT_PADDED || layout == LAYOUT_HEAD_MAJOR ? element : 0);
     field_poison(field);
     return FPA_OK;
 }

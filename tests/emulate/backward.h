@@ -45,7 +45,7 @@ typedef struct backward_job {
     fpa_error error;
     char text[GRADIENT_TEXT];
     double seconds;
-    unsigned long long launched, passed; /* kernels (bits as in cuda_kernel), of gradients and of passes */
+    uint64_t launched, passed; /* kernels (bits as in cuda_kernel), of gradients and of passes */
 } backward_job;
 
 void backward_run(int count, backward_job *jobs);

@@ -113,6 +113,7 @@ static const char emulated_heads[] =
     "2, "
     "gate = "
     "true, normalize = 'sum' }),\n"
+    "  h('clusteredblocks', { d = 48, dv = 128, dtype = 'f16', terms = linear {}, scale = 1 / 4 }),\n"
     "  h('waves', { positions = 1, dtype = 'f16', terms = fourier { map = softplus } }),\n"
     "  h('farwaves', { positions = 5, terms = fourier { map = exp, form = 'one_plus' }, normalize = 'sum' "
     "}),\n"

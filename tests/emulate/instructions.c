@@ -73,6 +73,8 @@ static const instruction instructions[] = {
     {"copy_out_of_shared", ANY, BITS, 1},
     {"copy_box_in", ANY, BITS, 1},
     {"copy_box_out", ANY, BITS, 1},
+    {"copy_sequence_box_in", ANY, BITS, 1},
+    {"copy_sequence_box_out", ANY, BITS, 1},
     {"counters", ANY, BITS, 1},
     {"send_to_block", FLOATS, BITS, 4},
 };

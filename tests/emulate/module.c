@@ -41,16 +41,19 @@ static CUresult encode(void *map, int type, unsigned rank, void *base, const uns
 {
     tensor_map *tensor = map;
     (void)steps, (void)interleave, (void)promotion, (void)fill;
-    if (type != CU_TENSOR_MAP_DATA_TYPE_UINT16 || rank != TENSOR_RANK ||
+    if (type != CU_TENSOR_MAP_DATA_TYPE_UINT16 || (rank != 4 && rank != 5) ||
         swizzle != CU_TENSOR_MAP_SWIZZLE_128B || box[0] != 64 || box[1] != 1 ||
-        (box[2] != 64 && box[2] != 16) || box[3] != 1 || (uintptr_t)base % 16)
+        (box[2] != 64 && box[2] != 16) || box[3] != 1 || box[rank - 1] != 1 ||
+        (uintptr_t)base % 16)
         return CUDA_ERROR_INVALID_VALUE;
     tensor->base = base;
     tensor->tokens = (int)box[2];
-    for (int i = 0; i < TENSOR_RANK; i++) {
+    tensor->rank = (int)rank;
+    for (int i = 0; i < (int)rank; i++) {
         tensor->size[i] = sizes[i];
         tensor->stride[i] = i ? strides[i - 1] : 2;
-        if (sizes[i] == 0 || (i && strides[i - 1] % 16))
+        if (sizes[i] == 0 || sizes[i] > 1ull << 32 ||
+            (i && (strides[i - 1] % 16 || strides[i - 1] >= 1ull << 40)))
             return CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;
@@ -75,7 +78,8 @@ static bool takes_maps(const emulated_kernel *kernel)
     const void *one = kernel;
     if (one == (const void *)cuda->kernel[CUDA_FUSED_CHUNK])
         return cuda->geometry.fused_total;
-    if (one == (const void *)cuda->kernel[CUDA_CLUSTER_SCAN] || is_backward(kernel))
+    if (one == (const void *)cuda->kernel[CUDA_CLUSTER_SCAN] ||
+        one == (const void *)cuda->kernel[CUDA_SEQUENCE_SCAN] || is_backward(kernel))
         return true;
     if (one == (const void *)cuda->kernel[CUDA_CHUNK_CONTRACTION])
         return true;
@@ -129,7 +133,7 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
             kernel->owner->last == (const void *)kernel->owner->cuda.kernel[CUDA_GATE_SCAN],
             count_totals(kernel, parameters[0]));
         kernel->owner->last = kernel;
-        kernel->owner->launched |= 1ull << (kernel - kernel->owner->kernels);
+        kernel->owner->launched |= UINT64_C(1) << (kernel - kernel->owner->kernels);
     }
     return failure ? LAUNCH_FAILED : CUDA_SUCCESS;
 }

@@ -26,10 +26,10 @@ typedef struct emulated_module {
     struct fpa_cuda_module cuda;
     fpa_driver driver; /* launches run before they return */
     emulated_kernel kernels[FPA_CUDA_KERNELS];
-    void *library[2];            /* of all kernels, of those that a fault changes; the first may be NULL */
-    const void *last;            /* kernel launched, or NULL */
-    int late;                    /* what is not done before somebody waits for it: LATE_... */
-    unsigned long long launched; /* bit i: kernels[i] was */
+    void *library[2];  /* of all kernels, of those that a fault changes; the first may be NULL */
+    const void *last;  /* kernel launched, or NULL */
+    int late;          /* what is not done before somebody waits for it: LATE_... */
+    uint64_t launched; /* bit i: kernels[i] was */
 } emulated_module;
 
 /* Translate, compile (compiled.h, prepared before), load; `folder` is that module's. base: NULL, or the text without

@@ -52,18 +52,22 @@ static int calls_of(emulated_part part)
     return calls[part];
 }
 
-unsigned emulated_part_kernels(emulated_part part)
+uint64_t emulated_part_kernels(emulated_part part)
 {
-    const unsigned all = (1u << CUDA_STATE_PRODUCT) - 1; /* it and those behind it are of gradients */
-    const unsigned left[EMULATED_PARTS] = {
-        [PART_FUSED] = 1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CLUSTER_SCAN | 1u << CUDA_LIFT_ROWS |
+    enum { SEQUENCES = 1 << CUDA_SEQUENCE_SCAN }; /* test_cuda_emulated_sequences.c has its calls */
+    const uint64_t all =
+        (UINT64_C(1) << CUDA_STATE_PRODUCT) - 1; /* it and those behind it are of gradients */
+    const uint64_t left[EMULATED_PARTS] = {
+        [PART_FUSED] = SEQUENCES | 1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CLUSTER_SCAN | 1u << CUDA_LIFT_ROWS |
                        1u << CUDA_PAD_ROWS | 1u << CUDA_DECODE_WINDOW,
-        [PART_LIFT] = all & ~(1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS | 1u << CUDA_DECODE |
+        [PART_LIFT] =
+            all & ~(uint64_t)(1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS | 1u << CUDA_DECODE |
                               1u << CUDA_DECODE_RESIDENT | 1u << CUDA_DECODE_RECENT | 1u << CUDA_FUSED_CHUNK),
-        [PART_WINDOW] = all & ~(1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS | 1u << CUDA_CHUNK_STATE |
-                                1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CHUNK_OUTPUT | 1u << CUDA_DECODE |
-                                1u << CUDA_DECODE_WINDOW),
-        [PART_OTHERS] = 1u << CUDA_LIFT_ROWS | 1u << CUDA_PACK_ROWS | 1u << CUDA_DECODE_WINDOW,
+        [PART_WINDOW] =
+            all & ~(uint64_t)(1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS | 1u << CUDA_CHUNK_STATE |
+                              1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CHUNK_OUTPUT | 1u << CUDA_DECODE |
+                              1u << CUDA_DECODE_WINDOW),
+        [PART_OTHERS] = SEQUENCES | 1u << CUDA_LIFT_ROWS | 1u << CUDA_PACK_ROWS | 1u << CUDA_DECODE_WINDOW,
     };
     return all & ~left[part];
 }
@@ -113,7 +117,8 @@ static int choose_jobs(const emulated_fixture *f, emulated_part part, emulated_j
 void emulated_expect_formula(const emulated_fixture *f, emulated_part part)
 {
     static emulated_job jobs[EMULATED_MOST_HEADS];
-    unsigned launched = 0, called = 0, forms = 0;
+    uint64_t launched = 0;
+    unsigned called = 0, forms = 0;
     int wrong = 0;
     if (!f->ready)
         skip();
@@ -126,7 +131,7 @@ void emulated_expect_formula(const emulated_fixture *f, emulated_part part)
     }
     assert_int_equal(wrong, 0);
     for (int i = 0; i < CUDA_BACKWARD_OUTPUTS; i++)
-        if (emulated_part_kernels(part) & ~launched & 1u << i)
+        if (emulated_part_kernels(part) & ~launched & UINT64_C(1) << i)
             fail_msg("no head launches NAME_%s", cuda_kernel_names[i]);
     assert_int_equal(emulated_part_calls(part) & ~called, 0);
     assert_int_equal(forms, (1u << FORMS) - 1);

@@ -370,16 +370,25 @@ RUNTIME void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__byt
 namespace emulate
 {
 
-/* 8 numbers of a token, or NULL: zeros. Tensors here end with whole runs of 8, or a copy of what is left. */
-RUNTIME const void *tensor_part(const tensor_map &t, int64_t number, int64_t head, int64_t token,
-                                int64_t batch)
+/* Where 8 numbers of a token of a box are, or NULL: outside of the tensor. Addresses are sums modulo 2^64. */
+RUNTIME unsigned char *tensor_place(const tensor_map &t, const int *const *place, int number, int token)
 {
-    if (token < 0 || (uint64_t)number >= t.size[0] || (uint64_t)head >= t.size[1] ||
-        (uint64_t)token >= t.size[2] || (uint64_t)batch >= t.size[3])
-        return NULL;
-    const unsigned char *from =
-        t.base + number * 2 + head * t.stride[1] + token * t.stride[2] + batch * t.stride[3];
-    if ((uint64_t)number + 8 <= t.size[0])
+    uint64_t from = (uint64_t)(uintptr_t)t.base;
+    for (int i = 0; i < t.rank; i++) {
+        const int64_t at = *place[i] + (i == 0 ? number : i == 2 ? token : 0);
+        if (at < 0 || (uint64_t)at >= t.size[i])
+            return NULL;
+        from += (uint64_t)at * t.stride[i];
+    }
+    return (unsigned char *)(uintptr_t)from;
+}
+
+/* 8 numbers of a token, or NULL: zeros. Tensors here end with whole runs of 8, or a copy of what is left. */
+RUNTIME const void *tensor_part(const tensor_map &t, const int *const *place, int number, int token)
+{
+    const unsigned char *from = tensor_place(t, place, number, token);
+    number += *place[0];
+    if (!from || (uint64_t)number + 8 <= t.size[0])
         return from;
     static std::deque<std::array<unsigned char, 16>> parts; /* whoever copies late finds them */
     if (blocks[rank].on_their_way.empty())
@@ -404,11 +413,7 @@ RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 bar
     for (int row = 0; row < 64; row++)
         for (int part = 0; part < 8; part++) {
             const u32 address = to + row * 128 + ((part ^ row % 8) << 4);
-            const copy c = {at(address, 16),
-                            tensor_part(tensor, *place[0] + part * 8, *place[1], *place[2] + row, *place[3]),
-                            16,
-                            barrier,
-                            0,
+            const copy c = {at(address, 16),     tensor_part(tensor, place, part * 8, row), 16, barrier, 0,
                             row * 8 + part < 511};
             writer[(address - BASE) / 16].thread = -1;
             if (late_copies)
@@ -427,15 +432,13 @@ RUNTIME void send_box(const void *map, const int *const *place, u32 from)
     for (int row = 0; row < t.tokens; row++)
         for (int part = 0; part < 8; part++) {
             const u32 address = from + row * 128 + ((part ^ row % 8) << 4);
-            const uint64_t number = *place[0] + part * 8, token = *place[2] + row;
+            unsigned char *to = tensor_place(t, place, part * 8, row);
             check_fence(address);
-            if (number >= t.size[0] || token >= t.size[2])
+            if (!to)
                 continue;
-            const uint64_t left = t.size[0] - number;
+            const uint64_t left = t.size[0] - (*place[0] + part * 8);
             threads[current].open_out.push_back(
-                {(unsigned char *)t.base + number * 2 + *place[1] * t.stride[1] + token * t.stride[2] +
-                     *place[3] * t.stride[3],
-                 at(address, 16), (u32)(left < 8 ? left * 2 : 16), 0, address});
+                {to, at(address, 16), (u32)(left < 8 ? left * 2 : 16), 0, address});
         }
 }
 
@@ -451,6 +454,20 @@ static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
 template <typename coordinate>
 static void ptx_cp_async_bulk_tensor_4d_global_shared__cta_tile_bulk_group(
     const void *map, const std::array<coordinate *, 4> &place, emulate::u32 from)
+{
+    emulate::send_box(map, place.data(), from);
+}
+
+template <typename coordinate>
+static void ptx_cp_async_bulk_tensor_5d_shared__cluster_global_tile_mbarrier__complete_tx__bytes(
+    emulate::u32 to, const void *map, const std::array<coordinate *, 5> &place, emulate::u32 barrier)
+{
+    emulate::fetch_box(to, map, place.data(), barrier);
+}
+
+template <typename coordinate>
+static void ptx_cp_async_bulk_tensor_5d_global_shared__cta_tile_bulk_group(
+    const void *map, const std::array<coordinate *, 5> &place, emulate::u32 from)
 {
     emulate::send_box(map, place.data(), from);
 }

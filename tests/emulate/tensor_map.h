@@ -4,12 +4,12 @@
 
 #include <stdint.h>
 
-enum { TENSOR_RANK = 4 };
+enum { TENSOR_RANK = 5 }; /* at most */
 
 typedef struct tensor_map {
     const unsigned char *base;
     uint64_t size[TENSOR_RANK], stride[TENSOR_RANK]; /* stride: bytes; of numbers 2 */
-    int tokens;                                      /* of a box */
+    int tokens, rank;                                /* tokens: of a box */
 } tensor_map;
 
 #endif

@@ -30,11 +30,11 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 0},
     {0, 5, 1, 4, 4, LAYOUT_PLAIN, CHECK_RESUME, 1, false, 0, 0}, /* one block a head in the recurrent form */
     {0, 11, 1, 2, 4, LAYOUT_PADDED, CHECK_RECENT, 132, false, 0, 0}, /* with recent tokens beside the state */
-    {1, -1, 1, 1, 1, LAYOUT_PADDED, 0, 132, false, 0, 0},
+    {1, -1, 1, 3, 3, LAYOUT_PIECES, CHECK_FUTURE, 132, false, 0, 0}, /* rows that lean */
     {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false, 0, 0},
     {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 132, false, 0, 0}, /* LONG_CALL: by segments */
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0},              /* and by one */
+    {3, 7, 1, 2, 2, LAYOUT_PIECES, 0, 1, false, 0, 0},             /* and by one */
     {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0, 0},             /* by fewer, of several panels each */
     {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0},            /* rings are gone round several times */
     {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0},            /* TOTALS_CALL: in totals, too */
@@ -54,6 +54,7 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {3, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0},             /* SEQUENCES_CALL */
     {0, 7, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0},             /* one key more shows */
     {3, 9, 1, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, MOST_SEGMENTS, 0}, /* SEGMENTS_CALL */
+    {11, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 3, 0},            /* SCANNED_CALL */
 };
 
 static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fpa_facts *facts)
@@ -150,6 +151,8 @@ void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_tria
     emulated->cuda.room.multiprocessors = c->multiprocessors;
     emulated_copies_boxes(emulated, !c->threads);
     trial->choice = c;
+    if (c->checks & CHECK_RAGGED && c->cluster)
+        emulated->cuda.room.cluster_counts[c->cluster] = 3; /* which share the sequences */
     if (c->cluster == MOST_SEGMENTS)
         trial->choose = choose_segments;
     else if (c->cluster)

@@ -34,6 +34,7 @@ enum {
     WINDOW_CALL = 25,
     SEQUENCES_CALL = 30, /* of faults alone: test_cuda_emulated_sequences.c has the others */
     SEGMENTS_CALL = 32,  /* of faults alone, too */
+    SCANNED_CALL = 33,   /* SEQUENCES_CALL by clusters, of faults alone, too */
     EMULATED_CALLS
 };
 
@@ -68,9 +69,10 @@ typedef struct emulated_job {
     /* what became of it */
     fpa_status status;
     fpa_error error;
-    double seconds[2];        /* that the compiler took, and the calls; of a busy machine */
-    unsigned called;          /* bit i: call i concerned it and was made, */
-    unsigned launched, forms; /* kernels (bits as in cuda_kernel), forms */
+    double seconds[2]; /* that the compiler took, and the calls; of a busy machine */
+    unsigned called;   /* bit i: call i concerned it and was made, */
+    uint64_t launched;
+    unsigned forms; /* kernels (bits as in cuda_kernel), forms */
 } emulated_job;
 
 void emulated_run(int count, emulated_job *jobs);

@@ -11,6 +11,11 @@ fpa_columns cuda_columns(const fpa_head *head, int most)
     return columns;
 }
 
+int cuda_most_lean(int width)
+{
+    return width % 2 ? 7 : width % 4 ? 6 : width % 8 ? 4 : 0;
+}
+
 int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes)
 {
     const int room = plan->target->shared_memory / (bytes + 1024);

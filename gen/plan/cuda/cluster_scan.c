@@ -1,5 +1,6 @@
 #include "cluster_scan.h"
 
+#include "base/round.h"
 #include "fused_pass.h"
 #include "lift_rows.h"
 #include "work.h"
@@ -9,6 +10,8 @@ enum {
     SLAB = 64 * 128, /* bytes of 64 numbers of 64 tokens */
     GATE_BYTES =
         128 * 10 + 64 * 2 + 16, /* two parts of a sum and a factor a token; a factor a key of a half */
+    CUT_BYTES = 32,             /* where a cluster's sequences begin and end */
+    SPAN_BYTES = 16,            /* what a span of a sequence is, in words */
 };
 
 /* Places one behind the other, of slabs first: they begin at multiples of 1024. */
@@ -27,6 +30,8 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->at_looked = scan->at_mapped + (scan->maps ? 16 * scan->spans : 0);
     scan->at_edges = scan->at_looked + 16 * scan->spans;
     scan->bytes = scan->at_edges + 8 * scan->spans;
+    scan->at_spans = (int)round_up(scan->bytes, 16);
+    scan->sequence_bytes = scan->at_spans + 2 * scan->spans * SPAN_BYTES;
 }
 
 static bool fits_with(const fpa_cuda_inputs *in, bool outputs_apart, fpa_cluster_scan *scan)
@@ -58,6 +63,14 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->key_registers = 512 - 2 * scan->query_registers - scan->fetch_registers;
 }
 
+/* Who fetches also walks from sequence to sequence, and needs more of them. */
+static void share_sequence_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
+{
+    const bool wide = in->rows->warp_units > 1;
+    scan->sequence_fetch_registers = wide ? 40 : 56;
+    scan->sequence_key_registers = 512 - 2 * scan->query_registers - scan->sequence_fetch_registers;
+}
+
 fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
 {
     (void)error;
@@ -77,7 +90,13 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
     scan->reverses = !head->gate && !head->normalize && !scan->maps;
     if (!fits(in, scan))
         return unsuited(why, "stretches of 128 tokens do not fit into shared memory");
+    if (scan->sequence_bytes + CUT_BYTES <= in->plan->target->shared_memory) {
+        scan->at_cuts = scan->sequence_bytes;
+        scan->sequence_bytes += CUT_BYTES;
+    }
+    scan->sequences = scan->sequence_bytes <= in->plan->target->shared_memory;
     share_registers(in, scan);
+    share_sequence_registers(in, scan);
     return FPA_OK;
 }
 
@@ -90,12 +109,24 @@ void print_cluster_scan(FILE *out, const fpa_plan *plan)
             "cluster_scan chunked, where sequences are few: blocks take %d tokens in turn and hand the state "
             "on, %d places for them; %.1f KiB of shared memory\n",
             CLUSTER_SCAN_SPAN, scan->spans, scan->bytes / 1024.0);
+    if (scan->sequences)
+        fprintf(
+            out,
+            "sequence_scan chunked, where lengths of sequences differ: clusters that stay share all spans; "
+            "%.1f KiB of shared memory\n",
+            scan->sequence_bytes / 1024.0);
+    else
+        fprintf(out, "sequence_scan no: it needs %d bytes of shared memory\n", scan->sequence_bytes);
 }
 
 void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     g->kernel[CUDA_CLUSTER_SCAN] =
         (struct fpa_cuda_block){CLUSTER_SCAN_THREADS, plan->cuda.cluster_scan->bytes, 1};
+    if (plan->cuda.cluster_scan->sequences)
+        g->kernel[CUDA_SEQUENCE_SCAN] =
+            (struct fpa_cuda_block){CLUSTER_SCAN_THREADS, plan->cuda.cluster_scan->sequence_bytes, 1};
+    g->sequence_state = plan->cuda.rows->warp_units * 4 * 16 * 8 * plan->cuda.columns.all;
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
     g->cluster_reverses = plan->cuda.cluster_scan->reverses;
@@ -109,6 +140,7 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(spans),
                                          SCAN(copies),
                                          SCAN(outputs_apart),
+                                         SCAN(sequences),
                                          SCAN(maps),
                                          SCAN(reverses),
                                          SCAN(key_registers),
@@ -125,4 +157,8 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(at_looked),
                                          SCAN(at_edges),
                                          SCAN(bytes),
+                                         SCAN(at_spans),
+                                         SCAN(at_cuts),
+                                         SCAN(sequence_key_registers),
+                                         SCAN(sequence_fetch_registers),
                                          FIELDS_END};

@@ -15,11 +15,14 @@ typedef struct fpa_cluster_scan {
     int copies;         /* of the state, for queries */
     bool outputs_apart; /* o leaves from places of its own, else its queries' */
     bool reverses;      /* it can take tokens from the last one on */
+    bool sequences;     /* NAME_sequence_scan fits, too */
     bool maps;          /* q and k become coordinates where they lie */
     int gate_bytes;     /* of what a span's gates come to; 0: no gate */
-    int key_registers, query_registers, fetch_registers; /* of a thread */
+    int key_registers, query_registers, fetch_registers;  /* of a thread */
+    int sequence_key_registers, sequence_fetch_registers; /* and where lengths of sequences differ */
     int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, at_mapped, at_looked, at_edges;
-    int bytes; /* of shared memory */
+    int bytes;                             /* of shared memory, */
+    int at_spans, at_cuts, sequence_bytes; /* and where lengths of sequences differ */
 } fpa_cluster_scan;
 
 fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);

@@ -13,7 +13,7 @@ enum {
     FEW_SUMS = 108,         /* registers of a thread for sums: there is room for more in other warpgroups */
     MOST_SUMS_OF_ONE = 144, /* of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128, /* and of two */
-    MOST_COLUMNS = 9,       /* tiles of 8 */
+    SLAB_COLUMNS = 8,       /* tiles of 8: where a block has more, its values take two slabs */
     MOST_FACTORS = 4,
     OTHERS_OF_KEYS = 12, /* registers of a thread that adds up keys: addresses, counters */
 };
@@ -71,7 +71,8 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     fused->query_groups = 3 - fused->key_groups;
     fused->key_tiles = (tiles + fused->key_groups - 1) / fused->key_groups;
     fused->total_parts = one && !in->plan->head->gate ? 2 : 1;
-    return one || 4 * columns * fused->key_tiles <= MOST_SUMS_OF_TWO;
+    /* sums of two warpgroups and of wide blocks leave no room for what else they hold: products are serialised */
+    return one || (in->columns->tiles <= SLAB_COLUMNS && 4 * columns * fused->key_tiles <= MOST_SUMS_OF_TWO);
 }
 
 /* Products of two tiles at a time, or of one: beside the sums each tile takes two places for features and one
@@ -80,6 +81,13 @@ static int two_if_room(const fpa_cuda_inputs *in, const fpa_fused_packed *fused,
 {
     const int sums = 4 * in->columns->all * fused->key_tiles, places = 2 + in->rows->factors;
     return sums + 2 * 4 * places <= registers - OTHERS_OF_KEYS ? 2 : 1;
+}
+
+/* Units of queries' features whose products are begun together: sums of wide blocks leave less room. */
+static int query_units(const fpa_cuda_inputs *in)
+{
+    const int columns = in->columns->all;
+    return columns > 12 ? 1 : columns > SLAB_COLUMNS + 1 || in->plan->head->gate ? 2 : 3;
 }
 
 /* A multiprocessor's 65,536 registers are 512 for a thread of each warpgroup. What packers and queries have
@@ -94,8 +102,9 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
         return;
     }
     const int pack = few ? 72 : in->plan->projection_count ? 64 : 56, key = 256 - pack;
-    const int together = few && fused->key_tiles == 3 ? 3 : fused->key_tiles < 2 ? 1 : 2;
-    fused->walk = (fpa_fused_share){pack, key, 128, together, gate ? 2 : 3};
+    const int most = few && fused->key_tiles == 3 ? 3 : fused->key_tiles < 2 ? 1 : 2;
+    const int together = in->columns->tiles > SLAB_COLUMNS && most == 2 ? two_if_room(in, fused, key) : most;
+    fused->walk = (fpa_fused_share){pack, key, 128, together, query_units(in)};
     fused->totals = (fpa_fused_share){pack, key, pack, together, 0};
 }
 
@@ -107,15 +116,17 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     const fpa_columns *columns = in->columns;
     const int slabs = (plan->head->d + 63) / 64, rows = fused->matrix_rows * fused->matrix_parts;
     const bool apart = plan->head->normalize != FPA_NORMALIZE_NONE && columns->tiles == 8;
-    const bool boxes = columns->blocks == 1 || columns->tiles == 8;
+    const bool boxes =
+        columns->tiles == SLAB_COLUMNS || (columns->blocks == 1 && columns->tiles < SLAB_COLUMNS);
     fused->panels = panels, fused->values = values, fused->raw_stages = raw_stages;
+    fused->value_bytes = (columns->tiles + SLAB_COLUMNS - 1) / SLAB_COLUMNS * SLAB;
     fused->outputs = boxes ? fused->query_groups : 0;
     fused->raw_bytes = slabs * SLAB;
     fused->matrix_bytes = 2 * slabs * rows * 128;
     fused->copy_bytes = fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
     fused->panel_bytes = 2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0);
-    fused->at_outputs = values * SLAB;
-    fused->at_ones = fused->at_outputs + fused->query_groups * SLAB;
+    fused->at_outputs = values * fused->value_bytes;
+    fused->at_ones = fused->at_outputs + fused->query_groups * fused->value_bytes;
     fused->at_raw_stages = fused->at_ones + (apart ? ONES : 0);
     fused->at_matrix = fused->at_raw_stages + raw_stages * fused->raw_bytes;
     fused->at_copies = fused->at_matrix + fused->matrix_bytes;
@@ -146,6 +157,13 @@ static bool reads_coordinates(const fpa_cuda_inputs *in)
     return in->suited[FUSED_COORDINATES].plan || (panel && panel->coordinates);
 }
 
+/* The column of z lies behind the values, in their slab, or in one of its own behind one slab. */
+static bool has_room_for_ones(const fpa_cuda_inputs *in)
+{
+    return in->plan->head->normalize == FPA_NORMALIZE_NONE || in->columns->tiles <= SLAB_COLUMNS ||
+           in->columns->tiles % SLAB_COLUMNS;
+}
+
 fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
 {
     fpa_fused_packed *fused = made;
@@ -156,9 +174,10 @@ fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, f
         return unsuited(why, "it has a window");
     if (!plan->target->warpgroups || in->rows->element != 2 || reads_coordinates(in))
         return unsuited(why, "its operands are no rows of 16-bit numbers");
-    if (in->rows->units > FUSED_MOST_UNITS || in->columns->all > MOST_COLUMNS || in->columns->tiles > 8 ||
-        in->rows->factors > MOST_FACTORS || !choose_groups(in, fused))
+    if (in->rows->units > FUSED_MOST_UNITS || in->rows->factors > MOST_FACTORS || !choose_groups(in, fused))
         return unsuited(why, "its state does not fit into the registers of a block");
+    if (!has_room_for_ones(in))
+        return unsuited(why, "ones of its normaliser have no room behind the values");
     share_registers(in, fused);
     place_rows(in, fused);
     if (!choose_places(in, fused))
@@ -214,7 +233,8 @@ const fpa_field fused_packed_fields[] = {
     FUSED(coordinates), FUSED(row_base), FUSED(rows), FIELD_CONSTANT("row_pitch", FUSED_ROW_PITCH),
     FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts),
     /* places */
-    FUSED(panels), FUSED(values), FUSED(raw_stages), FIELD_CONSTANT("copies", FUSED_COPIES),
-    FUSED(panel_bytes), FUSED(raw_bytes), FUSED(copy_bytes), FUSED(matrix_bytes), FUSED(outputs),
-    FUSED(at_ones), FUSED(at_outputs), FUSED(at_raw_stages), FUSED(at_matrix), FUSED(at_copies),
-    FUSED(at_panels), FUSED(at_barriers), FUSED(at_part), FUSED(bytes), FIELDS_END};
+    FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes),
+    FIELD_CONSTANT("copies", FUSED_COPIES), FUSED(panel_bytes), FUSED(raw_bytes), FUSED(copy_bytes),
+    FUSED(matrix_bytes), FUSED(outputs), FUSED(at_ones), FUSED(at_outputs), FUSED(at_raw_stages),
+    FUSED(at_matrix), FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers), FUSED(at_part), FUSED(bytes),
+    FIELDS_END};

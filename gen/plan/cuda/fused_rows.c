@@ -134,6 +134,16 @@ static bool begins_anywhere(const fpa_head *head)
     return head->d % 8 || head->dv % 8;
 }
 
+/* Steps of 16 features, and all blocks' columns, have places behind the last one. */
+static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
+{
+    const fpa_head *head = in->plan->head;
+    const fpa_columns *columns = in->columns;
+    rows->leans = begins_anywhere(head);
+    rows->vector_room = head->d % 8 ? round_up(rows->width, 16) - rows->width : 0;
+    rows->value_room = head->dv % 8 ? 8 * columns->blocks * columns->tiles - head->dv : 0;
+}
+
 /* A second copy lets keys run ahead of queries; panels on their way hide the memory's latency. Rows of whole pieces, which the copy
  * engine fetches in most calls, are fetched number by number where it cannot and words have no room. */
 static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
@@ -180,6 +190,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         return unsuited(why, "ones of its normaliser have no room behind the values");
     if (!choose_places(in, rows))
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
+    choose_leaning(in, rows);
     return FPA_OK;
 }
 
@@ -205,7 +216,7 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_total = rows->slots * columns->all * 8 * columns->blocks;
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
-    g->fused_unpadded = 1;
+    g->fused_unpadded = rows->leans ? 2 : 1;
     work_fused_rows(plan, g);
 }
 
@@ -228,6 +239,9 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(any_address),
                                        ROWS(vector_tails),
                                        ROWS(value_tails),
+                                       ROWS(leans),
+                                       ROWS(vector_room),
+                                       ROWS(value_room),
                                        ROWS(at_gates),
                                        ROWS(at_copies),
                                        ROWS(at_barriers),

@@ -5,7 +5,11 @@
  *   one or two of keys   hold the state as fp32 sums; before each panel they leave a copy of it, then add
  *                        the panel's keys, which they read where the copy engine puts them
  *   two or one queries   read the copy and the panel's own keys, and write o
- *   the last fetches     some panels ahead; clears what follows the last feature, and weighs keys */
+ *   the last fetches     some panels ahead; clears what is none of its features, and weighs keys
+ *
+ * Rows that begin amid a piece of 16 bytes come in boxes that begin with that piece, where all tokens' rows of a head
+ * begin so: they *lean*, by the numbers of the piece that are another head's. The slabs then hold features, and columns
+ * of values, behind these. */
 #ifndef FPAC_GEN_PLAN_CUDA_FUSED_ROWS_H
 #define FPAC_GEN_PLAN_CUDA_FUSED_ROWS_H
 
@@ -27,6 +31,8 @@ typedef struct fpa_fused_rows {
     int query_bytes;  /* of a panel, for queries, then values where some are not finite */
     bool any_address; /* rows that are no whole pieces of 16 bytes have room for all words that they touch: */
     int vector_tails, value_tails; /* bytes of a panel for those behind the slabs */
+    bool leans;                    /* some rows begin amid a piece, and boxes may begin before them: */
+    int vector_room, value_room;   /* by at most so many numbers */
     int at_gates;                  /* of a panel */
     int at_copies, at_barriers, at_part, bytes;
 } fpa_fused_rows;

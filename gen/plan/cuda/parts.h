@@ -18,6 +18,8 @@ enum { PORTABLE_COLUMNS = 8 }; /* tiles of a block of portable kernels */
 
 /* Blocks of at most so many tiles. */
 fpa_columns cuda_columns(const fpa_head *head, int most);
+/* Numbers that rows of so many begin behind a multiple of 16 bytes, at most, where they lie one behind the other from one on. */
+int cuda_most_lean(int width);
 /* Blocks that a multiprocessor should have at a time: few sums leave registers for more of them, which hide
  * each other's waits. tiles: of sums, 4 registers each. */
 int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes);

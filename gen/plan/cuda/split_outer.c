@@ -410,11 +410,26 @@ static bool leaves_dots(const fpa_head *head)
            head->dv % 8 == 0;
 }
 
+/* One block of a linear head has columns for values that lean, too: fused_rows.h. */
+static fpa_columns choose_columns(const fpa_cuda_inputs *in)
+{
+    const fpa_head *head = in->plan->head;
+    const int leaning = divide_up(head->dv + cuda_most_lean(head->dv), 8);
+    const bool has_ones = head->normalize != FPA_NORMALIZE_NONE;
+    fpa_columns columns = cuda_columns(head, SPLIT_MOST_COLUMNS);
+    if (in->rows->factors != 1 || !head->causal || columns.blocks > 1 || leaning > SPLIT_MOST_COLUMNS ||
+        (has_ones && leaning % 8 == 0))
+        return columns;
+    columns.all += leaning - columns.tiles;
+    columns.tiles = leaning;
+    return columns;
+}
+
 fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split,
                          char *why, fpa_error *error)
 {
     const fpa_plan *plan = in->plan;
-    split->columns = cuda_columns(plan->head, SPLIT_MOST_COLUMNS);
+    split->columns = choose_columns(in);
     split->leaves_dots = leaves_dots(plan->head);
     const char *refusal;
     fpa_status status = choose_tiles(in, products, split, &refusal, error);

@@ -5,6 +5,7 @@
 #include "fused_packed.h"
 #include "fused_pass.h"
 #include "fused_rows.h"
+#include "parts.h"
 #include "work.h"
 
 static int token_bytes(const fpa_plan *plan, bool queries)
@@ -147,6 +148,12 @@ static void add_words(int operands, int words, struct fpa_cuda_work *step)
     step->instructions += operands * 80 * words;
 }
 
+/* Pieces of 8 numbers of a row that are put together: all, or where boxes may begin before rows `ends`, which are cleared there. */
+static int odd_pieces(int width, int room, int pieces, int ends)
+{
+    return width % 8 == 0 ? 0 : cuda_most_lean(width) <= room ? ends : pieces;
+}
+
 /* Rows as they lie, for 16 tokens and a block of columns. Shared memory: values of keys' products, keys' rows, copies that are
  * written; copies that queries' products read, queries' rows, both sides of dots, values of scores; panels that come.
  * Instructions: a copy's numbers are rounded and stored; steps of products; scores, and o, of each query. */
@@ -157,6 +164,8 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
     const int tiles = rows->key_groups * rows->key_tiles, units = (rows->width + 15) / 16, all = columns->all;
     const int slabs = (rows->width + 63) / 64, values = (columns->tiles + 7) / 8, gate = plan->head->gate;
     const int weighed = rows->weighted ? units : 0;
+    /* one warpgroup of queries does all of it while three others wait: as though each of four did so much */
+    const int serial = rows->query_groups == 1 ? 4 : 1;
     struct fpa_cuda_work step = {.products = 4 * all * tiles,
                                  .shared = 2 * all * tiles + 16 * tiles + 16 * (slabs + values) + 30 * gate +
                                            6 * weighed,
@@ -164,12 +173,10 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
     if (queries) {
         step.products += all * units + work_score_products(units, all);
         step.shared += 2 * all * tiles + all * units / 2 + 4 * units + 8 * units + 2 * all + 16 * slabs;
-        step.instructions += 3 * all * tiles + 10 * units + 145 + 14 * columns->tiles + 140 * gate;
+        step.instructions += serial * (3 * all * tiles + 10 * units + 145 + 14 * columns->tiles + 140 * gate);
     }
-    if (plan->head->d % 8)
-        add_words(queries ? 2 : 1, 2 * units, &step);
-    if (plan->head->dv % 8)
-        add_words(1, columns->tiles, &step);
+    add_words(queries ? 2 : 1, odd_pieces(plan->head->d, rows->vector_room, 2 * units, 2), &step);
+    add_words(1, odd_pieces(plan->head->dv, rows->value_room, columns->tiles, 0), &step);
     work->warpgroups = 1;
     work->step = (struct fpa_cuda_work){.products = columns->blocks * step.products,
                                         .shared = columns->blocks * step.shared,

@@ -89,6 +89,7 @@ enum {
  *                           segments, it goes along with the state in registers: query, own keys, update
  *   NAME_cluster_scan       instead of it, for few sequences: the blocks of a cluster take spans of tokens
  *                           in turn and hand the state on
+ *   NAME_sequence_scan      the same of sequences of different lengths: clusters take one after the other
  *   NAME_decode             the recurrent form: update and query in one pass over the state
  *   NAME_decode_resident    instead of it, for one token of few heads, whose states fit into shared memory
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
@@ -120,8 +121,8 @@ enum {
  *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
  * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state and NAME_chunk_output of
- * warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps
- * behind the call. Sizes are elements unless a name says bytes. */
+ * warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of warpgroups: between them. NAME_cluster_scan,
+ * NAME_sequence_scan: fpa_cuda_maps behind the call. Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
@@ -133,7 +134,7 @@ enum {
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan, _chunk_contraction */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
-#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
+#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
 #define FPA_CUDA_PARTS 6
 /* Of gradients: */
 #define FPA_CUDA_PART_BACKWARD_KEYS 3
@@ -148,7 +149,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 33
+#define FPA_CUDA_KERNELS 34
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -196,6 +197,7 @@ struct fpa_cuda_geometry {
     int lift_by_heads;  /* 1: what its blocks keep is not the same for all heads */
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
+    int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
     int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;              /* 1: a mask of keys is given */
     int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
@@ -212,7 +214,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
-    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -236,7 +238,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 24
+#define FPA_CUDA_VERSION 25
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -278,7 +280,8 @@ struct fpa_cuda_call {
     void
         *states; /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a
                        mask only that before the last one */
-    float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to */
+    float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to;
+                       NAME_sequence_scan: [clusters] states that they leave to the next one */
     float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
@@ -291,7 +294,8 @@ struct fpa_cuda_call {
     void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys */
     /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
-     * blocks], blocks of NAME_chunk_state that have written their part of a copy. NULL: NAME_chunk_output has
+     * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
+     * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
      * a block for each item */
     unsigned *progress;
     /* sizes chosen for this call */
@@ -558,6 +562,12 @@ __device__ __forceinline__ uint4 get_words(u32 address)
     return a;
 }
 
+__device__ __forceinline__ void put_words(u32 address, uint4 a)
+{
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
+                 : : "r"(address), "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w) : "memory");
+}
+
 /* 16 bytes to device memory at once: the assignment of a uint4 may become four stores. */
 __device__ __forceinline__ void store_words(void *to, uint4 a)
 {
@@ -645,7 +655,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    24, /* version */
+    25, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -657,6 +667,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 128, 31040, 2 }, /* chunk_output */
         { 128, 113680, 2 }, /* fused_chunk */
         { 512, 184728, 1 }, /* cluster_scan */
+        { 512, 184864, 1 }, /* sequence_scan */
         { 256, 71936, 3 }, /* decode */
         { 256, 22784, 0 }, /* decode_resident */
         { 256, 71936, 3 }, /* decode_recent */
@@ -703,6 +714,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* lift_by_heads */
     0, /* cluster_maps */
     0, /* fused_maps */
+    2048, /* sequence_state */
     0, /* cluster_reverses */
     0, /* key_mask */
     0, /* vector_rows */
@@ -749,6 +761,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { { 0, 77, 334, 4096 }, { 8, 20, 38, 0 }, { 32, 104, 448, 0 }, 0, 3 }, /* chunk_output */
         { { 56, 150, 1084, 4096 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 72, 146, 718, 4096 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* cluster_scan */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 192, 8192 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
         { { 0, 0, 0, 0 }, { 0, 0, 192, 8192 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 192, 4096 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
@@ -2286,6 +2299,24 @@ __device__ __forceinline__ void send_box(const struct fpa_tensor_map &map, u32 f
                  : : "l"(&map), "r"(from), "r"(column), "r"(head), "r"(token), "r"(batch) : "memory");
 }
 
+/* Both of one sequence among many, which a box ends with: token `far` of the map is behind its last one, `end` among
+ * all (runtime/cuda/launch_maps.c). */
+__device__ __forceinline__ void copy_sequence_box(u32 to, const struct fpa_tensor_map &map, int column, int head,
+                                                  int token, int end, int far, u32 barrier)
+{
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4, %5, %6}], [%7];"
+                 : : "r"(to), "l"(&map), "r"(column), "r"(head), "r"(token), "r"(end), "r"(far),
+                     "r"(barrier) : "memory");
+}
+
+__device__ __forceinline__ void send_sequence_box(const struct fpa_tensor_map &map, u32 from, int column, int head,
+                                                  int token, int end, int far)
+{
+    asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];"
+                 : : "l"(&map), "r"(from), "r"(column), "r"(head), "r"(token), "r"(end), "r"(far) : "memory");
+}
+
 __device__ __forceinline__ void bulk_commit(void)
 {
     asm volatile("cp.async.bulk.commit_group;" : : : "memory");
@@ -2968,6 +2999,12 @@ __device__ __forceinline__ struct cluster_scan_part cluster_scan_part_of(const s
     return part;
 }
 
+/* Tokens of its sequence. */
+__device__ __forceinline__ int count_tokens(const struct fpa_cuda_call &call, const struct cluster_scan_part &)
+{
+    return (int)call.length;
+}
+
 __device__ __forceinline__ void cluster_scan_init(u32 shared)
 {
     for (int i = 0; i < 2 * SPANS; i++) {
@@ -3102,12 +3139,13 @@ __device__ __forceinline__ bool cluster_scan_leaks(u32 shared, int half, u32 pha
 }
 
 /* Sums of queries of a half that begins at token first, of which some value is not finite. */
+template <class walk>
 __device__ __forceinline__ void cluster_scan_spoil(float (*out)[ALL_TILES][4], const struct fpa_cuda_call &call,
-                                                   const struct cluster_scan_part &part, int first)
+                                                   const walk &part, int first)
 {
     const int column = part.block * COLUMN_TILES * 8;
     const element *v = values_of(call, part.b, part.head) + column + first * call.v_stride[1];
-    const int query = (anew(threadIdx.x) >> 5 & 3) * 16, left = (int)call.length - first;
+    const int query = (anew(threadIdx.x) >> 5 & 3) * 16, left = count_tokens(call, part) - first;
     const int count = left < PANEL ? left : PANEL;
     spoil_queries(&out[0][0][0], v, call.v_stride[1], count, DV - column, query);
 }
@@ -3225,9 +3263,17 @@ __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
     __syncwarp();
 }
 
+/* A warp's rows of o, from a token of the sequence on. */
+__device__ __forceinline__ void send_rows(const struct fpa_cuda_maps &maps, const struct cluster_scan_part &part,
+                                          u32 rows, int token)
+{
+    send_box(maps.output, rows, part.block * COLUMN_TILES * 8, (int)part.query_head, token, (int)part.b);
+}
+
 /* Sums of a warpgroup's queries -> o, by way of rows. What lies behind the sequence's end is left out. */
+template <class walk>
 __device__ __forceinline__ void cluster_scan_store(float (*out)[ALL_TILES][4], const struct fpa_cuda_maps &maps,
-                                                   const struct cluster_scan_part &part, u32 rows, int token)
+                                                   const walk &part, u32 rows, int token)
 {
     const bool leads = is_first_lane();
     scale_output(&out[0][0][0]);
@@ -3236,7 +3282,7 @@ __device__ __forceinline__ void cluster_scan_store(float (*out)[ALL_TILES][4], c
     __syncwarp();
     stage_rows(&out[0][0][0], rows);
     if (leads) {
-        send_box(maps.output, rows, part.block * COLUMN_TILES * 8, (int)part.query_head, token, (int)part.b);
+        send_rows(maps, part, rows, token);
         bulk_commit();
     }
 }
@@ -3413,6 +3459,566 @@ gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
             cluster_scan_gates(call, part, shared);
         else if (threadIdx.x >= 3 * 128 + 64)
             cluster_scan_look(part, shared);
+    }
+}
+#endif
+
+/* ---- sequence_scan: which cluster has what ----
+ *
+ * An item is a line (a query head's block of columns) of a sequence. Items lie one behind the other, of a sequence line
+ * by line, each in as many places as its sequence has: sequence s of tokens c_s .. c_(s+1) - 1 begins at place
+ * floor(c_s / SPAN) + s of a line, which needs no sum and is room for all of its spans, and one place more at most.
+ * Every cluster has as many places as any other one, and as the longest item. So an item is cut once at most, between
+ * neighbours: the first of them walks its part before all others and leaves the state in the workspace, the second one
+ * walks the rest at last. Nobody waits for long, and the longest item takes as long as it has to. */
+
+enum {
+    AT_SPANS = 184736,   /* of as many spans as lie there, and those before: four words each */
+    AT_CUTS = 184832,    /* where a cluster begins and ends: two fours of words */
+    AT_COUNTS = AT_COPIES,    /* a word a warp, before there are copies */
+    SCAN_FAR = 1 << 30        /* the tensor maps' size: behind the last token of any sequence */
+};
+
+/* What a span is, beside its keys. */
+enum {
+    SPAN_FIRST = 1,    /* the cluster's: no state comes */
+    SPAN_BEGINS = 2,   /* its part: the state that comes is another one's */
+    SPAN_RESUMES = 4,  /* the part: its state was left by the cluster before */
+    SPAN_ENDS = 8,     /* the sequence */
+    SPAN_LEFT = 16,    /* the part: the next cluster goes on */
+    SPAN_LAST = 32,    /* the cluster's: the state goes nowhere */
+    SPAN_NONE = 64,    /* there is none: the block is through */
+    SPAN_LINE = 128    /* times its line */
+};
+
+/* A span as warps have it. b: its first token; length: tokens of the sequence from there on. */
+struct sequence_span {
+    i64 b;
+    int length, flags;
+    int number, block, query_head, head;
+};
+
+__device__ __forceinline__ int count_tokens(const struct fpa_cuda_call &, const struct sequence_span &part)
+{
+    return part.length;
+}
+
+__device__ __forceinline__ void put_span(u32 place, const struct sequence_span &span)
+{
+    put_words(place,
+              uint4{(u32)span.b, (u32)span.length, (u32)span.number,
+                    (u32)(span.query_head * COLUMN_BLOCKS + span.block) * SPAN_LINE | (u32)span.flags});
+}
+
+/* Where a span is described. It stays until the ring of places has been gone round twice: until then whoever has given
+ * the place back may ask. */
+__device__ __forceinline__ u32 span_place(u32 shared, const struct turn &at)
+{
+    return shared + AT_SPANS + (at.slot + (at.phase ? SPANS : 0)) * 16;
+}
+
+__device__ __forceinline__ struct sequence_span get_span(const struct fpa_cuda_call &call, u32 shared,
+                                                         const struct turn &at)
+{
+    const uint4 a = get_words(span_place(shared, at));
+    const int line = (int)(a.w / SPAN_LINE), query_head = line / COLUMN_BLOCKS;
+    return {(i64)a.x, (int)a.y, (int)(a.w % SPAN_LINE), (int)a.z, line % COLUMN_BLOCKS, query_head,
+            (int)key_head_for(call, query_head)};
+}
+
+__device__ __forceinline__ int span_flags(u32 shared, const struct turn &at)
+{
+    return (int)(get_word(span_place(shared, at) + 12) % SPAN_LINE);
+}
+
+/* The place of a line at which a sequence begins. */
+__device__ __forceinline__ int first_place(const struct fpa_cuda_call &call, u32 number)
+{
+    return (int)(offset_of(call, number) / SPAN + number);
+}
+
+__device__ __forceinline__ int count_spans(int length)
+{
+    return length > SPAN ? (length + SPAN - 1) / SPAN : 1; /* of no tokens: one, which leaves the state as it is */
+}
+
+/* ---- sequence_scan: cuts, by all threads of a block ---- */
+
+/* The largest of all threads' numbers, or their sum. */
+template <bool adds> __device__ __forceinline__ int join_counts(u32 shared, int a)
+{
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) {
+        const int other = __shfl_xor_sync(0xffffffffu, a, step);
+        a = adds ? a + other : a > other ? a : other;
+    }
+    if (is_first_lane())
+        put_word(shared + AT_COUNTS + (threadIdx.x >> 5) * 4, a);
+    __syncthreads();
+    a = 0;
+#pragma unroll
+    for (int i = 0; i < CLUSTER_SCAN_THREADS / 32; i++) {
+        const int other = (int)get_word(shared + AT_COUNTS + i * 4);
+        a = adds ? a + other : a > other ? a : other;
+    }
+    __syncthreads();
+    return a;
+}
+
+/* The number of the sequence that has place `at` of a line. */
+__device__ __forceinline__ int sequence_at(const struct fpa_cuda_call &call, u32 shared, int at)
+{
+    int before = 0;
+    for (int i = threadIdx.x; i < (int)call.sequences; i += CLUSTER_SCAN_THREADS)
+        before += first_place(call, i) <= at;
+    before = join_counts<true>(shared, before);
+    return before > 0 ? before - 1 : 0;
+}
+
+/* Where the item is cut that has a place of all lines: sequence, line, span. No span: it begins there, or none has the
+ * place. Both neighbours ask, and hear the same, whatever offsets say. */
+__device__ __forceinline__ uint4 cut_at(const struct fpa_cuda_call &call, u32 shared, int lines, int place)
+{
+    const int s = sequence_at(call, shared, place / lines), first = first_place(call, s);
+    const int places = first_place(call, s + 1) - first;
+    const int inside = place - first * lines;
+    int line = places > 0 ? inside / places : lines, span = places > 0 ? inside % places : 0;
+    if (inside < 0)
+        line = span = 0;
+    if (line >= lines)
+        return uint4{(u32)s + 1, 0, 0, 0};
+    if (span >= count_spans(sequence_of(call, s).length)) /* the place that is one too many */
+        span = 0, line++;
+    return line == lines ? uint4{(u32)s + 1, 0, 0, 0} : uint4{(u32)s, (u32)line, (u32)span, 0};
+}
+
+/* Where this cluster begins and ends. */
+struct scan_cuts {
+    uint4 begin, end;
+};
+
+__device__ __forceinline__ struct scan_cuts find_cuts(const struct fpa_cuda_call &call, u32 shared)
+{
+    const int lines = (int)call.query_heads * COLUMN_BLOCKS, clusters = gridDim.y, sequences = (int)call.sequences;
+    const int origin = first_place(call, 0), all = (first_place(call, sequences) - origin) * lines;
+    int longest = 1;
+    for (int i = threadIdx.x; i < sequences; i += CLUSTER_SCAN_THREADS) {
+        const int places = first_place(call, i + 1) - first_place(call, i);
+        longest = longest > places ? longest : places;
+    }
+    longest = join_counts<false>(shared, longest);
+    const int even = (all + clusters - 1) / clusters, share = even > longest ? even : longest;
+    struct scan_cuts cuts = {{(u32)sequences, 0, 0, 0}, {(u32)sequences, 0, 0, 0}};
+#pragma unroll 1
+    for (int end = 0; end < 2; end++) {
+        const i64 place = (i64)((int)blockIdx.y + end) * share;
+        cuts.begin = cuts.end, cuts.end = {(u32)sequences, 0, 0, 0};
+        if (place < all)
+            cuts.end = cut_at(call, shared, lines, origin * lines + (int)place);
+    }
+    return cuts;
+}
+
+/* Where who walks finds them: registers are few. */
+typedef u32 cuts_place;
+
+__device__ __forceinline__ cuts_place keep_cuts(u32 shared, const struct scan_cuts &cuts)
+{
+    if (threadIdx.x == 0) {
+        put_words(shared + AT_CUTS, cuts.begin);
+        put_words(shared + AT_CUTS + 16, cuts.end);
+    }
+    __syncthreads();
+    return shared + AT_CUTS;
+}
+
+__device__ __forceinline__ struct scan_cuts get_cuts(cuts_place place)
+{
+    return {get_words(place), get_words(place + 16)};
+}
+
+/* ---- sequence_scan: the walk over a cluster's items ---- */
+
+/* Spans from .. end - 1 of an item, of which the block's next one is `from`; and the whole item that comes behind
+ * it. */
+struct sequence_walk {
+    cuts_place cuts;
+    struct sequence own;
+    int line, from, begin, end;
+    int flags;                  /* of the part */
+    int next_number, next_line; /* -1: the cluster's first part comes */
+    bool last;                  /* no part comes behind this one */
+};
+
+/* Take spans from begin on of an item, up to end, or its last one; `ahead` of them are other blocks'. */
+__device__ __forceinline__ void take_part(const struct fpa_cuda_call &call, struct sequence_walk &walk, int number,
+                                          int line, int begin, int end, int ahead)
+{
+    if (walk.own.number != number)
+        walk.own = sequence_of(call, number);
+    const int spans = count_spans(walk.own.length);
+    walk.line = line;
+    walk.begin = begin;
+    walk.from = begin + ahead;
+    walk.end = end < spans ? end : spans;
+    walk.flags = (begin > 0 ? SPAN_RESUMES : 0) | (walk.end < spans ? SPAN_LEFT : 0);
+}
+
+/* Go on to the part that has the block's next span: the cluster's spans are dealt by turns. False: there is none. */
+__device__ __forceinline__ bool seek_part(const struct fpa_cuda_call &call, struct sequence_walk &walk)
+{
+    const struct scan_cuts cuts = get_cuts(walk.cuts);
+    const uint4 begin = cuts.begin, end = cuts.end;
+    const int lines = (int)call.query_heads * COLUMN_BLOCKS;
+    while (walk.from >= walk.end) {
+        const int ahead = walk.from - walk.end;
+        const bool starts = walk.next_number < 0;
+        if (starts) { /* whole items are those behind the one that is cut */
+            const int over = begin.z > 0 && (int)begin.y + 1 == lines;
+            walk.next_number = (int)begin.x + over;
+            walk.next_line = over ? 0 : (int)begin.y + (begin.z > 0);
+        }
+        if (starts && end.z > 0) {
+            take_part(call, walk, (int)end.x, (int)end.y, 0, (int)end.z, ahead);
+        } else if (walk.next_number < (int)end.x || (walk.next_number == (int)end.x && walk.next_line < (int)end.y)) {
+            take_part(call, walk, walk.next_number, walk.next_line, 0, 1 << 30, ahead);
+            if (++walk.next_line == lines)
+                walk.next_number++, walk.next_line = 0;
+        } else if (begin.z > 0 && !walk.last) {
+            take_part(call, walk, (int)begin.x, (int)begin.y, (int)begin.z, 1 << 30, ahead);
+            walk.last = true;
+        } else {
+            return false;
+        }
+        const bool more = walk.next_number < (int)end.x
+            || (walk.next_number == (int)end.x && walk.next_line < (int)end.y);
+        walk.last = walk.last || (!more && begin.z == 0);
+    }
+    return true;
+}
+
+/* Before the block's first span. */
+__device__ __forceinline__ struct sequence_walk begin_walk(const cuts_place &cuts)
+{
+    struct sequence_walk walk = {};
+    walk.cuts = cuts;
+    walk.own.number = -1;
+    walk.from = (int)blockIdx.x;
+    walk.next_number = -1;
+    return walk;
+}
+
+/* The span that comes next; flags of SPAN_NONE: none does. first: it is the block's first one. */
+__device__ __forceinline__ struct sequence_span next_span(const struct fpa_cuda_call &call, struct sequence_walk &walk,
+                                                          bool first)
+{
+    struct sequence_span span = {};
+    span.flags = SPAN_NONE;
+    if (!seek_part(call, walk))
+        return span;
+    const bool begins = walk.from == walk.begin, ends = walk.from + 1 == walk.end;
+    span.b = walk.own.b + walk.from * SPAN;
+    span.length = walk.own.length - walk.from * SPAN;
+    span.number = walk.own.number;
+    span.block = walk.line % COLUMN_BLOCKS;
+    span.query_head = walk.line / COLUMN_BLOCKS;
+    span.head = (int)key_head_for(call, span.query_head);
+    span.flags = (first && blockIdx.x == 0 ? SPAN_FIRST : 0) | (begins ? SPAN_BEGINS | (walk.flags & SPAN_RESUMES)
+                                                                : 0) |
+                 (ends ? (walk.flags & SPAN_LEFT ? SPAN_LEFT : SPAN_ENDS) | (walk.last ? SPAN_LAST : 0) : 0);
+    walk.from += (int)gridDim.x;
+    return span;
+}
+
+/* ---- sequence_scan ----
+ *
+ * As NAME_cluster_scan, where lengths of sequences differ: a kernel of its own, so that calls of one length do not ask.
+ * Its clusters stay: blocks take the spans of all that the cluster has in turn. The thread that fetches says what each
+ * span is. The state goes from block to block without a break, so that nobody has to tell that a place is free; who
+ * begins another sequence takes what comes for nothing.
+ *
+ * The copy engine ends a box at the sequence's end. It knows the ends of dimensions only; so the maps
+ * (runtime/cuda/launch_maps.c) describe SCAN_FAR tokens, of which a sequence's last one is made the last, and two
+ * dimensions more bring addresses back to where the sequence lies: they are sums modulo 2^64. */
+
+/* A warp's rows of o; none behind the sequence's end is written. */
+__device__ __forceinline__ void send_rows(const struct fpa_cuda_maps &maps, const struct sequence_span &span, u32 rows,
+                                          int token)
+{
+    send_sequence_box(maps.output, rows, span.block * COLUMN_TILES * 8, span.query_head, SCAN_FAR - span.length + token,
+                      (int)span.b + span.length, SCAN_FAR);
+}
+
+/* ---- sequence_scan: boxes, by one thread ---- */
+
+__device__ __forceinline__ void sequence_scan_fetch(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                                    const cuts_place &cuts, u32 shared)
+{
+    struct turn at = {0, 0};
+    struct sequence_walk walk = begin_walk(cuts);
+    bool first = true;
+    for (;; first = false, advance<SPANS>(at)) {
+        const struct sequence_span span = next_span(call, walk, first);
+        const u32 full = shared + HALF_BARRIERS + 2 * at.slot * 8;
+        const int end = (int)span.b + span.length;
+        barrier_wait(full + 16 * SPANS, at.phase ^ 1);
+        barrier_wait(full + 16 * SPANS + 8, at.phase ^ 1);
+        put_span(span_place(shared, at), span);
+        if (span.flags & SPAN_NONE) {
+            barrier_arrive(full);
+            barrier_arrive(full + 8);
+            break;
+        }
+#pragma unroll 1
+        for (int half = 0; half < 2; half++) {
+            const u32 to = shared + (2 * at.slot + half) * HALF, come = full + half * 8;
+            const int token = SCAN_FAR - span.length + half * PANEL;
+            barrier_expect(come, HALF);
+#pragma unroll
+            for (int s = 0; s < VECTORS / SLAB; s++) {
+                copy_sequence_box(to + s * SLAB, maps.query, s * 64, span.query_head, token, end, SCAN_FAR, come);
+                copy_sequence_box(to + VECTORS + s * SLAB, maps.key, s * 64, span.head, token, end, SCAN_FAR, come);
+            }
+            copy_sequence_box(to + 2 * VECTORS, maps.value, span.block * COLUMN_TILES * 8, span.head, token, end,
+                              SCAN_FAR, come);
+        }
+    }
+}
+
+/* ---- sequence_scan: gates, by one warp ---- */
+
+__device__ __forceinline__ void sequence_scan_load_gates(float *log_gate, const struct fpa_cuda_call &call,
+                                                         const struct sequence_span &span)
+{
+    const int first = (threadIdx.x & 31) * LANE_GATES;
+    const float *from = log_gates_of(call, span.b, span.head);
+#pragma unroll
+    for (int i = 0; i < LANE_GATES; i++)
+        log_gate[i] = first + i < span.length ? from[(first + i) * call.gate_stride[1]] : 0.0f;
+}
+
+__device__ __forceinline__ void sequence_scan_gates(const struct fpa_cuda_call &call, const cuts_place &cuts,
+                                                    u32 shared)
+{
+    struct turn at = {0, 0};
+    struct sequence_walk walk = begin_walk(cuts);
+    struct sequence_span span = next_span(call, walk, true);
+    float next[LANE_GATES];
+    sequence_scan_load_gates(next, call, span);
+    for (;; advance<SPANS>(at)) {
+        const u32 full = shared + HALF_BARRIERS + 2 * at.slot * 8;
+        const bool none = span.flags & SPAN_NONE;
+        float log_gate[LANE_GATES];
+#pragma unroll
+        for (int i = 0; i < LANE_GATES; i++)
+            log_gate[i] = next[i];
+        if (!none) { /* they take their time */
+            span = next_span(call, walk, false);
+            sequence_scan_load_gates(next, call, span);
+        }
+        barrier_wait(full + 16 * SPANS, at.phase ^ 1);
+        if (!none)
+            cluster_scan_sum_gates(log_gate, shared + AT_GATES + at.slot * GATES);
+        barrier_arrive(full);
+        if (none)
+            break;
+    }
+}
+
+/* ---- sequence_scan: values that are not finite ---- */
+
+__device__ __forceinline__ void sequence_scan_look(u32 shared)
+{
+    struct turn at = {0, 0};
+    const int own = own_warp() & 1;
+    for (;; advance<SPANS>(at)) {
+        const int half = 2 * at.slot + own;
+        const u32 full = shared + HALF_BARRIERS + half * 8;
+        barrier_wait(full, at.phase);
+        if (span_flags(shared, at) & SPAN_NONE)
+            break;
+        const bool edge = __any_sync(0xffffffffu,
+                                     note_values<32, 4>(shared + half * HALF + 2 * VECTORS, threadIdx.x & 31));
+        if (is_first_lane())
+            put_word(shared + AT_EDGES + half * 4, edge);
+        warp_arrive(shared + LOOKED_BARRIERS + half * 8);
+        warp_arrive(full + 16 * SPANS);
+    }
+}
+
+/* ---- sequence_scan: keys ---- */
+
+/* Where a cluster leaves the state of the item that is cut at its end: a thread's sums for the same thread of the next
+ * one, which is told by warps. */
+__device__ __forceinline__ float4 *sums_left(const struct fpa_cuda_call &call, int cluster)
+{
+    return (float4 *)call.totals + (i64)cluster * CLUSTER_SCAN_SUMS * 128 + threadIdx.x;
+}
+
+__device__ __forceinline__ void leave_sums(const struct fpa_cuda_call &call, const float (*c)[ALL_TILES][4])
+{
+    float4 *to = sums_left(call, blockIdx.y);
+#pragma unroll
+    for (int i = 0; i < CLUSTER_SCAN_SUMS; i++) {
+        const float *a = c[i / ALL_TILES][i % ALL_TILES];
+        to[i * 128] = float4{a[0], a[1], a[2], a[3]};
+    }
+    __syncwarp();
+    if (is_first_lane())
+        asm volatile("red.release.gpu.global.add.u32 [%0], %1;"
+                     : : "l"(call.progress + blockIdx.y * 4 + (threadIdx.x >> 5)), "r"(1) : "memory");
+}
+
+__device__ __forceinline__ void resume_sums(const struct fpa_cuda_call &call, float (*c)[ALL_TILES][4])
+{
+    const int before = (int)blockIdx.y - 1;
+    const float4 *from = sums_left(call, before);
+    u32 told;
+    for (;;) {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(told)
+                     : "l"(call.progress + before * 4 + (threadIdx.x >> 5)) : "memory");
+        if (told)
+            break;
+        asm volatile("nanosleep.u32 %0;" : : "r"(100));
+    }
+#pragma unroll
+    for (int i = 0; i < CLUSTER_SCAN_SUMS; i++) {
+        const float4 a = from[i * 128];
+        float *to = c[i / ALL_TILES][i % ALL_TILES];
+        to[0] = a.x, to[1] = a.y, to[2] = a.z, to[3] = a.w;
+    }
+}
+
+/* c = the state before a part of a sequence. */
+__device__ __forceinline__ void begin_part(const struct fpa_cuda_call &call, float (*c)[ALL_TILES][4],
+                                           const struct sequence_span &span, int unit)
+{
+#pragma unroll
+    for (int i = 0; i < CLUSTER_SCAN_SUMS; i++)
+#pragma unroll
+        for (int n = 0; n < 4; n++)
+            c[i / ALL_TILES][i % ALL_TILES][n] = 0;
+    if (span.flags & SPAN_RESUMES)
+        resume_sums(call, c);
+    else if (is_given(call, span.number))
+        load_state(c, given_state(call, span.number, span.head), unit, span.block);
+}
+
+/* Its final state, where that is wanted. */
+__device__ __forceinline__ void end_sequence(const struct fpa_cuda_call &call, const float (*sum)[ALL_TILES][4],
+                                             const struct sequence_span &span, int unit)
+{
+    if (final_state(call, span.number, span.head) && leads_group(call, span.query_head))
+        leave_state(call, sum, span.number, span.head, unit, span.block);
+}
+
+__device__ __forceinline__ void sequence_scan_keys(const struct fpa_cuda_call &call, u32 shared)
+{
+    const int warp = threadIdx.x >> 5, unit = warp * WARP_UNITS;
+    const u32 place = shared + AT_STATE + warp * CLUSTER_SCAN_WARP + (threadIdx.x & 31) * 16;
+    const u32 come = shared + STATE_BARRIERS + warp * 8;
+    const int next = blockIdx.x + 1 < gridDim.x ? blockIdx.x + 1 : 0;
+    const u32 next_place = cluster_address(place, next), next_come = cluster_address(come, next);
+    struct turn at = {0, 0}, copies = {0, 0};
+    u32 phase = 0;
+    float c[WARP_UNITS][ALL_TILES][4] = {}, sum[WARP_UNITS][ALL_TILES][4];
+    for (;; advance<SPANS>(at), advance<CLUSTER_SCAN_COPIES>(copies)) {
+        const u32 ready = shared + COPY_BARRIERS + copies.slot * 8, full = shared + HALF_BARRIERS + 2 * at.slot * 8;
+        barrier_wait(full, at.phase);
+        const int flags = span_flags(shared, at);
+        if (flags & SPAN_NONE)
+            break;
+        cluster_scan_sum(sum, shared, at);
+        const float decay = get_float(shared + AT_GATES + at.slot * GATES + GATE_DECAY);
+        warp_arrive(full + 16 * SPANS);
+        warp_arrive(full + 16 * SPANS + 8);
+        if (!(flags & SPAN_FIRST)) {
+            barrier_wait(come, phase);
+            phase ^= 1;
+            if (!(flags & SPAN_BEGINS))
+                cluster_scan_receive(c, place);
+            if (is_first_lane())
+                barrier_expect(come, CLUSTER_SCAN_WARP);
+        }
+        if (flags & SPAN_BEGINS)
+            begin_part(call, c, get_span(call, shared, at), unit);
+#pragma unroll
+        for (int u = 0; u < WARP_UNITS; u++)
+#pragma unroll
+            for (int n = 0; n < ALL_TILES; n++)
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    sum[u][n][i] += decay * c[u][n][i];
+        if (!(flags & SPAN_LAST))
+            cluster_scan_send(sum, next_place, next_come);
+        barrier_wait(ready + 8 * CLUSTER_SCAN_COPIES, copies.phase ^ 1);
+        share_state(c, shared + AT_COPIES + copies.slot * TILE, unit);
+        fence_shared();
+        warp_arrive(ready);
+        if (flags & SPAN_LEFT)
+            leave_sums(call, sum);
+        if (flags & SPAN_ENDS)
+            end_sequence(call, sum, get_span(call, shared, at), unit);
+    }
+}
+
+/* ---- sequence_scan: queries ---- */
+
+__device__ __forceinline__ void sequence_scan_queries(const struct fpa_cuda_call &call,
+                                                      const struct fpa_cuda_maps &maps, u32 shared)
+{
+    const int warpgroup = threadIdx.x / 128 - 1, warp = own_warp();
+    const u32 place = shared + AT_OUTPUTS + warpgroup * SLAB, rows = place + warp * 2048;
+    struct turn at = {0, 0}, copies = {0, 0};
+    int half = warpgroup;
+    for (;; advance<SPANS>(at), advance<CLUSTER_SCAN_COPIES>(copies), half ^= 1) {
+        barrier_wait(shared + HALF_BARRIERS + (2 * at.slot + half) * 8, at.phase);
+        if (span_flags(shared, at) & SPAN_NONE)
+            break;
+        if (half) {
+            float out[1][ALL_TILES][4] = {};
+            if (cluster_scan_read<1>(out, shared, at, copies, place))
+                cluster_scan_spoil(out, call, get_span(call, shared, at), half * PANEL);
+            cluster_scan_store(out, maps, get_span(call, shared, at), rows, half * PANEL + warp * 16);
+        } else {
+            float out[1][ALL_TILES][4] = {};
+            if (cluster_scan_read<0>(out, shared, at, copies, place))
+                cluster_scan_spoil(out, call, get_span(call, shared, at), half * PANEL);
+            cluster_scan_store(out, maps, get_span(call, shared, at), rows, half * PANEL + warp * 16);
+        }
+    }
+    if (is_first_lane())
+        bulk_wait();
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE_SMALL)
+/* The grid is [clusters][blocks of a cluster]: as many clusters as there is room for. */
+extern "C" __global__ void __launch_bounds__(CLUSTER_SCAN_THREADS, 1)
+gated_linear_d32_sequence_scan(const __grid_constant__ struct fpa_cuda_call call,
+                               const __grid_constant__ struct fpa_cuda_maps maps)
+{
+    const u32 shared = shared_address();
+    if (threadIdx.x == 0)
+        cluster_scan_init(shared);
+    __syncthreads();
+    cluster_arrive();
+    wait_for_last();
+    const cuts_place cuts = keep_cuts(shared, find_cuts(call, shared));
+    cluster_wait();
+    if (threadIdx.x < 128) {
+        registers_raise<136>();
+        sequence_scan_keys(call, shared);
+    } else if (threadIdx.x < 3 * 128) {
+        registers_raise<160>();
+        sequence_scan_queries(call, maps, shared);
+    } else {
+        registers_lower<56>();
+        if (threadIdx.x == 3 * 128)
+            sequence_scan_fetch(call, maps, cuts, shared);
+        else if (threadIdx.x >= 3 * 128 + 32 && threadIdx.x < 3 * 128 + 64)
+            sequence_scan_gates(call, cuts, shared);
+        else if (threadIdx.x >= 3 * 128 + 64)
+            sequence_scan_look(shared);
     }
 }
 #endif

@@ -89,6 +89,7 @@ enum {
  *                           segments, it goes along with the state in registers: query, own keys, update
  *   NAME_cluster_scan       instead of it, for few sequences: the blocks of a cluster take spans of tokens
  *                           in turn and hand the state on
+ *   NAME_sequence_scan      the same of sequences of different lengths: clusters take one after the other
  *   NAME_decode             the recurrent form: update and query in one pass over the state
  *   NAME_decode_resident    instead of it, for one token of few heads, whose states fit into shared memory
  *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
@@ -120,8 +121,8 @@ enum {
  *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
  * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state and NAME_chunk_output of
- * warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of warpgroups: between them. NAME_cluster_scan: fpa_cuda_maps
- * behind the call. Sizes are elements unless a name says bytes. */
+ * warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of warpgroups: between them. NAME_cluster_scan,
+ * NAME_sequence_scan: fpa_cuda_maps behind the call. Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
@@ -133,7 +134,7 @@ enum {
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan, _chunk_contraction */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
-#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small */
+#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
 #define FPA_CUDA_PARTS 6
 /* Of gradients: */
 #define FPA_CUDA_PART_BACKWARD_KEYS 3
@@ -148,7 +149,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 33
+#define FPA_CUDA_KERNELS 34
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -196,6 +197,7 @@ struct fpa_cuda_geometry {
     int lift_by_heads;  /* 1: what its blocks keep is not the same for all heads */
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
+    int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
     int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;              /* 1: a mask of keys is given */
     int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
@@ -212,7 +214,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
-    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows that begin at any address */
+    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -236,7 +238,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 24
+#define FPA_CUDA_VERSION 25
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -278,7 +280,8 @@ struct fpa_cuda_call {
     void
         *states; /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a
                        mask only that before the last one */
-    float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to */
+    float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to;
+                       NAME_sequence_scan: [clusters] states that they leave to the next one */
     float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
@@ -291,7 +294,8 @@ struct fpa_cuda_call {
     void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys */
     /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
-     * blocks], blocks of NAME_chunk_state that have written their part of a copy. NULL: NAME_chunk_output has
+     * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
+     * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
      * a block for each item */
     unsigned *progress;
     /* sizes chosen for this call */
@@ -592,7 +596,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    24, /* version */
+    25, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -604,6 +608,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
         { 128, 55104, 2 }, /* chunk_output */
         { 128, 73728, 3 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
+        { 0, 0, 0 }, /* sequence_scan */
         { 256, 73728, 3 }, /* decode */
         { 256, 24576, 0 }, /* decode_resident */
         { 256, 73728, 3 }, /* decode_recent */
@@ -650,6 +655,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     0, /* lift_by_heads */
     0, /* cluster_maps */
     0, /* fused_maps */
+    0, /* sequence_state */
     0, /* cluster_reverses */
     0, /* key_mask */
     0, /* vector_rows */
@@ -696,6 +702,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
         { { 0, 93, 666, 8192 }, { 32, 56, 98, 0 }, { 64, 208, 396, 0 }, 0, 3 }, /* chunk_output */
         { { 104, 345, 1036, 8192 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 768, 32768 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
         { { 0, 0, 0, 0 }, { 0, 0, 768, 32768 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 768, 16384 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
