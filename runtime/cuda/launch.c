@@ -469,22 +469,12 @@ static bool find_cluster_scan(const struct fpa_cuda_module *cuda, const struct f
     return cuda_fastest_cluster_scan(&cuda->geometry, &cuda->room, &size, found);
 }
 
-static bool describes(const struct fpa_launch *launch)
-{
-    struct fpa_cuda_call call;
-    cuda_fill_call(launch, &call);
-    return cuda_can_describe(call.q, call.q_stride, call.query_heads, call.length, call.batch) &&
-           cuda_can_describe(call.k, call.k_stride, call.heads, call.length, call.batch) &&
-           cuda_can_describe(call.v, call.v_stride, call.heads, call.length, call.batch) &&
-           cuda_can_describe(call.o, call.o_stride, call.query_heads, call.length, call.batch);
-}
-
 bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch)
 {
     const struct fpa_cuda_module *cuda = module->handle;
     fpa_candidate found;
-    return cuda->geometry.cluster_reverses && cuda->driver->cuTensorMapEncodeTiled && describes(launch) &&
-           find_cluster_scan(cuda, launch, &found);
+    return cuda->geometry.cluster_reverses && cuda->driver->cuTensorMapEncodeTiled &&
+           cuda_describes(launch) && find_cluster_scan(cuda, launch, &found);
 }
 
 fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch, void *stream,

@@ -15,7 +15,7 @@ bool cuda_contracts(const fpa_module *module, int form, int64_t length)
 }
 
 fpa_status cuda_contract(const fpa_module *module, const struct fpa_launch *launch, const cuda_contraction *c,
-                         void *stream, fpa_error *error)
+                         const void **states, void *stream, fpa_error *error)
 {
     const struct fpa_cuda_module *cuda = module->handle;
     const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_CONTRACTION];
@@ -29,7 +29,9 @@ fpa_status cuda_contract(const fpa_module *module, const struct fpa_launch *laun
         status = cuda_walk_states(module, launch, c->walked, &s, stream, error);
     if (status)
         return status;
+    *states = s.call.states;
     s.call.dot_rows = c->rows;
+    s.call.dots = c->dots;
     for (int i = 0; i < 3; i++)
         s.call.dot_stride[i] = c->stride[i];
     status = cuda_fill_contraction_maps(cuda, &s.call, &s.maps, error);

@@ -1,5 +1,7 @@
 #include "launch_maps.h"
 
+#include "grid.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -215,4 +217,14 @@ fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const str
                                    struct fpa_cuda_maps *maps, fpa_error *error)
 {
     return fill_fused(cuda, call, fill_sequence_map, false, maps, error);
+}
+
+bool cuda_describes(const struct fpa_launch *launch)
+{
+    struct fpa_cuda_call call;
+    cuda_fill_call(launch, &call);
+    return cuda_can_describe(call.q, call.q_stride, call.query_heads, call.length, call.batch) &&
+           cuda_can_describe(call.k, call.k_stride, call.heads, call.length, call.batch) &&
+           cuda_can_describe(call.v, call.v_stride, call.heads, call.length, call.batch) &&
+           cuda_can_describe(call.o, call.o_stride, call.query_heads, call.length, call.batch);
 }

@@ -27,4 +27,7 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
 bool cuda_can_describe(const void *base, const long long *stride, long long heads, long long tokens,
                        long long batch);
 
+/* Whether all of q, k, v and o can. */
+bool cuda_describes(const struct fpa_launch *launch);
+
 #endif

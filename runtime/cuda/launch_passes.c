@@ -201,35 +201,36 @@ static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, f
 
 /* walked: the pass of values has left states in the launch's workspace. */
 static fpa_status contract(const passes *p, const struct fpa_launch *pass, const tensor *rows, bool walked,
-                           CUstream stream, fpa_error *error)
+                           float *dots, const void **states, CUstream stream, fpa_error *error)
 {
-    const cuda_contraction c = {rows->at, {rows->stride[0], rows->stride[1], rows->stride[2]}, walked};
-    return cuda_contract(p->module->passes[PASS_VALUES], pass, &c, stream, error);
+    const cuda_contraction c = {rows->at, {rows->stride[0], rows->stride[1], rows->stride[2]}, walked, dots};
+    return cuda_contract(p->module->passes[PASS_VALUES], pass, &c, states, stream, error);
 }
 
-/* d_q, of the pass of values' operands. */
-static fpa_status contract_queries(const passes *p, passes_piece these, CUstream stream, fpa_error *error)
+/* d_q, of the pass of values' operands; what queries read, times its gradient. */
+static fpa_status contract_queries(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
     const int values = p->cuda->geometry.pass_values;
-    const tensor o = given(these, f->query_heads, a->d_q, a->d_q_stride);
+    const tensor o =
+        a->d_q ? given(these, f->query_heads, a->d_q, a->d_q_stride) : result_rows(p, these, p->d);
     if (is_plain(p, PASS_ROWS)) {
         const tensor q = given(these, f->heads, f->q, f->q_stride),
                      k = given(these, f->heads, f->k, f->k_stride);
         const tensor v = given(these, f->heads, f->v, f->v_stride);
         const tensor rows = given(these, f->heads, a->d_o, a->d_o_stride);
         const struct fpa_launch pass = launch_of(p, these, &q, &k, &v, &o);
-        return contract(p, &pass, &rows, false, stream, error);
+        return contract(p, &pass, &rows, false, NULL, &p->states, stream, error);
     }
     const tensor q = query_rows(p, these, 0), k = key_rows(p, these, 0), v = key_rows(p, these, values);
     const tensor rows = query_rows(p, these, values);
     struct fpa_launch pass = launch_of_rows(p, these, &q, &k, &v, &o);
-    if (a->d_log_gate) { /* launch_reads has been there */
+    if (a->d_log_gate) { /* states stay there */
         pass.workspace = p->reads;
         pass.workspace_size = p->room.reads;
     }
-    return contract(p, &pass, &rows, a->d_log_gate, stream, error);
+    return contract(p, &pass, &rows, false, a->d_log_gate ? p->read_dots : NULL, &p->states, stream, error);
 }
 
 static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, fpa_error *error)
@@ -238,11 +239,11 @@ static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, f
     fpa_status status = FPA_OK;
     if ((a->d_q && !is_plain(p, PASS_ROWS)) || a->d_log_gate)
         status = gather(p, false, stream, error);
+    if (!status && p->contracts)
+        return a->d_q || a->d_log_gate ? contract_queries(p, these, stream, error) : FPA_OK;
     if (!status && a->d_log_gate)
         status = launch_reads(p, these, stream, error);
-    if (status || !a->d_q)
-        return status;
-    return p->contracts ? contract_queries(p, these, stream, error) : launch_queries(p, these, stream, error);
+    return status || !a->d_q ? status : launch_queries(p, these, stream, error);
 }
 
 /* ---- back ---- */
@@ -313,9 +314,10 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
     const tensor with = key_rows(p, these, values);
     const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
     const cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots};
-    fpa_status status = p->launch->d_log_gate ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f,
-                                                                  &dots, &p->reversed_states, stream, error)
-                                              : forward(p, PASS_VALUES, &f, stream, error);
+    fpa_status status = p->launch->d_log_gate && !p->contracts
+                            ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, &dots,
+                                                &p->reversed_states, stream, error)
+                            : forward(p, PASS_VALUES, &f, stream, error);
     return status || !p->launch->d_v || direct ? status : scatter(p, true, stream, error);
 }
 
@@ -335,23 +337,25 @@ static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, 
     return pass == PASS_ROWS ? launch_keys(p, these, stream, error) : launch_values(p, these, stream, error);
 }
 
-/* d_k, of the operands of d_v. */
+/* d_k, of the operands of d_v, and what keys give. */
 static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
     const int values = p->cuda->geometry.pass_values;
     const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
     const tensor rows = key_rows(p, these, values);
-    const tensor o = is_direct(p) ? turned(p, given(these, a->forward.heads, a->d_k, a->d_k_stride))
-                                  : result_rows(p, these, p->d);
+    const bool direct = a->d_k && is_direct(p);
+    const tensor o = direct ? turned(p, given(these, a->forward.heads, a->d_k, a->d_k_stride))
+                            : result_rows(p, these, p->d);
     const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
-    const fpa_status status = contract(p, &f, &rows, passes_want(p, PASS_VALUES), stream, error);
-    return status || is_direct(p) ? status : scatter(p, false, stream, error);
+    const fpa_status status = contract(p, &f, &rows, a->d_v, a->d_log_gate ? p->given_dots : NULL,
+                                       &p->reversed_states, stream, error);
+    return status || direct || !a->d_k ? status : scatter(p, false, stream, error);
 }
 
 static fpa_status contract_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
-    const bool keys = p->launch->d_k, values = passes_want(p, PASS_VALUES);
+    const bool keys = p->launch->d_k || p->launch->d_log_gate, values = p->launch->d_v;
     fpa_status status = keys || values ? gather(p, true, stream, error) : FPA_OK;
     if (!status && values)
         status = launch_values(p, these, stream, error);

@@ -216,6 +216,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"gated",
      {"keys at the edge that do not fade", "d_q at batch ... but the formula gives", "contraction_gate",
       "slope[j] = seen ? product * (row[i] * kept[j]) : 0.0f;"}},
+    {"gated", {"what queries read, twice", "d_log_gate", "contraction_read", "to[token] = sum;"}},
     {"gated",
      {"a state that does not fade", "d_q at batch ... but the formula gives", "contraction_fade",
       "c[i] *= 1.0f;"}},

@@ -334,7 +334,7 @@ struct fpa_cuda_call {
      * alone */
     long long kept;
     /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted.
-       NAME_chunk_contraction: what gradients of o are, whose d_q goes to o */
+       NAME_chunk_contraction: gradients of o, whose d_q goes to o; dots are o times them, where wanted */
     const void *dot_rows;
     long long dot_stride[3];
     float *dots; /* [column blocks][B][query_heads][length] */
