@@ -214,6 +214,7 @@ static const char *const emulated_fixed[] = {
     "clusteredmaps",  /* a cluster that maps queries and keys */
     "clusteredwaves", /* rows that are turned, not projected; a cluster that turns them */
     "clusteredfavor", /* a cluster that projects queries and keys */
+    "thin",           /* a cluster that can begin with the last token */
     "chosen",         /* dots one after the other, rows as they have them */
     "turned",         /* a matrix that a block has no room for */
     "broadlift",      /* matrices that are read for each 64 tokens */
