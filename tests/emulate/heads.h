@@ -206,6 +206,7 @@ static const char *const emulated_fixed[] = {
     "openmaps",       /* which maps queries and keys */
     "clustered",      /* a cluster that takes turns, */
     "clusteredmaps",  /* and one that maps queries and keys */
+    "thin",           /* that can begin with the last token; */
     "clusteredwaves", /* rows that are turned, not projected; a cluster that turns them, */
     "clusteredfavor", /* or projects them */
     "chosen",         /* dots one after the other, rows as they have them */

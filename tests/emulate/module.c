@@ -88,12 +88,15 @@ static bool takes_maps(const emulated_kernel *kernel)
                                           one == (const void *)cuda->kernel[CUDA_CHUNK_OUTPUT]);
 }
 
-/* They come last; kernels of tiles read packed vectors instead. */
+/* They come last; kernels of tiles read packed vectors instead, and those of coordinates what is made by them. */
 static bool takes_weights(const emulated_kernel *kernel)
 {
     const struct fpa_cuda_module *cuda = &kernel->owner->cuda;
     if (cuda->geometry.lifted_vector)
-        return cuda->geometry.weights && (const void *)kernel == (const void *)cuda->kernel[CUDA_LIFT_ROWS];
+        return cuda->geometry.weights &&
+               ((const void *)kernel == (const void *)cuda->kernel[CUDA_LIFT_ROWS] ||
+                (cuda->geometry.cluster_maps &&
+                 (const void *)kernel == (const void *)cuda->kernel[CUDA_CLUSTER_SCAN]));
     return cuda->geometry.weights && (!takes_maps(kernel) || is_backward(kernel) ||
                                       (const void *)kernel == (const void *)cuda->kernel[CUDA_FUSED_CHUNK]);
 }
