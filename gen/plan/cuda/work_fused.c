@@ -113,6 +113,8 @@ void work_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
                                              (plan->cuda.cluster_scan->maps ? work_maps(plan) : 0)),
                  .bytes = token_bytes(plan, true)},
         .trips = 4};
+    if (plan->cuda.cluster_scan->sequences)
+        g->work[CUDA_SEQUENCE_SCAN] = g->work[CUDA_CLUSTER_SCAN];
 }
 
 /* The portable pass: panels of rows, or coordinates. */
