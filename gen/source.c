@@ -80,11 +80,12 @@ fpa_status source_generate_backward(const fpa_head *head, const char *target_nam
     return generate(head, (request){.target = target_name, .backward = true}, NULL, source, error);
 }
 
-/* Only that one leaves dots of outputs, and copies of states; and takes rows of more numbers than heads may have. */
+/* Only that one leaves dots of outputs, and copies of states, and contracts them; and takes rows of more numbers than heads may have. */
 const char *source_pass_mechanism(const fpa_head *head, fpa_pass pass)
 {
     enum { WIDE = 256 };
-    return (pass == PASS_VALUES && head->gate) || head->d > WIDE ? "split_outer" : NULL;
+    return (pass == PASS_VALUES && (head->gate || passes_contract(head))) || head->d > WIDE ? "split_outer"
+                                                                                            : NULL;
 }
 
 /* Without the one mechanism that a pass needs there are no passes. */

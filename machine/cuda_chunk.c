@@ -1,7 +1,5 @@
 #include "cuda_chunk.h"
 
-#include <math.h>
-
 #include "cuda_cost.h"
 
 /* Warps that fill a multiprocessor's registers: blocks of kernels are made so. */
@@ -26,5 +24,27 @@ double cuda_chunk_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g,
     const double alone =
         cuda_memory_alone(gpu, &keys, warpgroups) + cuda_memory_alone(gpu, &queries, warpgroups);
     const double own = clocks / gpu->multiprocessors / gpu->clock;
-    return cbrt(own * own * own + memory * memory * memory) + alone;
+    return cuda_overlapped(own, memory) + alone;
+}
+
+static double full_chip_seconds(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups, int warps)
+{
+    return cuda_overlapped(cuda_clocks(gpu, sum, warpgroups, warps) / gpu->multiprocessors / gpu->clock,
+                           cuda_memory_ahead(gpu, sum, warpgroups));
+}
+
+double cuda_score_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, int warps, double tokens)
+{
+    const struct fpa_cuda_kernel_work *work = &g->work[CUDA_CHUNK_OUTPUT];
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &work->step, 1.0 / 16);
+    cuda_sum_add(&sum, &work->keys, tokens / 64 / 16);
+    return full_chip_seconds(gpu, &sum, true, warps);
+}
+
+double cuda_pack_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, int warps)
+{
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &g->work[CUDA_PACK_ROWS].step, 2.0 / 16);
+    return full_chip_seconds(gpu, &sum, false, warps);
 }

@@ -9,4 +9,10 @@
  * more pairs of tokens to score. */
 double cuda_chunk_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int chunk);
 
+/* The same by scores alone, of so many tokens before it, by blocks of so many warps; and what packing a query and a key takes by `warps` a
+ * multiprocessor. */
+double cuda_score_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int warps,
+                          double tokens);
+double cuda_pack_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int warps);
+
 #endif

@@ -65,6 +65,11 @@ static const char *limit_of(part_clocks parts, double clocks, double memory, dou
                                   : "latency of instructions";
 }
 
+double cuda_overlapped(double own, double memory)
+{
+    return cbrt(own * own * own + memory * memory * memory);
+}
+
 fpa_cost cuda_seconds(const fpa_gpu *gpu, const fpa_cuda_launch_load *load)
 {
     const fpa_cuda_sum *all = &load->all;
@@ -75,7 +80,7 @@ fpa_cost cuda_seconds(const fpa_gpu *gpu, const fpa_cuda_launch_load *load)
     const double memory =
         cuda_memory_ahead(gpu, all, load->warpgroups) * gpu->clock; /* in clocks, as the others */
     const double own = joined(parts);
-    const double clocks = cbrt(own * own * own + memory * memory * memory);
+    const double clocks = cuda_overlapped(own, memory);
     const double power = all->products / gpu->sustained, trips = load->trips * GPU_TRIP;
     const double seconds = fmax(clocks / gpu->clock, power);
     return (fpa_cost){

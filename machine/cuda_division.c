@@ -10,6 +10,11 @@ static bool enters_alone(const struct fpa_cuda_geometry *g, const fpa_call_size 
     return g->window && size->length == 0 && size->recent >= g->window;
 }
 
+static bool is_walked(const cuda_task *task)
+{
+    return task->chunks > (task->summed ? 0 : 1) || task->size->state_in || task->size->state_out;
+}
+
 cuda_task cuda_task_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, const fpa_call_size *size)
 {
     cuda_task task = {
@@ -27,16 +32,15 @@ cuda_task cuda_task_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *ro
         task.chunks = task.chunk ? divide_up(size->length, task.chunk) : 0;
     }
     task.summed = g->unmasked && size->form == FORM_CHUNKED;
-    task.walked = task.chunks > (task.summed ? 0 : 1) || size->state_in || size->state_out;
+    task.walked = is_walked(&task);
     return task;
 }
 
 void cuda_take_chunk(cuda_task *task, int64_t chunk)
 {
-    const fpa_call_size *size = task->size;
     task->chunk = chunk;
-    task->chunks = divide_up(size->length, chunk);
-    task->walked = task->chunks > (task->summed ? 0 : 1) || size->state_in || size->state_out;
+    task->chunks = divide_up(task->size->length, chunk);
+    task->walked = is_walked(task);
 }
 
 cuda_division cuda_divide(int64_t chunks, int64_t segments)

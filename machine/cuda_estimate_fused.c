@@ -1,6 +1,4 @@
 /* Seconds of one pass: fused_chunk in segments, cluster_scan. */
-#include <math.h>
-
 #include "base/round.h"
 #include "cuda_estimate.h"
 #include "cuda_launches.h"
@@ -134,9 +132,9 @@ fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *
     const double turn = own / (double)blocks + GPU_HANDOVER, start = work->trips * GPU_TRIP + own - turn;
     const double walked = (double)rounds * (start + (double)walk * turn);
     const double memory = (double)(task->queries * spans) * g->column_blocks * span.bytes / gpu->memory;
-    const fpa_cost pass = {cbrt(walked * walked * walked + memory * memory * memory),
-                           memory > walked                       ? "device memory"
-                           : own > (double)blocks * GPU_HANDOVER ? "blocks' own work"
-                                                                 : "handing the state on"};
+    const fpa_cost pass = {cuda_overlapped(walked, memory), memory > walked ? "device memory"
+                                                            : own > (double)blocks * GPU_HANDOVER
+                                                                ? "blocks' own work"
+                                                                : "handing the state on"};
     return cost_then(before_cost(task, MECHANISM_CLUSTER_SCAN), pass);
 }

@@ -59,7 +59,7 @@ static fpa_cost overlapped_cost(const cuda_task *task, const cuda_split_common *
     const double all = (walk + lone_output(task)) / task->room->multiprocessors;
     const double memory = cuda_memory_ahead(gpu, &keys, true) + cuda_memory_ahead(gpu, &queries, true);
     const double power = (keys.products + queries.products) / gpu->sustained;
-    const double shared = fmax(cbrt(all * all * all + memory * memory * memory), power);
+    const double shared = fmax(cuda_overlapped(all, memory), power);
     const double walked = walks ? (double)divide_up(walks, blocks) * walk / (double)walks : 0;
     const double trips = task->geometry->work[CUDA_CHUNK_STATE].trips * GPU_TRIP;
     if (walked > shared)

@@ -101,17 +101,22 @@ def _take_turns(turns, command, end, comments):
 
 def _compile_side_by_side(turns, command, end):
     """Each case once, all at once, and nothing of what they say is heard: times beside others are no times. What they
-    compiled is on the disk then, which one case alone takes minutes for: Triton compiles on one core."""
+    compiled is on the disk then, which one case alone takes minutes for: Triton compiles on one core. What fails here
+    fails again in its turn, which says why."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-    started = [subprocess.Popen(command(turn.case, turn.lengths), **quiet) for turn in turns]
+    started = []
     try:
+        for turn in turns:
+            started.append(subprocess.Popen(command(turn.case, turn.lengths), **quiet))
         for process in started:
             process.wait(max(end - time.monotonic(), 0.1))
     except subprocess.TimeoutExpired:
         pass
     finally:
+        ended = sum(process.poll() == 0 for process in started)
         for process in started:
             kill_group(process)
+    print(f"# {ended} of {len(turns)} cases compiled all they need", flush=True)
 
 
 def share_out(turns, command, seconds, compiling=0):
@@ -122,7 +127,7 @@ def share_out(turns, command, seconds, compiling=0):
     if compiling:
         _compile_side_by_side(turns, command, end - seconds + compiling)
     comments = set()
-    print(f"# {len(turns)} cases, {seconds:g} s: each has an equal share of what is left", flush=True)
+    print(f"# {len(turns)} cases, {end - time.monotonic():.0f} s: each has an equal share of what is left", flush=True)
     late = _take_turns(turns, command, end, comments)
     if late and time.monotonic() < end:
         late = _take_turns(late, command, end, comments)

@@ -52,12 +52,42 @@ static double work(const fpa_simplified *simple)
            (head_features(head) * (head->dv < LEAST ? LEAST : head->dv));
 }
 
+/* Sizes that the contraction's sums have registers for; without a gate, features enough that the state is not better off in them. */
+static bool contraction_fits(int d, int values, bool gate)
+{
+    enum { LEAST = 32, MOST = 128, MOST_VALUES = 136 };
+    return (gate || d >= LEAST) && d <= MOST && values <= MOST_VALUES;
+}
+
+static bool is_square(const fpa_score *score)
+{
+    return score->monomial_count == 1 && power_of(score, 0) == 2;
+}
+
+/* Without a gate; with one the pass of values is a head of its own anyway. Operands as they are given, or gathered rows, are whole
+ * pieces. */
+static bool is_contracted(const fpa_simplified *simple)
+{
+    const fpa_head *head = simple->head;
+    const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
+    return is_square(&simple->score) && (normalized || head->dv % PIECE == 0) &&
+           contraction_fits(head->d, round_up(head->dv + normalized, PIECE), false);
+}
+
+bool passes_contract(const fpa_head *values)
+{
+    return values->term_count == 1 && values->terms[0].branch_count == 2 && values->dv % PIECE == 0 &&
+           contraction_fits(values->d, values->dv, values->gate);
+}
+
 fpa_pass_rows passes_rows(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const int first = round_up(head->d, PIECE);
     const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
-    return (fpa_pass_rows){first, first + values, has_slope(&simple->score) ? 0 : first};
+    const bool whole = head->gate || is_contracted(simple);
+    return (fpa_pass_rows){first, first + values, whole ? values : head->dv,
+                           has_slope(&simple->score) ? 0 : first};
 }
 
 bool coordinates_fit(const fpa_head *head)
@@ -169,7 +199,7 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
     return NULL;
 }
 
-/* f(s), without a normaliser; with a gate of all numbers of [g, h]. */
+/* f(s), without a normaliser; with a gate, or contracted, of all numbers of [g, h]. */
 static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *written)
 {
     const fpa_pass_rows rows = passes_rows(simple);
@@ -179,7 +209,7 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
     if (!done)
         return NULL;
     head->d = simple->head->d;
-    head->dv = simple->head->gate ? rows.width - rows.values : simple->head->dv;
+    head->dv = rows.columns;
     head->block = written->block;
     for (int m = 0; done && m < score->monomial_count; m++)
         done = add_term(head, number_copy(&head->memory, score->monomials[m].weight), power_of(score, m),
@@ -193,7 +223,8 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_head *head[PASSES],
                        fpa_error *error)
 {
-    const bool own = simple->head->normalize != FPA_NORMALIZE_NONE || simple->head->gate;
+    const bool own =
+        simple->head->normalize != FPA_NORMALIZE_NONE || simple->head->gate || is_contracted(simple);
     head[PASS_ROWS] = make_rows(simple, written);
     head[PASS_VALUES] = own ? make_values(simple, written) : NULL;
     fpa_status status = head[PASS_ROWS] && (head[PASS_VALUES] || !own) ? FPA_OK : fail_memory(error);

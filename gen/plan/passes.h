@@ -6,6 +6,7 @@
  *   dv_j = sum_{i >= j} f(s_ij) g_i:
  * heads of the rows [q, g, h] and [k, v, 1] whose kernels are products of two dots, and the head itself; sums over later
  * tokens are those of tokens in reverse order (DESIGN 11: the forward's own update and query on other operands).
+ * Where f is a square, the first two are the contraction of the state that the pass of values has anyway (NAME_chunk_contraction).
  * Given: a simplified head. Gives: the heads, and how their rows lie. */
 #ifndef FPAC_GEN_PLAN_PASSES_H
 #define FPAC_GEN_PLAN_PASSES_H
@@ -18,7 +19,8 @@
 typedef struct fpa_pass_rows {
     int values,
         width; /* whole pieces of 8; the second dot, and values that go with it, are over all of the latter */
-    int input; /* the first one that kernels of PASS_ROWS read: with f' constant, `values` */
+    int columns; /* that the pass of values has */
+    int input;   /* the first one that kernels of PASS_ROWS read: with f' constant, `values` */
 } fpa_pass_rows;
 
 /* Whether passes are the faster way: f is as above, products are of bf16 by warpgroups, and the work is at most so much
@@ -26,12 +28,15 @@ typedef struct fpa_pass_rows {
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target);
 fpa_pass_rows passes_rows(const fpa_simplified *simple);
 
+/* Whether NAME_chunk_contraction is wanted of a head that make passes: the pass of values, whose kernel is a square. */
+bool passes_contract(const fpa_head *values);
+
 /* Whether the sums of gradients of 16 tokens have registers where features are coordinates (templates/cuda/
  * backward_coordinates.cu.in). */
 bool coordinates_fit(const fpa_head *head);
 
-/* The heads, the caller's (head_free). head[PASS_VALUES] NULL: the forward pass of the head itself. With a gate it is not, and
- * has columns of h, too: its outputs' dots and its states' products are what the gate's gradient is made of. */
+/* The heads, the caller's (head_free). head[PASS_VALUES] NULL: the forward pass of the head itself. With a gate, or where
+ * it is contracted, it is not, and has columns of h, too: its outputs' dots and its states' products are what the gate's gradient is made of. */
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_head *head[PASSES],
                        fpa_error *error);
 

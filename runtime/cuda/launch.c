@@ -228,15 +228,24 @@ static fpa_status launch_queries(const struct fpa_cuda_module *cuda, const struc
                : cuda_launch(cuda, &chunk_output, launch, call, stream, error);
 }
 
-static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                                const cuda_sizes *s, CUstream stream, fpa_error *error)
+/* Copies of the state, where queries read some. */
+static fpa_status launch_states(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                const cuda_sizes *s, const struct fpa_cuda_maps *maps, CUstream stream,
+                                fpa_error *error)
 {
-    const struct fpa_cuda_maps *maps = cuda->geometry.value_width ? &s->maps : NULL;
     fpa_status status = s->progress ? clear_progress(cuda, s, stream, error) : FPA_OK;
     if (!status && s->walks)
         status = launch_walk(cuda, launch, s, maps, stream, error);
     if (!status && s->walks && s->call.totals)
         status = launch_segment_scan(cuda, launch, &s->call, stream, error);
+    return status;
+}
+
+static fpa_status launch_chunks(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                const cuda_sizes *s, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_maps *maps = cuda->geometry.value_width ? &s->maps : NULL;
+    const fpa_status status = launch_states(cuda, launch, s, maps, stream, error);
     return status ? status : launch_queries(cuda, launch, s, maps, stream, error);
 }
 
@@ -351,17 +360,25 @@ fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fp
     return forward(module, form, launch, NULL, dots, states, stream, error);
 }
 
-fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
-                               const void *states, const void *reversed_states, double *products,
-                               void *stream, fpa_error *error)
+fpa_status cuda_walk_states(const fpa_module *module, const struct fpa_launch *launch, bool walked,
+                            cuda_sizes *s, void *stream, fpa_error *error)
 {
-    const fpa_cuda_grid grid = {CUDA_STATE_PRODUCT, sequences * (chunks - 1), NULL, 0};
-    const struct fpa_cuda_call call = {.chunks = chunks,
-                                       .states = (void *)(uintptr_t)states,
-                                       .reversed_states = reversed_states,
-                                       .products = products};
-    const struct fpa_launch none = {0};
-    return grid.blocks > 0 ? cuda_launch(module->handle, &grid, &none, &call, stream, error) : FPA_OK;
+    const struct fpa_cuda_module *cuda = module->handle;
+    const fpa_call_size size = call_size(FORM_CHUNKED, launch);
+    fpa_candidate fastest;
+    fpa_status status = check_device_and_tokens(cuda, launch, error);
+    if (status)
+        return status;
+    const fpa_candidate *chosen = choose(cuda, &size, NULL, &fastest);
+    if (!chosen)
+        return refuse(cuda, &size, NULL, error);
+    find_sizes(cuda, launch, FORM_CHUNKED, chosen, launch->workspace, s);
+    status = check_workspace(launch, s->bytes, error);
+    cuda_fill_call(launch, &s->call);
+    walk_alone(cuda, launch, s);
+    if (!status && !walked)
+        status = prepare_chunks(cuda, launch, s, stream, error);
+    return status || walked ? status : launch_states(cuda, launch, s, &s->maps, stream, error);
 }
 
 /* ---- a piece of a sequence, in two halves ---- */

@@ -5,6 +5,8 @@
 #include "runtime/backend.h"
 #include "module.h"
 
+struct cuda_sizes;
+
 /* An fpa_module's candidates, workspace and forward; module->handle is a struct fpa_cuda_module. forward
  * allocates nothing and waits for nothing; the module's context must be current. */
 int cuda_module_candidates(const fpa_module *module, const fpa_call_size *size, fpa_candidate *out, int most);
@@ -26,14 +28,14 @@ typedef struct cuda_dots {
 } cuda_dots;
 
 /* As cuda_forward. *states: the workspace has them before each chunk but the first of geometry.chunk tokens, which
- * cuda_state_products takes; NULL: of a single chunk. */
+ * cuda_state_products (launch_contraction.h) takes; NULL: of a single chunk. */
 fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fpa_launch *launch,
                              const cuda_dots *dots, const void **states, void *stream, fpa_error *error);
 
-/* products[B][H][chunks] <- states of a walk and of one from the last token on, of whole chunks. */
-fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
-                               const void *states, const void *reversed_states, double *products,
-                               void *stream, fpa_error *error);
+/* Sizes and workspace of a chunked call of warpgroups' kernels of a head that nothing is padded for, with its operands; and copies of
+ * states there, unless cuda_forward_dots of the same sizes has left them (walked). */
+fpa_status cuda_walk_states(const fpa_module *module, const struct fpa_launch *launch, bool walked,
+                            struct cuda_sizes *s, void *stream, fpa_error *error);
 
 /* The chunked form from the last token on, which sees itself only: whether NAME_cluster_scan can carry the call out, where
  * no state goes in or out, and that. The workspace: as cuda_workspace says of the call. */

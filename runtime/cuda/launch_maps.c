@@ -137,6 +137,19 @@ fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_c
                          error);
 }
 
+fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                                      struct fpa_cuda_maps *maps, fpa_error *error)
+{
+    const tensor rows = {call->dot_rows, call->dot_stride, cuda->geometry.value_width,
+                         call->heads,    call->length,     call->batch};
+    bool there = false;
+    fpa_status status = cuda_fill_maps(cuda, call, maps, error);
+    if (!status && cuda->driver->cuTensorMapEncodeTiled)
+        status = fill_map(cuda, &rows, BOX, &maps->output, &there, error);
+    maps->outputs = there;
+    return status;
+}
+
 static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                              map_filler fill, struct fpa_cuda_maps *maps, fpa_error *error)
 {

@@ -18,6 +18,10 @@ fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct
 fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                    struct fpa_cuda_maps *maps, fpa_error *error);
 
+/* The same for NAME_chunk_contraction, which takes call->dot_rows, too, and nothing by threads. */
+fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                                      struct fpa_cuda_maps *maps, fpa_error *error);
+
 /* Whether a tensor of 16-bit numbers can be described: addresses and strides are multiples of 16 bytes. */
 bool cuda_can_describe(const void *base, const long long *stride, long long heads, long long tokens,
                        long long batch);

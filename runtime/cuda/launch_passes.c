@@ -6,6 +6,8 @@
 #include "grid.h"
 #include "head/form.h"
 #include "launch.h"
+#include "launch_contraction.h"
+#include "launch_maps.h"
 #include "launch_passes_sizes.h"
 
 enum { ELEMENT = 2 };
@@ -120,11 +122,29 @@ static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launc
     return module->forward(module, p->form, f, NULL, stream, error);
 }
 
+/* What a contraction can fetch as it lies. */
+static bool describes(const passes *p, const void *base, const int64_t stride[3])
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const long long its[3] = {stride[0], stride[1], stride[2]};
+    return cuda_can_describe(base, its, f->heads, f->length, f->batch);
+}
+
+static bool describes_all(const passes *p)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    const struct fpa_launch *f = &a->forward;
+    return describes(p, f->q, f->q_stride) && describes(p, f->k, f->k_stride) &&
+           describes(p, f->v, f->v_stride) && describes(p, a->d_o, a->d_o_stride);
+}
+
 /* Of operands as they are given. Where f' is constant and nothing is divided, rows are d_o and v. */
 static bool is_plain(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    return !p->back.outputs && !g->gate && p->group == 1 && (pass == PASS_VALUES || g->pass_input);
+    if (p->back.outputs || g->gate || p->group != 1)
+        return false;
+    return p->contracts ? p->d % 8 == 0 && describes_all(p) : pass == PASS_VALUES || g->pass_input;
 }
 
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
@@ -179,15 +199,50 @@ static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, f
                              error);
 }
 
+/* walked: the pass of values has left states in the launch's workspace. */
+static fpa_status contract(const passes *p, const struct fpa_launch *pass, const tensor *rows, bool walked,
+                           CUstream stream, fpa_error *error)
+{
+    const cuda_contraction c = {rows->at, {rows->stride[0], rows->stride[1], rows->stride[2]}, walked};
+    return cuda_contract(p->module->passes[PASS_VALUES], pass, &c, stream, error);
+}
+
+/* d_q, of the pass of values' operands. */
+static fpa_status contract_queries(const passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    const struct fpa_launch *f = &a->forward;
+    const int values = p->cuda->geometry.pass_values;
+    const tensor o = given(these, f->query_heads, a->d_q, a->d_q_stride);
+    if (is_plain(p, PASS_ROWS)) {
+        const tensor q = given(these, f->heads, f->q, f->q_stride),
+                     k = given(these, f->heads, f->k, f->k_stride);
+        const tensor v = given(these, f->heads, f->v, f->v_stride);
+        const tensor rows = given(these, f->heads, a->d_o, a->d_o_stride);
+        const struct fpa_launch pass = launch_of(p, these, &q, &k, &v, &o);
+        return contract(p, &pass, &rows, false, stream, error);
+    }
+    const tensor q = query_rows(p, these, 0), k = key_rows(p, these, 0), v = key_rows(p, these, values);
+    const tensor rows = query_rows(p, these, values);
+    struct fpa_launch pass = launch_of_rows(p, these, &q, &k, &v, &o);
+    if (a->d_log_gate) { /* launch_reads has been there */
+        pass.workspace = p->reads;
+        pass.workspace_size = p->room.reads;
+    }
+    return contract(p, &pass, &rows, a->d_log_gate, stream, error);
+}
+
 static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
     fpa_status status = FPA_OK;
     if ((a->d_q && !is_plain(p, PASS_ROWS)) || a->d_log_gate)
         status = gather(p, false, stream, error);
-    if (!status && a->d_q)
-        status = launch_queries(p, these, stream, error);
-    return status || !a->d_log_gate ? status : launch_reads(p, these, stream, error);
+    if (!status && a->d_log_gate)
+        status = launch_reads(p, these, stream, error);
+    if (status || !a->d_q)
+        return status;
+    return p->contracts ? contract_queries(p, these, stream, error) : launch_queries(p, these, stream, error);
 }
 
 /* ---- back ---- */
@@ -231,18 +286,37 @@ static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fp
     return status ? status : scatter(p, false, stream, error);
 }
 
+/* The same tensor from its last token on. */
+static tensor turned(const passes *p, tensor t)
+{
+    t.at += (p->launch->forward.length - 1) * t.stride[1] * ELEMENT;
+    t.stride[1] = -t.stride[1];
+    return t;
+}
+
+/* Whether results from the last token on are a key's gradients as they are: none is of a row of zeros before it. */
+static bool is_direct(const passes *p)
+{
+    return p->group == 1 && p->back.pass_length == p->launch->forward.length;
+}
+
 /* d_v: queries k, keys q, values g; with a gate [g, h], and dots are with [v, 1]. */
 static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const int values = p->cuda->geometry.pass_values;
     const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
-    const tensor o = result_rows(p, these, p->dv), with = key_rows(p, these, values);
+    const struct fpa_backward_launch *a = p->launch;
+    /* kernels whose results threads store, without columns that d_v has not */
+    const bool direct = p->contracts && is_direct(p) && !p->back.outputs && !p->cuda->geometry.gate;
+    const tensor o = direct ? turned(p, given(these, a->forward.heads, a->d_v, a->d_v_stride))
+                            : result_rows(p, these, p->dv);
+    const tensor with = key_rows(p, these, values);
     const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
     const cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots};
     fpa_status status = p->launch->d_log_gate ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f,
                                                                   &dots, &p->reversed_states, stream, error)
                                               : forward(p, PASS_VALUES, &f, stream, error);
-    return status || !p->launch->d_v ? status : scatter(p, true, stream, error);
+    return status || !p->launch->d_v || direct ? status : scatter(p, true, stream, error);
 }
 
 /* From the last token on; *gathered: rows in that order are there. */
@@ -261,10 +335,35 @@ static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, 
     return pass == PASS_ROWS ? launch_keys(p, these, stream, error) : launch_values(p, these, stream, error);
 }
 
+/* d_k, of the operands of d_v. */
+static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    const int values = p->cuda->geometry.pass_values;
+    const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
+    const tensor rows = key_rows(p, these, values);
+    const tensor o = is_direct(p) ? turned(p, given(these, a->forward.heads, a->d_k, a->d_k_stride))
+                                  : result_rows(p, these, p->d);
+    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
+    const fpa_status status = contract(p, &f, &rows, passes_want(p, PASS_VALUES), stream, error);
+    return status || is_direct(p) ? status : scatter(p, false, stream, error);
+}
+
+static fpa_status contract_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    const bool keys = p->launch->d_k, values = passes_want(p, PASS_VALUES);
+    fpa_status status = keys || values ? gather(p, true, stream, error) : FPA_OK;
+    if (!status && values)
+        status = launch_values(p, these, stream, error);
+    return status || !keys ? status : contract_keys(p, these, stream, error);
+}
+
 static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     bool gathered = false;
     fpa_status status = FPA_OK;
+    if (p->contracts)
+        return contract_back(p, these, stream, error);
     if (p->launch->d_k)
         status = launch_reversed(p, PASS_ROWS, these, &gathered, stream, error);
     return status || !passes_want(p, PASS_VALUES)

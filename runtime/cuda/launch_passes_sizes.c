@@ -2,6 +2,7 @@
 
 #include "base/round.h"
 #include "head/form.h"
+#include "launch_contraction.h"
 
 enum { ALIGNMENT = 256, ELEMENT = 2 };
 
@@ -28,6 +29,12 @@ bool passes_want(const passes *p, fpa_pass pass)
     return pass == PASS_ROWS ? a->d_q || a->d_k : a->d_v || a->d_log_gate;
 }
 
+/* Whether kernels of that pass run: contractions are the other one's. */
+static bool runs(const passes *p, fpa_pass pass)
+{
+    return p->contracts ? pass == PASS_VALUES : passes_want(p, pass);
+}
+
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -48,7 +55,7 @@ static size_t forward_bytes(const passes *p, passes_piece these)
     const int64_t length = p->launch->forward.length;
     size_t most = 0;
     for (int i = 0; i < PASSES; i++)
-        if (passes_want(p, (fpa_pass)i))
+        if (runs(p, (fpa_pass)i))
             most = larger(most, larger(pass_bytes(p, (fpa_pass)i, these, length),
                                        pass_bytes(p, (fpa_pass)i, these, p->reached)));
     return most;
@@ -134,7 +141,8 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
                   .launch = launch,
                   .form = form,
                   .d = g->pass_d,
-                  .dv = g->gate ? g->pass_width - g->pass_values : g->pass_dv,
+                  .dv = g->pass_dv,
+                  .contracts = cuda_contracts(module->passes[PASS_VALUES], form, f->length),
                   .group = f->heads ? f->query_heads / f->heads : 1};
     choose_chunks(p);
     return f->length > 0 && f->query_heads > 0 ? choose_pieces(p) : 0;

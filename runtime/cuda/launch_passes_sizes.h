@@ -22,6 +22,7 @@ typedef struct passes {
     const struct fpa_backward_launch *launch;
     int form, d, dv;         /* widths of results */
     int64_t group, at_once;  /* query heads of a key; sequences */
+    bool contracts;          /* d_q and d_k are by NAME_chunk_contraction of the pass of values */
     int64_t chunks, reached; /* of gated heads; tokens with those that make chunks whole */
     passes_room room;
     struct fpa_cuda_call call;

@@ -100,7 +100,7 @@ static fpa_status read_geometry(struct fpa_cuda_module *cuda, fpa_error *error)
 static fpa_status find_kernel(struct fpa_cuda_module *cuda, const fpa_object *images, const char *suffix,
                               CUfunction *function, fpa_error *error)
 {
-    char symbol[HEAD_MAX_NAME + 16];
+    char symbol[HEAD_MAX_NAME + 32];
     snprintf(symbol, sizeof symbol, "%s_%s", cuda->name, suffix);
     CUresult result = CUDA_ERROR_NOT_FOUND;
     for (int i = 0; i < 2 * cuda->module_count && result == CUDA_ERROR_NOT_FOUND; i++)

@@ -215,6 +215,16 @@ void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
     find(cuda, launch, form, candidate, base, 0, s);
 }
 
+void walk_alone(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, cuda_sizes *s)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    if (!s->call.awaited)
+        return;
+    s->call.awaited = 0;
+    s->walk_blocks = cuda_batch(launch) * launch->heads * s->call.segments *
+                     (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
+}
+
 void find_piece_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                       const fpa_candidate *candidate, int64_t chunk, char *base, cuda_sizes *s)
 {

@@ -32,6 +32,9 @@ void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
 void find_piece_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                       const fpa_candidate *candidate, int64_t chunk, char *base, cuda_sizes *s);
 
+/* For a walk that nothing runs beside: a block each, and nobody is told of copies. */
+void walk_alone(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, cuda_sizes *s);
+
 /* Blocks of NAME_chunk_output that calls of any size would have. */
 int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 

@@ -71,6 +71,9 @@ static const char heads[] =
     "  h('ragged', { d = 24, dv = 20, scale = 1 / 4, terms = linear {} }),\n"
     "  h('lines', { d = 24, dv = 36, scale = 1 / 4, normalize = 'sum', terms = linear {} }),\n"
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
+    "  h('squares', { d = 36, dv = 24, chunk = 384, scale = 1 / 4, normalize = 'sum', terms = power { degree "
+    "= 2 } }),\n"
+    "  h('powers', { d = 32, dv = 16, chunk = 384, scale = 1 / 4, terms = power { degree = 2 } }),\n"
     "  h('taylor', { d = 20, dv = 14, scale = 1 / 4, normalize = 'one_plus_sum', terms = { term {}, "
     "linear {}, power { degree = 2, weight = 1 / 2 } } }),\n"
     "  h('graded', { dtype = 'f32', d = 8, dv = 8, chunk = 256, gate = true, normalize = 'one_plus_sum', "
@@ -251,6 +254,8 @@ static void run_job(int index, void *argument)
         emulated.cuda.pass_limit = j->pass_limit;
     if (!j->status && j->passes)
         j->status = open_passes(&passes, j, &emulated.module, folder, &j->error);
+    for (int i = 0; i < PASSES; i++)
+        passes.module[i].late = emulated.late;
     if (!j->status)
         j->status = verify_backward_up_to(f->list.heads[j->head], facts, &emulated.module,
                                           &f->forward[j->head], longest, j->text, &j->error);

@@ -52,7 +52,7 @@ static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { SIDE = 64, ROW = 128 }; /* numbers of a slab's row, its bytes */
     fpa_cuda_memory *own = &back->own;
-    const int rows = (plan->head->d + SIDE - 1) / SIDE, values = (plan->head->dv + SIDE - 1) / SIDE;
+    const int rows = divide_up(plan->head->d, SIDE), values = divide_up(plan->head->dv, SIDE);
     const int panel = back->panel * (rows + values) * ROW;
     const int numbers = 8 * (back->query_tokens + 2 * back->panel);
     own->raw = 0;
@@ -143,8 +143,8 @@ static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     const int units = OF_UNITS / plan->cuda.rows->warp_units, most = units < OWN ? units : OWN;
     const int tiles = (plan->head->dv + (plan->head->normalize != FPA_NORMALIZE_NONE) + 7) / 8;
     fpa_columns *columns = &back->columns;
-    columns->blocks = (tiles + most - 1) / most;
-    columns->tiles = columns->all = (tiles + columns->blocks - 1) / columns->blocks;
+    columns->blocks = divide_up(tiles, most);
+    columns->tiles = columns->all = divide_up(tiles, columns->blocks);
     /* the last block of an odd number reads one more */
     back->value_tiles = round_up(columns->blocks * columns->tiles + columns->tiles % 2, 2);
     back->coordinates = suits_coordinates(plan) && columns->blocks == 1;
@@ -287,7 +287,7 @@ static int count_sides(const fpa_plan *plan)
             has[side] = true;
         }
     }
-    return sides * ((head_width(plan->written) + FPA_CUDA_MADE_SIDE - 1) / FPA_CUDA_MADE_SIDE);
+    return sides * (divide_up(head_width(plan->written), FPA_CUDA_MADE_SIDE));
 }
 
 static bool is_per_head(const fpa_plan *plan)
@@ -352,7 +352,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_values = plan->passes.values,
         .pass_input = plan->passes.input,
         .pass_d = head->d,
-        .pass_dv = head->dv,
+        .pass_dv = plan->passes.columns,
     };
     if (head->gate)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
@@ -434,6 +434,7 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "pads", no),
     FIELD_AS(fpa_cuda_backward_plan, "pass_width", passes.width),
     FIELD_AS(fpa_cuda_backward_plan, "pass_values", passes.values),
+    FIELD_AS(fpa_cuda_backward_plan, "pass_columns", passes.columns),
     FIELDS_END};
 
 /* ---- for a person ---- */

@@ -31,16 +31,6 @@ static fpa_cuda_memory place_panels(const fpa_cuda_inputs *in, const fpa_split_p
     return fused;
 }
 
-const char *fused_pass_refusal(const fpa_cuda_inputs *in)
-{
-    const fpa_split_panel *split = in->suited[SPLIT_PANEL].plan;
-    if (in->plan->written->window)
-        return "it has a window";
-    if (!split || in->rows->slices > 1 || split->panel != 16 * CUDA_WARPS)
-        return "its state does not fit into the registers of a block, or its panels are short";
-    return NULL;
-}
-
 /* Coordinates as they lie take more than panels of rows. */
 fpa_status plan_fused_panel(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
 {

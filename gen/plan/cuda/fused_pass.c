@@ -4,6 +4,16 @@
 
 enum { FUSED_STATIC = 256 }; /* bytes that the kernel of gated heads declares itself */
 
+const char *fused_pass_refusal(const fpa_cuda_inputs *in)
+{
+    const fpa_split_panel *split = in->suited[SPLIT_PANEL].plan;
+    if (in->plan->written->window)
+        return "it has a window";
+    if (!split || in->rows->slices > 1 || split->panel != 16 * CUDA_WARPS)
+        return "its state does not fit into the registers of a block, or its panels are short";
+    return NULL;
+}
+
 bool fused_fits(const fpa_plan *plan, const fpa_fused_pass *pass)
 {
     return pass->memory.size + FUSED_STATIC <= plan->target->shared_memory;

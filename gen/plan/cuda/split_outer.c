@@ -33,12 +33,12 @@ enum {
 
 /* Of a thread that multiplies. A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a
  * thread, in steps of 8. */
-static int warpgroup_registers(int groups)
+int split_registers(int groups)
 {
     return groups == 3 ? 160 : 232;
 }
 
-static int warpgroup_producer_registers(int groups)
+int split_producer_registers(int groups)
 {
     return groups == 3 ? 32 : 40;
 }
@@ -61,13 +61,13 @@ static int warpgroup_tiles(int columns)
 /* Of a vector. */
 static int row_slabs(const fpa_split_outer *split)
 {
-    return (split->outer.row_blocks + SLAB_BLOCKS - 1) / SLAB_BLOCKS;
+    return divide_up(split->outer.row_blocks, SLAB_BLOCKS);
 }
 
 /* Values, and so many slabs of keys, of 64 tokens. */
 static int fetched_bytes(const fpa_split_outer *split, int slabs)
 {
-    return 64 * SLAB * (slabs + (split->columns.tiles + SLAB_BLOCKS - 1) / SLAB_BLOCKS);
+    return 64 * SLAB * (slabs + divide_up(split->columns.tiles, SLAB_BLOCKS));
 }
 
 /* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block, which queries
@@ -188,7 +188,7 @@ static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_c
     const int block = kernel->groups * kernel->strips, tiles = block * outer->strip_length;
     const int rest = tiles * (1024 * split->columns.all + (outer->weighted ? 256 : 0)) +
                      ones_bytes(plan, split) + BARRIERS * kernel->groups + SINK_BARRIER;
-    kernel->slices = (outer->strips + block - 1) / block;
+    kernel->slices = divide_up(outer->strips, block);
     count_slabs(outer, kernel);
     const int stage =
         fetched_bytes(split, kernel->slabs) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
@@ -206,8 +206,8 @@ static bool make_state(const fpa_plan *plan, const fpa_split_outer *split, int g
 {
     const bool shared = strips % 2 == 0 && runs_share_blocks(&split->outer, 4);
     *kernel = (fpa_chunk_state_kernel){.groups = groups, .strips = strips, .shares = shared ? 2 : 1};
-    kernel->registers = warpgroup_registers(groups);
-    kernel->producer_registers = warpgroup_producer_registers(groups);
+    kernel->registers = split_registers(groups);
+    kernel->producer_registers = split_producer_registers(groups);
     kernel->threads = WARPGROUP_THREADS * (groups + 1);
     if (groups == 2 && shared) {
         kernel->registers = SHARED_REGISTERS;
@@ -303,7 +303,7 @@ static int score_registers(const fpa_score *score, bool in_turn)
  * room for scores of: 0, 1 or 2. */
 static int count_places(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, bool in_turn)
 {
-    const int sums = 4 * columns * query_tiles, rest = warpgroup_registers(warpgroups) - 28;
+    const int sums = 4 * columns * query_tiles, rest = split_registers(warpgroups) - 28;
     const int values = score_registers(plan->score, in_turn);
     if (sums + 10 * query_tiles + 16 > rest || sums + values + 16 > rest)
         return 0;
@@ -424,8 +424,8 @@ fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *prod
         return unsuited(why, refusal);
     split->dots = plan->score->dot_count;
     split->dot_steps = split->outer.dot_first[split->dots];
-    split->output_registers = warpgroup_registers(split->output_groups);
-    split->output_producer_registers = warpgroup_producer_registers(split->output_groups);
+    split->output_registers = split_registers(split->output_groups);
+    split->output_producer_registers = split_producer_registers(split->output_groups);
     status = make_tables(in, split, error);
     if (!status)
         status = plan_split_products(in, products, split, error);
@@ -433,5 +433,7 @@ fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *prod
         status = plan_pack(in, split, why, error);
     if (!status && !*why)
         split->chunk = choose_chunk(plan, split);
+    if (!status && !*why && !products)
+        plan_contraction(plan, split);
     return status;
 }

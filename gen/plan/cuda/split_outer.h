@@ -47,6 +47,13 @@ typedef struct fpa_pack_kernel {
     int *place; /* row that each one is there */
 } fpa_pack_kernel;
 
+/* NAME_chunk_contraction, where gradients of queries are wanted of it (gen/plan/passes.h). */
+typedef struct fpa_contraction {
+    int groups; /* warpgroups that multiply, 64 queries each; 0: the head has no such kernel */
+    int own_stages, key_stages, tile_stages, bytes;
+    int registers, producer_registers;
+} fpa_contraction;
+
 typedef struct fpa_split_outer {
     /* wider blocks of columns than portable kernels', and longer chunks: copies of the state are written
      * while the tensor cores work */
@@ -78,6 +85,7 @@ typedef struct fpa_split_outer {
         leaves_dots; /* of outputs, where a call wants them, and products of states: gradients of gates (gen/plan/passes.h) */
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
     int query_stages, tile_stages, key_stages, output_bytes;
+    fpa_contraction contraction;
     fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
     /* tables as kernels have them */
     int *strip_tile; /* as outer.strip_tile, padding as one more tile */
@@ -86,6 +94,11 @@ typedef struct fpa_split_outer {
     int strip_tiles, prefixes, dots, dot_steps, powers; /* numbers in tables */
 } fpa_split_outer;
 
+/* Registers of a thread that multiplies, and of one that fetches, in a block of so many warpgroups and one more. */
+int split_registers(int groups);
+int split_producer_registers(int groups);
+/* Fills split->contraction, once all else is there; only where the mechanism was asked for by name, as for gradients. */
+void plan_contraction(const fpa_plan *plan, fpa_split_outer *split);
 /* Fills split->pack, once the tables are there. */
 fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error);
 /* Fills what templates read of the score and of product rows (NULL: there are none), once split->source is there. */

@@ -3,51 +3,29 @@
 #include <string.h>
 
 #include "machine/cuda_chunk.h"
-#include "machine/cuda_cost.h"
 #include "parts.h"
 #include "split_outer.h"
 #include "work.h"
 
 /* ---- time ---- */
 
-/* Of a token, by so many tiles of keys before it. */
-static double output_seconds(const fpa_plan *plan, const struct fpa_cuda_geometry *g, int warps, double tiles)
-{
-    const fpa_gpu *gpu = gpu_of_target(plan->target);
-    const struct fpa_cuda_kernel_work *work = &g->work[CUDA_CHUNK_OUTPUT];
-    fpa_cuda_sum sum = {0};
-    cuda_sum_add(&sum, &work->step, 1.0 / 16);
-    cuda_sum_add(&sum, &work->keys, tiles / 16);
-    const double own = cuda_clocks(gpu, &sum, true, warps) / gpu->multiprocessors / gpu->clock,
-                 memory = cuda_memory_ahead(gpu, &sum, true);
-    return cbrt(own * own * own + memory * memory * memory);
-}
-
-static double pack_seconds(const fpa_plan *plan, const fpa_split_outer *split,
-                           const struct fpa_cuda_geometry *g)
-{
-    enum { DIRECT = 64 };
-    const fpa_gpu *gpu = gpu_of_target(plan->target);
-    const int warps = split->pack.direct ? DIRECT : split->pack.threads * split->pack.blocks / 32;
-    fpa_cuda_sum sum = {0};
-    cuda_sum_add(&sum, &g->work[CUDA_PACK_ROWS].step, 2.0 / 16);
-    const double own = cuda_clocks(gpu, &sum, false, warps) / gpu->multiprocessors / gpu->clock,
-                 memory = cuda_memory_ahead(gpu, &sum, false);
-    return cbrt(own * own * own + memory * memory * memory);
-}
-
 /* A token of a head in sequences of 65,536 and of 4,096 tokens, the geometric mean: each by the form that takes less. */
 static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
 {
+    enum { DIRECT = 64 }; /* warps of a multiprocessor */
     static const double lengths[] = {65536, 4096};
+    const fpa_gpu *gpu = gpu_of_target(plan->target);
+    const int warps = split->pack.direct ? DIRECT : split->pack.threads * split->pack.blocks / 32;
     struct fpa_cuda_geometry geometry = {0};
     work_split_outer(plan, split, &geometry);
-    const double chunked = cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, split->chunk),
-                 pack = split->outer.coordinates ? 0 : pack_seconds(plan, split, &geometry);
+    const double chunked = cuda_chunk_seconds(gpu, &geometry, split->chunk),
+                 pack = split->outer.coordinates ? 0 : cuda_pack_seconds(gpu, &geometry, warps);
     double product = 1;
-    for (int i = 0; i < 2; i++)
-        product *= pack + fmin(chunked, output_seconds(plan, &geometry, 4 * (split->output_groups + 1),
-                                                       lengths[i] / (plan->head->causal ? 128 : 64)));
+    for (int i = 0; i < 2; i++) {
+        const double seen = plan->head->causal ? lengths[i] / 2 : lengths[i];
+        product *=
+            pack + fmin(chunked, cuda_score_seconds(gpu, &geometry, 4 * (split->output_groups + 1), seen));
+    }
     return sqrt(product);
 }
 

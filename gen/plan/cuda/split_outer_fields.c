@@ -51,6 +51,13 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
             "tiles, %d of keys; %.1f KiB of shared memory\n",
             split->query_tokens, split->output_groups, split->query_stages, split->tile_stages,
             split->key_stages, split->output_bytes / 1024.0);
+    if (split->contraction.groups)
+        fprintf(
+            out,
+            "contraction  %d queries a block, persistent blocks; stages: %d of queries, %d of tiles, %d of "
+            "keys; %.1f KiB of shared memory\n",
+            64 * split->contraction.groups, split->contraction.own_stages, split->contraction.tile_stages,
+            split->contraction.key_stages, split->contraction.bytes / 1024.0);
 }
 
 void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
@@ -67,6 +74,11 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
             (struct fpa_cuda_block){split->pack.threads, split->pack.bytes, split->pack.blocks};
     if (split->leaves_dots)
         g->kernel[CUDA_STATE_PRODUCT] = (struct fpa_cuda_block){PRODUCT_THREADS, 0, 0};
+    if (split->contraction.groups) {
+        g->kernel[CUDA_CHUNK_CONTRACTION] = (struct fpa_cuda_block){
+            WARPGROUP_THREADS * (split->contraction.groups + 1), split->contraction.bytes, 1};
+        g->contraction_tokens = 64 * split->contraction.groups;
+    }
     g->decays = plan->head->gate;
     g->value_width = plan->head->dv;
     g->vector_rows = split->outer.vector_rows;
@@ -97,6 +109,7 @@ static const fpa_field kernel_fields[] = {
     FIELDS_END};
 
 #define SPLIT(member) FIELD(fpa_split_outer, member)
+#define CONTRACTION(member) FIELD_AS(fpa_split_outer, "contraction_" #member, contraction.member)
 #define OUTER(member) FIELD_AS(fpa_split_outer, #member, outer.member)
 #define TABLE(name, member, counter, times, more)                                                            \
     FIELD_ARRAY(fpa_split_outer, name, member, counter, times, more)
@@ -129,6 +142,8 @@ const fpa_field split_outer_fields[] = {
     SPLIT(partial_slabs), FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
+    CONTRACTION(groups), CONTRACTION(own_stages), CONTRACTION(key_stages), CONTRACTION(tile_stages),
+    CONTRACTION(registers), CONTRACTION(producer_registers),
     FIELD_AS(fpa_split_outer, "pack_direct", pack.direct), FIELD_AS(fpa_split_outer, "pack_tile", pack.tile),
     FIELD_AS(fpa_split_outer, "pack_pitch", pack.pitch),
     FIELD_AS(fpa_split_outer, "pack_buffers", pack.buffers),

@@ -85,6 +85,8 @@ enum {
  *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
  *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
  *   NAME_state_product      of passes that are gradients: what two walks in opposite directions say of each chunk's end
+ *   NAME_chunk_contraction  of such passes whose kernel is a square: gradients of queries from the copies of the state
+ *   and the chunk's own keys
  *
  * Gradients are a file of their own, which has NAME_gate_scan and
  *
@@ -118,7 +120,7 @@ enum {
 #define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _window, _split_reduction */
 #define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent, _draft */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
-#define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan */
+#define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan, _chunk_contraction */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
 #define FPA_CUDA_PARTS 6
@@ -135,7 +137,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 33
+#define FPA_CUDA_KERNELS 34
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -191,6 +193,7 @@ struct fpa_cuda_geometry {
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
     int query_tokens;          /* NAME_chunk_output: that a block takes */
+    int contraction_tokens;    /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
@@ -213,7 +216,7 @@ struct fpa_cuda_geometry {
     int pass_width;        /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
     int pass_values;       /* where d_o and values begin in it, */
     int pass_input;        /* and what such passes read of it */
-    int pass_d, pass_dv;   /* d and dv of the head */
+    int pass_d, pass_dv;   /* d of the head; columns of the pass of values */
     int made_width;        /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
     int made_tokens;       /* that a block of it, or of NAME_backward_unproject, takes */
     int made_operand;      /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
@@ -223,7 +226,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 24
+#define FPA_CUDA_VERSION 25
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -314,7 +317,8 @@ struct fpa_cuda_call {
        segment, too, and no final state is left. `states` NULL: no copies are written, the final state
      * alone */
     long long kept;
-    /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted */
+    /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted.
+       NAME_chunk_contraction: what gradients of o are, whose d_q goes to o */
     const void *dot_rows;
     long long dot_stride[3];
     float *dots; /* [column blocks][B][query_heads][length] */
@@ -399,8 +403,8 @@ struct fpa_tensor_map {
 #endif
 };
 
-/* Of queries, keys (or their vectors) and values; NAME_fused_chunk: and of o. What it cannot describe,
- * threads fetch and store. */
+/* Of queries, keys (or their vectors) and values; NAME_fused_chunk: and of o; NAME_chunk_contraction: and of dot_rows,
+ * there. What it cannot describe, threads fetch and store. */
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     int queries, keys, outputs;   /* 1: query, key and value, output are there */
@@ -623,7 +627,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    24, /* version */
+    25, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -643,6 +647,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { 0, 0, 0 }, /* decode_window */
         { 64, 0, 0 }, /* split_reduction */
         { 0, 0, 0 }, /* state_product */
+        { 0, 0, 0 }, /* chunk_contraction */
         { 0, 0, 0 }, /* backward_outputs */
         { 0, 0, 0 }, /* backward_state */
         { 0, 0, 0 }, /* backward_segments */
@@ -689,6 +694,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     1, /* chunk_state_slices */
     0, /* small_state_slices */
     384, /* query_tokens */
+    0, /* contraction_tokens */
     1, /* persistent */
     2048, /* segment_scan_elements */
     1, /* fused_totals */
@@ -735,6 +741,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
+        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_contraction */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */

@@ -1,0 +1,83 @@
+/* plan_contraction: NAME_chunk_contraction, the gradient of queries whose kernel is a square of one dot, beside the kernels of
+ * split_outer whose copies of states it reads. */
+#include "split_outer.h"
+
+#include "parts.h"
+
+enum {
+    GROUPS_WIDTH = 64, /* sums of gradients, and rows g, beside which three warpgroups have registers */
+    GROUPS_VALUES = 80,
+    MOST_WIDTH = 128,
+    MOST_VALUES = 136,
+    MOST_STAGES = 4, /* of keys */
+    LEAST_STAGES = 2,
+    MOST_TILES = 8,
+    LEAST_TILES = 3,
+    BARRIERS = 16, /* bytes, of a stage */
+    GATE = 8,      /* bytes, of a token */
+    SLAB = 128,    /* bytes of 64 numbers of a token */
+};
+
+static bool is_square(const fpa_score *score)
+{
+    return score->dot_count == 1 && score->monomial_count == 1 && score->monomials[0].power[0] == 2;
+}
+
+/* Tiles are blocks of coordinates times blocks of coordinates. */
+static bool has_blocks(const fpa_split_outer *split)
+{
+    const fpa_outer_plan *outer = &split->outer;
+    return outer->coordinates && !outer->rows && !outer->products && outer->prefix_factors == 1 &&
+           outer_prefix_kind(outer, 0) == PREFIX_BLOCK && split->columns.blocks == 1;
+}
+
+/* Rows of queries and g in `stages` places, then keys and tiles as many as there is room for. */
+static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split, int stages,
+                              fpa_contraction *c)
+{
+    const int slabs = (split->outer.row_blocks + 7) / 8 + (split->columns.tiles + 7) / 8;
+    const int gate = plan->head->gate ? GATE : 0, tokens = 64 * c->groups;
+    const int own = tokens * (slabs * SLAB + gate) + BARRIERS, key = 64 * (slabs * SLAB + gate) + BARRIERS;
+    const int tile = 1024 * split->columns.all + BARRIERS;
+    const int room = plan->target->shared_memory - stages * own;
+    c->own_stages = stages;
+    c->key_stages = (room - LEAST_TILES * tile) / key;
+    if (room < 0 || c->key_stages < LEAST_STAGES)
+        return false;
+    if (c->key_stages > MOST_STAGES)
+        c->key_stages = MOST_STAGES;
+    c->tile_stages = (room - c->key_stages * key) / tile;
+    if (c->tile_stages > MOST_TILES)
+        c->tile_stages = MOST_TILES;
+    c->bytes = stages * own + c->key_stages * key + c->tile_stages * tile;
+    return true;
+}
+
+/* Whole blocks of queries divide a chunk; sums of gates behind the last one are for query_tokens more. */
+static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fpa_contraction *c)
+{
+    const fpa_head *head = plan->head;
+    const bool narrow = head->d <= GROUPS_WIDTH && head->dv <= GROUPS_VALUES;
+    for (int groups = narrow ? 3 : 2; groups > 0; groups--) {
+        const int tokens = 64 * groups;
+        c->groups = groups;
+        if (split->chunk % tokens == 0 && tokens - 64 <= split->query_tokens &&
+            (place_contraction(plan, split, 2, c) || place_contraction(plan, split, 1, c)))
+            return true;
+    }
+    return false;
+}
+
+void plan_contraction(const fpa_plan *plan, fpa_split_outer *split)
+{
+    const fpa_head *head = plan->head;
+    fpa_contraction c = {0};
+    if (plan->forced != SPLIT_OUTER || !head->causal || head->normalize != FPA_NORMALIZE_NONE ||
+        head->dtype != FPA_BF16 || plan->written->lift || head->d > MOST_WIDTH || head->dv > MOST_VALUES ||
+        head->dv % OUTER_BLOCK || !is_square(plan->score) || !has_blocks(split) ||
+        !choose_groups(plan, split, &c))
+        return;
+    c.registers = split_registers(c.groups);
+    c.producer_registers = split_producer_registers(c.groups);
+    split->contraction = c;
+}

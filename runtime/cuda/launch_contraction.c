@@ -1,0 +1,54 @@
+#include "launch_contraction.h"
+
+#include "base/round.h"
+#include "grid.h"
+#include "head/form.h"
+#include "launch.h"
+#include "launch_maps.h"
+#include "sizes.h"
+
+bool cuda_contracts(const fpa_module *module, int form, int64_t length)
+{
+    const struct fpa_cuda_module *cuda = module ? module->handle : NULL;
+    return cuda && cuda->geometry.contraction_tokens && cuda->driver->cuTensorMapEncodeTiled &&
+           form == FORM_CHUNKED && length > cuda->geometry.chunk;
+}
+
+fpa_status cuda_contract(const fpa_module *module, const struct fpa_launch *launch, const cuda_contraction *c,
+                         void *stream, fpa_error *error)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_CONTRACTION];
+    cuda_sizes s;
+    fpa_cuda_grid grid = {CUDA_CHUNK_CONTRACTION,
+                          launch->batch * launch->heads *
+                              divide_up(launch->length, cuda->geometry.contraction_tokens),
+                          &s.maps, 0};
+    fpa_status status = cuda_check_grid(cuda, &grid, error); /* the kernel counts all of them */
+    if (!status)
+        status = cuda_walk_states(module, launch, c->walked, &s, stream, error);
+    if (status)
+        return status;
+    s.call.dot_rows = c->rows;
+    for (int i = 0; i < 3; i++)
+        s.call.dot_stride[i] = c->stride[i];
+    status = cuda_fill_contraction_maps(cuda, &s.call, &s.maps, error);
+    if (!status && !(s.maps.queries && s.maps.keys && s.maps.outputs))
+        return fail(error, FPA_INVALID, cuda->name, "the copy engine cannot fetch the operands");
+    if (grid.blocks > room)
+        grid.blocks = room;
+    return status || !grid.blocks ? status : cuda_launch(cuda, &grid, launch, &s.call, stream, error);
+}
+
+fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
+                               const void *states, const void *reversed_states, double *products,
+                               void *stream, fpa_error *error)
+{
+    const fpa_cuda_grid grid = {CUDA_STATE_PRODUCT, sequences * (chunks - 1), NULL, 0};
+    const struct fpa_cuda_call call = {.chunks = chunks,
+                                       .states = (void *)(uintptr_t)states,
+                                       .reversed_states = reversed_states,
+                                       .products = products};
+    const struct fpa_launch none = {0};
+    return grid.blocks > 0 ? cuda_launch(module->handle, &grid, &none, &call, stream, error) : FPA_OK;
+}

@@ -1,0 +1,28 @@
+/* launch_contraction: what gradients by forward passes make of copies of states that these have left. */
+#ifndef FPAC_RUNTIME_CUDA_LAUNCH_CONTRACTION_H
+#define FPAC_RUNTIME_CUDA_LAUNCH_CONTRACTION_H
+
+#include "runtime/backend.h"
+#include "module.h"
+
+typedef struct cuda_contraction {
+    const void *rows; /* gradients of o, of o's type */
+    int64_t stride[3];
+    bool
+        walked; /* cuda_forward_dots of the same sizes has left copies of states in the workspace; else they are made */
+} cuda_contraction;
+
+/* Whether gradients of so long sequences' queries are found so: the module has NAME_chunk_contraction, and there are states. */
+bool cuda_contracts(const fpa_module *module, int form, int64_t length);
+
+/* launch->o <- gradients of the launch's queries. Operands, and rows, are such that the copy engine can fetch them
+ * (cuda_can_describe), else INVALID. */
+fpa_status cuda_contract(const fpa_module *module, const struct fpa_launch *launch, const cuda_contraction *c,
+                         void *stream, fpa_error *error);
+
+/* products[B][H][chunks] <- states of a walk and of one from the last token on, of whole chunks. */
+fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
+                               const void *states, const void *reversed_states, double *products,
+                               void *stream, fpa_error *error);
+
+#endif
