@@ -130,7 +130,7 @@ static const struct emulated_fault cluster_scan_faults[] = {
      {"a sequence's first part that nobody walks", "waits for a kernel that is through", "scan_early", ";"}},
     {IN_SCANNED_SEQUENCES,
      LEFT_OUT,
-     {"the rest of a sequence that nobody walks", "of the cluster, which has ended", "scan_late", ";"}},
+     {"the rest of a sequence that nobody walks", "sequences of different lengths", "scan_late", ";"}},
     {IN_SCANNED_SEQUENCES,
      LEFT_OUT,
      {"a state that is left without a word", "waits for a kernel that is through", "sums_told", ";"}},
