@@ -116,6 +116,13 @@ int64_t cuda_fused_segments(const cuda_task *task)
     return l.best.segments;
 }
 
+/* Whether blocks of NAME_fused_chunk, one a sequence, take nearly all places. */
+static bool are_filled(const cuda_task *task)
+{
+    const int64_t places = (int64_t)task->room->multiprocessors * task->room->occupancy[CUDA_FUSED_CHUNK];
+    return 8 * task->size->sequences * task->size->query_heads * task->geometry->column_blocks >= 7 * places;
+}
+
 /* A cluster has a sequence of a head; where lengths differ as many clusters as there is room for share all places, whose number
  * kernels have in 32 bits. */
 static const char *refuse_clusters(const cuda_task *task)
@@ -125,14 +132,17 @@ static const char *refuse_clusters(const cuda_task *task)
     const int64_t lines = size->query_heads * task->geometry->column_blocks;
     if (!size->sequences)
         return cuda_fused_blocks(task) > MOST_WALKS ? "a launch has at most 65535 clusters" : NULL;
-    return cuda_span_places((size->batch + 1) * size->length, size->sequences) > INT32_MAX / lines
-               ? "spans of all heads are counted in 32 bits"
+    if (cuda_span_places((size->batch + 1) * size->length, size->sequences) > INT32_MAX / lines)
+        return "spans of all heads are counted in 32 bits";
+    return size->sequences <= size->batch && are_filled(task)
+               ? "lengths are alike, and a block for each sequence fills the GPU"
                : NULL;
 }
 
 void list_cluster_scan(const cuda_task *task, cuda_listing *l)
 {
-    const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN);
+    const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN),
+                  lines = task->size->query_heads * task->geometry->column_blocks;
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN]};
     const int first = l->count;
     const char *why = refuse_clusters(task);
@@ -141,8 +151,9 @@ void list_cluster_scan(const cuda_task *task, cuda_listing *l)
         return;
     }
     for (int blocks = 2; blocks <= MOST_CLUSTER && (blocks <= spans || task->size->sequences); blocks++) {
-        if (task->room->cluster_counts[blocks] == 0)
-            continue;
+        const int counted = task->room->cluster_counts[blocks];
+        if (counted == 0 || (task->size->sequences && blocks > 2 && counted < lines))
+            continue; /* heads of a token are read at about the same time */
         candidate.segments = blocks;
         candidate.cost = cuda_estimate_cluster_scan(task, &candidate);
         listing_offer(l, &candidate);

@@ -51,6 +51,13 @@ static inline int64_t cuda_span_places(int64_t tokens, int64_t sequences)
     return tokens / FPA_CUDA_SPAN + sequences;
 }
 
+/* Clusters of it, where there is room for `room`: as many for each line (a query head's block of columns), if that leaves out few. */
+static inline int64_t cuda_scan_clusters(int64_t room, int64_t lines)
+{
+    const int64_t over = lines > 0 ? room % lines : 0;
+    return room >= lines && over <= room / 16 ? room - over : room;
+}
+
 /* Blocks of NAME_fused_chunk for one segment of all sequences, with queries. */
 static inline int64_t cuda_fused_blocks(const cuda_task *task)
 {

@@ -110,7 +110,8 @@ static int64_t walked_spans(const cuda_task *task, int64_t blocks, int64_t *roun
         return round_up(spans, blocks);
     const int64_t even = cuda_span_places(size->batch * size->length, size->sequences / 2);
     const int64_t all = even > size->sequences ? even : size->sequences;
-    const int64_t share = divide_up(size->query_heads * task->geometry->column_blocks * all, places);
+    const int64_t lines = size->query_heads * task->geometry->column_blocks;
+    const int64_t share = divide_up(lines * all, cuda_scan_clusters(places, lines));
     return round_up(share > spans + 1 ? share : spans + 1, blocks);
 }
 

@@ -370,6 +370,7 @@ static void every_emulated_instruction_is_among_the_kernels(void **state)
     const struct fixture *f = *state;
     assert_int_equal(count_missing(f, "tests/emulate/ptx.h"), 0);
     assert_int_equal(count_missing(f, "tests/emulate/ptx_functions.h"), 0);
+    assert_int_equal(count_missing(f, "tests/emulate/ptx_boxes.h"), 0);
     assert_int_equal(count_missing(f, "tests/emulate/ptx_clusters.h"), 0);
     assert_int_equal(count_missing(f, "tests/emulate/ptx_matrices.h"), 0);
     assert_int_equal(count_missing(f, "tests/emulate/ptx_products.h"), 0);

@@ -171,7 +171,8 @@ static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
     if (launch->cu_seqlens)
         size_sequences(&task, launch->total, s);
     if (launch->cu_seqlens && s->cluster_scan)
-        s->clusters = count_scan_clusters(cuda, s->cluster_scan);
+        s->clusters = cuda_scan_clusters(count_scan_clusters(cuda, s->cluster_scan),
+                                         launch->query_heads * g->column_blocks);
     if (s->walks && launch->cu_seqlens && !call->awaited)
         s->walk_blocks = sequences * call->segments *
                          (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;

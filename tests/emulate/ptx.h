@@ -7,7 +7,6 @@
 #define FPAC_TESTS_PTX_H
 
 #include "emulate.h"
-#include "tensor_map.h"
 
 namespace emulate
 {
@@ -367,110 +366,7 @@ RUNTIME void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__byt
         perform(c);
 }
 
-namespace emulate
-{
-
-/* Where 8 numbers of a token of a box are, or NULL: outside of the tensor. Addresses are sums modulo 2^64. */
-RUNTIME unsigned char *tensor_place(const tensor_map &t, const int *const *place, int number, int token)
-{
-    uint64_t from = (uint64_t)(uintptr_t)t.base;
-    for (int i = 0; i < t.rank; i++) {
-        const int64_t at = *place[i] + (i == 0 ? number : i == 2 ? token : 0);
-        if (at < 0 || (uint64_t)at >= t.size[i])
-            return NULL;
-        from += (uint64_t)at * t.stride[i];
-    }
-    return (unsigned char *)(uintptr_t)from;
-}
-
-/* 8 numbers of a token, or NULL: zeros. Tensors here end with whole runs of 8, or a copy of what is left. */
-RUNTIME const void *tensor_part(const tensor_map &t, const int *const *place, int number, int token)
-{
-    const unsigned char *from = tensor_place(t, place, number, token);
-    number += *place[0];
-    if (!from || (uint64_t)number + 8 <= t.size[0])
-        return from;
-    static std::deque<std::array<unsigned char, 16>> parts; /* whoever copies late finds them */
-    if (blocks[rank].on_their_way.empty())
-        parts.clear();
-    parts.emplace_back();
-    memset(parts.back().data(), 0, 16);
-    memcpy(parts.back().data(), from, (t.size[0] - number) * 2);
-    return parts.back().data();
-}
-
-/* A box of 64 numbers of 64 tokens, in rows of 128 bytes, swizzled; outside of the tensor are zeros. map:
- * what tests/emulate/tensor_map.h describes. */
-RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 barrier)
-{
-    const tensor_map &tensor = *(const tensor_map *)map;
-    barrier_at(barrier);
-    if (to % 1024 || *place[0] % 8 || *place[1] < 0 ||
-        *place[3] < 0) /* 16 bytes: else it is illegal on an H100 */
-        stop("a box from column %d is copied to address %u", (int)*place[0], to);
-    if (tensor.tokens != 64)
-        stop("a box of %d tokens is copied", tensor.tokens);
-    for (int row = 0; row < 64; row++)
-        for (int part = 0; part < 8; part++) {
-            const u32 address = to + row * 128 + ((part ^ row % 8) << 4);
-            const copy c = {at(address, 16),     tensor_part(tensor, place, part * 8, row), 16, barrier, 0,
-                            row * 8 + part < 511};
-            writer[(address - BASE) / 16].thread = -1;
-            if (late_copies)
-                blocks[rank].on_their_way.push_back(c);
-            else
-                perform(c);
-        }
-}
-
-/* The other way round: a box as the map says; what is outside of the tensor is left out. */
-RUNTIME void send_box(const void *map, const int *const *place, u32 from)
-{
-    const tensor_map &t = *(const tensor_map *)map;
-    if (from % 1024 || *place[0] % 8 || *place[1] < 0 || *place[3] < 0)
-        stop("a box is sent from address %u to column %d", from, (int)*place[0]);
-    for (int row = 0; row < t.tokens; row++)
-        for (int part = 0; part < 8; part++) {
-            const u32 address = from + row * 128 + ((part ^ row % 8) << 4);
-            unsigned char *to = tensor_place(t, place, part * 8, row);
-            check_fence(address);
-            if (!to)
-                continue;
-            const uint64_t left = t.size[0] - (*place[0] + part * 8);
-            threads[current].open_out.push_back(
-                {to, at(address, 16), (u32)(left < 8 ? left * 2 : 16), 0, address});
-        }
-}
-
-} // namespace emulate
-
-template <typename coordinate>
-static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__complete_tx__bytes(
-    emulate::u32 to, const void *map, const std::array<coordinate *, 4> &place, emulate::u32 barrier)
-{
-    emulate::fetch_box(to, map, place.data(), barrier);
-}
-
-template <typename coordinate>
-static void ptx_cp_async_bulk_tensor_4d_global_shared__cta_tile_bulk_group(
-    const void *map, const std::array<coordinate *, 4> &place, emulate::u32 from)
-{
-    emulate::send_box(map, place.data(), from);
-}
-
-template <typename coordinate>
-static void ptx_cp_async_bulk_tensor_5d_shared__cluster_global_tile_mbarrier__complete_tx__bytes(
-    emulate::u32 to, const void *map, const std::array<coordinate *, 5> &place, emulate::u32 barrier)
-{
-    emulate::fetch_box(to, map, place.data(), barrier);
-}
-
-template <typename coordinate>
-static void ptx_cp_async_bulk_tensor_5d_global_shared__cta_tile_bulk_group(
-    const void *map, const std::array<coordinate *, 5> &place, emulate::u32 from)
-{
-    emulate::send_box(map, place.data(), from);
-}
+#include "ptx_boxes.h"
 
 RUNTIME void ptx_cp_async_bulk_global_shared__cta_bulk_group(void *to, emulate::u32 from, emulate::u32 bytes)
 {

@@ -121,6 +121,8 @@ void work_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
                      s.blocks * (26 * s.tiles + 390 + (200 + 12 * s.steps) * s.gate + made.instructions),
                  .bytes = work_operand_bytes(plan, 2 * (vector + plan->head->dv)) + made.bytes},
         .trips = 4};
+    if (plan->cuda.cluster_scan->sequences)
+        g->work[CUDA_SEQUENCE_SCAN] = g->work[CUDA_CLUSTER_SCAN];
 }
 
 /* The portable pass: panels of rows, or coordinates. */

@@ -761,7 +761,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { { 0, 77, 334, 4096 }, { 8, 20, 38, 0 }, { 32, 104, 448, 0 }, 0, 3 }, /* chunk_output */
         { { 56, 150, 1084, 4096 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 72, 146, 718, 4096 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* cluster_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
+        { { 72, 146, 718, 4096 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* sequence_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 192, 8192 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
         { { 0, 0, 0, 0 }, { 0, 0, 192, 8192 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
         { { 0, 0, 0, 0 }, { 0, 0, 192, 4096 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
@@ -3465,12 +3465,13 @@ gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
 
 /* ---- sequence_scan: which cluster has what ----
  *
- * An item is a line (a query head's block of columns) of a sequence. Items lie one behind the other, of a sequence line
- * by line, each in as many places as its sequence has: sequence s of tokens c_s .. c_(s+1) - 1 begins at place
+ * An item is a line (a query head's block of columns) of a sequence. Items lie one behind the other, of a line sequence
+ * by sequence, each in as many places as its sequence has: sequence s of tokens c_s .. c_(s+1) - 1 begins at place
  * floor(c_s / SPAN) + s of a line, which needs no sum and is room for all of its spans, and one place more at most.
- * Every cluster has as many places as any other one, and as the longest item. So an item is cut once at most, between
- * neighbours: the first of them walks its part before all others and leaves the state in the workspace, the second one
- * walks the rest at last. Nobody waits for long, and the longest item takes as long as it has to. */
+ * Where there are as many clusters for each line, all lines are cut alike, and the heads of a token are read at about
+ * the same time. Every cluster has as many places as any other one, and as the longest item. So an item is cut once at
+ * most, between neighbours: the first of them walks its part before all others and leaves the state in the workspace,
+ * the second one walks the rest at last. Nobody waits for long, and the longest item takes as long as it has to. */
 
 enum {
     AT_SPANS = 184736,   /* of as many spans as lie there, and those before: four words each */
@@ -3577,19 +3578,17 @@ __device__ __forceinline__ int sequence_at(const struct fpa_cuda_call &call, u32
 
 /* Where the item is cut that has a place of all lines: sequence, line, span. No span: it begins there, or none has the
  * place. Both neighbours ask, and hear the same, whatever offsets say. */
-__device__ __forceinline__ uint4 cut_at(const struct fpa_cuda_call &call, u32 shared, int lines, int place)
+__device__ __forceinline__ uint4 cut_at(const struct fpa_cuda_call &call, u32 shared, int origin, int of_line,
+                                        int place)
 {
-    const int s = sequence_at(call, shared, place / lines), first = first_place(call, s);
-    const int places = first_place(call, s + 1) - first;
-    const int inside = place - first * lines;
-    int line = places > 0 ? inside / places : lines, span = places > 0 ? inside % places : 0;
-    if (inside < 0)
-        line = span = 0;
-    if (line >= lines)
-        return uint4{(u32)s + 1, 0, 0, 0};
-    if (span >= count_spans(sequence_of(call, s).length)) /* the place that is one too many */
-        span = 0, line++;
-    return line == lines ? uint4{(u32)s + 1, 0, 0, 0} : uint4{(u32)s, (u32)line, (u32)span, 0};
+    const int line = place / of_line, inside = origin + place % of_line, s = sequence_at(call, shared, inside);
+    const int span = inside - first_place(call, s);
+    if (span <= 0)
+        return uint4{(u32)s, (u32)line, 0, 0};
+    if (span < count_spans(sequence_of(call, s).length))
+        return uint4{(u32)s, (u32)line, (u32)span, 0};
+    const bool over = s + 1 == (int)call.sequences; /* the place that is one too many */
+    return uint4{over ? 0 : (u32)s + 1, (u32)line + over, 0, 0};
 }
 
 /* Where this cluster begins and ends. */
@@ -3600,7 +3599,7 @@ struct scan_cuts {
 __device__ __forceinline__ struct scan_cuts find_cuts(const struct fpa_cuda_call &call, u32 shared)
 {
     const int lines = (int)call.query_heads * COLUMN_BLOCKS, clusters = gridDim.y, sequences = (int)call.sequences;
-    const int origin = first_place(call, 0), all = (first_place(call, sequences) - origin) * lines;
+    const int origin = first_place(call, 0), of_line = first_place(call, sequences) - origin, all = of_line * lines;
     int longest = 1;
     for (int i = threadIdx.x; i < sequences; i += CLUSTER_SCAN_THREADS) {
         const int places = first_place(call, i + 1) - first_place(call, i);
@@ -3608,13 +3607,13 @@ __device__ __forceinline__ struct scan_cuts find_cuts(const struct fpa_cuda_call
     }
     longest = join_counts<false>(shared, longest);
     const int even = (all + clusters - 1) / clusters, share = even > longest ? even : longest;
-    struct scan_cuts cuts = {{(u32)sequences, 0, 0, 0}, {(u32)sequences, 0, 0, 0}};
+    struct scan_cuts cuts = {{0, (u32)lines, 0, 0}, {0, (u32)lines, 0, 0}};
 #pragma unroll 1
     for (int end = 0; end < 2; end++) {
         const i64 place = (i64)((int)blockIdx.y + end) * share;
-        cuts.begin = cuts.end, cuts.end = {(u32)sequences, 0, 0, 0};
+        cuts.begin = cuts.end, cuts.end = {0, (u32)lines, 0, 0};
         if (place < all)
-            cuts.end = cut_at(call, shared, lines, origin * lines + (int)place);
+            cuts.end = cut_at(call, shared, origin, of_line, (int)place);
     }
     return cuts;
 }
@@ -3664,35 +3663,39 @@ __device__ __forceinline__ void take_part(const struct fpa_cuda_call &call, stru
     walk.flags = (begin > 0 ? SPAN_RESUMES : 0) | (walk.end < spans ? SPAN_LEFT : 0);
 }
 
+/* Whether an item comes before where a cluster ends. */
+__device__ __forceinline__ bool is_before(int number, int line, const uint4 &end)
+{
+    return line < (int)end.y || (line == (int)end.y && number < (int)end.x);
+}
+
 /* Go on to the part that has the block's next span: the cluster's spans are dealt by turns. False: there is none. */
 __device__ __forceinline__ bool seek_part(const struct fpa_cuda_call &call, struct sequence_walk &walk)
 {
     const struct scan_cuts cuts = get_cuts(walk.cuts);
     const uint4 begin = cuts.begin, end = cuts.end;
-    const int lines = (int)call.query_heads * COLUMN_BLOCKS;
+    const int sequences = (int)call.sequences;
     while (walk.from >= walk.end) {
         const int ahead = walk.from - walk.end;
         const bool starts = walk.next_number < 0;
         if (starts) { /* whole items are those behind the one that is cut */
-            const int over = begin.z > 0 && (int)begin.y + 1 == lines;
-            walk.next_number = (int)begin.x + over;
-            walk.next_line = over ? 0 : (int)begin.y + (begin.z > 0);
+            const int over = begin.z > 0 && (int)begin.x + 1 == sequences;
+            walk.next_number = over ? 0 : (int)begin.x + (begin.z > 0);
+            walk.next_line = (int)begin.y + over;
         }
         if (starts && end.z > 0) {
             take_part(call, walk, (int)end.x, (int)end.y, 0, (int)end.z, ahead);
-        } else if (walk.next_number < (int)end.x || (walk.next_number == (int)end.x && walk.next_line < (int)end.y)) {
+        } else if (is_before(walk.next_number, walk.next_line, end)) {
             take_part(call, walk, walk.next_number, walk.next_line, 0, 1 << 30, ahead);
-            if (++walk.next_line == lines)
-                walk.next_number++, walk.next_line = 0;
+            if (++walk.next_number == sequences)
+                walk.next_line++, walk.next_number = 0;
         } else if (begin.z > 0 && !walk.last) {
             take_part(call, walk, (int)begin.x, (int)begin.y, (int)begin.z, 1 << 30, ahead);
             walk.last = true;
         } else {
             return false;
         }
-        const bool more = walk.next_number < (int)end.x
-            || (walk.next_number == (int)end.x && walk.next_line < (int)end.y);
-        walk.last = walk.last || (!more && begin.z == 0);
+        walk.last = walk.last || (begin.z == 0 && !is_before(walk.next_number, walk.next_line, end));
     }
     return true;
 }
