@@ -98,9 +98,11 @@ static fpa_status fill_sequence_map(const struct fpa_cuda_module *cuda, const te
                                                      (unsigned long long)t->heads, FAR, MOST, MOST};
     unsigned long long strides[SEQUENCE_RANK - 1];
     *there = can_describe(t, strides) && strides[1] < wrap;
+    if (!*there)
+        return FPA_OK;
     strides[2] = strides[1];
     strides[3] = wrap - strides[1];
-    return *there ? encode(cuda, t, SEQUENCE_RANK, sizes, strides, tokens, map, error) : FPA_OK;
+    return encode(cuda, t, SEQUENCE_RANK, sizes, strides, tokens, map, error);
 }
 
 typedef fpa_status (*map_filler)(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,

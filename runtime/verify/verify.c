@@ -58,7 +58,7 @@ static const row rows[] = {
     {0, 3, 1, 2, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME,
      SKIPPED}, /* one token after the other */
     {0, 2, 1, 1, 99, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RECENT,
-     0}, /* more query heads than lanes */
+     0},                                                             /* more query heads than lanes */
     {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_DENSE, 0, 0}, /* SIGNED_ROW */
     /* blocks of a cluster take several turns each */
     {0, 389, 1, 1, 1, LAYOUT_PLAIN, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_CANDIDATES,
