@@ -8,7 +8,7 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
     {IN_LIFT,
      OTHER_PLACE,
      {"the map of keys for queries", "but the formula gives", "coordinate_maps",
-      "$ local query, key = value_of(p, p.key, \"y[i]\"), value_of(p, p.key, \"y[i]\")"}},
+      "$ local query, key = value_of(p, p.key, y), value_of(p, p.key, y)"}},
     {IN_LIFT_SUMS,
      LEFT_OUT,
      {"masked keys that take part", "but the formula gives", "coordinate_masked", "return false;"}},

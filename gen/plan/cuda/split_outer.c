@@ -31,18 +31,6 @@ enum {
     SLAB_BLOCKS = 8,     /* of 8 rows, in a slab */
 };
 
-/* Of a thread that multiplies. A block of g + 1 warpgroups starts with 65,536 / (128 (g + 1)) registers a
- * thread, in steps of 8. */
-int split_registers(int groups)
-{
-    return groups == 3 ? 160 : 232;
-}
-
-int split_producer_registers(int groups)
-{
-    return groups == 3 ? 32 : 40;
-}
-
 /* Warpgroups of a state kernel that multiply: three, which hide each other's waits, unless their registers
  * would hold one tile only. */
 static int warpgroup_count(int columns)

@@ -94,9 +94,18 @@ typedef struct fpa_split_outer {
     int strip_tiles, prefixes, dots, dot_steps, powers; /* numbers in tables */
 } fpa_split_outer;
 
-/* Registers of a thread that multiplies, and of one that fetches, in a block of so many warpgroups and one more. */
-int split_registers(int groups);
-int split_producer_registers(int groups);
+/* Registers of a thread that multiplies, and of one that fetches, in a block of so many warpgroups and one more, which starts with 65,536 /
+ * (128 (groups + 1)) a thread, in steps of 8. */
+static inline int split_registers(int groups)
+{
+    return groups == 3 ? 160 : 232;
+}
+
+static inline int split_producer_registers(int groups)
+{
+    return groups == 3 ? 32 : 40;
+}
+
 /* Fills split->contraction, once all else is there; only where the mechanism was asked for by name, as for gradients. */
 void plan_contraction(const fpa_plan *plan, fpa_split_outer *split);
 /* Fills split->pack, once the tables are there. */
