@@ -203,7 +203,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
      {"features that nobody waits for", "are written before it is through", "contraction_features", NULL}},
     {"gated",
      {"prefixes that get half", "d_q at batch ... but the formula gives", "contraction_prefix",
-      "given[i][j] = low_of(word) * low + given[i][j];"}},
+      "given[i][j] = low_of(word[i]) * low + given[i][j];"}},
     {"gated",
      {"rows of a folded tile that get each other's", "d_q at batch ... but the formula gives",
       "contraction_turned", "const bool turned = s == 1 || bit;"}},
