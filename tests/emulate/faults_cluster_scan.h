@@ -176,7 +176,7 @@ static const struct emulated_fault cluster_scan_faults[] = {
      {"positions that nobody hears of", "cluster_scan ... can go on", "positions_told", NULL}},
     {IN_PRODUCT_CLUSTER_SCAN,
      OTHER_PLACE,
-     {"the columns of a matrix behind its own", "chunked form ... but the formula gives", "kept_matrix",
+     {"the columns of a matrix behind its own", "chunked form ... the RMS error of tokens", "kept_matrix",
       "split_pair(from[row * GIVEN_WIDTH + column + 2 * j + 1], from[row * GIVEN_WIDTH + column + 2 * j], "
       "&high[j], &low[j]);"}},
     {IN_PRODUCT_CLUSTER_SCAN,
@@ -184,7 +184,7 @@ static const struct emulated_fault cluster_scan_faults[] = {
      {"a matrix without a fence", "cluster_scan ... has passed no fence since", "matrix_fenced", NULL}},
     {IN_PRODUCT_CLUSTER_SCAN,
      OTHER_PLACE,
-     {"the square of another token", "chunked form ... but the formula gives", "norm_lane",
+     {"the square of another token", "chunked form ... the RMS error of tokens", "norm_lane",
       "const int from = lane_row() * 4;"}},
     {IN_PRODUCT_CLUSTER_SCAN,
      NOT_AWAITED,
