@@ -51,6 +51,14 @@ static const struct cuda_backward_fault {
      {"a given state in the order of cells", "but the formula gives", "cuda_cells_given",
       "if ((f = feature_of(unit + u, i >> 1)) < FEATURES && column < VALUES)"}},
     {"plain",
+     {"states of rows that are others'", "but the formula gives", "cuda_cells_packed",
+      "$ for i = 1, #from, 32 do local line = string.rep(\"1, \", math.min(32, #from - i + 1)):sub(1, -3)"}},
+    {"weighted",
+     {"states of keys without rows' weights", "the RMS error of d_q ... more than twice",
+      "cuda_cells_packed_weights",
+      "$ for i = 1, #gram, 16 do local line = string.rep(\"1.0f, \", math.min(16, #gram - i + 1)):sub(1, "
+      "-3)"}},
+    {"plain",
      {"a reversed state of the chunk before", "d_k at batch ... is not a number", "cuda_backward_reversed",
       "if (chunk + 1 < count_chunks(call, length) || back.d_state_out) {\n"
       "const copy_element *s = (const copy_element *)back.reversed + (first_copy_of(call, place, at.own) + "

@@ -35,14 +35,14 @@ static double count_unit(const fpa_plan *plan, const fpa_cuda_backward_plan *bac
     return read + contracted + (keys ? 12 + back->columns.tiles * (1 + 0.5 / back->query_tiles) : 0);
 }
 
-/* Of a unit and 16 tokens that a state gets; its warps' blocks pack all rows. */
+/* Of a unit and 16 tokens that a state gets; its warps' blocks pack their cells' rows, or all. */
 static double count_walk(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    enum { PACKED = 4 /* instructions a row and 16 tokens */ };
+    enum { CELLS_ROWS = 24 };
     const fpa_cuda_rows *rows = plan->cuda.rows;
-    const int units = CUDA_WARPS * rows->warp_units;
-    return (back->columns.tiles + 5 * rows->factors + PACKED * rows->row_count / (double)units) *
-           back->columns.blocks;
+    const bool few = back->cells.used && !plan->projection_count;
+    const double packed = few ? 2 * CELLS_ROWS : rows->row_count; /* instructions of a warp */
+    return (back->columns.tiles + 5 * rows->factors + packed / rows->warp_units) * back->columns.blocks;
 }
 
 fpa_backward_work plan_backward_work(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
