@@ -190,7 +190,7 @@ static fpa_status launch_cluster_scan(const struct fpa_cuda_module *cuda, const 
         call.partial = NULL;
     if (s->clusters) {
         call.totals = s->left;
-        status = clear_progress(cuda, s, stream, error);
+        status = s->progress ? clear_progress(cuda, s, stream, error) : FPA_OK;
         if (!status)
             status = sequence_scan_launch(cuda, launch, &call, &s->maps, s->cluster_scan, s->clusters, stream,
                                           error);

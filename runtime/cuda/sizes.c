@@ -114,8 +114,9 @@ static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct f
     enum { SCAN_WARPS = 4 }; /* of a block, that leave a state */
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_OUTPUT];
-    if (s->clusters)
-        return s->clusters * SCAN_WARPS;
+    const int64_t lines = launch->query_heads * g->column_blocks;
+    if (s->clusters) /* as many for each line: none of their items is cut, and nobody leaves a state */
+        return lines % s->clusters ? s->clusters * SCAN_WARPS : 0;
     if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch) <= room))
         return 0;
     return 1 + (s->call.awaited ? cuda_batch(launch) * launch->heads * s->call.chunks * g->column_blocks : 0);
