@@ -267,14 +267,15 @@ static fpa_status launch_all(const struct fpa_cuda_module *cuda, const struct fp
                              cuda_sizes *s, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const bool mapped = s->cluster_scan && cuda_maps_in_place(g, MECHANISM_CLUSTER_SCAN);
     fpa_status status = FPA_OK;
     bool done = false;
     cuda_fill_call(launch, &s->call);
-    if (s->cluster_scan && g->cluster_maps)
+    if (mapped)
         status = try_cluster_scan(cuda, launch, s, &done, stream, error);
-    if (!status && !done && !(s->is_fused && g->fused_maps))
+    if (!status && !done && !(s->is_fused && cuda_maps_in_place(g, MECHANISM_FUSED_CHUNK)))
         status = launch_pads(cuda, launch, &s->call, stream, error);
-    if (!status && s->cluster_scan && !g->cluster_maps)
+    if (!status && s->cluster_scan && !mapped)
         status = try_cluster_scan(cuda, launch, s, &done, stream, error);
     if (status || done)
         return status;
