@@ -3,6 +3,8 @@
 The mixes of bench/bench_sequences.c, bf16, d = dv = 64; causal. Lines are of one batch of all tokens.
 """
 
+from inspect import signature
+
 from measure import Peer, speed_up_tuning
 
 MIXES = (2048, 16384, 65536)
@@ -50,9 +52,11 @@ def softmax(peer, lengths):
     def make(batch, length, heads):
         from torch.nn.attention.varlen import varlen_attn
 
+        # the name of the mask has changed between versions
+        causal = {"is_causal": True} if "is_causal" in signature(varlen_attn).parameters else {"window_size": (-1, 0)}
         q, k, v = (peer.random(length, heads, 64) for _ in range(3))
         offsets, most = offsets_of(peer, lengths, peer.torch.int32), max(lengths)
-        return lambda: varlen_attn(q, k, v, offsets, offsets, most, most, is_causal=True)
+        return lambda: varlen_attn(q, k, v, offsets, offsets, most, most, **causal)
 
     return make
 
