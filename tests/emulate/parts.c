@@ -17,7 +17,7 @@ enum {
     LARGE = 2000, /* features */
     WIDE = 200,   /* d */
     SHORT = 2,    /* calls */
-    CLUSTERED = 2 /* heads of clusters in the fixed part, which share the calls */
+    CLUSTERED = 4 /* heads of clusters in the fixed part, which share the calls */
 };
 
 bool emulated_is_fixed(const fpa_head *head)
@@ -94,7 +94,7 @@ static emulated_job job_of(const emulated_fixture *f, emulated_part part, int he
     const bool large = emulated_source(f, head)->facts.features > LARGE;
     const bool wide = !dear_tests() && f->list.heads[head]->d > WIDE;
     static const int steps[EMULATED_PARTS] = {
-        [PART_FUSED] = 5, [PART_LIFT] = 3, [PART_WINDOW] = 1, [PART_OTHERS] = 3};
+        [PART_FUSED] = 7, [PART_LIFT] = 3, [PART_WINDOW] = 2, [PART_OTHERS] = 4};
     const int each = dear_tests() || large || wide ? 1 : has_clusters(f, head) ? CLUSTERED : steps[part];
     emulated_job job = {.fixture = f, .head = head, .code = emulated_source(f, head)->code, .number = head};
     job.first = large ? LONG_CALL : before % each;
