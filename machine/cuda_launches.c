@@ -173,17 +173,20 @@ static fpa_cost pad_cost(const cuda_task *task, cuda_padding padding)
     return even_cost(task, CUDA_PAD_ROWS, &sum);
 }
 
-/* Tokens fill blocks, or blocks share them. */
+/* Tokens fill blocks, of whose warpgroups each has some, or blocks share them. */
 static fpa_cost lift_cost(const cuda_task *task)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_LIFT_ROWS];
     const int64_t tiles = cuda_lift_tiles(g, task->size);
     const double blocks = (double)(tiles * cuda_lift_slices(g, task->room, task->size));
-    fpa_cuda_launch_load load = {
-        .share = cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[CUDA_LIFT_ROWS]),
-        .warps = launch_warps(task, CUDA_LIFT_ROWS, blocks),
-        .trips = work->trips};
+    const int together = work->warpgroups ? g->kernel[CUDA_LIFT_ROWS].threads / 128 : 1;
+    fpa_cuda_launch_load load = {.share =
+                                     cuda_share(blocks, task->room->multiprocessors,
+                                                (double)together * task->room->occupancy[CUDA_LIFT_ROWS]),
+                                 .warps = launch_warps(task, CUDA_LIFT_ROWS, blocks),
+                                 .warpgroups = work->warpgroups,
+                                 .trips = work->trips};
     cuda_sum_add(&load.all, &work->step, (double)(tiles * g->lift_tokens) / 16);
     return blocks > 0 ? cuda_seconds(gpu_of(task), &load) : (fpa_cost){0, "nothing to do"};
 }

@@ -776,6 +776,22 @@ __device__ __forceinline__ int matrix_half(void)
     return threadIdx.x >> 4 & 1;
 }
 
+/* word[n] of lane t of four <- word[t] of lane n. */
+__device__ __forceinline__ void exchange_words(u32 *word)
+{
+#pragma unroll
+    for (int step = 1; step < 4; step *= 2) {
+        const bool upper = threadIdx.x & step;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (!(i & step)) {
+                const u32 give = upper ? word[i] : word[i + step], got = __shfl_xor_sync(0xffffffffu, give, step);
+                word[i] = upper ? got : word[i];
+                word[i + step] = upper ? word[i + step] : got;
+            }
+    }
+}
+
 /* True when every vector of a tensor begins at a multiple of 16 bytes and fills whole ones. */
 __device__ __forceinline__ bool is_aligned(const void *base, const long long *stride, int width)
 {
@@ -3131,22 +3147,6 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
                           call.v_stride[1], item.length - item.first,
                           DV - column, ((anew(threadIdx.x) >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64
                               + (anew(threadIdx.x) >> 5 & 3) * 16);
-    }
-}
-
-/* word[n] of lane t of four <- word[t] of lane n. */
-__device__ __forceinline__ void exchange_words(u32 *word)
-{
-#pragma unroll
-    for (int step = 1; step < 4; step *= 2) {
-        const bool upper = threadIdx.x & step;
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (!(i & step)) {
-                const u32 give = upper ? word[i] : word[i + step], got = __shfl_xor_sync(0xffffffffu, give, step);
-                word[i] = upper ? got : word[i];
-                word[i + step] = upper ? word[i + step] : got;
-            }
     }
 }
 

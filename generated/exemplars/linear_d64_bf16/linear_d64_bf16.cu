@@ -765,6 +765,22 @@ __device__ __forceinline__ int matrix_half(void)
     return threadIdx.x >> 4 & 1;
 }
 
+/* word[n] of lane t of four <- word[t] of lane n. */
+__device__ __forceinline__ void exchange_words(u32 *word)
+{
+#pragma unroll
+    for (int step = 1; step < 4; step *= 2) {
+        const bool upper = threadIdx.x & step;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (!(i & step)) {
+                const u32 give = upper ? word[i] : word[i + step], got = __shfl_xor_sync(0xffffffffu, give, step);
+                word[i] = upper ? got : word[i];
+                word[i + step] = upper ? word[i + step] : got;
+            }
+    }
+}
+
 /* True when every vector of a tensor begins at a multiple of 16 bytes and fills whole ones. */
 __device__ __forceinline__ bool is_aligned(const void *base, const long long *stride, int width)
 {
@@ -1495,17 +1511,27 @@ __device__ __forceinline__ void store_state(const float (*c)[ALL_TILES][4], stat
         store_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); });
 }
 
-/* Sums -> a copy that queries read: [FEATURES16][COLUMNS]. */
+/* Sums -> a copy that queries read: [FEATURES16][COLUMNS]. Four tiles at a time, of which each of a row's four lanes
+ * gets one: 64 bytes of a row, where the second-level cache would have parts of sectors. */
 __device__ __forceinline__ void store_copy(const float (*c)[ALL_TILES][4], copy_element *s, int unit, int block)
 {
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            copy_element *row = s + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * ALL_TILES + lane_column() * 2;
+            copy_element *row = s + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * ALL_TILES;
 #pragma unroll
-            for (int n = 0; n < ALL_TILES; n++)
-                *(u32 *)(row + n * 8) = copy_pair(c[u][n][2 * i], c[u][n][2 * i + 1]);
+            for (int n = 0; n < ALL_TILES / 4 * 4; n += 4) {
+                u32 word[4];
+#pragma unroll
+                for (int j = 0; j < 4; j++)
+                    word[j] = copy_pair(c[u][n + j][2 * i], c[u][n + j][2 * i + 1]);
+                exchange_words(word);
+                store_words(row + (n + lane_column()) * 8, uint4{word[0], word[1], word[2], word[3]});
+            }
+#pragma unroll
+            for (int n = ALL_TILES / 4 * 4; n < ALL_TILES; n++)
+                *(u32 *)(row + n * 8 + lane_column() * 2) = copy_pair(c[u][n][2 * i], c[u][n][2 * i + 1]);
         }
 }
 
