@@ -172,26 +172,40 @@ static void choose_threads(const fpa_plan *plan, fpa_pack_kernel *pack)
     pack->threads = 32 * warps / pack->blocks;
 }
 
-fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
+static const fpa_pack_kernel directly = {
+    .direct = true, .tokens = PACK_PIECE_TOKENS, .threads = CUDA_THREADS};
+
+/* False: a block does not fit into shared memory. */
+static bool choose_pack(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack)
 {
-    fpa_pack_kernel *pack = &split->pack;
-    pack->direct = in->plan->projection_count == 0 && !split->product_factors;
-    pack->threads = CUDA_THREADS;
-    pack->tokens = PACK_PIECE_TOKENS;
-    if (pack->direct)
-        return FPA_OK;
-    places p = {.in = in, .split = split};
-    p.place = pack->place = arena_array(in->memory, in->rows->row_count, sizeof *p.place);
-    pack->blocks_of_vector = split->outer.vector_rows / BLOCK;
-    pack->block = arena_array(in->memory, pack->blocks_of_vector, sizeof *pack->block);
-    if (!p.place || !pack->block)
-        return fail_memory(error);
-    pack->places = in->rows->row_count;
-    pack->tokens = PACK_TOKENS;
+    places p = {.in = in, .split = split, .place = pack->place};
     place_rows(&p, pack);
     pack->pitch = 16 * ((2 * pack->rows + 15) / 16 | 1);
     if (!choose_sizes(in->plan, pack))
-        return unsuited(why, "a block of its packed rows does not fit into shared memory");
+        return false;
     choose_threads(in->plan, pack);
+    return true;
+}
+
+/* Rows that begin amid 16 bytes would be read number by number if they were read directly. */
+fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
+{
+    const bool as_they_lie = in->plan->projection_count == 0 && !split->product_factors;
+    fpa_pack_kernel *pack = &split->pack;
+    *pack = directly;
+    if (as_they_lie && in->plan->head->d % BLOCK == 0)
+        return FPA_OK;
+    *pack = (fpa_pack_kernel){.tokens = PACK_TOKENS,
+                              .places = in->rows->row_count,
+                              .blocks_of_vector = split->outer.vector_rows / BLOCK};
+    pack->place = arena_array(in->memory, pack->places, sizeof *pack->place);
+    pack->block = arena_array(in->memory, pack->blocks_of_vector, sizeof *pack->block);
+    if (!pack->place || !pack->block)
+        return fail_memory(error);
+    if (choose_pack(in, split, pack))
+        return FPA_OK;
+    if (!as_they_lie)
+        return unsuited(why, "a block of its packed rows does not fit into shared memory");
+    *pack = directly;
     return FPA_OK;
 }
