@@ -659,7 +659,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* cluster_reverses */
     0, /* key_mask */
     24, /* vector_rows */
-    1024, /* pack_tokens */
+    0, /* pack_tokens */
     1, /* chunk_state_slices */
     0, /* small_state_slices */
     384, /* query_tokens */
@@ -1227,6 +1227,29 @@ __device__ __forceinline__ u32 cluster_address(u32 own, int rank)
 __device__ __forceinline__ float kernel_of(float d0)
 {
     return d0;
+}
+
+/* Bytes of word number `word` that a row has which begins `before` bytes behind a multiple of 16. */
+__device__ __forceinline__ int word_bytes(int before, int bytes, int word)
+{
+    const int left = before + bytes - word * 16;
+    return left > 16 ? 16 : left > 0 ? left : 0;
+}
+
+/* 16 bytes of two words, from byte number `before` on, which is even. */
+__device__ __forceinline__ uint4 piece_of(uint4 low, uint4 high, u32 before)
+{
+    u32 word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        word[i] = before & 8 ? word[i + 2] : word[i];
+#pragma unroll
+    for (int i = 0; i < 5; i++)
+        word[i] = before & 4 ? word[i + 1] : word[i];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        word[i] = __byte_perm(word[i], word[i + 1], before & 2 ? 0x5432 : 0x3210);
+    return uint4{word[0], word[1], word[2], word[3]};
 }
 
 /* ---- copies and threads of warpgroups ---- */
@@ -3346,13 +3369,6 @@ __device__ __forceinline__ u32 row_place(int token, u32 i)
     return i / 8 * SLAB + slab_place(token, i % 8);
 }
 
-/* Bytes of word number `word` that a row has which begins `before` bytes behind a multiple of 16. */
-__device__ __forceinline__ int word_bytes(int before, int bytes, int word)
-{
-    const int left = before + bytes - word * 16;
-    return left > 16 ? 16 : left > 0 ? left : 0;
-}
-
 /* A lane's words of a panel's rows, each the same one of its row. Rows 8 tokens apart begin equally far behind a
  * multiple of 16 bytes and lie equally in their slabs: what tells where a word is and ends is worked out once for 8 of
  * them. whole: all tokens are there. */
@@ -3403,22 +3419,6 @@ template <int width> __device__ __forceinline__ uint4 row_word(u32 rows, u32 tai
     typedef row_words<width> row;
     return i < row::PLACED ? get_words(rows + row_place(token, i)) : i < row::WORDS ? get_words(tails + token * 16)
         : uint4{0, 0, 0, 0};
-}
-
-/* 16 bytes of two words, from byte number `before` on, which is even. */
-__device__ __forceinline__ uint4 piece_of(uint4 low, uint4 high, u32 before)
-{
-    u32 word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-    for (int i = 0; i < 6; i++)
-        word[i] = before & 8 ? word[i + 2] : word[i];
-#pragma unroll
-    for (int i = 0; i < 5; i++)
-        word[i] = before & 4 ? word[i + 1] : word[i];
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        word[i] = __byte_perm(word[i], word[i + 1], before & 2 ? 0x5432 : 0x3210);
-    return uint4{word[0], word[1], word[2], word[3]};
 }
 
 /* Words of a panel's rows -> pieces, by so many threads, of which this is number `thread`. start: the low part of the

@@ -697,7 +697,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     0, /* cluster_reverses */
     0, /* key_mask */
     24, /* vector_rows */
-    1024, /* pack_tokens */
+    256, /* pack_tokens */
     1, /* chunk_state_slices */
     2, /* small_state_slices */
     192, /* query_tokens */
@@ -1732,7 +1732,7 @@ static __device__ const int tile_feature[TILES * 64] = {
 /* ---- pack ---- */
 
 enum {
-    PACK_TOKENS = 1024,     /* of a block */
+    PACK_TOKENS = 256,     /* of a block */
     IN_ORDER = 0x8000        /* 8 coordinates, from a multiple of 8 on */
 };
 

@@ -703,7 +703,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, /* cluster_reverses */
     0, /* key_mask */
     32, /* vector_rows */
-    1024, /* pack_tokens */
+    0, /* pack_tokens */
     2, /* chunk_state_slices */
     3, /* small_state_slices */
     384, /* query_tokens */
