@@ -391,7 +391,8 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
-    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
+    /* NAME_backward_keys: so many blocks follow as many of each query head; 0: there are none of these */
+    long long both_sides;
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
