@@ -166,7 +166,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 25
+#define FPA_CUDA_VERSION 26
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -232,6 +232,7 @@ struct fpa_cuda_call {
     long long
         chunks; /* that length divides into; the chunked form without a mask: and one without tokens behind
                          them, before which the state has all keys */
+    long long tail; /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */

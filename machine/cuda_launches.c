@@ -46,12 +46,24 @@ static double state_bytes(const cuda_task *task)
            g->columns * (double)sizeof(float);
 }
 
+/* Tokens of the last chunk behind its first ones. */
+static int64_t tail_tokens(const cuda_task *task)
+{
+    const int64_t whole = task->chunks * task->chunk;
+    return task->tail && task->size->length > whole ? task->size->length - whole : 0;
+}
+
+static double walked_tail(const cuda_task *task)
+{
+    return task->size->state_out ? (double)(task->sequences * tail_tokens(task)) : 0;
+}
+
 fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel)
 {
     const struct fpa_cuda_kernel_work *work = &task->geometry->work[kernel];
     const double chunks = (double)(task->sequences * cuda_walked_chunks(task));
     fpa_cuda_sum sum = {0};
-    cuda_sum_add(&sum, &work->step, chunks * (double)task->chunk / 16);
+    cuda_sum_add(&sum, &work->step, (chunks * (double)task->chunk + walked_tail(task)) / 16);
     cuda_sum_add_copy(&sum, &work->copy, task->summed ? (double)task->sequences : chunks);
     sum.bytes += state_bytes(task);
     return sum;
@@ -99,6 +111,8 @@ fpa_cuda_sum output_sum(const cuda_task *task)
     cuda_sum_add(&sum, &work->step, tokens / 16);
     cuda_sum_add(&sum, &work->copy, tokens * (1 - first) / 16);
     cuda_sum_add(&sum, &work->keys, tokens * own_keys(task) / 16);
+    cuda_sum_add(&sum, &work->keys,
+                 (double)(task->queries * tail_tokens(task)) * (double)task->chunk / 64 / 16);
     /* a copy that was written is read once a chunk */
     sum.copies += (double)task->queries * read * task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
     return sum;
@@ -159,17 +173,20 @@ static fpa_cost pad_cost(const cuda_task *task, cuda_padding padding)
     return even_cost(task, CUDA_PAD_ROWS, &sum);
 }
 
-/* Tokens fill blocks, or blocks share them. */
+/* Tokens fill blocks, of whose warpgroups each has some, or blocks share them. */
 static fpa_cost lift_cost(const cuda_task *task)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_LIFT_ROWS];
     const int64_t tiles = cuda_lift_tiles(g, task->size);
     const double blocks = (double)(tiles * cuda_lift_slices(g, task->room, task->size));
-    fpa_cuda_launch_load load = {
-        .share = cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[CUDA_LIFT_ROWS]),
-        .warps = launch_warps(task, CUDA_LIFT_ROWS, blocks),
-        .trips = work->trips};
+    const int together = work->warpgroups ? g->kernel[CUDA_LIFT_ROWS].threads / 128 : 1;
+    fpa_cuda_launch_load load = {.share =
+                                     cuda_share(blocks, task->room->multiprocessors,
+                                                (double)together * task->room->occupancy[CUDA_LIFT_ROWS]),
+                                 .warps = launch_warps(task, CUDA_LIFT_ROWS, blocks),
+                                 .warpgroups = work->warpgroups,
+                                 .trips = work->trips};
     cuda_sum_add(&load.all, &work->step, (double)(tiles * g->lift_tokens) / 16);
     return blocks > 0 ? cuda_seconds(gpu_of(task), &load) : (fpa_cost){0, "nothing to do"};
 }

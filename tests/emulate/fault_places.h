@@ -5,10 +5,10 @@
 #include "../fault.h"
 
 /* Kernels of tiles, whose vectors come by the copy engine or by threads, and of segments that begin with a state; the
- * kernel of one pass, the same, where keys of a total are shared out, of coordinates as they lie, and of rows as they
+ * kernel of one pass, the same, where keys of a total are shared out, of coordinates as they lie, also where they have one stage, and of rows as they
  * lie, by words and by boxes; of clusters, also where o has no place of its own, and where coordinates are made: maps, turned by
  * positions, and of a product with a matrix; of one token; of tiles, of panels, and of one pass, where queries read the state of all keys; of coordinates, by tensor
- * cores, with sums of them, with run-time matrices, with matrices that are read each time, and by plain sums; of
+ * cores, with sums of them, with run-time matrices, with matrices that are read each time, by warpgroups, also with run-time matrices, and by plain sums; of
  * windows, and where keys in them are masked; of tiles, and of clusters, where lengths of sequences differ;
  * of product rows, and where blocks fetch some slabs of vectors. */
 enum fault_place {
@@ -19,6 +19,7 @@ enum fault_place {
     IN_FUSED_BY_THREADS,
     IN_TOTALS,
     IN_COORDINATES,
+    IN_ONE_STAGE,
     IN_ROWS,
     IN_BOXED_ROWS,
     IN_CLUSTER_SCAN,
@@ -34,6 +35,8 @@ enum fault_place {
     IN_LIFT_SUMS,
     IN_LIFT_WEIGHTS,
     IN_BROAD_LIFT,
+    IN_LIFT_GROUPS,
+    IN_LIFT_GROUP_WEIGHTS,
     IN_PLAIN_LIFT,
     IN_WINDOW,
     IN_MASKED_WINDOW,

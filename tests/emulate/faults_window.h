@@ -7,6 +7,9 @@
 static const struct emulated_fault window_faults_of_cuda[] = {
     {IN_WINDOW,
      OTHER_PLACE,
+     {"a copy whose words are another column's", "but the formula gives", "copy_exchanged", ";"}},
+    {IN_WINDOW,
+     OTHER_PLACE,
      {"a window that is one key too short", "but the formula gives", "near_older",
       "weight[n][i] = place < 1 ? shrink[i >> 1] * s[n][i] : weight[n][i];"}},
     {IN_WINDOW,

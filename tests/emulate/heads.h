@@ -100,7 +100,7 @@ static const char emulated_heads[] =
     "  h('chosen', { d = 131, dv = 24, dtype = 'f16', scale = 1 / 4, terms = { term { select(range(3, 18)), "
     "select(range(30, 36)) },\n"
     "    term { select(range(11, 20)), select(range(40, 47)), some(4, 131, 1), weight = 3 } } }),\n"
-    "  h('scaled', { d = 77, dv = 72, gate = true, scale = 1 / 8, terms = term { eighths(77, 70) } }),\n"
+    "  h('scaled', { d = 80, dv = 72, gate = true, scale = 1 / 8, terms = term { eighths(80, 70) } }),\n"
     "  h('shifted', { d = 29, dv = 40, dtype = 'f16', scale = 1 / 8, normalize = 'sum',\n"
     "    terms = inhomogeneous { degree = 2, constant = 1 } }),\n"
     "  h('anyrows', { d = 77, dv = 83, terms = linear {}, scale = 1 / 8 }),\n"
@@ -189,6 +189,16 @@ static const char emulated_heads[] =
     "  h('nearsums', { d = 10, dtype = 'f32', products = 'plain', scale = 1 / 3, window = 1, normalize = "
     "'sum',\n"
     "    terms = power { degree = 2 } }),\n"
+    "  h('grouped', { d = 24, dv = 20, scale = 1 / 2, terms = tensorsketch { d = 24, degree = 2, size = 75, "
+    "seed "
+    "= 1,\n"
+    "    constant = 1 } }),\n"
+    "  h('groupedtrained', { d = 72, dtype = 'f16', key_mask = true, normalize = 'sum', scale = 1 / 4, terms "
+    "= "
+    "term {\n"
+    "    coordinates { some(72, 72, 3), trainable { name = 'w', rows = 72, bias = true, shared = true }, "
+    "map_q = softplus,\n"
+    "    map_k = elu_plus_one, square = 1 / 64, gain = 1 / 2 } } }),\n"
     "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"
     "}\n";
 
@@ -217,6 +227,8 @@ static const char *const emulated_fixed[] = {
     "scaled",         /* rows from coordinates as they lie, weighted */
     "shifted",        /* and not weighted, among them ones */
     "favor",          /* coordinates: squares, gates; */
+    "grouped",        /* by warpgroups: complex rows; */
+    "groupedtrained", /* matrices given at run time, squares; */
     "several",        /* parts of all kinds, f16; */
     "lonely",         /* by plain sums */
     "near",           /* a window, */

@@ -125,6 +125,9 @@ typedef struct fpa_cuda_lift {
     int strips, strip_count; /* and where rows lie that leave together, so many times the rows of a block, */
     int strip_pitch;         /* bytes of a token's; 16 bits only */
     int bytes;               /* of all */
+    /* by warpgroups: how many a block has, 0 where warps do it; bytes of matrices, and behind them of each
+     * warpgroup; rows are those of all matrices in one product */
+    int groups, matrix_bytes, group_bytes;
 } fpa_cuda_lift;
 
 /* A mechanism and a head. */

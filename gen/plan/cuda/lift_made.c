@@ -1,6 +1,7 @@
 #include "lift_made.h"
 
 #include "head/lift.h"
+#include "lift_numbers.h"
 #include "lift_rows.h"
 #include "work.h"
 

@@ -4,17 +4,20 @@
 #include "abi/cuda_kernels.h"
 #include "base/dtype.h"
 #include "head/lift.h"
+#include "lift_groups.h"
+#include "lift_numbers.h"
 #include "parts.h"
 #include "work.h"
 
 #define LIFT(member) FIELD(fpa_cuda_lift, member)
 const fpa_field cuda_lift_fields[] = {
-    LIFT(vector),      LIFT(threads),   LIFT(tokens),
-    LIFT(blocks),      LIFT(rows),      LIFT(steps),
-    LIFT(keeps),       LIFT(stages),    LIFT(pitch),
-    LIFT(places),      LIFT(positions), LIFT(about),
-    LIFT(norms),       LIFT(strips),    LIFT(strip_count),
-    LIFT(strip_pitch), LIFT(bytes),     FIELD_CONSTANT("most_turns", LIFT_MOST_TURNS),
+    LIFT(vector),      LIFT(threads),      LIFT(tokens),
+    LIFT(blocks),      LIFT(rows),         LIFT(steps),
+    LIFT(keeps),       LIFT(stages),       LIFT(pitch),
+    LIFT(places),      LIFT(positions),    LIFT(about),
+    LIFT(norms),       LIFT(strips),       LIFT(strip_count),
+    LIFT(strip_pitch), LIFT(bytes),        FIELD_CONSTANT("most_turns", LIFT_MOST_TURNS),
+    LIFT(groups),      LIFT(matrix_bytes), LIFT(group_bytes),
     FIELDS_END};
 
 enum { LANES = 32, WARP_ROWS = 16, PIECE = 8 };
@@ -53,17 +56,6 @@ static bool projects(const fpa_plan *plan)
 }
 
 /* ---- what stays in registers ---- */
-
-bool lift_is_whole(const fpa_matrix *matrix, int width, fpa_dtype dtype)
-{
-    const int64_t rows = (int64_t)(matrix->heads ? matrix->heads : 1) * matrix->rows;
-    if (matrix->kind != FPA_MATRIX_CONSTANT)
-        return false;
-    for (int64_t i = 0; i < rows * matrix->cols; i++)
-        if (i % matrix->cols < width && dtype_round(dtype, matrix->data[i]) != matrix->data[i])
-            return false;
-    return true;
-}
 
 static int kept_of_matrix(const fpa_plan *plan, int source, const fpa_lift *lift)
 {
@@ -202,6 +194,8 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
     if (!lift)
         return l;
     l.vector = round_up(plan->head->d, 16 / element);
+    if (lift_by_groups(plan, &l))
+        return l;
     share_rows(&l, plan);
     l.blocks = blocks_of(plan, &l);
     for (int i = 0; i < lift->part_count; i++)
@@ -220,39 +214,6 @@ bool lift_in_place(const fpa_plan *plan)
 }
 
 /* ---- counts ---- */
-
-/* Instructions of a number's map: the special function unit's, or functions of fp32. */
-static int map_instructions(const fpa_lift_part *part, bool half)
-{
-    static const int map[2][FPA_MAPS] = {{[FPA_MAP_RELU] = 1,
-                                          [FPA_MAP_ELU_PLUS_ONE] = 12,
-                                          [FPA_MAP_SOFTPLUS] = 45,
-                                          [FPA_MAP_EXP] = 10,
-                                          [FPA_MAP_SILU] = 25},
-                                         {[FPA_MAP_RELU] = 1,
-                                          [FPA_MAP_ELU_PLUS_ONE] = 5,
-                                          [FPA_MAP_SOFTPLUS] = 10,
-                                          [FPA_MAP_EXP] = 2,
-                                          [FPA_MAP_SILU] = 5}};
-    return largest(map[half][part->map[FPA_QUERY]], map[half][part->map[FPA_KEY]]);
-}
-
-/* Of one row and token: its products, its map, what an angle is made to, its stores. */
-static int finishing(const fpa_lift *lift, const fpa_lift_part *part, bool half)
-{
-    enum { STORE = 1, PRODUCT = 1, TURN = 30, NUMBER = 3, HALF_TURN = 7, HALF_NUMBER = 4 };
-    const int number = half ? HALF_NUMBER : NUMBER;
-    const int turn = part->angle == FPA_NO_MATRIX ? 0 : (half ? HALF_TURN : TURN) + number * lift->positions;
-    return map_instructions(part, half) + turn + STORE * lift_coordinates(part) / part->rows +
-           PRODUCT * part->factor_count * (part->is_complex ? 4 : 1);
-}
-
-int work_maps(const fpa_plan *plan)
-{
-    enum { CONVERT = 4, SHARE = 2 };
-    const fpa_lift_part *part = plan->written->lift->parts;
-    return SHARE * 16 * 2 * part->rows * (map_instructions(part, true) + CONVERT) / LANES;
-}
 
 /* Dense rows of 16 tokens, by 8 rows: each 16 columns are two products, or one where a number of 16 bits is all of the matrix. Kept
  * matrices cost nothing more. Else a block's tokens share the fragments: constants are there as such; of others 16 pairs are
@@ -311,7 +272,7 @@ static struct fpa_cuda_work count_step(const fpa_plan *plan)
                                  .shared = 16 * (l->pitch + 2 * l->vector * element) / 128};
     for (int i = 0; i < lift->part_count; i++) {
         const fpa_lift_part *part = &lift->parts[i];
-        work.instructions += 16 * part->rows * finishing(lift, part, element == 2) / LANES;
+        work.instructions += 16 * part->rows * lift_finishing(lift, part, element == 2) / LANES;
         if (element == 4)
             count_sums(plan, projected_rows(written, part), &work);
         else
@@ -342,16 +303,27 @@ void geometry_lift_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->lifted_vector = l->vector;
     g->lift_tokens = l->tokens;
     g->lift_steps = l->steps;
-    g->lift_by_heads = l->keeps && keeps_by_heads(plan->written);
+    g->lift_by_heads = !l->groups && l->keeps && keeps_by_heads(plan->written);
     g->key_mask = lift->key_mask;
-    g->work[CUDA_LIFT_ROWS] = (struct fpa_cuda_kernel_work){.step = count_step(plan), .trips = 2};
+    g->work[CUDA_LIFT_ROWS] =
+        (struct fpa_cuda_kernel_work){.step = l->groups ? work_lift_groups(plan) : count_step(plan),
+                                      .warpgroups = l->groups > 0,
+                                      .trips = 2};
 }
 
 void print_lift_rows(FILE *out, const fpa_plan *plan)
 {
     const fpa_lift *lift = plan->written->lift;
     const fpa_cuda_lift *l = &plan->cuda.lift;
-    if (lift)
+    if (lift && l->groups)
+        fprintf(out,
+                "lift_rows    %d coordinates of q and k of %d numbers%s, %d part%s; %d warpgroups a block, "
+                "%d tokens "
+                "each, matrices of %.1f KiB; %.1f KiB of shared memory\n",
+                plan->head->d, lift->width, lift->key_mask ? ", keys may be masked" : "", lift->part_count,
+                lift->part_count == 1 ? "" : "s", l->groups, l->tokens, l->matrix_bytes / 1024.0,
+                l->bytes / 1024.0);
+    else if (lift)
         fprintf(out,
                 "lift_rows    %d coordinates of q and k of %d numbers%s%s, %d part%s; %d tokens a block, %d "
                 "rows at "

@@ -24,9 +24,6 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan);
  * so that none has both numbers and what has to stay zero. */
 bool lift_in_place(const fpa_plan *plan);
 
-/* Whether numbers of 16 bits are all of a matrix; its column of constants is added in fp32. */
-bool lift_is_whole(const fpa_matrix *matrix, int width, fpa_dtype dtype);
-
 void geometry_lift_rows(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 void print_lift_rows(FILE *out, const fpa_plan *plan);
 

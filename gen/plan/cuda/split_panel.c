@@ -128,16 +128,18 @@ static int choose_chunk(const fpa_plan *plan, fpa_columns columns)
     return work_best_chunk(plan, &geometry, STEP, MOST);
 }
 
-/* Beside a window exponents want waits to be hidden; where dots are short there are registers for a third block. */
+/* Beside a window exponents want waits to be hidden; where dots are short there are registers for a third block,
+ * and a fourth of those GPUs whose code spills nothing then. */
 static int output_blocks(const fpa_cuda_inputs *in, const fpa_split_panel *split)
 {
     enum { FEW_SUMS = 18 };
     const fpa_cuda_rows *rows = in->rows;
     const int sums = split->query_tiles * split->columns.all;
     const bool is_short = head_width(in->plan->written) <= 16 && rows->dot_steps <= 1 && rows->factors <= 2;
-    if (in->plan->written->window && rows->element == 2 && is_short && sums <= FEW_SUMS &&
-        3 * (split->chunk_output.size + 1024) <= in->plan->target->shared_memory)
-        return 3;
+    const int most = in->plan->target->capability >= 90 ? 4 : 3;
+    const int room = in->plan->target->shared_memory / (split->chunk_output.size + 1024);
+    if (in->plan->written->window && rows->element == 2 && is_short && sums <= FEW_SUMS && room > 2)
+        return room < most ? room : most;
     return cuda_occupancy(in->plan, sums + 16, split->chunk_output.size);
 }
 

@@ -242,7 +242,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 25
+#define FPA_CUDA_VERSION 26
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -308,6 +308,7 @@ struct fpa_cuda_call {
     long long
         chunks; /* that length divides into; the chunked form without a mask: and one without tokens behind
                          them, before which the state has all keys */
+    long long tail; /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
@@ -632,7 +633,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    25, /* version */
+    26, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -957,7 +958,10 @@ __device__ __forceinline__ i64 gate_row_of(const struct fpa_cuda_call &call, i64
 /* Chunks and segments of a sequence. */
 __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
 {
-    return call.cu_seqlens ? ((u32)length + (u32)call.chunk - 1) / (u32)call.chunk : (int)call.chunks;
+    if (!call.cu_seqlens)
+        return (int)call.chunks;
+    const int all = length - (int)call.tail; /* but a last one that is the one's before */
+    return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
 
 /* The states before and behind a sequence: NULL where there is none. */
@@ -1921,7 +1925,7 @@ __device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const
 /* ---- results ---- */
 
 /* Where 8 numbers from column 8 n on of row r of the warp's lie. */
-template <int pitch> __device__ __forceinline__ u32 own_place(u32 rows, int r, int n)
+__device__ __forceinline__ u32 own_place(u32 rows, int r, int n)
 {
     return rows + n / 8 * SLAB + slab_place(r, n % 8);
 }
@@ -1935,7 +1939,7 @@ __device__ __forceinline__ void store_totals(const float (*c)[4], u32 rows, doub
         float sum = 0;
 #pragma unroll
         for (int n = 0; n < 2 * STEPS; n++) {
-            const u32 word = get_word(own_place<RAW_PITCH>(rows, i * 8 + lane_row(), n) + lane_column() * 4);
+            const u32 word = get_word(own_place(rows, i * 8 + lane_row(), n) + lane_column() * 4);
             sum += low_of(word) * c[n][2 * i] + high_of(word) * c[n][2 * i + 1];
         }
         sum += __shfl_xor_sync(0xffffffffu, sum, 1);
@@ -1946,7 +1950,7 @@ __device__ __forceinline__ void store_totals(const float (*c)[4], u32 rows, doub
 }
 
 /* factor times sums of the warp's tokens -> to, by way of the rows that the warp alone has read. */
-template <int steps, int pitch>
+template <int steps>
 __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, element *to, i64 stride, int count,
                                              float factor, bool aligned)
 {
@@ -1956,7 +1960,7 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
     for (int n = 0; n < 2 * steps; n++)
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            put_word(own_place<pitch>(rows, i * 8 + lane_row(), n) + lane_column() * 4,
+            put_word(own_place(rows, i * 8 + lane_row(), n) + lane_column() * 4,
                      pair_of(factor * c[n][2 * i], factor * c[n][2 * i + 1]));
     __syncwarp();
     for (int i = threadIdx.x & 31; i < 16 * 2 * steps; i += 32) {
@@ -1964,7 +1968,7 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
         element *x = to + (warp_token + token) * stride + piece * 8;
         if (warp_token + token >= count)
             break;
-        const u32 from = own_place<pitch>(rows, token, piece);
+        const u32 from = own_place(rows, token, piece);
         if (aligned)
             store_words(x, get_words(from));
         else
@@ -2323,10 +2327,11 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
     store_totals(rows, lane.rows, back.query_sums + numbers_of(call, b, call.query_heads, query_head) + first,
                  chunk_end - first);
     if (back.d_q)
-        store_tokens<STEPS, RAW_PITCH>(rows, lane.rows,
-                                       (element *)back.d_q + b * back.d_q_stride[0] + (i64)first * back.d_q_stride[1]
-                                       + query_head * back.d_q_stride[2], back.d_q_stride[1],
-                                         chunk_end - first, 0.176776695f, is_aligned(back.d_q, back.d_q_stride, D_IN));
+        store_tokens<STEPS>(rows, lane.rows,
+                            (element *)back.d_q + b * back.d_q_stride[0] + (i64)first * back.d_q_stride[1]
+                            + query_head * back.d_q_stride[2],
+                                         back.d_q_stride[1], chunk_end - first, 0.176776695f,
+                                             is_aligned(back.d_q, back.d_q_stride, D_IN));
 }
 
 /* Number `item` of the blocks of keys. */
@@ -2408,16 +2413,17 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
     __syncthreads(); /* nobody multiplies own tokens any more */
     store_totals(rows, lane.rows, back.key_sums + numbers_of(call, b, call.heads, head) + first, chunk_end - first);
     if (back.d_k)
-        store_tokens<STEPS, RAW_PITCH>(rows, lane.rows,
-                                       (element *)back.d_k + b * back.d_k_stride[0] + (i64)first * back.d_k_stride[1]
-                                       + head * back.d_k_stride[2], back.d_k_stride[1],
-                                         chunk_end - first, 0.176776695f, is_aligned(back.d_k, back.d_k_stride, D_IN));
+        store_tokens<STEPS>(rows, lane.rows,
+                            (element *)back.d_k + b * back.d_k_stride[0] + (i64)first * back.d_k_stride[1]
+                            + head * back.d_k_stride[2],
+                                         back.d_k_stride[1], chunk_end - first, 0.176776695f,
+                                             is_aligned(back.d_k, back.d_k_stride, D_IN));
     if (back.d_v)
-        store_tokens<VALUE_STEPS, VALUE_PITCH>(values, lane.values,
-                                               (element *)back.d_v + b * back.d_v_stride[0]
-                                               + (i64)first * back.d_v_stride[1] + head * back.d_v_stride[2],
-                                               back.d_v_stride[1],
-                                         chunk_end - first, 1.0f, is_aligned(back.d_v, back.d_v_stride, DV));
+        store_tokens<VALUE_STEPS>(values, lane.values,
+                                  (element *)back.d_v + b * back.d_v_stride[0] + (i64)first * back.d_v_stride[1]
+                                  + head * back.d_v_stride[2],
+                                         back.d_v_stride[1], chunk_end - first, 1.0f,
+                                             is_aligned(back.d_v, back.d_v_stride, DV));
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_QUERIES)

@@ -238,7 +238,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 25
+#define FPA_CUDA_VERSION 26
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -304,6 +304,7 @@ struct fpa_cuda_call {
     long long
         chunks; /* that length divides into; the chunked form without a mask: and one without tokens behind
                          them, before which the state has all keys */
+    long long tail; /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
@@ -597,7 +598,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    25, /* version */
+    26, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -765,6 +766,22 @@ __device__ __forceinline__ int matrix_half(void)
     return threadIdx.x >> 4 & 1;
 }
 
+/* word[n] of lane t of four <- word[t] of lane n. */
+__device__ __forceinline__ void exchange_words(u32 *word)
+{
+#pragma unroll
+    for (int step = 1; step < 4; step *= 2) {
+        const bool upper = threadIdx.x & step;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (!(i & step)) {
+                const u32 give = upper ? word[i] : word[i + step], got = __shfl_xor_sync(0xffffffffu, give, step);
+                word[i] = upper ? got : word[i];
+                word[i + step] = upper ? word[i + step] : got;
+            }
+    }
+}
+
 /* True when every vector of a tensor begins at a multiple of 16 bytes and fills whole ones. */
 __device__ __forceinline__ bool is_aligned(const void *base, const long long *stride, int width)
 {
@@ -923,7 +940,10 @@ __device__ __forceinline__ i64 first_segment_of(const struct fpa_cuda_call &call
 /* Chunks and segments of a sequence. */
 __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
 {
-    return call.cu_seqlens ? ((u32)length + (u32)call.chunk - 1) / (u32)call.chunk : (int)call.chunks;
+    if (!call.cu_seqlens)
+        return (int)call.chunks;
+    const int all = length - (int)call.tail; /* but a last one that is the one's before */
+    return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
 
 __device__ __forceinline__ int count_segments(const struct fpa_cuda_call &call, int length)
@@ -936,7 +956,7 @@ __device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int
 {
     if (!call.cu_seqlens)
         return (int)call.walk_end;
-    return call.walk_end ? length : length > 0 ? (length - 1) / (int)call.chunk * (int)call.chunk : 0;
+    return call.walk_end ? length : length > 0 ? (count_chunks(call, length) - 1) * (int)call.chunk : 0;
 }
 
 /* The states before and behind a sequence: NULL where there is none. */
@@ -1492,17 +1512,27 @@ __device__ __forceinline__ void store_state(const float (*c)[ALL_TILES][4], stat
         store_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); });
 }
 
-/* Sums -> a copy that queries read: [FEATURES16][COLUMNS]. */
+/* Sums -> a copy that queries read: [FEATURES16][COLUMNS]. Four tiles at a time, of which each of a row's four lanes
+ * gets one: 64 bytes of a row, where the second-level cache would have parts of sectors. */
 __device__ __forceinline__ void store_copy(const float (*c)[ALL_TILES][4], copy_element *s, int unit, int block)
 {
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            copy_element *row = s + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * ALL_TILES + lane_column() * 2;
+            copy_element *row = s + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * ALL_TILES;
 #pragma unroll
-            for (int n = 0; n < ALL_TILES; n++)
-                *(u32 *)(row + n * 8) = copy_pair(c[u][n][2 * i], c[u][n][2 * i + 1]);
+            for (int n = 0; n < ALL_TILES / 4 * 4; n += 4) {
+                u32 word[4];
+#pragma unroll
+                for (int j = 0; j < 4; j++)
+                    word[j] = copy_pair(c[u][n + j][2 * i], c[u][n + j][2 * i + 1]);
+                exchange_words(word);
+                store_words(row + (n + lane_column()) * 8, uint4{word[0], word[1], word[2], word[3]});
+            }
+#pragma unroll
+            for (int n = ALL_TILES / 4 * 4; n < ALL_TILES; n++)
+                *(u32 *)(row + n * 8 + lane_column() * 2) = copy_pair(c[u][n][2 * i], c[u][n][2 * i + 1]);
         }
 }
 

@@ -1,0 +1,161 @@
+#include "lift_groups.h"
+
+#include "base/dtype.h"
+#include "head/lift.h"
+#include "lift_numbers.h"
+#include "parts.h"
+#include "work.h"
+
+enum {
+    WARPGROUP = 128,   /* threads */
+    TOKENS = 64,       /* that a warpgroup multiplies: 16 a warp */
+    MOST_ROWS = 128,   /* of matrices in one product, so that a thread has sums of two on their way */
+    LEAST_ROWS = 128,  /* of all matrices: with fewer, tensor cores are not what blocks of warps wait for */
+    MOST_WIDTH = 128,  /* so that 16 tokens stay in a warp's registers */
+    SLAB_NUMBERS = 64, /* of a row, */
+    SLAB_ROW = 128,    /* its bytes */
+    REST = 56,         /* registers of a thread beside sums and tokens */
+    REGISTERS = 65536, /* of a multiprocessor */
+    MOST_REGISTERS = 248,
+    LEAST_GROUPS = 2, /* one multiplies while the other's sums become coordinates */
+    MOST_GROUPS = 4,
+};
+
+/* How a part's rows are dealt out to products. */
+typedef struct part_shape {
+    int rows;    /* of each matrix at a time, */
+    int blocks;  /* so many times */
+    int columns; /* of a product: rows of all matrices */
+    int pieces;  /* of 16 bits that numbers of matrices have */
+} part_shape;
+
+static int factor_sides(const fpa_lift_part *part)
+{
+    return part->is_complex ? 2 : 1;
+}
+
+static int factor_matrix(const fpa_lift_part *part, int factor, int side)
+{
+    return side == 0 ? part->factors[factor].source : part->factors[factor].imaginary;
+}
+
+static bool is_whole(const fpa_plan *plan, const fpa_lift_part *part)
+{
+    const fpa_head *written = plan->written;
+    for (int f = 0; f < part->factor_count; f++)
+        for (int s = 0; s < factor_sides(part); s++)
+            if (!lift_is_whole(&written->matrices[factor_matrix(part, f, s)], written->lift->width,
+                               plan->head->dtype))
+                return false;
+    return true;
+}
+
+static part_shape shape_of(const fpa_plan *plan, const fpa_lift_part *part)
+{
+    const int matrices = part->factor_count * factor_sides(part);
+    const int most = MOST_ROWS / matrices / 8 * 8, blocks = (part->rows + most - 1) / most;
+    const int rows = (int)round_up((part->rows + blocks - 1) / blocks, 8);
+    return (part_shape){rows, blocks, matrices * rows, is_whole(plan, part) ? 1 : 2};
+}
+
+static int slabs_of(const fpa_lift *lift)
+{
+    return (lift->width + SLAB_NUMBERS - 1) / SLAB_NUMBERS;
+}
+
+static int steps_of(const fpa_lift *lift)
+{
+    return (lift->width + 15) / 16;
+}
+
+/* Matrices of a block's heads would have to change with them. */
+static bool is_operand(const fpa_matrix *matrix)
+{
+    return matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL && !matrix->heads && !matrix->per_head;
+}
+
+/* All rows are products with matrices. */
+static bool is_projected(const fpa_plan *plan, const fpa_lift_part *part)
+{
+    if (part->angle != FPA_NO_MATRIX ||
+        (part->map[FPA_QUERY] == FPA_MAP_ONE && part->map[FPA_KEY] == FPA_MAP_ONE) ||
+        part->factor_count * factor_sides(part) > MOST_ROWS / 8)
+        return false;
+    for (int f = 0; f < part->factor_count; f++)
+        for (int s = 0; s < factor_sides(part); s++) {
+            const int source = factor_matrix(part, f, s);
+            if (source == FPA_INPUT || !is_operand(&plan->written->matrices[source]))
+                return false;
+        }
+    return true;
+}
+
+static bool suits(const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    int rows = 0;
+    if (!plan->target->warpgroups || dtype_size(plan->head->dtype) != 2 || lift->width > MOST_WIDTH)
+        return false;
+    for (int i = 0; i < lift->part_count; i++) {
+        if (!is_projected(plan, &lift->parts[i]))
+            return false;
+        rows += lift->parts[i].rows * lift->parts[i].factor_count * factor_sides(&lift->parts[i]);
+    }
+    return rows >= LEAST_ROWS;
+}
+
+/* As many warpgroups as registers and shared memory hold. */
+static bool place_groups(const fpa_plan *plan, fpa_cuda_lift *l, int registers)
+{
+    for (l->groups = MOST_GROUPS; l->groups >= LEAST_GROUPS; l->groups--) {
+        const int own = REGISTERS / WARPGROUP / l->groups / 8 * 8;
+        l->bytes = l->matrix_bytes + l->groups * l->group_bytes;
+        if (registers <= (own < MOST_REGISTERS ? own : MOST_REGISTERS) &&
+            l->bytes <= plan->target->shared_memory)
+            return true;
+    }
+    return false;
+}
+
+bool lift_by_groups(const fpa_plan *plan, fpa_cuda_lift *lift)
+{
+    const fpa_lift *own = plan->written->lift;
+    const int slabs = slabs_of(own);
+    fpa_cuda_lift l = {.vector = lift->vector, .tokens = TOKENS, .blocks = 1, .rows = MOST_ROWS, .steps = 1};
+    int products = 0, most = 0;
+    if (!suits(plan))
+        return false;
+    for (int i = 0; i < own->part_count; i++) {
+        const part_shape shape = shape_of(plan, &own->parts[i]);
+        l.matrix_bytes += shape.blocks * shape.pieces * slabs * shape.columns * SLAB_ROW;
+        products += shape.blocks;
+        most = largest(most, shape.columns);
+    }
+    l.strip_pitch = (int)round_up(2 * l.vector, 32) + 16;
+    l.group_bytes = (int)round_up(TOKENS * (slabs * SLAB_ROW + l.strip_pitch), 1024);
+    if (!place_groups(plan, &l, most / 2 * (products > 1 ? 2 : 1) + 4 * steps_of(own) + REST))
+        return false;
+    l.threads = l.groups * WARPGROUP;
+    *lift = l;
+    return true;
+}
+
+struct fpa_cuda_work work_lift_groups(const fpa_plan *plan)
+{
+    /* instructions: of a warp's turn; of 16 bytes that are fetched; of a product and its operand */
+    enum { LANES = 32, TURN = 150, FETCH = 10, PRODUCT = 4, LINE = 128 };
+    const fpa_lift *lift = plan->written->lift;
+    const fpa_cuda_lift *l = &plan->cuda.lift;
+    struct fpa_cuda_work work = {.bytes = 16 * 2 * (lift->width + l->vector),
+                                 .instructions = TURN + FETCH * steps_of(lift),
+                                 .shared = 16 * (2 * slabs_of(lift) * SLAB_ROW + 2 * l->vector) / LINE};
+    for (int i = 0; i < lift->part_count; i++) {
+        const fpa_lift_part *part = &lift->parts[i];
+        const part_shape shape = shape_of(plan, part);
+        const int products = shape.blocks * shape.pieces * steps_of(lift);
+        work.products += products * shape.columns / 8;
+        work.shared += products * shape.columns / 16 + 16 * lift_coordinates(part) / LANES;
+        work.instructions += PRODUCT * products + 16 * part->rows * lift_finishing(lift, part, true) / LANES;
+    }
+    return work;
+}

@@ -1,0 +1,13 @@
+/* lift_groups: NAME_lift_rows by warpgroups, of heads all of whose coordinates are projected: matrices lie in shared memory as operands. */
+#ifndef FPAC_GEN_PLAN_CUDA_LIFT_GROUPS_H
+#define FPAC_GEN_PLAN_CUDA_LIFT_GROUPS_H
+
+#include "gen/plan/plan.h"
+
+/* Fills the sizes; false, and as it was, where it does not suit the head. */
+bool lift_by_groups(const fpa_plan *plan, fpa_cuda_lift *lift);
+
+/* Of 16 tokens of queries or keys. */
+struct fpa_cuda_work work_lift_groups(const fpa_plan *plan);
+
+#endif
