@@ -150,15 +150,16 @@ static bool choose_tile(fpa_pack_kernel *pack, int matrices, int buffers, int mo
     return false;
 }
 
-/* Two blocks a multiprocessor fetch while others multiply; but matrices that are split anew for each tile of tokens
- * take longer than what a second block, or a second tile, gains. */
+/* Of two blocks of a multiprocessor one multiplies or stores while the other waits for tokens or for its slowest warp, with two tiles each
+ * or one (docs/decisions/0054-packing-by-lanes.md). But matrices that are split anew for each tile of tokens take longer than what a
+ * second block, or a second tile, gains. */
 static bool choose_sizes(const fpa_plan *plan, fpa_pack_kernel *pack)
 {
     enum { TILE = 64, LARGE_TILE = 128 };
     const int limit = plan->target->shared_memory, two = limit / 2 - 1024, matrices = matrix_bytes(plan);
     pack->keeps_matrices = true;
-    if (choose_tile(pack, matrices, 2, TILE, two) || choose_tile(pack, matrices, 2, TILE, limit) ||
-        choose_tile(pack, matrices, 1, TILE, limit))
+    if (choose_tile(pack, matrices, 2, TILE, two) || choose_tile(pack, matrices, 1, TILE, two) ||
+        choose_tile(pack, matrices, 2, TILE, limit) || choose_tile(pack, matrices, 1, TILE, limit))
         return true;
     pack->keeps_matrices = false;
     return choose_tile(pack, 0, 1, LARGE_TILE, limit);
