@@ -9,10 +9,14 @@ static real narrow_row(const walk *w, real x)
     return x;
 }
 
+/* Of magnitudes: half precision rounds what is below its normal numbers as if it were one of them, but never more than the whole. */
 static real narrow(const walk *w, real x)
 {
-    (void)w;
-    return x;
+    static const double smallest_normal = 0x1p-14;
+
+    if (!w->absolute || w->problem->arithmetic != FPA_F16)
+        return x;
+    return x + fmin(smallest_normal, x / dtype_roundoff(FPA_F16));
 }
 
 /* Of magnitudes: with it, what rounding leaves of the parts of other tokens that a running sum adds and takes off up to

@@ -181,9 +181,9 @@ static fpa_status evaluate(fpa_gradient_trial *g, fpa_error *error)
 
     for (int i = 0; i < EVALUATIONS && status == FPA_OK; i++)
         status = make_gradients(g, &g->to[i], &g->weights[i], error);
+    problem.arithmetic = g->inputs.facts->arithmetic;
     if (status == FPA_OK)
         status = reference_gradient(&problem, &given, &g->to[EXACT], &g->to[MAGNITUDE], error);
-    problem.arithmetic = g->inputs.facts->arithmetic;
     return status == FPA_OK ? reference_gradient_plain(&problem, &given, &g->to[PLAIN], error) : status;
 }
 
