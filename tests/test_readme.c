@@ -1,5 +1,6 @@
 /* What the documents say can be typed: the files they name exist, their specs load, the README's lines run.
  */
+#include "c_hurry.h"
 #include "gen/gen.h"
 #include "program.h"
 
@@ -226,6 +227,7 @@ static void the_readme_has_at_most_150_lines(void **state)
 
 int main(void)
 {
+    c_hurry_a_little();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_file_that_an_example_names_exists),
         cmocka_unit_test(every_spec_in_the_documents_loads),

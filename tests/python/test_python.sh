@@ -8,6 +8,6 @@ if ! command -v "$python" >/dev/null; then
     echo "[  SKIPPED ] python: there is no $python; TEST_PYTHON names another"
     exit 0
 fi
-# Kernels are compiled without optimisation, as by tests/c_hurry.h; those of make test-all as users have them.
-if [ "${FPA_TEST_ALL:-0}" = 0 ]; then export FPA_CFLAGS="${FPA_CFLAGS--O0}"; fi
+# Kernels are compiled with little optimisation, as by tests/c_hurry.h; those of make test-all as users have them.
+if [ "${FPA_TEST_ALL:-0}" = 0 ]; then export FPA_CFLAGS="${FPA_CFLAGS--Og}"; fi
 FPAC=$build/fpac FPAC_LIBRARY=$build/libfpa.so PYTHONDONTWRITEBYTECODE=1 exec "$python" tests/python/run.py "$@"
