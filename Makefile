@@ -89,8 +89,8 @@ helper_sources  := $(filter-out $(test_sources) $(fuzz_sources),$(sort $(wildcar
 objects          = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 library_objects := $(call objects,$(library_sources)) $(BUILD)/obj/embedded.o $(BUILD)/obj/generator.o $(BUILD)/obj/verifier.o
 command_objects := $(call objects,$(command_sources)) $(BUILD)/obj/page_css.o
-# libfpa-run: without the generator, the compilers, and the one file that calls them. tests/test_run_library.c
-builders        := gen/% runtime/api/open.c runtime/builder.c $(addprefix runtime/,c/build.c c/compiler.c c/process.c \
+# libfpa-run: without the generator, the compilers, and the files that call them. tests/test_run_library.c
+builders        := gen/% $(addprefix runtime/api/,open.c open_gradients.c) runtime/builder.c $(addprefix runtime/,c/build.c c/compiler.c c/process.c \
                    cuda/build.c cuda/nvrtc.c cuda/nvrtc_library.c)
 run_objects     := $(call objects,$(filter-out $(builders),$(library_sources))) $(BUILD)/obj/verifier.o
 libraries       := libfpa libfpa-run
@@ -224,10 +224,12 @@ $(BUILD)/helpers.a: $(helper_objects)
 	$(call say,ar)
 	$(quiet)$(AR) rcsT $@ $^
 
+# The linker that takes half the time, where it is; the programs are run once or twice.
+test_linker := $(if $(SANITIZE)$(COVERAGE),,$(if $(shell command -v ld.gold),-fuse-ld=gold))
 $(BUILD)/tests/test_%: $(BUILD)/obj/tests/test_%.o $(call objects,$(openmp_sources)) $(BUILD)/helpers.a $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(call say,link)
-	$(quiet)$(link) -Wl,-rpath,'$$ORIGIN' -o $@ $^ -lcmocka $(PROGRAM_LIBS)
+	$(quiet)$(link) $(test_linker) -Wl,-rpath,'$$ORIGIN' -o $@ $^ -lcmocka $(PROGRAM_LIBS)
 
 $(BUILD)/tests/test_python: tests/python/test_python.sh
 	@mkdir -p $(@D)

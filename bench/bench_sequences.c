@@ -2,9 +2,9 @@
  * against padding to the longest; then prompts in pieces against one pass: one prompt, and as many as give the GPU 256 heads, these
  * also in pieces of whole chunks. On a GPU:
  *
- *   build/gpu/bench_sequences SPEC HEAD [TOKENS [HEADS]]
+ *   build/gpu/bench_sequences SPEC HEAD [TOKENS [HEADS [PART]]]
  *
- * TOKENS of all sequences together, 65,536 unless said; HEADS of each, 16. Lines are tab-separated: what, the mix, its
+ * TOKENS of all sequences together, 65,536 unless said; HEADS of each, 16; PART: equal, mixes or pieces alone. Lines are tab-separated: what, the mix, its
  * sequences, milliseconds, and times as much as what stands before it. */
 #include <math.h>
 #include <stdio.h>
@@ -287,31 +287,55 @@ static int64_t whole_chunks(const fpa_kernel *kernel, int64_t tokens)
     return chunk > 0 ? (tokens + chunk - 1) / chunk * chunk : tokens;
 }
 
+static void compare_all_equal(fpa_kernel *kernel, int64_t total)
+{
+    compare_equal(kernel, total, 1024, "1,024 each");
+    compare_equal(kernel, total, 4096, "4,096 each");
+    compare_equal(kernel, total, 4000, "4,000 each");
+    compare_equal(kernel, total, total, "one");
+}
+
+static void compare_mixes(fpa_kernel *kernel, int64_t total)
+{
+    compare_mix(kernel, total, 2048, "1 to 2,048");
+    compare_mix(kernel, total, 16384, "1 to 16,384");
+    compare_mix(kernel, total, 65536, "1 to 65,536");
+}
+
+static void compare_all_pieces(fpa_kernel *kernel, int64_t total)
+{
+    const int64_t prompts = heads < FULL ? FULL / heads : 1;
+    compare_pieces(kernel, prompts, total / 4, 2048);
+    compare_pieces(kernel, prompts, total / 4, whole_chunks(kernel, 2048));
+    compare_pieces(kernel, prompts, total / 4, 8192);
+    compare_pieces(kernel, 1, total, 2048);
+    compare_pieces(kernel, 1, total, 8192);
+}
+
+static bool is_wanted(const char *part, const char *name)
+{
+    return !part || !strcmp(part, name);
+}
+
 int main(int count, char **arguments)
 {
+    const char *part = count > 5 ? arguments[5] : NULL;
     const fpa_options options = {.target = "cuda"};
     const int64_t total = count > 3 ? atoll(arguments[3]) : 65536;
     fpa_error error = {0};
     fpa_kernel *kernel;
     if (count < 3)
-        return fprintf(stderr, "usage: bench_sequences SPEC HEAD [TOKENS [HEADS]]\n"), 2;
+        return fprintf(stderr, "usage: bench_sequences SPEC HEAD [TOKENS [HEADS [equal|mixes|pieces]]]\n"), 2;
     heads = count > 4 ? atoi(arguments[4]) : heads;
     check(fpa_open(arguments[1], arguments[2], &options, &kernel, &error), &error);
     check(device_open(0, &device, &error), &error);
     printf("# %s, %lld tokens, %d heads, %s\n", arguments[2], (long long)total, heads, device.name);
-    compare_equal(kernel, total, 1024, "1,024 each");
-    compare_equal(kernel, total, 4096, "4,096 each");
-    compare_equal(kernel, total, 4000, "4,000 each");
-    compare_equal(kernel, total, total, "one");
-    compare_mix(kernel, total, 2048, "1 to 2,048");
-    compare_mix(kernel, total, 16384, "1 to 16,384");
-    compare_mix(kernel, total, 65536, "1 to 65,536");
-    const int64_t prompts = heads < FULL ? FULL / heads : 1;
-    compare_pieces(kernel, 1, total, 2048);
-    compare_pieces(kernel, 1, total, 8192);
-    compare_pieces(kernel, prompts, total / 4, 2048);
-    compare_pieces(kernel, prompts, total / 4, whole_chunks(kernel, 2048));
-    compare_pieces(kernel, prompts, total / 4, 8192);
+    if (is_wanted(part, "equal"))
+        compare_all_equal(kernel, total);
+    if (is_wanted(part, "mixes"))
+        compare_mixes(kernel, total);
+    if (is_wanted(part, "pieces"))
+        compare_all_pieces(kernel, total);
     device_close(&device);
     fpa_close(kernel);
     return 0;

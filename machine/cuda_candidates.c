@@ -20,8 +20,10 @@ static void list_chunks(const struct fpa_cuda_geometry *g, const fpa_gpu_room *r
                         const fpa_call_size *size, cuda_listing *l)
 {
     const cuda_task task = cuda_task_of(g, room, size);
+    cuda_task split = task;
+    cuda_take_tail(&split);
     if (!refuses(g, size, MECHANISM_SPLIT, l))
-        list_split(&task, l);
+        list_split(&split, l);
     if (!refuses(g, size, MECHANISM_FUSED_CHUNK, l))
         list_fused(&task, l);
     if (!refuses(g, size, MECHANISM_CLUSTER_SCAN, l))

@@ -1,11 +1,18 @@
 #include "cuda_chunk.h"
 
+#include <math.h>
+
 #include "cuda_cost.h"
 
 /* Warps that fill a multiprocessor's registers: blocks of kernels are made so. */
 enum { WARPS = 12 };
 
-double cuda_chunk_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, int chunk)
+/* Seconds of a token and head: of multiprocessors, of memory that they hide, and of memory alone. */
+typedef struct chunk_parts {
+    double own, memory, alone;
+} chunk_parts;
+
+static chunk_parts chunk_parts_of(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, double chunk)
 {
     const struct fpa_cuda_kernel_work *state = &g->work[CUDA_CHUNK_STATE],
                                       *output = &g->work[CUDA_CHUNK_OUTPUT];
@@ -19,12 +26,16 @@ double cuda_chunk_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g,
                           cuda_clocks(gpu, &queries, output->warpgroups, WARPS);
     queries.copies = keys.copies; /* what was written is read again */
     const bool warpgroups = state->warpgroups;
-    const double memory =
-        cuda_memory_ahead(gpu, &keys, warpgroups) + cuda_memory_ahead(gpu, &queries, warpgroups);
-    const double alone =
-        cuda_memory_alone(gpu, &keys, warpgroups) + cuda_memory_alone(gpu, &queries, warpgroups);
-    const double own = clocks / gpu->multiprocessors / gpu->clock;
-    return cuda_overlapped(own, memory) + alone;
+    return (chunk_parts){
+        clocks / gpu->multiprocessors / gpu->clock,
+        cuda_memory_ahead(gpu, &keys, warpgroups) + cuda_memory_ahead(gpu, &queries, warpgroups),
+        cuda_memory_alone(gpu, &keys, warpgroups) + cuda_memory_alone(gpu, &queries, warpgroups)};
+}
+
+double cuda_chunk_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, int chunk)
+{
+    const chunk_parts parts = chunk_parts_of(gpu, g, chunk);
+    return cuda_overlapped(parts.own, parts.memory) + parts.alone;
 }
 
 static double full_chip_seconds(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups, int warps)
@@ -40,6 +51,21 @@ double cuda_score_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g,
     cuda_sum_add(&sum, &work->step, 1.0 / 16);
     cuda_sum_add(&sum, &work->keys, tokens / 64 / 16);
     return full_chip_seconds(gpu, &sum, true, warps);
+}
+
+/* What both hide of each other, they hide of what is added: of t = cbrt(own^3 + memory^3), dt / dmemory = (memory / t)^2, likewise of own. */
+int64_t cuda_tail_tokens(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, int64_t chunk)
+{
+    const struct fpa_cuda_kernel_work *state = &g->work[CUDA_CHUNK_STATE],
+                                      *output = &g->work[CUDA_CHUNK_OUTPUT];
+    const chunk_parts parts = chunk_parts_of(gpu, g, (double)chunk);
+    fpa_cuda_sum copy = {0}, keys = {0};
+    cuda_sum_add_copy(&copy, &state->copy, 2); /* written, and read again */
+    cuda_sum_add(&keys, &output->keys, (double)chunk / 64 / 16);
+    const double saved = cuda_memory_ahead(gpu, &copy, state->warpgroups) * parts.memory * parts.memory;
+    const double token = cuda_clocks(gpu, &keys, output->warpgroups, WARPS) / gpu->multiprocessors /
+                         gpu->clock * parts.own * parts.own;
+    return token > 0 ? (int64_t)fmin(saved / token, (double)(chunk - 1)) : 0;
 }
 
 double cuda_pack_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, int warps)

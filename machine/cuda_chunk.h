@@ -2,6 +2,8 @@
 #ifndef FPAC_MACHINE_CUDA_CHUNK_H
 #define FPAC_MACHINE_CUDA_CHUNK_H
 
+#include <stdint.h>
+
 #include "abi/cuda_kernels.h"
 #include "gpu.h"
 
@@ -14,5 +16,8 @@ double cuda_chunk_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *ge
 double cuda_score_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int warps,
                           double tokens);
 double cuda_pack_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int warps);
+
+/* Tokens, at most, of a last chunk for which a copy of the state takes longer than the scores of its queries with one chunk of keys more. */
+int64_t cuda_tail_tokens(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int64_t chunk);
 
 #endif

@@ -1,6 +1,7 @@
 #include "cuda_division.h"
 
 #include "base/round.h"
+#include "cuda_chunk.h"
 #include "cuda_estimate.h"
 #include "head/form.h"
 
@@ -40,6 +41,18 @@ void cuda_take_chunk(cuda_task *task, int64_t chunk)
 {
     task->chunk = chunk;
     task->chunks = divide_up(task->size->length, chunk);
+    task->walked = is_walked(task);
+}
+
+void cuda_take_tail(cuda_task *task)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    if (!g->persistent || g->gate || g->unmasked || task->size->form != FORM_CHUNKED || !task->chunk)
+        return;
+    task->tail = cuda_tail_tokens(task->room->gpu, g, task->chunk);
+    const int64_t last = task->size->length - (task->chunks - 1) * task->chunk;
+    if (task->chunks > 1 && last <= task->tail && !task->size->sequences)
+        task->chunks--;
     task->walked = is_walked(task);
 }
 

@@ -13,6 +13,7 @@ typedef struct cuda_task {
     const fpa_gpu_room *room;
     const fpa_call_size *size;
     int64_t chunk, chunks; /* tokens of a chunk; chunks of a sequence */
+    int64_t tail;          /* a last chunk of so many tokens, at most, is counted with the one before */
     int64_t sequences;     /* batch entries times heads of keys, */
     int64_t queries;       /* and of queries */
     bool walked;           /* by NAME_chunk_state, if at all: there is a state, or a chunk that needs one */
@@ -24,6 +25,10 @@ cuda_task cuda_task_of(const struct fpa_cuda_geometry *geometry, const fpa_gpu_r
 
 /* The same with chunks of so many tokens. */
 void cuda_take_chunk(cuda_task *task, int64_t chunk);
+
+/* The same by the split schedule where no other call reads its copies: a short last chunk is the tail of the one before,
+ * whose copy of the state its queries read. Of heads on warpgroups with a mask and without gates, whose sums begin with chunks. */
+void cuda_take_tail(cuda_task *task);
 
 /* Runs of whole chunks. */
 typedef struct cuda_division {

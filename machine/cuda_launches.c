@@ -46,12 +46,24 @@ static double state_bytes(const cuda_task *task)
            g->columns * (double)sizeof(float);
 }
 
+/* Tokens of the last chunk behind its first ones. */
+static int64_t tail_tokens(const cuda_task *task)
+{
+    const int64_t whole = task->chunks * task->chunk;
+    return task->tail && task->size->length > whole ? task->size->length - whole : 0;
+}
+
+static double walked_tail(const cuda_task *task)
+{
+    return task->size->state_out ? (double)(task->sequences * tail_tokens(task)) : 0;
+}
+
 fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel)
 {
     const struct fpa_cuda_kernel_work *work = &task->geometry->work[kernel];
     const double chunks = (double)(task->sequences * cuda_walked_chunks(task));
     fpa_cuda_sum sum = {0};
-    cuda_sum_add(&sum, &work->step, chunks * (double)task->chunk / 16);
+    cuda_sum_add(&sum, &work->step, (chunks * (double)task->chunk + walked_tail(task)) / 16);
     cuda_sum_add_copy(&sum, &work->copy, task->summed ? (double)task->sequences : chunks);
     sum.bytes += state_bytes(task);
     return sum;
@@ -99,6 +111,8 @@ fpa_cuda_sum output_sum(const cuda_task *task)
     cuda_sum_add(&sum, &work->step, tokens / 16);
     cuda_sum_add(&sum, &work->copy, tokens * (1 - first) / 16);
     cuda_sum_add(&sum, &work->keys, tokens * own_keys(task) / 16);
+    cuda_sum_add(&sum, &work->keys,
+                 (double)(task->queries * tail_tokens(task)) * (double)task->chunk / 64 / 16);
     /* a copy that was written is read once a chunk */
     sum.copies += (double)task->queries * read * task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
     return sum;

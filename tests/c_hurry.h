@@ -7,12 +7,23 @@
 #include <string.h>
 
 /* By $FPA_CFLAGS, unless that is set: the flags of sanitizers stay. */
-static inline void c_hurry(void)
+static inline void c_hurry_at(const char *level)
 {
     const char *all = getenv("FPA_TEST_ALL");
     if (!all || !*all || strcmp(all, "0") == 0)
-        setenv("FPA_CFLAGS", "-O0", 0);
+        setenv("FPA_CFLAGS", level, 0);
     setenv("OMP_WAIT_POLICY", "passive", 0);
+}
+
+static inline void c_hurry(void)
+{
+    c_hurry_at("-O0");
+}
+
+/* Where they run as long as they are compiled: -Og takes a third more to compile, and they run in a fifth of the time. */
+static inline void c_hurry_a_little(void)
+{
+    c_hurry_at("-Og");
 }
 
 #endif

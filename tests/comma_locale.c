@@ -24,14 +24,27 @@ static bool enter(const char *name)
     return true;
 }
 
+/* Once for a program, since it takes seconds. */
+static bool make_locale(const char *folder)
+{
+    static char made_in[256];
+    char command[512];
+    if (strcmp(made_in, folder) == 0)
+        return true;
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %.200s/de_DE.UTF-8 >/dev/null 2>&1",
+             folder);
+    if (system(command) != 0)
+        return false;
+    snprintf(made_in, sizeof made_in, "%s", folder);
+    return true;
+}
+
 bool comma_locale_enter(const char *folder)
 {
-    char command[256];
     for (int i = 0; i < NAMES; i++)
         if (enter(names[i]))
             return true;
-    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 >/dev/null 2>&1", folder);
-    if (system(command) == 0) {
+    if (make_locale(folder)) {
         setenv("LOCPATH", folder, 1);
         if (enter(names[0]))
             return true;

@@ -44,7 +44,7 @@ static void a_state_beyond_half_precision_is_refused_by_that_name(void **state)
 static int compile_fast(void **state)
 {
     (void)state;
-    return setenv("FPA_CFLAGS", "-O1", 0); /* compile time is what these tests cost */
+    return setenv("FPA_CFLAGS", "-Og", 0); /* compile time is what these tests cost */
 }
 
 int main(void)

@@ -408,6 +408,6 @@ int main(void)
         cmocka_unit_test_setup(gradients_come_from_the_cache_with_their_verdict, again),
     };
 
-    setenv("FPA_CFLAGS", "-O1", 0);
+    setenv("FPA_CFLAGS", "-Og", 0);
     return cmocka_run_group_tests_name("backward", tests, setup, teardown);
 }

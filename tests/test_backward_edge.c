@@ -253,7 +253,7 @@ static void what_is_not_finite_reaches_no_other_gradient_on_the_plain_target(voi
 static int compile_fast(void **state)
 {
     (void)state;
-    return setenv("FPA_CFLAGS", "-O1", 0); /* compile time is what these tests cost */
+    return setenv("FPA_CFLAGS", "-Og", 0); /* compile time is what these tests cost */
 }
 
 int main(void)

@@ -376,6 +376,6 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(a_layer_takes_them_too),
     };
-    setenv("FPA_CFLAGS", "-O1", 0);
+    setenv("FPA_CFLAGS", "-Og", 0);
     return cmocka_run_group_tests_name("backward_sequences", tests, setup, teardown);
 }

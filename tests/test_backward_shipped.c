@@ -57,6 +57,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(gradients_are_those_of_the_formula)};
 
-    setenv("FPA_CFLAGS", "-O1", 0);
+    setenv("FPA_CFLAGS", "-Og", 0);
     return cmocka_run_group_tests_name("backward shipped", tests, NULL, NULL);
 }

@@ -181,7 +181,7 @@ static void the_future_reaches_no_output_on_the_plain_target(void **state)
 static int compile_fast(void **state)
 {
     (void)state;
-    return setenv("FPA_CFLAGS", "-O1", 0); /* compile time is what these tests cost */
+    return setenv("FPA_CFLAGS", "-Og", 0); /* compile time is what these tests cost */
 }
 
 int main(void)

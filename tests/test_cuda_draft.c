@@ -1,4 +1,5 @@
 /* Drafts: on the CPU, and where there is a GPU there too. */
+#include "c_hurry.h"
 #include "base/dtype.h"
 #include "recent.h"
 
@@ -372,6 +373,7 @@ static void mistakes_are_named(void **state)
 
 int main(void)
 {
+    c_hurry_a_little();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decoding_by_drafts_is_one_forward),
         cmocka_unit_test(decoding_by_drafts_is_one_forward_on_a_gpu),

@@ -3,7 +3,7 @@
  *
  * make test: the heads of emulated_fixed (emulate/heads.h), which have every function that is emitted for any
  * head, each in every third call with late products or late copies, together in all, with every kernel and form; make
- * test-all: all heads in all calls. Those with fused_chunk run in
+ * test-all: all heads in all calls. FPA_TEST_HEAD: one alone, by its name. Those with fused_chunk run in
  * test_cuda_emulated_fused.c. */
 #include "dear.h"
 #include "emulate/parts.h"

@@ -1,4 +1,5 @@
 /* Decoding with recent tokens beside the state: on the CPU, and where there is a GPU there too. */
+#include "c_hurry.h"
 #include "gen/plan/cuda/cuda.h"
 #include "recent.h"
 
@@ -188,6 +189,7 @@ static void mistakes_are_named(void **state)
 
 int main(void)
 {
+    c_hurry_a_little();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(decoding_with_recent_tokens_is_one_forward),
         cmocka_unit_test(decoding_with_recent_tokens_is_one_forward_on_a_gpu),

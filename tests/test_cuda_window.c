@@ -1,4 +1,5 @@
 /* Heads with a window in calls that hand over a state and what it lacks: on the CPU, and where there is a GPU there too. */
+#include "c_hurry.h"
 #include "recent.h"
 
 #include <setjmp.h>
@@ -88,6 +89,7 @@ static void a_sequence_in_pieces_is_one_forward_on_a_gpu(void **state)
 
 int main(void)
 {
+    c_hurry_a_little();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sequence_in_pieces_is_one_forward),
         cmocka_unit_test(a_sequence_in_pieces_is_one_forward_on_a_gpu),

@@ -23,7 +23,7 @@ static const char two_heads[] = TWO_HEADS;
 static int set_flags(void **state)
 {
     (void)state;
-    return setenv("FPA_CFLAGS", "-O1", 0);
+    return setenv("FPA_CFLAGS", "-Og", 0);
 }
 
 /* The experiment's program, beside the command under test. */

@@ -362,6 +362,6 @@ int main(void)
         cmocka_unit_test(a_workspace_that_does_not_do_is_refused),
         cmocka_unit_test(heads_whose_queries_need_other_keys_are_refused),
     };
-    setenv("FPA_CFLAGS", "-O1", 0);
+    setenv("FPA_CFLAGS", "-Og", 0);
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -116,7 +116,7 @@ static int make_inputs(void **state)
     fill(q, L * D, 1);
     fill(k, L * D, 2);
     fill(v, L * DV, 3);
-    return setenv("FPA_CFLAGS", "-O1", 0); /* compile time is what these tests cost */
+    return setenv("FPA_CFLAGS", "-Og", 0); /* compile time is what these tests cost */
 }
 
 int main(void)

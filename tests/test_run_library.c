@@ -25,6 +25,7 @@ static const char *const making[] = {
     "gen/*/*/*.c",
     "runtime/builder.c",
     "runtime/api/open.c",
+    "runtime/api/open_gradients.c",
     "runtime/c/build.c",
     "runtime/c/compiler.c",
     "runtime/c/process.c",

@@ -97,6 +97,7 @@ run_sequences() {
     for head in tspow2_d64_bf16 linear_d64_bf16; do
         "$build/bench_sequences" specs/storage.lua $head || status=1
     done
+    command -v "$python" >/dev/null && "$python" bench/peers/packed.py 2>"$work/errors"
     return $status
 }
 

@@ -101,8 +101,9 @@ void plan_backward_facts(fpa_plan *plan)
     facts->flop[FORM_CHUNKED] = 10.0 * (double)plan->features * head->dv +
                                 plan->chunk / 2.0 * facts->flop[FORM_PARALLEL] + 3 * projection_flop(plan);
     facts->flop[FORM_RECURRENT] = 0;
-    /* where half a sequence's pairs a token are as much work: both forms multiply alike */
-    facts->crossover = (int64_t)ceil(2 * facts->flop[FORM_CHUNKED] / facts->flop[FORM_PARALLEL]);
+    /* where half a sequence's pairs a token are as much work, unless the back end knows better: both forms multiply alike */
+    if (!facts->crossover)
+        facts->crossover = (int64_t)ceil(2 * facts->flop[FORM_CHUNKED] / facts->flop[FORM_PARALLEL]);
 }
 
 /* ---- for a person ---- */

@@ -140,6 +140,7 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
     }
     plan->backward = true;
     plan->made = made;
+    plan->facts.crossover = 0;
     if (!made.width && passes_suit(simple, written, target))
         plan->passes = passes_rows(simple);
     status = generator->plan_backward(plan, error);

@@ -54,7 +54,9 @@ typedef struct fpa_options {
     int device;            /* of CUDA targets: which GPU, as the driver counts them */
     const char *cache_dir; /* NULL: $FPA_CACHE_DIR, $XDG_CACHE_HOME/fpac, ~/.cache/fpac; "": no cache */
     const char *compiler;  /* NULL: $FPA_CC, else cc, gcc or clang on the PATH */
-    void (*log)(void *user, const char *line); /* what was compiled, verified, rebuilt; may be NULL */
+    void (*log)(void *user,
+                const char *line); /* what was compiled, verified, rebuilt; may be NULL. With `backward`
+                                                  other threads may call it, too, one at a time */
     void *log_user;
     int backward; /* 1: gradients too (fpa_backward): a second module of the head, compiled and verified with the
                      first; of a bundle, one that `fpac gen --backward` wrote. Which heads and targets have

@@ -1,8 +1,10 @@
 /* open: spec -> head -> source -> object -> module -> kernel, with the cache in between. */
 #include "open.h"
+
 #include "base/clock.h"
 #include "base/plain_locale.h"
 #include "layer.h"
+#include "opening.h"
 #include "gen/gen.h"
 #include "runtime/builder.h"
 #include "runtime/store/cache.h"
@@ -14,25 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What one opening has made so far. */
-typedef struct opening {
-    const fpa_options *options;
-    bool backward;         /* the module of gradients is opened, for a kernel that is there */
-    const char *mechanism; /* that kernels are planned by; NULL: what is fastest */
-    const fpa_target *target;
-    const fpa_backend *backend;
-    fpa_cache cache;
-    fpa_head *head;  /* given to the kernel in the end */
-    fpa_facts facts; /* of the object */
-    char key[KEY_TEXT];
-    fpa_lock lock; /* held while the object is built, verified and stored */
-    bool cached;   /* object and verdict are from the cache */
-    fpa_object object;
-    char *kept;          /* with a cached object: its facts, then the verdict */
-    const char *verdict; /* NULL: of a new object there is none yet */
-    fpa_module module;   /* given to the kernel in the end */
-} opening;
 
 static fpa_status choose_target(opening *o, fpa_error *error)
 {
@@ -140,7 +123,7 @@ static fpa_status take_cached(opening *o, bool *broken, fpa_error *error)
 }
 
 /* What many open at once is compiled once: the others wait, and look again. */
-static fpa_status load(opening *o, fpa_error *error)
+fpa_status opening_load(opening *o, fpa_error *error)
 {
     bool broken;
     fpa_status status = take_cached(o, &broken, error);
@@ -153,7 +136,7 @@ static fpa_status load(opening *o, fpa_error *error)
 }
 
 /* Both are given away, also when the verification fails. */
-static fpa_status verify(opening *o, fpa_kernel **kernel, fpa_error *error)
+fpa_status opening_verify(opening *o, fpa_kernel **kernel, fpa_error *error)
 {
     fpa_head *head = o->head;
     fpa_module module = o->module;
@@ -163,7 +146,7 @@ static fpa_status verify(opening *o, fpa_kernel **kernel, fpa_error *error)
 }
 
 /* Only what passed is stored. A cache that cannot be written costs time, not the kernel. */
-static void store(const opening *o, const char *verdict)
+void opening_store(const opening *o, const char *verdict)
 {
     fpa_error reason;
     char *facts, *kept = NULL;
@@ -181,13 +164,13 @@ static void store(const opening *o, const char *verdict)
     free(kept);
 }
 
-static void store_new(const opening *o, const fpa_kernel *kernel)
+void opening_store_new(const opening *o, const fpa_kernel *kernel)
 {
     const fpa_description *description = fpa_describe(kernel);
     if (o->cached)
         return;
     log_line(o->options, "%s: verified: %s", description->name, description->verdict);
-    store(o, description->verdict);
+    opening_store(o, description->verdict);
 }
 
 static fpa_status open_cache(opening *o, fpa_error *error)
@@ -199,7 +182,7 @@ static fpa_status open_cache(opening *o, fpa_error *error)
     return status;
 }
 
-static void finish(opening *o)
+void opening_finish(opening *o)
 {
     if (o->module.backend)
         o->backend->unload(&o->module);
@@ -209,81 +192,19 @@ static void finish(opening *o)
     cache_close(&o->cache);
 }
 
-static void store_gradients(const opening *o, const fpa_kernel *kernel)
+fpa_status opening_prepare(opening *o, fpa_error *error)
 {
-    const char *verdict = fpa_describe(kernel)->backward_verdict;
-    if (o->cached)
-        return;
-    log_line(o->options, "%s: verified: %s", o->facts.name, verdict);
-    store(o, verdict);
+    fpa_status status = open_cache(o, error);
+    return status ? status : make_key(o, error);
 }
 
-static fpa_status open_pass(fpa_head *head, const char *mechanism, const char *target,
-                            const fpa_options *options, fpa_kernel **kernel, fpa_error *error)
+static fpa_status open_alone(opening *o, fpa_kernel **kernel, fpa_error *error)
 {
-    fpa_options its = options ? *options : (fpa_options){0};
-    its.target = target;
-    its.backward = 0;
-    return open_parsed_head_as(head, mechanism, &its, kernel, error);
-}
-
-fpa_status open_passes(const fpa_head *head, const char *target, const fpa_options *options,
-                       const fpa_module *forward, fpa_kernel *kernels[PASSES],
-                       const fpa_module *modules[PASSES], fpa_error *error)
-{
-    fpa_head *heads[PASSES];
-    fpa_status status = source_passes(head, target, heads, error);
-    const bool any = !status && heads[PASS_ROWS];
-    for (int i = 0; i < PASSES; i++) {
-        kernels[i] = NULL;
-        modules[i] = NULL;
-    }
-    for (int i = 0; any && i < PASSES; i++) {
-        if (status)
-            head_free(heads[i]);
-        else if (heads[i])
-            status = open_pass(heads[i], source_pass_mechanism(heads[i], (fpa_pass)i), target, options,
-                               &kernels[i], error);
-        if (!status)
-            modules[i] = kernels[i] ? &kernels[i]->module : forward;
-    }
-    for (int i = 0; status && i < PASSES; i++) {
-        fpa_close(kernels[i]);
-        kernels[i] = NULL;
-        modules[i] = NULL;
-    }
-    return status;
-}
-
-/* The second module of a kernel that was opened with options->backward. On failure there is no kernel. */
-static fpa_status open_backward(const opening *first, fpa_kernel **kernel, fpa_error *error)
-{
-    opening o = {.options = first->options,
-                 .backward = true,
-                 .target = first->target,
-                 .backend = first->backend,
-                 .head = (*kernel)->head};
-    fpa_status status = open_cache(&o, error);
+    fpa_status status = opening_load(o, error);
     if (!status)
-        status = make_key(&o, error);
+        status = opening_verify(o, kernel, error);
     if (!status)
-        status = load(&o, error);
-    if (!status)
-        status = open_passes(o.head, o.target->name, o.options, &(*kernel)->module, (*kernel)->passes,
-                             o.module.passes, error);
-    if (!status) {
-        fpa_module module = o.module;
-        o.module = (fpa_module){0};
-        status = verify_add_backward(*kernel, &o.facts, &module, o.verdict, error);
-    }
-    if (!status)
-        store_gradients(&o, *kernel);
-    o.head = NULL; /* the kernel's */
-    finish(&o);
-    if (status) {
-        fpa_close(*kernel);
-        *kernel = NULL;
-    }
+        opening_store_new(o, *kernel);
     return status;
 }
 
@@ -292,24 +213,17 @@ fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_
                                fpa_kernel **kernel, fpa_error *error)
 {
     opening o = {.options = options, .mechanism = mechanism, .head = head};
+    const bool gradients = options && options->backward;
     const locale_t before = locale_plain();
     *kernel = NULL;
     fpa_status status = choose_target(&o, error);
-    if (!status && options && options->backward)
+    if (!status && gradients)
         status = source_check_backward(o.head, o.target->name, error);
     if (!status)
-        status = open_cache(&o, error);
+        status = opening_prepare(&o, error);
     if (!status)
-        status = make_key(&o, error);
-    if (!status)
-        status = load(&o, error);
-    if (!status)
-        status = verify(&o, kernel, error);
-    if (!status)
-        store_new(&o, *kernel);
-    if (!status && options && options->backward)
-        status = open_backward(&o, kernel, error);
-    finish(&o);
+        status = gradients ? open_with_gradients(&o, kernel, error) : open_alone(&o, kernel, error);
+    opening_finish(&o);
     locale_restore(before);
     return status;
 }
@@ -336,7 +250,7 @@ static fpa_status remember(const fpa_head *head, const fpa_options *options, boo
     if (!status && o.cache.folder)
         status = make_key(&o, error);
     if (!status && o.cache.folder) {
-        store(&o, verdict);
+        opening_store(&o, verdict);
         *folder = strdup(o.cache.folder);
         status = *folder ? FPA_OK : fail_memory(error);
     }

@@ -190,7 +190,7 @@ static fpa_status launch_cluster_scan(const struct fpa_cuda_module *cuda, const 
         call.partial = NULL;
     if (s->clusters) {
         call.totals = s->left;
-        status = clear_progress(cuda, s, stream, error);
+        status = s->progress ? clear_progress(cuda, s, stream, error) : FPA_OK;
         if (!status)
             status = sequence_scan_launch(cuda, launch, &call, &s->maps, s->cluster_scan, s->clusters, stream,
                                           error);
@@ -267,14 +267,15 @@ static fpa_status launch_all(const struct fpa_cuda_module *cuda, const struct fp
                              cuda_sizes *s, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const bool mapped = s->cluster_scan && cuda_maps_in_place(g, MECHANISM_CLUSTER_SCAN);
     fpa_status status = FPA_OK;
     bool done = false;
     cuda_fill_call(launch, &s->call);
-    if (s->cluster_scan && g->cluster_maps)
+    if (mapped)
         status = try_cluster_scan(cuda, launch, s, &done, stream, error);
-    if (!status && !done && !(s->is_fused && g->fused_maps))
+    if (!status && !done && !(s->is_fused && cuda_maps_in_place(g, MECHANISM_FUSED_CHUNK)))
         status = launch_pads(cuda, launch, &s->call, stream, error);
-    if (!status && s->cluster_scan && !g->cluster_maps)
+    if (!status && s->cluster_scan && !mapped)
         status = try_cluster_scan(cuda, launch, s, &done, stream, error);
     if (status || done)
         return status;

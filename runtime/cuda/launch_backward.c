@@ -186,6 +186,14 @@ static void set_operands(pass *p)
     }
 }
 
+/* Blocks of one side until those of the other follow: some for each place on a multiprocessor, whose cache of instructions has one side's. */
+static int64_t choose_run(const struct fpa_cuda_module *cuda)
+{
+    enum { TURNS = 4 };
+    const int resident = cuda->room.occupancy[CUDA_BACKWARD_KEYS];
+    return (int64_t)TURNS * cuda->room.multiprocessors * (resident > 0 ? resident : 1);
+}
+
 /* base: the workspace, NULL while it is measured. */
 static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
                     const struct fpa_backward_launch *a, char *base)
@@ -213,7 +221,7 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     set_operands(p);
     place(p, base);
     place_made(p, base);
-    p->back.both_sides = cuda->geometry.backward_both && p->both;
+    p->back.both_sides = cuda->geometry.backward_both && p->both ? choose_run(cuda) : 0;
 }
 
 size_t cuda_backward_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)

@@ -15,5 +15,6 @@ fpa_status sequence_scan_launch(const struct fpa_cuda_module *cuda, const struct
                                 int blocks, int64_t clusters, CUstream stream, fpa_error *error)
 {
     const fpa_cuda_grid grid = {CUDA_SEQUENCE_SCAN, clusters * blocks, maps, 0};
-    return cuda_launch_clusters(cuda, &grid, blocks, launch, call, stream, error);
+    return call->progress ? cuda_launch_clusters(cuda, &grid, blocks, launch, call, stream, error)
+                          : cuda_launch_next(cuda, &grid, blocks, launch, call, stream, error);
 }

@@ -12,7 +12,7 @@ fpa_status cluster_scan_launch(const struct fpa_cuda_module *cuda, const struct 
                                CUstream stream, fpa_error *error);
 
 /* The same of sequences of different lengths, which `clusters` of so many blocks share: call->totals and call->progress, which are
- * zeros, are their workspace. */
+ * zeros, are their workspace; without the latter no sequence is shared. */
 fpa_status sequence_scan_launch(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                 const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps,
                                 int blocks, int64_t clusters, CUstream stream, fpa_error *error);

@@ -114,8 +114,9 @@ static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct f
     enum { SCAN_WARPS = 4 }; /* of a block, that leave a state */
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_OUTPUT];
-    if (s->clusters)
-        return s->clusters * SCAN_WARPS;
+    const int64_t lines = launch->query_heads * g->column_blocks;
+    if (s->clusters) /* as many for each line: none of their items is cut, and nobody leaves a state */
+        return lines % s->clusters ? s->clusters * SCAN_WARPS : 0;
     if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch) <= room))
         return 0;
     return 1 + (s->call.awaited ? cuda_batch(launch) * launch->heads * s->call.chunks * g->column_blocks : 0);
@@ -134,6 +135,8 @@ static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
     call->chunks = total / call->chunk + size->sequences * (summed ? 2 : 1);
     call->empty_chunks = summed;
     call->segment_tokens = s->in_segments ? tokens : INT32_MAX;
+    if (s->in_segments) /* which end by tokens */
+        call->tail = 0;
     call->segments = total / call->segment_tokens + size->sequences;
     call->segment_chunks = call->first_chunks = s->in_segments ? run : call->chunks;
     call->walk_end = size->state_out || task->summed;
@@ -157,11 +160,14 @@ static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
     cuda_task task = cuda_task_of(g, &cuda->room, &size);
     if (kept)
         cuda_take_chunk(&task, kept);
+    else if (cuda_mechanism_of(candidate) == MECHANISM_SPLIT)
+        cuda_take_tail(&task);
     const int64_t sequences = launch->cu_seqlens ? launch->heads : task.sequences,
                   copy = (int64_t)g->features * g->columns;
     memset(s, 0, sizeof *s);
     call->chunk = task.chunk;
     call->chunks = task.chunks;
+    call->tail = task.tail;
     if (cuda_mechanism_of(candidate) == MECHANISM_SPLIT)
         size_split(&task, candidate, s);
     else

@@ -189,6 +189,7 @@ int backward_head_named(const backward_fixture *f, const char *name)
 typedef struct emulated_passes {
     emulated_module module[PASSES];
     fpa_source source[PASSES];
+    fpa_gpu gpu; /* whose memory is slow: tails of chunks are long */
 } emulated_passes;
 
 /* code: NULL: the head's own. */
@@ -204,6 +205,9 @@ static fpa_status open_pass(emulated_passes *p, int i, const fpa_head *head, con
     if (!status)
         status = emulated_open(&p->module[i], code ? code : p->source[i].code,
                                code ? p->source[i].code : NULL, p->source[i].facts.name, own, error);
+    p->gpu = *gpu_find("h200");
+    p->gpu.memory /= 8;
+    cuda->room.gpu = &p->gpu;
     cuda->room.cluster_counts[2] = cuda->room.cluster_counts[3] = 8;
     return status;
 }

@@ -100,7 +100,7 @@ static const char emulated_heads[] =
     "  h('chosen', { d = 131, dv = 24, dtype = 'f16', scale = 1 / 4, terms = { term { select(range(3, 18)), "
     "select(range(30, 36)) },\n"
     "    term { select(range(11, 20)), select(range(40, 47)), some(4, 131, 1), weight = 3 } } }),\n"
-    "  h('scaled', { d = 77, dv = 72, gate = true, scale = 1 / 8, terms = term { eighths(77, 70) } }),\n"
+    "  h('scaled', { d = 80, dv = 72, gate = true, scale = 1 / 8, terms = term { eighths(80, 70) } }),\n"
     "  h('shifted', { d = 29, dv = 40, dtype = 'f16', scale = 1 / 8, normalize = 'sum',\n"
     "    terms = inhomogeneous { degree = 2, constant = 1 } }),\n"
     "  h('anyrows', { d = 77, dv = 83, terms = linear {}, scale = 1 / 8 }),\n"

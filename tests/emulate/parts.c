@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -17,7 +18,7 @@ enum {
     LARGE = 2000, /* features */
     WIDE = 200,   /* d */
     SHORT = 2,    /* calls */
-    CLUSTERED = 2 /* heads of clusters in the fixed part, which share the calls */
+    CLUSTERED = 4 /* heads of clusters in the fixed part, which share the calls */
 };
 
 bool emulated_is_fixed(const fpa_head *head)
@@ -80,6 +81,17 @@ unsigned emulated_part_calls(emulated_part part)
     return ((1u << calls_of(part)) - 1) & ~(part == PART_WINDOW ? others : 0);
 }
 
+/* One head alone, in all calls; NULL: those of the part. */
+static const char *only_head(void)
+{
+    return getenv("FPA_TEST_HEAD");
+}
+
+static bool is_wanted(const fpa_head *head)
+{
+    return only_head() ? !strcmp(only_head(), head->name) : dear_tests() || emulated_is_fixed(head);
+}
+
 /* Calls by clusters are made by few heads, which take turns among themselves. */
 static bool has_clusters(const emulated_fixture *f, int head)
 {
@@ -94,8 +106,10 @@ static emulated_job job_of(const emulated_fixture *f, emulated_part part, int he
     const bool large = emulated_source(f, head)->facts.features > LARGE;
     const bool wide = !dear_tests() && f->list.heads[head]->d > WIDE;
     static const int steps[EMULATED_PARTS] = {
-        [PART_FUSED] = 5, [PART_LIFT] = 3, [PART_WINDOW] = 1, [PART_OTHERS] = 3};
-    const int each = dear_tests() || large || wide ? 1 : has_clusters(f, head) ? CLUSTERED : steps[part];
+        [PART_FUSED] = 7, [PART_LIFT] = 3, [PART_WINDOW] = 2, [PART_OTHERS] = 4};
+    const int each = dear_tests() || only_head() || large || wide ? 1
+                     : has_clusters(f, head)                      ? CLUSTERED
+                                                                  : steps[part];
     emulated_job job = {.fixture = f, .head = head, .code = emulated_source(f, head)->code, .number = head};
     job.first = large ? LONG_CALL : before % each;
     job.step = each;
@@ -109,9 +123,8 @@ static int choose_jobs(const emulated_fixture *f, emulated_part part, emulated_j
 {
     int count = 0, before[2] = {0};
     for (int i = 0; i < f->list.count; i++)
-        if ((dear_tests() || emulated_is_fixed(f->list.heads[i])) && part_of(emulated_source(f, i)) == part) {
+        if (is_wanted(f->list.heads[i]) && part_of(emulated_source(f, i)) == part)
             jobs[count++] = job_of(f, part, i, before[has_clusters(f, i)]++);
-        }
     print_message(
         "%d heads of %d in all parts%s\n", count, f->list.count,
         dear_tests() ? "" : ", in each call with late products or with late copies; make test-all runs all");
@@ -134,6 +147,8 @@ void emulated_expect_formula(const emulated_fixture *f, emulated_part part)
         launched |= jobs[i].launched, called |= jobs[i].called, forms |= jobs[i].forms;
     }
     assert_int_equal(wrong, 0);
+    if (only_head())
+        return;
     for (int i = 0; i < CUDA_BACKWARD_OUTPUTS; i++)
         if (emulated_part_kernels(part) & ~launched & UINT64_C(1) << i)
             fail_msg("no head launches NAME_%s", cuda_kernel_names[i]);

@@ -1,25 +1,20 @@
 /* plan_cuda_backward: blocks, pitches and shared memory of the kernels of gradients. */
 #include "backward.h"
 
+#include <math.h>
+
 #include "gen/plan/plan.h"
 #include "parts.h"
 
 /* ---- shared memory ---- */
 
-/* Bytes from one row to the next such that 8 rows of 16 bytes lie in different banks. */
-static int odd_pitch(int bytes)
-{
-    const int pitch = round_up(bytes, 16);
-    return pitch / 16 % 2 ? pitch : pitch + 16;
-}
-
 static void choose_pitches(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     const int element = plan->cuda.rows->element;
-    back->query_pitch = odd_pitch(back->query_tokens * element);
-    back->key_pitch = odd_pitch(back->panel * element);
-    back->raw_pitch = odd_pitch(plan->head->d * element);
-    back->value_pitch = back->tile_pitch = odd_pitch(8 * back->value_tiles * element);
+    back->query_pitch = cuda_odd_pitch(back->query_tokens * element);
+    back->key_pitch = cuda_odd_pitch(back->panel * element);
+    back->raw_pitch = cuda_odd_pitch(plan->head->d * element);
+    back->value_pitch = back->tile_pitch = cuda_odd_pitch(8 * back->value_tiles * element);
 }
 
 /* Keys and values, or queries and gradients of outputs, of two panels as they lie, so that loads run ahead. */
@@ -63,7 +58,7 @@ static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     own->output = own->gates + numbers;
     own->queries = own->output + numbers;
     own->edge = own->queries + 16 * plan->head->d;
-    own->size = own->edge + 16;
+    own->size = own->edge + 16 + 4 * (plan->head->d + plan->head->dv); /* a word, and bounds of columns */
 }
 
 /* Panels of keys, or of queries, one after the other; values of two, so that loads run ahead. */
@@ -96,15 +91,29 @@ static void place_own(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 
 /* ---- sums ---- */
 
-/* Dots whose rows are whole blocks of consecutive ones have the sums of these; others have sums of their own. */
-static int count_sum_blocks(const fpa_cuda_rows *rows)
+static bool lies_in_blocks(const fpa_cuda_rows *rows, const fpa_cuda_dot *dot)
 {
-    int blocks = (rows->row_count + 7) / 8;
-    for (int i = 0; i < rows->dot_count; i++) {
+    const int *row = rows->dot_rows + 16 * dot->first;
+    bool run = row[0] % 8 == 0;
+    for (int i = 1; i < dot->rows; i++)
+        run &= row[i] == row[i - 1] + 1;
+    return run;
+}
+
+/* Dots whose rows are consecutive from the first one of a block on have the sums of these, to which rows of zeros behind the last one add
+ * nothing; others have sums of their own, behind. False: no memory. */
+static bool place_sums(const fpa_cuda_rows *rows, arena *memory, fpa_cuda_backward_plan *back)
+{
+    back->dots = rows->dot_count;
+    back->dot_sums = arena_array(memory, rows->dot_count, sizeof *back->dot_sums);
+    back->sum_blocks = (rows->row_count + 7) / 8;
+    for (int i = 0; back->dot_sums && i < rows->dot_count; i++) {
         const fpa_cuda_dot *dot = &rows->dots[i];
-        blocks += dot->base >= 0 && dot->base % 8 == 0 ? 0 : (dot->rows + 7) / 8;
+        const bool own = !lies_in_blocks(rows, dot);
+        back->dot_sums[i] = own ? back->sum_blocks : rows->dot_rows[16 * dot->first] / 8;
+        back->sum_blocks += own ? (dot->rows + 7) / 8 : 0;
     }
-    return blocks;
+    return back->dot_sums != NULL;
 }
 
 /* Of run-time matrices that rows are made by. */
@@ -134,17 +143,22 @@ static bool suits_coordinates(const fpa_plan *plan)
     return rows->coordinates && head->dtype == FPA_BF16 && coordinates_fit(head);
 }
 
-static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+fpa_columns cuda_backward_columns(const fpa_head *head, int warp_units)
 {
     enum {
         OWN = 17,
         OF_UNITS = 36
     }; /* tiles whose sums have registers: of own tokens, and of a warp's units of a state */
-    const int units = OF_UNITS / plan->cuda.rows->warp_units, most = units < OWN ? units : OWN;
-    const int tiles = (plan->head->dv + (plan->head->normalize != FPA_NORMALIZE_NONE) + 7) / 8;
+    const int units = OF_UNITS / warp_units, most = units < OWN ? units : OWN;
+    const int tiles = (head->dv + (head->normalize != FPA_NORMALIZE_NONE) + 7) / 8;
+    const int blocks = divide_up(tiles, most), each = divide_up(tiles, blocks);
+    return (fpa_columns){.blocks = blocks, .tiles = each, .all = each};
+}
+
+static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
     fpa_columns *columns = &back->columns;
-    columns->blocks = divide_up(tiles, most);
-    columns->tiles = columns->all = divide_up(tiles, columns->blocks);
+    *columns = cuda_backward_columns(plan->head, plan->cuda.rows->warp_units);
     /* the last block of an odd number reads one more */
     back->value_tiles = round_up(columns->blocks * columns->tiles + columns->tiles % 2, 2);
     back->coordinates = suits_coordinates(plan) && columns->blocks == 1;
@@ -173,6 +187,23 @@ static int choose_span(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
     return span;
 }
 
+/* Tiles of a state lie where panels of others do later: as many are on their way as these leave room for. */
+static void add_stages(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    enum { MOST = 4 };
+    const int size = back->own.size;
+    while (back->stages < MOST) {
+        back->stages++;
+        place_own(plan, back);
+        if (back->own.size > size)
+            break;
+    }
+    if (back->own.size > size) {
+        back->stages--;
+        place_own(plan, back);
+    }
+}
+
 static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backward_plan *back)
 {
     back->warps = s->warps;
@@ -196,7 +227,11 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
         place_state(plan, back);
         place_own(plan, back);
     }
-    return largest(back->own.size, back->state.size) <= bytes;
+    if (largest(back->own.size, back->state.size) > bytes)
+        return false;
+    if (back->cells.used)
+        add_stages(plan, back);
+    return true;
 }
 
 /* Blocks of a warpgroup on a multiprocessor: threads have sums of d_k and d_v, 64 of pairs, and some 40 registers more. */
@@ -213,12 +248,15 @@ static int count_group_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan
  * the tokens of one or two warps. */
 static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
-    static const shape shapes[] = {{2, 64, 4, 4}, {2, 64, 2, 4}, {2, 32, 2, 4}, {1, 64, 4, 4}, {1, 64, 2, 4},
-                                   {1, 32, 2, 4}, {1, 32, 1, 4}, {1, 16, 1, 4}, {1, 16, 1, 2}, {1, 16, 1, 1}};
+    static const shape shapes[] = {{2, 64, 4, 4}, {2, 64, 2, 4}, {2, 32, 2, 4}, {1, 64, 4, 4},
+                                   {1, 64, 2, 4}, {1, 32, 2, 4}, {1, 32, 1, 4}, {1, 16, 2, 4},
+                                   {1, 16, 1, 4}, {1, 16, 1, 2}, {1, 16, 1, 1}};
     enum { SHAPES = sizeof shapes / sizeof *shapes, COORDINATES = 3 };
     const int limit = plan->target->shared_memory;
-    const int most =
-        plan->cuda.rows->element == 4 || back->columns.tiles > 9 || plan->cuda.rows->factors > 3 ? 1 : 2;
+    const int most = plan->cuda.rows->element == 4 || back->columns.tiles > 9 ||
+                             (plan->cuda.rows->factors > 3 && !back->cells.used)
+                         ? 1
+                         : 2;
     for (int blocks = 2; blocks >= 1; blocks--)
         for (int i = back->coordinates ? COORDINATES : 0; i < (back->coordinates ? COORDINATES + 1 : SHAPES);
              i++)
@@ -231,10 +269,11 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     return false;
 }
 
-/* Tokens between copies of states: these are written and read once each, forth and back; pairs of a chunk grow with it. */
-static int choose_chunk(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+enum { LEAST_CHUNK = 128, MOST_CHUNK = 512 /* longer ones gain little, and are dear to verify */ };
+
+/* Of products as fast as a GPU's tensor cores. Tokens between copies of states: these are written and read once each, forth and back; pairs of a chunk grow with it. */
+static int chunk_of_products(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    enum { LEAST = 128, MOST = 512 /* longer ones gain little, and are dear to verify */ };
     const double flop_a_byte = 160; /* of a GPU's products by mma.sync, to those of its memory */
     const fpa_cuda_rows *rows = plan->cuda.rows;
     const double copies =
@@ -242,12 +281,32 @@ static int choose_chunk(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     double pair = 3.0 * plan->head->dv;
     for (int i = 0; i < plan->score->dot_count; i++)
         pair += 4.0 * plan->dots[i].row_count;
-    if (plan->head->chunk)
-        return round_up(plan->head->chunk, back->query_tokens);
-    int chunk = LEAST;
-    while (chunk < MOST && copies / chunk - copies / (2 * chunk) > chunk / 2.0 * pair)
+    int chunk = LEAST_CHUNK;
+    while (chunk < MOST_CHUNK && copies / chunk - copies / (2 * chunk) > chunk / 2.0 * pair)
         chunk *= 2;
     return chunk;
+}
+
+/* Where warps make features of packed rows, their instructions are what takes time: with a chunk twice as long twice as many pairs. */
+static int chunk_of_work(const fpa_backward_work *work)
+{
+    int chunk = LEAST_CHUNK;
+    while (chunk < MOST_CHUNK && work->copies / (2 * chunk) > chunk / 32.0 * work->pair * work->bytes)
+        chunk *= 2;
+    return chunk;
+}
+
+static void choose_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    const fpa_backward_work work = plan_backward_work(plan, back);
+    const bool by_work = !back->coordinates && plan->cuda.rows->element == 2;
+    plan->chunk = plan->head->chunk ? round_up(plan->head->chunk, back->query_tokens)
+                  : by_work         ? chunk_of_work(&work)
+                                    : chunk_of_products(plan, back);
+    if (by_work) /* half a sequence's pairs a token, or half a chunk's and a state's */
+        plan->facts.crossover =
+            plan->chunk +
+            (int64_t)ceil(32 * (work.state + work.copies / plan->chunk / work.bytes) / work.pair);
 }
 
 /* Numbers of all run-time matrices, used or not: that heads share, or that each has. */
@@ -260,59 +319,6 @@ static int count_numbers(const fpa_head *head, bool per_head)
             numbers += (matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : matrix->rows) * matrix->cols;
     }
     return numbers;
-}
-
-/* ---- rows that are made before ---- */
-
-/* Blocks have all numbers of their tokens, and make as many. */
-static void choose_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
-{
-    const int width = largest(round_up(head_width(plan->written), 16), round_up(plan->made.width, 16));
-    back->made_pitch = odd_pitch(width * 2);
-    back->made_tiles = 2 * 2 * 16 * back->warps * back->made_pitch <= plan->target->shared_memory / 2 ? 2 : 1;
-}
-
-/* Sides of the stacked matrix that have rows of run-time matrices, times those of its columns. */
-static int count_sides(const fpa_plan *plan)
-{
-    bool has[CUDA_MAX_WIDTH / FPA_CUDA_MADE_SIDE] = {false};
-    int sides = 0;
-    for (int i = 0; i < plan->made.projection_count; i++) {
-        const fpa_projection *projection = &plan->made.projections[i];
-        const fpa_matrix *matrix = &plan->head->matrices[projection->matrix];
-        const int first = projection->first_row / FPA_CUDA_MADE_SIDE;
-        const int last = (projection->first_row + matrix->rows - 1) / FPA_CUDA_MADE_SIDE;
-        for (int side = first; matrix->kind != FPA_MATRIX_CONSTANT && side <= last; side++) {
-            sides += !has[side];
-            has[side] = true;
-        }
-    }
-    return sides * (divide_up(head_width(plan->written), FPA_CUDA_MADE_SIDE));
-}
-
-static bool is_per_head(const fpa_plan *plan)
-{
-    for (int i = 0; i < plan->made.projection_count; i++)
-        if (plan->head->matrices[plan->made.projections[i].matrix].per_head)
-            return true;
-    return false;
-}
-
-static void fill_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back, struct fpa_cuda_geometry *g)
-{
-    const int given = round_up(head_width(plan->written), 16), rows = round_up(plan->made.width, 16);
-    const int threads = 32 * back->warps, tokens = 16 * back->warps * back->made_tiles;
-    const struct fpa_cuda_block block = {threads, 2 * tokens * back->made_pitch, 0};
-    g->made_width = plan->made.width;
-    g->made_tokens = tokens;
-    g->made_operand = given * rows * 4;
-    g->made_per_head = is_per_head(plan);
-    g->made_sides = count_sides(plan);
-    g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
-    g->kernel[CUDA_BACKWARD_PROJECT] = g->kernel[CUDA_BACKWARD_UNPROJECT] = block;
-    if (g->made_sides)
-        g->kernel[CUDA_BACKWARD_PRODUCTS] =
-            (struct fpa_cuda_block){threads, 4 * FPA_CUDA_MADE_PANEL * FPA_CUDA_MADE_PITCH, 0};
 }
 
 /* Blocks of backward_state a head and block of columns. */
@@ -372,7 +378,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
     g->kernel[CUDA_BACKWARD_SEGMENTS] = plain;
     g->kernel[CUDA_BACKWARD_QUERIES] = g->kernel[CUDA_BACKWARD_KEYS] = own;
     if (plan->made.width)
-        fill_made(plan, back, g);
+        fill_backward_made(plan, back, g);
 }
 
 fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
@@ -382,8 +388,14 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
     if (!back)
         return fail_memory(error);
     *back = (fpa_cuda_backward_plan){.passes = plan->passes};
+    plan->cuda.rows = plan_cuda_rows(plan, &plan->memory);
+    if (plan->cuda.rows)
+        plan->cuda.rows = plan_cuda_cells(plan, &back->cells);
+    if (!plan->cuda.rows)
+        return fail_memory(error);
     choose_columns(plan, back);
-    back->sum_blocks = count_sum_blocks(plan->cuda.rows);
+    if (!place_sums(plan->cuda.rows, &plan->memory, back))
+        return fail_memory(error);
     back->entries = count_entries(plan);
     if (!choose_blocks(plan, back))
         return fail(
@@ -392,8 +404,8 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
             "%s a token are too many",
             head->name, largest(back->own.size, back->state.size), plan->target->name,
             plan->target->shared_memory, plan->cuda.rows->row_count, dtype_name(head->dtype));
-    choose_made(plan, back);
-    plan->chunk = choose_chunk(plan, back);
+    plan_backward_made(plan, back);
+    choose_chunk(plan, back);
     plan->cuda.backward = back;
     fill_geometry(plan, back, &plan->cuda.geometry);
     return FPA_OK;
@@ -407,6 +419,7 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "column_blocks", columns.blocks),
     FIELD_AS(fpa_cuda_backward_plan, "column_tiles", columns.tiles),
     FIELD_AS(fpa_cuda_backward_plan, "all_tiles", columns.all),
+    FIELD_PART(fpa_cuda_backward_plan, "cells", cells, cuda_cells_fields),
     BACKWARD(value_tiles),
     BACKWARD(warps),
     BACK(query_tiles),
@@ -419,6 +432,7 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(group),
     BACKWARD(stages),
     BACKWARD(sum_blocks),
+    FIELD_ARRAY(fpa_cuda_backward_plan, "dot_sums", dot_sums, dots, 1, 0),
     BACKWARD(entries),
     BACK(made_tiles),
     BACK(made_pitch),

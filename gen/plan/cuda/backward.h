@@ -3,9 +3,11 @@
 #ifndef FPAC_GEN_PLAN_CUDA_BACKWARD_H
 #define FPAC_GEN_PLAN_CUDA_BACKWARD_H
 
+#include "backward_cells.h"
 #include "mechanism.h"
 
 typedef struct fpa_cuda_backward_plan {
+    fpa_cuda_cells cells;
     fpa_columns columns; /* of a state, with the one of ones */
     int value_tiles;     /* of values in shared memory: whole steps of a product */
     int warps;           /* a block: fewer, so of fewer tokens, where rows are many */
@@ -17,6 +19,7 @@ typedef struct fpa_cuda_backward_plan {
     int group;           /* units in a tile of a state */
     int stages;          /* tiles on their way */
     int sum_blocks;      /* of 8 rows whose gradients are added up */
+    int dots, *dot_sums; /* [dots] the first one of a dot's rows */
     bool coordinates;    /* features are coordinates: nothing is packed, and nothing contracted */
     bool warpgroups;     /* and products of own tokens are a warpgroup's, which a block is */
     int entries;         /* of run-time matrices of a head */
@@ -29,6 +32,21 @@ typedef struct fpa_cuda_backward_plan {
     fpa_pass_rows passes;         /* width 0: no gradient is a forward pass */
     bool no;                      /* what only the forward pass has */
 } fpa_cuda_backward_plan;
+
+/* Instructions of a warp for 16 tokens of a head, of all kernels together. */
+typedef struct fpa_backward_work {
+    double pair;   /* with 16 others that see them, or are seen */
+    double state;  /* what they read of states and give them, whatever the chunk */
+    double copies; /* bytes of a boundary's copies of states */
+    double bytes;  /* a token that an instruction for 16 takes as long as */
+} fpa_backward_work;
+
+fpa_backward_work plan_backward_work(const fpa_plan *plan, const fpa_cuda_backward_plan *back);
+
+/* Of rows that are made before other kernels run: sizes, and entries of the geometry. */
+void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back);
+void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
+                        struct fpa_cuda_geometry *g);
 
 extern const fpa_field cuda_backward_fields[];
 

@@ -290,11 +290,8 @@ static fpa_status plan_vectors(const fpa_plan *plan, arena *memory, arena *lasti
     if (!kept)
         return fail_memory(error);
     mark_rows(plan, outer->rows ? 0 : outer->prefix_factors, kept);
-    if (outer->products) {
-        fpa_status status = lay_vectors(plan, kept, true, memory, lasting, outer, error);
-        outer->scattered = !status && !keeps_diagonals(plan, outer);
-        return status;
-    }
+    if (outer->products)
+        return lay_vectors(plan, kept, true, memory, lasting, outer, error);
     fpa_status status = lay_vectors(plan, kept, false, memory, lasting, outer, error);
     if (status || outer->coordinates)
         return status;
@@ -312,7 +309,7 @@ static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles
         return status;
     outer_tiling tiling = {0};
     double slots = 0;
-    if (outer->scattered)
+    if (outer->products && !keeps_diagonals(plan, outer))
         return refuse(outer, "some rows of a run-time diagonal, and not all, are factors");
     if (outer->rows)
         return plan_row_tiles(plan, warpgroup_tiles, memory, lasting, outer, error);

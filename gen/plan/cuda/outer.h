@@ -25,11 +25,10 @@ enum {
 };
 
 typedef struct fpa_outer_plan {
-    bool used;      /* else `why` says why not, and nothing below is valid */
-    char why[160];  /* "its features fill only 40 % of tiles of 8 x 8" */
-    bool products;  /* of a plan of product rows */
-    bool scattered; /* of such a plan: rows of a run-time diagonal do not follow each other in vectors */
-    bool rows;      /* features are rows: a tile is 8 blocks of them, from its suffix on; prefixes are 1 */
+    bool used;     /* else `why` says why not, and nothing below is valid */
+    char why[160]; /* "its features fill only 40 % of tiles of 8 x 8" */
+    bool products; /* of a plan of product rows */
+    bool rows;     /* features are rows: a tile is 8 blocks of them, from its suffix on; prefixes are 1 */
     /* rows of a vector, in a numbering of its own, by blocks of 8 */
     int *row;    /* [plan->row_count] vector row of a plan's row, -1: not kept */
     int *source; /* [8 row_blocks] plan's row of a vector row (some twice), -1: zero for every token */

@@ -11,11 +11,24 @@ static inline int largest(int a, int b)
     return a > b ? a : b;
 }
 
+/* Bytes from one row to the next such that 8 rows of 16 bytes lie in different banks. */
+static inline int cuda_odd_pitch(int bytes)
+{
+    const int pitch = round_up(bytes, 16);
+    return pitch / 16 % 2 ? pitch : pitch + 16;
+}
+
 /* Packed rows, and features and dots by them; NULL: no memory. */
 const fpa_cuda_rows *plan_cuda_rows(const fpa_plan *plan, arena *memory);
+/* Of so many units: those of a warp that holds sums of all columns, and blocks of such warps. */
+void cuda_choose_slices(const fpa_plan *plan, int units, fpa_cuda_rows *rows);
+/* rows->shared, of factor_row; false: no memory. */
+bool cuda_share_factors(arena *memory, fpa_cuda_rows *rows);
 
 enum { PORTABLE_COLUMNS = 8 }; /* tiles of a block of portable kernels */
 
+/* Of a state of gradients, with the one of ones. */
+fpa_columns cuda_backward_columns(const fpa_head *head, int warp_units);
 /* Blocks of at most so many tiles. */
 fpa_columns cuda_columns(const fpa_head *head, int most);
 /* Numbers that rows of so many begin behind a multiple of 16 bytes, at most, where they lie one behind the other from one on. */

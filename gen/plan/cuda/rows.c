@@ -3,7 +3,16 @@
 
 /* ---- rows ---- */
 
-/* Coordinates first, with zero rows up to a whole step of 16; then the matrices, and weighted rows. */
+static bool begins_dot(const fpa_plan *plan, int row)
+{
+    for (int i = 0; i < plan->score->dot_count; i++)
+        if (plan->dots[i].rows[0] == row)
+            return true;
+    return false;
+}
+
+/* Coordinates first, with zero rows up to a whole step of 16; then the matrices, and weighted rows. Of gradients, whose sums are of 8 rows, a dot's
+ * begin with a block of them. */
 static bool place_rows(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
 {
     const int d = plan->head->d;
@@ -23,8 +32,11 @@ static bool place_rows(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
             rows->row[projection->first_row + r] = next + r;
         next += count;
     }
-    for (int i = 0; i < plan->weighted_count; i++)
+    for (int i = 0; i < plan->weighted_count; i++) {
+        if (plan->backward && begins_dot(plan, plan->weighted[i].row))
+            next = round_up(next, 8);
         rows->row[plan->weighted[i].row] = next++;
+    }
     rows->row_count = next;
     return true;
 }
@@ -71,25 +83,29 @@ static bool is_shared(const fpa_cuda_rows *rows, int l, int run)
     return true;
 }
 
+bool cuda_share_factors(arena *memory, fpa_cuda_rows *rows)
+{
+    rows->shared = arena_array(memory, rows->factors, sizeof *rows->shared);
+    for (int l = 0; rows->shared && l < rows->factors; l++)
+        rows->shared[l] = is_shared(rows, l, 4) ? 4 : is_shared(rows, l, 2) ? 2 : 1;
+    return rows->shared != NULL;
+}
+
 static bool place_features(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
 {
     rows->factors = count_factors(plan);
     const size_t size = (size_t)rows->factors * (size_t)rows->features;
     rows->factor_row = arena_array(memory, size, sizeof *rows->factor_row);
     rows->weight = arena_array(memory, rows->features, sizeof *rows->weight);
-    rows->shared = arena_array(memory, rows->factors, sizeof *rows->shared);
-    if (!rows->factor_row || !rows->weight || !rows->shared)
+    if (!rows->factor_row || !rows->weight)
         return false;
     fill_features(plan, rows);
-    for (int l = 0; l < rows->factors; l++)
-        rows->shared[l] = is_shared(rows, l, 4) ? 4 : is_shared(rows, l, 2) ? 2 : 1;
-    return true;
+    return cuda_share_factors(memory, rows);
 }
 
-/* Units of a warp that holds sums of all columns, and blocks of such warps. */
-static void choose_slices(const fpa_plan *plan, fpa_cuda_rows *rows)
+void cuda_choose_slices(const fpa_plan *plan, int units, fpa_cuda_rows *rows)
 {
-    rows->units = (int)((plan->features + CUDA_UNIT - 1) / CUDA_UNIT);
+    rows->units = units;
     const int wanted = (rows->units + CUDA_WARPS - 1) / CUDA_WARPS;
     /* fp32 needs registers for addresses of every unit, or for factors in two parts */
     const bool tight =
@@ -167,7 +183,7 @@ const fpa_cuda_rows *plan_cuda_rows(const fpa_plan *plan, arena *memory)
     if (!rows)
         return NULL;
     rows->element = (int)dtype_size(plan->head->dtype);
-    choose_slices(plan, rows);
+    cuda_choose_slices(plan, (int)((plan->features + CUDA_UNIT - 1) / CUDA_UNIT), rows);
     if (!place_rows(plan, memory, rows) || !place_features(plan, memory, rows) ||
         !place_dots(plan, memory, rows))
         return NULL;

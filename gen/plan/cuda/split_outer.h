@@ -11,7 +11,8 @@ enum {
     WARPGROUP_THREADS = 128,
     WARPGROUP_KERNELS = 2,   /* state kernels, of blocks of several sizes */
     SPLIT_MOST_COLUMNS = 16, /* tiles of 8, for which a warpgroup has registers */
-    PACK_TOKENS = 1024,      /* of a block that packs vectors */
+    PACK_TOKENS = 1024,      /* of a block that packs vectors, */
+    PACK_PIECE_TOKENS = 256, /* and of one that has nothing to prepare */
     PRODUCT_THREADS = 256    /* of NAME_state_product */
 };
 
@@ -32,10 +33,12 @@ typedef struct fpa_chunk_state_kernel {
     int threads, registers, producer_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_chunk_state_kernel;
 
-/* The kernel that packs vectors: of a tile of tokens all packed rows are in shared memory, twice, where some are
- * projected. */
+/* The kernel that packs vectors: of a tile of tokens all packed rows are in shared memory, twice, where there is room. A vector's
+ * blocks of 8 rows lie in the tile as vectors have them: rows as they come, or *formed*, of weighted rows, products, or rows that lie
+ * here and there. */
 typedef struct fpa_pack_kernel {
     bool direct; /* rows are coordinates, times weights, or ones: from device memory, without shared memory */
+    int tokens;  /* of a block */
     int tile;    /* tokens */
     int pitch;   /* bytes of a token */
     int buffers; /* tiles of tokens in shared memory */
@@ -44,7 +47,10 @@ typedef struct fpa_pack_kernel {
     int bytes;
     int rows;   /* of a token there */
     int places; /* numbers of place: packed rows as fpa_cuda_rows count them */
-    int *place; /* row that each one is there */
+    int *place; /* row that each one is there; -1: none */
+    int blocks_of_vector;
+    int *block;       /* [blocks_of_vector] row there that each one begins with; */
+    int first_formed; /* from this one on they are formed */
 } fpa_pack_kernel;
 
 /* NAME_chunk_contraction, where gradients of queries are wanted of it (gen/plan/passes.h). */

@@ -82,7 +82,7 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->decays = plan->head->gate;
     g->value_width = plan->head->dv;
     g->vector_rows = split->outer.vector_rows;
-    g->pack_tokens = PACK_TOKENS;
+    g->pack_tokens = split->pack.tokens;
     g->chunk_state_slices = large->slices;
     g->small_state_slices = split->kernels > 1 ? small->slices : 0;
     g->persistent = 1;
@@ -149,6 +149,7 @@ const fpa_field split_outer_fields[] = {
     FIELD_AS(fpa_split_outer, "pack_buffers", pack.buffers),
     FIELD_AS(fpa_split_outer, "pack_blocks", pack.blocks),
     FIELD_AS(fpa_split_outer, "pack_threads", pack.threads),
-    FIELD_AS(fpa_split_outer, "pack_keeps", pack.keeps_matrices), FIELD_CONSTANT("pack_tokens", PACK_TOKENS),
-    TABLE("pack_place", pack.place, pack.places, 1, 0), FIELD_AS(fpa_split_outer, "pack_rows", pack.rows),
-    FIELDS_END};
+    FIELD_AS(fpa_split_outer, "pack_keeps", pack.keeps_matrices),
+    FIELD_AS(fpa_split_outer, "pack_tokens", pack.tokens), TABLE("pack_place", pack.place, pack.places, 1, 0),
+    TABLE("pack_block", pack.block, pack.blocks_of_vector, 1, 0),
+    FIELD_AS(fpa_split_outer, "pack_formed", pack.first_formed), FIELDS_END};

@@ -2,6 +2,7 @@
 #include "abi/cuda_kernels.h"
 #include "base/round.h"
 #include "machine/gpu.h"
+#include "parts.h"
 #include "work.h"
 
 /* What a warp fetches for 16 tokens of its strips: rows of suffixes, rows of prefixes, and words of prefixes that lanes
@@ -137,23 +138,32 @@ static struct fpa_cuda_kernel_work count_pieces(const fpa_plan *plan, const fpa_
         .trips = 2};
 }
 
-/* Rows of a token: its numbers come in, by 8; a row is written and its weight multiplied; vectors leave by 8. Places of the
- * factors of product rows are looked up 8 at a time, numbers fetched one by one, of neighbours mostly, in no bank twice.
+/* Blocks of 8 rows that are formed, and factors of all of them. */
+static int count_formed(const fpa_pack_kernel *pack)
+{
+    int formed = 0;
+    for (int b = 0; b < pack->blocks_of_vector; b++)
+        formed += pack->block[b] >= pack->first_formed;
+    return formed;
+}
+
+/* 16 tokens. Coordinates come by 16 bytes (10 instructions), which are put together where rows begin amid 16 (20). Of a formed block a lane has a
+ * token: for each factor it loads 16 bytes or two, and selects, weighs and multiplies four words. Blocks leave by 16 bytes, 7 instructions.
  * Matrices that are not kept are split anew for each tile of tokens: 70 instructions for 16 x 16 numbers. */
 static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_split_outer *split)
 {
-    const int d = plan->head->d, blocks = split->outer.vector_rows / OUTER_BLOCK,
-              products = split->product_count * split->product_factors,
-              projected = work_projected_rows(plan) * d / 256,
+    const int d = plan->head->d, pieces = (d + 7) / 8, blocks = split->pack.blocks_of_vector;
+    const int formed = count_formed(&split->pack), factors = largest(split->product_factors, 1);
+    const int projected = work_projected_rows(plan) * d / 256,
               split_anew = split->pack.keeps_matrices ? 0 : 70 * 16 / split->pack.tile;
-    return (struct fpa_cuda_kernel_work){
-        .step = {.products = work_projection_products(plan),
-                 .shared =
-                     3 * d / 2 + 12 * blocks + 9 * projected / 2 + 7 * plan->weighted_count / 2 + products,
-                 .instructions = 40 + 3 * d + 17 * blocks + (21 + split_anew) * projected +
-                                 7 * plan->weighted_count / 2 + 3 * products,
-                 .bytes = work_operand_bytes(plan, d + 8 * blocks)},
-        .trips = 2};
+    return (struct fpa_cuda_kernel_work){.step = {.products = work_projection_products(plan),
+                                                  .shared = 2 * pieces * (d % 8 ? 3 : 1) + 9 * projected / 2 +
+                                                            (3 * factors + 2) * formed + 2 * blocks,
+                                                  .instructions = 40 + pieces * (d % 8 ? 15 : 5) +
+                                                                  (21 + split_anew) * projected +
+                                                                  (6 * factors + 3) * formed + 7 * blocks / 2,
+                                                  .bytes = work_operand_bytes(plan, d + 8 * blocks)},
+                                         .trips = 2};
 }
 
 /* Two copies are read. */

@@ -242,7 +242,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 25
+#define FPA_CUDA_VERSION 26
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -308,6 +308,7 @@ struct fpa_cuda_call {
     long long
         chunks; /* that length divides into; the chunked form without a mask: and one without tokens behind
                          them, before which the state has all keys */
+    long long tail; /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
@@ -388,7 +389,8 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
-    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
+    /* NAME_backward_keys: so many blocks follow as many of each query head; 0: there are none of these */
+    long long both_sides;
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -631,7 +633,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    25, /* version */
+    26, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -655,8 +657,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* backward_outputs */
         { 128, 20608, 2 }, /* backward_state */
         { 128, 0, 0 }, /* backward_segments */
-        { 128, 52752, 3 }, /* backward_queries */
-        { 128, 52752, 3 }, /* backward_keys */
+        { 128, 53008, 3 }, /* backward_queries */
+        { 128, 53008, 3 }, /* backward_keys */
         { 128, 0, 0 }, /* backward_gates */
         { 0, 0, 0 }, /* backward_parts */
         { 0, 0, 0 }, /* backward_weights */
@@ -956,7 +958,10 @@ __device__ __forceinline__ i64 gate_row_of(const struct fpa_cuda_call &call, i64
 /* Chunks and segments of a sequence. */
 __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
 {
-    return call.cu_seqlens ? ((u32)length + (u32)call.chunk - 1) / (u32)call.chunk : (int)call.chunks;
+    if (!call.cu_seqlens)
+        return (int)call.chunks;
+    const int all = length - (int)call.tail; /* but a last one that is the one's before */
+    return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
 
 /* The states before and behind a sequence: NULL where there is none. */
@@ -1805,7 +1810,7 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
     const int bytes = lane_block * 8 < width ? 16 : 0;
     const element *from = x + lane_token * stride + lane_block * 8;
     to += lane_block / 8 * SLAB;
-#pragma unroll
+#pragma unroll 2
     for (int i = 0; i < FUSED_PANEL; i += TOKENS) {
         const int token = lane_token + i;
         if (FUSED_PANEL % TOKENS && token >= FUSED_PANEL)
@@ -1920,7 +1925,7 @@ __device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const
 /* ---- results ---- */
 
 /* Where 8 numbers from column 8 n on of row r of the warp's lie. */
-template <int pitch> __device__ __forceinline__ u32 own_place(u32 rows, int r, int n)
+__device__ __forceinline__ u32 own_place(u32 rows, int r, int n)
 {
     return rows + n / 8 * SLAB + slab_place(r, n % 8);
 }
@@ -1934,7 +1939,7 @@ __device__ __forceinline__ void store_totals(const float (*c)[4], u32 rows, doub
         float sum = 0;
 #pragma unroll
         for (int n = 0; n < 2 * STEPS; n++) {
-            const u32 word = get_word(own_place<RAW_PITCH>(rows, i * 8 + lane_row(), n) + lane_column() * 4);
+            const u32 word = get_word(own_place(rows, i * 8 + lane_row(), n) + lane_column() * 4);
             sum += low_of(word) * c[n][2 * i] + high_of(word) * c[n][2 * i + 1];
         }
         sum += __shfl_xor_sync(0xffffffffu, sum, 1);
@@ -1945,7 +1950,7 @@ __device__ __forceinline__ void store_totals(const float (*c)[4], u32 rows, doub
 }
 
 /* factor times sums of the warp's tokens -> to, by way of the rows that the warp alone has read. */
-template <int steps, int pitch>
+template <int steps>
 __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, element *to, i64 stride, int count,
                                              float factor, bool aligned)
 {
@@ -1955,7 +1960,7 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
     for (int n = 0; n < 2 * steps; n++)
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            put_word(own_place<pitch>(rows, i * 8 + lane_row(), n) + lane_column() * 4,
+            put_word(own_place(rows, i * 8 + lane_row(), n) + lane_column() * 4,
                      pair_of(factor * c[n][2 * i], factor * c[n][2 * i + 1]));
     __syncwarp();
     for (int i = threadIdx.x & 31; i < 16 * 2 * steps; i += 32) {
@@ -1963,7 +1968,7 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
         element *x = to + (warp_token + token) * stride + piece * 8;
         if (warp_token + token >= count)
             break;
-        const u32 from = own_place<pitch>(rows, token, piece);
+        const u32 from = own_place(rows, token, piece);
         if (aligned)
             store_words(x, get_words(from));
         else
@@ -2068,6 +2073,7 @@ template <int count> __device__ __forceinline__ void fetch_tokens(const tokens &
 /* A copy. */
 __device__ __forceinline__ void fetch_copy(u32 tile, const copy_element *s)
 {
+#pragma unroll 2
     for (int i = threadIdx.x; i < FEATURES * (DV / 8); i += THREADS) {
         const int feature = i / (DV / 8), piece = i % (DV / 8);
         copy_async(tile + piece / 8 * COPY_SLAB + slab_place(feature, piece % 8),
@@ -2171,28 +2177,42 @@ template <int blocks> __device__ __forceinline__ void make_slabs_finite(u32 slab
     }
 }
 
+/* bounds[column]: of others whose number there is not finite the last one, of keys' sums, or the first; none: one that
+ * is no pair's. */
+template <bool keys, int columns>
+__device__ __forceinline__ void find_bounds(u32 bounds, u32 slabs, const tokens &others)
+{
+    enum { NEVER = 1 << 30 };
+#pragma unroll 1
+    for (int column = threadIdx.x; column < columns; column += THREADS) {
+        int bound = keys ? -NEVER : NEVER;
+#pragma unroll 1
+        for (int i = 0; i < PANEL; i++) {
+            const int other = keys ? i : PANEL - 1 - i;
+            if (zero_of(get_element(slabs + column / 64 * SLAB + slab_place(other, column % 64 / 8)
+                                    + column % 8 * ELEMENT)) != 0.0f)
+                bound = others.first + other;
+        }
+        put_word(bounds + column * 4, (u32)bound);
+    }
+}
+
 /* Sums of own tokens get NaN where they see, or are seen by, an other whose number is not finite. */
 template <bool keys, int steps>
-__device__ __forceinline__ void spoil_sums(float (*c)[4], u32 slabs, const own_lane &own, const tokens &others)
+__device__ __forceinline__ void spoil_sums(float (*c)[4], u32 bounds, const own_lane &own, const tokens &others)
 {
-#pragma unroll 1
-    for (int other = 0; other < PANEL; other++)
 #pragma unroll
-        for (int i = 0; i < 4 * steps; i++) {
-            const int column = i / 2 * 8 + lane_column() * 2 + i % 2;
-            const float zero =
-                zero_of(get_element(slabs + column / 64 * SLAB + slab_place(other, column % 64 / 8)
-                                    + column % 8 * ELEMENT));
+    for (int i = 0; i < 4 * steps; i++) {
+        const int bound = (int)get_word(bounds + (i / 2 * 8 + lane_column() * 2 + i % 2) * 4);
 #pragma unroll
-            for (int half = 0; half < 2; half++)
-                if (zero != 0.0f && are_pair<keys>(own.first + half * 8 + lane_row(), others.first + other,
-                                                   others.limit))
-                    c[i / 2][half * 2 + i % 2] = zero;
-        }
+        for (int half = 0; half < 2; half++)
+            if (are_pair<keys>(own.first + half * 8 + lane_row(), bound, others.limit))
+                c[i / 2][half * 2 + i % 2] = __uint_as_float(0x7fffffffu);
+    }
 }
 
 /* A panel of which not all are pairs: sums get what is not finite where they see it, and zero goes in its place. edge:
- * a word that tells which panel has such a thing, number `turn`. */
+ * a word that tells which panel has such a thing, number `turn`; behind it columns' bounds. */
 template <bool keys>
 __device__ __forceinline__ void finish_edge(float (*rows)[4], float (*values)[4], const own_lane &own,
                                             const tokens &others, u32 edge, u32 turn)
@@ -2205,10 +2225,14 @@ __device__ __forceinline__ void finish_edge(float (*rows)[4], float (*values)[4]
     __syncthreads();
     if (from_lane(get_word(edge), 0) != turn)
         return;
-    spoil_sums<keys, STEPS>(rows, others.rows, own, others);
+    const u32 bounds = edge + 16;
+    find_bounds<keys, D_IN>(bounds, others.rows, others);
     if (keys)
-        spoil_sums<keys, VALUE_STEPS>(values, others.values, own, others);
+        find_bounds<keys, DV>(bounds + D_IN * 4, others.values, others);
     __syncthreads();
+    spoil_sums<keys, STEPS>(rows, bounds, own, others);
+    if (keys)
+        spoil_sums<keys, VALUE_STEPS>(values, bounds + D_IN * 4, own, others);
     make_slabs_finite<D_IN / 8>(others.rows);
     if (keys)
         make_slabs_finite<DV / 8>(others.values);
@@ -2303,10 +2327,11 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
     store_totals(rows, lane.rows, back.query_sums + numbers_of(call, b, call.query_heads, query_head) + first,
                  chunk_end - first);
     if (back.d_q)
-        store_tokens<STEPS, RAW_PITCH>(rows, lane.rows,
-                                       (element *)back.d_q + b * back.d_q_stride[0] + (i64)first * back.d_q_stride[1]
-                                       + query_head * back.d_q_stride[2], back.d_q_stride[1],
-                                         chunk_end - first, 0.176776695f, is_aligned(back.d_q, back.d_q_stride, D_IN));
+        store_tokens<STEPS>(rows, lane.rows,
+                            (element *)back.d_q + b * back.d_q_stride[0] + (i64)first * back.d_q_stride[1]
+                            + query_head * back.d_q_stride[2],
+                                         back.d_q_stride[1], chunk_end - first, 0.176776695f,
+                                             is_aligned(back.d_q, back.d_q_stride, D_IN));
 }
 
 /* Number `item` of the blocks of keys. */
@@ -2388,16 +2413,17 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
     __syncthreads(); /* nobody multiplies own tokens any more */
     store_totals(rows, lane.rows, back.key_sums + numbers_of(call, b, call.heads, head) + first, chunk_end - first);
     if (back.d_k)
-        store_tokens<STEPS, RAW_PITCH>(rows, lane.rows,
-                                       (element *)back.d_k + b * back.d_k_stride[0] + (i64)first * back.d_k_stride[1]
-                                       + head * back.d_k_stride[2], back.d_k_stride[1],
-                                         chunk_end - first, 0.176776695f, is_aligned(back.d_k, back.d_k_stride, D_IN));
+        store_tokens<STEPS>(rows, lane.rows,
+                            (element *)back.d_k + b * back.d_k_stride[0] + (i64)first * back.d_k_stride[1]
+                            + head * back.d_k_stride[2],
+                                         back.d_k_stride[1], chunk_end - first, 0.176776695f,
+                                             is_aligned(back.d_k, back.d_k_stride, D_IN));
     if (back.d_v)
-        store_tokens<VALUE_STEPS, VALUE_PITCH>(values, lane.values,
-                                               (element *)back.d_v + b * back.d_v_stride[0]
-                                               + (i64)first * back.d_v_stride[1] + head * back.d_v_stride[2],
-                                               back.d_v_stride[1],
-                                         chunk_end - first, 1.0f, is_aligned(back.d_v, back.d_v_stride, DV));
+        store_tokens<VALUE_STEPS>(values, lane.values,
+                                  (element *)back.d_v + b * back.d_v_stride[0] + (i64)first * back.d_v_stride[1]
+                                  + head * back.d_v_stride[2],
+                                         back.d_v_stride[1], chunk_end - first, 1.0f,
+                                             is_aligned(back.d_v, back.d_v_stride, DV));
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_QUERIES)
@@ -2409,16 +2435,18 @@ gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call c
 }
 #endif
 
-/* Both sides of the same tokens by blocks that follow each other, so that one finds in the cache what the other has
- * read. */
+/* Both sides of the same tokens by blocks that are not far from each other, so that one finds in the cache what the
+ * other has read; but runs of blocks of one side, so that a multiprocessor has the instructions of one. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_KEYS)
 extern "C" __global__ void __launch_bounds__(THREADS, 3)
 gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call,
                                const __grid_constant__ struct fpa_cuda_backward back)
 {
-    const u32 sides = back.both_sides ? (u32)(call.query_heads / call.heads) + 1 : 1, item = blockIdx.x / sides;
-    const u32 member = blockIdx.x % sides;
-    const u32 blocks = blocks_of(call);
+    const u32 sides = back.both_sides ? (u32)(call.query_heads / call.heads) + 1 : 1;
+    const u32 run = back.both_sides ? (u32)back.both_sides : 1;
+    const u32 blocks = blocks_of(call), begin = blockIdx.x / (run * sides) * run, left = gridDim.x / sides - begin;
+    const u32 own = run < left ? run : left, place = blockIdx.x - begin * sides; /* the last run may be shorter */
+    const u32 item = begin + place % own, member = place / own;
     if (member + 1 == sides)
         take_keys(call, back, item);
     else

@@ -238,7 +238,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 25
+#define FPA_CUDA_VERSION 26
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -304,6 +304,7 @@ struct fpa_cuda_call {
     long long
         chunks; /* that length divides into; the chunked form without a mask: and one without tokens behind
                          them, before which the state has all keys */
+    long long tail; /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
@@ -384,7 +385,8 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
-    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
+    /* NAME_backward_keys: so many blocks follow as many of each query head; 0: there are none of these */
+    long long both_sides;
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -655,7 +657,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    25, /* version */
+    26, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -1017,7 +1019,10 @@ __device__ __forceinline__ i64 gate_row_of(const struct fpa_cuda_call &call, i64
 /* Chunks and segments of a sequence. */
 __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
 {
-    return call.cu_seqlens ? ((u32)length + (u32)call.chunk - 1) / (u32)call.chunk : (int)call.chunks;
+    if (!call.cu_seqlens)
+        return (int)call.chunks;
+    const int all = length - (int)call.tail; /* but a last one that is the one's before */
+    return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
 
 __device__ __forceinline__ int count_segments(const struct fpa_cuda_call &call, int length)
@@ -1030,7 +1035,7 @@ __device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int
 {
     if (!call.cu_seqlens)
         return (int)call.walk_end;
-    return call.walk_end ? length : length > 0 ? (length - 1) / (int)call.chunk * (int)call.chunk : 0;
+    return call.walk_end ? length : length > 0 ? (count_chunks(call, length) - 1) * (int)call.chunk : 0;
 }
 
 /* The states before and behind a sequence: NULL where there is none. */

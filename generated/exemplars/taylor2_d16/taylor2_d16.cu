@@ -244,7 +244,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 25
+#define FPA_CUDA_VERSION 26
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -310,6 +310,7 @@ struct fpa_cuda_call {
     long long
         chunks; /* that length divides into; the chunked form without a mask: and one without tokens behind
                          them, before which the state has all keys */
+    long long tail; /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
@@ -390,7 +391,8 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
-    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
+    /* NAME_backward_keys: so many blocks follow as many of each query head; 0: there are none of these */
+    long long both_sides;
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -633,7 +635,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
-    25, /* version */
+    26, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -696,7 +698,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     0, /* cluster_reverses */
     0, /* key_mask */
     24, /* vector_rows */
-    1024, /* pack_tokens */
+    256, /* pack_tokens */
     1, /* chunk_state_slices */
     2, /* small_state_slices */
     192, /* query_tokens */
@@ -990,7 +992,10 @@ __device__ __forceinline__ i64 first_segment_of(const struct fpa_cuda_call &call
 /* Chunks and segments of a sequence. */
 __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
 {
-    return call.cu_seqlens ? ((u32)length + (u32)call.chunk - 1) / (u32)call.chunk : (int)call.chunks;
+    if (!call.cu_seqlens)
+        return (int)call.chunks;
+    const int all = length - (int)call.tail; /* but a last one that is the one's before */
+    return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
 
 __device__ __forceinline__ int count_segments(const struct fpa_cuda_call &call, int length)
@@ -1003,7 +1008,7 @@ __device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int
 {
     if (!call.cu_seqlens)
         return (int)call.walk_end;
-    return call.walk_end ? length : length > 0 ? (length - 1) / (int)call.chunk * (int)call.chunk : 0;
+    return call.walk_end ? length : length > 0 ? (count_chunks(call, length) - 1) * (int)call.chunk : 0;
 }
 
 /* The states before and behind a sequence: NULL where there is none. */
@@ -1728,7 +1733,7 @@ static __device__ const int tile_feature[TILES * 64] = {
 /* ---- pack ---- */
 
 enum {
-    PACK_TOKENS = 1024,     /* of a block */
+    PACK_TOKENS = 256,     /* of a block */
     IN_ORDER = 0x8000        /* 8 coordinates, from a multiple of 8 on */
 };
 
@@ -2388,7 +2393,7 @@ template <class sizes> __device__ __forceinline__ struct walk find_walk(const st
     w.own = at.own, w.b = at.own.b, w.head = at.head;
     w.first_chunk = w.segment * (int)call.segment_chunks;
     w.end_chunk = w.first_chunk + call.segment_chunks < chunks ? w.first_chunk + (int)call.segment_chunks : chunks;
-    w.end = w.end_chunk * call.chunk < walk_end ? w.end_chunk * (int)call.chunk : walk_end;
+    w.end = w.end_chunk < chunks && w.end_chunk * call.chunk < walk_end ? w.end_chunk * (int)call.chunk : walk_end;
     return w;
 }
 
@@ -2695,8 +2700,9 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
         begin_walk<sizes>(c, call, w, first_strip);
 #pragma unroll 1
         for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
-            const int start = chunk * (int)call.chunk, end = w.end - start > call.chunk ? start + (int)call.chunk
-                : w.end;
+            const int start = chunk * (int)call.chunk;
+            /* the last one's with its tail */
+            const int end = chunk + 1 < w.end_chunk && w.end - start > call.chunk ? start + (int)call.chunk : w.end;
             if (chunk >= copied_chunk(call, w))
                 stage_copy<sizes>(c, ring, copies++, first_strip);
             if (end <= start)
@@ -2967,7 +2973,9 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
                                    (u32)call.query_heads, blocks, QUERY_TOKENS);
     item.first = at.index * QUERY_TOKENS, item.length = at.own.length;
     item.b = at.own.b, item.query_head = at.head, item.head = key_head_for(call, at.head);
-    const int chunk = item.first / (int)call.chunk;
+    int chunk = item.first / (int)call.chunk;
+    if (chunk > 0 && chunk == count_chunks(call, item.length)) /* of the last one's tail */
+        chunk--;
     item.first_key = chunk * (int)call.chunk;
     item.end_key = item.first + QUERY_TOKENS < item.length ? item.first + QUERY_TOKENS : item.length;
     item.reads = chunk > 0 || is_given(call, at.own.number);

@@ -226,7 +226,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 25
+#define FPA_CUDA_VERSION 26
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -292,6 +292,7 @@ struct fpa_cuda_call {
     long long
         chunks; /* that length divides into; the chunked form without a mask: and one without tokens behind
                          them, before which the state has all keys */
+    long long tail; /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
@@ -372,7 +373,8 @@ struct fpa_cuda_backward {
     long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: to what the sums are */
-    long long both_sides;     /* NAME_backward_keys: 1: before each block there is one of each query head */
+    /* NAME_backward_keys: so many blocks follow as many of each query head; 0: there are none of these */
+    long long both_sides;
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
@@ -627,12 +629,12 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    25, /* version */
+    26, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
         { 0, 0, 0 }, /* pad_rows */
-        { 256, 18432, 2 }, /* pack_rows */
+        { 512, 18432, 2 }, /* pack_rows */
         { 384, 143528, 1 }, /* chunk_state */
         { 0, 0, 0 }, /* chunk_state_small */
         { 256, 0, 0 }, /* segment_scan */
@@ -726,7 +728,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
-        { { 12, 105, 239, 2048 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
+        { { 12, 25, 114, 2048 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
         { { 48, 120, 360, 2048 }, { 0, 144, 288, 9216 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
         { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
         { { 0, 0, 0, 0 }, { 0, 0, 360, 18432 }, { 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
@@ -1017,7 +1019,10 @@ __device__ __forceinline__ i64 first_segment_of(const struct fpa_cuda_call &call
 /* Chunks and segments of a sequence. */
 __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
 {
-    return call.cu_seqlens ? ((u32)length + (u32)call.chunk - 1) / (u32)call.chunk : (int)call.chunks;
+    if (!call.cu_seqlens)
+        return (int)call.chunks;
+    const int all = length - (int)call.tail; /* but a last one that is the one's before */
+    return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
 
 __device__ __forceinline__ int count_segments(const struct fpa_cuda_call &call, int length)
@@ -1030,7 +1035,7 @@ __device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int
 {
     if (!call.cu_seqlens)
         return (int)call.walk_end;
-    return call.walk_end ? length : length > 0 ? (length - 1) / (int)call.chunk * (int)call.chunk : 0;
+    return call.walk_end ? length : length > 0 ? (count_chunks(call, length) - 1) * (int)call.chunk : 0;
 }
 
 /* The states before and behind a sequence: NULL where there is none. */
@@ -1285,6 +1290,29 @@ __device__ __forceinline__ u32 cluster_address(u32 own, int rank)
 __device__ __forceinline__ float kernel_of(float d0, float d1)
 {
     return d1 * d0;
+}
+
+/* Bytes of word number `word` that a row has which begins `before` bytes behind a multiple of 16. */
+__device__ __forceinline__ int word_bytes(int before, int bytes, int word)
+{
+    const int left = before + bytes - word * 16;
+    return left > 16 ? 16 : left > 0 ? left : 0;
+}
+
+/* 16 bytes of two words, from byte number `before` on, which is even. */
+__device__ __forceinline__ uint4 piece_of(uint4 low, uint4 high, u32 before)
+{
+    u32 word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        word[i] = before & 8 ? word[i + 2] : word[i];
+#pragma unroll
+    for (int i = 0; i < 5; i++)
+        word[i] = before & 4 ? word[i + 1] : word[i];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        word[i] = __byte_perm(word[i], word[i + 1], before & 2 ? 0x5432 : 0x3210);
+    return uint4{word[0], word[1], word[2], word[3]};
 }
 
 /* ---- copies and threads of warpgroups ---- */
@@ -1602,30 +1630,68 @@ static __device__ const int tile_feature[TILES * 64] = {
 /* ---- pack ---- */
 
 enum {
-    PACK_THREADS = 256,
+    PACK_THREADS = 512,
     PACK_TILE = 64,          /* tokens of a block at a time */
     PACK_TILES = 16,          /* one after the other */
     PACK_PLACES = 2,         /* for tiles */
     PACK_PITCH = 144,        /* bytes of a token's rows: an odd multiple of 16 */
+    PACK_PIECES = (D_IN + 7) / 8,
     PACK_STEPS = (D_IN + 15) / 16,
     FRAGMENT = 512           /* bytes of 8 rows and 16 columns of a matrix, as split_matrix leaves them */
 };
 
-/* Packed row that a block of 8 rows of a vector begins with; 0xffff: its rows lie here and there. */
+/* Packed row that each block of 8 rows of a vector begins with. */
 static __device__ const u16 vector_block[VECTOR_ROWS / 8] = {
-    32, 40, 48, 65535, 0,
+    32, 40, 48, 56, 0,
 };
 
-/* Bytes from a token's first packed row to each row of its vector. */
-static __device__ const __align__(16) u16 vector_row[VECTOR_ROWS] = {
-    64, 66, 68, 70, 72, 74, 76, 78, 80, 82, 84, 86, 88, 90, 92, 94, 96, 98, 100, 102, 104, 106, 108, 110,
-    114, 114, 114, 114, 114, 114, 114, 114, 0, 2, 4, 6, 8, 10, 12, 14,
-};
+/* Words of 16 bytes of rows that begin anywhere, each to the place of the piece that begins in it. */
+__device__ __forceinline__ void fetch_words(u32 tile, const element *x, i64 stride, int first, int limit)
+{
+    enum { WORDS = (2 * D_IN + 14 + 15) / 16 };
+    for (int i = threadIdx.x; i < PACK_TILE * WORDS; i += PACK_THREADS) {
+        const int token = i / WORDS, word = i % WORDS;
+        const bool there = first + token < limit;
+        const unsigned char *from = (const unsigned char *)(x + (there ? (i64)(first + token) * stride : 0));
+        const int before = (int)((u64)from & 15);
+        copy_async(tile + token * PACK_PITCH + word * 16, from - before + word * 16,
+                   there ? word_bytes(before, 2 * D_IN, word) : 0);
+    }
+}
 
-/* tile[token][row < d] = x[first + token][], zero from token limit on. */
+/* tile[token][row < d] = x[first + token][], zero from token limit on; as words where rows begin amid 16 bytes. */
 __device__ __forceinline__ void fetch_tokens(u32 tile, const element *x, i64 stride, int first, int limit, bool aligned)
 {
-    fetch_rows<PACK_TILE, 3, PACK_PITCH, 1, PACK_THREADS>(tile, x, stride, first, limit, D_IN, aligned);
+    if (aligned)
+        fetch_rows<PACK_TILE, PACK_PIECES, PACK_PITCH, 1, PACK_THREADS>(tile, x, stride, first, limit, D_IN, true);
+    else
+        fetch_words(tile, x, stride, first, limit);
+}
+
+/* Words -> pieces. A warp has 8 tokens, of which rows no two meet in a bank, and four lanes share a row: what a lane
+ * needs of the next one's words it reads before that puts pieces in their places. start: the low part of the first
+ * row's address; stride in bytes. */
+__device__ __forceinline__ void form_pieces(u32 tile, u32 start, u32 stride)
+{
+    enum { SHARE = (PACK_PIECES + 3) / 4 };
+    const int share = threadIdx.x >> 3 & 3;
+    const int begin = share * SHARE < PACK_PIECES ? share * SHARE : PACK_PIECES;
+    const int end = begin + SHARE < PACK_PIECES ? begin + SHARE : PACK_PIECES;
+#pragma unroll 1
+    for (int token = threadIdx.x / 32 * 8 + (threadIdx.x & 7); token < PACK_TILE; token += PACK_THREADS / 4) {
+        const u32 row = tile + token * PACK_PITCH, before = start + token * stride & 15;
+        uint4 word = get_words(row + begin * 16);
+        const uint4 behind = get_words(row + end * 16);
+        __syncwarp();
+#pragma unroll 4
+        for (int i = begin; i < end; i++) {
+            const uint4 next = i + 1 < end ? get_words(row + i * 16 + 16) : behind;
+            put_words(row + i * 16, piece_of(word, next, before));
+            word = next;
+        }
+        if (end == PACK_PIECES)
+            put_words(row + end * 16, uint4{0, 0, 0, 0});
+    }
 }
 
 /* Rows of a tile's tokens that are not coordinates. Ends with all rows written. */
@@ -1640,55 +1706,19 @@ __device__ __forceinline__ void derive_rows(u32 tile, bool keys, i64 head, const
     __syncthreads();
 }
 
-/* Word i of four becomes word i - turn. */
-__device__ __forceinline__ void turn_words(u32 *word, u32 turn)
-{
-    const u32 once[4] = {turn & 1 ? word[1] : word[0], turn & 1 ? word[2] : word[1], turn & 1 ? word[3] : word[2],
-                         turn & 1 ? word[0] : word[3]};
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        word[i] = turn & 2 ? once[i ^ 2] : once[i];
-}
-
-/* word[i] = places of two rows, a block's; lanes have them in different orders, see gather_block(). */
-__device__ __forceinline__ void fetch_places(u32 *word, const u16 *rows, u32 turn)
-{
-    const uint4 all = *(const uint4 *)rows;
-    word[0] = all.x, word[1] = all.y, word[2] = all.z, word[3] = all.w;
-    turn_words(word, turn);
-}
-
-/* Two rows of a token. */
-__device__ __forceinline__ u32 get_rows(u32 token, u32 places)
-{
-    return get_element(token + (places & 0xffff)) | (u32)get_element(token + (places >> 16)) << 16;
-}
-
-/* A block of a token's vector, whose rows lie here and there. Mostly rows of neighbours follow each other: blocks of
- * lanes begin at multiples of 16 bytes, so that those of every eighth lane would meet in a bank if all had the same
- * pair at a time. */
-__device__ __forceinline__ uint4 gather_block(u32 token, int block)
-{
-    const u32 turn = threadIdx.x >> 3 & 3;
-    u32 place[4], word[4];
-    fetch_places(place, vector_row + block * 8, turn);
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        word[i] = get_rows(token, place[i]);
-    turn_words(word, 4 - turn);
-    return uint4{word[0], word[1], word[2], word[3]};
-}
-
-/* vectors[token][] = rows of a tile's tokens, of which there are count. */
+/* vectors[token][] = rows of a tile's tokens, of which there are count. A thread has the same block of every so many
+ * tokens. */
 __device__ __forceinline__ void store_vectors(element *vectors, u32 tile, int count)
 {
-    for (int i = threadIdx.x; i < PACK_TILE * VECTOR_ROWS / 8; i += PACK_THREADS) {
-        const int token = i / (VECTOR_ROWS / 8), block = i % (VECTOR_ROWS / 8);
-        if (token >= count)
-            break;
-        const u32 from = tile + token * PACK_PITCH;
-        const int row = vector_block[block];
-        store_words(vectors + (i64)i * 8, row == 0xffff ? gather_block(from, block) : get_words(from + row * 2));
+    enum { BLOCKS = VECTOR_ROWS / 8, TOGETHER = PACK_THREADS > BLOCKS ? PACK_THREADS / BLOCKS : 1 };
+    const int own = threadIdx.x / BLOCKS;
+    if (own >= TOGETHER)
+        return;
+    for (int block = threadIdx.x - own * BLOCKS; block < BLOCKS; block += PACK_THREADS) {
+        const u32 from = tile + vector_block[block] * 2;
+#pragma unroll 4
+        for (int token = own; token < (count < PACK_TILE ? count : PACK_TILE); token += TOGETHER)
+            store_words(vectors + (i64)token * VECTOR_ROWS + block * 8, get_words(from + token * PACK_PITCH));
     }
 }
 
@@ -1713,11 +1743,9 @@ trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
     const bool aligned = is_aligned(base, stride, D_IN);
     element *const vectors = (element *)call.vectors + (i64)bh * length * VECTOR_ROWS;
     const u32 tiles = shared_address();
-    for (int i = threadIdx.x; i < PACK_PLACES * PACK_TILE * PACK_PITCH / 4; i += PACK_THREADS)
-        put_word(tiles + i * 4, 0);
+    for (int i = threadIdx.x; i < PACK_PLACES * PACK_TILE * PACK_PITCH / 16; i += PACK_THREADS)
+        put_words(tiles + i * 16, uint4{0, 0, 0, 0});
     __syncthreads();
-    for (int i = threadIdx.x; i < PACK_PLACES * PACK_TILE; i += PACK_THREADS)
-        put_element(tiles + i * PACK_PITCH + 56 * 2, from_float(1.0f));
     fetch_tokens(tiles, x, stride[1], start, length, aligned);
     copy_commit();
     for (int first = start, i = 0; first < end; first += PACK_TILE, i = (i + 1) % PACK_PLACES) {
@@ -1727,6 +1755,10 @@ trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
         if (PACK_PLACES > 1 && first + PACK_TILE < end)
             fetch_tokens(tiles + (i ^ 1) * (PACK_TILE * PACK_PITCH), x, stride[1], first + PACK_TILE, length, aligned);
         copy_commit();
+        if (!aligned) {
+            form_pieces(tile, (u32)(u64)(x + first * stride[1]), (u32)stride[1] * 2);
+            __syncthreads();
+        }
         derive_rows(tile, keys, head, weights);
         store_vectors(vectors + (i64)first * VECTOR_ROWS, tile, end - first);
         if (PACK_PLACES == 1 && first + PACK_TILE < end) {
@@ -2291,7 +2323,7 @@ template <class sizes> __device__ __forceinline__ struct walk find_walk(const st
     w.own = at.own, w.b = at.own.b, w.head = at.head;
     w.first_chunk = w.segment * (int)call.segment_chunks;
     w.end_chunk = w.first_chunk + call.segment_chunks < chunks ? w.first_chunk + (int)call.segment_chunks : chunks;
-    w.end = w.end_chunk * call.chunk < walk_end ? w.end_chunk * (int)call.chunk : walk_end;
+    w.end = w.end_chunk < chunks && w.end_chunk * call.chunk < walk_end ? w.end_chunk * (int)call.chunk : walk_end;
     return w;
 }
 
@@ -2598,8 +2630,9 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
         begin_walk<sizes>(c, call, w, first_strip);
 #pragma unroll 1
         for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
-            const int start = chunk * (int)call.chunk, end = w.end - start > call.chunk ? start + (int)call.chunk
-                : w.end;
+            const int start = chunk * (int)call.chunk;
+            /* the last one's with its tail */
+            const int end = chunk + 1 < w.end_chunk && w.end - start > call.chunk ? start + (int)call.chunk : w.end;
             if (chunk >= copied_chunk(call, w))
                 stage_copy<sizes>(c, ring, copies++);
             if (end <= start)
@@ -2842,7 +2875,9 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
                                    (u32)call.query_heads, blocks, QUERY_TOKENS);
     item.first = at.index * QUERY_TOKENS, item.length = at.own.length;
     item.b = at.own.b, item.query_head = at.head, item.head = key_head_for(call, at.head);
-    const int chunk = item.first / (int)call.chunk;
+    int chunk = item.first / (int)call.chunk;
+    if (chunk > 0 && chunk == count_chunks(call, item.length)) /* of the last one's tail */
+        chunk--;
     item.first_key = chunk * (int)call.chunk;
     item.end_key = item.first + QUERY_TOKENS < item.length ? item.first + QUERY_TOKENS : item.length;
     item.reads = chunk > 0 || is_given(call, at.own.number);

@@ -1,0 +1,86 @@
+"""Sequences of different lengths in one call: linear attention by flash-linear-attention, softmax by PyTorch's and FlashAttention's.
+
+The mixes of bench/bench_sequences.c, bf16, d = dv = 64; causal. Lines are of one batch of all tokens.
+"""
+
+from inspect import signature
+
+from measure import Peer, speed_up_tuning
+
+MIXES = (2048, 16384, 65536)
+EQUAL = (1024, 4096)
+
+
+def draw(total, most):
+    """Lengths between 1 and most, as many short ones as long ones on a scale of logarithms: bench_sequences' draw()."""
+    state, lengths = 12345, []
+    while sum(lengths) < total:
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        length = max(1, int(most ** ((state >> 40) * 2.0**-24)))
+        lengths.append(min(length, total - sum(lengths)))
+    return lengths
+
+
+def mixes(total):
+    for length in EQUAL:
+        yield f"{length} each", [length] * (total // length)
+    yield "one", [total]
+    for most in MIXES:
+        if most <= total:
+            yield f"1 to {most}", draw(total, most)
+
+
+def offsets_of(peer, lengths, dtype):
+    ends = [0]
+    for length in lengths:
+        ends.append(ends[-1] + length)
+    return peer.torch.tensor(ends, dtype=dtype, device="cuda")
+
+
+def linear(peer, lengths):
+    def make(batch, length, heads):
+        from fla.ops.linear_attn import chunk_linear_attn
+
+        q, k, v = (peer.random(batch, length, heads, 64) for _ in range(3))
+        offsets = offsets_of(peer, lengths, peer.torch.int64)
+        return lambda: chunk_linear_attn(q, k, v, scale=1.0, normalize=False, cu_seqlens=offsets)
+
+    return make
+
+
+def softmax(peer, lengths):
+    def make(batch, length, heads):
+        from torch.nn.attention.varlen import varlen_attn
+
+        # the name of the mask has changed between versions
+        causal = {"is_causal": True} if "is_causal" in signature(varlen_attn).parameters else {"window_size": (-1, 0)}
+        q, k, v = (peer.random(length, heads, 64) for _ in range(3))
+        offsets, most = offsets_of(peer, lengths, peer.torch.int32), max(lengths)
+        return lambda: varlen_attn(q, k, v, offsets, offsets, most, most, **causal)
+
+    return make
+
+
+def flash(peer, lengths):
+    def make(batch, length, heads):
+        from flash_attn import flash_attn_varlen_func
+
+        q, k, v = (peer.random(length, heads, 64) for _ in range(3))
+        offsets, most = offsets_of(peer, lengths, peer.torch.int32), max(lengths)
+        return lambda: flash_attn_varlen_func(q, k, v, offsets, offsets, most, most, causal=True)
+
+    return make
+
+
+def main():
+    peer = Peer("packed", ["flash-linear-attention", "fla-core", "torch"], __doc__)
+    speed_up_tuning()
+    for name, lengths in mixes(peer.arguments.tokens):
+        total = sum(lengths)
+        peer.measure(f"fla chunk_linear_attn d64, {name}", total, 1, linear(peer, lengths))
+        peer.measure(f"torch varlen_attn d64, {name}", total, 1, softmax(peer, lengths))
+        peer.measure(f"flash_attn_varlen_func d64, {name}", total, 1, flash(peer, lengths))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+/* Rows that matrices make before the other kernels of gradients run: blocks, and work of run-time matrices. */
+#include "backward.h"
+
+#include "parts.h"
+
+/* Blocks have all numbers of their tokens, and make as many. */
+void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    const int width = largest(round_up(head_width(plan->written), 16), round_up(plan->made.width, 16));
+    back->made_pitch = cuda_odd_pitch(width * 2);
+    back->made_tiles = 2 * 2 * 16 * back->warps * back->made_pitch <= plan->target->shared_memory / 2 ? 2 : 1;
+}
+
+/* Sides of the stacked matrix that have rows of run-time matrices, times those of its columns. */
+static int count_sides(const fpa_plan *plan)
+{
+    bool has[CUDA_MAX_WIDTH / FPA_CUDA_MADE_SIDE] = {false};
+    int sides = 0;
+    for (int i = 0; i < plan->made.projection_count; i++) {
+        const fpa_projection *projection = &plan->made.projections[i];
+        const fpa_matrix *matrix = &plan->head->matrices[projection->matrix];
+        const int first = projection->first_row / FPA_CUDA_MADE_SIDE;
+        const int last = (projection->first_row + matrix->rows - 1) / FPA_CUDA_MADE_SIDE;
+        for (int side = first; matrix->kind != FPA_MATRIX_CONSTANT && side <= last; side++) {
+            sides += !has[side];
+            has[side] = true;
+        }
+    }
+    return sides * (divide_up(head_width(plan->written), FPA_CUDA_MADE_SIDE));
+}
+
+static bool is_per_head(const fpa_plan *plan)
+{
+    for (int i = 0; i < plan->made.projection_count; i++)
+        if (plan->head->matrices[plan->made.projections[i].matrix].per_head)
+            return true;
+    return false;
+}
+
+void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back, struct fpa_cuda_geometry *g)
+{
+    const int given = round_up(head_width(plan->written), 16), rows = round_up(plan->made.width, 16);
+    const int threads = 32 * back->warps, tokens = 16 * back->warps * back->made_tiles;
+    const struct fpa_cuda_block block = {threads, 2 * tokens * back->made_pitch, 0};
+    g->made_width = plan->made.width;
+    g->made_tokens = tokens;
+    g->made_operand = given * rows * 4;
+    g->made_per_head = is_per_head(plan);
+    g->made_sides = count_sides(plan);
+    g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
+    g->kernel[CUDA_BACKWARD_PROJECT] = g->kernel[CUDA_BACKWARD_UNPROJECT] = block;
+    if (g->made_sides)
+        g->kernel[CUDA_BACKWARD_PRODUCTS] =
+            (struct fpa_cuda_block){threads, 4 * FPA_CUDA_MADE_PANEL * FPA_CUDA_MADE_PITCH, 0};
+}

@@ -1,0 +1,49 @@
+/* opening: the steps of an open, from a head that is parsed to a kernel. Internal to open*.c. */
+#ifndef FPAC_RUNTIME_API_OPENING_H
+#define FPAC_RUNTIME_API_OPENING_H
+
+#include "abi/source.h"
+#include "fpa.h"
+#include "runtime/backend.h"
+#include "runtime/store/cache.h"
+#include "runtime/store/lock.h"
+
+/* What one opening has made so far. */
+typedef struct opening {
+    const fpa_options *options;
+    bool backward;         /* the module of gradients is opened, for a kernel that is there */
+    const char *mechanism; /* that kernels are planned by; NULL: what is fastest */
+    const fpa_target *target;
+    const fpa_backend *backend;
+    fpa_cache cache;
+    fpa_head *head;  /* given to the kernel in the end */
+    fpa_facts facts; /* of the object */
+    char key[KEY_TEXT];
+    fpa_lock lock; /* held while the object is built, verified and stored */
+    bool cached;   /* object and verdict are from the cache */
+    fpa_object object;
+    char *kept;          /* with a cached object: its facts, then the verdict */
+    const char *verdict; /* NULL: of a new object there is none yet */
+    fpa_module module;   /* given to the kernel in the end */
+} opening;
+
+/* The cache, and the key there. */
+fpa_status opening_prepare(opening *o, fpa_error *error);
+
+/* From the cache, or compiled. */
+fpa_status opening_load(opening *o, fpa_error *error);
+
+/* The kernel, to which head and module are given, also on failure. */
+fpa_status opening_verify(opening *o, fpa_kernel **kernel, fpa_error *error);
+
+/* Into the cache, what was not from there. */
+void opening_store_new(const opening *o, const fpa_kernel *kernel);
+void opening_store(const opening *o, const char *verdict);
+
+/* Frees what was given to nobody. */
+void opening_finish(opening *o);
+
+/* From opening_prepare() on, with options->backward. On failure there is no kernel. */
+fpa_status open_with_gradients(opening *o, fpa_kernel **kernel, fpa_error *error);
+
+#endif
