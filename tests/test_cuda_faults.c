@@ -31,7 +31,7 @@ static const struct {
     [IN_FUSED_BY_THREADS] = {"fewgated", THREADS_CALL, 2},
     [IN_TOTALS] = {"few", LONG_CALL, 5},
     [IN_COORDINATES] = {"linear", LONG_CALL, 5},
-    [IN_ONE_STAGE] = {"deep", LONG_CALL, 2},
+    [IN_ONE_STAGE] = {"clusteredfavor", LONG_CALL, 5},
     [IN_ROWS] = {"anyrows", HEADS_CALL, 8},
     [IN_BOXED_ROWS] = {"anyrowsfirst", HEADS_CALL, 8},
     [IN_CLUSTER_SCAN] = {"clustered", CLUSTER_CALL, 5},

@@ -34,14 +34,15 @@ static bool blocks_fit(const fpa_plan *plan, const fpa_fused_pass *pass, int blo
 }
 
 /* One block of wide coordinates waits for its products, panel by panel; of two with one stage each one's panel comes while
- * the other multiplies. */
+ * the other multiplies. Gated ones wait at more barriers, and gain nothing. */
 static void share_multiprocessor(const fpa_cuda_inputs *in, const fpa_split_panel *split,
                                  fpa_fused_pass *pass)
 {
     fpa_fused_pass lean = *pass;
     lean.stages = lean.copies = 1;
     place(in, split, &lean);
-    if (in->plan->head->causal && !blocks_fit(in->plan, pass, 2) && blocks_fit(in->plan, &lean, 2))
+    if (in->plan->head->causal && !in->plan->head->gate && !blocks_fit(in->plan, pass, 2) &&
+        blocks_fit(in->plan, &lean, 2))
         *pass = lean;
 }
 
