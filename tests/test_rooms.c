@@ -50,7 +50,8 @@ enum { ROOMS = sizeof rooms / sizeof *rooms };
 
 /* The files of the runtime that generate: without them, gen and the builders (tests/test_run_library.c) it is
  * the library that opens bundles. */
-static const char *const generating[] = {"runtime/api/open.c", "runtime/api/open_gradients.c"};
+static const char *const generating[] = {"runtime/api/open.c", "runtime/api/open_gradients.c",
+                                         "runtime/api/opening.c"};
 enum { GENERATING = sizeof generating / sizeof *generating };
 
 /* Files outside of gen/spec and gen/emit that know Lua: none. */

@@ -26,6 +26,7 @@ static const char *const making[] = {
     "runtime/builder.c",
     "runtime/api/open.c",
     "runtime/api/open_gradients.c",
+    "runtime/api/opening.c",
     "runtime/c/build.c",
     "runtime/c/compiler.c",
     "runtime/c/process.c",

@@ -54,12 +54,19 @@ typedef struct opening_parts {
 static fpa_status open_pass(opening_parts *p, int pass, fpa_error *error)
 {
     fpa_options its = *p->options;
-    fpa_head *head = p->heads[pass];
+    opening o = {.options = &its,
+                 .mechanism = source_pass_mechanism(p->heads[pass], (fpa_pass)pass),
+                 .head = p->heads[pass]};
+    p->heads[pass] = NULL;
     its.target = p->target;
     its.backward = 0;
-    p->heads[pass] = NULL;
-    return open_parsed_head_as(head, source_pass_mechanism(head, (fpa_pass)pass), &its, &p->passes[pass],
-                               error);
+    fpa_status status = opening_choose_target(&o, error);
+    if (!status)
+        status = opening_prepare(&o, error);
+    if (!status)
+        status = opening_alone(&o, &p->passes[pass], error);
+    opening_finish(&o);
+    return status;
 }
 
 static void open_at(int index, void *user)

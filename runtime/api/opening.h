@@ -1,4 +1,4 @@
-/* opening: the steps of an open, from a head that is parsed to a kernel. Internal to open*.c. */
+/* opening: the steps of an open, from a head that is parsed to a kernel. Internal to open*.c; opening.c has them. */
 #ifndef FPAC_RUNTIME_API_OPENING_H
 #define FPAC_RUNTIME_API_OPENING_H
 
@@ -27,7 +27,14 @@ typedef struct opening {
     fpa_module module;   /* given to the kernel in the end */
 } opening;
 
-/* The cache, and the key there. */
+/* By the options. */
+fpa_status opening_choose_target(opening *o, fpa_error *error);
+
+/* The cache; and the key there. */
+fpa_status opening_open_cache(opening *o, fpa_error *error);
+fpa_status opening_make_key(opening *o, fpa_error *error);
+
+/* Both. */
 fpa_status opening_prepare(opening *o, fpa_error *error);
 
 /* From the cache, or compiled. */
@@ -39,6 +46,9 @@ fpa_status opening_verify(opening *o, fpa_kernel **kernel, fpa_error *error);
 /* Into the cache, what was not from there. */
 void opening_store_new(const opening *o, const fpa_kernel *kernel);
 void opening_store(const opening *o, const char *verdict);
+
+/* Loaded, verified, stored. */
+fpa_status opening_alone(opening *o, fpa_kernel **kernel, fpa_error *error);
 
 /* Frees what was given to nobody. */
 void opening_finish(opening *o);

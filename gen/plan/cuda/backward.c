@@ -143,18 +143,6 @@ static bool suits_coordinates(const fpa_plan *plan)
     return rows->coordinates && head->dtype == FPA_BF16 && coordinates_fit(head);
 }
 
-fpa_columns cuda_backward_columns(const fpa_head *head, int warp_units)
-{
-    enum {
-        OWN = 17,
-        OF_UNITS = 36
-    }; /* tiles whose sums have registers: of own tokens, and of a warp's units of a state */
-    const int units = OF_UNITS / warp_units, most = units < OWN ? units : OWN;
-    const int tiles = (head->dv + (head->normalize != FPA_NORMALIZE_NONE) + 7) / 8;
-    const int blocks = divide_up(tiles, most), each = divide_up(tiles, blocks);
-    return (fpa_columns){.blocks = blocks, .tiles = each, .all = each};
-}
-
 static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     fpa_columns *columns = &back->columns;

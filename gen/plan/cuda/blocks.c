@@ -22,3 +22,15 @@ int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes)
     const int most = plan->head->dtype == FPA_F32 ? 1 : tiles <= 10 ? 4 : tiles <= 18 ? 3 : 2;
     return room < 1 ? 1 : room < most ? room : most;
 }
+
+fpa_columns cuda_backward_columns(const fpa_head *head, int warp_units)
+{
+    enum {
+        OWN = 17,
+        OF_UNITS = 36
+    }; /* tiles whose sums have registers: of own tokens, and of a warp's units of a state */
+    const int units = OF_UNITS / warp_units, most = units < OWN ? units : OWN;
+    const int tiles = (head->dv + (head->normalize != FPA_NORMALIZE_NONE) + 7) / 8;
+    const int blocks = divide_up(tiles, most), each = divide_up(tiles, blocks);
+    return (fpa_columns){.blocks = blocks, .tiles = each, .all = each};
+}

@@ -1,0 +1,191 @@
+/* opening: what every open does with a head, step by step. */
+#include "opening.h"
+
+#include "base/clock.h"
+#include "gen/gen.h"
+#include "runtime/builder.h"
+#include "runtime/kernel.h"
+#include "runtime/log.h"
+#include "runtime/store/manifest.h"
+#include "runtime/verify/verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+fpa_status opening_choose_target(opening *o, fpa_error *error)
+{
+    const char *name = o->options && o->options->target ? o->options->target : "c";
+    return backend_choose(o->options, name, &o->backend, &o->target, error);
+}
+
+/* The key covers all that decides the object's bytes and whether its verdict holds: what the emitted text
+ * is a function of (head as written, target, generator), so that it need not be emitted to find the object;
+ * the compiler; the device, because a verdict is its own; and the verifier. */
+fpa_status opening_make_key(opening *o, fpa_error *error)
+{
+    char digest[DIGEST_TEXT];
+    char *identity = NULL, *device = NULL;
+    fpa_status status = head_digest(o->head, digest, error);
+    if (!status)
+        status = builder_of(o->target)->identity(o->options, o->target->name, &identity, error);
+    if (!status)
+        status = o->backend->device(o->options, &device, error);
+    if (!status) {
+        const char *const fields[] = {("fpac module 2 of " FPA_VERSION),
+                                      digest,
+                                      o->target->name,
+                                      generator_digest,
+                                      identity,
+                                      device,
+                                      verifier_digest,
+                                      o->backward ? "gradients" : o->mechanism};
+        cache_key(fields, sizeof fields / sizeof *fields - !(o->backward || o->mechanism), o->key);
+    }
+    free(identity);
+    free(device);
+    return status;
+}
+
+static fpa_status compile(opening *o, fpa_error *error)
+{
+    const double begin = clock_seconds();
+    fpa_source source;
+    log_line(o->options, "%s: compiling%s for %s", o->head->name, o->backward ? " gradients" : "",
+             o->target->name);
+    fpa_status status = o->backward
+                            ? source_generate_backward(o->head, o->target->name, &source, error)
+                            : source_generate_as(o->head, o->target->name, o->mechanism, &source, error);
+    if (!status)
+        status = builder_of(o->target)->compile(o->options, &source, &o->object, error);
+    o->facts = source.facts;
+    source_free(&source);
+    if (status)
+        return status;
+    log_line(o->options, "%s: compiled for %s in %.2f s (%zu bytes)", o->head->name, o->target->name,
+             clock_seconds() - begin, o->object.size);
+    return o->backend->load(o->options, &o->object, o->facts.name, &o->module, error);
+}
+
+static void forget_object(opening *o)
+{
+    free(o->object.bytes);
+    free(o->kept);
+    o->object = (fpa_object){NULL, 0};
+    o->kept = NULL;
+    o->verdict = NULL;
+    o->cached = false;
+}
+
+static fpa_status load_cached(opening *o, fpa_error *error)
+{
+    fpa_status status =
+        facts_parse("the cached module", o->kept ? o->kept : "", &o->facts, &o->verdict, error);
+    return status ? status : o->backend->load(o->options, &o->object, o->facts.name, &o->module, error);
+}
+
+/* Take the module from the cache, if it is there. A cached object that does not load (the folder is shared with a
+ * machine that has other libraries, say) is no reason to fail: it is built again, and *broken. */
+static fpa_status take_cached(opening *o, bool *broken, fpa_error *error)
+{
+    fpa_error reason;
+    fpa_status status = cache_load(&o->cache, o->options, o->key, &o->cached, &o->object, &o->kept, error);
+    *broken = false;
+    if (status || !o->cached)
+        return status;
+    status = load_cached(o, &reason);
+    if (status == FPA_OK)
+        log_line(o->options, "%s: taken from the cache, %s/%.16s...", o->head->name, o->cache.folder, o->key);
+    if (status == FPA_OK || status == FPA_NO_MEMORY)
+        return status ? fail_memory(error) : FPA_OK;
+    log_line(o->options, "%s: the cached module is built again: %s", o->head->name, reason.message);
+    forget_object(o);
+    *broken = true;
+    return FPA_OK;
+}
+
+/* What many open at once is compiled once: the others wait, and look again. */
+fpa_status opening_load(opening *o, fpa_error *error)
+{
+    bool broken;
+    fpa_status status = take_cached(o, &broken, error);
+    if (status || o->cached)
+        return status;
+    lock_take(&o->cache, o->options, o->key, o->head->name, &o->lock);
+    if (!broken || o->lock.waited)
+        status = take_cached(o, &broken, error);
+    return status || o->cached ? status : compile(o, error);
+}
+
+/* Both are given away, also when the verification fails. */
+fpa_status opening_verify(opening *o, fpa_kernel **kernel, fpa_error *error)
+{
+    fpa_head *head = o->head;
+    fpa_module module = o->module;
+    o->head = NULL;
+    o->module = (fpa_module){0};
+    return verify_kernel(head, &o->facts, &module, o->verdict, o->cached, kernel, error);
+}
+
+/* Only what passed is stored. A cache that cannot be written costs time, not the kernel. */
+void opening_store(const opening *o, const char *verdict)
+{
+    fpa_error reason;
+    char *facts, *kept = NULL;
+    const char *name = o->facts.name;
+    facts = facts_print(&o->facts);
+    if (!facts || asprintf(&kept, "%s%s", facts, verdict) < 0) {
+        kept = NULL;
+        log_line(o->options, "cache: %s is not stored: out of memory", name);
+    } else if (cache_store(&o->cache, o->key, &o->object, kept, &reason)) {
+        log_line(o->options, "cache: %s %s", reason.where, reason.message);
+    } else if (o->cache.folder) {
+        log_line(o->options, "%s: kept in the cache, %s/%.16s...", name, o->cache.folder, o->key);
+    }
+    free(facts);
+    free(kept);
+}
+
+void opening_store_new(const opening *o, const fpa_kernel *kernel)
+{
+    const fpa_description *description = fpa_describe(kernel);
+    if (o->cached)
+        return;
+    log_line(o->options, "%s: verified: %s", description->name, description->verdict);
+    opening_store(o, description->verdict);
+}
+
+fpa_status opening_open_cache(opening *o, fpa_error *error)
+{
+    fpa_status status = cache_open(o->options, &o->cache, error);
+    bool wanted = !(o->options && o->options->cache_dir && !*o->options->cache_dir);
+    if (!status && !o->cache.folder && wanted)
+        log_line(o->options, "cache: not used: %s", o->cache.reason);
+    return status;
+}
+
+void opening_finish(opening *o)
+{
+    if (o->module.backend)
+        o->backend->unload(&o->module);
+    head_free(o->head);
+    forget_object(o);
+    lock_release(&o->lock);
+    cache_close(&o->cache);
+}
+
+fpa_status opening_prepare(opening *o, fpa_error *error)
+{
+    fpa_status status = opening_open_cache(o, error);
+    return status ? status : opening_make_key(o, error);
+}
+
+fpa_status opening_alone(opening *o, fpa_kernel **kernel, fpa_error *error)
+{
+    fpa_status status = opening_load(o, error);
+    if (!status)
+        status = opening_verify(o, kernel, error);
+    if (!status)
+        opening_store_new(o, *kernel);
+    return status;
+}
