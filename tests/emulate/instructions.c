@@ -22,7 +22,8 @@
 
 enum { SEED = 20261123 };
 
-const int product_columns[PRODUCTS] = {8, 16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 112, 128, 136};
+const int product_columns[PRODUCTS] = {8,  16, 24, 32,  40,  48,  56,  64, 72,
+                                       80, 88, 96, 104, 112, 120, 128, 136};
 
 /* ---- kernels ---- */
 
