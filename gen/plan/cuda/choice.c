@@ -136,6 +136,7 @@ static fpa_status try_combination(const fpa_plan *plan, const fpa_cuda_inputs *i
 {
     fpa_plan other = *plan;
     *seconds = INFINITY;
+    *cuda = plan->cuda;
     if (!is_possible(&plan->cuda, tried->split, forced))
         return FPA_OK;
     fpa_status status = plan_beside(in, tried->split, forced, tried->alone, &other.cuda, error);
