@@ -150,69 +150,92 @@ static int64_t count_scan_clusters(const struct fpa_cuda_module *cuda, int block
     return counted > 0 ? counted : 1;
 }
 
-/* kept: 0, or copies of all chunks of so many tokens, whoever reads them. */
-static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
-                 const fpa_candidate *candidate, char *base, int64_t kept, cuda_sizes *s)
+/* What the call is divided into. */
+static void divide_call(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                        const cuda_task *task, const fpa_candidate *candidate, cuda_sizes *s)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call *call = &s->call;
-    const fpa_call_size size = call_size(form, launch);
-    cuda_task task = cuda_task_of(g, &cuda->room, &size);
-    if (kept)
-        cuda_take_chunk(&task, kept);
-    else if (cuda_mechanism_of(candidate) == MECHANISM_SPLIT)
-        cuda_take_tail(&task);
-    const int64_t sequences = launch->cu_seqlens ? launch->heads : task.sequences,
-                  copy = (int64_t)g->features * g->columns;
-    memset(s, 0, sizeof *s);
-    call->chunk = task.chunk;
-    call->chunks = task.chunks;
-    call->tail = task.tail;
+    call->chunk = task->chunk;
+    call->chunks = task->chunks;
+    call->tail = task->tail;
     if (cuda_mechanism_of(candidate) == MECHANISM_SPLIT)
-        size_split(&task, candidate, s);
+        size_split(task, candidate, s);
     else
-        size_fused(&task, candidate, s);
+        size_fused(task, candidate, s);
     s->in_segments = call->segments > 1;
-    const bool several = launch->cu_seqlens ? task.summed || launch->length > call->chunk : call->chunks > 1;
-    if (launch->cu_seqlens)
-        size_sequences(&task, launch->total, s);
-    if (launch->cu_seqlens && s->cluster_scan)
+    if (!launch->cu_seqlens)
+        return;
+    size_sequences(task, launch->total, s);
+    if (s->cluster_scan)
         s->clusters = cuda_scan_clusters(count_scan_clusters(cuda, s->cluster_scan),
                                          launch->query_heads * g->column_blocks);
-    if (s->walks && launch->cu_seqlens && !call->awaited)
-        s->walk_blocks = sequences * call->segments *
+    if (s->walks && !call->awaited)
+        s->walk_blocks = launch->heads * call->segments *
                          (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
-    const bool read = launch->query_heads > 0 || s->in_segments; /* by queries, or by NAME_segment_scan */
-    const bool copies = kept || (!s->is_fused && read && (several || launch->state_in));
-    const bool late = is_late(cuda, launch, s);
-    const int64_t total = s->is_fused && g->fused_total
-                              ? g->fused_total
-                              : copy; /* of a sequence; a block of columns has a part */
+}
+
+/* Segments that leave a total of each sequence. */
+static int64_t count_totals(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch,
+                            const cuda_sizes *s, bool late)
+{
     const bool open = s->is_fused && g->unmasked;
     const int64_t spared = s->is_fused && !launch->cu_seqlens && !open ? 1 : 0; /* the last one's */
-    const int64_t totals = s->in_segments || open ? call->segments - spared
-                           : late && !s->is_fused ? call->segments
-                                                  : 0;
+    return s->in_segments || open ? s->call.segments - spared : late && !s->is_fused ? s->call.segments : 0;
+}
+
+/* Its parts of the workspace. copies: of the state, of all chunks. */
+static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                        const cuda_task *task, cuda_mechanism mechanism, bool copies, char *base,
+                        cuda_sizes *s)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    struct fpa_cuda_call *call = &s->call;
+    const int64_t sequences = launch->cu_seqlens ? launch->heads : task->sequences,
+                  copy = (int64_t)g->features * g->columns;
+    const int64_t total =
+        s->is_fused && g->fused_total ? g->fused_total : copy; /* a block of columns has a part */
+    const int64_t vector =
+        g->kernel[CUDA_PACK_ROWS].threads && !s->is_fused ? cuda_tokens(launch) * g->vector_rows : 0;
+    const bool late = is_late(cuda, launch, s);
+    const cuda_pads pads = count_pads(g, launch, mechanism);
     call->gate_row =
         (launch->cu_seqlens ? launch->total / 64 + launch->batch : divide_up(launch->length, 64)) * 64;
     call->gates =
         take(base, &s->bytes, g->gate ? sequences * call->gate_row + g->query_tokens : 0, 2 * sizeof(float));
     call->states = take(base, &s->bytes, copies ? sequences * call->chunks * copy : 0, (size_t)g->copy_bytes);
-    call->totals = take(base, &s->bytes, sequences * totals * total, sizeof(float));
+    call->totals = take(base, &s->bytes, sequences * count_totals(g, launch, s, late) * total, sizeof(float));
     call->partial =
         take(base, &s->bytes, late && s->is_fused ? launch->batch * launch->heads * total : 0, sizeof(float));
     call->decays = take(base, &s->bytes, g->decays ? sequences * (call->gate_row / 64) : 0, FPA_CUDA_DECAYS);
-    const cuda_pads pads = count_pads(g, launch, cuda_mechanism_of(candidate));
     call->padded_queries = take(base, &s->bytes, pads.queries, (size_t)g->element);
     call->padded_keys = take(base, &s->bytes, pads.keys, (size_t)g->element);
     call->padded_values = take(base, &s->bytes, pads.values, (size_t)g->element);
-    const int64_t vector =
-        g->kernel[CUDA_PACK_ROWS].threads && !s->is_fused ? cuda_tokens(launch) * g->vector_rows : 0;
     s->progress = count_progress(cuda, launch, s) * (int64_t)sizeof *call->progress;
     call->progress = take(base, &s->bytes, s->progress, 1);
     s->left = take(base, &s->bytes, s->clusters * g->sequence_state, sizeof(float));
     s->keys = take(base, &s->bytes, sequences * vector, 2);
     s->queries = take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * vector, 2);
+}
+
+/* kept: 0, or copies of all chunks of so many tokens, whoever reads them. */
+static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
+                 const fpa_candidate *candidate, char *base, int64_t kept, cuda_sizes *s)
+{
+    const cuda_mechanism mechanism = cuda_mechanism_of(candidate);
+    const fpa_call_size size = call_size(form, launch);
+    cuda_task task = cuda_task_of(&cuda->geometry, &cuda->room, &size);
+    if (kept)
+        cuda_take_chunk(&task, kept);
+    else if (mechanism == MECHANISM_SPLIT)
+        cuda_take_tail(&task);
+    memset(s, 0, sizeof *s);
+    divide_call(cuda, launch, &task, candidate, s);
+    const bool several =
+        launch->cu_seqlens ? task.summed || launch->length > s->call.chunk : s->call.chunks > 1;
+    const bool read = launch->query_heads > 0 || s->in_segments; /* by queries, or by NAME_segment_scan */
+    const bool copies = kept || (!s->is_fused && read && (several || launch->state_in));
+    place_parts(cuda, launch, &task, mechanism, copies, base, s);
 }
 
 void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
