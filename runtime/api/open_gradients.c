@@ -38,7 +38,7 @@ static fpa_options share_log(const fpa_options *options, shared_log *shared)
     return its;
 }
 
-enum { OPENS_FORWARD = PASSES, OPENS_BACKWARD, OPENINGS };
+enum { OPENS_BACKWARD = PASSES, OPENS_FORWARD, OPENINGS };
 
 /* The passes of a head; a kernel's own module and that of its gradients, if they are opened, too. */
 typedef struct opening_parts {
@@ -79,7 +79,7 @@ static void open_at(int index, void *user)
                                                  : FPA_OK;
 }
 
-/* The first that failed tells why: in an order of its own, whoever was first. */
+/* Of several that failed the head's own module tells why, else its gradients', else a pass: not whoever was first. */
 static fpa_status open_parts(opening_parts *p, int count, fpa_error *error)
 {
     fpa_status status = FPA_OK;
