@@ -6,6 +6,7 @@
 #include "head/form.h"
 #include "grid.h"
 #include "machine/cuda_candidates.h"
+#include "machine/cuda_carry.h"
 #include "machine/cuda_division.h"
 #include "machine/cuda_estimate.h"
 #include "launch_pads.h"
@@ -218,6 +219,16 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
     s->queries = take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * vector, 2);
 }
 
+/* Queries whose copies were kept run beside the scan that brings these up to date. */
+static void size_carry(const cuda_task *task, cuda_sizes *s)
+{
+    const cuda_carry carry = cuda_carry_beside(task, s->call.segments);
+    if (!carry.blocks)
+        return;
+    s->carry_blocks = carry.blocks;
+    s->call.awaited = carry.parts;
+}
+
 /* kept: 0, or copies of all chunks of so many tokens, whoever reads them. */
 static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
                  const fpa_candidate *candidate, char *base, int64_t kept, cuda_sizes *s)
@@ -231,6 +242,8 @@ static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
         cuda_take_tail(&task);
     memset(s, 0, sizeof *s);
     divide_call(cuda, launch, &task, candidate, s);
+    if (kept && task.queries)
+        size_carry(&task, s);
     const bool several =
         launch->cu_seqlens ? task.summed || launch->length > s->call.chunk : s->call.chunks > 1;
     const bool read = launch->query_heads > 0 || s->in_segments; /* by queries, or by NAME_segment_scan */
