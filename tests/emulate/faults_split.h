@@ -53,7 +53,7 @@ static const struct emulated_fault split_faults[] = {
     {IN_SEQUENCES,
      LEFT_OUT,
      {"kept copies that lack the state before the piece", "with copies of states kept", "kept_copies",
-      "if (call.states && segment > 0) {"}},
+      "carry_copies(call, own, head, first, end, base, element, mine && segment > 0);"}},
     {IN_SEQUENCES,
      LEFT_OUT,
      {"later segments that lack the state before the piece", "with copies of states kept", "kept_given",
@@ -185,7 +185,7 @@ static const struct emulated_fault split_faults[] = {
       "chunk_output ... a thread waits for a kernel that is through", "told_copy",
       "if (lane == 0 && call.awaited)\ntell_copied(call, (first_copy + chunk + 1) * COLUMN_BLOCKS + "
       "w.block);"}},
-    {BY_BOXES,
+    {IN_SEQUENCES,
      NOT_TOLD,
      {"carried copies that nobody is told of", "chunk_output ... a thread waits for a kernel that is through",
       "carried_told", ";"}},

@@ -299,7 +299,9 @@ struct fpa_cuda_call {
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
-    long long beside; /* query heads whose tokens NAME_chunk_output takes in turn */
+    long long beside;      /* query heads whose tokens NAME_chunk_output takes in turn, */
+    long long beside_more; /* and of the first ones so many more */
+    long long leaving; /* blocks of NAME_chunk_state on warpgroups, the last ones, that have one walk only */
     long long
         awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, or where copies were
                           kept of NAME_segment_scan, and waits for them; 0: it does not */
@@ -904,6 +906,8 @@ __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_cal
 __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
 {
     u32 first = 0, end = (u32)call.sequences;
+    if (tokens > call.length) /* each has one */
+        return at < end ? at : end - 1;
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
         if (offset_of(call, middle) / tokens + middle <= at)
@@ -1870,10 +1874,12 @@ template <class sizes> __device__ __forceinline__ int sum_row(int j)
  * A state is D rows of dv numbers; sums lie tile by tile. All numbers of a warpgroup's sums are asked for before any is
  * used: a walk begins when the last of them is there. Sums are of features without their weights. */
 
-/* Whether two neighbours of a state are one load, or one store. */
-__device__ __forceinline__ bool lies_in_pairs(const state_element *s)
+/* Neighbours of a state that are one load, or one store. */
+enum { STATE_PIECE = DV % 16 == 0 && COLUMN_TILES % 2 == 0 ? 4 : 2 };
+
+__device__ __forceinline__ bool lies_in_pieces(const state_element *s)
 {
-    return DV % 2 == 0 && (u64)s % (2 * sizeof *s) == 0;
+    return DV % STATE_PIECE == 0 && (u64)s % (STATE_PIECE * sizeof *s) == 0;
 }
 
 template <bool pairs> __device__ __forceinline__ float2 load_two(const state_element *s)
@@ -1891,6 +1897,63 @@ template <bool pairs> __device__ __forceinline__ void store_two(state_element *s
         *(float2 *)s = a;
     } else {
         s[0] = state_from_float(a.x), s[1] = state_from_float(a.y);
+    }
+}
+
+/* Four, where a piece is four, which load and store behind one address then. */
+__device__ __forceinline__ void load_four(float *c, const state_element *s)
+{
+    const float4 a = *(const float4 *)s;
+    c[0] = a.x, c[1] = a.y, c[2] = a.z, c[3] = a.w;
+}
+
+__device__ __forceinline__ void store_four(state_element *s, const float *c)
+{
+    *(float4 *)s = float4{c[0], c[1], c[2], c[3]};
+}
+
+/* Of 16 columns, tiles n and n + 1, a lane has two numbers of each tile: columns 2t and 2t + 1. In pieces it has four
+ * neighbours, of columns 4 piece_of_lane() on. Those of row i lie at c[4 (n + i)] then. */
+__device__ __forceinline__ int piece_of_lane(void)
+{
+    return (lane_column() & 1) * 2 + lane_column() / 2;
+}
+
+/* Two numbers of an odd lane's first pair for two of the even lane's second one beside it. */
+__device__ __forceinline__ void exchange_pairs(float *a, float *b)
+{
+    const bool odd = lane_column() & 1;
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        const u32 theirs = from_lane(__float_as_uint(odd ? a[e] : b[e]), (threadIdx.x & 31) ^ 1);
+        a[e] = odd ? __uint_as_float(theirs) : a[e];
+        b[e] = odd ? b[e] : __uint_as_float(theirs);
+    }
+}
+
+/* A tile's sums as pieces, or pieces as sums. */
+template <bool to_pieces> __device__ __forceinline__ void turn_pieces(float *c)
+{
+#pragma unroll
+    for (int n = 0; n + 1 < COLUMN_TILES; n += 2) {
+        float *at = c + 4 * n, now[8];
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            float *first = now + 4 * i, *second = first + 2;
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                first[e] = at[(to_pieces ? 2 : 4) * i + e];
+                second[e] = at[(to_pieces ? 2 * i + 4 : 4 * i + 2) + e];
+            }
+            exchange_pairs(first, second);
+        }
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                at[(to_pieces ? 4 : 2) * i + e] = now[4 * i + e];
+                at[(to_pieces ? 4 * i + 2 : 2 * i + 4) + e] = now[4 * i + 2 + e];
+            }
     }
 }
 
@@ -1915,16 +1978,19 @@ template <class sizes> __device__ __forceinline__ void find_features(u32 (*featu
     }
 }
 
-/* A row's sums <- its numbers. */
-template <bool pairs>
+/* A row's sums <- its numbers; in pieces of four they are turned later. */
+template <int piece>
 __device__ __forceinline__ void load_tile_row(float *c, const state_element *s, u32 feature, int i, int block)
 {
     const state_element *row = s + (i64)feature * DV;
 #pragma unroll
     for (int n = 0; n < COLUMN_TILES; n++) {
         const int column = value_column(block, n);
-        if (column + 1 < DV) {
-            const float2 two = load_two<pairs>(row + column);
+        if constexpr (piece == 4) {
+            if (n % 2 == 0 && (block * COLUMN_TILES + n) * 8 < DV)
+                load_four(c + 4 * (n + i), row + (block * COLUMN_TILES + n) * 8 + piece_of_lane() * 4);
+        } else if (column + 1 < DV) {
+            const float2 two = load_two<piece == 2>(row + column);
             c[4 * n + 2 * i] = two.x, c[4 * n + 2 * i + 1] = two.y;
         } else if (DV % 2 && column < DV) {
             c[4 * n + 2 * i] = state_to_float(row[column]);
@@ -1932,7 +1998,7 @@ __device__ __forceinline__ void load_tile_row(float *c, const state_element *s, 
     }
 }
 
-template <class sizes, bool pairs>
+template <class sizes, int piece>
 __device__ __forceinline__ void load_tile_rows(float (*c)[N / 2], const state_element *s, int first_strip, int block)
 {
     u32 feature[sizes::GROUP_TILES][2];
@@ -1942,7 +2008,11 @@ __device__ __forceinline__ void load_tile_rows(float (*c)[N / 2], const state_el
 #pragma unroll
         for (int i = 0; i < 2; i++)
             if (feature[j][i] < FEATURES)
-                load_tile_row<pairs>(c[j], s, feature[j][i], i, block);
+                load_tile_row<piece>(c[j], s, feature[j][i], i, block);
+    if (piece == 4)
+#pragma unroll
+        for (int j = 0; j < sizes::GROUP_TILES; j++)
+            turn_pieces<false>(c[j]);
 }
 
 /* A lane's two factors of a warpgroup's sum j. */
@@ -1966,38 +2036,44 @@ __device__ __forceinline__ void scale_sums(float (*c)[N / 2], const float *table
 template <class sizes>
 __device__ __forceinline__ void load_tiles(float (*c)[N / 2], const state_element *s, int first_strip, int block)
 {
-    if (lies_in_pairs(s))
-        load_tile_rows<sizes, true>(c, s, first_strip, block);
+    if (lies_in_pieces(s))
+        load_tile_rows<sizes, STATE_PIECE>(c, s, first_strip, block);
     else
-        load_tile_rows<sizes, false>(c, s, first_strip, block);
+        load_tile_rows<sizes, 1>(c, s, first_strip, block);
     scale_sums<sizes>(c, state_inverse, first_strip); /* of powers of two: exact */
 }
 
-template <bool pairs>
+template <int piece>
 __device__ __forceinline__ void store_tile_row(const float *c, state_element *s, u32 feature, int i, int block)
 {
     state_element *row = s + (i64)feature * DV;
 #pragma unroll
     for (int n = 0; n < COLUMN_TILES; n++) {
         const int column = value_column(block, n);
-        if (column + 1 < DV)
-            store_two<pairs>(row + column, float2{c[4 * n + 2 * i], c[4 * n + 2 * i + 1]});
+        if constexpr (piece == 4) {
+            if (n % 2 == 0 && (block * COLUMN_TILES + n) * 8 < DV)
+                store_four(row + (block * COLUMN_TILES + n) * 8 + piece_of_lane() * 4, c + 4 * (n + i));
+        } else if (column + 1 < DV)
+            store_two<piece == 2>(row + column, float2{c[4 * n + 2 * i], c[4 * n + 2 * i + 1]});
         else if (DV % 2 && column < DV)
             row[column] = state_from_float(c[4 * n + 2 * i]);
     }
 }
 
-template <class sizes, bool pairs>
-__device__ __forceinline__ void store_tile_rows(const float (*c)[N / 2], state_element *s, int first_strip, int block)
+template <class sizes, int piece>
+__device__ __forceinline__ void store_tile_rows(float (*c)[N / 2], state_element *s, int first_strip, int block)
 {
     u32 feature[sizes::GROUP_TILES][2];
     find_features<sizes>(feature, first_strip);
 #pragma unroll
-    for (int j = 0; j < sizes::GROUP_TILES; j++)
+    for (int j = 0; j < sizes::GROUP_TILES; j++) {
+        if (piece == 4)
+            turn_pieces<true>(c[j]);
 #pragma unroll
         for (int i = 0; i < 2; i++)
             if (feature[j][i] < FEATURES)
-                store_tile_row<pairs>(c[j], s, feature[j][i], i, block);
+                store_tile_row<piece>(c[j], s, feature[j][i], i, block);
+    }
 }
 
 /* The same to a state; the sums are of no use afterwards. */
@@ -2005,10 +2081,10 @@ template <class sizes>
 __device__ __forceinline__ void store_tiles(float (*c)[N / 2], state_element *s, int first_strip, int block)
 {
     scale_sums<sizes>(c, state_weight, first_strip);
-    if (lies_in_pairs(s))
-        store_tile_rows<sizes, true>(c, s, first_strip, block);
+    if (lies_in_pieces(s))
+        store_tile_rows<sizes, STATE_PIECE>(c, s, first_strip, block);
     else
-        store_tile_rows<sizes, false>(c, s, first_strip, block);
+        store_tile_rows<sizes, 1>(c, s, first_strip, block);
 }
 
 /* Two sums that are neighbours, times their row's weight, as a copy has them. */
@@ -2078,10 +2154,18 @@ struct walk {
     int segment, first_chunk, end_chunk, end; /* end: token; all 0 behind a sequence's end */
 };
 
-/* A block takes one after the other, with the same strips: gridDim.x is a multiple of SLICES. */
+/* A block takes one after the other, with the same strips: gridDim.x is a multiple of SLICES, and so is
+ * call.leaving. */
 template <class sizes> __device__ __forceinline__ u32 count_walks(const struct fpa_cuda_call &call)
 {
     return (u32)(call.batch * call.heads * call.segments) * (COLUMN_BLOCKS * sizes::SLICES_OF);
+}
+
+/* Behind their first walk the last blocks make room for queries. */
+template <class sizes> __device__ __forceinline__ u32 next_walk(const struct fpa_cuda_call &call, u32 index)
+{
+    const u32 staying = gridDim.x - (u32)call.leaving;
+    return blockIdx.x >= staying ? count_walks<sizes>(call) : index + (index < gridDim.x ? gridDim.x : staying);
 }
 
 template <class sizes> __device__ __forceinline__ int block_strip(void)
@@ -2173,7 +2257,7 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
     const int warp = own_warp();
     struct turn at = {0, 1};
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index = next_walk<sizes>(call, index)) {
         const struct walk w = find_walk<sizes>(call, index);
         if (warp == 0 && is_first_lane())
             bring_near<sizes>(call, w);
@@ -2225,7 +2309,7 @@ template <class sizes> __device__ __forceinline__ void send_walks(const struct f
 {
     u32 phase = 0;
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x)
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index = next_walk<sizes>(call, index))
         send_copies<sizes>(call, find_walk<sizes>(call, index), ring, phase);
 }
 
@@ -2393,7 +2477,7 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
         strip[s] = find_strip<sizes>(index < STRIPS ? index : STRIPS - 1, own);
     }
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index = next_walk<sizes>(call, index)) {
         const struct walk w = find_walk<sizes>(call, index);
         if (is_idle(call, w))
             continue;
@@ -2686,15 +2770,24 @@ __device__ __forceinline__ u32 count_items(const struct fpa_cuda_call &call)
     return (u32)(call.batch * call.query_heads) * count_query_blocks(call) * COLUMN_BLOCKS;
 }
 
+/* Where lengths differ: whether an item is behind its sequence's end. */
+__device__ __forceinline__ bool is_behind(const struct fpa_cuda_call &call, u32 index)
+{
+    const struct part at = part_of(call, index / COLUMN_BLOCKS, (u32)call.query_heads, count_query_blocks(call),
+                                   QUERY_TOKENS);
+    return at.index * QUERY_TOKENS >= at.own.length;
+}
+
 __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &call, u32 index)
 {
     struct item item;
     const u32 blocks = count_query_blocks(call);
-    const u32 heads = (u32)call.batch * (u32)call.query_heads, beside = (u32)call.beside;
-    /* heads that are beside each other are walked together, from their first tokens on */
-    const u32 set = index / COLUMN_BLOCKS / (beside * blocks) * beside, width = heads - set < beside ? heads - set
-        : beside;
-    const u32 place = index / COLUMN_BLOCKS % (beside * blocks), owner = set + place % width;
+    const u32 heads = (u32)call.batch * (u32)call.query_heads, number = index / COLUMN_BLOCKS;
+    /* heads that are beside each other are walked together, from their first tokens on; the first ones are more */
+    const u32 most = (u32)(call.beside + call.beside_more), ahead = number < most * blocks ? 0 : most;
+    const u32 beside = ahead ? (u32)call.beside : most, behind = number - ahead * blocks;
+    const u32 set = ahead + behind / (beside * blocks) * beside, width = heads - set < beside ? heads - set : beside;
+    const u32 place = behind % (beside * blocks), owner = set + place % width;
     item.block = index % COLUMN_BLOCKS;
     /* of one chunk: the longest items first */
     const u32 turn = call.chunks > 1 ? place / width : blocks - 1 - place / width;
@@ -2807,6 +2900,17 @@ __device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &cal
     advance<QUERY_STAGES>(at);
 }
 
+/* The block's next item; where lengths differ some have no queries, and nobody else hears of these. */
+__device__ __forceinline__ u32 next_item_of(const struct fpa_cuda_call &call, u32 index, u32 count)
+{
+    do {
+        index += gridDim.x; /* without counters there is a block for each */
+        if (call.progress)
+            index = take_item(call);
+    } while (call.cu_seqlens && index < count && is_behind(call, index));
+    return index;
+}
+
 /* The first warp takes items, tells the others, and fetches queries and tiles. It takes an item when it has asked for
  * all tiles of the one before, so that all blocks end at about the same time. */
 __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
@@ -2821,9 +2925,8 @@ __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call,
         const u32 full = shared + ITEM_BARRIERS + items.slot * 8;
         if (fetches_queries()) /* not before there is a place for them */
             barrier_wait(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8, queries.phase);
-        index += gridDim.x; /* without counters there is a block for each */
-        if (call.progress && leads)
-            index = take_item(call);
+        if (leads)
+            index = next_item_of(call, index, count);
         index = from_lane(index, 0);
         barrier_wait(full + ITEM_STAGES * 8, items.phase);
         if (leads) {
