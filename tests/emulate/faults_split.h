@@ -185,6 +185,10 @@ static const struct emulated_fault split_faults[] = {
       "chunk_output ... a thread waits for a kernel that is through", "told_copy",
       "if (lane == 0 && call.awaited)\ntell_copied(call, (first_copy + chunk + 1) * COLUMN_BLOCKS + "
       "w.block);"}},
+    {IN_ROUNDS,
+     LEFT_OUT,
+     {"walks that nobody takes where others make room", "was not written", "walk_next",
+      "return blockIdx.x >= staying ? count_walks<sizes>(call) : index + gridDim.x;"}},
     {IN_SEQUENCES,
      NOT_TOLD,
      {"carried copies that nobody is told of", "chunk_output ... a thread waits for a kernel that is through",
