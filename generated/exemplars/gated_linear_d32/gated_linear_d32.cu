@@ -3689,7 +3689,9 @@ __device__ __forceinline__ struct scan_cuts find_cuts(const struct fpa_cuda_call
     for (int end = 0; end < 2; end++) {
         const i64 place = (i64)((int)blockIdx.y + end) * share;
         cuts.begin = cuts.end, cuts.end = {0, (u32)lines, 0, 0};
-        if (place < all)
+        if (place < all && place % of_line == 0)
+            cuts.end = {0, (u32)(place / of_line), 0, 0}; /* lines are whole: nothing is looked up */
+        else if (place < all)
             cuts.end = cut_at(call, shared, origin, of_line, (int)place);
     }
     return cuts;
