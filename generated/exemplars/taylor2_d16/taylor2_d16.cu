@@ -2150,12 +2150,10 @@ template <class sizes> __device__ __forceinline__ int sum_row(int j)
  * A state is D rows of dv numbers, then z; sums lie tile by tile. All numbers of a warpgroup's sums are asked for
  * before any is used: a walk begins when the last of them is there. Sums are of features without their weights. */
 
-/* Neighbours of a state that are one load, or one store. */
-enum { STATE_PIECE = DV % 16 == 0 && COLUMN_TILES % 2 == 0 ? 4 : 2 };
-
-__device__ __forceinline__ bool lies_in_pieces(const state_element *s)
+/* Whether two neighbours of a state are one load, or one store. */
+__device__ __forceinline__ bool lies_in_pairs(const state_element *s)
 {
-    return DV % STATE_PIECE == 0 && (u64)s % (STATE_PIECE * sizeof *s) == 0;
+    return DV % 2 == 0 && (u64)s % (2 * sizeof *s) == 0;
 }
 
 template <bool pairs> __device__ __forceinline__ float2 load_two(const state_element *s)
@@ -2173,63 +2171,6 @@ template <bool pairs> __device__ __forceinline__ void store_two(state_element *s
         *(float2 *)s = a;
     } else {
         s[0] = state_from_float(a.x), s[1] = state_from_float(a.y);
-    }
-}
-
-/* Four, where a piece is four, which load and store behind one address then. */
-__device__ __forceinline__ void load_four(float *c, const state_element *s)
-{
-    const float4 a = *(const float4 *)s;
-    c[0] = a.x, c[1] = a.y, c[2] = a.z, c[3] = a.w;
-}
-
-__device__ __forceinline__ void store_four(state_element *s, const float *c)
-{
-    *(float4 *)s = float4{c[0], c[1], c[2], c[3]};
-}
-
-/* Of 16 columns, tiles n and n + 1, a lane has two numbers of each tile: columns 2t and 2t + 1. In pieces it has four
- * neighbours, of columns 4 piece_of_lane() on. Those of row i lie at c[4 (n + i)] then. */
-__device__ __forceinline__ int piece_of_lane(void)
-{
-    return (lane_column() & 1) * 2 + lane_column() / 2;
-}
-
-/* Two numbers of an odd lane's first pair for two of the even lane's second one beside it. */
-__device__ __forceinline__ void exchange_pairs(float *a, float *b)
-{
-    const bool odd = lane_column() & 1;
-#pragma unroll
-    for (int e = 0; e < 2; e++) {
-        const u32 theirs = from_lane(__float_as_uint(odd ? a[e] : b[e]), (threadIdx.x & 31) ^ 1);
-        a[e] = odd ? __uint_as_float(theirs) : a[e];
-        b[e] = odd ? b[e] : __uint_as_float(theirs);
-    }
-}
-
-/* A tile's sums as pieces, or pieces as sums. */
-template <bool to_pieces> __device__ __forceinline__ void turn_pieces(float *c)
-{
-#pragma unroll
-    for (int n = 0; n + 1 < COLUMN_TILES; n += 2) {
-        float *at = c + 4 * n, now[8];
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            float *first = now + 4 * i, *second = first + 2;
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-                first[e] = at[(to_pieces ? 2 : 4) * i + e];
-                second[e] = at[(to_pieces ? 2 * i + 4 : 4 * i + 2) + e];
-            }
-            exchange_pairs(first, second);
-        }
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-                at[(to_pieces ? 4 : 2) * i + e] = now[4 * i + e];
-                at[(to_pieces ? 4 * i + 2 : 2 * i + 4) + e] = now[4 * i + 2 + e];
-            }
     }
 }
 
@@ -2254,19 +2195,16 @@ template <class sizes> __device__ __forceinline__ void find_features(u32 (*featu
     }
 }
 
-/* A row's sums <- its numbers; in pieces of four they are turned later. */
-template <int piece>
+/* A row's sums <- its numbers. */
+template <bool pairs>
 __device__ __forceinline__ void load_tile_row(float *c, const state_element *s, u32 feature, int i, int block)
 {
     const state_element *row = s + (i64)feature * DV;
 #pragma unroll
     for (int n = 0; n < COLUMN_TILES; n++) {
         const int column = value_column(block, n);
-        if constexpr (piece == 4) {
-            if (n % 2 == 0 && (block * COLUMN_TILES + n) * 8 < DV)
-                load_four(c + 4 * (n + i), row + (block * COLUMN_TILES + n) * 8 + piece_of_lane() * 4);
-        } else if (column + 1 < DV) {
-            const float2 two = load_two<piece == 2>(row + column);
+        if (column + 1 < DV) {
+            const float2 two = load_two<pairs>(row + column);
             c[4 * n + 2 * i] = two.x, c[4 * n + 2 * i + 1] = two.y;
         } else if (DV % 2 && column < DV) {
             c[4 * n + 2 * i] = state_to_float(row[column]);
@@ -2276,7 +2214,7 @@ __device__ __forceinline__ void load_tile_row(float *c, const state_element *s, 
         c[4 * COLUMN_TILES + 2 * i] = state_to_float(s[(i64)FEATURES * DV + feature]);
 }
 
-template <class sizes, int piece>
+template <class sizes, bool pairs>
 __device__ __forceinline__ void load_tile_rows(float (*c)[N / 2], const state_element *s, int first_strip, int block)
 {
     u32 feature[sizes::GROUP_TILES][2];
@@ -2286,11 +2224,7 @@ __device__ __forceinline__ void load_tile_rows(float (*c)[N / 2], const state_el
 #pragma unroll
         for (int i = 0; i < 2; i++)
             if (feature[j][i] < FEATURES)
-                load_tile_row<piece>(c[j], s, feature[j][i], i, block);
-    if (piece == 4)
-#pragma unroll
-        for (int j = 0; j < sizes::GROUP_TILES; j++)
-            turn_pieces<false>(c[j]);
+                load_tile_row<pairs>(c[j], s, feature[j][i], i, block);
 }
 
 /* A lane's two factors of a warpgroup's sum j. */
@@ -2314,25 +2248,22 @@ __device__ __forceinline__ void scale_sums(float (*c)[N / 2], const float *table
 template <class sizes>
 __device__ __forceinline__ void load_tiles(float (*c)[N / 2], const state_element *s, int first_strip, int block)
 {
-    if (lies_in_pieces(s))
-        load_tile_rows<sizes, STATE_PIECE>(c, s, first_strip, block);
+    if (lies_in_pairs(s))
+        load_tile_rows<sizes, true>(c, s, first_strip, block);
     else
-        load_tile_rows<sizes, 1>(c, s, first_strip, block);
+        load_tile_rows<sizes, false>(c, s, first_strip, block);
     scale_sums<sizes>(c, state_inverse, first_strip); /* of powers of two: exact */
 }
 
-template <int piece>
+template <bool pairs>
 __device__ __forceinline__ void store_tile_row(const float *c, state_element *s, u32 feature, int i, int block)
 {
     state_element *row = s + (i64)feature * DV;
 #pragma unroll
     for (int n = 0; n < COLUMN_TILES; n++) {
         const int column = value_column(block, n);
-        if constexpr (piece == 4) {
-            if (n % 2 == 0 && (block * COLUMN_TILES + n) * 8 < DV)
-                store_four(row + (block * COLUMN_TILES + n) * 8 + piece_of_lane() * 4, c + 4 * (n + i));
-        } else if (column + 1 < DV)
-            store_two<piece == 2>(row + column, float2{c[4 * n + 2 * i], c[4 * n + 2 * i + 1]});
+        if (column + 1 < DV)
+            store_two<pairs>(row + column, float2{c[4 * n + 2 * i], c[4 * n + 2 * i + 1]});
         else if (DV % 2 && column < DV)
             row[column] = state_from_float(c[4 * n + 2 * i]);
     }
@@ -2340,20 +2271,17 @@ __device__ __forceinline__ void store_tile_row(const float *c, state_element *s,
         s[(i64)FEATURES * DV + feature] = state_from_float(c[4 * COLUMN_TILES + 2 * i]);
 }
 
-template <class sizes, int piece>
-__device__ __forceinline__ void store_tile_rows(float (*c)[N / 2], state_element *s, int first_strip, int block)
+template <class sizes, bool pairs>
+__device__ __forceinline__ void store_tile_rows(const float (*c)[N / 2], state_element *s, int first_strip, int block)
 {
     u32 feature[sizes::GROUP_TILES][2];
     find_features<sizes>(feature, first_strip);
 #pragma unroll
-    for (int j = 0; j < sizes::GROUP_TILES; j++) {
-        if (piece == 4)
-            turn_pieces<true>(c[j]);
+    for (int j = 0; j < sizes::GROUP_TILES; j++)
 #pragma unroll
         for (int i = 0; i < 2; i++)
             if (feature[j][i] < FEATURES)
-                store_tile_row<piece>(c[j], s, feature[j][i], i, block);
-    }
+                store_tile_row<pairs>(c[j], s, feature[j][i], i, block);
 }
 
 /* The same to a state; the sums are of no use afterwards. */
@@ -2361,10 +2289,10 @@ template <class sizes>
 __device__ __forceinline__ void store_tiles(float (*c)[N / 2], state_element *s, int first_strip, int block)
 {
     scale_sums<sizes>(c, state_weight, first_strip);
-    if (lies_in_pieces(s))
-        store_tile_rows<sizes, STATE_PIECE>(c, s, first_strip, block);
+    if (lies_in_pairs(s))
+        store_tile_rows<sizes, true>(c, s, first_strip, block);
     else
-        store_tile_rows<sizes, 1>(c, s, first_strip, block);
+        store_tile_rows<sizes, false>(c, s, first_strip, block);
 }
 
 /* Two sums that are neighbours, times their row's weight, as a copy has them. */
