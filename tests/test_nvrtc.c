@@ -16,10 +16,10 @@ static const char plain[] = "extern \"C\" __global__ void toy_plain(float *y)\n"
 static const char spilling[] =
     "extern \"C\" __global__ void __launch_bounds__(1024, 1) toy_spill(const float *x, float *y)\n"
     "{\n"
-    "    float a[96];\n"
-    "    _Pragma(\"unroll\") for (int i = 0; i < 96; i++) a[i] = x[i * 1024 + threadIdx.x];\n"
-    "    _Pragma(\"unroll\") for (int i = 0; i < 96; i++) a[i] = a[i] * a[(i * 7 + 5) % 96] + a[95 - i];\n"
-    "    _Pragma(\"unroll\") for (int i = 0; i < 96; i++) y[i * 1024 + threadIdx.x] = a[i] + a[95 - i];\n"
+    "    float a[160];\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < 160; i++) a[i] = x[i * 1024 + threadIdx.x];\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < 160; i++) a[i] = a[i] * a[(i * 7 + 5) % 160] + a[159 - i];\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < 160; i++) y[i * 1024 + threadIdx.x] = a[i] + a[159 - i];\n"
     "}\n";
 
 static fpa_status compile(const fixture *f, const char *code, const char *target, bool ptx,
