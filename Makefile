@@ -247,7 +247,7 @@ at_once = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 demo:
 	@tools/install-deps.sh
-	@$(MAKE) --no-print-directory $(at_once) all
+	@$(MAKE) --no-print-directory $(at_once) $(BUILD)/fpac $(BUILD)/examples/recall
 	@$(MAKE) --no-print-directory demo-run
 
 demo-run:
