@@ -128,6 +128,11 @@ all: $(BUILD)/fpac $(foreach library,$(libraries),$(BUILD)/$(library).a $(BUILD)
 # The formula is evaluated when a head is opened: loops over columns become vectors.
 $(BUILD)/obj/runtime/reference/%.o: speed := -O3
 
+# A head is planned and written in milliseconds, then a compiler takes a second for it; subcommands wait for both. What
+# counts long itself (gen/simplify) is left as it is, and all where the caller has other flags.
+brief_sources := $(filter-out gen/simplify/%,$(filter gen/% command/%,$(library_sources) $(command_sources)))
+$(call objects,$(brief_sources)): speed := $(if $(filter -O2,$(CFLAGS)),-O1)
+
 # Tests call and compare: compiling them takes longer than what is saved when they run. Not those that count themselves.
 counting_tests := $(patsubst %,$(BUILD)/obj/tests/test_%.o,sketch_statistics verify_rounded)
 $(BUILD)/obj/tests/test_%.o: speed := -O0 -U_FORTIFY_SOURCE
@@ -242,7 +247,7 @@ at_once = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 demo:
 	@tools/install-deps.sh
-	@$(MAKE) --no-print-directory $(at_once) all
+	@$(MAKE) --no-print-directory $(at_once) $(BUILD)/fpac $(BUILD)/examples/recall
 	@$(MAKE) --no-print-directory demo-run
 
 demo-run:

@@ -4,8 +4,6 @@
 
 #include "cuda_slices.h"
 
-enum { OVERLAPPING = 90 };
-
 /* By threads, shared memory, and the registers that the plan leaves each. */
 static int count_blocks(const fpa_gpu *gpu, const struct fpa_cuda_block *block, int64_t bytes)
 {
@@ -32,8 +30,7 @@ fpa_gpu_room gpu_room_of(const struct fpa_cuda_geometry *g, const fpa_target *ta
     fpa_gpu_room room = {.gpu = gpu,
                          .multiprocessors = gpu->multiprocessors,
                          .shared_memory = target->shared_memory,
-                         .overlaps =
-                             target->capability >= OVERLAPPING && (g->decode_cluster > 1 || g->persistent),
+                         .overlaps = target->clusters && (g->decode_cluster > 1 || g->persistent),
                          .decode_cluster = 1};
     for (int i = 0; i < FPA_CUDA_KERNELS; i++)
         if (g->kernel[i].threads)
