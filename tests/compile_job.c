@@ -21,8 +21,9 @@
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* Warps that only fetch, in blocks of warpgroups, have too few registers to keep all in them. Of gradients, products at the
- * causal edge look at numbers beside all sums of others, where 255 registers are full. */
-enum { REGISTERS = 65536, FETCHING_FRAME = 320, EDGE_FRAME = 64 };
+ * causal edge look at numbers beside all sums of others, where 255 registers are full. A block of one warpgroup has wide sums, and forms
+ * some addresses once a panel. Where all threads multiply a number or two wait for the end. */
+enum { REGISTERS = 65536, FETCHING_FRAME = 320, EDGE_FRAME = 64, SINGLE_FRAME = 64, PARKED_FRAME = 16 };
 enum { LATER = 100 }; /* generations whose CS2R nobody has seen read too early; their clocks are others */
 
 bool compile_too_large(const fpa_target *target, fpa_status status, const fpa_error *error)
@@ -48,7 +49,11 @@ static int frame_of(const compile_job *job, const cubin_kernel *kernel)
 {
     if (strstr(kernel->name, "_backward_keys") || strstr(kernel->name, "_backward_queries"))
         return EDGE_FRAME;
-    return job->target->warpgroups && kernel->threads > 256 ? FETCHING_FRAME : 0;
+    if (!job->target->warpgroups)
+        return PARKED_FRAME;
+    if (kernel->threads == 128 && strstr(kernel->name, "_fused_chunk"))
+        return SINGLE_FRAME;
+    return kernel->threads > 256 ? FETCHING_FRAME : PARKED_FRAME;
 }
 
 /* A multiprocessor gives registers to whole warps, in steps of 8 a thread. */

@@ -41,7 +41,7 @@ static const struct {
     [IN_PRODUCT_CLUSTER_SCAN] = {"clusteredfavor", CLUSTER_CALL, 5},
     [IN_TOKEN] = {"plain", TOKEN_CALL, 5},
     [WITHOUT_MASK] = {"openpacked", LONG_CALL, 2},
-    [WITHOUT_MASK_IN_PANELS] = {"opentrained", LONG_CALL, 2},
+    [WITHOUT_MASK_IN_PANELS] = {"lonelyopen", LONG_CALL, 2},
     [WITHOUT_MASK_IN_PASS] = {"openmaps", LONG_CALL, 3},
     [IN_LIFT] = {"placed", LONG_CALL, 2},
     [IN_LIFT_SUMS] = {"favor", LONG_CALL, 2},
