@@ -215,17 +215,17 @@ RUNTIME void multiply_group(const flags &f, float *const *c, size_t size, const 
 }
 
 template <size_t size, typename word>
-static void multiply_registers(bool half, const floats<size> &c, const std::array<word *, 4> &a, u64 b,
+static void multiply_registers(bool half, const floats<size> &c, const emulate::array<word *, 4> &a, u64 b,
                                bool add, int scale_a, int scale_b, int b_columns)
 {
-    multiply_group({half, add, scale_a, scale_b, false, b_columns}, c.data(), size, a.data(), 0, b);
+    multiply_group({half, add, scale_a, scale_b, false, b_columns}, c.item, size, a.item, 0, b);
 }
 
 template <size_t size>
 static void multiply_shared(bool half, const floats<size> &c, u64 a, u64 b, bool add, int scale_a,
                             int scale_b, int a_rows, int b_columns)
 {
-    multiply_group({half, add, scale_a, scale_b, a_rows, b_columns}, c.data(), size, NULL, a, b);
+    multiply_group({half, add, scale_a, scale_b, a_rows, b_columns}, c.item, size, NULL, a, b);
 }
 
 /* ---- of a warp ---- */
@@ -328,13 +328,13 @@ RUNTIME void ptx_wgmma_wait_group_sync_aligned(int pending)
     }                                                                                                        \
     template <typename word, typename... more>                                                               \
     static void ptx_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_bf16_bf16(                                 \
-        const emulate::floats<n / 2> &c, const std::array<word *, 4> &a, emulate::u64 b, more... flags)      \
+        const emulate::floats<n / 2> &c, const emulate::array<word *, 4> &a, emulate::u64 b, more... flags)  \
     {                                                                                                        \
         emulate::multiply_registers(false, c, a, b, flags...);                                               \
     }                                                                                                        \
     template <typename word, typename... more>                                                               \
     static void ptx_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_f16_f16(                                   \
-        const emulate::floats<n / 2> &c, const std::array<word *, 4> &a, emulate::u64 b, more... flags)      \
+        const emulate::floats<n / 2> &c, const emulate::array<word *, 4> &a, emulate::u64 b, more... flags)  \
     {                                                                                                        \
         emulate::multiply_registers(true, c, a, b, flags...);                                                \
     }
@@ -362,7 +362,7 @@ static void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(const emulat
                                                                     const a_words &a, const b_words &b,
                                                                     const emulate::floats<4> &)
 {
-    emulate::multiply_lanes(false, d.data(), a.data(), b.data());
+    emulate::multiply_lanes(false, d.item, a.item, b.item);
 }
 
 template <typename a_words, typename b_words>
@@ -370,7 +370,7 @@ static void ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(const emulate:
                                                                   const a_words &a, const b_words &b,
                                                                   const emulate::floats<4> &)
 {
-    emulate::multiply_lanes(true, d.data(), a.data(), b.data());
+    emulate::multiply_lanes(true, d.item, a.item, b.item);
 }
 
 template <typename a_words, typename b_words>
@@ -378,7 +378,7 @@ static void ptx_mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32(const emulate
                                                                    const a_words &a, const b_words &b,
                                                                    const emulate::floats<4> &)
 {
-    emulate::multiply_lanes_tf32(d.data(), a.data(), b.data());
+    emulate::multiply_lanes_tf32(d.item, a.item, b.item);
 }
 
 #endif
