@@ -2805,7 +2805,7 @@ __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, cons
     } else {
         registers_raise<registers>();
         /* the whole warp's answer: products behind a branch of one lane's would be serialised */
-        if (from_lane(are_own<sizes>(block_strip<sizes>() + (threadIdx.x >> 7) * sizes::GROUP_STRIPS), 0))
+        if (sizes::OWN && from_lane(are_own<sizes>(block_strip<sizes>() + (threadIdx.x >> 7) * sizes::GROUP_STRIPS), 0))
             overlap_walks<sizes, true>(call, ring);
         else
             overlap_walks<sizes, false>(call, ring);
