@@ -200,8 +200,7 @@ static fpa_status open_pass(emulated_passes *p, int i, const fpa_head *head, con
     struct fpa_cuda_module *cuda = &p->module[i].cuda;
     snprintf(own, sizeof own, "%s/%s", folder, head->name);
     mkdir(own, 0700);
-    fpa_status status = source_generate_as(head, "cuda:sm_90a", source_pass_mechanism(head, (fpa_pass)i),
-                                           &p->source[i], error);
+    fpa_status status = source_generate_pass(head, "cuda:sm_90a", (fpa_pass)i, &p->source[i], error);
     if (!status)
         status = emulated_open(&p->module[i], code ? code : p->source[i].code,
                                code ? p->source[i].code : NULL, p->source[i].facts.name, own, error);
@@ -218,12 +217,12 @@ static fpa_status open_passes(emulated_passes *p, const backward_job *j, fpa_mod
     const fpa_head *head = j->fixture->list.heads[j->head];
     fpa_head *its[PASSES];
     fpa_status status = source_passes(head, "cuda:sm_90a", its, error);
+    if (!status && !its[PASS_ROWS] && !its[PASS_VALUES])
+        status = (fail)(error, FPA_INVALID, head->name, "no gradient of it is a forward pass");
     for (int i = 0; i < PASSES && !status; i++) {
-        if (!its[PASS_ROWS])
-            status = (fail)(error, FPA_INVALID, head->name, "no gradient of it is a forward pass");
-        else
-            status =
-                open_pass(p, i, its[i] ? its[i] : head, i == PASS_VALUES ? j->values : NULL, folder, error);
+        if (i == PASS_ROWS && !its[i]) /* the other one's kernels contract */
+            continue;
+        status = open_pass(p, i, its[i] ? its[i] : head, i == PASS_VALUES ? j->values : NULL, folder, error);
         module->passes[i] = &p->module[i].module;
     }
     for (int i = 0; i < PASSES; i++)
