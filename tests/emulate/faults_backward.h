@@ -44,6 +44,9 @@ static const struct cuda_backward_fault {
       "$ for i = 1, #cells.suffix, 32 do local line = string.rep(cells.suffix[1] .. \", \", math.min(32, "
       "#cells.suffix - "
       "i + 1)):sub(1, -3)"}},
+    {"manyrows",
+     {"steps of a product whose sums are lost", "but the formula gives", "cuda_backward_chains",
+      "first[n][i] += turn > 0 ? other[turn][n][i] : 0.0f;"}},
     {"gatednorm",
      {"prefixes behind the last whole group that get no gradient", "but the formula gives", "cuda_cells_last",
       "if (behind == GROUP_UNITS)"}},
