@@ -161,6 +161,8 @@ fpa_status opening_examine(opening *o, const fpa_module *forward, fpa_error *err
         return FPA_OK;
     status = o->backward ? verify_gradients_of(o->problems, &o->module, forward, o->found_gradients, error)
                          : verify_module(o->head, &o->facts, &o->module, &o->found, error);
+    gradient_problems_free(o->problems); /* while the modules are where they were */
+    o->problems = NULL;
     if (!status)
         o->verdict = o->backward ? o->found_gradients : o->found.text;
     return status;

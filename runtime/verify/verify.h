@@ -53,7 +53,8 @@ fpa_status verify_backward_up_to(const fpa_head *head, const fpa_facts *facts, c
                                  fpa_error *error);
 
 /* The same in two steps, of which the first, the formula's part, needs no module: it can be done while one is compiled. Head and facts must
- * stay; longest: 0: as long as they are. The problems are the caller's, also on failure. */
+ * stay; longest: 0: as long as they are. The problems are the caller's, also on failure: once they have been put to a module they are freed before it
+ * is unloaded. */
 typedef struct fpa_gradient_problems fpa_gradient_problems;
 fpa_status gradient_problems_pose(const fpa_head *head, const fpa_facts *facts, int64_t longest,
                                   fpa_gradient_problems **problems, fpa_error *error);
