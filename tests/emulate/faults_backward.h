@@ -251,7 +251,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
      {"dots of a contraction that nobody waits for", "d_q at batch ... but the formula gives",
       "contraction_dots", NULL}},
     {"gated",
-     {"keys behind a query", "d_q at batch ... but the formula gives", "contraction_seen",
+     {"keys behind a query", "d_q at batch", "contraction_seen",
       "const bool seen = whole || n * 8 + lane_column() * 2 + j <= last + i * 8 + 1;"}},
     {"gated",
      {"keys at the edge that do not fade", "d_q at batch ... but the formula gives", "contraction_gate",
