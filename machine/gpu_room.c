@@ -30,16 +30,17 @@ fpa_gpu_room gpu_room_of(const struct fpa_cuda_geometry *g, const fpa_target *ta
     fpa_gpu_room room = {.gpu = gpu,
                          .multiprocessors = gpu->multiprocessors,
                          .shared_memory = target->shared_memory,
-                         .overlaps = target->clusters && (g->decode_cluster > 1 || g->persistent),
+                         .overlaps =
+                             target->clusters && (g->decode_cluster > 1 || scan->threads || g->persistent),
                          .decode_cluster = 1};
     for (int i = 0; i < FPA_CUDA_KERNELS; i++)
         if (g->kernel[i].threads)
             room.occupancy[i] = count_blocks(gpu, &g->kernel[i], g->kernel[i].bytes);
     if (room.overlaps && g->decode_cluster > 1)
         room.decode_cluster = g->decode_cluster < MOST_CLUSTER ? g->decode_cluster : MOST_CLUSTER;
-    for (int blocks = 1; blocks <= room.decode_cluster; blocks++) {
+    for (int blocks = 1; blocks <= MOST_CLUSTER && room.overlaps; blocks++) {
         const int64_t bytes = resident->threads ? cuda_resident_bytes(g, blocks) : 0;
-        if (resident->threads && bytes <= g->decode_resident_most)
+        if (resident->threads && blocks <= room.decode_cluster && bytes <= g->decode_resident_most)
             room.decode_resident_clusters[blocks] =
                 count_clusters(gpu, blocks, count_blocks(gpu, resident, bytes));
         if (scan->threads && blocks > 1)

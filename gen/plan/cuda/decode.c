@@ -39,6 +39,8 @@ fpa_status plan_decode(const fpa_cuda_inputs *in, void *plan, char *why, fpa_err
     const fpa_head *head = in->plan->head;
     if (!head->causal)
         return unsuited(why, "it is not causal");
+    if (in->plan->pass)
+        return unsuited(why, "a pass of gradients has whole sequences");
     const int warps = CUDA_DECODE_THREADS / 32;
     const int rows = (1 + CUDA_DECODE_QUERIES) * in->rows->row_count;
     const bool joins = in->plan->target->clusters;

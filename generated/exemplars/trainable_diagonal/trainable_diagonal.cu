@@ -210,6 +210,7 @@ struct fpa_cuda_geometry {
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
     int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
+    int backward_columns; /* blocks of columns that NAME_backward_keys is launched for */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -226,7 +227,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 26
+#define FPA_CUDA_VERSION 27
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -631,7 +632,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    26, /* version */
+    27, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -713,6 +714,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     231424, /* decode_resident_most */
     0, /* backward_tokens */
     0, /* backward_both */
+    0, /* backward_columns */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
@@ -2677,7 +2679,7 @@ __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, cons
     } else {
         registers_raise<registers>();
         /* the whole warp's answer: products behind a branch of one lane's would be serialised */
-        if (from_lane(are_own<sizes>(block_strip<sizes>() + (threadIdx.x >> 7) * sizes::GROUP_STRIPS), 0))
+        if (sizes::OWN && from_lane(are_own<sizes>(block_strip<sizes>() + (threadIdx.x >> 7) * sizes::GROUP_STRIPS), 0))
             overlap_walks<sizes, true>(call, ring);
         else
             overlap_walks<sizes, false>(call, ring);
