@@ -12,11 +12,13 @@ enum { MOST_COLUMNS = 256 };
 /* ---- operands ---- */
 
 /* c[16][columns] of a warp, as its lanes have it, += or = a[16][16] b[16][columns]. Most of the time goes by
- * here. */
-__attribute__((optimize("O3"))) RUNTIME void multiply_parts(float *const *c, const float (*a)[16],
-                                                            const float *b, int columns, bool add)
+ * here: of 8 columns, which is what most instructions have, the compiler knows the number. */
+template <int known>
+__attribute__((optimize("O3"))) static inline void multiply_columns(float *const *c, const float (*a)[16],
+                                                                    const float *b, int given, bool add)
 {
-    float sum[16][MOST_COLUMNS];
+    const int columns = known ? known : given;
+    float sum[16][known ? known : MOST_COLUMNS];
     for (int row = 0; row < 16; row++) {
         for (int column = 0; column < columns; column++)
             sum[row][column] = a[row][0] * b[column];
@@ -31,14 +33,26 @@ __attribute__((optimize("O3"))) RUNTIME void multiply_parts(float *const *c, con
         }
 }
 
+RUNTIME void multiply_parts(float *const *c, const float (*a)[16], const float *b, int columns, bool add)
+{
+    if (columns == 8)
+        multiply_columns<8>(c, a, b, columns, add);
+    else
+        multiply_columns<0>(c, a, b, columns, add);
+}
+
 /* a[16][16] from what lanes have: words of rows g and g + 8, columns 2t.. and 2t + 8... */
 RUNTIME void spread(float (*a)[16], const u32 (*word)[4], bool half)
 {
     for (int lane = 0; lane < WARP; lane++)
-        for (int i = 0; i < 4; i++)
-            for (int e = 0; e < 2; e++)
-                a[lane / 4 + (i & 1) * 8][lane % 4 * 2 + (i >> 1) * 8 + e] =
-                    to_float(word[lane][i] >> 16 * e, half);
+        for (int i = 0; i < 4; i++) {
+            float *to = &a[lane / 4 + (i & 1) * 8][lane % 4 * 2 + (i >> 1) * 8];
+            if (half) {
+                to[0] = from_f16(word[lane][i]), to[1] = from_f16(word[lane][i] >> 16);
+            } else {
+                to[0] = from_bf16(word[lane][i]), to[1] = from_bf16(word[lane][i] >> 16);
+            }
+        }
 }
 
 /* Address of number k of row r (of a column of b) of an operand in shared memory; along: 16 bytes run along
