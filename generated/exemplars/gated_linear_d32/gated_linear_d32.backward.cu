@@ -1958,6 +1958,8 @@ template <int steps>
 __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, element *to, i64 stride, int count,
                                              float factor, bool aligned)
 {
+    enum { PIECES = 2 * steps, AT_ONCE = PIECES <= 32 ? 32 / PIECES : 1 };
+    const u32 lane = threadIdx.x & 31;
     const int warp_token = (threadIdx.x >> 5) * 16;
     __syncwarp();
 #pragma unroll
@@ -1967,10 +1969,19 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
             put_word(own_place(rows, i * 8 + lane_row(), n) + lane_column() * 4,
                      pair_of(factor * c[n][2 * i], factor * c[n][2 * i + 1]));
     __syncwarp();
-    for (int i = threadIdx.x & 31; i < 16 * 2 * steps; i += 32) {
-        const int token = i / (2 * steps), piece = i % (2 * steps);
-        element *x = to + (warp_token + token) * stride + piece * 8;
-        if (warp_token + token >= count)
+    if (aligned && 32 % PIECES == 0) {
+        const u32 first = lane / PIECES, piece = lane % PIECES;
+        element *x = to + (warp_token + first) * stride + piece * 8;
+#pragma unroll
+        for (int token = 0; token < 16; token += AT_ONCE, x += AT_ONCE * stride)
+            if (warp_token + (int)first + token < count)
+                store_words(x, get_words(own_place(rows, first + token, piece)));
+        return;
+    }
+    for (u32 i = lane; i < 16 * PIECES; i += 32) {
+        const u32 token = i / PIECES, piece = i % PIECES;
+        element *x = to + (i64)(warp_token + token) * stride + piece * 8;
+        if (warp_token + (int)token >= count)
             break;
         const u32 from = own_place(rows, token, piece);
         if (aligned)
@@ -2077,12 +2088,15 @@ template <int count> __device__ __forceinline__ void fetch_tokens(const tokens &
 /* A copy. */
 __device__ __forceinline__ void fetch_copy(u32 tile, const copy_element *s)
 {
-#pragma unroll 2
-    for (int i = threadIdx.x; i < FEATURES * (DV / 8); i += THREADS) {
-        const int feature = i / (DV / 8), piece = i % (DV / 8);
-        copy_async(tile + piece / 8 * COPY_SLAB + slab_place(feature, piece % 8),
-                   s + (i64)feature * COLUMNS + piece * 8, 16);
-    }
+    enum { PIECES = DV / 8, AT_ONCE = THREADS / PIECES };
+    const u32 first = threadIdx.x / PIECES, piece = threadIdx.x % PIECES;
+    /* features that are a multiple of 8 further on lie as many rows further on */
+    const u32 to = tile + piece / 8 * COPY_SLAB + slab_place(first, piece % 8);
+    const copy_element *from = s + first * COLUMNS + piece * 8;
+#pragma unroll
+    for (int feature = 0; feature < FEATURES; feature += AT_ONCE)
+        if (FEATURES % AT_ONCE == 0 || first + feature < FEATURES)
+            copy_async(to + feature * 128, from + feature * COLUMNS, 16);
 }
 
 /* What came by copy_async is there, products that read what is overwritten next are through, and all threads know. */
