@@ -90,6 +90,8 @@ struct fpa_cuda_work {
     int shared;       /* passes of 128 bytes of shared memory */
     int instructions; /* of warps */
     int bytes;        /* of device memory, read or written */
+    int cached;       /* bytes that come from the second-level cache once more */
+    int awaited;      /* clocks in which a warp waits for what it has asked for, and has nothing else to do */
 };
 struct fpa_cuda_kernel_work {
     struct fpa_cuda_work step; /* 16 tokens, queries or keys */
