@@ -361,11 +361,11 @@ fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fp
     return forward(module, form, launch, NULL, dots, states, stream, error);
 }
 
-fpa_status cuda_walk_states(const fpa_module *module, const struct fpa_launch *launch, bool walked,
+fpa_status cuda_walk_states(const fpa_module *module, int form, const struct fpa_launch *launch, bool walked,
                             cuda_sizes *s, void *stream, fpa_error *error)
 {
     const struct fpa_cuda_module *cuda = module->handle;
-    const fpa_call_size size = call_size(FORM_CHUNKED, launch);
+    const fpa_call_size size = call_size(form, launch);
     fpa_candidate fastest;
     fpa_status status = check_device_and_tokens(cuda, launch, error);
     if (status)
@@ -373,7 +373,7 @@ fpa_status cuda_walk_states(const fpa_module *module, const struct fpa_launch *l
     const fpa_candidate *chosen = choose(cuda, &size, NULL, &fastest);
     if (!chosen)
         return refuse(cuda, &size, NULL, error);
-    find_sizes(cuda, launch, FORM_CHUNKED, chosen, launch->workspace, s);
+    find_sizes(cuda, launch, form, chosen, launch->workspace, s);
     status = check_workspace(launch, s->bytes, error);
     cuda_fill_call(launch, &s->call);
     walk_alone(cuda, launch, s);

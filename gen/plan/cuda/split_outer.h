@@ -91,6 +91,8 @@ typedef struct fpa_split_outer {
     bool
         leaves_dots; /* of outputs, where a call wants them, and products of states: gradients of gates (gen/plan/passes.h) */
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
+    bool
+        keys_ahead; /* dots of the next tile of keys go on beside values of this one: a warpgroup has one tile of queries */
     int query_stages, tile_stages, key_stages, output_bytes;
     fpa_contraction contraction;
     fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
@@ -102,7 +104,7 @@ typedef struct fpa_split_outer {
 } fpa_split_outer;
 
 /* Registers of a thread that multiplies, and of one that fetches, in a block of so many warpgroups and one more, which starts with 65,536 /
- * (128 (groups + 1)) a thread, in steps of 8. */
+ * (128 (groups + 1)) a thread, in steps of 8. Beside one warpgroup there is nothing to share out: all begin with 256. */
 static inline int split_registers(int groups)
 {
     return groups == 3 ? 160 : 232;
