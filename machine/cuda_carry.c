@@ -6,13 +6,16 @@
 #include "cuda_launches.h"
 
 enum {
-    AT_ONCE = 4, /* copies that are asked for before one is added to (templates/cuda/segment_scan.cu.in) */
+    AT_ONCE =
+        4, /* copies, or totals, that are asked for before one is added (templates/cuda/segment_scan.cu.in) */
 };
 
-/* Seconds of one multiprocessor for all copies, were it the only one: a trip to memory for some at a time. */
-static double lone_carry(const cuda_task *task, int64_t parts)
+/* Seconds of one multiprocessor for all copies, were it the only one: a trip to memory for some at a time, and for totals of the segments
+ * before. */
+static double lone_carry(const cuda_task *task, int64_t parts, int64_t segments)
 {
-    return (double)(task->sequences * divide_up(task->chunks, AT_ONCE) * parts) * GPU_TRIP;
+    const int64_t totals = segments * (segments - 1) / 2;
+    return (double)(task->sequences * divide_up(task->chunks + totals, AT_ONCE) * parts) * GPU_TRIP;
 }
 
 static double lone_output(const cuda_task *task, const fpa_cuda_sum *sum)
@@ -46,7 +49,7 @@ cuda_carry cuda_carry_beside(const cuda_task *task, int64_t segments)
     cuda_carry carry = {.parts = divide_up(copy, g->segment_scan_elements)};
     if (!g->persistent || !task->room->overlaps || !task->queries || !lines)
         return carry;
-    const double lone = lone_carry(task, carry.parts);
+    const double lone = lone_carry(task, carry.parts, segments);
     carry.cost = beside_cost(task, lone);
     /* one line of parts takes lone / parts seconds for everything */
     const int64_t beside = (int64_t)ceil(lone / (double)carry.parts / carry.cost.seconds);
