@@ -222,6 +222,7 @@ struct fpa_cuda_geometry {
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
     int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
+    int backward_columns; /* blocks of columns that NAME_backward_keys is launched for */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -238,7 +239,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 26
+#define FPA_CUDA_VERSION 27
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -566,7 +567,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
-    26, /* version */
+    27, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -648,6 +649,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
     231424, /* decode_resident_most */
     0, /* backward_tokens */
     0, /* backward_both */
+    0, /* backward_columns */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
