@@ -7,7 +7,9 @@ void cuda_sum_add(fpa_cuda_sum *sum, const struct fpa_cuda_work *work, double ti
     sum->products += times * work->products;
     sum->shared += times * work->shared;
     sum->instructions += times * work->instructions;
+    sum->awaited += times * work->awaited;
     sum->bytes += times * work->bytes;
+    sum->cached += times * work->cached;
 }
 
 void cuda_sum_add_copy(fpa_cuda_sum *sum, const struct fpa_cuda_work *work, double times)
@@ -19,7 +21,7 @@ void cuda_sum_add_copy(fpa_cuda_sum *sum, const struct fpa_cuda_work *work, doub
 
 double cuda_memory_ahead(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups)
 {
-    return (sum->bytes + (warpgroups ? sum->copies : 0)) / gpu->memory;
+    return (sum->bytes + (warpgroups ? sum->copies : 0)) / gpu->memory + sum->cached / gpu->cache;
 }
 
 double cuda_memory_alone(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups)
@@ -38,7 +40,7 @@ static part_clocks parts_of(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool wa
     return (part_clocks){.tensor = sum->products / rate,
                          .shared = sum->shared,
                          .issue = sum->instructions / GPU_ISSUE,
-                         .latency = sum->instructions * GPU_LATENCY / fmax(warps, 1)};
+                         .latency = (sum->instructions * GPU_LATENCY + sum->awaited) / fmax(warps, 1)};
 }
 
 static double joined(part_clocks parts)
@@ -75,7 +77,8 @@ fpa_cost cuda_seconds(const fpa_gpu *gpu, const fpa_cuda_launch_load *load)
     const fpa_cuda_sum *all = &load->all;
     const fpa_cuda_sum busiest = {.products = all->products * load->share,
                                   .shared = all->shared * load->share,
-                                  .instructions = all->instructions * load->share};
+                                  .instructions = all->instructions * load->share,
+                                  .awaited = all->awaited * load->share};
     const part_clocks parts = parts_of(gpu, &busiest, load->warpgroups, load->warps);
     const double memory =
         cuda_memory_ahead(gpu, all, load->warpgroups) * gpu->clock; /* in clocks, as the others */

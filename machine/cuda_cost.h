@@ -20,8 +20,10 @@
 /* Counts of several steps, copies and pairs of tiles. */
 typedef struct fpa_cuda_sum {
     double products, shared, instructions;
-    double bytes;  /* that are asked for ahead */
-    double copies; /* of the state; threads of kernels without a copy engine's do nothing else meanwhile */
+    double bytes;   /* that are asked for ahead */
+    double copies;  /* of the state; threads of kernels without a copy engine's do nothing else meanwhile */
+    double cached;  /* bytes, asked for ahead, that come from the second-level cache once more */
+    double awaited; /* clocks in which a warp has nothing else to do */
 } fpa_cuda_sum;
 
 /* sum += times work; of a copy of the state. */

@@ -1,4 +1,6 @@
 /* Seconds of one pass: fused_chunk in segments, cluster_scan. */
+#include <math.h>
+
 #include "base/round.h"
 #include "cuda_estimate.h"
 #include "cuda_launches.h"
@@ -115,26 +117,42 @@ static int64_t walked_spans(const cuda_task *task, int64_t blocks, int64_t *roun
     return round_up(share > spans + 1 ? share : spans + 1, blocks);
 }
 
-/* A sequence goes from block to block, a span at a time: the blocks' own work is side by side, handing the state on is
- * not; before its first state a cluster waits for memory, and a block for its own first span. */
+/* Seconds in which a block adds a span to the state that it hears of and hands it on. */
+static double handover(const cuda_task *task)
+{
+    const double state = (double)task->geometry->sequence_state * (double)sizeof(float);
+    return GPU_HANDOVER + state / GPU_HANDED / task->room->gpu->clock;
+}
+
+/* Seconds of what blocks fetch: from device memory once, of queries and keys each block of columns from the second-level cache. */
+static double fetching(const cuda_task *task)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const double tokens = (double)(task->queries * round_up(task->size->length, FPA_CUDA_SPAN));
+    const double bytes = tokens / 16 * g->work[CUDA_CLUSTER_SCAN].step.bytes;
+    const double again =
+        tokens * (g->column_blocks - 1) * 2 * 2 * g->fused_vector; /* two numbers of 16 bits */
+    return fmax(bytes / task->room->gpu->memory, (bytes + again) / task->room->gpu->cache);
+}
+
+/* A sequence goes from block to block, a span at a time. Blocks' own work goes on beside the state's way around the cluster, which is a handover a
+ * span. Before its first state a cluster waits for memory, and a block for its own first span. */
 fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *candidate)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_CLUSTER_SCAN];
     const fpa_gpu *gpu = task->room->gpu;
-    const int64_t blocks = candidate->segments, spans = divide_up(task->size->length, FPA_CUDA_SPAN);
     int64_t rounds;
-    const int64_t walk = walked_spans(task, blocks, &rounds);
+    const int64_t blocks = candidate->segments, walk = walked_spans(task, blocks, &rounds);
     fpa_cuda_sum span = {0};
     cuda_sum_add(&span, &work->step, FPA_CUDA_SPAN / 16.0 / g->column_blocks);
     const double own =
         cuda_clocks(gpu, &span, work->warpgroups, g->kernel[CUDA_CLUSTER_SCAN].threads / 32.0) / gpu->clock;
-    const double turn = own / (double)blocks + GPU_HANDOVER, start = work->trips * GPU_TRIP + own - turn;
-    const double walked = (double)rounds * (start + (double)walk * turn);
-    const double memory = (double)(task->queries * spans) * g->column_blocks * span.bytes / gpu->memory;
-    const fpa_cost pass = {cuda_overlapped(walked, memory), memory > walked ? "device memory"
-                                                            : own > (double)blocks * GPU_HANDOVER
-                                                                ? "blocks' own work"
-                                                                : "handing the state on"};
+    const double handed = handover(task), share = own / (double)blocks, turn = cuda_overlapped(share, handed);
+    const double start = work->trips * GPU_TRIP + own - turn;
+    const double walked = (double)rounds * (start + (double)walk * turn), memory = fetching(task);
+    const fpa_cost pass = {cuda_overlapped(walked, memory), memory > walked  ? "device memory"
+                                                            : share > handed ? "blocks' own work"
+                                                                             : "handing the state on"};
     return cost_then(before_cost(task, MECHANISM_CLUSTER_SCAN), pass);
 }

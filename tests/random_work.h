@@ -26,6 +26,8 @@ static inline struct fpa_cuda_work random_counts(uint64_t *seed)
     work.shared = random_count(seed);
     work.instructions = random_count(seed);
     work.bytes = random_count(seed);
+    work.cached = random_count(seed);
+    work.awaited = random_count(seed);
     return work;
 }
 

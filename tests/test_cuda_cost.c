@@ -101,7 +101,8 @@ static void one_resource_alone_takes_its_own_clocks(void **state)
     expect_near(clocks((fpa_cuda_sum){.products = 1000}, false, 12), 1500);
     expect_near(clocks((fpa_cuda_sum){.shared = 1000}, true, 12), 1000);
     expect_near(clocks((fpa_cuda_sum){.instructions = 1000}, true, many_warps), 250);
-    expect_near(clocks((fpa_cuda_sum){.bytes = 1000}, true, 12), 0); /* left out */
+    expect_near(clocks((fpa_cuda_sum){.awaited = 1200}, true, 12), 100);
+    expect_near(clocks((fpa_cuda_sum){.bytes = 1000, .cached = 1000}, true, 12), 0); /* left out */
 }
 
 /* A warp's instruction waits four clocks for the one before, however few warps there are. */
@@ -129,7 +130,8 @@ static void clocks_lie_between_the_greatest_and_the_sum(void **state)
         const fpa_cuda_sum sum = random_sum(&seed);
         const double tensor = clocks((fpa_cuda_sum){.products = sum.products}, true, 12);
         const double shared = clocks((fpa_cuda_sum){.shared = sum.shared}, true, 12);
-        const double instructions = clocks((fpa_cuda_sum){.instructions = sum.instructions}, true, 12);
+        const double instructions =
+            clocks((fpa_cuda_sum){.instructions = sum.instructions, .awaited = sum.awaited}, true, 12);
         const double all = clocks(sum, true, 12);
         assert_true(all >= fmax(fmax(tensor, shared), instructions) * (1 - ROUNDING));
         assert_true(all <= tensor + shared + instructions);
@@ -138,7 +140,8 @@ static void clocks_lie_between_the_greatest_and_the_sum(void **state)
 
 static void sums_add_what_is_done_so_often(void **state)
 {
-    const struct fpa_cuda_work work = {.products = 1, .shared = 20, .instructions = 300, .bytes = 4000};
+    const struct fpa_cuda_work work = {
+        .products = 1, .shared = 20, .instructions = 300, .bytes = 4000, .cached = 6, .awaited = 8};
     fpa_cuda_sum sum = {.products = 5, .shared = 5, .instructions = 5, .bytes = 5};
     (void)state;
     cuda_sum_add(&sum, &work, 2.5);
@@ -146,6 +149,8 @@ static void sums_add_what_is_done_so_often(void **state)
     expect_near(sum.shared, 55);
     expect_near(sum.instructions, 755);
     expect_near(sum.bytes, 10005);
+    expect_near(sum.cached, 15);
+    expect_near(sum.awaited, 20);
 }
 
 /* ---- seconds ---- */
@@ -159,19 +164,22 @@ static fpa_cuda_launch_load random_load(uint64_t *seed)
     return load;
 }
 
+enum { COUNTS = 8 };
+
 /* A count of a load that may be doubled. */
 static double *count_of(fpa_cuda_launch_load *load, int i)
 {
-    double *const counts[] = {&load->all.products, &load->all.shared, &load->all.instructions,
-                              &load->all.bytes,    &load->share,      &load->trips};
-    return i < (int)(sizeof counts / sizeof *counts) ? counts[i] : NULL;
+    double *const counts[COUNTS] = {&load->all.products, &load->all.shared, &load->all.instructions,
+                                    &load->all.bytes,    &load->all.cached, &load->all.awaited,
+                                    &load->share,        &load->trips};
+    return i < COUNTS ? counts[i] : NULL;
 }
 
 static void seconds_grow_with_every_count(void **state)
 {
     const fpa_gpu *gpu = gpu_find("h200");
     uint64_t seed = SEED;
-    int grew[6] = {0};
+    int grew[COUNTS] = {0};
     (void)state;
     for (int n = 0; n < RANDOM_LOADS; n++) {
         fpa_cuda_launch_load load = random_load(&seed);
@@ -185,7 +193,7 @@ static void seconds_grow_with_every_count(void **state)
             grew[i] += after > before;
         }
     }
-    for (int i = 0; i < 6; i++) /* where power is no limit, and trips are not 0 */
+    for (int i = 0; i < COUNTS; i++) /* where power is no limit, and trips are not 0 */
         assert_true(grew[i] > RANDOM_LOADS / 2);
 }
 
@@ -211,15 +219,17 @@ static void nothing_takes_no_time(void **state)
 }
 
 /* By hand, on the row of an H200. */
-static void device_memory_and_power_are_of_the_whole_gpu(void **state)
+static void memory_cache_and_power_are_of_the_whole_gpu(void **state)
 {
     const fpa_gpu *gpu = gpu_find("h200");
     const fpa_cuda_launch_load memory = {.all.bytes = 4257e6, .share = 1};
+    const fpa_cuda_launch_load cached = {.all.cached = 5300e6, .share = 1};
     const fpa_cuda_launch_load power = {
         .all.products = 731e9 / 4096, .share = 1.0 / 132, .warpgroups = true, .warps = 12};
     const fpa_cuda_launch_load trips = {.trips = 3};
     (void)state;
     expect_near(cuda_seconds(gpu, &memory).seconds, 1e-3);
+    expect_near(cuda_seconds(gpu, &cached).seconds, 1e-3);
     expect_near(cuda_seconds(gpu, &power).seconds, 1e-3);
     expect_near(cuda_seconds(gpu, &trips).seconds, 3 * 0.65e-6);
 }
@@ -305,7 +315,7 @@ int main(void)
         cmocka_unit_test(seconds_grow_with_every_count),
         cmocka_unit_test(fewer_warps_take_longer),
         cmocka_unit_test(nothing_takes_no_time),
-        cmocka_unit_test(device_memory_and_power_are_of_the_whole_gpu),
+        cmocka_unit_test(memory_cache_and_power_are_of_the_whole_gpu),
         cmocka_unit_test(memory_joins_by_third_powers),
         cmocka_unit_test(the_limit_is_what_takes_most),
         cmocka_unit_test(launches_one_after_the_other_add_up),

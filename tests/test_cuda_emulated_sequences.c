@@ -44,7 +44,7 @@ static const struct {
 } shapes[] = {
     {0, 7, 2, 2, 4, 132, false, false, 0, 0},  {3, 9, 2, 1, 2, 132, false, false, 0, 0},
     {2, 70, 2, 1, 1, 1, false, false, 0, 0},   {3, 5, 1, 2, 2, 132, true, false, 0, 0},
-    {3, 11, 2, 2, 2, 132, false, true, 0, 0},  {7, 9, 2, 1, 2, 132, false, false, 3, 1},
+    {3, 11, 2, 2, 2, 3, false, true, 0, 0},    {7, 9, 2, 1, 2, 132, false, false, 3, 1},
     {23, 9, 2, 1, 2, 132, false, false, 3, 3}, {5, 70, 3, 2, 2, 132, false, false, 2, 2},
     {0, 1, 2, 1, 1, 132, false, false, 2, 8},
 };

@@ -48,9 +48,11 @@ static void a_linear_head_is_counted_as_by_hand(void **state)
 
 static void expect_counts(const char *name, const struct fpa_cuda_work *work)
 {
-    if (work->products < 0 || work->shared < 0 || work->instructions < 0 || work->bytes < 0)
-        fail_msg("%s: %d products, %d of shared memory, %d instructions, %d bytes", name, work->products,
-                 work->shared, work->instructions, work->bytes);
+    if (work->products < 0 || work->shared < 0 || work->instructions < 0 || work->bytes < 0 ||
+        work->cached < 0 || work->awaited < 0)
+        fail_msg(
+            "%s: %d products, %d of shared memory, %d instructions, %d bytes, %d cached, %d clocks awaited",
+            name, work->products, work->shared, work->instructions, work->bytes, work->cached, work->awaited);
 }
 
 static bool is_nothing(const struct fpa_cuda_work *work)

@@ -115,6 +115,31 @@ static void features_have_the_slots_of_their_coordinates(void **state)
     }
 }
 
+/* By turns on an H100: docs/decisions/0053-coordinates-by-warpgroups.md. Clusters that take tokens from the last one on serve gradients, too. */
+static void rows_are_chosen_beside_clusters_where_these_were_measured_to_take_longer(void **state)
+{
+    (void)state;
+    static const struct beside {
+        const char *body;
+        bool rows;
+    } heads[] = {
+        {"d = 128, dv = 128, gate = true, terms = linear {}", true},
+        {"d = 128, dv = 256, terms = linear {}", true},
+        {"d = 64, dv = 128, terms = linear {}", false},
+        {"d = 64, dv = 128, gate = true, terms = linear {}", false},
+        {"d = 128, dv = 128, terms = linear {}", false},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        planned_head m;
+        planned_make(&m, heads[i].body, "cuda:sm_90a");
+        if (m.plan.cuda.chosen[FUSED_ROWS] != heads[i].rows ||
+            m.plan.cuda.chosen[CLUSTER_SCAN] != !heads[i].rows)
+            fail_msg("%s: rows %d, clusters %d", heads[i].body, m.plan.cuda.chosen[FUSED_ROWS],
+                     m.plan.cuda.chosen[CLUSTER_SCAN]);
+        planned_free(&m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +147,7 @@ int main(void)
         cmocka_unit_test(heads_without_it_say_why),
         cmocka_unit_test(warpgroups_share_all_registers_and_memory_suffices),
         cmocka_unit_test(features_have_the_slots_of_their_coordinates),
+        cmocka_unit_test(rows_are_chosen_beside_clusters_where_these_were_measured_to_take_longer),
     };
     return cmocka_run_group_tests_name("plan fused rows", tests, NULL, NULL);
 }

@@ -223,7 +223,7 @@ static fpa_status launch_queries(const struct fpa_cuda_module *cuda, const struc
         chunk_output.blocks = room;
     if (chunk_output.blocks <= 0)
         return FPA_OK;
-    return call->awaited && !call->totals
+    return call->awaited && (s->carry_blocks || !call->totals)
                ? cuda_launch_next(cuda, &chunk_output, 1, launch, call, stream, error)
                : cuda_launch(cuda, &chunk_output, launch, call, stream, error);
 }
@@ -425,11 +425,13 @@ static fpa_status walk_piece(const struct fpa_cuda_module *cuda, const struct fp
 static fpa_status answer_piece(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const cuda_sizes *s, CUstream stream, fpa_error *error)
 {
+    const fpa_cuda_grid beside = {CUDA_SEGMENT_SCAN, s->carry_blocks, NULL, 0};
     struct fpa_cuda_call scan = s->call;
     fpa_status status = s->progress ? clear_progress(cuda, s, stream, error) : FPA_OK;
     scan.kept = 1;
     if (!status)
-        status = launch_segment_scan(cuda, launch, &scan, stream, error);
+        status = s->carry_blocks ? cuda_launch(cuda, &beside, launch, &scan, stream, error)
+                                 : launch_segment_scan(cuda, launch, &scan, stream, error);
     return status
                ? status
                : launch_queries(cuda, launch, s, cuda->geometry.value_width ? &s->maps : NULL, stream, error);

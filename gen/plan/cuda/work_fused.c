@@ -173,8 +173,9 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
     const int tiles = rows->key_groups * rows->key_tiles, units = (rows->width + 15) / 16, all = columns->all;
     const int slabs = (rows->width + 63) / 64, values = (columns->tiles + 7) / 8, gate = plan->head->gate;
     const int weighed = rows->weighted ? units : 0;
-    /* one warpgroup of queries does all of it while three others wait: as though each of four did so much */
-    const int serial = rows->query_groups == 1 ? 4 : 1;
+    /* a panel's queries are one warpgroup's, for whose copy keys wait: as though each of four did so much. Two that take panels in turn
+     * hide what a lone warp waits for between its instructions, and no more (docs/decisions/0059-what-blocks-wait-for.md) */
+    const int serial = 4;
     struct fpa_cuda_work step = {.products = 4 * all * tiles,
                                  .shared = 2 * all * tiles + 16 * tiles + 16 * (slabs + values) + 30 * gate +
                                            6 * weighed,

@@ -27,13 +27,12 @@ static struct fpa_cuda_work count_copy(const fpa_split_outer *split)
                                   .bytes = 2 * split->outer.copy_rows * columns};
 }
 
-/* Bytes that come from the second-level cache once more, as bytes of device memory that take as long. Vectors of one slab or two
- * leave room for so many stages that they are there before they are wanted (docs/decisions/0046-product-rows.md). */
-static int cached_bytes(const fpa_plan *plan, const fpa_split_outer *split, double bytes)
+/* Bytes that come from the second-level cache once more. Vectors of one slab or two leave room for so many stages that they are there
+ * before they are wanted (docs/decisions/0046-product-rows.md). */
+static int cached_bytes(const fpa_split_outer *split, double bytes)
 {
     enum { FEW_BLOCKS = 2 * 8 };
-    const fpa_gpu *gpu = gpu_of_target(plan->target);
-    return split->outer.row_blocks > FEW_BLOCKS ? (int)(bytes * gpu->memory / gpu->cache + 0.5) : 0;
+    return split->outer.row_blocks > FEW_BLOCKS ? (int)(bytes + 0.5) : 0;
 }
 
 /* Slabs of keys and values that all blocks of a head fetch for 16 tokens. */
@@ -61,8 +60,8 @@ struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_spl
                  .instructions = (outer->rows ? 4 : 6) * 4 * tiles +
                                  (outer->rows ? 0 : 7 * outer->prefix_factors * kernel->shares * rounds) +
                                  (19 + (plan->head->gate ? 12 : 0)) * warps,
-                 .bytes = work_operand_bytes(plan, outer->vector_rows + plan->head->dv) +
-                          cached_bytes(plan, split, fetched_bytes(split, kernel))},
+                 .bytes = work_operand_bytes(plan, outer->vector_rows + plan->head->dv),
+                 .cached = cached_bytes(split, fetched_bytes(split, kernel))},
         .copy = count_copy(split),
         .trips = 3};
 }
@@ -79,7 +78,7 @@ static int count_factors(const fpa_outer_plan *outer, bool blocks)
 /* 16 queries, a warp's share of 64, against a copy: for each tile four products of 16 features (of a folded one three),
  * whose features are 8 instructions each (four words are exchanged, four multiplied); waits and counters serve all tiles
  * of queries that a warp has. */
-static struct fpa_cuda_work count_reading(const fpa_plan *plan, const fpa_split_outer *split)
+static struct fpa_cuda_work count_reading(const fpa_split_outer *split)
 {
     const fpa_outer_plan *outer = &split->outer;
     const int whole = outer->tiles - outer->folded, units = 4 * outer->tiles - outer->folded;
@@ -89,12 +88,29 @@ static struct fpa_cuda_work count_reading(const fpa_plan *plan, const fpa_split_
     const double copy = 16.0 * columns * split->columns.blocks * outer->copy_rows;
     return (struct fpa_cuda_work){
         .products = split->columns.blocks * units * columns,
-        .bytes = cached_bytes(plan, split, copy * 16 / split->query_tokens),
+        .cached = cached_bytes(split, copy * 16 / split->query_tokens),
         .shared = split->columns.blocks *
                   (units * columns / 2 + 3 * whole / 2 + 8 * blocks + 17 * others + 10 * outer->folded),
         .instructions =
             split->columns.blocks *
             (whole * (24 + 67 / query_tiles) + 73 * outer->folded / query_tiles + 23 * blocks + 76 * others)};
+}
+
+/* Clocks in which keys come that have one stage: a trip to memory, and their bytes at a multiprocessor's share of the second-level cache. */
+static double stage_clocks(const fpa_gpu *gpu, const fpa_split_outer *split)
+{
+    const double share = gpu->cache / gpu->clock / gpu->multiprocessors;
+    return GPU_TRIP * gpu->clock + 64 * 2.0 * (split->outer.vector_rows + 8 * split->columns.tiles) / share;
+}
+
+/* Clocks that a warp waits, for 16 queries and 64 keys: with one tile of queries for products of its warpgroup, which all four warps have together, unless
+ * the next keys' dots go on beside them. */
+static int count_waiting(const fpa_gpu *gpu, const fpa_split_outer *split, int products)
+{
+    const bool alone = split->query_tiles == 1 && !split->keys_ahead;
+    const double keys =
+        split->key_stages == 1 ? split->columns.blocks * stage_clocks(gpu, split) / split->query_tiles : 0;
+    return (alone ? 4 * products : 0) + (int)keys;
 }
 
 /* 16 queries and 64 keys of their chunk. Dots at once are products of warpgroups; in turn, of warps: for 32 keys operands
@@ -107,11 +123,13 @@ static struct fpa_cuda_work count_keys(const fpa_plan *plan, const fpa_split_out
     const int steps = split->outer.dot_first[plan->score->dot_count], gate = plan->head->gate ? 1 : 0;
     const bool in_turn = split->dots_in_turn;
     const double slower = in_turn ? gpu->warpgroup_products / gpu->products : 1;
-    return (struct fpa_cuda_work){.products = blocks * work_score_products((int)(steps * slower), columns),
+    const int products = blocks * work_score_products((int)(steps * slower), columns);
+    return (struct fpa_cuda_work){.products = products,
                                   .shared = blocks * ((in_turn ? 24 : 7) * steps + 2 * columns + 21 * gate),
                                   .instructions = blocks * (105 + (in_turn ? 18 : 14) * steps + 79 * gate +
                                                             (in_turn ? 96 : 47) * work_more_scores(plan)),
-                                  .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split->query_tokens};
+                                  .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split->query_tokens,
+                                  .awaited = count_waiting(gpu, split, products)};
 }
 
 static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_split_outer *split)
@@ -123,7 +141,7 @@ static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_
                                          .step = {.shared = blocks * (4 * tiles + 11 * steps),
                                                   .instructions = blocks * (455 + 25 * tiles),
                                                   .bytes = work_operand_bytes(plan, vector)},
-                                         .copy = count_reading(plan, split),
+                                         .copy = count_reading(split),
                                          .keys = count_keys(plan, split),
                                          .trips = 3};
 }

@@ -67,7 +67,8 @@ enum {
  *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
- *   NAME_segment_scan       adds what earlier segments left to the copies of later ones
+ *   NAME_segment_scan       adds what earlier segments left to the copies of later ones; on warpgroups, where copies
+ *                           were kept, beside NAME_chunk_output
  *   NAME_chunk_output       reads the state, then the chunk's own keys; writes o. On warpgroups it runs
  *                           beside NAME_chunk_state, where sequences are walked in one piece: chunk by
  *                           chunk, as soon as the state before it is there
@@ -147,6 +148,8 @@ struct fpa_cuda_work {
     int shared;       /* passes of 128 bytes of shared memory */
     int instructions; /* of warps */
     int bytes;        /* of device memory, read or written */
+    int cached;       /* bytes that come from the second-level cache once more */
+    int awaited;      /* clocks in which a warp waits for what it has asked for, and has nothing else to do */
 };
 struct fpa_cuda_kernel_work {
     struct fpa_cuda_work step; /* 16 tokens, queries or keys */
@@ -299,9 +302,12 @@ struct fpa_cuda_call {
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
-    long long beside;  /* query heads whose tokens NAME_chunk_output takes in turn */
-    long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
-                          for them; 0: it does not */
+    long long beside;      /* query heads whose tokens NAME_chunk_output takes in turn, */
+    long long beside_more; /* and of the first ones so many more */
+    long long leaving; /* blocks of NAME_chunk_state on warpgroups, the last ones, that have one walk only */
+    long long
+        awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, or where copies were
+                          kept of NAME_segment_scan, and waits for them; 0: it does not */
     long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
     long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;  /* features that such a block has, at most */
@@ -608,9 +614,9 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
         { 0, 0, 0 }, /* pack_rows */
         { 512, 208056, 1 }, /* chunk_state */
         { 0, 0, 0 }, /* chunk_state_small */
-        { 256, 0, 0 }, /* segment_scan */
+        { 512, 0, 0 }, /* segment_scan */
         { 512, 213452, 1 }, /* chunk_output */
-        { 512, 110912, 1 }, /* fused_chunk */
+        { 512, 110944, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 0, 0, 0 }, /* sequence_scan */
         { 256, 72448, 3 }, /* decode */
@@ -669,7 +675,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     384, /* query_tokens */
     0, /* contraction_tokens */
     1, /* persistent */
-    2048, /* segment_scan_elements */
+    4096, /* segment_scan_elements */
     1, /* fused_totals */
     3072, /* fused_total */
     24, /* fused_vector */
@@ -697,42 +703,42 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* made_per_head */
     0, /* made_sides */
     { /* work: step, copy, keys, warpgroups, trips */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
-        { { 288, 336, 420, 2304 }, { 0, 96, 192, 6144 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
-        { { 0, 0, 0, 0 }, { 0, 0, 240, 12288 }, { 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
-        { { 0, 46, 605, 2304 }, { 24, 30, 133, 0 }, { 40, 26, 133, 384 }, 1, 3 }, /* chunk_output */
-        { { 76, 130, 355, 4608 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 216, 9216 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
-        { { 0, 0, 0, 0 }, { 0, 0, 216, 9216 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
-        { { 0, 0, 0, 0 }, { 0, 0, 216, 4608 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
-        { { 0, 0, 0, 0 }, { 0, 0, 432, 4608 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_contraction */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_split */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_project */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_unproject */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_products */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
+        { { 288, 336, 420, 2304, 0, 0 }, { 0, 96, 192, 6144, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 240, 12288, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
+        { { 0, 46, 605, 2304, 0, 0 }, { 24, 30, 133, 0, 0, 0 }, { 40, 26, 133, 384, 0, 0 }, 1, 3 }, /* chunk_output */
+        { { 76, 130, 1156, 4608, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 216, 9216, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 4 }, /* decode */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 216, 9216, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 216, 4608, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 432, 4608, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* state_product */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_contraction */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_split */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_project */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_unproject */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_products */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
     },
-    { { 24, 60, 88, 2304 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* totals */
+    { { 24, 60, 88, 2304, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* totals */
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
@@ -904,6 +910,8 @@ __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_cal
 __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
 {
     u32 first = 0, end = (u32)call.sequences;
+    if (tokens > call.length) /* each has one */
+        return at < end ? at : end - 1;
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
         if (offset_of(call, middle) / tokens + middle <= at)
@@ -2078,10 +2086,18 @@ struct walk {
     int segment, first_chunk, end_chunk, end; /* end: token; all 0 behind a sequence's end */
 };
 
-/* A block takes one after the other, with the same strips: gridDim.x is a multiple of SLICES. */
+/* A block takes one after the other, with the same strips: gridDim.x is a multiple of SLICES, and so is
+ * call.leaving. */
 template <class sizes> __device__ __forceinline__ u32 count_walks(const struct fpa_cuda_call &call)
 {
     return (u32)(call.batch * call.heads * call.segments) * (COLUMN_BLOCKS * sizes::SLICES_OF);
+}
+
+/* Behind their first walk the last blocks make room for queries. */
+template <class sizes> __device__ __forceinline__ u32 next_walk(const struct fpa_cuda_call &call, u32 index)
+{
+    const u32 staying = gridDim.x - (u32)call.leaving;
+    return blockIdx.x >= staying ? count_walks<sizes>(call) : index + (index < gridDim.x ? gridDim.x : staying);
 }
 
 template <class sizes> __device__ __forceinline__ int block_strip(void)
@@ -2173,7 +2189,7 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
     const int warp = own_warp();
     struct turn at = {0, 1};
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index = next_walk<sizes>(call, index)) {
         const struct walk w = find_walk<sizes>(call, index);
         if (warp == 0 && is_first_lane())
             bring_near<sizes>(call, w);
@@ -2225,7 +2241,7 @@ template <class sizes> __device__ __forceinline__ void send_walks(const struct f
 {
     u32 phase = 0;
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x)
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index = next_walk<sizes>(call, index))
         send_copies<sizes>(call, find_walk<sizes>(call, index), ring, phase);
 }
 
@@ -2393,7 +2409,7 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
         strip[s] = find_strip<sizes>(index < STRIPS ? index : STRIPS - 1, own);
     }
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index = next_walk<sizes>(call, index)) {
         const struct walk w = find_walk<sizes>(call, index);
         if (is_idle(call, w))
             continue;
@@ -2472,9 +2488,12 @@ linear_d24_v48_chunk_state(const __grid_constant__ struct fpa_cuda_call call,
  * Segments of a sequence were walked side by side, each from zero. With
  *     base_s = base_{s-1} + total_{s-1},  base_0 = 0,
  * the state before a chunk of segment s is its copy plus base_s. A
- * block takes 2048 elements of one segment; the block of the last one writes the final state. */
+ * block takes elements of one segment, CARRIED a thread; the block of the last one writes the final state. */
 
-enum { CARRIED = 8 }; /* elements a thread */
+enum {
+    CARRIED = 8,    /* elements a thread */
+    CARRIED_AT_ONCE = 4 /* copies, which are all asked for before one is added to */
+};
 
 __device__ __forceinline__ void add_total(float *base, const float *total)
 {
@@ -2486,15 +2505,24 @@ __device__ __forceinline__ void add_total(float *base, const float *total)
         base[i] = base[i] + add[i];
 }
 
-__device__ __forceinline__ void add_base(copy_element *copy, const float *base, bool first, float weight)
+/* A thread's elements of a copy, as it has them. */
+struct carried {
+    uint4 words;
+};
+
+__device__ __forceinline__ struct carried load_carried(const copy_element *copy)
 {
-    uint4 *at = (uint4 *)copy;
-    uint4 words = first ? uint4{0, 0, 0, 0} : *at;
-    u32 word[4] = {words.x, words.y, words.z, words.w};
+    return {*(const uint4 *)copy};
+}
+
+/* They and the base -> a copy. */
+__device__ __forceinline__ void add_base(copy_element *copy, const struct carried &at, const float *base, float weight)
+{
+    u32 word[4] = {at.words.x, at.words.y, at.words.z, at.words.w};
 #pragma unroll
     for (int i = 0; i < 4; i++)
         word[i] = copy_pair(copy_low(word[i]) + weight * base[2 * i], copy_high(word[i]) + weight * base[2 * i + 1]);
-    *at = uint4{word[0], word[1], word[2], word[3]};
+    *(uint4 *)copy = uint4{word[0], word[1], word[2], word[3]};
 }
 
 /* Row 64 tile + 8 c + r that a copy's element belongs to. */
@@ -2537,41 +2565,79 @@ __device__ __forceinline__ void load_given(float *base, const state_element *s, 
     }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
-extern "C" __global__ void __launch_bounds__(256, 2)
-linear_d24_v48_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
+/* Copies before chunks first .. end - 1 of a segment, and what each thread has of them: the copy before the segment's
+ * own first chunk is the base. adds: else they are complete already, or the thread has no elements. Queries that wait
+ * for them are told. */
+__device__ __forceinline__ void carry_copies(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
+                                             i64 first, i64 end, const float *base, int element, bool adds)
 {
-    const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048;
-    const int element = (blockIdx.x % blocks * 256 + threadIdx.x) * CARRIED;
-    const struct part at = part_of(call, blockIdx.x / blocks, (u32)call.heads, (u32)call.segments, call.segment_tokens);
+    const i64 size = COPY_ROWS * COLUMNS, before = first_chunk_of(call, own.b, own.number, head);
+    copy_element *copies = (copy_element *)call.states + before * size + element;
+    const float weight = adds ? copy_weight[copied_row(element)] : 0;
+#pragma unroll 1
+    for (i64 chunk = first; chunk < end; chunk += CARRIED_AT_ONCE) {
+        struct carried at[CARRIED_AT_ONCE] = {};
+#pragma unroll
+        for (int i = 0; i < CARRIED_AT_ONCE; i++)
+            if (adds && chunk + i < end && chunk + i > first)
+                at[i] = load_carried(copies + (chunk + i) * size);
+#pragma unroll
+        for (int i = 0; i < CARRIED_AT_ONCE; i++) {
+            if (adds && chunk + i < end)
+                add_base(copies + (chunk + i) * size, at[i], base, weight);
+        }
+        if (call.kept && call.awaited) {
+            const i64 last = chunk + CARRIED_AT_ONCE < end ? chunk + CARRIED_AT_ONCE : end;
+            __syncthreads(); /* all have written theirs */
+            for (i64 copy = chunk * COLUMN_BLOCKS + threadIdx.x; copy < last * COLUMN_BLOCKS; copy += blockDim.x)
+                tell_copied(call, before * COLUMN_BLOCKS + copy);
+        }
+    }
+}
+
+/* Some elements of a segment of a head, by the block's threads. */
+__device__ __forceinline__ void carry(const struct fpa_cuda_call &call, u32 index)
+{
+    const u32 elements = blockDim.x * CARRIED, blocks = (COPY_ROWS * COLUMNS + elements - 1) / elements;
+    const int element = index % blocks * elements + threadIdx.x * CARRIED;
+    const struct part at = part_of(call, index / blocks, (u32)call.heads, (u32)call.segments, call.segment_tokens);
     const struct sequence own = at.own;
     const i64 size = COPY_ROWS * COLUMNS, segment = at.index, head = at.head;
     const int segments = count_segments(call, own.length), chunks = count_chunks(call, own.length);
     if (segment >= segments)
         return;
-    if (element >= size)
-        return;
+    const bool mine = element < size, given = call.kept && is_given(call, own.number);
     const float *totals = call.totals + first_segment_of(call, own.b, own.number, head, call.segments) * size + element;
     float base[CARRIED] = {};
-    if (call.kept && is_given(call, own.number))
+    if (mine && given)
         load_given(base, given_state(call, own.number, head), element);
 #pragma unroll 4
-    for (i64 s = 0; s < segment; s++)
+    for (i64 s = 0; s < segment && mine; s++)
         add_total(base, totals + s * size);
     if (call.states && (segment > 0 || call.kept)) {
         const i64 first = segment * call.segment_chunks;
         const i64 end = first + call.segment_chunks < chunks ? first + call.segment_chunks : chunks;
-        copy_element *copies = (copy_element *)call.states + first_chunk_of(call, own.b, own.number, head) * size
-            + element;
-        const float weight = copy_weight[copied_row(element)];
-#pragma unroll 4
-        for (i64 chunk = first; chunk < end; chunk++)
-            add_base(copies + chunk * size, base, chunk == first, weight);
+        carry_copies(call, own, head, first, end, base, element, mine && (segment > 0 || given));
     }
     state_element *final = final_state(call, own.number, head);
-    if (segment == segments - 1 && final) {
+    if (mine && segment == segments - 1 && final) {
         add_total(base, totals + segment * size);
         store_final(final, base, element);
+    }
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
+/* Beside queries some blocks take one segment after the other, in the order in which these are read. */
+extern "C" __global__ void __launch_bounds__(1024)
+linear_d24_v48_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
+{
+    const bool beside = call.kept && call.awaited;
+    const u32 end = beside ? (u32)(call.batch * call.heads * call.segments * call.awaited) : blockIdx.x + 1;
+    if (beside)
+        launch_next();
+#pragma unroll 1
+    for (u32 index = blockIdx.x; index < end; index += gridDim.x) {
+        carry(call, index);
     }
 }
 #endif
@@ -2636,15 +2702,24 @@ __device__ __forceinline__ u32 count_items(const struct fpa_cuda_call &call)
     return (u32)(call.batch * call.query_heads) * count_query_blocks(call) * COLUMN_BLOCKS;
 }
 
+/* Where lengths differ: whether an item is behind its sequence's end. */
+__device__ __forceinline__ bool is_behind(const struct fpa_cuda_call &call, u32 index)
+{
+    const struct part at = part_of(call, index / COLUMN_BLOCKS, (u32)call.query_heads, count_query_blocks(call),
+                                   QUERY_TOKENS);
+    return at.index * QUERY_TOKENS >= at.own.length;
+}
+
 __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &call, u32 index)
 {
     struct item item;
     const u32 blocks = count_query_blocks(call);
-    const u32 heads = (u32)call.batch * (u32)call.query_heads, beside = (u32)call.beside;
-    /* heads that are beside each other are walked together, from their first tokens on */
-    const u32 set = index / COLUMN_BLOCKS / (beside * blocks) * beside, width = heads - set < beside ? heads - set
-        : beside;
-    const u32 place = index / COLUMN_BLOCKS % (beside * blocks), owner = set + place % width;
+    const u32 heads = (u32)call.batch * (u32)call.query_heads, number = index / COLUMN_BLOCKS;
+    /* heads that are beside each other are walked together, from their first tokens on; the first ones are more */
+    const u32 most = (u32)(call.beside + call.beside_more), ahead = number < most * blocks ? 0 : most;
+    const u32 beside = ahead ? (u32)call.beside : most, behind = number - ahead * blocks;
+    const u32 set = ahead + behind / (beside * blocks) * beside, width = heads - set < beside ? heads - set : beside;
+    const u32 place = behind % (beside * blocks), owner = set + place % width;
     item.block = index % COLUMN_BLOCKS;
     /* of one chunk: the longest items first */
     const u32 turn = call.chunks > 1 ? place / width : blocks - 1 - place / width;
@@ -2757,6 +2832,17 @@ __device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &cal
     advance<QUERY_STAGES>(at);
 }
 
+/* The block's next item; where lengths differ some have no queries, and nobody else hears of these. */
+__device__ __forceinline__ u32 next_item_of(const struct fpa_cuda_call &call, u32 index, u32 count)
+{
+    do {
+        index += gridDim.x; /* without counters there is a block for each */
+        if (call.progress)
+            index = take_item(call);
+    } while (call.cu_seqlens && index < count && is_behind(call, index));
+    return index;
+}
+
 /* The first warp takes items, tells the others, and fetches queries and tiles. It takes an item when it has asked for
  * all tiles of the one before, so that all blocks end at about the same time. */
 __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
@@ -2771,9 +2857,8 @@ __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call,
         const u32 full = shared + ITEM_BARRIERS + items.slot * 8;
         if (fetches_queries()) /* not before there is a place for them */
             barrier_wait(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8, queries.phase);
-        index += gridDim.x; /* without counters there is a block for each */
-        if (call.progress && leads)
-            index = take_item(call);
+        if (leads)
+            index = next_item_of(call, index, count);
         index = from_lane(index, 0);
         barrier_wait(full + ITEM_STAGES * 8, items.phase);
         if (leads) {
@@ -3507,8 +3592,9 @@ enum {
     COME = 2 * FREE,          /* of queries, keys, values: as they were fetched */
     NEXT_COME = FREE,
     LOOKED = 5 * FREE,        /* whether values are finite is known */
-    COPY_BARRIERS = PANEL_BARRIERS + 6 * FREE, /* full, then free */
-    AT_PART = 110816,
+    PLACED = 6 * FREE,        /* o lies where queries were */
+    COPY_BARRIERS = PANEL_BARRIERS + 7 * FREE, /* full, then free */
+    AT_PART = 110848,
     /* of each place for a panel: behind the number of the last one that had a value which is not finite */
     AT_EDGES = AT_PART + 80
 };
@@ -3699,6 +3785,88 @@ __device__ __forceinline__ u64 value_operand(u32 values)
 
 enum { NEXT_VALUES = 2048 / 16 };
 
+/* ---- fused_chunk: o ----
+ *
+ * Who has queries leaves a panel's o where these were, and takes the next one. The three warps that finish panels store
+ * it when they have finished the panel behind it: 16 bytes at a time, but at the ends of rows that begin or end amid
+ * 16. */
+
+/* Sums of the panel's queries -> o, as operands lie. A warp's rows are where its own queries were. */
+__device__ __forceinline__ void place_outputs(const float *c, const struct fpa_cuda_call &call,
+                                              const struct fused_part &part, u32 panel, int first)
+{
+    const int row = own_warp() * 16 + (threadIdx.x & 15);
+    const float factor[2] = {1, 1};
+#pragma unroll
+    for (int n = 0; n < COLUMN_TILES; n += 2) {
+        const u32 slab = panel + n / 8 * SLAB;
+        u32 a[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (n + i / 2 < COLUMN_TILES)
+                a[i] = pair_of(c[4 * n + 2 * i] * factor[i & 1], c[4 * n + 2 * i + 1] * factor[i & 1]);
+        if (n + 1 < COLUMN_TILES)
+            store_matrices(slab + slab_place(row, n % 8 + (threadIdx.x >> 4 & 1)), a);
+        else
+            store_matrices2(slab + slab_place(row, n % 8), a);
+    }
+    fence_shared(); /* boxes come there next */
+}
+
+/* Columns of a block's sums that o has, and where column 0 of them would be. */
+struct output_columns {
+    int first, end;
+    element *o;
+    i64 stride;
+    bool wide; /* pieces lie at multiples of 16 bytes */
+};
+
+__device__ __forceinline__ struct output_columns output_columns_of(const struct fpa_cuda_call &call,
+                                                                   const struct fused_part &part, int first, int lean)
+{
+    struct output_columns own;
+    const int begin = lean - part.block * COLUMN_TILES * 8, end = begin + DV;
+    own.stride = call.o_stride[1];
+    own.o = outputs_of(call, part.b, part.query_head) + first * own.stride - begin;
+    own.first = begin > 0 ? begin : 0, own.end = end < COLUMN_TILES * 8 ? end : COLUMN_TILES * 8;
+    own.wide = (((i64)own.o | 2 * own.stride) & 15) == 0;
+    return own;
+}
+
+/* Those of a piece that o has, number by number. */
+__device__ __forceinline__ void leave_numbers(const struct output_columns &own, u32 panel, int row, int piece)
+{
+    const uint4 a = get_words(panel + piece / 8 * SLAB + slab_place(row, piece % 8));
+    const u32 word[4] = {a.x, a.y, a.z, a.w};
+    element *const o = own.o + row * own.stride + piece * 8;
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        if (piece * 8 + i >= own.first && piece * 8 + i < own.end)
+            o[i] = (element)(word[i / 2] >> i % 2 * 16);
+}
+
+/* Of a panel that begins at token first. */
+__device__ __forceinline__ void leave_outputs(const struct fpa_cuda_call &call, const struct fused_part &part,
+                                              u32 panel, int first, int lean, int thread)
+{
+    const struct output_columns own = output_columns_of(call, part, first, lean);
+    const int rows = part.end - first < FUSED_PANEL ? part.end - first : FUSED_PANEL;
+#pragma unroll 2
+    for (int i = thread; i < rows * COLUMN_TILES; i += FINISHERS) {
+        const int row = i / COLUMN_TILES, piece = i % COLUMN_TILES;
+        if (!own.wide)
+            leave_numbers(own, panel, row, piece);
+        else if (piece * 8 >= own.first && piece * 8 + 8 <= own.end)
+            store_words(own.o + row * own.stride + piece * 8,
+                        get_words(panel + piece / 8 * SLAB + slab_place(row, piece % 8)));
+    }
+    for (int i = thread; own.wide && i < 2 * rows; i += FINISHERS) {
+        const int column = i % 2 ? own.end : own.first;
+        if (column % 8)
+            leave_numbers(own, panel, i / 2, column / 8);
+    }
+}
+
 /* ---- fused_chunk: panels ---- */
 
 /* Which operands the copy engine fetches, as bits: those whose rows begin at multiples of 16 bytes, if lengths are all
@@ -3805,6 +3973,17 @@ __device__ __forceinline__ void finish_panel(const struct fpa_cuda_call &call, c
     fence_shared();
 }
 
+/* o of panel number i, when it lies where its queries were; then the place is free. */
+__device__ __forceinline__ void leave_panel(const struct fpa_cuda_call &call, const struct fused_part &part, u32 shared,
+                                            int boxed, int i, struct turn &left, int thread)
+{
+    const u32 full = shared + PANEL_BARRIERS + left.slot * 8;
+    barrier_wait(full + PLACED, left.phase);
+    leave_outputs(call, part, shared + left.slot * PANEL_BYTES, panel_token(part, i), 0, thread);
+    barrier_arrive(full + FREE);
+    advance<PANELS>(left);
+}
+
 /* Whether values are finite is looked for while others multiply already: queries wait for it before they multiply
  * values of the panel. */
 template <bool totals>
@@ -3812,7 +3991,7 @@ __device__ __forceinline__ void finish_panels(const struct fpa_cuda_call &call, 
                                               u32 shared, int boxed)
 {
     const int thread = own_thread() - (128 - FINISHERS);
-    struct turn at = {0, 0};
+    struct turn at = {0, 0}, left = {0, 0}; /* of the panel whose o is stored next */
 #pragma unroll 1
     for (int i = 0; i < part.panels; i++, advance<PANELS>(at)) {
         const u32 panel = shared + at.slot * PANEL_BYTES, full = shared + PANEL_BARRIERS + at.slot * 8;
@@ -3825,7 +4004,11 @@ __device__ __forceinline__ void finish_panels(const struct fpa_cuda_call &call, 
         if (note_values<FINISHERS, 2>(panel + PANEL_VALUES, thread))
             put_word(shared + AT_EDGES + at.slot * 4, i + 1);
         barrier_arrive(full + LOOKED);
+        if (i > 0)
+            leave_panel(call, part, shared, boxed, i - 1, left, thread);
     }
+    if (!totals && part.panels > 0)
+        leave_panel(call, part, shared, boxed, part.panels - 1, left, thread);
 }
 
 /* The warpgroup that fetches. */
@@ -3954,22 +4137,6 @@ __device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 panel)
     }
 }
 
-/* Sums of the panel's queries -> o, from token first on. */
-__device__ __forceinline__ void store_panel(const float *c, const struct fpa_cuda_call &call,
-                                            const struct fused_part &part, int first, bool wide)
-{
-    const i64 stride = call.o_stride[1];
-    const int block = part.block;
-    first += own_warp() * 16 + lane_row();
-    element *o = outputs_of(call, part.b, part.query_head) + first * stride;
-    const int left = part.end - first;
-#pragma unroll
-    for (int i = 0; i < 2; i++, o += 8 * stride) {
-        const float factor = 1;
-        store_row(o, c + 2 * i, factor, block, wide, i * 8 < left);
-    }
-}
-
 __device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
 {
     asm volatile("{\n"
@@ -4045,7 +4212,6 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
 {
     const int warpgroup = (int)from_lane(threadIdx.x >> 7, 0) - 1 - KEY_GROUPS;
     struct turn panels = {0, 0}, copies = {0, 0};
-    const bool wide = is_aligned(call.o, call.o_stride, 8);
 #pragma unroll 1
     for (int i = 0; i < part.panels; i++) {
         const u32 panel = shared + panels.slot * PANEL_BYTES, full = shared + PANEL_BARRIERS + panels.slot * 8;
@@ -4072,11 +4238,11 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
             make_opaque<4 * ALL_TILES>(c);
             if (panel_leaks(shared, panels.slot, i))
                 spoil_panel(c, call, part, panel_token(part, i));
-            barrier_arrive(full + FREE);
 #pragma unroll
             for (int n = 0; n < 4 * ALL_TILES; n++) /* o is linear in queries */
                 c[n] *= 0.204124145f;
-            store_panel(c, call, part, panel_token(part, i), wide);
+            place_outputs(c, call, part, panel, panel_token(part, i));
+            barrier_arrive(full + PLACED);
         }
         if (reads)
             advance<COPIES>(copies);
@@ -4091,8 +4257,9 @@ __device__ __forceinline__ void init_fused(u32 shared, bool totals, int boxed)
     for (int i = 0; i < PANELS; i++) {
         const u32 full = shared + PANEL_BARRIERS + i * 8;
         barrier_init(full, FINISHERS);
-        /* all keys' threads, and those of the panel's queries */
-        barrier_init(full + FREE, 128 * (KEY_GROUPS + (totals ? 0 : 1)));
+        /* all keys' threads, and those that store o */
+        barrier_init(full + FREE, 128 * KEY_GROUPS + (totals ? 0 : FINISHERS));
+        barrier_init(full + PLACED, 128); /* those of the panel's queries */
         for (int operand = 0; operand < 3; operand++)
             barrier_init(full + COME + operand * NEXT_COME, boxed >> operand & 1 ? 1 : 32);
         barrier_init(full + LOOKED, FINISHERS);

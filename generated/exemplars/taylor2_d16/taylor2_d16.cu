@@ -87,7 +87,8 @@ enum {
  *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
- *   NAME_segment_scan       adds what earlier segments left to the copies of later ones
+ *   NAME_segment_scan       adds what earlier segments left to the copies of later ones; on warpgroups, where copies
+ *                           were kept, beside NAME_chunk_output
  *   NAME_chunk_output       reads the state, then the chunk's own keys; writes o. On warpgroups it runs
  *                           beside NAME_chunk_state, where sequences are walked in one piece: chunk by
  *                           chunk, as soon as the state before it is there
@@ -167,6 +168,8 @@ struct fpa_cuda_work {
     int shared;       /* passes of 128 bytes of shared memory */
     int instructions; /* of warps */
     int bytes;        /* of device memory, read or written */
+    int cached;       /* bytes that come from the second-level cache once more */
+    int awaited;      /* clocks in which a warp waits for what it has asked for, and has nothing else to do */
 };
 struct fpa_cuda_kernel_work {
     struct fpa_cuda_work step; /* 16 tokens, queries or keys */
@@ -319,9 +322,12 @@ struct fpa_cuda_call {
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
-    long long beside;  /* query heads whose tokens NAME_chunk_output takes in turn */
-    long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
-                          for them; 0: it does not */
+    long long beside;      /* query heads whose tokens NAME_chunk_output takes in turn, */
+    long long beside_more; /* and of the first ones so many more */
+    long long leaving; /* blocks of NAME_chunk_state on warpgroups, the last ones, that have one walk only */
+    long long
+        awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, or where copies were
+                          kept of NAME_segment_scan, and waits for them; 0: it does not */
     long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
     long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;  /* features that such a block has, at most */
@@ -646,7 +652,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { 128, 0, 0 }, /* pack_rows */
         { 512, 190136, 1 }, /* chunk_state */
         { 384, 171176, 1 }, /* chunk_state_small */
-        { 256, 0, 0 }, /* segment_scan */
+        { 1024, 0, 0 }, /* segment_scan */
         { 512, 190924, 1 }, /* chunk_output */
         { 512, 176704, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
@@ -707,7 +713,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     192, /* query_tokens */
     0, /* contraction_tokens */
     1, /* persistent */
-    2048, /* segment_scan_elements */
+    8192, /* segment_scan_elements */
     1, /* fused_totals */
     13824, /* fused_total */
     16, /* fused_vector */
@@ -735,42 +741,43 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     0, /* made_per_head */
     0, /* made_sides */
     { /* work: step, copy, keys, warpgroups, trips */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
-        { { 0, 0, 120, 1280 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
-        { { 216, 228, 456, 2816 }, { 0, 864, 1728, 44928 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
-        { { 288, 304, 608, 2816 }, { 0, 864, 1728, 44928 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state_small */
-        { { 0, 0, 0, 0 }, { 0, 0, 1740, 89856 }, { 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
-        { { 0, 43, 655, 2816 }, { 189, 152, 561, 0 }, { 44, 25, 213, 938 }, 1, 3 }, /* chunk_output */
-        { { 251, 371, 971, 5120 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 1944, 83720 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
-        { { 0, 0, 0, 0 }, { 0, 0, 1944, 83720 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
-        { { 0, 0, 0, 0 }, { 0, 0, 1944, 41860 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
-        { { 0, 0, 0, 0 }, { 0, 0, 3888, 41860 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_contraction */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_split */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_project */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_unproject */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_products */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
+        { { 0, 0, 120, 1280, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
+        { { 216, 228, 456, 2816, 0, 0 }, { 0, 864, 1728, 44928, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
+        /* chunk_state_small */
+        { { 288, 304, 608, 2816, 0, 0 }, { 0, 864, 1728, 44928, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 },
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 1740, 89856, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
+        { { 0, 43, 655, 2816, 0, 0 }, { 189, 152, 561, 0, 0, 0 }, { 44, 25, 213, 938, 0, 0 }, 1, 3 }, /* chunk_output */
+        { { 251, 371, 971, 5120, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 1944, 83720, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 4 }, /* decode */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 1944, 83720, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 1944, 41860, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 3888, 41860, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* state_product */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_contraction */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_split */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_project */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_unproject */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_products */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
     },
-    { { 108, 149, 352, 2560 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* totals */
+    { { 108, 149, 352, 2560, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* totals */
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
@@ -945,6 +952,8 @@ __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_cal
 __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
 {
     u32 first = 0, end = (u32)call.sequences;
+    if (tokens > call.length) /* each has one */
+        return at < end ? at : end - 1;
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
         if (offset_of(call, middle) / tokens + middle <= at)
@@ -2375,10 +2384,18 @@ struct walk {
     int segment, first_chunk, end_chunk, end; /* end: token; all 0 behind a sequence's end */
 };
 
-/* A block takes one after the other, with the same strips: gridDim.x is a multiple of SLICES. */
+/* A block takes one after the other, with the same strips: gridDim.x is a multiple of SLICES, and so is
+ * call.leaving. */
 template <class sizes> __device__ __forceinline__ u32 count_walks(const struct fpa_cuda_call &call)
 {
     return (u32)(call.batch * call.heads * call.segments) * (COLUMN_BLOCKS * sizes::SLICES_OF);
+}
+
+/* Behind their first walk the last blocks make room for queries. */
+template <class sizes> __device__ __forceinline__ u32 next_walk(const struct fpa_cuda_call &call, u32 index)
+{
+    const u32 staying = gridDim.x - (u32)call.leaving;
+    return blockIdx.x >= staying ? count_walks<sizes>(call) : index + (index < gridDim.x ? gridDim.x : staying);
 }
 
 template <class sizes> __device__ __forceinline__ int block_strip(void)
@@ -2470,7 +2487,7 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
     const int warp = own_warp();
     struct turn at = {0, 1};
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index = next_walk<sizes>(call, index)) {
         const struct walk w = find_walk<sizes>(call, index);
         if (warp == 0 && is_first_lane())
             bring_near<sizes>(call, w);
@@ -2522,7 +2539,7 @@ template <class sizes> __device__ __forceinline__ void send_walks(const struct f
 {
     u32 phase = 0;
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x)
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index = next_walk<sizes>(call, index))
         send_copies<sizes>(call, find_walk<sizes>(call, index), ring, phase);
 }
 
@@ -2697,7 +2714,7 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
         strip[s] = find_strip<sizes>(index < STRIPS ? index : STRIPS - 1, own);
     }
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index = next_walk<sizes>(call, index)) {
         const struct walk w = find_walk<sizes>(call, index);
         if (is_idle(call, w))
             continue;
@@ -2788,9 +2805,12 @@ taylor2_d16_chunk_state_small(const __grid_constant__ struct fpa_cuda_call call,
  * Segments of a sequence were walked side by side, each from zero. With
  *     base_s = base_{s-1} + total_{s-1},  base_0 = 0,
  * the state before a chunk of segment s is its copy plus base_s. A
- * block takes 2048 elements of one segment; the block of the last one writes the final state. */
+ * block takes elements of one segment, CARRIED a thread; the block of the last one writes the final state. */
 
-enum { CARRIED = 8 }; /* elements a thread */
+enum {
+    CARRIED = 8,    /* elements a thread */
+    CARRIED_AT_ONCE = 4 /* copies, which are all asked for before one is added to */
+};
 
 __device__ __forceinline__ void add_total(float *base, const float *total)
 {
@@ -2802,15 +2822,24 @@ __device__ __forceinline__ void add_total(float *base, const float *total)
         base[i] = base[i] + add[i];
 }
 
-__device__ __forceinline__ void add_base(copy_element *copy, const float *base, bool first, float weight)
+/* A thread's elements of a copy, as it has them. */
+struct carried {
+    uint4 words;
+};
+
+__device__ __forceinline__ struct carried load_carried(const copy_element *copy)
 {
-    uint4 *at = (uint4 *)copy;
-    uint4 words = first ? uint4{0, 0, 0, 0} : *at;
-    u32 word[4] = {words.x, words.y, words.z, words.w};
+    return {*(const uint4 *)copy};
+}
+
+/* They and the base -> a copy. */
+__device__ __forceinline__ void add_base(copy_element *copy, const struct carried &at, const float *base, float weight)
+{
+    u32 word[4] = {at.words.x, at.words.y, at.words.z, at.words.w};
 #pragma unroll
     for (int i = 0; i < 4; i++)
         word[i] = copy_pair(copy_low(word[i]) + weight * base[2 * i], copy_high(word[i]) + weight * base[2 * i + 1]);
-    *at = uint4{word[0], word[1], word[2], word[3]};
+    *(uint4 *)copy = uint4{word[0], word[1], word[2], word[3]};
 }
 
 /* Row 64 tile + 8 c + r that a copy's element belongs to. */
@@ -2861,41 +2890,79 @@ __device__ __forceinline__ void load_given(float *base, const state_element *s, 
     }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
-extern "C" __global__ void __launch_bounds__(256, 2)
-taylor2_d16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
+/* Copies before chunks first .. end - 1 of a segment, and what each thread has of them: the copy before the segment's
+ * own first chunk is the base. adds: else they are complete already, or the thread has no elements. Queries that wait
+ * for them are told. */
+__device__ __forceinline__ void carry_copies(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
+                                             i64 first, i64 end, const float *base, int element, bool adds)
 {
-    const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048;
-    const int element = (blockIdx.x % blocks * 256 + threadIdx.x) * CARRIED;
-    const struct part at = part_of(call, blockIdx.x / blocks, (u32)call.heads, (u32)call.segments, call.segment_tokens);
+    const i64 size = COPY_ROWS * COLUMNS, before = first_chunk_of(call, own.b, own.number, head);
+    copy_element *copies = (copy_element *)call.states + before * size + element;
+    const float weight = adds ? copy_weight[copied_row(element)] : 0;
+#pragma unroll 1
+    for (i64 chunk = first; chunk < end; chunk += CARRIED_AT_ONCE) {
+        struct carried at[CARRIED_AT_ONCE] = {};
+#pragma unroll
+        for (int i = 0; i < CARRIED_AT_ONCE; i++)
+            if (adds && chunk + i < end && chunk + i > first)
+                at[i] = load_carried(copies + (chunk + i) * size);
+#pragma unroll
+        for (int i = 0; i < CARRIED_AT_ONCE; i++) {
+            if (adds && chunk + i < end)
+                add_base(copies + (chunk + i) * size, at[i], base, weight);
+        }
+        if (call.kept && call.awaited) {
+            const i64 last = chunk + CARRIED_AT_ONCE < end ? chunk + CARRIED_AT_ONCE : end;
+            __syncthreads(); /* all have written theirs */
+            for (i64 copy = chunk * COLUMN_BLOCKS + threadIdx.x; copy < last * COLUMN_BLOCKS; copy += blockDim.x)
+                tell_copied(call, before * COLUMN_BLOCKS + copy);
+        }
+    }
+}
+
+/* Some elements of a segment of a head, by the block's threads. */
+__device__ __forceinline__ void carry(const struct fpa_cuda_call &call, u32 index)
+{
+    const u32 elements = blockDim.x * CARRIED, blocks = (COPY_ROWS * COLUMNS + elements - 1) / elements;
+    const int element = index % blocks * elements + threadIdx.x * CARRIED;
+    const struct part at = part_of(call, index / blocks, (u32)call.heads, (u32)call.segments, call.segment_tokens);
     const struct sequence own = at.own;
     const i64 size = COPY_ROWS * COLUMNS, segment = at.index, head = at.head;
     const int segments = count_segments(call, own.length), chunks = count_chunks(call, own.length);
     if (segment >= segments)
         return;
-    if (element >= size)
-        return;
+    const bool mine = element < size, given = call.kept && is_given(call, own.number);
     const float *totals = call.totals + first_segment_of(call, own.b, own.number, head, call.segments) * size + element;
     float base[CARRIED] = {};
-    if (call.kept && is_given(call, own.number))
+    if (mine && given)
         load_given(base, given_state(call, own.number, head), element);
 #pragma unroll 4
-    for (i64 s = 0; s < segment; s++)
+    for (i64 s = 0; s < segment && mine; s++)
         add_total(base, totals + s * size);
     if (call.states && (segment > 0 || call.kept)) {
         const i64 first = segment * call.segment_chunks;
         const i64 end = first + call.segment_chunks < chunks ? first + call.segment_chunks : chunks;
-        copy_element *copies = (copy_element *)call.states + first_chunk_of(call, own.b, own.number, head) * size
-            + element;
-        const float weight = copy_weight[copied_row(element)];
-#pragma unroll 4
-        for (i64 chunk = first; chunk < end; chunk++)
-            add_base(copies + chunk * size, base, chunk == first, weight);
+        carry_copies(call, own, head, first, end, base, element, mine && (segment > 0 || given));
     }
     state_element *final = final_state(call, own.number, head);
-    if (segment == segments - 1 && final) {
+    if (mine && segment == segments - 1 && final) {
         add_total(base, totals + segment * size);
         store_final(final, base, element);
+    }
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
+/* Beside queries some blocks take one segment after the other, in the order in which these are read. */
+extern "C" __global__ void __launch_bounds__(1024)
+taylor2_d16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
+{
+    const bool beside = call.kept && call.awaited;
+    const u32 end = beside ? (u32)(call.batch * call.heads * call.segments * call.awaited) : blockIdx.x + 1;
+    if (beside)
+        launch_next();
+#pragma unroll 1
+    for (u32 index = blockIdx.x; index < end; index += gridDim.x) {
+        carry(call, index);
     }
 }
 #endif
@@ -2961,15 +3028,24 @@ __device__ __forceinline__ u32 count_items(const struct fpa_cuda_call &call)
     return (u32)(call.batch * call.query_heads) * count_query_blocks(call) * COLUMN_BLOCKS;
 }
 
+/* Where lengths differ: whether an item is behind its sequence's end. */
+__device__ __forceinline__ bool is_behind(const struct fpa_cuda_call &call, u32 index)
+{
+    const struct part at = part_of(call, index / COLUMN_BLOCKS, (u32)call.query_heads, count_query_blocks(call),
+                                   QUERY_TOKENS);
+    return at.index * QUERY_TOKENS >= at.own.length;
+}
+
 __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &call, u32 index)
 {
     struct item item;
     const u32 blocks = count_query_blocks(call);
-    const u32 heads = (u32)call.batch * (u32)call.query_heads, beside = (u32)call.beside;
-    /* heads that are beside each other are walked together, from their first tokens on */
-    const u32 set = index / COLUMN_BLOCKS / (beside * blocks) * beside, width = heads - set < beside ? heads - set
-        : beside;
-    const u32 place = index / COLUMN_BLOCKS % (beside * blocks), owner = set + place % width;
+    const u32 heads = (u32)call.batch * (u32)call.query_heads, number = index / COLUMN_BLOCKS;
+    /* heads that are beside each other are walked together, from their first tokens on; the first ones are more */
+    const u32 most = (u32)(call.beside + call.beside_more), ahead = number < most * blocks ? 0 : most;
+    const u32 beside = ahead ? (u32)call.beside : most, behind = number - ahead * blocks;
+    const u32 set = ahead + behind / (beside * blocks) * beside, width = heads - set < beside ? heads - set : beside;
+    const u32 place = behind % (beside * blocks), owner = set + place % width;
     item.block = index % COLUMN_BLOCKS;
     /* of one chunk: the longest items first */
     const u32 turn = call.chunks > 1 ? place / width : blocks - 1 - place / width;
@@ -3082,6 +3158,17 @@ __device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &cal
     advance<QUERY_STAGES>(at);
 }
 
+/* The block's next item; where lengths differ some have no queries, and nobody else hears of these. */
+__device__ __forceinline__ u32 next_item_of(const struct fpa_cuda_call &call, u32 index, u32 count)
+{
+    do {
+        index += gridDim.x; /* without counters there is a block for each */
+        if (call.progress)
+            index = take_item(call);
+    } while (call.cu_seqlens && index < count && is_behind(call, index));
+    return index;
+}
+
 /* The first warp takes items, tells the others, and fetches queries and tiles. It takes an item when it has asked for
  * all tiles of the one before, so that all blocks end at about the same time. */
 __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
@@ -3096,9 +3183,8 @@ __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call,
         const u32 full = shared + ITEM_BARRIERS + items.slot * 8;
         if (fetches_queries()) /* not before there is a place for them */
             barrier_wait(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8, queries.phase);
-        index += gridDim.x; /* without counters there is a block for each */
-        if (call.progress && leads)
-            index = take_item(call);
+        if (leads)
+            index = next_item_of(call, index, count);
         index = from_lane(index, 0);
         barrier_wait(full + ITEM_STAGES * 8, items.phase);
         if (leads) {
@@ -3471,24 +3557,6 @@ __device__ __forceinline__ float score_of(const float (*d)[32], int i)
     return kernel_at(d, i);
 }
 
-/* Scores of the lane's queries, as operand of the values: a[16 keys][4]. */
-__device__ __forceinline__ void form_scores(u32 (*a)[4], const float (*d)[32])
-{
-#pragma unroll
-    for (int i = 0; i < 32; i += 2)
-        a[i / 8][i / 2 % 4] = pair_of(score_of(d, i), score_of(d, i + 1));
-}
-
-/* No weight for keys behind number `last` (the lane's second query: 8 more) of the tile. */
-__device__ __forceinline__ void mask_scores(u32 (*a)[4], int last)
-{
-#pragma unroll
-    for (int i = 0; i < 32; i += 2) {
-        const int left = last - (i / 4 * 8 + lane_column() * 2) + (i >> 1 & 1) * 8;
-        a[i / 8][i / 2 % 4] &= left > 0 ? 0xffffffffu : left == 0 ? 0xffffu : 0;
-    }
-}
-
 /* c += s v for 64 keys. */
 __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 values, u32 ones)
 {
@@ -3519,47 +3587,85 @@ __device__ __forceinline__ struct keys_walk find_schedule(const struct item &ite
     return walk;
 }
 
-/* The first of the warpgroup's tiles of queries that sees a tile of keys. */
-__device__ __forceinline__ int first_query_tile(const struct keys_walk &walk, int tile)
+/* ---- a tile of keys ahead ----
+ *
+ * A warpgroup with one tile of queries would wait for its dots, form scores, and wait for its values, and warpgroups
+ * that wait for the same keys do so at the same time. So dots of the next tile are begun before values of this one, and
+ * its scores are formed while these go on:
+ *
+ *     tensor cores     dots 0 | dots 1, values 0 | dots 2, values 1 | ...
+ *     warps                   scores 0 |     scores 1     |     scores 2     | ... */
+
+/* Scores of a tile of keys, whose dots are through, in their place, in fp32: registers of operands stay as they are
+ * while products go on. The last tile has the edge; behind a branch is what comes before it, so that ptxas does not put
+ * it off until products are through. */
+__device__ __forceinline__ void form_ahead(float (*d)[32], const struct item &item, int tile, bool last)
 {
-    return tile > walk.own ? (tile - walk.own + CHUNK_OUTPUT_GROUPS - 1) / CHUNK_OUTPUT_GROUPS : 0;
+    const int last_key = own_warp() * 16 + lane_row();
+    const bool masked = last;
+#pragma unroll
+    for (int i = 0; i < 1; i++)
+        make_opaque<32>(d[i]);
+#pragma unroll
+    for (int i = 0; i < 32; i++)
+        d[0][i] = score_of(d, i);
+    if (masked)
+#pragma unroll
+        for (int i = 0; i < 32; i++)
+            d[0][i] = i / 4 * 8 + lane_column() * 2 + i % 2 > last_key + (i >> 1 & 1) * 8 ? 0.0f : d[0][i];
 }
 
-/* Places for scores: with two, some are formed while others multiply. */
-enum { SCORE_PLACES = 1 };
-
-/* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
- * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
- * the first tile sees; masked: not all queries of that tile see all keys. looked: the barrier behind which values that
- * the edge lies in are finite. */
-template <int first, int end>
-__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key,
-                                              u32 looked, u32 phase, u32 ones)
+/* As operand of the values. */
+__device__ __forceinline__ void take_scores(u32 (*a)[4], float (*d)[32])
 {
-    float d[1][32];
-    u32 a[SCORE_PLACES][4][4];
-    multiply_rows(d, queries + first * NEXT_TILE, stage);
-    barrier_wait(looked, phase);
-    multiply_wait<0>();
+    make_opaque<32>(d[0]);
 #pragma unroll
-    for (int m = first; m < end; m++) {
-#pragma unroll
-        for (int i = 0; i < 1; i++)
-            make_opaque<32>(d[i]);
-        form_scores(a[m % SCORE_PLACES], d);
-        if (m == first && masked)
-            mask_scores(a[m % SCORE_PLACES], last_key);
-        if (SCORE_PLACES > 1 && m + 1 < end)
-            multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
-        read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
-        if (SCORE_PLACES > 1 && m + 1 < end)
-            multiply_wait<1>();
-        if (SCORE_PLACES == 1 && m + 1 < end) {
-            multiply_wait<0>();
-            multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
-            multiply_wait<0>();
-        }
+    for (int i = 0; i < 32; i += 2)
+        a[i / 8][i / 2 % 4] = pair_of(d[0][i], d[0][i + 1]);
+}
+
+/* A stage that the warpgroup needs no more; of one with the edge of somebody's queries, what was found in its
+ * values. */
+__device__ __forceinline__ void free_keys(const struct item &item, u32 shared, int tile, const struct turn &at,
+                                          u32 &leaked)
+{
+    if (tile * 64 >= item.first - item.first_key) {
+        barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase); /* whosever queries it has the edge of */
+        if (is_first_lane()) /* who frees the stage */
+            leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
     }
+    if (is_first_lane())
+        barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
+}
+
+/* Tiles of keys that the warpgroup's queries see: the last one of them has their edge. */
+__device__ __forceinline__ int count_seen(const struct keys_walk &walk)
+{
+    return walk.tiles ? walk.own + 1 : 0;
+}
+
+/* c += scores times values of a tile of keys; meanwhile scores of the next one. No product is on its way from one call
+ * to the next: else ptxas serialises all. */
+__device__ __forceinline__ void read_beside(float *c, u32 (*a)[4], const struct item &item, u32 shared, u32 queries,
+                                            int next, bool last, const struct turn &at, const struct turn &to)
+{
+    const u32 stage = shared + KEY_RING + at.slot * FETCHED;
+    float d[1][32];
+    barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase);
+    barrier_wait(shared + KEY_BARRIERS + to.slot * 8, to.phase);
+    multiply_rows(d, queries, shared + KEY_RING + to.slot * FETCHED);
+    read_values(c, a, stage + KEY_VALUES, shared + KEY_ONES);
+    multiply_wait<1>();
+    form_ahead(d, item, next, last);
+    multiply_wait<0>();
+    take_scores(a, d);
+}
+
+/* The same of the last tile that the warpgroup's queries see. */
+__device__ __forceinline__ void read_last(float *c, u32 (*a)[4], u32 shared, const struct turn &at)
+{
+    barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase);
+    read_values(c, a, shared + KEY_RING + at.slot * FETCHED + KEY_VALUES, shared + KEY_ONES);
     multiply_wait<0>();
 }
 
@@ -3567,35 +3673,41 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
                                           u32 shared, u32 queries, struct turn &at)
 {
     const struct keys_walk walk = find_schedule(item, item.length);
+    const int seen = count_seen(walk);
     u32 leaked = 0; /* not zero: zeros went in the place of values */
-#pragma unroll 1
-    for (int tile = 0; tile < walk.count; tile++) {
-        const u32 stage = shared + KEY_RING + at.slot * FETCHED;
-        const int first = first_query_tile(walk, tile);
-        const bool masked = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
-        const int last_key = own_warp() * 16 + lane_row();
-        barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
-        if (first == 0 && walk.tiles == 1)
-            read_key_tile<0, 1>(c, queries, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase,
-                                shared + KEY_ONES);
-        if (tile * 64 >= item.first - item.first_key) {
-            barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase); /* whosever queries it has the edge of */
-            if (is_first_lane()) /* who frees the stage */
-                leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
+    int tile = 0;
+    if (seen > 0) {
+        u32 a[4][4];
+        {
+            float d[1][32];
+            barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
+            multiply_rows(d, queries, shared + KEY_RING + at.slot * FETCHED);
+            multiply_wait<0>();
+            form_ahead(d, item, 0, seen == 1);
+            take_scores(a, d);
         }
-        if (is_first_lane())
-            barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
+#pragma unroll 1
+        for (; tile + 1 < seen; tile++) {
+            struct turn to = at;
+            advance<KEY_STAGES>(to);
+            read_beside(c[0], a, item, shared, queries, tile + 1, tile + 2 == seen, at, to);
+            free_keys(item, shared, tile, at, leaked);
+            at = to;
+        }
+        read_last(c[0], a, shared, at);
+        free_keys(item, shared, tile++, at, leaked);
         advance<KEY_STAGES>(at);
     }
-    make_opaque<QUERY_TILES64 * N / 2>(c[0]);
+#pragma unroll 1
+    for (; tile < walk.count; tile++, advance<KEY_STAGES>(at)) { /* of others' queries */
+        barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
+        free_keys(item, shared, tile, at, leaked);
+    }
     if (__shfl_sync(0xffffffffu, leaked, 0)) {
         const int column = item.block * COLUMN_TILES * 8;
-#pragma unroll
-        for (int m = 0; m < QUERY_TILES64; m++)
-            spoil_queries(c[m], values_of(call, item.b, item.head) + column + item.first * call.v_stride[1],
-                          call.v_stride[1], item.length - item.first,
-                          DV - column, ((anew(threadIdx.x) >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64
-                              + (anew(threadIdx.x) >> 5 & 3) * 16);
+        spoil_queries(c[0], values_of(call, item.b, item.head) + column + item.first * call.v_stride[1],
+                      call.v_stride[1], item.length - item.first,
+                      DV - column, (anew(threadIdx.x) >> 7) * 64 + (anew(threadIdx.x) >> 5 & 3) * 16);
     }
 }
 
@@ -4600,10 +4712,8 @@ __device__ __forceinline__ void store_panel(const float *c, const struct fpa_cud
     element *o = outputs_of(call, part.b, part.query_head) + first * stride;
     const int left = part.end - first;
 #pragma unroll
-    for (int i = 0; i < 2; i++, o += 8 * stride) {
-        const float factor = row_normaliser(c, i);
-        store_row(o, c + 2 * i, factor, block, wide, i * 8 < left);
-    }
+    for (int i = 0; i < 2; i++, o += 8 * stride)
+        store_row(o, c + 2 * i, row_normaliser(c, i), block, wide, i * 8 < left);
 }
 
 __device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
