@@ -158,10 +158,15 @@ static real score_of(walk *w, const real *q, const real *k)
 
     for (int i = 0; i < w->rows.dot_count; i++) {
         const fpa_rows_dot *dot = &w->rows.dots[i];
+        real value = 0;
 
-        w->value[i] = 0;
-        for (int n = 0; n < dot->count; n++)
-            w->value[i] += (dot->weight ? (real)dot->weight[n] : 1) * q[dot->at[n]] * k[dot->at[n]];
+        if (dot->weight)
+            for (int n = 0; n < dot->count; n++)
+                value += (real)dot->weight[n] * q[dot->at[n]] * k[dot->at[n]];
+        else
+            for (int n = 0; n < dot->count; n++)
+                value += q[dot->at[n]] * k[dot->at[n]];
+        w->value[i] = value;
     }
     for (int t = 0; t < w->rows.term_count; t++) {
         const fpa_rows_term *term = &w->rows.terms[t];
@@ -191,29 +196,38 @@ static void score_slopes(walk *w, real gradient)
     }
 }
 
+/* What both rows of a dot get. */
+static void add_dot_pair(const walk *w, const fpa_rows_dot *dot, real slope, const real *k, real *dk)
+{
+    const real *const q = w->q, whole = narrow(w, slope);
+    real *const dq = w->dq;
+
+    for (int n = 0; n < dot->count; n++) {
+        const int64_t at = dot->at[n];
+        const real own = dot->weight ? narrow(w, (real)dot->weight[n] * slope) : whole;
+
+        dq[at] += own * k[at];
+        dk[at] += own * q[at];
+    }
+}
+
 static void add_pair(walk *w, int64_t t, int64_t j, real decay)
 {
     const int dv = w->problem->head->dv;
     const real *k = w->k + j * w->rows.total, *v = w->v + j * dv;
     real *dk = w->dk + j * w->rows.total;
-    const real score = score_of(w, w->q, k);
-    real gradient = w->out[dv];
+    const real score = score_of(w, w->q, k), weight = narrow(w, decay * score);
+    const real *const out = w->out;
+    real *const dv_of_key = w->dv + j * dv;
+    real gradient = out[dv];
 
-    for (int c = 0; c < dv; c++) {
-        gradient += w->out[c] * v[c];
-        w->dv[j * dv + c] += narrow(w, decay * score) * w->out[c];
-    }
+    for (int c = 0; c < dv; c++)
+        gradient += out[c] * v[c];
+    for (int c = 0; c < dv; c++)
+        dv_of_key[c] += weight * out[c];
     score_slopes(w, decay * gradient);
-    for (int i = 0; i < w->rows.dot_count; i++) {
-        const fpa_rows_dot *dot = &w->rows.dots[i];
-
-        for (int n = 0; n < dot->count; n++) {
-            const real slope = narrow(w, (dot->weight ? (real)dot->weight[n] : 1) * narrow(w, w->slope[i]));
-
-            w->dq[dot->at[n]] += slope * k[dot->at[n]];
-            dk[dot->at[n]] += slope * w->q[dot->at[n]];
-        }
-    }
+    for (int i = 0; i < w->rows.dot_count; i++)
+        add_dot_pair(w, &w->rows.dots[i], narrow(w, w->slope[i]), k, dk);
     const real seen = decay * score, narrow_seen = narrow(w, seen), narrow_gradient = narrow(w, gradient);
 
     /* the query has it from a state and its gradient, the key from another state and its own: roundings differ */

@@ -307,46 +307,6 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     return false;
 }
 
-enum { LEAST_CHUNK = 128, MOST_CHUNK = 512 /* longer ones gain little, and are dear to verify */ };
-
-/* Of products as fast as a GPU's tensor cores. Tokens between copies of states: these are written and read once each, forth and back; pairs of a chunk grow with it. */
-static int chunk_of_products(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
-{
-    const double flop_a_byte = 160; /* of a GPU's products by mma.sync, to those of its memory */
-    const fpa_cuda_rows *rows = plan->cuda.rows;
-    const double copies =
-        4.0 * rows->features * back->columns.blocks * back->columns.tiles * 8 * rows->element * flop_a_byte;
-    double pair = 3.0 * plan->head->dv;
-    for (int i = 0; i < plan->score->dot_count; i++)
-        pair += 4.0 * plan->dots[i].row_count;
-    int chunk = LEAST_CHUNK;
-    while (chunk < MOST_CHUNK && copies / chunk - copies / (2 * chunk) > chunk / 2.0 * pair)
-        chunk *= 2;
-    return chunk;
-}
-
-/* Where warps make features of packed rows, their instructions are what takes time: with a chunk twice as long twice as many pairs. */
-static int chunk_of_work(const fpa_backward_work *work)
-{
-    int chunk = LEAST_CHUNK;
-    while (chunk < MOST_CHUNK && work->copies / (2 * chunk) > chunk / 32.0 * work->pair * work->bytes)
-        chunk *= 2;
-    return chunk;
-}
-
-static void choose_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back)
-{
-    const fpa_backward_work work = plan_backward_work(plan, back);
-    const bool by_work = !back->coordinates && plan->cuda.rows->element == 2;
-    plan->chunk = plan->head->chunk ? round_up(plan->head->chunk, back->query_tokens)
-                  : by_work         ? chunk_of_work(&work)
-                                    : chunk_of_products(plan, back);
-    if (by_work) /* half a sequence's pairs a token, or half a chunk's and a state's */
-        plan->facts.crossover =
-            plan->chunk +
-            (int64_t)ceil(32 * (work.state + work.copies / plan->chunk / work.bytes) / work.pair);
-}
-
 /* Numbers of all run-time matrices, used or not: that heads share, or that each has. */
 static int count_numbers(const fpa_head *head, bool per_head)
 {
@@ -444,7 +404,7 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
             head->name, largest(back->own.size, back->state.size), plan->target->name,
             plan->target->shared_memory, plan->cuda.rows->row_count, dtype_name(head->dtype));
     plan_backward_made(plan, back);
-    choose_chunk(plan, back);
+    plan_backward_chunk(plan, back);
     plan->cuda.backward = back;
     fill_geometry(plan, back, &plan->cuda.geometry);
     return FPA_OK;

@@ -34,15 +34,8 @@ typedef struct fpa_cuda_backward_plan {
     bool no;                      /* what only the forward pass has */
 } fpa_cuda_backward_plan;
 
-/* Instructions of a warp for 16 tokens of a head, of all kernels together. */
-typedef struct fpa_backward_work {
-    double pair;   /* with 16 others that see them, or are seen */
-    double state;  /* what they read of states and give them, whatever the chunk */
-    double copies; /* bytes of a boundary's copies of states */
-    double bytes;  /* a token that an instruction for 16 takes as long as */
-} fpa_backward_work;
-
-fpa_backward_work plan_backward_work(const fpa_plan *plan, const fpa_cuda_backward_plan *back);
+/* Fills plan->chunk and the crossover, once all else is there. */
+void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back);
 
 /* Of rows that are made before other kernels run: sizes, and entries of the geometry. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back);

@@ -1,9 +1,17 @@
-/* plan_backward_work: instructions of the kernels of gradients, by which chunks and the crossover are chosen. */
+/* plan_backward_chunk: instructions of the kernels of gradients, by which chunks and the crossover are chosen. */
 #include "backward.h"
 
 #include <math.h>
 
 #include "parts.h"
+
+/* Instructions of a warp for 16 tokens of a head, of all kernels together. */
+typedef struct fpa_backward_work {
+    double pair;   /* with 16 others that see them, or are seen */
+    double state;  /* what they read of states and give them, whatever the chunk */
+    double copies; /* bytes of a boundary's copies of states */
+    double bytes;  /* a token that an instruction for 16 takes as long as */
+} fpa_backward_work;
 
 /* Dots, scores' gradients, the kernel and its slopes, of 16 own tokens and 16 others; what rows get is read, added to and written once
  * for a span of others. Counted in the emitted loops. */
@@ -45,7 +53,7 @@ static double count_walk(const fpa_plan *plan, const fpa_cuda_backward_plan *bac
     return (back->columns.tiles + 5 * rows->factors + packed / rows->warp_units) * back->columns.blocks;
 }
 
-fpa_backward_work plan_backward_work(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+static fpa_backward_work count_work(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     enum { COPIES = 4 /* written and read, forth and back */ };
     const fpa_cuda_rows *rows = plan->cuda.rows;
@@ -61,4 +69,46 @@ fpa_backward_work plan_backward_work(const fpa_plan *plan, const fpa_cuda_backwa
     /* an H200's 132 multiprocessors at 1.7 GHz, whose warps have an instruction every 5.5 cycles (by ncu), beside 2 of its 4.8 TB/s */
     work.bytes = 2000 / (132 * 1.7 * back->own_blocks * back->warps / 5.5) / 16;
     return work;
+}
+
+/* ---- chunks, and the crossover ---- */
+
+enum { LEAST_CHUNK = 128, MOST_CHUNK = 512 /* longer ones gain little, and are dear to verify */ };
+
+/* Of products as fast as a GPU's tensor cores. Tokens between copies of states: these are written and read once each, forth and back; pairs of a chunk grow with it. */
+static int chunk_of_products(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    const double flop_a_byte = 160; /* of a GPU's products by mma.sync, to those of its memory */
+    const fpa_cuda_rows *rows = plan->cuda.rows;
+    const double copies =
+        4.0 * rows->features * back->columns.blocks * back->columns.tiles * 8 * rows->element * flop_a_byte;
+    double pair = 3.0 * plan->head->dv;
+    for (int i = 0; i < plan->score->dot_count; i++)
+        pair += 4.0 * plan->dots[i].row_count;
+    int chunk = LEAST_CHUNK;
+    while (chunk < MOST_CHUNK && copies / chunk - copies / (2 * chunk) > chunk / 2.0 * pair)
+        chunk *= 2;
+    return chunk;
+}
+
+/* Where warps make features of packed rows, their instructions are what takes time: with a chunk twice as long twice as many pairs. */
+static int chunk_of_work(const fpa_backward_work *work)
+{
+    int chunk = LEAST_CHUNK;
+    while (chunk < MOST_CHUNK && work->copies / (2 * chunk) > chunk / 32.0 * work->pair * work->bytes)
+        chunk *= 2;
+    return chunk;
+}
+
+void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    const fpa_backward_work work = count_work(plan, back);
+    const bool by_work = !back->coordinates && plan->cuda.rows->element == 2;
+    plan->chunk = plan->head->chunk ? round_up(plan->head->chunk, back->query_tokens)
+                  : by_work         ? chunk_of_work(&work)
+                                    : chunk_of_products(plan, back);
+    if (by_work) /* half a sequence's pairs a token, or half a chunk's and a state's */
+        plan->facts.crossover =
+            plan->chunk +
+            (int64_t)ceil(32 * (work.state + work.copies / plan->chunk / work.bytes) / work.pair);
 }
