@@ -161,6 +161,8 @@ struct fpa_cuda_work {
     int shared;       /* passes of 128 bytes of shared memory */
     int instructions; /* of warps */
     int bytes;        /* of device memory, read or written */
+    int cached;       /* bytes that come from the second-level cache once more */
+    int awaited;      /* clocks in which a warp waits for what it has asked for, and has nothing else to do */
 };
 struct fpa_cuda_kernel_work {
     struct fpa_cuda_work step; /* 16 tokens, queries or keys */
@@ -238,7 +240,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 26
+#define FPA_CUDA_VERSION 27
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -659,7 +661,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    26, /* version */
+    27, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -755,42 +757,42 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* made_per_head */
     0, /* made_sides */
     { /* work: step, copy, keys, warpgroups, trips */
-        { { 0, 10, 50, 64 }, { 0, 0, 1300, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
-        { { 16, 49, 326, 2048 }, { 0, 0, 128, 4096 }, { 0, 0, 0, 0 }, 0, 3 }, /* chunk_state */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
-        { { 0, 0, 0, 0 }, { 0, 0, 160, 8192 }, { 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
-        { { 0, 77, 334, 4096 }, { 8, 20, 38, 0 }, { 32, 104, 448, 0 }, 0, 3 }, /* chunk_output */
-        { { 56, 150, 1084, 4096 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
-        { { 72, 146, 718, 4096 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* cluster_scan */
-        { { 72, 146, 718, 4096 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* sequence_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 192, 8192 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
-        { { 0, 0, 0, 0 }, { 0, 0, 192, 8192 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
-        { { 0, 0, 0, 0 }, { 0, 0, 192, 4096 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
-        { { 0, 0, 0, 0 }, { 0, 0, 384, 4096 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_contraction */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_split */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_project */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_unproject */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_products */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
+        { { 0, 10, 50, 64, 0, 0 }, { 0, 0, 1300, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
+        { { 16, 49, 326, 2048, 0, 0 }, { 0, 0, 128, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 3 }, /* chunk_state */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 160, 8192, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
+        { { 0, 77, 334, 4096, 0, 0 }, { 8, 20, 38, 0, 0, 0 }, { 32, 104, 448, 0, 0, 0 }, 0, 3 }, /* chunk_output */
+        { { 56, 150, 1084, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
+        { { 72, 146, 718, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* cluster_scan */
+        { { 72, 146, 718, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* sequence_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 192, 8192, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 4 }, /* decode */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 192, 8192, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 192, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 384, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* state_product */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_contraction */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_split */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_project */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_unproject */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_products */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
     },
-    { { 16, 36, 402, 2048 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 3 }, /* totals */
+    { { 16, 36, 402, 2048, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* totals */
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */

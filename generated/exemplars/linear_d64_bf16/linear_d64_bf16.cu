@@ -161,6 +161,8 @@ struct fpa_cuda_work {
     int shared;       /* passes of 128 bytes of shared memory */
     int instructions; /* of warps */
     int bytes;        /* of device memory, read or written */
+    int cached;       /* bytes that come from the second-level cache once more */
+    int awaited;      /* clocks in which a warp waits for what it has asked for, and has nothing else to do */
 };
 struct fpa_cuda_kernel_work {
     struct fpa_cuda_work step; /* 16 tokens, queries or keys */
@@ -238,7 +240,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 26
+#define FPA_CUDA_VERSION 27
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -600,7 +602,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    26, /* version */
+    27, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -696,42 +698,42 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     0, /* made_per_head */
     0, /* made_sides */
     { /* work: step, copy, keys, warpgroups, trips */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
-        { { 32, 81, 242, 4096 }, { 0, 0, 256, 8192 }, { 0, 0, 0, 0 }, 0, 3 }, /* chunk_state */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
-        { { 0, 0, 0, 0 }, { 0, 0, 320, 16384 }, { 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
-        { { 0, 93, 666, 8192 }, { 32, 56, 98, 0 }, { 64, 208, 396, 0 }, 0, 3 }, /* chunk_output */
-        { { 104, 345, 1036, 8192 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 4 }, /* fused_chunk */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 768, 32768 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode */
-        { { 0, 0, 0, 0 }, { 0, 0, 768, 32768 }, { 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
-        { { 0, 0, 0, 0 }, { 0, 0, 768, 16384 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
-        { { 0, 0, 0, 0 }, { 0, 0, 1536, 16384 }, { 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_contraction */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_split */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_project */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_unproject */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_products */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
+        { { 32, 81, 242, 4096, 0, 0 }, { 0, 0, 256, 8192, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 3 }, /* chunk_state */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 320, 16384, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
+        { { 0, 93, 666, 8192, 0, 0 }, { 32, 56, 98, 0, 0, 0 }, { 64, 208, 396, 0, 0, 0 }, 0, 3 }, /* chunk_output */
+        { { 104, 345, 1036, 8192, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 4 }, /* fused_chunk */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 768, 32768, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 4 }, /* decode */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 768, 32768, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 768, 16384, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 1536, 16384, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 24 }, /* decode_draft */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* state_product */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_contraction */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_split */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_project */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_unproject */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_products */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
     },
-    { { 32, 81, 242, 4096 }, { 0, 0, 256, 8192 }, { 0, 0, 0, 0 }, 0, 3 }, /* totals */
+    { { 32, 81, 242, 4096, 0, 0 }, { 0, 0, 256, 8192, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 3 }, /* totals */
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */

@@ -149,6 +149,8 @@ struct fpa_cuda_work {
     int shared;       /* passes of 128 bytes of shared memory */
     int instructions; /* of warps */
     int bytes;        /* of device memory, read or written */
+    int cached;       /* bytes that come from the second-level cache once more */
+    int awaited;      /* clocks in which a warp waits for what it has asked for, and has nothing else to do */
 };
 struct fpa_cuda_kernel_work {
     struct fpa_cuda_work step; /* 16 tokens, queries or keys */
@@ -226,7 +228,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 26
+#define FPA_CUDA_VERSION 27
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -631,7 +633,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    26, /* version */
+    27, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -727,42 +729,42 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     0, /* made_per_head */
     0, /* made_sides */
     { /* work: step, copy, keys, warpgroups, trips */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
-        { { 12, 25, 114, 2048 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
-        { { 48, 120, 360, 2048 }, { 0, 144, 288, 9216 }, { 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
-        { { 0, 0, 0, 0 }, { 0, 0, 360, 18432 }, { 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
-        { { 0, 45, 530, 2048 }, { 36, 46, 240, 0 }, { 36, 27, 194, 341 }, 1, 3 }, /* chunk_output */
-        { { 126, 537, 1833, 3072 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
-        { { 0, 0, 0, 0 }, { 0, 0, 864, 36864 }, { 0, 0, 0, 0 }, 0, 5 }, /* decode */
-        { { 0, 0, 0, 0 }, { 0, 0, 864, 36864 }, { 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
-        { { 0, 0, 0, 0 }, { 0, 0, 864, 18432 }, { 0, 0, 0, 0 }, 0, 25 }, /* decode_recent */
-        { { 0, 0, 0, 0 }, { 0, 0, 1728, 18432 }, { 0, 0, 0, 0 }, 0, 25 }, /* decode_draft */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* state_product */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* chunk_contraction */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_split */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_project */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_unproject */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_products */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
-        { { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
+        { { 12, 25, 114, 2048, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
+        { { 48, 120, 360, 2048, 0, 0 }, { 0, 144, 288, 9216, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 360, 18432, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
+        { { 0, 45, 530, 2048, 0, 0 }, { 36, 46, 240, 0, 0, 0 }, { 36, 27, 194, 341, 0, 0 }, 1, 3 }, /* chunk_output */
+        { { 126, 537, 1833, 3072, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 864, 36864, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 5 }, /* decode */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 864, 36864, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 4 }, /* decode_resident */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 864, 18432, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 25 }, /* decode_recent */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 1728, 18432, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 25 }, /* decode_draft */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* decode_window */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* split_reduction */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* state_product */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_contraction */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_keys */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_gates */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_parts */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_weights */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_split */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_project */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_unproject */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_products */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_gather */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_scatter */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
     },
-    { { 45, 249, 838, 1536 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 1, 4 }, /* totals */
+    { { 45, 249, 838, 1536, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* totals */
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
@@ -4482,10 +4484,8 @@ __device__ __forceinline__ void store_panel(const float *c, const struct fpa_cud
     element *o = outputs_of(call, part.b, part.query_head) + first * stride;
     const int left = part.end - first;
 #pragma unroll
-    for (int i = 0; i < 2; i++, o += 8 * stride) {
-        const float factor = 1;
-        store_row(o, c + 2 * i, factor, block, wide, i * 8 < left);
-    }
+    for (int i = 0; i < 2; i++, o += 8 * stride)
+        store_row(o, c + 2 * i, 1, block, wide, i * 8 < left);
 }
 
 __device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
