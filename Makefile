@@ -98,11 +98,11 @@ helper_objects  := $(call objects,$(helper_sources))
 experiment_programs := $(addprefix $(BUILD)/experiments/,recall crossover variance fourier)
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone
-long_tests      := $(patsubst %,tests/test_%.c,parity cuda_compile_hopper cuda_emulated_backward cuda_faults_backward \
-                   cuda_faults shipped emit cuda_compile passes cuda_emulated_fused properties cuda_emulated bundle_cuda \
-                   mutation bundle_backward cuda_emulated_sequences cuda_compile_backward cuda_emulated_lift cuda_sources \
-                   readme cuda_accepted faults invariants allocations accepted cuda_emulated_draft locale cuda_emulated_window \
-                   cuda_emulated_edge backward_faults verify_rounded design backward_edge backward_shipped)
+long_tests      := $(patsubst %,tests/test_%.c,parity cuda_emulated_backward passes cuda_emulated cuda_faults_backward \
+                   cuda_compile_hopper cuda_faults cuda_emulated_sequences emit properties cuda_emulated_fused cuda_emulated_lift \
+                   cuda_compile mutation cuda_emulated_edge shipped cuda_compile_backward readme bundle_backward cuda_accepted \
+                   invariants faults cuda_ptx bundle_cuda accepted allocations cuda_emulated_draft verify_rounded backward_shipped \
+                   damage cuda_sources design cuda_emulated_window sketch_statistics backward_faults backward_edge)
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
 # Python cannot load a library that wants a sanitizer of its program.
@@ -127,6 +127,11 @@ all: $(BUILD)/fpac $(foreach library,$(libraries),$(BUILD)/$(library).a $(BUILD)
 
 # The formula is evaluated when a head is opened: loops over columns become vectors.
 $(BUILD)/obj/runtime/reference/%.o: speed := -O3
+
+# A head is planned and written in milliseconds, then a compiler takes a second for it; subcommands wait for both. What
+# counts long itself (gen/simplify) is left as it is, and all where the caller has other flags.
+brief_sources := $(filter-out gen/simplify/%,$(filter gen/% command/%,$(library_sources) $(command_sources)))
+$(call objects,$(brief_sources)): speed := $(if $(filter -O2,$(CFLAGS)),-O1)
 
 # Tests call and compare: compiling them takes longer than what is saved when they run. Not those that count themselves.
 counting_tests := $(patsubst %,$(BUILD)/obj/tests/test_%.o,sketch_statistics verify_rounded)
@@ -242,7 +247,7 @@ at_once = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 demo:
 	@tools/install-deps.sh
-	@$(MAKE) --no-print-directory $(at_once) all
+	@$(MAKE) --no-print-directory $(at_once) $(BUILD)/fpac $(BUILD)/examples/recall
 	@$(MAKE) --no-print-directory demo-run
 
 demo-run:

@@ -11,7 +11,8 @@
  *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
- *   NAME_segment_scan       adds what earlier segments left to the copies of later ones
+ *   NAME_segment_scan       adds what earlier segments left to the copies of later ones; on warpgroups, where copies
+ *                           were kept, beside NAME_chunk_output
  *   NAME_chunk_output       reads the state, then the chunk's own keys; writes o. On warpgroups it runs
  *                           beside NAME_chunk_state, where sequences are walked in one piece: chunk by
  *                           chunk, as soon as the state before it is there
@@ -152,6 +153,7 @@ struct fpa_cuda_geometry {
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
     int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
+    int backward_columns; /* blocks of columns that NAME_backward_keys is launched for */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -242,9 +244,12 @@ struct fpa_cuda_call {
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
-    long long beside;  /* query heads whose tokens NAME_chunk_output takes in turn */
-    long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
-                          for them; 0: it does not */
+    long long beside;      /* query heads whose tokens NAME_chunk_output takes in turn, */
+    long long beside_more; /* and of the first ones so many more */
+    long long leaving; /* blocks of NAME_chunk_state on warpgroups, the last ones, that have one walk only */
+    long long
+        awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, or where copies were
+                          kept of NAME_segment_scan, and waits for them; 0: it does not */
     long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
     long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;  /* features that such a block has, at most */

@@ -253,7 +253,6 @@ static void join_by_nccl(piece *p)
         expect(nccl.ncclReduce(p->number < root ? p->total : p->zeros, p->before, state_numbers(), NCCL_FLOAT,
                                NCCL_SUM, root, p->communicator, p->stream),
                "ncclReduce");
-    finish(p);
 }
 
 /* before = sum over earlier pieces of the decays between, times their totals. */
@@ -280,10 +279,8 @@ static void join_by_host(piece *p)
 static void join(piece *p)
 {
     const int by_host = world.pieces > 2 || !world.devices;
-    if (world.uses_nccl) {
-        join_by_nccl(p);
-        return;
-    }
+    if (world.uses_nccl)
+        return join_by_nccl(p);
     finish(p);
     if (by_host)
         get(p->host, p->total, state_numbers() * sizeof(float));
@@ -298,23 +295,28 @@ static void join(piece *p)
         expect(cu.cuCtxSynchronize(), "cuCtxSynchronize"); /* our stream waits for no copy by itself */
 }
 
+/* Seconds of totals, or of outputs behind them. Sums by NCCL go into the stream: nobody waits before outputs do. */
+static double once(piece *p, int outputs)
+{
+    pthread_barrier_wait(&world.meeting);
+    const double begin = seconds();
+    forward(p, TOTAL); /* nobody needs the last one's, but its copies */
+    join(p);
+    if (outputs)
+        forward(p, OUTPUTS);
+    finish(p);
+    pthread_barrier_wait(&world.meeting);
+    return seconds() - begin;
+}
+
 static void *run(void *argument)
 {
     piece *p = argument;
     enter(p);
     for (int round = 0; round < ROUNDS; round++) {
-        pthread_barrier_wait(&world.meeting);
-        const double begin = seconds();
-        forward(p, TOTAL); /* nobody needs the last one's, but its copies */
-        join(p);
-        pthread_barrier_wait(&world.meeting);
-        const double joined = seconds();
-        forward(p, OUTPUTS);
-        finish(p);
-        pthread_barrier_wait(&world.meeting);
-        const double all = seconds() - begin;
+        const double totals = once(p, 0), all = once(p, 1);
         if (p->number == 0 && (round == 1 || (round > 1 && all < world.all)))
-            world.totals = joined - begin, world.all = all;
+            world.totals = totals, world.all = all;
     }
     return NULL;
 }

@@ -8,11 +8,11 @@
 #include "gen.h"
 
 typedef struct fpa_fault {
-    const char *point;     /* name of template lines */
-    const char *wrong;     /* template lines in their place; NULL: none */
-    bool backward;         /* in the text of the gradients */
-    const char *mechanism; /* that kernels are planned by; NULL: what is fastest */
-    const char *right;     /* the text without the fault; NULL: it is generated too */
+    const char *point; /* name of template lines */
+    const char *wrong; /* template lines in their place; NULL: none */
+    bool backward;     /* in the text of the gradients */
+    bool values;       /* in that of a pass of values (gen.h: source_generate_pass) */
+    const char *right; /* the text without the fault; NULL: it is generated too */
 } fpa_fault;
 
 /* As source_generate, with the fault. FPA_INVALID when no template has such a point, or when what is emitted

@@ -16,17 +16,20 @@ fpa_status source_generate(const fpa_head *head, const char *target, fpa_source 
  * reason when it does not suit the head, INVALID with all names when there is none of that name. */
 fpa_status source_generate_as(const fpa_head *head, const char *target, const char *mechanism,
                               fpa_source *source, fpa_error *error);
+/* Of a head whose forward passes are gradients of another one (source_passes): without the recurrent form, and by the one
+ * mechanism that leaves what gradients are made of. */
+fpa_status source_generate_pass(const fpa_head *head, const char *target, fpa_pass pass, fpa_source *source,
+                                fpa_error *error);
 /* Whether there are gradients of the head for a target: UNSUPPORTED, with what is missing. And their text, a module of its
  * own. */
 fpa_status source_check_backward(const fpa_head *head, const char *target, fpa_error *error);
 fpa_status source_generate_backward(const fpa_head *head, const char *target, fpa_source *source,
                                     fpa_error *error);
 /* Heads whose forward passes are gradients of the head for a target (plan/passes.h), the caller's (head_free).
- * passes[PASS_ROWS] NULL: there are none; passes[PASS_VALUES] NULL, but not the other: the head's own forward pass. Such a head
- * is carried out by source_pass_mechanism, NULL: by what is fastest. */
+ * Both NULL: there are none. passes[PASS_VALUES] NULL, but not the other: the head's own forward pass; passes[PASS_ROWS] NULL,
+ * but not the other: the pass of values' kernels contract its states (NAME_chunk_contraction). */
 fpa_status source_passes(const fpa_head *head, const char *target, fpa_head *passes[PASSES],
                          fpa_error *error);
-const char *source_pass_mechanism(const fpa_head *head, fpa_pass pass);
 void source_free(fpa_source *source);
 
 /* SHA-256 of the generator's own files, templates included. A head as written, a target and this decide

@@ -16,6 +16,7 @@
 typedef struct request {
     const char *target, *mechanism; /* mechanism NULL: what is fastest */
     bool backward;                  /* of its gradients */
+    bool pass;                      /* of another head's gradients, by the mechanism */
 } request;
 
 /* head -> simplify -> plan -> emit */
@@ -33,6 +34,7 @@ static fpa_status generate_plainly(const fpa_head *head, const request *wanted, 
     if (status)
         return status;
     status = wanted->backward ? plan_choose_backward(&simple, head, target, &plan, error)
+             : wanted->pass   ? plan_choose_pass(&simple, head, target, wanted->mechanism, &plan, error)
                               : plan_choose_as(&simple, head, target, wanted->mechanism, &plan, error);
     if (status)
         goto out;
@@ -81,36 +83,57 @@ fpa_status source_generate_backward(const fpa_head *head, const char *target_nam
 }
 
 /* Only that one leaves dots of outputs, and copies of states, and contracts them; and takes rows of more numbers than heads may have. */
-const char *source_pass_mechanism(const fpa_head *head, fpa_pass pass)
+static const char *pass_mechanism(const fpa_head *head, fpa_pass pass)
 {
     enum { WIDE = 256 };
     return (pass == PASS_VALUES && (head->gate || passes_contract(head))) || head->d > WIDE ? "split_outer"
                                                                                             : NULL;
 }
 
-/* Without the one mechanism that a pass needs there are no passes. */
-static fpa_status forget_impossible(fpa_head *passes[PASSES], const fpa_target *target, fpa_error *error)
+fpa_status source_generate_pass(const fpa_head *head, const char *target_name, fpa_pass pass,
+                                fpa_source *source, fpa_error *error)
+{
+    const request wanted = {.target = target_name, .mechanism = pass_mechanism(head, pass), .pass = true};
+    return generate(head, wanted, NULL, source, error);
+}
+
+static void forget(fpa_head **pass)
+{
+    head_free(*pass);
+    *pass = NULL;
+}
+
+/* *contracts: of a pass that is possible, whether its kernels contract its states. */
+static fpa_status plan_pass(const fpa_head *head, fpa_pass pass, const fpa_target *target, bool *contracts,
+                            fpa_error *error)
+{
+    fpa_simplified simple = {0};
+    fpa_plan plan = {0};
+    fpa_status status = simplify(head, &simple, error);
+    if (!status)
+        status = plan_choose_pass(&simple, head, target, pass_mechanism(head, pass), &plan, error);
+    *contracts = !status && plan_contracts(&plan);
+    plan_free(&plan);
+    simplified_free(&simple);
+    return status;
+}
+
+/* Without the one mechanism that a pass needs there are no passes; where that of values contracts none of rows is needed. */
+static fpa_status forget_needless(fpa_head *passes[PASSES], const fpa_target *target, fpa_error *error)
 {
     fpa_status status = FPA_OK;
-    for (int i = 0; i < PASSES && !status; i++) {
-        const char *mechanism = passes[i] ? source_pass_mechanism(passes[i], (fpa_pass)i) : NULL;
-        fpa_simplified simple = {0};
-        fpa_plan plan = {0};
-        fpa_error reason;
-        if (!mechanism)
-            continue;
-        status = simplify(passes[i], &simple, &reason);
-        if (!status)
-            status = plan_choose_as(&simple, passes[i], target, mechanism, &plan, &reason);
-        plan_free(&plan);
-        simplified_free(&simple);
-        if (status == FPA_NO_MEMORY && error)
-            *error = reason;
-    }
-    for (int i = 0; i < PASSES && status; i++) {
-        head_free(passes[i]);
-        passes[i] = NULL;
-    }
+    fpa_error reason;
+    bool contracts = false;
+    if (passes[PASS_VALUES] && pass_mechanism(passes[PASS_VALUES], PASS_VALUES))
+        status = plan_pass(passes[PASS_VALUES], PASS_VALUES, target, &contracts, &reason);
+    if (!status && contracts)
+        forget(&passes[PASS_ROWS]);
+    if (!status && passes[PASS_ROWS] && pass_mechanism(passes[PASS_ROWS], PASS_ROWS))
+        status = plan_pass(passes[PASS_ROWS], PASS_ROWS, target, &contracts, &reason);
+    for (int i = 0; i < PASSES && status; i++)
+        forget(&passes[i]);
+    if (status == FPA_NO_MEMORY && error)
+        *error = reason;
     return status == FPA_NO_MEMORY ? status : FPA_OK;
 }
 
@@ -127,7 +150,7 @@ fpa_status source_passes(const fpa_head *head, const char *target_name, fpa_head
     if (!status && passes_suit(&simple, head, target))
         status = passes_make(&simple, head, passes, error);
     if (!status)
-        status = forget_impossible(passes, target, error);
+        status = forget_needless(passes, target, error);
     simplified_free(&simple);
     locale_restore(before);
     return status;
@@ -150,8 +173,10 @@ static bool is_point(const char *name)
 fpa_status source_generate_faulty(const fpa_head *head, const char *target_name, const fpa_fault *fault,
                                   fpa_source *source, fpa_error *error)
 {
-    const request wanted = {
-        .target = target_name, .mechanism = fault->mechanism, .backward = fault->backward};
+    const request wanted = {.target = target_name,
+                            .mechanism = fault->values ? pass_mechanism(head, PASS_VALUES) : NULL,
+                            .backward = fault->backward,
+                            .pass = fault->values};
     fpa_source right = {0};
     *source = (fpa_source){0};
     if (!is_point(fault->point))

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "cuda_carry.h"
 #include "cuda_estimate.h"
 #include "cuda_listing.h"
 #include "head/form.h"
@@ -69,7 +70,7 @@ bool cuda_fastest_cluster_scan(const struct fpa_cuda_geometry *g, const fpa_gpu_
 
 /* Queries of as many heads as keys have, whatever they will be: both halves of a call have to choose alike. */
 static double answer_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
-                             const fpa_call_size *walk, int64_t chunk)
+                             const fpa_call_size *walk, int64_t chunk, int64_t segments)
 {
     fpa_call_size size = *walk;
     size.query_heads = size.heads;
@@ -78,7 +79,8 @@ static double answer_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_ro
     cuda_task task = cuda_task_of(g, room, &size);
     cuda_take_chunk(&task, chunk);
     const cuda_split_common common = cuda_split_common_of(&task);
-    return common.output.seconds + common.copies.seconds;
+    const cuda_carry carry = cuda_carry_beside(&task, segments);
+    return carry.blocks ? carry.cost.seconds : common.output.seconds + common.copies.seconds;
 }
 
 bool cuda_fastest_walk(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, const fpa_call_size *size,
@@ -95,7 +97,8 @@ bool cuda_fastest_walk(const struct fpa_cuda_geometry *g, const fpa_gpu_room *ro
         cuda_take_chunk(&task, (int64_t)times * g->chunk);
         list_split(&task, &l);
         const double all =
-            l.found ? l.best.cost.seconds + answer_seconds(g, room, size, task.chunk) : INFINITY;
+            l.found ? l.best.cost.seconds + answer_seconds(g, room, size, task.chunk, l.best.segments)
+                    : INFINITY;
         if (all >= least)
             continue;
         least = all;

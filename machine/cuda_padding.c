@@ -36,5 +36,6 @@ int64_t cuda_lift_blocks(const struct fpa_cuda_geometry *g, const fpa_gpu_room *
     const int64_t tiles = cuda_lift_tiles(g, size), most = resident(room) < 1 ? 1 : resident(room);
     if (tiles <= most)
         return tiles * cuda_lift_slices(g, room, size);
-    return g->lift_by_heads && most > size->query_heads ? most / size->query_heads * size->query_heads : most;
+    const int64_t heads = size->query_heads ? size->query_heads : size->heads; /* totals have no queries */
+    return g->lift_by_heads && most > heads ? most / heads * heads : most;
 }

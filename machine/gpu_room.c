@@ -4,8 +4,6 @@
 
 #include "cuda_slices.h"
 
-enum { OVERLAPPING = 90 };
-
 /* By threads, shared memory, and the registers that the plan leaves each. */
 static int count_blocks(const fpa_gpu *gpu, const struct fpa_cuda_block *block, int64_t bytes)
 {
@@ -33,16 +31,16 @@ fpa_gpu_room gpu_room_of(const struct fpa_cuda_geometry *g, const fpa_target *ta
                          .multiprocessors = gpu->multiprocessors,
                          .shared_memory = target->shared_memory,
                          .overlaps =
-                             target->capability >= OVERLAPPING && (g->decode_cluster > 1 || g->persistent),
+                             target->clusters && (g->decode_cluster > 1 || scan->threads || g->persistent),
                          .decode_cluster = 1};
     for (int i = 0; i < FPA_CUDA_KERNELS; i++)
         if (g->kernel[i].threads)
             room.occupancy[i] = count_blocks(gpu, &g->kernel[i], g->kernel[i].bytes);
     if (room.overlaps && g->decode_cluster > 1)
         room.decode_cluster = g->decode_cluster < MOST_CLUSTER ? g->decode_cluster : MOST_CLUSTER;
-    for (int blocks = 1; blocks <= room.decode_cluster; blocks++) {
+    for (int blocks = 1; blocks <= MOST_CLUSTER && room.overlaps; blocks++) {
         const int64_t bytes = resident->threads ? cuda_resident_bytes(g, blocks) : 0;
-        if (resident->threads && bytes <= g->decode_resident_most)
+        if (resident->threads && blocks <= room.decode_cluster && bytes <= g->decode_resident_most)
             room.decode_resident_clusters[blocks] =
                 count_clusters(gpu, blocks, count_blocks(gpu, resident, bytes));
         if (scan->threads && blocks > 1)

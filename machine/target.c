@@ -24,12 +24,16 @@ static const fpa_target targets[] = {
     {BACKEND_CUDA, "cuda:sm_80", "sm_80", "cuda", .capability = 80, .shared_memory = 163 * 1024},
     {BACKEND_CUDA, "cuda:sm_86", "sm_86", "cuda", .capability = 86, .shared_memory = 99 * 1024},
     {BACKEND_CUDA, "cuda:sm_89", "sm_89", "cuda", .capability = 89, .shared_memory = 99 * 1024},
-    {BACKEND_CUDA, "cuda:sm_90", "sm_90", "cuda", .capability = 90, .shared_memory = 227 * 1024},
+    {BACKEND_CUDA, "cuda:sm_90", "sm_90", "cuda", .capability = 90, .shared_memory = 227 * 1024,
+     .clusters = true},
     {BACKEND_CUDA, "cuda:sm_90a", "sm_90a", "cuda", .capability = 90, .shared_memory = 227 * 1024,
-     .warpgroups = true},
-    {BACKEND_CUDA, "cuda:sm_100", "sm_100", "cuda", .capability = 100, .shared_memory = 227 * 1024},
-    {BACKEND_CUDA, "cuda:sm_103", "sm_103", "cuda", .capability = 103, .shared_memory = 227 * 1024},
-    {BACKEND_CUDA, "cuda:sm_120", "sm_120", "cuda", .capability = 120, .shared_memory = 99 * 1024},
+     .clusters = true, .warpgroups = true},
+    {BACKEND_CUDA, "cuda:sm_100", "sm_100", "cuda", .capability = 100, .shared_memory = 227 * 1024,
+     .clusters = true},
+    {BACKEND_CUDA, "cuda:sm_103", "sm_103", "cuda", .capability = 103, .shared_memory = 227 * 1024,
+     .clusters = true},
+    {BACKEND_CUDA, "cuda:sm_120", "sm_120", "cuda", .capability = 120, .shared_memory = 99 * 1024,
+     .clusters = true},
 };
 
 enum { TARGETS = sizeof targets / sizeof *targets };

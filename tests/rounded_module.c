@@ -119,6 +119,14 @@ static float product_of(const unit *u, bool key, float a, float b)
     return u->exact ? a * b : round_float(type, round_float(type, a) * round_float(type, b));
 }
 
+/* rows: each branch's behind the one before. */
+static void write_rows(const unit *u, const fpa_term *term, bool key, float *rows)
+{
+    for (int l = 0; l < term->branch_count; l++)
+        for (int w = 0; w < term->branches[l].width; w++)
+            *rows++ = key ? key_row(u, &term->branches[l], w) : row_of(u, &term->branches[l], w, u->x);
+}
+
 /* The last factor is the first: another order of products than the plain evaluation's. */
 static void write_features(const unit *u, bool key)
 {
@@ -126,22 +134,27 @@ static void write_features(const unit *u, bool key)
 
     for (int t = 0; t < the_head->term_count; t++) {
         const fpa_term *term = &the_head->terms[t];
-        int64_t count = 1, last = term->branch_count - 1;
+        int64_t count = 1, last = term->branch_count - 1, width = 0;
         float weight = key ? (float)term->weight.value : 1;
 
-        for (int l = 0; l <= last; l++)
+        for (int l = 0; l <= last; l++) {
             count *= term->branches[l].width;
+            width += term->branches[l].width;
+        }
+        float rows[width + 1];
+        write_rows(u, term, key, rows);
         for (int64_t f = 0; f < count; f++) {
+            const float *end = rows + width;
             float product = 1;
             int64_t rest = f;
 
             for (int64_t l = last; l >= 0; l--) {
                 const fpa_branch *branch = &term->branches[l];
-                int w = (int)(rest % branch->width);
-                float row = key ? key_row(u, branch, w) : row_of(u, branch, w, u->x);
 
+                end -= branch->width;
+                product = l == last ? end[rest % branch->width]
+                                    : product_of(u, key, product, end[rest % branch->width]);
                 rest /= branch->width;
-                product = l == last ? row : product_of(u, key, product, row);
             }
             product *= weight;
             u->phi[at++] = u->exact ? product : round_float(key ? u->type : u->copy, product);

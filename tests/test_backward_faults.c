@@ -120,6 +120,84 @@ static void gradients_as_emitted_are_accepted(void **state)
     }
 }
 
+/* ---- memory of a device, which is the process's own ---- */
+
+static int allocated;
+
+static fpa_status allocate(const fpa_module *module, size_t size, void **address, fpa_error *error)
+{
+    (void)module;
+    *address = aligned_alloc(256, (size + 256) / 256 * 256);
+    allocated++;
+    return *address ? FPA_OK : fail_memory(error);
+}
+
+static void release(const fpa_module *module, void *address)
+{
+    assert_non_null(module->handle);
+    free(address);
+    allocated--;
+}
+
+static fpa_status fill(const fpa_module *module, void *to, int byte, size_t size, fpa_error *error)
+{
+    (void)module, (void)error;
+    memset(to, byte, size);
+    return FPA_OK;
+}
+
+static fpa_status copy(const fpa_module *module, void *to, const void *from, size_t size, fpa_error *error)
+{
+    (void)module, (void)error;
+    memcpy(to, from, size);
+    return FPA_OK;
+}
+
+static fpa_status enter(const fpa_module *module, fpa_error *error)
+{
+    (void)module, (void)error;
+    return FPA_OK;
+}
+
+static void leave(const fpa_module *module)
+{
+    (void)module;
+}
+
+static const fpa_memory memory = {.allocate = allocate,
+                                  .release = release,
+                                  .fill = fill,
+                                  .upload = copy,
+                                  .download = copy,
+                                  .enter = enter,
+                                  .leave = leave,
+                                  .finish = enter};
+
+/* Modules may have gone elsewhere, to a kernel, when trials give the memory back that runs have left to each other. */
+static void memory_is_released_by_modules_that_have_moved(void **state)
+{
+    const struct fixture *f = *state;
+    const struct subject *s = &f->subjects[LEARNED];
+    fpa_backend device = backend_c;
+    fpa_module own = {0}, forward = s->forward;
+    fpa_gradient_problems *problems;
+    char text[GRADIENT_TEXT];
+    fpa_error error = {0};
+
+    device.memory = &memory;
+    load(s, &s->source, s->source.code, &own);
+    fpa_module backward = own;
+    backward.backend = forward.backend = &device;
+    if (gradient_problems_pose(s->head, &s->source.facts, 0, &problems, &error) ||
+        verify_gradients_of(problems, &backward, &forward, text, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    assert_true(allocated > 0);
+    backward = forward = (fpa_module){0};
+    gradient_problems_free(problems);
+    assert_int_equal(allocated, 0);
+    backend_c.unload(&own);
+}
+
 static int survivors(const struct fixture *f, int subject, const struct fault *list, size_t count)
 {
     const struct subject *s = &f->subjects[subject];
@@ -156,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_as_emitted_are_accepted),
+        cmocka_unit_test(memory_is_released_by_modules_that_have_moved),
         cmocka_unit_test(every_fault_is_refused_in_its_words),
     };
 

@@ -165,8 +165,8 @@ static void read_file(const fixture *f, const char *name, fpa_file *file)
 
 static void ptx_is_written_when_asked_for(void **state)
 {
-    static const char *const targets[] = {"cuda:sm_90"};
-    static const char *const names[] = {"toy.cu", "toy.sm_90.cubin", "toy.sm_90.ptx", "toy.head",
+    static const char *const targets[] = {"cuda:sm_80"};
+    static const char *const names[] = {"toy.cu", "toy.sm_80.cubin", "toy.sm_80.ptx", "toy.head",
                                         "manifest.fpa"};
     fixture *f = *state;
     fpa_error error = {0};
@@ -179,20 +179,20 @@ static void ptx_is_written_when_asked_for(void **state)
     for (int i = 0; i < 5; i++)
         assert_true(has_file(f, names[i]));
     assert_int_equal(scratch_count(f->bundle, NULL), 5);
-    read_file(f, "toy.sm_90.ptx", &file);
-    assert_non_null(memmem(file.bytes, file.size, ".target sm_90", strlen(".target sm_90")));
+    read_file(f, "toy.sm_80.ptx", &file);
+    assert_non_null(memmem(file.bytes, file.size, ".target sm_80", strlen(".target sm_80")));
     assert_null(memchr(file.bytes, 0, file.size));
     free(file.bytes);
-    f->options.target = "cuda:sm_90";
+    f->options.target = "cuda:sm_80";
     expect_refused(f, NULL, FPA_DEVICE, "", "FPA_LIBCUDA");
 }
 
 /* Each of its kernels, in a module of their own. */
 static void gradients_are_cubins_of_their_own(void **state)
 {
-    static const char *const targets[] = {"cuda:sm_90"};
-    static const char *const names[] = {"toy.backward.cu", "toy.sm_90.backward.cubin",
-                                        "toy.sm_90.backward.ptx"};
+    static const char *const targets[] = {"cuda:sm_80"};
+    static const char *const names[] = {"toy.backward.cu", "toy.sm_80.backward.cubin",
+                                        "toy.sm_80.backward.ptx"};
     static const char *const kernels[] = {"backward_state", "backward_queries", "backward_keys"};
     const bundle_parts parts = {.ptx = true, .backward = true};
     fixture *f = *state;
@@ -206,7 +206,7 @@ static void gradients_are_cubins_of_their_own(void **state)
     read_file(f, names[0], &code);
     read_file(f, names[1], &cubin);
     read_file(f, names[2], &ptx);
-    assert_non_null(strstr((const char *)code.bytes, "--target cuda:sm_90 --backward -o DIR"));
+    assert_non_null(strstr((const char *)code.bytes, "--target cuda:sm_80 --backward -o DIR"));
     for (int i = 0; i < 3; i++) {
         char symbol[64], entry[96];
         snprintf(symbol, sizeof symbol, "toy_%s", kernels[i]);
@@ -217,7 +217,7 @@ static void gradients_are_cubins_of_their_own(void **state)
     free(code.bytes);
     free(cubin.bytes);
     free(ptx.bytes);
-    f->options.target = "cuda:sm_90";
+    f->options.target = "cuda:sm_80";
     f->options.backward = 1;
     expect_refused(f, NULL, FPA_DEVICE, "", "FPA_LIBCUDA");
 }
@@ -225,7 +225,7 @@ static void gradients_are_cubins_of_their_own(void **state)
 /* The C entries do not mind their neighbours. */
 static void one_bundle_serves_cpus_and_gpus(void **state)
 {
-    static const char *const targets[] = {"c", "cuda:sm_90"};
+    static const char *const targets[] = {"c", "cuda:sm_80"};
     fixture *f = *state;
     fpa_error error = {0};
     if (!has_nvrtc())

@@ -11,6 +11,7 @@
 
 #include "base/round.h"
 #include "head/form.h"
+#include "machine/cuda_carry.h"
 #include "machine/cuda_estimate.h"
 #include "planned.h"
 #include "random_work.h"
@@ -304,6 +305,31 @@ static void states_that_come_and_go_take_time(void **state)
     assert_true(of_short > of_long && of_long > 1 && of_short < 1.3);
 }
 
+/* A first round of walks: none of 132 multiprocessors waits for it, 33 heads of 3 blocks, and 36 spare a round. */
+static void more_blocks_begin_a_walk_than_go_on(void **state)
+{
+    const fpa_gpu_room room = on_gpu(&square64);
+    fpa_call_size size = {.form = FORM_CHUNKED,
+                          .batch = 16,
+                          .length = 2048,
+                          .query_heads = 16,
+                          .heads = 16,
+                          .state_in = true,
+                          .state_out = true};
+    (void)state;
+    cuda_task task = cuda_task_of(&square64, &room, &size);
+    cuda_take_tail(&task);
+    assert_int_equal(cuda_first_blocks(&task, false, 66), 3 * 36);
+    assert_int_equal(cuda_first_blocks(&task, false, 96), 3 * 33); /* 4 rounds or 3 */
+    size.batch = 2;                                                /* 32 heads in one round */
+    task = cuda_task_of(&square64, &room, &size);
+    assert_int_equal(cuda_first_blocks(&task, false, 66), 3 * 32);
+    assert_int_equal(cuda_first_blocks(&task, false, 96), 96);
+    size.length = 1 << 14; /* their copies would leave the cache */
+    task = cuda_task_of(&square64, &room, &size);
+    assert_int_equal(cuda_first_blocks(&task, false, 66), 66);
+}
+
 static void kept_copies_are_of_longer_chunks_where_tokens_are_many(void **state)
 {
     const fpa_gpu_room room = on_gpu(&square64);
@@ -318,6 +344,36 @@ static void kept_copies_are_of_longer_chunks_where_tokens_are_many(void **state)
     size.length = square64.chunk;
     assert_true(cuda_fastest_walk(&square64, &room, &size, &walk, &chunk));
     assert_int_equal(chunk, square64.chunk);
+}
+
+/* A copy's parts fill an eighth of the GPU, and are through before the queries are. */
+static void kept_copies_are_carried_beside_the_queries(void **state)
+{
+    const fpa_call_size size = {.form = FORM_CHUNKED,
+                                .batch = 1,
+                                .length = 1 << 19,
+                                .query_heads = 16,
+                                .heads = 16,
+                                .state_in = true};
+    fpa_gpu_room room = on_gpu(&square64);
+    (void)state;
+    cuda_task task = cuda_task_of(&square64, &room, &size);
+    cuda_take_chunk(&task, 3 * (int64_t)square64.chunk);
+    const cuda_split_common apart = cuda_split_common_of(&task);
+    const cuda_carry carry = cuda_carry_beside(&task, 2);
+    const int64_t copy = (int64_t)square64.features * square64.columns;
+    assert_int_equal(carry.parts, divide_up(copy, square64.segment_scan_elements));
+    assert_true(carry.blocks > 0 && carry.blocks % carry.parts == 0 && 2 * carry.blocks <= MULTIPROCESSORS);
+    print_message("%lld blocks beside; %.0f us, apart %.0f and %.0f\n", (long long)carry.blocks,
+                  1e6 * carry.cost.seconds, 1e6 * apart.copies.seconds, 1e6 * apart.output.seconds);
+    assert_true(carry.cost.seconds < apart.copies.seconds + apart.output.seconds);
+    room.overlaps = false;
+    task = cuda_task_of(&square64, &room, &size);
+    assert_int_equal(cuda_carry_beside(&task, 2).blocks, 0);
+    room = on_gpu(&square64);
+    room.multiprocessors = (int)carry.parts; /* none would be left for queries */
+    task = cuda_task_of(&square64, &room, &size);
+    assert_int_equal(cuda_carry_beside(&task, 2).blocks, 0);
 }
 
 int main(void)
@@ -335,7 +391,9 @@ int main(void)
         cmocka_unit_test(equal_lengths_are_walked_as_a_batch_is),
         cmocka_unit_test(lengths_that_nobody_knows_are_walked_as_one),
         cmocka_unit_test(states_that_come_and_go_take_time),
+        cmocka_unit_test(more_blocks_begin_a_walk_than_go_on),
         cmocka_unit_test(kept_copies_are_of_longer_chunks_where_tokens_are_many),
+        cmocka_unit_test(kept_copies_are_carried_beside_the_queries),
     };
     return cmocka_run_group_tests(tests, plan_heads, NULL);
 }

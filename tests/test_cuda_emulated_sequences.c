@@ -44,7 +44,7 @@ static const struct {
 } shapes[] = {
     {0, 7, 2, 2, 4, 132, false, false, 0, 0},  {3, 9, 2, 1, 2, 132, false, false, 0, 0},
     {2, 70, 2, 1, 1, 1, false, false, 0, 0},   {3, 5, 1, 2, 2, 132, true, false, 0, 0},
-    {3, 11, 2, 2, 2, 132, false, true, 0, 0},  {7, 9, 2, 1, 2, 132, false, false, 3, 1},
+    {3, 11, 2, 2, 2, 3, false, true, 0, 0},    {7, 9, 2, 1, 2, 132, false, false, 3, 1},
     {23, 9, 2, 1, 2, 132, false, false, 3, 3}, {5, 70, 3, 2, 2, 132, false, false, 2, 2},
     {0, 1, 2, 1, 1, 132, false, false, 2, 8},
 };
@@ -57,7 +57,10 @@ typedef struct job {
     fpa_status status;
     fpa_error error;
     uint64_t launched; /* kernels */
+    unsigned made;     /* bit i: shapes[i] */
 } job;
+
+static unsigned made[2]; /* of all jobs of a target */
 
 /* As few blocks walk as can. */
 static bool choose_overlapped(const void *choice, const fpa_module *module, const fpa_call_size *size,
@@ -133,8 +136,10 @@ static void run_job(int index, void *argument)
     mkdir(folder, 0700);
     j->status = emulated_open(&emulated, j->source.code, NULL, j->source.facts.name, folder, &j->error);
     for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && !j->status; i++)
-        if (is_made(&emulated, j, i))
+        if (is_made(&emulated, j, i)) {
             j->status = check_shape(&emulated, j, i, &j->error);
+            j->made |= 1u << i;
+        }
     j->launched = emulated.launched;
     emulated_close(&emulated);
 }
@@ -171,6 +176,7 @@ static void check_target(const emulated_fixture *f, int target)
                       jobs[i].status ? jobs[i].error.message : "agrees with the formula");
         wrong += jobs[i].status != FPA_OK;
         launched |= jobs[i].launched;
+        made[target] |= jobs[i].made;
         source_free(&jobs[i].source);
     }
     assert_int_equal(wrong, 0);
@@ -187,11 +193,27 @@ static void so_are_those_of_portable_kernels(void **state)
     check_target(*state, 1);
 }
 
+/* By one head or another, for either target; of those that are dealt to clusters, those that always are. */
+static void every_shape_is_made_by_some_head(void **state)
+{
+    const emulated_fixture *f = *state;
+    if (!f->ready || getenv("FPA_TEST_HEAD"))
+        skip();
+    for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes); i++)
+        for (int target = 0; target < 2; target++) {
+            const bool wanted =
+                !shapes[i].blocks || (target == 0 && (dear_tests() || shapes[i].clusters > 2));
+            if (wanted && !(made[target] >> i & 1))
+                fail_msg("no head for %s has shape %d", targets[target], i);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sequences_of_different_lengths_are_those_of_the_formula),
         cmocka_unit_test(so_are_those_of_portable_kernels),
+        cmocka_unit_test(every_shape_is_made_by_some_head),
     };
     return cmocka_run_group_tests_name("cuda emulated sequences", tests, emulated_setup, emulated_teardown);
 }

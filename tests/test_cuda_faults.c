@@ -26,6 +26,7 @@ static const struct {
 } places[PLACES] = {
     [BY_BOXES] = {"gated", LONG_CALL, 2},
     [IN_SEGMENTS] = {"gated", SEGMENTS_CALL, 1},
+    [IN_ROUNDS] = {"plain", ROUNDS_CALL, 1},
     [BY_THREADS] = {"gated", THREADS_CALL, 2},
     [IN_FUSED] = {"fewgated", LONG_CALL, 5},
     [IN_FUSED_BY_THREADS] = {"fewgated", THREADS_CALL, 2},
@@ -41,7 +42,7 @@ static const struct {
     [IN_PRODUCT_CLUSTER_SCAN] = {"clusteredfavor", CLUSTER_CALL, 5},
     [IN_TOKEN] = {"plain", TOKEN_CALL, 5},
     [WITHOUT_MASK] = {"openpacked", LONG_CALL, 2},
-    [WITHOUT_MASK_IN_PANELS] = {"opentrained", LONG_CALL, 2},
+    [WITHOUT_MASK_IN_PANELS] = {"lonelyopen", LONG_CALL, 2},
     [WITHOUT_MASK_IN_PASS] = {"openmaps", LONG_CALL, 3},
     [IN_LIFT] = {"placed", LONG_CALL, 2},
     [IN_LIFT_SUMS] = {"favor", LONG_CALL, 2},

@@ -71,10 +71,10 @@ static char *fault_values(const struct fault *fault, const fpa_head *head)
 {
     fpa_head *passes[PASSES];
     fpa_error error;
-    if (source_passes(head, "cuda:sm_90a", passes, &error) || !passes[PASS_ROWS])
+    if (source_passes(head, "cuda:sm_90a", passes, &error) || !(passes[PASS_ROWS] || passes[PASS_VALUES]))
         fail_msg("%s has no passes", head->name);
     const fpa_head *values = passes[PASS_VALUES] ? passes[PASS_VALUES] : head;
-    char *code = fault_make_as(fault, values, "cuda:sm_90a", source_pass_mechanism(values, PASS_VALUES));
+    char *code = fault_make_values(fault, values, "cuda:sm_90a");
     head_free(passes[PASS_ROWS]);
     head_free(passes[PASS_VALUES]);
     return code;

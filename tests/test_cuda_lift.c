@@ -97,6 +97,10 @@ static void blocks_have_all_tokens(void **state)
     g.lift_by_heads = 1;
     const int64_t blocks = cuda_lift_blocks(&g, &room, &many);
     assert_true(blocks % many.query_heads == 0 && blocks <= resident && blocks > resident - many.query_heads);
+    fpa_call_size totals = many; /* a piece's: of keys alone */
+    totals.query_heads = 0;
+    const int64_t own = cuda_lift_blocks(&g, &room, &totals);
+    assert_true(own % totals.heads == 0 && own <= resident && own > resident - totals.heads);
 }
 
 /* Values of masked keys are written again in every form, others where the copy engine needs it. */

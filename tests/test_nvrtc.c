@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <pthread.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "nvrtc_fixture.h"
@@ -16,10 +17,10 @@ static const char plain[] = "extern \"C\" __global__ void toy_plain(float *y)\n"
 static const char spilling[] =
     "extern \"C\" __global__ void __launch_bounds__(1024, 1) toy_spill(const float *x, float *y)\n"
     "{\n"
-    "    float a[96];\n"
-    "    _Pragma(\"unroll\") for (int i = 0; i < 96; i++) a[i] = x[i * 1024 + threadIdx.x];\n"
-    "    _Pragma(\"unroll\") for (int i = 0; i < 96; i++) a[i] = a[i] * a[(i * 7 + 5) % 96] + a[95 - i];\n"
-    "    _Pragma(\"unroll\") for (int i = 0; i < 96; i++) y[i * 1024 + threadIdx.x] = a[i] + a[95 - i];\n"
+    "    float a[160];\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < 160; i++) a[i] = x[i * 1024 + threadIdx.x];\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < 160; i++) a[i] = a[i] * a[(i * 7 + 5) % 160] + a[159 - i];\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < 160; i++) y[i * 1024 + threadIdx.x] = a[i] + a[159 - i];\n"
     "}\n";
 
 static fpa_status compile(const fixture *f, const char *code, const char *target, bool ptx,
@@ -157,9 +158,13 @@ static void registers_and_spills_are_those_of_the_cubin(void **state)
 {
     need_nvrtc();
     fixture *f = *state;
-    char both[2048];
+    char both[2048], fresh[512];
     nvrtc_report report;
-    fpa_object object = compiled(f, plain, "cuda:sm_90", false, &report);
+    /* NVRTC may keep what it has compiled, and tells nothing of it then: a program that nobody had before */
+    snprintf(fresh, sizeof fresh,
+             "extern \"C\" __global__ void toy_plain(float *y) { y[threadIdx.x] += %lld.%d; }\n",
+             (long long)time(NULL), (int)getpid());
+    fpa_object object = compiled(f, fresh, "cuda:sm_90", false, &report);
     assert_int_equal(report.registers, registers_in(&object));
     assert_int_equal(report.spill_bytes, 0);
     assert_int_equal(f->log.lines, 1);
@@ -169,7 +174,7 @@ static void registers_and_spills_are_those_of_the_cubin(void **state)
     free(object.bytes);
     nvrtc_report_free(&report);
 
-    snprintf(both, sizeof both, "%s%s", plain, spilling);
+    snprintf(both, sizeof both, "%s%s", fresh, spilling);
     object = compiled(f, both, "cuda:sm_90", false, &report);
     assert_int_equal(report.registers, 64);
     assert_int_equal(report.registers, registers_in(&object));

@@ -319,6 +319,57 @@ static void heads_of_the_emulations_fixed_part_take_every_mechanism(void **state
     head_list_free(&list);
 }
 
+/* ---- exemplars ---- */
+
+/* Marks what is chosen of a head of specs/ in that type. */
+static void mark_chosen(const char *spec, const char *name, const char *dtype, bool seen[CUDA_MECHANISMS])
+{
+    char path[128];
+    struct made m = {0};
+    snprintf(path, sizeof path, "specs/%s.lua", spec);
+    m.status = spec_load(path, &m.list, &m.error);
+    for (int i = 0; !m.status && i < m.list.count; i++) {
+        fpa_head *head = m.list.heads[i];
+        if (strcmp(head->name, name) != 0)
+            continue;
+        for (int t = 0; t < FPA_DTYPES; t++)
+            if (strcmp(dtype, dtype_name((fpa_dtype)t)) == 0)
+                head->dtype = (fpa_dtype)t;
+        m.status = simplify(head, &m.simple, &m.error);
+        if (!m.status)
+            m.status = plan_choose(&m.simple, head, target_find("cuda:sm_90a"), &m.plan, &m.error);
+        for (int r = 0; r < CUDA_MECHANISMS; r++)
+            seen[r] |= m.plan.cuda.chosen[r];
+        plan_free(&m.plan);
+        simplified_free(&m.simple);
+    }
+    if (m.status)
+        fail_msg("%s: %s", m.error.where, m.error.message);
+    head_list_free(&m.list);
+}
+
+/* generated/exemplars are of the lines of tools/generated.sh: SPEC HEAD TARGET DTYPE. */
+static void every_mechanism_of_sm_90a_has_an_exemplar(void **state)
+{
+    bool seen[CUDA_MECHANISMS] = {false};
+    FILE *list = fopen("tools/generated.sh", "r");
+    char line[256], spec[64], head[64], target[16], dtype[8];
+    int count = 0;
+    (void)state;
+    assert_non_null(list);
+    while (fgets(line, sizeof line, list))
+        if (sscanf(line, "%63s %63s %15s %7s", spec, head, target, dtype) == 4 && !strcmp(target, "sm_90a") &&
+            !strstr(line, "--backward")) {
+            mark_chosen(spec, head, dtype, seen);
+            count++;
+        }
+    fclose(list);
+    assert_true(count > 0);
+    for (int r = 0; r < CUDA_MECHANISMS; r++)
+        if (!seen[r])
+            fail_msg("%s: tools/generated.sh has no head for sm_90a that takes it", cuda_mechanisms[r].name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +383,7 @@ int main(void)
         cmocka_unit_test(sources_of_what_is_asked_for_have_its_kernels),
         cmocka_unit_test(a_name_that_is_none_is_answered_with_all_names),
         cmocka_unit_test(heads_of_the_emulations_fixed_part_take_every_mechanism),
+        cmocka_unit_test(every_mechanism_of_sm_90a_has_an_exemplar),
     };
     return cmocka_run_group_tests_name("mechanisms", tests, NULL, NULL);
 }

@@ -49,25 +49,43 @@ static void find_build(char build[MOST_PATH])
         *strrchr(build, '/') = '\0';
 }
 
-/* What an object defines for others, or all that nm tells of a file; a blank before and behind each name, so
- * that one is searched as " name ". */
-static char *symbols_of(const char *file, bool defined)
+/* The first words of the lines that a program says, a blank before and behind each, so that one is searched as " name ". */
+static char *first_words(program_result *result)
 {
-    program_result result = defined ? RUN("/usr/bin/env", "nm", "-P", "-g", "--defined-only", file)
-                                    : RUN("/usr/bin/env", "nm", "-P", file);
-    assert_int_equal(result.code, 0);
-    char *names = malloc(2 * strlen(result.out) + 2), *to = names;
+    assert_int_equal(result->code, 0);
+    char *names = malloc(2 * strlen(result->out) + 2), *to = names;
     assert_non_null(names);
     *to++ = ' ';
-    for (const char *line = result.out; *line; line += strcspn(line, "\n") + 1) {
+    for (const char *line = result->out; *line;
+         line += strcspn(line, "\n") + (line[strcspn(line, "\n")] != 0)) {
         const size_t length = strcspn(line, " \n");
         memcpy(to, line, length);
         to += length;
         *to++ = ' ';
     }
     *to = '\0';
-    program_free(&result);
+    program_free(result);
     return names;
+}
+
+/* All that nm tells of a file. */
+static char *symbols_of(const char *file)
+{
+    program_result result = RUN("/usr/bin/env", "nm", "-P", file);
+    return first_words(&result);
+}
+
+/* What objects define for others, and their names with a colon; one nm for all, which loads its plugin longer than it reads. */
+static char *symbols_defined(char *const *objects, size_t count)
+{
+    static const char *const nm[] = {"/usr/bin/env", "nm", "-P", "-g", "--defined-only"};
+    enum { WORDS = sizeof nm / sizeof *nm };
+    const char *arguments[WORDS + count + 1];
+    memcpy(arguments, nm, sizeof nm);
+    memcpy(arguments + WORDS, objects, count * sizeof *objects);
+    arguments[WORDS + count] = NULL;
+    program_result result = program_run(arguments);
+    return first_words(&result);
 }
 
 static bool has(const char *symbols, const char *name, bool whole)
@@ -77,37 +95,39 @@ static bool has(const char *symbols, const char *name, bool whole)
     return strstr(symbols, wanted) != NULL;
 }
 
-/* How many of the names that an object defines are in the library. */
-static int count_defined(const char *library, const char *object, bool tell)
+typedef struct found {
+    int defined, called, sources;
+} found;
+
+/* How many of the names that objects define are in the library. */
+static int count_defined(const char *library, char *const *objects, size_t number, bool tell)
 {
     int count = 0;
-    char *rest = NULL, *names = symbols_of(object, true);
+    char *rest = NULL, *names = symbols_defined(objects, number);
     for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
         if (!has(library, name, true))
             continue;
         count++;
         if (tell)
-            print_error("%s of %s is in the library\n", name, object);
+            print_error("%s of %s ... is in the library\n", name, *objects);
     }
     free(names);
     return count;
 }
 
-typedef struct found {
-    int defined, called, sources;
-} found;
-
 static void count_pattern(const char *build, const char *library, const char *pattern, bool tell, found *f)
 {
     glob_t files;
     assert_int_equal(glob(pattern, 0, NULL, &files), 0);
+    char *objects[files.gl_pathc];
     for (size_t i = 0; i < files.gl_pathc; i++) {
-        char object[2 * MOST_PATH];
         const char *source = files.gl_pathv[i];
-        snprintf(object, sizeof object, "%s/obj/%.*s.o", build, (int)strlen(source) - 2, source);
-        f->defined += count_defined(library, object, tell);
-        f->sources++;
+        assert_true(asprintf(&objects[i], "%s/obj/%.*s.o", build, (int)strlen(source) - 2, source) > 0);
     }
+    f->defined += count_defined(library, objects, files.gl_pathc, tell);
+    f->sources += (int)files.gl_pathc;
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        free(objects[i]);
     globfree(&files);
 }
 
@@ -118,7 +138,7 @@ static found count_makers(const char *name, bool tell)
     found f = {0};
     find_build(build);
     snprintf(path, sizeof path, "%s/%s", build, name);
-    char *library = symbols_of(path, false);
+    char *library = symbols_of(path);
     assert_true(has(library, "fpa_open_bundle", true));
     for (size_t i = 0; i < sizeof making / sizeof *making; i++)
         count_pattern(build, library, making[i], tell, &f);

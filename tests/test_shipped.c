@@ -27,7 +27,7 @@ typedef struct shipped_spec {
 typedef struct candidate {
     const shipped_spec *spec;
     char name[HEAD_MAX_NAME + 1], title[PATH + HEAD_MAX_NAME + 4];
-    size_t size;           /* of its code */
+    size_t size;           /* of its code, and what verifying it takes in such bytes */
     function_set features; /* functions, by name without numbers, and traits */
 } candidate;
 
@@ -91,7 +91,7 @@ static int add_candidates(const shipped_spec *spec, candidate *list, int count)
         snprintf(c->title, sizeof c->title, "%s, %s", spec->path, c->name);
         if (source_generate(heads.heads[i], target_best()->name, &source, &error))
             return fprintf(stderr, "%s: %s\n", error.where, error.message), MANY_HEADS + 1;
-        c->size = strlen(source.code);
+        c->size = strlen(source.code) + (size_t)source.facts.features * (size_t)heads.heads[i]->dv / 2;
         function_set_add_plain(&c->features, source.code, c->name);
         add_traits(&c->features, heads.heads[i]);
         source_free(&source);
@@ -109,7 +109,7 @@ static size_t count_new(const function_set *seen, const function_set *some)
     return count;
 }
 
-/* The head with most that is new for its size, which is what compiling it takes; -1: none has anything new. */
+/* The head with most that is new for its size, which is what compiling and verifying it takes; -1: none has anything new. */
 static int best_of(const candidate *list, int count, const function_set *seen)
 {
     enum { BRIEF = 50000 }; /* bytes: what any head takes */

@@ -26,6 +26,7 @@ done <<'LIST'
 storage linear_d64_bf16 sm_90 bf16
 power power3_d16 sm_80 bf16
 linear linear_d24_v48 sm_90a f16
+linear linear_d64 sm_90a f32
 gated gated_linear_d32 sm_90a bf16
 gated gated_linear_d32 sm_90a bf16 --backward
 taylor taylor2_d16 sm_90a bf16

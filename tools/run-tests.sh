@@ -19,6 +19,14 @@ export FPA_CACHE_DIR
 FPA_TEST_COMPILED=$(dirname "$FPA_CACHE_DIR")/compiled
 export FPA_TEST_COMPILED
 if [ -d "$FPA_TEST_COMPILED" ]; then find "$FPA_TEST_COMPILED" -type f -mtime +3 -delete; fi
+# Kernels in C are compiled once for all of them. The modules in the cache are known by the compiler's time, too.
+for compiler in cc gcc; do
+    once=$build/tests/bin/$compiler
+    command -v "$compiler" >/dev/null || continue
+    cmp -s tests/cc_once.sh "$once" || install -D -m 755 tests/cc_once.sh "$once"
+done
+mkdir -p "$build/tests/bin"
+PATH=$(realpath "$build/tests/bin"):$PATH
 # Test programs share the cores: threads that wait should sleep, not spin.
 export OMP_WAIT_POLICY=passive
 export CMOCKA_MESSAGE_OUTPUT=STDOUT

@@ -169,15 +169,18 @@ static char *feature_text(const fpa_head *head)
 static void push_summary(lua_State *L, const fpa_plan *plan)
 {
     const fpa_facts *facts = &plan->facts;
-    char text[320], lifted[64] = "";
+    enum { WIDEST = 120 };
+    char text[320], minimum[80], lifted[64] = "";
     if (plan->written->lift)
         snprintf(lifted, sizeof lifted, "width %d lifted to ", head_width(plan->written));
-    snprintf(text, sizeof text,
-             "%sd = %d, dv = %d, %s%s%s, D = %" PRId64 " features (%" PRId64
-             " as written, exact minimum %" PRId64 ")",
-             lifted, plan->head->d, plan->head->dv, plan->head->causal ? "causal" : "not causal",
-             plan->head->normalize ? ", normalised" : "", plan->head->gate ? ", gated" : "", facts->features,
+    snprintf(text, sizeof text, "%sd = %d, dv = %d, %s%s%s, D = %" PRId64 " features", lifted, plan->head->d,
+             plan->head->dv, plan->head->causal ? "causal" : "not causal",
+             plan->head->normalize ? ", normalised" : "", plan->head->gate ? ", gated" : "", facts->features);
+    snprintf(minimum, sizeof minimum, "(%" PRId64 " as written, exact minimum %" PRId64 ")",
              facts->features_written, facts->features_minimum);
+    const bool wide =
+        strlen(plan->head->name) + strlen("/* : gradients of ") + strlen(text) + strlen(minimum) >= WIDEST;
+    snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", wide ? "\n * " : " ", minimum);
     set_string(L, "summary", text);
     char recurrent[48] = "";
     if (facts->forms & 1 << FORM_RECURRENT)

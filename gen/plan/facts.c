@@ -47,7 +47,7 @@ static double own_flop(const fpa_plan *plan)
 static int forms_of(const fpa_plan *plan)
 {
     if (plan->head->causal)
-        return (1 << FORMS) - 1;
+        return ((1 << FORMS) - 1) & ~(plan->pass ? 1 << FORM_RECURRENT : 0);
     return 1 << FORM_PARALLEL | (plan->facts.crossover ? 1 << FORM_CHUNKED : 0);
 }
 

@@ -35,7 +35,7 @@ bool passes_contract(const fpa_head *values);
  * backward_coordinates.cu.in). */
 bool coordinates_fit(const fpa_head *head);
 
-/* The heads, the caller's (head_free). head[PASS_VALUES] NULL: the forward pass of the head itself. With a gate, or where
+/* The heads, the caller's (head_free), both, also where one contracts. head[PASS_VALUES] NULL: the forward pass of the head itself. With a gate, or where
  * it is contracted, it is not, and has columns of h, too: its outputs' dots and its states' products are what the gate's gradient is made of. */
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_head *head[PASSES],
                        fpa_error *error);

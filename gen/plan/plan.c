@@ -87,10 +87,12 @@ static fpa_status find_mechanism(fpa_plan *plan, const char *mechanism, fpa_erro
     return FPA_OK;
 }
 
-fpa_status plan_choose_as(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
-                          const char *mechanism, fpa_plan *plan, fpa_error *error)
+/* start: what is known of the plan. */
+static fpa_status choose(const fpa_plan *start, const fpa_simplified *simple, const char *mechanism,
+                         fpa_plan *plan, fpa_error *error)
 {
-    *plan = (fpa_plan){.head = simple->head, .written = written, .score = &simple->score, .target = target};
+    const fpa_target *target = start->target;
+    *plan = *start;
     plan->features = (int64_t)head_features(plan->head);
     plan->minimum = simple->minimum;
     fpa_status status = find_mechanism(plan, mechanism, error);
@@ -103,6 +105,22 @@ fpa_status plan_choose_as(const fpa_simplified *simple, const fpa_head *written,
     else
         plan_free(plan);
     return status;
+}
+
+fpa_status plan_choose_as(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                          const char *mechanism, fpa_plan *plan, fpa_error *error)
+{
+    const fpa_plan start = {
+        .head = simple->head, .written = written, .score = &simple->score, .target = target};
+    return choose(&start, simple, mechanism, plan, error);
+}
+
+fpa_status plan_choose_pass(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                            const char *mechanism, fpa_plan *plan, fpa_error *error)
+{
+    const fpa_plan start = {
+        .head = simple->head, .written = written, .score = &simple->score, .target = target, .pass = true};
+    return choose(&start, simple, mechanism, plan, error);
 }
 
 fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target, fpa_error *error)

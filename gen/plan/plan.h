@@ -46,6 +46,7 @@ typedef struct fpa_plan {
     const fpa_score *score;
     const fpa_target *target;
     bool backward;        /* gradients are printed, not the forward pass */
+    bool pass;            /* of another head's gradients: whole sequences, without the recurrent form */
     fpa_pass_rows passes; /* of gradients: rows of forward passes that they may be; width 0: they are none */
     fpa_row_head
         made; /* of gradients: rows that are made before other kernels run, and `head` is of; width 0: they are not */
@@ -83,6 +84,11 @@ fpa_status plan_choose(const fpa_simplified *simple, const fpa_head *written, co
  * INVALID with all names when there is none of that name. */
 fpa_status plan_choose_as(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                           const char *mechanism, fpa_plan *plan, fpa_error *error);
+/* The same of a head whose forward passes are gradients of another one. */
+fpa_status plan_choose_pass(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                            const char *mechanism, fpa_plan *plan, fpa_error *error);
+/* Whether its kernels contract its states (NAME_chunk_contraction). */
+bool plan_contracts(const fpa_plan *plan);
 /* The most columns of q, k and v that kernels of the target take, whatever the head; 0: any number. */
 int plan_widest(const fpa_target *target);
 /* What has no gradients yet. */

@@ -1,5 +1,5 @@
-/* open_gradients: a kernel with its gradients. What does not need each other is compiled beside each other: the kernel's own module,
- * that of gradients, and kernels whose forward passes are gradients, which are verified there, too. */
+/* open_gradients: a kernel with its gradients. What does not need each other is done beside each other: the kernel's own module, that of
+ * gradients, and those whose forward passes are gradients are compiled, while the formula's gradients are evaluated; then all are verified. */
 #include "opening.h"
 
 #include <pthread.h>
@@ -40,54 +40,109 @@ static fpa_options share_log(const fpa_options *options, shared_log *shared)
 
 enum { OPENS_BACKWARD = PASSES, OPENS_FORWARD, OPENINGS };
 
+static const fpa_pass kinds[PASSES] = {PASS_ROWS, PASS_VALUES};
+
 /* The passes of a head; a kernel's own module and that of its gradients, if they are opened, too. */
 typedef struct opening_parts {
     const char *target;
     const fpa_options *options;
-    fpa_head *heads[PASSES]; /* NULL when they are a kernel's, or when there are none */
-    fpa_kernel *passes[PASSES];
+    fpa_options of_passes;
+    fpa_head *heads[PASSES]; /* NULL when they are an opening's, or when there are none */
+    opening passes[PASSES];
+    fpa_kernel *kernels[PASSES];
     opening *forward, *backward;
     fpa_status status[OPENINGS];
     fpa_error error[OPENINGS];
 } opening_parts;
 
-static fpa_status open_pass(opening_parts *p, int pass, fpa_error *error)
+static opening *part_at(opening_parts *p, int index)
 {
-    fpa_options its = *p->options;
-    opening o = {.options = &its,
-                 .mechanism = source_pass_mechanism(p->heads[pass], (fpa_pass)pass),
-                 .head = p->heads[pass]};
-    p->heads[pass] = NULL;
-    its.target = p->target;
-    its.backward = 0;
-    fpa_status status = opening_choose_target(&o, error);
-    if (!status)
-        status = opening_prepare(&o, error);
-    if (!status)
-        status = opening_alone(&o, &p->passes[pass], error);
-    opening_finish(&o);
+    if (index == OPENS_FORWARD)
+        return p->forward;
+    if (index == OPENS_BACKWARD)
+        return p->backward;
+    return p->passes[index].head ? &p->passes[index] : NULL;
+}
+
+static fpa_status make_passes(opening_parts *p, const fpa_head *head, fpa_error *error)
+{
+    fpa_status status = source_passes(head, p->target, p->heads, error);
+    p->of_passes = *p->options;
+    p->of_passes.target = p->target;
+    p->of_passes.backward = 0;
+    for (int i = 0; i < PASSES && !status; i++) {
+        p->passes[i] = (opening){.options = &p->of_passes, .pass = &kinds[i], .head = p->heads[i]};
+        p->heads[i] = NULL;
+        if (p->passes[i].head)
+            status = opening_choose_target(&p->passes[i], error);
+        if (!status && p->passes[i].head)
+            status = opening_prepare(&p->passes[i], error);
+    }
     return status;
 }
 
-static void open_at(int index, void *user)
+static void build_at(int index, void *user)
 {
     opening_parts *p = user;
-    fpa_error *error = &p->error[index];
-    p->status[index] = index == OPENS_FORWARD    ? opening_load(p->forward, error)
-                       : index == OPENS_BACKWARD ? opening_load(p->backward, error)
-                       : p->heads[index]         ? open_pass(p, index, error)
-                                                 : FPA_OK;
+    opening *o = part_at(p, index);
+    p->status[index] = o ? opening_build(o, &p->error[index]) : FPA_OK;
+}
+
+/* Modules of gradients take those of passes and the head's own, which are verified at the same time. */
+static void examine_at(int index, void *user)
+{
+    opening_parts *p = user;
+    opening *o = part_at(p, index);
+    p->status[index] =
+        o ? opening_examine(o, p->forward ? &p->forward->module : NULL, &p->error[index]) : FPA_OK;
 }
 
 /* Of several that failed the head's own module tells why, else its gradients', else a pass: not whoever was first. */
-static fpa_status open_parts(opening_parts *p, int count, fpa_error *error)
+static fpa_status why_failed(const opening_parts *p, fpa_error *error)
 {
     fpa_status status = FPA_OK;
-    parallel_run(count, open_at, p);
-    for (int i = count - 1; i >= 0 && !status; i--) {
+    for (int i = OPENINGS - 1; i >= 0 && !status; i--) {
         status = p->status[i];
         if (status && error)
             *error = p->error[i];
+    }
+    return status;
+}
+
+/* Modules of the CPU have all its threads each, and are asked one after the other. */
+static fpa_status examine_parts(opening_parts *p, fpa_error *error)
+{
+    const opening *any =
+        p->forward ? p->forward : part_at(p, p->passes[PASS_ROWS].head ? PASS_ROWS : PASS_VALUES);
+    if (any && any->backend->memory)
+        parallel_run(OPENINGS, examine_at, p);
+    else
+        for (int i = OPENINGS - 1; i >= 0 && (i == OPENINGS - 1 || !p->status[i + 1]); i--)
+            examine_at(i, p);
+    return why_failed(p, error);
+}
+
+static fpa_status load_parts(opening_parts *p, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    for (int i = OPENINGS - 1; i >= 0 && !status; i--)
+        status = part_at(p, i) ? opening_find(part_at(p, i), error) : FPA_OK;
+    if (status)
+        return status;
+    parallel_run(OPENINGS, build_at, p);
+    return why_failed(p, error);
+}
+
+/* Kernels of passes, which are verified. */
+static fpa_status keep_passes(opening_parts *p, fpa_error *error)
+{
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < PASSES && !status; i++) {
+        if (!p->passes[i].head)
+            continue;
+        status = opening_verify(&p->passes[i], &p->kernels[i], error);
+        if (!status)
+            opening_store_new(&p->passes[i], p->kernels[i]);
     }
     return status;
 }
@@ -96,18 +151,28 @@ static void close_parts(opening_parts *p)
 {
     for (int i = 0; i < PASSES; i++) {
         head_free(p->heads[i]);
-        fpa_close(p->passes[i]);
+        opening_finish(&p->passes[i]);
+        fpa_close(p->kernels[i]);
     }
 }
 
-/* Passes to the kernel that closes them, and their modules to the module of gradients. */
-static void give_passes(opening_parts *p, bool any, const fpa_module *forward, fpa_kernel *kernels[PASSES],
-                        const fpa_module *modules[PASSES])
+/* Modules of passes for the module of gradients, from openings, later from kernels; forward: the pass of values of a head that has one of
+ * rows alone. */
+static void set_passes(const opening_parts *p, const fpa_module *forward, bool rows,
+                       const fpa_module *modules[PASSES])
+{
+    for (int i = 0; i < PASSES; i++)
+        modules[i] = p->kernels[i] ? &p->kernels[i]->module : p->passes[i].head ? &p->passes[i].module : NULL;
+    if (rows && !modules[PASS_VALUES])
+        modules[PASS_VALUES] = forward;
+}
+
+/* Kernels of passes to the kernel that closes them. */
+static void give_passes(opening_parts *p, fpa_kernel *kernels[PASSES])
 {
     for (int i = 0; i < PASSES; i++) {
-        kernels[i] = p->passes[i];
-        modules[i] = kernels[i] ? &kernels[i]->module : any ? forward : NULL;
-        p->passes[i] = NULL;
+        kernels[i] = p->kernels[i];
+        p->kernels[i] = NULL;
     }
 }
 
@@ -118,13 +183,19 @@ fpa_status open_passes(const fpa_head *head, const char *target, const fpa_optio
     shared_log log;
     const fpa_options its = share_log(options, &log);
     opening_parts parts = {.target = target, .options = &its};
-    fpa_status status = source_passes(head, target, parts.heads, error);
-    const bool any = !status && parts.heads[PASS_ROWS];
+    fpa_status status = make_passes(&parts, head, error);
+    const bool rows = parts.passes[PASS_ROWS].head;
     if (!status)
-        status = open_parts(&parts, PASSES, error);
-    if (status)
-        close_parts(&parts);
-    give_passes(&parts, any && !status, forward, kernels, modules);
+        status = load_parts(&parts, error);
+    if (!status)
+        status = examine_parts(&parts, error);
+    if (!status)
+        status = keep_passes(&parts, error);
+    if (!status) {
+        set_passes(&parts, forward, rows, modules);
+        give_passes(&parts, kernels);
+    }
+    close_parts(&parts);
     return status;
 }
 
@@ -137,13 +208,14 @@ static void store_gradients(const opening *o, const fpa_kernel *kernel)
     opening_store(o, verdict);
 }
 
-/* The second module of a kernel, which has been loaded. On failure there is no kernel. */
-static fpa_status add_backward(opening *o, opening_parts *parts, bool any, fpa_kernel **kernel,
+/* The second module of a kernel, which has been verified. On failure there is no kernel. */
+static fpa_status add_backward(opening *o, opening_parts *parts, bool rows, fpa_kernel **kernel,
                                fpa_error *error)
 {
     fpa_module module = o->module;
     o->module = (fpa_module){0};
-    give_passes(parts, any, &(*kernel)->module, (*kernel)->passes, module.passes);
+    set_passes(parts, &(*kernel)->module, rows, module.passes);
+    give_passes(parts, (*kernel)->passes);
     fpa_status status = verify_add_backward(*kernel, &o->facts, &module, o->verdict, error);
     if (!status)
         store_gradients(o, *kernel);
@@ -152,6 +224,23 @@ static fpa_status add_backward(opening *o, opening_parts *parts, bool any, fpa_k
         *kernel = NULL;
     }
     return status;
+}
+
+/* Kernels of modules that are loaded: all are verified before any is one. */
+static fpa_status make_kernels(opening *first, opening *second, opening_parts *parts, fpa_kernel **kernel,
+                               fpa_error *error)
+{
+    const bool rows = parts->passes[PASS_ROWS].head;
+    set_passes(parts, &first->module, rows, second->module.passes);
+    fpa_status status = examine_parts(parts, error);
+    if (!status)
+        status = keep_passes(parts, error);
+    if (!status)
+        status = opening_verify(first, kernel, error);
+    if (status)
+        return status;
+    opening_store_new(first, *kernel);
+    return add_backward(second, parts, rows, kernel, error);
 }
 
 /* The pipeline of a head with gradients. */
@@ -169,16 +258,11 @@ fpa_status open_with_gradients(opening *first, fpa_kernel **kernel, fpa_error *e
     first->options = &its;
     fpa_status status = opening_prepare(&second, error);
     if (!status)
-        status = source_passes(first->head, first->target->name, parts.heads, error);
-    const bool any = !status && parts.heads[PASS_ROWS];
+        status = make_passes(&parts, first->head, error);
     if (!status)
-        status = open_parts(&parts, OPENINGS, error);
+        status = load_parts(&parts, error);
     if (!status)
-        status = opening_verify(first, kernel, error);
-    if (!status)
-        opening_store_new(first, *kernel);
-    if (!status)
-        status = add_backward(&second, &parts, any, kernel, error);
+        status = make_kernels(first, &second, &parts, kernel, error);
     close_parts(&parts);
     second.head = NULL; /* the kernel's */
     opening_finish(&second);

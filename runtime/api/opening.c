@@ -2,6 +2,7 @@
 #include "opening.h"
 
 #include "base/clock.h"
+#include "base/parallel.h"
 #include "gen/gen.h"
 #include "runtime/builder.h"
 #include "runtime/kernel.h"
@@ -24,6 +25,8 @@ fpa_status opening_choose_target(opening *o, fpa_error *error)
  * the compiler; the device, because a verdict is its own; and the verifier. */
 fpa_status opening_make_key(opening *o, fpa_error *error)
 {
+    static const char *const passes[PASSES] = {"a pass of rows", "a pass of values"};
+    const char *what = o->backward ? "gradients" : o->pass ? passes[*o->pass] : o->mechanism;
     char digest[DIGEST_TEXT];
     char *identity = NULL, *device = NULL;
     fpa_status status = head_digest(o->head, digest, error);
@@ -39,27 +42,56 @@ fpa_status opening_make_key(opening *o, fpa_error *error)
                                       identity,
                                       device,
                                       verifier_digest,
-                                      o->backward ? "gradients" : o->mechanism};
-        cache_key(fields, sizeof fields / sizeof *fields - !(o->backward || o->mechanism), o->key);
+                                      what};
+        cache_key(fields, sizeof fields / sizeof *fields - !what, o->key);
     }
     free(identity);
     free(device);
     return status;
 }
 
+static fpa_status generate(opening *o, fpa_source *source, fpa_error *error)
+{
+    if (o->backward)
+        return source_generate_backward(o->head, o->target->name, source, error);
+    if (o->pass)
+        return source_generate_pass(o->head, o->target->name, *o->pass, source, error);
+    return source_generate_as(o->head, o->target->name, o->mechanism, source, error);
+}
+
+/* What needs the source alone. */
+typedef struct compiling {
+    opening *o;
+    fpa_source source;
+    fpa_status status[2];
+    fpa_error error[2];
+} compiling;
+
+static void compile_or_pose(int index, void *user)
+{
+    compiling *c = user;
+    opening *o = c->o;
+    fpa_error *error = &c->error[index];
+    c->status[index] = index ? gradient_problems_pose(o->head, &o->facts, 0, &o->problems, error)
+                             : builder_of(o->target)->compile(o->options, &c->source, &o->object, error);
+}
+
 static fpa_status compile(opening *o, fpa_error *error)
 {
     const double begin = clock_seconds();
-    fpa_source source;
+    compiling c = {.o = o};
     log_line(o->options, "%s: compiling%s for %s", o->head->name, o->backward ? " gradients" : "",
              o->target->name);
-    fpa_status status = o->backward
-                            ? source_generate_backward(o->head, o->target->name, &source, error)
-                            : source_generate_as(o->head, o->target->name, o->mechanism, &source, error);
+    fpa_status status = generate(o, &c.source, error);
+    o->facts = c.source.facts;
     if (!status)
-        status = builder_of(o->target)->compile(o->options, &source, &o->object, error);
-    o->facts = source.facts;
-    source_free(&source);
+        parallel_run(o->backward ? 2 : 1, compile_or_pose, &c);
+    source_free(&c.source);
+    for (int i = 0; i < 2 && !status; i++) {
+        status = c.status[i];
+        if (status && error)
+            *error = c.error[i];
+    }
     if (status)
         return status;
     log_line(o->options, "%s: compiled for %s in %.2f s (%zu bytes)", o->head->name, o->target->name,
@@ -105,7 +137,7 @@ static fpa_status take_cached(opening *o, bool *broken, fpa_error *error)
 }
 
 /* What many open at once is compiled once: the others wait, and look again. */
-fpa_status opening_load(opening *o, fpa_error *error)
+fpa_status opening_find(opening *o, fpa_error *error)
 {
     bool broken;
     fpa_status status = take_cached(o, &broken, error);
@@ -114,7 +146,26 @@ fpa_status opening_load(opening *o, fpa_error *error)
     lock_take(&o->cache, o->options, o->key, o->head->name, &o->lock);
     if (!broken || o->lock.waited)
         status = take_cached(o, &broken, error);
-    return status || o->cached ? status : compile(o, error);
+    return status;
+}
+
+fpa_status opening_build(opening *o, fpa_error *error)
+{
+    return o->cached ? FPA_OK : compile(o, error);
+}
+
+fpa_status opening_examine(opening *o, const fpa_module *forward, fpa_error *error)
+{
+    fpa_status status;
+    if (o->verdict)
+        return FPA_OK;
+    status = o->backward ? verify_gradients_of(o->problems, &o->module, forward, o->found_gradients, error)
+                         : verify_module(o->head, &o->facts, &o->module, &o->found, error);
+    gradient_problems_free(o->problems); /* while the modules are where they were */
+    o->problems = NULL;
+    if (!status)
+        o->verdict = o->backward ? o->found_gradients : o->found.text;
+    return status;
 }
 
 /* Both are given away, also when the verification fails. */
@@ -168,6 +219,7 @@ void opening_finish(opening *o)
 {
     if (o->module.backend)
         o->backend->unload(&o->module);
+    gradient_problems_free(o->problems);
     head_free(o->head);
     forget_object(o);
     lock_release(&o->lock);
@@ -182,7 +234,9 @@ fpa_status opening_prepare(opening *o, fpa_error *error)
 
 fpa_status opening_alone(opening *o, fpa_kernel **kernel, fpa_error *error)
 {
-    fpa_status status = opening_load(o, error);
+    fpa_status status = opening_find(o, error);
+    if (!status)
+        status = opening_build(o, error);
     if (!status)
         status = opening_verify(o, kernel, error);
     if (!status)

@@ -7,11 +7,13 @@
 #include "runtime/backend.h"
 #include "runtime/store/cache.h"
 #include "runtime/store/lock.h"
+#include "runtime/verify/verify.h"
 
 /* What one opening has made so far. */
 typedef struct opening {
     const fpa_options *options;
     bool backward;         /* the module of gradients is opened, for a kernel that is there */
+    const fpa_pass *pass;  /* of another head's gradients; NULL: it is none */
     const char *mechanism; /* that kernels are planned by; NULL: what is fastest */
     const fpa_target *target;
     const fpa_backend *backend;
@@ -25,6 +27,10 @@ typedef struct opening {
     char *kept;          /* with a cached object: its facts, then the verdict */
     const char *verdict; /* NULL: of a new object there is none yet */
     fpa_module module;   /* given to the kernel in the end */
+    /* of a new object that is verified beside others: what its gradients are compared with, and verdicts */
+    fpa_gradient_problems *problems;
+    fpa_verdict found;
+    char found_gradients[GRADIENT_TEXT];
 } opening;
 
 /* By the options. */
@@ -37,10 +43,16 @@ fpa_status opening_make_key(opening *o, fpa_error *error);
 /* Both. */
 fpa_status opening_prepare(opening *o, fpa_error *error);
 
-/* From the cache, or compiled. */
-fpa_status opening_load(opening *o, fpa_error *error);
+/* From the cache; where it is not there the lock is held from now on, so that who opens several at once finds them in one order. */
+fpa_status opening_find(opening *o, fpa_error *error);
 
-/* The kernel, to which head and module are given, also on failure. */
+/* What was not found is compiled; beside gradients the problems are posed. */
+fpa_status opening_build(opening *o, fpa_error *error);
+
+/* Unless there is a verdict: the module beside the formula. forward: of gradients, the head's own. The module stays the opening's. */
+fpa_status opening_examine(opening *o, const fpa_module *forward, fpa_error *error);
+
+/* The kernel, to which head and module are given, also on failure: verified, unless there is a verdict. */
 fpa_status opening_verify(opening *o, fpa_kernel **kernel, fpa_error *error);
 
 /* Into the cache, what was not from there. */

@@ -223,7 +223,7 @@ static fpa_status launch_queries(const struct fpa_cuda_module *cuda, const struc
         chunk_output.blocks = room;
     if (chunk_output.blocks <= 0)
         return FPA_OK;
-    return call->awaited && !call->totals
+    return call->awaited && (s->carry_blocks || !call->totals)
                ? cuda_launch_next(cuda, &chunk_output, 1, launch, call, stream, error)
                : cuda_launch(cuda, &chunk_output, launch, call, stream, error);
 }
@@ -361,11 +361,11 @@ fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fp
     return forward(module, form, launch, NULL, dots, states, stream, error);
 }
 
-fpa_status cuda_walk_states(const fpa_module *module, const struct fpa_launch *launch, bool walked,
+fpa_status cuda_walk_states(const fpa_module *module, int form, const struct fpa_launch *launch, bool walked,
                             cuda_sizes *s, void *stream, fpa_error *error)
 {
     const struct fpa_cuda_module *cuda = module->handle;
-    const fpa_call_size size = call_size(FORM_CHUNKED, launch);
+    const fpa_call_size size = call_size(form, launch);
     fpa_candidate fastest;
     fpa_status status = check_device_and_tokens(cuda, launch, error);
     if (status)
@@ -373,7 +373,7 @@ fpa_status cuda_walk_states(const fpa_module *module, const struct fpa_launch *l
     const fpa_candidate *chosen = choose(cuda, &size, NULL, &fastest);
     if (!chosen)
         return refuse(cuda, &size, NULL, error);
-    find_sizes(cuda, launch, FORM_CHUNKED, chosen, launch->workspace, s);
+    find_sizes(cuda, launch, form, chosen, launch->workspace, s);
     status = check_workspace(launch, s->bytes, error);
     cuda_fill_call(launch, &s->call);
     walk_alone(cuda, launch, s);
@@ -425,11 +425,13 @@ static fpa_status walk_piece(const struct fpa_cuda_module *cuda, const struct fp
 static fpa_status answer_piece(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const cuda_sizes *s, CUstream stream, fpa_error *error)
 {
+    const fpa_cuda_grid beside = {CUDA_SEGMENT_SCAN, s->carry_blocks, NULL, 0};
     struct fpa_cuda_call scan = s->call;
     fpa_status status = s->progress ? clear_progress(cuda, s, stream, error) : FPA_OK;
     scan.kept = 1;
     if (!status)
-        status = launch_segment_scan(cuda, launch, &scan, stream, error);
+        status = s->carry_blocks ? cuda_launch(cuda, &beside, launch, &scan, stream, error)
+                                 : launch_segment_scan(cuda, launch, &scan, stream, error);
     return status
                ? status
                : launch_queries(cuda, launch, s, cuda->geometry.value_width ? &s->maps : NULL, stream, error);

@@ -32,9 +32,9 @@ typedef struct cuda_dots {
 fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fpa_launch *launch,
                              const cuda_dots *dots, const void **states, void *stream, fpa_error *error);
 
-/* Sizes and workspace of a chunked call of warpgroups' kernels of a head that nothing is padded for, with its operands; and copies of
- * states there, unless cuda_forward_dots of the same sizes has left them (walked). */
-fpa_status cuda_walk_states(const fpa_module *module, const struct fpa_launch *launch, bool walked,
+/* Sizes and workspace of a call of warpgroups' kernels of a head that nothing is padded for, with its operands; and what comes before its
+ * queries there, copies of states where it has several chunks, unless cuda_forward of the same sizes has left that (walked). */
+fpa_status cuda_walk_states(const fpa_module *module, int form, const struct fpa_launch *launch, bool walked,
                             struct cuda_sizes *s, void *stream, fpa_error *error);
 
 /* The chunked form from the last token on, which sees itself only: whether NAME_cluster_scan can carry the call out, where

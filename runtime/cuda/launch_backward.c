@@ -316,7 +316,7 @@ static fpa_status launch_keys(pass *p, CUstream stream, fpa_error *error)
         status = launch_states(p, true, false, stream, error);
     if (!status && p->keys)
         status = launch_own(p, CUDA_BACKWARD_KEYS,
-                            p->back.sequences * p->blocks * p->cuda->geometry.column_blocks *
+                            p->back.sequences * p->blocks * p->cuda->geometry.backward_columns *
                                 (p->back.both_sides ? p->group + 1 : 1),
                             stream, error);
     return status || !p->keys ? status : launch_parts(p, p->blocks, true, stream, error);

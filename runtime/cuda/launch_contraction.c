@@ -2,20 +2,18 @@
 
 #include "base/round.h"
 #include "grid.h"
-#include "head/form.h"
 #include "launch.h"
 #include "launch_maps.h"
 #include "sizes.h"
 
-bool cuda_contracts(const fpa_module *module, int form, int64_t length)
+bool cuda_contracts(const fpa_module *module)
 {
     const struct fpa_cuda_module *cuda = module ? module->handle : NULL;
-    return cuda && cuda->geometry.contraction_tokens && cuda->driver->cuTensorMapEncodeTiled &&
-           form == FORM_CHUNKED && length > cuda->geometry.chunk;
+    return cuda && cuda->geometry.contraction_tokens && cuda->driver->cuTensorMapEncodeTiled;
 }
 
-fpa_status cuda_contract(const fpa_module *module, const struct fpa_launch *launch, const cuda_contraction *c,
-                         const void **states, void *stream, fpa_error *error)
+fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_launch *launch,
+                         const cuda_contraction *c, const void **states, void *stream, fpa_error *error)
 {
     const struct fpa_cuda_module *cuda = module->handle;
     const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_CONTRACTION];
@@ -26,7 +24,7 @@ fpa_status cuda_contract(const fpa_module *module, const struct fpa_launch *laun
                           &s.maps, 0};
     fpa_status status = cuda_check_grid(cuda, &grid, error); /* the kernel counts all of them */
     if (!status)
-        status = cuda_walk_states(module, launch, c->walked, &s, stream, error);
+        status = cuda_walk_states(module, form, launch, c->walked, &s, stream, error);
     if (status)
         return status;
     *states = s.call.states;

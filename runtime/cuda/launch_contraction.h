@@ -13,13 +13,13 @@ typedef struct cuda_contraction {
     float *dots; /* of a gated head: outputs times rows, [B][heads][length]; NULL: not wanted */
 } cuda_contraction;
 
-/* Whether gradients of so long sequences' queries are found so: the module has NAME_chunk_contraction, and there are states. */
-bool cuda_contracts(const fpa_module *module, int form, int64_t length);
+/* Whether gradients of queries are found so: the module has NAME_chunk_contraction, and the driver describes operands. */
+bool cuda_contracts(const fpa_module *module);
 
-/* launch->o <- gradients of the launch's queries. *states: as of cuda_forward_dots. Operands, and rows, are such that the copy engine can fetch them
- * (cuda_can_describe), else INVALID. */
-fpa_status cuda_contract(const fpa_module *module, const struct fpa_launch *launch, const cuda_contraction *c,
-                         const void **states, void *stream, fpa_error *error);
+/* launch->o <- gradients of the launch's queries, in the parallel form of pairs alone. *states: as of cuda_forward_dots. Operands, and rows, are
+ * such that the copy engine can fetch them (cuda_can_describe), else INVALID. */
+fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_launch *launch,
+                         const cuda_contraction *c, const void **states, void *stream, fpa_error *error);
 
 /* products[B][H][chunks] <- states of a walk and of one from the last token on, of whole chunks. */
 fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,

@@ -19,8 +19,8 @@ bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launc
     /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need */
     if (cuda->geometry.backward_both && f->query_heads != f->heads)
         return false;
-    return module->passes[PASS_ROWS] && !f->cu_seqlens && !f->state_in && !launch->d_state_out &&
-           !launch->d_state_in && !launch->d_weights;
+    return (module->passes[PASS_ROWS] || cuda_contracts(module->passes[PASS_VALUES])) && !f->cu_seqlens &&
+           !f->state_in && !launch->d_state_out && !launch->d_state_in && !launch->d_weights;
 }
 
 size_t cuda_passes_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
@@ -204,7 +204,7 @@ static fpa_status contract(const passes *p, const struct fpa_launch *pass, const
                            float *dots, const void **states, CUstream stream, fpa_error *error)
 {
     const cuda_contraction c = {rows->at, {rows->stride[0], rows->stride[1], rows->stride[2]}, walked, dots};
-    return cuda_contract(p->module->passes[PASS_VALUES], pass, &c, states, stream, error);
+    return cuda_contract(p->module->passes[PASS_VALUES], p->form, pass, &c, states, stream, error);
 }
 
 /* d_q, of the pass of values' operands; what queries read, times its gradient. */

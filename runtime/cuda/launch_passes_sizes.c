@@ -142,7 +142,7 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
                   .form = form,
                   .d = g->pass_d,
                   .dv = g->pass_dv,
-                  .contracts = cuda_contracts(module->passes[PASS_VALUES], form, f->length),
+                  .contracts = cuda_contracts(module->passes[PASS_VALUES]),
                   .group = f->heads ? f->query_heads / f->heads : 1};
     choose_chunks(p);
     return f->length > 0 && f->query_heads > 0 ? choose_pieces(p) : 0;

@@ -205,16 +205,10 @@ static fpa_status count_clusters(const struct fpa_cuda_module *cuda, cuda_kernel
 }
 
 /* Blocks of a head add their sums up in a cluster where code, driver and GPU have them. */
-static fpa_status find_cluster(struct fpa_cuda_module *cuda, fpa_error *error)
+static fpa_status find_decode_clusters(struct fpa_cuda_module *cuda, fpa_error *error)
 {
-    const fpa_driver *driver = cuda->driver;
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     int clusters = 0;
-    cuda->room.decode_cluster = 1;
-    cuda->room.overlaps =
-        (g->decode_cluster > 1 || g->persistent) && driver->cuLaunchKernelEx && driver->version >= OVERLAPS;
-    if (!cuda->room.overlaps || g->decode_cluster < 2 || !driver->cuOccupancyMaxActiveClusters)
-        return FPA_OK;
     fpa_status status =
         count_clusters(cuda, CUDA_DECODE, g->decode_cluster, g->kernel[CUDA_DECODE].bytes, &clusters, error);
     if (!status && clusters > 0)
@@ -224,7 +218,23 @@ static fpa_status find_cluster(struct fpa_cuda_module *cuda, fpa_error *error)
         if (cuda_resident_bytes(g, blocks) <= most_memory(cuda, CUDA_DECODE_RESIDENT))
             status = count_clusters(cuda, CUDA_DECODE_RESIDENT, blocks, cuda_resident_bytes(g, blocks),
                                     &cuda->room.decode_resident_clusters[blocks], error);
-    for (int blocks = 2; blocks <= most && cuda->kernel[CUDA_CLUSTER_SCAN] && !status; blocks++)
+    return status;
+}
+
+static fpa_status find_clusters(struct fpa_cuda_module *cuda, fpa_error *error)
+{
+    const fpa_driver *driver = cuda->driver;
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const bool scans = cuda->kernel[CUDA_CLUSTER_SCAN], decodes = g->decode_cluster > 1;
+    fpa_status status = FPA_OK;
+    cuda->room.decode_cluster = 1;
+    cuda->room.overlaps =
+        (decodes || scans || g->persistent) && driver->cuLaunchKernelEx && driver->version >= OVERLAPS;
+    if (!cuda->room.overlaps || !driver->cuOccupancyMaxActiveClusters)
+        return FPA_OK;
+    if (decodes)
+        status = find_decode_clusters(cuda, error);
+    for (int blocks = 2; blocks <= MOST_CLUSTER && scans && !status; blocks++)
         status = count_clusters(cuda, CUDA_CLUSTER_SCAN, blocks, g->kernel[CUDA_CLUSTER_SCAN].bytes,
                                 &cuda->room.cluster_counts[blocks], error);
     return status;
@@ -238,7 +248,7 @@ static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error
         if (cuda->kernel[i] &&
             (cuda->geometry.kernel[i].bytes || cuda->geometry.kernel[i].threads > MOST_THREADS))
             status = prepare(cuda, (cuda_kernel)i, error);
-    return status ? status : find_cluster(cuda, error);
+    return status ? status : find_clusters(cuda, error);
 }
 
 static fpa_status load_in_context(struct fpa_cuda_module *cuda, const fpa_object *object, fpa_error *error)

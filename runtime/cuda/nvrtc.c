@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Spills of a thread that are not worth a remark: numbers that are needed before all loops and behind them. */
+enum { PARKED_BYTES = 64 };
+
 /* -v: ptxas tells registers and spills in the log. */
 static const char *const fixed_options[] = {"--std=c++17", "--ptxas-options=-v"};
 
@@ -157,7 +160,7 @@ static void join_remark(const char *line, void *user)
         quoted(line, j->kernel, sizeof j->kernel);
     long long spilled = begins(line, "ptxas") ? number_before(line, " bytes spill stores") : 0;
     snprintf(spills, sizeof spills, "%s spills %lld bytes of registers", j->kernel, spilled);
-    if (spilled > 0)
+    if (spilled > PARKED_BYTES)
         join(j, spills);
     else if (strstr(line, "wgmma.mma_async instructions are serialized"))
         join(j, strstr(line, "wgmma"));

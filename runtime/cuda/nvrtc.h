@@ -36,7 +36,7 @@ typedef struct nvrtc_input {
 fpa_status nvrtc_compile(const nvrtc_input *input, fpa_object *object, nvrtc_report *report,
                          fpa_error *error);
 
-/* What a person should see of the log: warnings, and the kernels that spill, joined to one line. false:
+/* What a person should see of the log: warnings, and the kernels that spill more than 64 bytes a thread, joined to one line. false:
  * there is nothing. */
 bool nvrtc_remarks(const nvrtc_report *report, char *text, size_t size);
 

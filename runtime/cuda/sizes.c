@@ -6,6 +6,7 @@
 #include "head/form.h"
 #include "grid.h"
 #include "machine/cuda_candidates.h"
+#include "machine/cuda_carry.h"
 #include "machine/cuda_division.h"
 #include "machine/cuda_estimate.h"
 #include "launch_pads.h"
@@ -52,11 +53,16 @@ static void divide_summed(const cuda_task *task, int64_t segments, struct fpa_cu
 
 /* Queries beside the walk wait for blocks of as many slices, and take tokens of query heads that are walked
  * at a time in turn. */
-static void size_overlapped(const struct fpa_cuda_geometry *g, const fpa_call_size *size, int64_t slices,
-                            cuda_sizes *s)
+static void size_overlapped(const cuda_task *task, int64_t slices, cuda_sizes *s)
 {
+    const int64_t head = slices * task->geometry->column_blocks, stay = s->walk_blocks;
+    const int64_t group = task->size->query_heads / task->size->heads;
+    const int64_t first = cuda_first_blocks(task, s->small, stay);
     s->call.awaited = slices;
-    s->call.beside = s->walk_blocks / (slices * g->column_blocks) * (size->query_heads / size->heads);
+    s->call.beside = stay / head * group;
+    s->call.beside_more = (first - stay) / head * group;
+    s->call.leaving = first - stay;
+    s->walk_blocks = first;
 }
 
 /* Of one chunk: heads whose queries fill the GPU twice, so that the blocks of queries that run at a time share few heads' keys, which are in the
@@ -87,7 +93,7 @@ static void size_split(const cuda_task *task, const fpa_candidate *candidate, cu
                          ? candidate->blocks
                          : task->sequences * call->segments * slices * g->column_blocks;
     if (s->walks && candidate->variant & SPLIT_OVERLAPPED)
-        size_overlapped(g, size, slices, s);
+        size_overlapped(task, slices, s);
 }
 
 /* Room for count elements of the workspace; NULL when there are none, or no workspace yet. */
@@ -152,6 +158,7 @@ static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
     call->segment_chunks = call->first_chunks = s->in_segments ? run : call->chunks;
     call->walk_end = size->state_out || task->summed;
     call->beside = 1;
+    call->beside_more = 0;
 }
 
 /* As many as the GPU has room for; a candidate that the model did not choose may have more blocks than that. */
@@ -229,6 +236,16 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
     s->queries = take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * vector, 2);
 }
 
+/* Queries whose copies were kept run beside the scan that brings these up to date. */
+static void size_carry(const cuda_task *task, cuda_sizes *s)
+{
+    const cuda_carry carry = cuda_carry_beside(task, s->call.segments);
+    if (!carry.blocks)
+        return;
+    s->carry_blocks = carry.blocks;
+    s->call.awaited = carry.parts;
+}
+
 /* kept: 0, or copies of all chunks of so many tokens, whoever reads them. */
 static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
                  const fpa_candidate *candidate, char *base, int64_t kept, cuda_sizes *s)
@@ -242,6 +259,8 @@ static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
         cuda_take_tail(&task);
     memset(s, 0, sizeof *s);
     divide_call(cuda, launch, &task, candidate, s);
+    if (kept && task.queries)
+        size_carry(&task, s);
     const bool several =
         launch->cu_seqlens ? task.summed || launch->length > s->call.chunk : s->call.chunks > 1;
     const bool read = launch->query_heads > 0 || s->in_segments; /* by queries, or by NAME_segment_scan */
@@ -261,6 +280,7 @@ void walk_alone(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
     if (!s->call.awaited)
         return;
     s->call.awaited = 0;
+    s->call.leaving = 0;
     s->walk_blocks = cuda_batch(launch) * launch->heads * s->call.segments *
                      (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
 }

@@ -60,7 +60,8 @@ typedef struct problem {
     fpa_error error;
 } problem;
 
-typedef struct examination {
+/* Problems, and what was found when they were put to a module. */
+typedef struct fpa_gradient_problems {
     const fpa_head *head;
     const fpa_facts *facts;
     const fpa_module *backward, *forward;
@@ -279,12 +280,6 @@ static fpa_status conclude(examination *x, fpa_error *error)
     return status;
 }
 
-fpa_status verify_backward(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
-                           const fpa_module *forward, char text[GRADIENT_TEXT], fpa_error *error)
-{
-    return verify_backward_up_to(head, facts, backward, forward, LONGEST, text, error);
-}
-
 /* All problems that the module carries out by these kernels. */
 static fpa_status examine(examination *x, const fpa_module *backward, fpa_error *error)
 {
@@ -319,7 +314,7 @@ static fpa_status examine_both(examination *x, const fpa_module *backward, char 
     fpa_status status = examine(x, &alone, error);
     if (status == FPA_OK)
         say(&x->found, "gradients", text);
-    if (status != FPA_OK || !backward->passes[PASS_ROWS])
+    if (status != FPA_OK || !(backward->passes[PASS_ROWS] || backward->passes[PASS_VALUES]))
         return status;
     status = examine(x, backward, error);
     if (status == FPA_OK)
@@ -327,35 +322,68 @@ static fpa_status examine_both(examination *x, const fpa_module *backward, char 
     return status;
 }
 
+fpa_status gradient_problems_pose(const fpa_head *head, const fpa_facts *facts, int64_t longest,
+                                  fpa_gradient_problems **problems, fpa_error *error)
+{
+    examination *x = calloc(1, sizeof *x);
+    const locale_t before = locale_plain();
+    fpa_status status = x ? FPA_OK : fail_memory(error);
+
+    *problems = x;
+    if (x) {
+        x->head = head;
+        x->facts = facts;
+        x->longest_allowed = longest ? longest : LONGEST;
+        status = reference_size(head, &x->size, error);
+    }
+    if (status == FPA_OK)
+        parallel_run(ROWS, pose, x);
+    locale_restore(before);
+    return status;
+}
+
+void gradient_problems_free(fpa_gradient_problems *problems)
+{
+    for (int i = 0; problems && i < ROWS; i++)
+        if (problems->problems[i].posed)
+            gradient_trial_free(&problems->problems[i].trial);
+    free(problems);
+}
+
+fpa_status verify_gradients_of(fpa_gradient_problems *problems, const fpa_module *backward,
+                               const fpa_module *forward, char text[GRADIENT_TEXT], fpa_error *error)
+{
+    const locale_t before = locale_plain();
+    fpa_status status = FPA_OK;
+
+    *text = 0;
+    problems->forward = forward;
+    if (!backward->backward)
+        status = fail(error, FPA_LOAD, problems->head->name,
+                      "the module is one of a forward pass, not of gradients");
+    if (status == FPA_OK)
+        status = examine_both(problems, backward, text, error);
+    locale_restore(before);
+    return status;
+}
+
 fpa_status verify_backward_up_to(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
                                  const fpa_module *forward, int64_t longest, char text[GRADIENT_TEXT],
                                  fpa_error *error)
 {
-    *text = 0;
-    if (!backward->backward)
-        return fail(error, FPA_LOAD, head->name, "the module is one of a forward pass, not of gradients");
-    examination *x = calloc(1, sizeof *x);
-    const locale_t before = locale_plain();
-    fpa_status status;
-    if (!x) {
-        locale_restore(before);
-        return fail_memory(error);
-    }
-    x->head = head;
-    x->facts = facts;
-    x->forward = forward;
-    x->longest_allowed = longest;
-    status = reference_size(head, &x->size, error);
+    fpa_gradient_problems *problems;
+    fpa_status status = gradient_problems_pose(head, facts, longest, &problems, error);
+
     if (status == FPA_OK)
-        parallel_run(ROWS, pose, x);
-    if (status == FPA_OK)
-        status = examine_both(x, backward, text, error);
-    for (int i = 0; i < ROWS; i++)
-        if (x->problems[i].posed)
-            gradient_trial_free(&x->problems[i].trial);
-    free(x);
-    locale_restore(before);
+        status = verify_gradients_of(problems, backward, forward, text, error);
+    gradient_problems_free(problems);
     return status;
+}
+
+fpa_status verify_backward(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
+                           const fpa_module *forward, char text[GRADIENT_TEXT], fpa_error *error)
+{
+    return verify_backward_up_to(head, facts, backward, forward, LONGEST, text, error);
 }
 
 fpa_status verify_add_backward(fpa_kernel *kernel, const fpa_facts *facts, fpa_module *module,

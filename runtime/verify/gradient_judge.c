@@ -37,30 +37,65 @@ static fpa_status refuse(const fpa_gradient_judgement *j, const char *what, fpa_
     return gradient_refuse(j->trial, j->form, j->how, what, error);
 }
 
-/* One number; what: names it. stored: the type that it was rounded to. */
-static fpa_status compare(comparison *c, double value, const double *const evaluations[EVALUATIONS],
-                          int64_t at, fpa_dtype stored, const char *what, fpa_error *error)
+/* A number of a gradient: of a kind, or of matrix number `index`. */
+typedef struct place {
+    int kind, index;
+    int64_t b, t, h, e; /* e: column, or entry of a matrix */
+} place;
+
+enum { NAME = 160 };
+
+/* Matrix number `index` of those that are given at run time, among all. */
+static int run_time_matrix(const fpa_head *head, int index)
 {
-    const double exact = evaluations[EXACT][at], magnitude = evaluations[MAGNITUDE][at];
+    int m = 0;
+
+    for (int left = index; left > 0 || head->matrices[m].kind == FPA_MATRIX_CONSTANT; m++)
+        left -= head->matrices[m].kind != FPA_MATRIX_CONSTANT;
+    return m;
+}
+
+static void name_place(const fpa_head *head, const place *at, char name[NAME])
+{
+    if (at->kind < GRADIENT_KINDS) {
+        snprintf(name, NAME, "%s at batch %lld, token %lld, head %lld, column %lld", gradient_name(at->kind),
+                 (long long)at->b + 1, (long long)at->t + 1, (long long)at->h + 1, (long long)at->e + 1);
+        return;
+    }
+    snprintf(name, NAME, "d_weights[%d] (%.40s), entry %lld", at->index,
+             head->matrices[run_time_matrix(head, at->index)].name, (long long)at->e + 1);
+}
+
+static fpa_status refuse_number(const comparison *c, const place *at, double value, double exact,
+                                double allowed, fpa_error *error)
+{
+    char text[TEXT], what[NAME];
+
+    name_place(c->judgement->head, at, what);
+    if (isfinite(value))
+        snprintf(text, sizeof text, "%s is %.9g, but the formula gives %.9g: off by %.3g, allowed is %.3g",
+                 what, value, exact, fabs(value - exact), allowed);
+    else
+        snprintf(text, sizeof text, "%s is %s", what, isnan(value) ? "not a number" : "infinite");
+    return refuse(c->judgement, text, error);
+}
+
+/* One number; i: where its evaluations are. stored: the type that it was rounded to. */
+static fpa_status compare(comparison *c, double value, const double *const evaluations[EVALUATIONS],
+                          int64_t i, fpa_dtype stored, const place *at, fpa_error *error)
+{
+    const double exact = evaluations[EXACT][i], magnitude = evaluations[MAGNITUDE][i];
     const double allowed = bound_allows(&c->bound, magnitude, exact), off = fabs(value - exact);
-    char text[TEXT];
 
     if (stored == FPA_F16 && magnitude > 30000) /* where half precision ends */
         return FPA_OK;
-    if (!isfinite(value)) {
-        snprintf(text, sizeof text, "%s is %s", what, isnan(value) ? "not a number" : "infinite");
-        return refuse(c->judgement, text, error);
-    }
-    if (!(off <= allowed)) {
-        snprintf(text, sizeof text, "%s is %.9g, but the formula gives %.9g: off by %.3g, allowed is %.3g",
-                 what, value, exact, off, allowed);
-        return refuse(c->judgement, text, error);
-    }
+    if (!isfinite(value) || !(off <= allowed))
+        return refuse_number(c, at, value, exact, allowed, error);
     c->judgement->found->judged++;
     c->judgement->found->worst = fmax(c->judgement->found->worst, off / allowed);
     if (!(magnitude > 1e-30))
         return FPA_OK;
-    const double plain = (dtype_round(stored, evaluations[PLAIN][at]) - exact) / magnitude;
+    const double plain = (dtype_round(stored, evaluations[PLAIN][i]) - exact) / magnitude;
     c->squares->found += off / magnitude * (off / magnitude);
     c->squares->plain += plain * plain;
     c->squares->count++;
@@ -91,50 +126,50 @@ static const double *evaluated(const fpa_gradient_trial *g, int kind, int evalua
     return kind == OF_Q ? to->q : kind == OF_K ? to->k : kind == OF_V ? to->v : to->log_gate;
 }
 
+static fpa_status refuse_unwritten(const comparison *c, const place *at, fpa_error *error)
+{
+    char text[TEXT], what[NAME];
+
+    name_place(c->judgement->head, at, what);
+    snprintf(text, sizeof text, "%s was not written", what);
+    return refuse(c->judgement, text, error);
+}
+
 static fpa_status compare_field(comparison *c, int kind, const fpa_field *field, fpa_error *error)
 {
     const fpa_gradient_trial *g = c->judgement->trial;
     const double *all[EVALUATIONS];
-    char what[160];
+    place at = {.kind = kind};
     fpa_status status = FPA_OK;
 
     for (int i = 0; i < EVALUATIONS; i++)
         all[i] = evaluated(g, kind, i);
-    for (int64_t b = 0; b < field->batch; b++)
-        for (int64_t t = 0; t < g->judged; t++)
-            for (int64_t h = 0; h < field->heads; h++)
-                for (int64_t e = 0; e < field->entries && status == FPA_OK; e++) {
-                    const int64_t at = ((b * g->known + t) * field->heads + h) * field->entries + e;
+    for (at.b = 0; at.b < field->batch; at.b++)
+        for (at.t = 0; at.t < g->judged; at.t++)
+            for (at.h = 0; at.h < field->heads; at.h++)
+                for (at.e = 0; at.e < field->entries && status == FPA_OK; at.e++) {
+                    const int64_t i =
+                        ((at.b * g->known + at.t) * field->heads + at.h) * field->entries + at.e;
 
-                    snprintf(what, sizeof what, "%s at batch %lld, token %lld, head %lld, column %lld",
-                             gradient_name(kind), (long long)b + 1, (long long)t + 1, (long long)h + 1,
-                             (long long)e + 1);
-                    if (field_is_poison(field, b, t, h, e)) {
-                        strncat(what, " was not written", sizeof what - strlen(what) - 1);
-                        return refuse(c->judgement, what, error);
-                    }
-                    status = compare(c, field_get(field, b, t, h, e), all, at, field->dtype, what, error);
+                    if (field_is_poison(field, at.b, at.t, at.h, at.e))
+                        return refuse_unwritten(c, &at, error);
+                    status = compare(c, field_get(field, at.b, at.t, at.h, at.e), all, i, field->dtype, &at,
+                                     error);
                 }
     return status;
 }
 
 static fpa_status compare_matrix(comparison *c, int index, const float *matrix, fpa_error *error)
 {
-    const fpa_head *head = c->judgement->head;
+    const fpa_gradient_trial *g = c->judgement->trial;
     const double *all[EVALUATIONS];
-    char what[160];
+    place at = {.kind = GRADIENT_KINDS, .index = index};
     fpa_status status = FPA_OK;
-    int m = 0;
 
-    for (int left = index; left > 0 || head->matrices[m].kind == FPA_MATRIX_CONSTANT; m++)
-        left -= head->matrices[m].kind != FPA_MATRIX_CONSTANT;
     for (int i = 0; i < EVALUATIONS; i++)
-        all[i] = c->judgement->trial->weights[i][m];
-    for (int64_t i = 0; i < gradient_entries(c->judgement->trial, index) && status == FPA_OK; i++) {
-        snprintf(what, sizeof what, "d_weights[%d] (%.40s), entry %lld", index, head->matrices[m].name,
-                 (long long)i + 1);
-        status = compare(c, (double)matrix[i], all, i, FPA_F32, what, error);
-    }
+        all[i] = g->weights[i][run_time_matrix(c->judgement->head, index)];
+    for (at.e = 0; at.e < gradient_entries(g, index) && status == FPA_OK; at.e++)
+        status = compare(c, (double)matrix[at.e], all, at.e, FPA_F32, &at, error);
     return status;
 }
 

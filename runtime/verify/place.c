@@ -26,7 +26,7 @@ static void leave_spare(fpa_spares *spares, const fpa_module *module, struct fpa
         module->backend->memory->release(module, block.copy);
         return;
     }
-    spares->module = module;
+    spares->module = *module;
     spares->blocks = blocks;
     spares->blocks[spares->count++] = block;
 }
@@ -34,7 +34,7 @@ static void leave_spare(fpa_spares *spares, const fpa_module *module, struct fpa
 void spares_free(fpa_spares *spares)
 {
     for (int i = 0; i < spares->count; i++)
-        spares->module->backend->memory->release(spares->module, spares->blocks[i].copy);
+        spares->module.backend->memory->release(&spares->module, spares->blocks[i].copy);
     free(spares->blocks);
     *spares = (fpa_spares){0};
 }

@@ -7,7 +7,7 @@
 
 /* Device memory that one run leaves to the next: asking the driver for it takes longer than many runs. */
 typedef struct fpa_spares {
-    const fpa_module *module; /* whose memory it is */
+    fpa_module module; /* whose memory it is; wherever that one has gone since */
     int count;
     struct fpa_spare {
         void *copy;

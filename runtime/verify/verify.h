@@ -52,6 +52,16 @@ fpa_status verify_backward_up_to(const fpa_head *head, const fpa_facts *facts, c
                                  const fpa_module *forward, int64_t longest, char text[GRADIENT_TEXT],
                                  fpa_error *error);
 
+/* The same in two steps, of which the first, the formula's part, needs no module: it can be done while one is compiled. Head and facts must
+ * stay; longest: 0: as long as they are. The problems are the caller's, also on failure: once they have been put to a module they are freed before it
+ * is unloaded. */
+typedef struct fpa_gradient_problems fpa_gradient_problems;
+fpa_status gradient_problems_pose(const fpa_head *head, const fpa_facts *facts, int64_t longest,
+                                  fpa_gradient_problems **problems, fpa_error *error);
+fpa_status verify_gradients_of(fpa_gradient_problems *problems, const fpa_module *backward,
+                               const fpa_module *forward, char text[GRADIENT_TEXT], fpa_error *error);
+void gradient_problems_free(fpa_gradient_problems *problems);
+
 /* Take ownership of the module (also on failure) and make it the kernel's. stored: the text of a verdict that holds for
  * these very bytes on this very device, or NULL: then it is verified now. */
 fpa_status verify_add_backward(fpa_kernel *kernel, const fpa_facts *facts, fpa_module *module,

@@ -31,6 +31,7 @@ static struct {
     char abi[PATH_MAX];   /* abi */
     char store[PATH_MAX]; /* of libraries and of compiled headers */
     char version[256];    /* the compiler's first words */
+    bool gold;            /* there is the linker that takes half the time */
     char headers[DIGEST]; /* of all that emitted files include, and of what is common */
 } compiled;
 
@@ -45,6 +46,14 @@ static fpa_status run_compiler(const char *const *arguments, const char *folder,
     return status;
 }
 
+static bool has_gold(void)
+{
+    static const char *const arguments[] = {"/usr/bin/env", "g++", "-fuse-ld=gold", "-Wl,--version", NULL};
+    const fpa_process process = {arguments, "/tmp", SECONDS};
+    fpa_outcome outcome;
+    return process_run(&process, &outcome, NULL) == FPA_OK && outcome.exit_code == 0;
+}
+
 bool compiled_possible(void)
 {
     static const char *const arguments[] = {"/usr/bin/env", "g++", "--version", NULL};
@@ -54,6 +63,7 @@ bool compiled_possible(void)
         process_run(&process, &outcome, NULL) || outcome.exit_code)
         return false;
     snprintf(compiled.version, sizeof compiled.version, "%.255s", outcome.output);
+    compiled.gold = has_gold();
     return true;
 }
 
@@ -208,6 +218,7 @@ static fpa_status compile_text(const char *text, const char *library, const char
                                      source,
                                      object,
                                      "-lm",
+                                     compiled.gold ? "-fuse-ld=gold" : NULL,
                                      NULL};
     return status ? status : run_compiler(arguments, folder, source, error);
 }

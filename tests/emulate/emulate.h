@@ -19,6 +19,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,14 @@ struct written {
 };
 STATE written *writer;
 
+/* Who came first goes first, of few; empty, it has taken no memory, as a std::deque has. */
+template <typename item> struct queue : std::vector<item> {
+    void pop_front(void)
+    {
+        this->erase(this->begin());
+    }
+};
+
 /* ---- what threads wait for ---- */
 
 /* Threads that do something together: a warp, a warpgroup, those of a named barrier. */
@@ -141,9 +150,9 @@ struct thread {
     int registers; /* that it may use: at first, its share of what blocks of its size have */
     bool patient;  /* waits for late copies until no other thread can go on */
     unsigned sent; /* generation of the warp's lanes when the first of `out` was */
-    enum { NOTHING, HEARD, SEEN } beside;      /* of what a kernel that runs beside this one has written */
-    std::vector<copy> open, open_out;          /* not committed yet */
-    std::deque<std::vector<copy>> copies, out; /* committed */
+    enum { NOTHING, HEARD, SEEN } beside; /* of what a kernel that runs beside this one has written */
+    std::vector<copy> open, open_out;     /* not committed yet */
+    queue<std::vector<copy>> copies, out; /* committed */
 };
 
 /* One matrix instruction, as a warp has it. */
@@ -165,7 +174,7 @@ struct warp {
     group lanes;
     std::map<u32, arrival> arrivals; /* by barrier */
     std::vector<product> open;
-    std::deque<std::vector<product>> products;
+    queue<std::vector<product>> products;
     bool fenced; /* since the last commit */
     u64 issued;  /* digest of what was: equal in a warpgroup */
 };
@@ -210,7 +219,8 @@ struct block {
     std::vector<char> own;         /* __shared__ variables while another block runs */
     uint3 place;                   /* blockIdx */
 };
-STATE block *blocks;   /* [MOST_BLOCKS] of the cluster */
+STATE block *blocks; /* [MOST_BLOCKS] of the cluster, of which so many were constructed: */
+STATE int constructed;
 STATE int rank, ranks; /* number of the block that runs; blocks of the cluster */
 STATE group cluster;   /* its barrier, at which threads arrive before they wait */
 
@@ -426,7 +436,7 @@ RUNTIME void perform(const copy &c)
     finish_phase(b);
 }
 
-RUNTIME void perform_until(std::deque<std::vector<copy>> &groups, size_t pending)
+RUNTIME void perform_until(queue<std::vector<copy>> &groups, size_t pending)
 {
     for (; groups.size() > pending; groups.pop_front())
         for (const copy &c : groups.front())
@@ -434,7 +444,7 @@ RUNTIME void perform_until(std::deque<std::vector<copy>> &groups, size_t pending
 }
 
 /* Copies out of shared memory are written later than they are read. */
-RUNTIME void read_until(std::deque<std::vector<copy>> &groups, size_t pending)
+RUNTIME void read_until(queue<std::vector<copy>> &groups, size_t pending)
 {
     for (size_t i = 0; i + pending < groups.size(); i++)
         for (copy &c : groups[i])

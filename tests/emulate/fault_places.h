@@ -15,6 +15,7 @@ enum fault_place {
     BY_BOXES,
     BY_THREADS,
     IN_SEGMENTS,
+    IN_ROUNDS,
     IN_FUSED,
     IN_FUSED_BY_THREADS,
     IN_TOTALS,

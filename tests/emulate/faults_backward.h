@@ -44,6 +44,9 @@ static const struct cuda_backward_fault {
       "$ for i = 1, #cells.suffix, 32 do local line = string.rep(cells.suffix[1] .. \", \", math.min(32, "
       "#cells.suffix - "
       "i + 1)):sub(1, -3)"}},
+    {"manyrows",
+     {"steps of a product whose sums are lost", "but the formula gives", "cuda_backward_chains",
+      "first[n][i] += turn > 0 ? other[turn][n][i] : 0.0f;"}},
     {"gatednorm",
      {"prefixes behind the last whole group that get no gradient", "but the formula gives", "cuda_cells_last",
       "if (behind == GROUP_UNITS)"}},
@@ -223,7 +226,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"gated",
      {"products of states with features' weights twice", "the RMS error of d_log_gate ... more than twice",
       "state_product_weight", "total += sum;"}},
-    {"gated", {"half of the dots", "d_log_gate", "output_dot", "to[token] = 0.5f * sum;"}},
+    {"linear", {"half of the dots", "d_log_gate", "output_dot", "to[token] = 0.5f * sum;"}},
     {"gated",
      {"the state of the chunk before", "d_q at batch ... but the formula gives", "contraction_copy",
       "own.copy = first_chunk_of(call, own.b, (int)own.b, own.head) + (chunk > 1 ? chunk - 1 : chunk);"}},
@@ -248,7 +251,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
      {"dots of a contraction that nobody waits for", "d_q at batch ... but the formula gives",
       "contraction_dots", NULL}},
     {"gated",
-     {"keys behind a query", "d_q at batch ... but the formula gives", "contraction_seen",
+     {"keys behind a query", "d_q at batch", "contraction_seen",
       "const bool seen = whole || n * 8 + lane_column() * 2 + j <= last + i * 8 + 1;"}},
     {"gated",
      {"keys at the edge that do not fade", "d_q at batch ... but the formula gives", "contraction_gate",

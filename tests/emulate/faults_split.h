@@ -53,11 +53,11 @@ static const struct emulated_fault split_faults[] = {
     {IN_SEQUENCES,
      LEFT_OUT,
      {"kept copies that lack the state before the piece", "with copies of states kept", "kept_copies",
-      "if (call.states && segment > 0) {"}},
+      "carry_copies(call, own, head, first, end, base, element, mine && segment > 0);"}},
     {IN_SEQUENCES,
      LEFT_OUT,
      {"later segments that lack the state before the piece", "with copies of states kept", "kept_given",
-      "if (call.kept && segment == 0 && is_given(call, own.number))\n"
+      "if (mine && given && segment == 0)\n"
       "load_given(base, given_state(call, own.number, head), element);"}},
     {IN_SEQUENCES,
      OTHER_PLACE,
@@ -185,6 +185,14 @@ static const struct emulated_fault split_faults[] = {
       "chunk_output ... a thread waits for a kernel that is through", "told_copy",
       "if (lane == 0 && call.awaited)\ntell_copied(call, (first_copy + chunk + 1) * COLUMN_BLOCKS + "
       "w.block);"}},
+    {IN_ROUNDS,
+     LEFT_OUT,
+     {"walks that nobody takes where others make room", "was not written", "walk_next",
+      "return blockIdx.x >= staying ? count_walks<sizes>(call) : index + gridDim.x;"}},
+    {IN_SEQUENCES,
+     NOT_TOLD,
+     {"carried copies that nobody is told of", "chunk_output ... a thread waits for a kernel that is through",
+      "carried_told", ";"}},
     {BY_BOXES,
      NOT_AWAITED,
      {"copies that are read before they are told of",

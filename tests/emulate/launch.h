@@ -18,7 +18,7 @@ static void start_block(unsigned number)
 {
     block &b = blocks[rank];
     blockIdx = b.place = {number % gridDim.x, number / gridDim.x, 0};
-    memset(memory, 0xff, SHARED);
+    memset(memory, 0xff, memory_bytes);
     memset(writer, 0xff, (memory_bytes + 15) / 16 * sizeof *writer);
     memset(barriers, 0, (memory_bytes + 7) / 8 * sizeof *barriers);
     b.on_their_way.clear();
@@ -170,9 +170,30 @@ static void launch_cluster(unsigned first)
 /* When the library is unloaded. */
 __attribute__((destructor)) static void give_back(void)
 {
-    delete[] blocks;
+    for (int i = 0; i < constructed; i++)
+        blocks[i].~block();
+    if (blocks && blocks != MAP_FAILED)
+        munmap(blocks, MOST_BLOCKS * sizeof *blocks);
     if (stacks && stacks != MAP_FAILED)
         munmap(stacks, (size_t)MOST_BLOCKS * MOST_THREADS * STACK);
+}
+
+/* Zeros that take no memory before somebody writes there. */
+static void *reserve(size_t size)
+{
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+/* A few megabytes each: those that a launch needs. */
+static bool construct_blocks(int wanted)
+{
+    if (!blocks)
+        blocks = (block *)reserve(MOST_BLOCKS * sizeof *blocks);
+    if (blocks == MAP_FAILED)
+        return false;
+    for (; constructed < wanted; constructed++)
+        new (&blocks[constructed]) block;
+    return true;
 }
 
 } // namespace emulate
@@ -188,14 +209,10 @@ emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, u
 {
     using namespace emulate;
     if (!stacks)
-        stacks =
-            (unsigned char *)mmap(NULL, (size_t)MOST_BLOCKS * MOST_THREADS * STACK, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        stacks = (unsigned char *)reserve((size_t)MOST_BLOCKS * MOST_THREADS * STACK);
     if (stacks == MAP_FAILED || block > MOST_THREADS || block % WARP || bytes > SHARED ||
-        neighbours > MOST_BLOCKS || grid_x % neighbours)
+        neighbours > MOST_BLOCKS || grid_x % neighbours || !construct_blocks(neighbours))
         return "a launch that cannot be emulated";
-    if (!blocks)
-        blocks = new emulate::block[MOST_BLOCKS]();
     emulate::kernel = kernel;
     emulate::maps = maps;
     emulate::weights = weights;

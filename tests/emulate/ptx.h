@@ -15,16 +15,25 @@ struct nothing {
 };
 static const nothing sink;
 
+/* Of pointers, for texts that are compiled without optimisation: a std::array's functions would be called there. */
+template <typename word, size_t size> struct array {
+    word item[size];
+    word operator[](size_t i) const
+    {
+        return item[i];
+    }
+};
+
 /* {%0,%1,...}: registers. */
 template <typename first, typename... more>
-static std::array<first *, 1 + sizeof...(more)> list(first &a, more &...b)
+static emulate::array<first *, 1 + sizeof...(more)> list(first &a, more &...b)
 {
-    return {&a, &b...};
+    return {{&a, &b...}};
 }
 
-template <size_t size> using words = std::array<u32 *, size>;
-template <size_t size> using given_words = std::array<const u32 *, size>;
-template <size_t size> using floats = std::array<float *, size>;
+template <size_t size> using words = emulate::array<u32 *, size>;
+template <size_t size> using given_words = emulate::array<const u32 *, size>;
+template <size_t size> using floats = emulate::array<float *, size>;
 
 /* ---- numbers ---- */
 
@@ -213,7 +222,7 @@ RUNTIME void ptx_st_shared_u32(emulate::u32 address, emulate::u32 a)
     emulate::put(address, a);
 }
 
-RUNTIME void ptx_st_shared_v2_f32(emulate::u32 address, std::array<const float *, 2> a)
+RUNTIME void ptx_st_shared_v2_f32(emulate::u32 address, emulate::array<const float *, 2> a)
 {
     emulate::put(address, float2{*a[0], *a[1]});
 }
@@ -235,7 +244,7 @@ RUNTIME void ptx_st_global_v4_u32(void *to, emulate::words<4> a)
     *(uint4 *)to = uint4{*a[0], *a[1], *a[2], *a[3]};
 }
 
-RUNTIME void ptx_mov_b32(emulate::u32 &to, std::array<emulate::u16 *, 2> halves)
+RUNTIME void ptx_mov_b32(emulate::u32 &to, emulate::array<emulate::u16 *, 2> halves)
 {
     to = *halves[0] | (emulate::u32)*halves[1] << 16;
 }

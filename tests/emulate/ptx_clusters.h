@@ -139,9 +139,8 @@ RUNTIME void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_f32(emula
     emulate::send(to, &a, 4, barrier);
 }
 
-RUNTIME void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_v4_f32(emulate::u32 to,
-                                                                              std::array<const float *, 4> a,
-                                                                              emulate::u32 barrier)
+RUNTIME void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_v4_f32(
+    emulate::u32 to, emulate::array<const float *, 4> a, emulate::u32 barrier)
 {
     const float four[4] = {*a[0], *a[1], *a[2], *a[3]};
     emulate::send(to, four, 16, barrier);

@@ -12,11 +12,13 @@ enum { MOST_COLUMNS = 256 };
 /* ---- operands ---- */
 
 /* c[16][columns] of a warp, as its lanes have it, += or = a[16][16] b[16][columns]. Most of the time goes by
- * here. */
-__attribute__((optimize("O3"))) RUNTIME void multiply_parts(float *const *c, const float (*a)[16],
-                                                            const float *b, int columns, bool add)
+ * here: of 8 columns, which is what most instructions have, the compiler knows the number. */
+template <int known>
+__attribute__((optimize("O3"))) static inline void multiply_columns(float *const *c, const float (*a)[16],
+                                                                    const float *b, int given, bool add)
 {
-    float sum[16][MOST_COLUMNS];
+    const int columns = known ? known : given;
+    float sum[16][known ? known : MOST_COLUMNS];
     for (int row = 0; row < 16; row++) {
         for (int column = 0; column < columns; column++)
             sum[row][column] = a[row][0] * b[column];
@@ -31,14 +33,26 @@ __attribute__((optimize("O3"))) RUNTIME void multiply_parts(float *const *c, con
         }
 }
 
+RUNTIME void multiply_parts(float *const *c, const float (*a)[16], const float *b, int columns, bool add)
+{
+    if (columns == 8)
+        multiply_columns<8>(c, a, b, columns, add);
+    else
+        multiply_columns<0>(c, a, b, columns, add);
+}
+
 /* a[16][16] from what lanes have: words of rows g and g + 8, columns 2t.. and 2t + 8... */
 RUNTIME void spread(float (*a)[16], const u32 (*word)[4], bool half)
 {
     for (int lane = 0; lane < WARP; lane++)
-        for (int i = 0; i < 4; i++)
-            for (int e = 0; e < 2; e++)
-                a[lane / 4 + (i & 1) * 8][lane % 4 * 2 + (i >> 1) * 8 + e] =
-                    to_float(word[lane][i] >> 16 * e, half);
+        for (int i = 0; i < 4; i++) {
+            float *to = &a[lane / 4 + (i & 1) * 8][lane % 4 * 2 + (i >> 1) * 8];
+            if (half) {
+                to[0] = from_f16(word[lane][i]), to[1] = from_f16(word[lane][i] >> 16);
+            } else {
+                to[0] = from_bf16(word[lane][i]), to[1] = from_bf16(word[lane][i] >> 16);
+            }
+        }
 }
 
 /* Address of number k of row r (of a column of b) of an operand in shared memory; along: 16 bytes run along
@@ -215,17 +229,17 @@ RUNTIME void multiply_group(const flags &f, float *const *c, size_t size, const 
 }
 
 template <size_t size, typename word>
-static void multiply_registers(bool half, const floats<size> &c, const std::array<word *, 4> &a, u64 b,
+static void multiply_registers(bool half, const floats<size> &c, const emulate::array<word *, 4> &a, u64 b,
                                bool add, int scale_a, int scale_b, int b_columns)
 {
-    multiply_group({half, add, scale_a, scale_b, false, b_columns}, c.data(), size, a.data(), 0, b);
+    multiply_group({half, add, scale_a, scale_b, false, b_columns}, c.item, size, a.item, 0, b);
 }
 
 template <size_t size>
 static void multiply_shared(bool half, const floats<size> &c, u64 a, u64 b, bool add, int scale_a,
                             int scale_b, int a_rows, int b_columns)
 {
-    multiply_group({half, add, scale_a, scale_b, a_rows, b_columns}, c.data(), size, NULL, a, b);
+    multiply_group({half, add, scale_a, scale_b, a_rows, b_columns}, c.item, size, NULL, a, b);
 }
 
 /* ---- of a warp ---- */
@@ -328,13 +342,13 @@ RUNTIME void ptx_wgmma_wait_group_sync_aligned(int pending)
     }                                                                                                        \
     template <typename word, typename... more>                                                               \
     static void ptx_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_bf16_bf16(                                 \
-        const emulate::floats<n / 2> &c, const std::array<word *, 4> &a, emulate::u64 b, more... flags)      \
+        const emulate::floats<n / 2> &c, const emulate::array<word *, 4> &a, emulate::u64 b, more... flags)  \
     {                                                                                                        \
         emulate::multiply_registers(false, c, a, b, flags...);                                               \
     }                                                                                                        \
     template <typename word, typename... more>                                                               \
     static void ptx_wgmma_mma_async_sync_aligned_m64n##n##k16_f32_f16_f16(                                   \
-        const emulate::floats<n / 2> &c, const std::array<word *, 4> &a, emulate::u64 b, more... flags)      \
+        const emulate::floats<n / 2> &c, const emulate::array<word *, 4> &a, emulate::u64 b, more... flags)  \
     {                                                                                                        \
         emulate::multiply_registers(true, c, a, b, flags...);                                                \
     }
@@ -362,7 +376,7 @@ static void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(const emulat
                                                                     const a_words &a, const b_words &b,
                                                                     const emulate::floats<4> &)
 {
-    emulate::multiply_lanes(false, d.data(), a.data(), b.data());
+    emulate::multiply_lanes(false, d.item, a.item, b.item);
 }
 
 template <typename a_words, typename b_words>
@@ -370,7 +384,7 @@ static void ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(const emulate:
                                                                   const a_words &a, const b_words &b,
                                                                   const emulate::floats<4> &)
 {
-    emulate::multiply_lanes(true, d.data(), a.data(), b.data());
+    emulate::multiply_lanes(true, d.item, a.item, b.item);
 }
 
 template <typename a_words, typename b_words>
@@ -378,7 +392,7 @@ static void ptx_mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32(const emulate
                                                                    const a_words &a, const b_words &b,
                                                                    const emulate::floats<4> &)
 {
-    emulate::multiply_lanes_tf32(d.data(), a.data(), b.data());
+    emulate::multiply_lanes_tf32(d.item, a.item, b.item);
 }
 
 #endif

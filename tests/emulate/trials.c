@@ -20,6 +20,9 @@ enum { SEED = 20260722 };
 
 /* ---- calls ---- */
 
+/* Multiprocessors beside whose walks there are queries, and of which more begin with a walk than go on with the next one. */
+enum { FEW = 3 };
+
 static const emulated_call calls[EMULATED_CALLS] = {
     {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132, false, 0, 0},
     {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME | CHECK_REPEAT, 132, false, 0, 0}, /* a cluster a head */
@@ -38,8 +41,8 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0, 0},             /* by fewer, of several panels each */
     {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0},            /* rings are gone round several times */
     {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0},            /* TOTALS_CALL: in totals, too */
-    {3, 9, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME | CHECK_REPEAT, 1, false, 0, 0},
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0, 0}, /* THREADS_CALL */
+    {1, 63, 2, 3, 6, LAYOUT_PADDED, CHECK_RESUME | CHECK_REPEAT, FEW, false, 0, 0}, /* ROUNDS_CALL */
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0, 0},                                /* THREADS_CALL */
     {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true, 0, 0},
     {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 3, 0}, /* CLUSTER_CALL */
     {0, 128, 1, 2, 4, LAYOUT_HEAD_MAJOR, CHECK_RESUME, 132, false, 2, 0},
@@ -158,7 +161,7 @@ void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_tria
     else if (c->cluster)
         trial->choose = choose_cluster;
     else
-        trial->choose = c->multiprocessors == 1 ? choose_crowded : choose_spread;
+        trial->choose = c->multiprocessors == 1 || c->multiprocessors == FEW ? choose_crowded : choose_spread;
 }
 
 /* In every form: matrix instructions, then copies are as late as they may be; one of both alone where `only` is it. */

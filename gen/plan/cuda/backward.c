@@ -143,16 +143,49 @@ static bool suits_coordinates(const fpa_plan *plan)
     return rows->coordinates && head->dtype == FPA_BF16 && coordinates_fit(head);
 }
 
+enum {
+    MOST_OF_TWO = 9, /* tiles of columns of which two times 16 tokens have registers */
+    FEW_DOTS = 2     /* of whose pairs with 32 others registers have room */
+};
+
+/* Pairs are formed once for each of the sides' blocks, which are as wide as the registers allow that pairs leave: dots, what is left
+ * of keys, scores and their gradients, slopes that wait for a span, and some 48 more. */
+static void choose_sides(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    enum { REGISTERS = 255, REST = 48, GATES = 16, A_TILE = 4 };
+    const int all = back->columns.blocks * back->columns.tiles;
+    const int dots = plan->score->dot_count, others = dots > FEW_DOTS ? 2 : 4; /* tiles of 8 */
+    const int pairs = A_TILE * others * (dots + 3) + A_TILE * dots;
+    const int most = (REGISTERS - REST - (plan->head->gate ? GATES : 0) - pairs) / A_TILE;
+    back->sides = back->columns;
+    if (plan->cuda.rows->element == 4)
+        return;
+    for (int blocks = 1; blocks < back->columns.blocks; blocks++) {
+        const int tiles = divide_up(all, blocks);
+        if (tiles > most || (tiles > MOST_OF_TWO && back->columns.tiles <= MOST_OF_TWO))
+            continue;
+        back->sides.blocks = blocks;
+        back->sides.tiles = back->sides.all = tiles;
+        return;
+    }
+}
+
+/* Tiles that are read of values: the last block of an odd number reads one more. */
+static int count_read(const fpa_columns *columns)
+{
+    return columns->blocks * columns->tiles + columns->tiles % 2;
+}
+
 static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     fpa_columns *columns = &back->columns;
     *columns = cuda_backward_columns(plan->head, plan->cuda.rows->warp_units);
-    /* the last block of an odd number reads one more */
-    back->value_tiles = round_up(columns->blocks * columns->tiles + columns->tiles % 2, 2);
+    choose_sides(plan, back);
     back->coordinates = suits_coordinates(plan) && columns->blocks == 1;
     back->warpgroups = back->coordinates && plan->target->warpgroups;
-    if (back->coordinates)
-        back->value_tiles = columns->tiles;
+    back->value_tiles = back->coordinates
+                            ? columns->tiles
+                            : round_up(largest(count_read(columns), count_read(&back->sides)), 2);
 }
 
 /* ---- blocks ---- */
@@ -175,10 +208,26 @@ static int choose_span(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
     return span;
 }
 
+/* Of more units at a time a warp has more products on their way. */
+static void deepen_group(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    enum { DEEP = 4 };
+    const int size = back->own.size, group = back->group;
+    if (group >= DEEP || back->query_tiles > 1)
+        return;
+    back->group = DEEP;
+    place_own(plan, back);
+    if (back->own.size <= size)
+        return;
+    back->group = group;
+    place_own(plan, back);
+}
+
 /* Tiles of a state lie where panels of others do later: as many are on their way as these leave room for. */
 static void add_stages(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { MOST = 4 };
+    deepen_group(plan, back);
     const int size = back->own.size;
     while (back->stages < MOST) {
         back->stages++;
@@ -200,7 +249,8 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     back->panel = s->panel;
     back->group = s->group;
     back->stages = 2;
-    back->pairs = plan->score->dot_count > 2 || plan->cuda.rows->element == 4 || s->panel < 32 ? 16 : 32;
+    back->pairs =
+        plan->score->dot_count > FEW_DOTS || plan->cuda.rows->element == 4 || s->panel < 32 ? 16 : 32;
     if (back->warpgroups)
         back->pairs = back->panel;
     back->span = choose_span(plan, back);
@@ -241,7 +291,7 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
                                    {1, 16, 1, 4}, {1, 16, 1, 2}, {1, 16, 1, 1}};
     enum { SHAPES = sizeof shapes / sizeof *shapes, COORDINATES = 3 };
     const int limit = plan->target->shared_memory;
-    const int most = plan->cuda.rows->element == 4 || back->columns.tiles > 9 ||
+    const int most = plan->cuda.rows->element == 4 || back->sides.tiles > MOST_OF_TWO ||
                              (plan->cuda.rows->factors > 3 && !back->cells.used)
                          ? 1
                          : 2;
@@ -339,6 +389,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .chunk_state_slices = count_slices(plan, back),
         .backward_tokens = back->query_tokens,
         .backward_both = back->coordinates,
+        .backward_columns = back->sides.blocks,
         .backward_entries = back->entries,
         .backward_shared = count_numbers(plan->written, false),
         .backward_per_head = count_numbers(plan->written, true),
@@ -407,6 +458,8 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "column_blocks", columns.blocks),
     FIELD_AS(fpa_cuda_backward_plan, "column_tiles", columns.tiles),
     FIELD_AS(fpa_cuda_backward_plan, "all_tiles", columns.all),
+    FIELD_AS(fpa_cuda_backward_plan, "backward_side_blocks", sides.blocks),
+    FIELD_AS(fpa_cuda_backward_plan, "backward_side_tiles", sides.tiles),
     FIELD_PART(fpa_cuda_backward_plan, "cells", cells, cuda_cells_fields),
     BACKWARD(value_tiles),
     BACKWARD(warps),

@@ -9,6 +9,7 @@
 typedef struct fpa_cuda_backward_plan {
     fpa_cuda_cells cells;
     fpa_columns columns; /* of a state, with the one of ones */
+    fpa_columns sides;   /* of gradients of values, which backward_keys has blocks for */
     int value_tiles;     /* of values in shared memory: whole steps of a product */
     int warps;           /* a block: fewer, so of fewer tokens, where rows are many */
     int query_tiles;     /* of 16 tokens a warp of backward_queries and backward_keys */

@@ -22,7 +22,7 @@ static double count_pair(const fpa_plan *plan, const fpa_cuda_backward_plan *bac
         for (int j = 0; j < rows->dot_count; j++)
             factors += plan->score->monomials[i].power[j];
     sum += A_NUMBER * (3 * factors + 2 * rows->dot_count + (plan->head->gate ? 6 : 0));
-    return sum + (keys ? 4 + 1.5 * back->columns.tiles : 0);
+    return sum + (keys ? 4 + 1.5 * back->sides.tiles : 0);
 }
 
 /* Of a unit and 16 own tokens: gradients of its features, contracted; what values get. */
@@ -32,7 +32,7 @@ static double count_unit(const fpa_plan *plan, const fpa_cuda_backward_plan *bac
     const int factors = plan->cuda.rows->factors;
     const double read = back->value_tiles / 2.0 * (2 + 1.0 / back->query_tiles);
     const double contracted = back->cells.used ? CELLS + A_PREFIX * (factors - 1) : ANY * factors;
-    return read + contracted + (keys ? 12 + back->columns.tiles * (1 + 0.5 / back->query_tiles) : 0);
+    return read + contracted + (keys ? 12 + back->sides.tiles * (1 + 0.5 / back->query_tiles) : 0);
 }
 
 /* Of a unit and 16 tokens that a state gets; its warps' blocks pack their cells' rows, or all. */
@@ -52,7 +52,7 @@ fpa_backward_work plan_backward_work(const fpa_plan *plan, const fpa_cuda_backwa
     const int blocks = back->columns.blocks;
     fpa_backward_work work = {0};
     for (int keys = 0; keys < 2; keys++) {
-        const int times = keys ? blocks : 1;
+        const int times = keys ? back->sides.blocks : 1;
         work.pair += times * count_pair(plan, back, keys);
         work.state +=
             times * rows->units * count_unit(plan, back, keys) + rows->units * count_walk(plan, back);

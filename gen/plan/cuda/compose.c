@@ -85,6 +85,14 @@ static int padded_value(const fpa_plan *plan)
     return padded_width(plan, plan->head->dv);
 }
 
+static int carry_threads(const fpa_plan *plan, const struct fpa_cuda_geometry *g)
+{
+    const int wanted = round_up(divide_up(g->features * g->columns, CUDA_CARRIED), CUDA_SCAN_THREADS);
+    if (!plan->cuda.split_outer || !plan->head->causal)
+        return CUDA_SCAN_THREADS;
+    return wanted < CUDA_CARRY_THREADS ? wanted : CUDA_CARRY_THREADS;
+}
+
 static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_cuda_plan *cuda = &plan->cuda;
@@ -110,8 +118,8 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->padded_vector = padded_vector(plan);
     g->padded_value = padded_value(plan);
     geometry_lift_rows(plan, g);
-    g->kernel[CUDA_SEGMENT_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
-    g->segment_scan_elements = CUDA_SCAN_ELEMENTS;
+    g->kernel[CUDA_SEGMENT_SCAN] = (struct fpa_cuda_block){carry_threads(plan, g), 0, 0};
+    g->segment_scan_elements = CUDA_CARRIED * g->kernel[CUDA_SEGMENT_SCAN].threads;
     work_scans(plan, g);
     for (int m = 0; m < CUDA_MECHANISMS; m++)
         if (cuda->chosen[m])

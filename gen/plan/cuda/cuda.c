@@ -5,6 +5,7 @@
 #include "lift_rows.h"
 #include "mechanism.h"
 #include "parts.h"
+#include "split_outer.h"
 
 /* A block of NAME_lift_rows has whole tokens as they are given. */
 static fpa_status check_lift(const fpa_plan *plan, fpa_error *error)
@@ -115,9 +116,16 @@ static const fpa_field cuda_fields[] = {
     CUDA(coordinates),
     CUDA(grouped_sums),
     FIELD_AS(fpa_cuda_plan, "fused_coordinates", chosen[FUSED_COORDINATES]),
+    FIELD_AS(fpa_cuda_plan, "decodes", chosen[DECODE]),
     FIELD_PART(fpa_cuda_plan, "chunk_state_memory", chunk_state, cuda_memory_fields),
     CUDA(chunk_state_blocks),
     FIELDS_END};
+
+bool plan_contracts(const fpa_plan *plan)
+{
+    const fpa_split_outer *outer = plan->cuda.split_outer;
+    return outer && outer->contraction.groups > 0;
+}
 
 bool cuda_field_set(const fpa_plan *plan, int i, fpa_field_set *set)
 {

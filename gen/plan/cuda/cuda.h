@@ -33,8 +33,10 @@ enum {
     CUDA_SPLIT_REDUCTION_THREADS = 64,
     CUDA_DECODE_WINDOW_THREADS = 128,
     CUDA_PAD_THREADS = 256,
-    CUDA_SCAN_THREADS = 256,     /* of gate_scan and segment_scan */
-    CUDA_SCAN_ELEMENTS = 2048,   /* of a copy, that a block of segment_scan takes */
+    CUDA_SCAN_THREADS = 256, /* of gate_scan, and of segment_scan */
+    CUDA_CARRY_THREADS =
+        1024, /* which has at most so many where it may run beside queries: a block fills a multiprocessor */
+    CUDA_CARRIED = 8,            /* elements of a copy, that each of its threads takes */
     WHY = 160,                   /* bytes of a reason */
     CUDA_MAX_WIDTH = 256,        /* d, dv */
     CUDA_MAX_OUTER_WIDTH = 520,  /* d of kernels of split_outer alone: rows of gradients, q beside d_o */

@@ -39,9 +39,11 @@ fpa_status plan_decode(const fpa_cuda_inputs *in, void *plan, char *why, fpa_err
     const fpa_head *head = in->plan->head;
     if (!head->causal)
         return unsuited(why, "it is not causal");
+    if (in->plan->pass)
+        return unsuited(why, "a pass of gradients has whole sequences");
     const int warps = CUDA_DECODE_THREADS / 32;
     const int rows = (1 + CUDA_DECODE_QUERIES) * in->rows->row_count;
-    const bool joins = in->plan->target->capability >= 90;
+    const bool joins = in->plan->target->clusters;
     const int values = round_up(head->dv, 4);
     const int columns = values + (head->normalize != FPA_NORMALIZE_NONE ? 4 : 0);
     const int clusters = joins ? CUDA_DECODE_CLUSTER * columns + 2 * CUDA_DECODE_BARRIERS : 0;
@@ -51,7 +53,7 @@ fpa_status plan_decode(const fpa_cuda_inputs *in, void *plan, char *why, fpa_err
     /* of 16 bits a thread has 8 columns, and needs more registers for their sums */
     const bool narrow = head->state_dtype != FPA_F32;
     decode->features = CUDA_DECODE_THREADS / ((head->dv + 3) / 4);
-    decode->blocks = narrow || in->plan->target->capability < 90 ? 2 : 3;
+    decode->blocks = narrow || !joins ? 2 : 3;
     decode->stages = narrow ? 20 : 12;
     while (decode->stages > LEAST_STAGES && !fits(in->plan, decode, rest))
         decode->stages -= 2;

@@ -101,7 +101,7 @@ typedef struct fpa_split_outer {
 } fpa_split_outer;
 
 /* Registers of a thread that multiplies, and of one that fetches, in a block of so many warpgroups and one more, which starts with 65,536 /
- * (128 (groups + 1)) a thread, in steps of 8. */
+ * (128 (groups + 1)) a thread, in steps of 8. Beside one warpgroup there is nothing to share out: all begin with 256. */
 static inline int split_registers(int groups)
 {
     return groups == 3 ? 160 : 232;

@@ -85,7 +85,8 @@ enum {
  *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
- *   NAME_segment_scan       adds what earlier segments left to the copies of later ones
+ *   NAME_segment_scan       adds what earlier segments left to the copies of later ones; on warpgroups, where copies
+ *                           were kept, beside NAME_chunk_output
  *   NAME_chunk_output       reads the state, then the chunk's own keys; writes o. On warpgroups it runs
  *                           beside NAME_chunk_state, where sequences are walked in one piece: chunk by
  *                           chunk, as soon as the state before it is there
@@ -228,6 +229,7 @@ struct fpa_cuda_geometry {
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
     int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
+    int backward_columns; /* blocks of columns that NAME_backward_keys is launched for */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -318,9 +320,12 @@ struct fpa_cuda_call {
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
-    long long beside;  /* query heads whose tokens NAME_chunk_output takes in turn */
-    long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
-                          for them; 0: it does not */
+    long long beside;      /* query heads whose tokens NAME_chunk_output takes in turn, */
+    long long beside_more; /* and of the first ones so many more */
+    long long leaving; /* blocks of NAME_chunk_state on warpgroups, the last ones, that have one walk only */
+    long long
+        awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, or where copies were
+                          kept of NAME_segment_scan, and waits for them; 0: it does not */
     long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
     long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;  /* features that such a block has, at most */
@@ -719,6 +724,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* decode_resident_most */
     64, /* backward_tokens */
     1, /* backward_both */
+    1, /* backward_columns */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
@@ -919,6 +925,8 @@ __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_cal
 __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
 {
     u32 first = 0, end = (u32)call.sequences;
+    if (tokens > call.length) /* each has one */
+        return at < end ? at : end - 1;
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
         if (offset_of(call, middle) / tokens + middle <= at)
@@ -1958,6 +1966,8 @@ template <int steps>
 __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, element *to, i64 stride, int count,
                                              float factor, bool aligned)
 {
+    enum { PIECES = 2 * steps, AT_ONCE = PIECES <= 32 ? 32 / PIECES : 1 };
+    const u32 lane = threadIdx.x & 31;
     const int warp_token = (threadIdx.x >> 5) * 16;
     __syncwarp();
 #pragma unroll
@@ -1967,10 +1977,19 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
             put_word(own_place(rows, i * 8 + lane_row(), n) + lane_column() * 4,
                      pair_of(factor * c[n][2 * i], factor * c[n][2 * i + 1]));
     __syncwarp();
-    for (int i = threadIdx.x & 31; i < 16 * 2 * steps; i += 32) {
-        const int token = i / (2 * steps), piece = i % (2 * steps);
-        element *x = to + (warp_token + token) * stride + piece * 8;
-        if (warp_token + token >= count)
+    if (aligned && 32 % PIECES == 0) {
+        const u32 first = lane / PIECES, piece = lane % PIECES;
+        element *x = to + (warp_token + first) * stride + piece * 8;
+#pragma unroll
+        for (int token = 0; token < 16; token += AT_ONCE, x += AT_ONCE * stride)
+            if (warp_token + (int)first + token < count)
+                store_words(x, get_words(own_place(rows, first + token, piece)));
+        return;
+    }
+    for (u32 i = lane; i < 16 * PIECES; i += 32) {
+        const u32 token = i / PIECES, piece = i % PIECES;
+        element *x = to + (i64)(warp_token + token) * stride + piece * 8;
+        if (warp_token + (int)token >= count)
             break;
         const u32 from = own_place(rows, token, piece);
         if (aligned)
@@ -2077,12 +2096,15 @@ template <int count> __device__ __forceinline__ void fetch_tokens(const tokens &
 /* A copy. */
 __device__ __forceinline__ void fetch_copy(u32 tile, const copy_element *s)
 {
-#pragma unroll 2
-    for (int i = threadIdx.x; i < FEATURES * (DV / 8); i += THREADS) {
-        const int feature = i / (DV / 8), piece = i % (DV / 8);
-        copy_async(tile + piece / 8 * COPY_SLAB + slab_place(feature, piece % 8),
-                   s + (i64)feature * COLUMNS + piece * 8, 16);
-    }
+    enum { PIECES = DV / 8, AT_ONCE = THREADS / PIECES };
+    const u32 first = threadIdx.x / PIECES, piece = threadIdx.x % PIECES;
+    /* features that are a multiple of 8 further on lie as many rows further on */
+    const u32 to = tile + piece / 8 * COPY_SLAB + slab_place(first, piece % 8);
+    const copy_element *from = s + first * COLUMNS + piece * 8;
+#pragma unroll
+    for (int feature = 0; feature < FEATURES; feature += AT_ONCE)
+        if (FEATURES % AT_ONCE == 0 || first + feature < FEATURES)
+            copy_async(to + feature * 128, from + feature * COLUMNS, 16);
 }
 
 /* What came by copy_async is there, products that read what is overwritten next are through, and all threads know. */

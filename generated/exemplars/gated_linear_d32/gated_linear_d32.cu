@@ -81,7 +81,8 @@ enum {
  *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
- *   NAME_segment_scan       adds what earlier segments left to the copies of later ones
+ *   NAME_segment_scan       adds what earlier segments left to the copies of later ones; on warpgroups, where copies
+ *                           were kept, beside NAME_chunk_output
  *   NAME_chunk_output       reads the state, then the chunk's own keys; writes o. On warpgroups it runs
  *                           beside NAME_chunk_state, where sequences are walked in one piece: chunk by
  *                           chunk, as soon as the state before it is there
@@ -224,6 +225,7 @@ struct fpa_cuda_geometry {
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
     int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
+    int backward_columns; /* blocks of columns that NAME_backward_keys is launched for */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
     int backward_shared;  /* numbers of all run-time matrices that heads share, */
     int backward_per_head; /* and of those that each has */
@@ -314,9 +316,12 @@ struct fpa_cuda_call {
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
-    long long beside;  /* query heads whose tokens NAME_chunk_output takes in turn */
-    long long awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, and waits
-                          for them; 0: it does not */
+    long long beside;      /* query heads whose tokens NAME_chunk_output takes in turn, */
+    long long beside_more; /* and of the first ones so many more */
+    long long leaving; /* blocks of NAME_chunk_state on warpgroups, the last ones, that have one walk only */
+    long long
+        awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, or where copies were
+                          kept of NAME_segment_scan, and waits for them; 0: it does not */
     long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
     long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;  /* features that such a block has, at most */
@@ -743,6 +748,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     231424, /* decode_resident_most */
     0, /* backward_tokens */
     0, /* backward_both */
+    0, /* backward_columns */
     0, /* backward_entries */
     0, /* backward_shared */
     0, /* backward_per_head */
@@ -964,6 +970,8 @@ __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_cal
 __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
 {
     u32 first = 0, end = (u32)call.sequences;
+    if (tokens > call.length) /* each has one */
+        return at < end ? at : end - 1;
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
         if (offset_of(call, middle) / tokens + middle <= at)
@@ -1841,9 +1849,12 @@ gated_linear_d32_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
  * Segments of a sequence were walked side by side, each from zero. With
  *     base_s = exp(G of segment s - 1) base_{s-1} + total_{s-1},  base_0 = 0,
  * the state before a chunk of segment s is its copy plus exp(G from the segment's start) base_s. A
- * block takes 2048 elements of one segment; the block of the last one writes the final state. */
+ * block takes elements of one segment, CARRIED a thread; the block of the last one writes the final state. */
 
-enum { CARRIED = 8 }; /* elements a thread */
+enum {
+    CARRIED = 8,    /* elements a thread */
+    CARRIED_AT_ONCE = 4 /* copies, which are all asked for before one is added to */
+};
 
 /* Sum of the log-gates of one chunk, times log2(e). */
 __device__ __forceinline__ double chunk_gates(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
@@ -1879,15 +1890,24 @@ __device__ __forceinline__ void add_total(float *base, const float *total, float
         base[i] = factor * base[i] + add[i];
 }
 
-__device__ __forceinline__ void add_base(copy_element *copy, const float *base, bool first, float factor)
+/* A thread's elements of a copy, as it has them. */
+struct carried {
+    uint4 words;
+};
+
+__device__ __forceinline__ struct carried load_carried(const copy_element *copy)
 {
-    uint4 *at = (uint4 *)copy;
-    uint4 words = first ? uint4{0, 0, 0, 0} : *at;
-    u32 word[4] = {words.x, words.y, words.z, words.w};
+    return {*(const uint4 *)copy};
+}
+
+/* They and the base -> a copy. */
+__device__ __forceinline__ void add_base(copy_element *copy, const struct carried &at, const float *base, float factor)
+{
+    u32 word[4] = {at.words.x, at.words.y, at.words.z, at.words.w};
 #pragma unroll
     for (int i = 0; i < 4; i++)
         word[i] = copy_pair(copy_low(word[i]) + factor * base[2 * i], copy_high(word[i]) + factor * base[2 * i + 1]);
-    *at = uint4{word[0], word[1], word[2], word[3]};
+    *(uint4 *)copy = uint4{word[0], word[1], word[2], word[3]};
 }
 
 /* Elements of a copy to those of a state: a feature's columns of all blocks. */
@@ -1922,43 +1942,69 @@ __device__ __forceinline__ void load_given(float *base, const state_element *s, 
     }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
-extern "C" __global__ void __launch_bounds__(256, 2)
-gated_linear_d32_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
+/* Copies before chunks first .. end - 1 of a segment, and what each thread has of them: the copy before the segment's
+ * own first chunk is the base. adds: else they are complete already. */
+__device__ __forceinline__ void carry_copies(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
+                                             i64 first, i64 end, const float *base, int element, bool adds)
 {
-    __shared__ float factor[1024]; /* at most as many segments */
-    const u32 blocks = (COPY_ROWS * COLUMNS + 2047) / 2048;
-    const int element = (blockIdx.x % blocks * 256 + threadIdx.x) * CARRIED;
-    const struct part at = part_of(call, blockIdx.x / blocks, (u32)call.heads, (u32)call.segments, call.segment_tokens);
+    const i64 size = COPY_ROWS * COLUMNS, before = first_chunk_of(call, own.b, own.number, head);
+    copy_element *copies = (copy_element *)call.states + before * size + element;
+    double sum = 0;
+#pragma unroll 1
+    for (i64 chunk = first; chunk < end; chunk += CARRIED_AT_ONCE) {
+        struct carried at[CARRIED_AT_ONCE] = {};
+#pragma unroll
+        for (int i = 0; i < CARRIED_AT_ONCE; i++)
+            if (adds && chunk + i < end && chunk + i > first)
+                at[i] = load_carried(copies + (chunk + i) * size);
+#pragma unroll
+        for (int i = 0; i < CARRIED_AT_ONCE; i++) {
+            if (adds && chunk + i < end)
+                add_base(copies + (chunk + i) * size, at[i], base, power_of_two((float)sum));
+            if (chunk + i < end)
+                sum += chunk_gates(call, own, head, chunk + i);
+        }
+    }
+}
+
+/* Some elements of a segment of a head, by the block's threads. */
+__device__ __forceinline__ void carry(const struct fpa_cuda_call &call, u32 index, float *factor)
+{
+    const u32 elements = blockDim.x * CARRIED, blocks = (COPY_ROWS * COLUMNS + elements - 1) / elements;
+    const int element = index % blocks * elements + threadIdx.x * CARRIED;
+    const struct part at = part_of(call, index / blocks, (u32)call.heads, (u32)call.segments, call.segment_tokens);
     const struct sequence own = at.own;
     const i64 size = COPY_ROWS * COLUMNS, segment = at.index, head = at.head;
     const int segments = count_segments(call, own.length), chunks = count_chunks(call, own.length);
     if (segment >= segments)
         return;
     segment_gates(call, own, head, segment + 1, factor);
-    if (element >= size)
-        return;
+    const bool mine = element < size, given = call.kept && is_given(call, own.number);
     const float *totals = call.totals + first_segment_of(call, own.b, own.number, head, call.segments) * size + element;
     float base[CARRIED] = {};
-    if (call.kept && is_given(call, own.number))
+    if (mine && given)
         load_given(base, given_state(call, own.number, head), element);
 #pragma unroll 4
-    for (i64 s = 0; s < segment; s++)
+    for (i64 s = 0; s < segment && mine; s++)
         add_total(base, totals + s * size, factor[s]);
     if (call.states && (segment > 0 || call.kept)) {
         const i64 first = segment * call.segment_chunks;
         const i64 end = first + call.segment_chunks < chunks ? first + call.segment_chunks : chunks;
-        copy_element *copies = (copy_element *)call.states + first_chunk_of(call, own.b, own.number, head) * size
-            + element;
-        double sum = 0;
-        for (i64 chunk = first; chunk < end; sum += chunk_gates(call, own, head, chunk), chunk++)
-            add_base(copies + chunk * size, base, chunk == first, power_of_two((float)sum));
+        carry_copies(call, own, head, first, end, base, element, mine && (segment > 0 || given));
     }
     state_element *final = final_state(call, own.number, head);
-    if (segment == segments - 1 && final) {
+    if (mine && segment == segments - 1 && final) {
         add_total(base, totals + segment * size, factor[segment]);
         store_final(final, base, element);
     }
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
+extern "C" __global__ void __launch_bounds__(256, 2)
+gated_linear_d32_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
+{
+    __shared__ float factor[1024]; /* at most as many segments */
+    carry(call, blockIdx.x, factor);
 }
 #endif
 
@@ -3647,7 +3693,9 @@ __device__ __forceinline__ struct scan_cuts find_cuts(const struct fpa_cuda_call
     for (int end = 0; end < 2; end++) {
         const i64 place = (i64)((int)blockIdx.y + end) * share;
         cuts.begin = cuts.end, cuts.end = {0, (u32)lines, 0, 0};
-        if (place < all)
+        if (place < all && place % of_line == 0)
+            cuts.end = {0, (u32)(place / of_line), 0, 0}; /* lines are whole: nothing is looked up */
+        else if (place < all)
             cuts.end = cut_at(call, shared, origin, of_line, (int)place);
     }
     return cuts;

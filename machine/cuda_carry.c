@@ -1,0 +1,57 @@
+#include "cuda_carry.h"
+
+#include <math.h>
+
+#include "base/round.h"
+#include "cuda_launches.h"
+
+enum {
+    AT_ONCE = 4, /* copies that are asked for before one is added to (templates/cuda/segment_scan.cu.in) */
+};
+
+/* Seconds of one multiprocessor for all copies, were it the only one: a trip to memory for some at a time. */
+static double lone_carry(const cuda_task *task, int64_t parts)
+{
+    return (double)(task->sequences * divide_up(task->chunks, AT_ONCE) * parts) * GPU_TRIP;
+}
+
+static double lone_output(const cuda_task *task, const fpa_cuda_sum *sum)
+{
+    const fpa_gpu *gpu = task->room->gpu;
+    return cuda_clocks(gpu, sum, task->geometry->work[CUDA_CHUNK_OUTPUT].warpgroups,
+                       launch_warps(task, CUDA_CHUNK_OUTPUT, 1)) /
+           gpu->clock;
+}
+
+/* No less than all multiprocessors take for everything. */
+static fpa_cost beside_cost(const cuda_task *task, double carry)
+{
+    const fpa_gpu *gpu = task->room->gpu;
+    const fpa_cuda_sum queries = output_sum(task);
+    fpa_cuda_sum copies = {0};
+    cuda_sum_add(&copies, &task->geometry->work[CUDA_SEGMENT_SCAN].copy,
+                 (double)(task->sequences * task->chunks));
+    const double own = (carry + lone_output(task, &queries)) / task->room->multiprocessors;
+    const double memory = cuda_memory_ahead(gpu, &queries, true) + cuda_memory_ahead(gpu, &copies, true);
+    const double power = queries.products / gpu->sustained, both = cuda_overlapped(own, memory);
+    return (fpa_cost){fmax(both, power), power > both   ? "power of the GPU"
+                                         : memory > own ? "device memory"
+                                                        : "tensor cores"};
+}
+
+cuda_carry cuda_carry_beside(const cuda_task *task, int64_t segments)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const int64_t copy = (int64_t)g->features * g->columns, lines = task->sequences * segments;
+    cuda_carry carry = {.parts = divide_up(copy, g->segment_scan_elements)};
+    if (!g->persistent || !task->room->overlaps || !task->queries || !lines)
+        return carry;
+    const double lone = lone_carry(task, carry.parts);
+    carry.cost = beside_cost(task, lone);
+    /* one line of parts takes lone / parts seconds for everything */
+    const int64_t beside = (int64_t)ceil(lone / (double)carry.parts / carry.cost.seconds);
+    carry.blocks = carry.parts * (beside < lines ? beside : lines);
+    if (2 * carry.blocks > task->room->multiprocessors)
+        carry.blocks = 0;
+    return carry;
+}

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# cc, or gcc, for the programs of `make test`: an emitted kernel that one of them has had compiled, with the same options, is not
+# compiled again for the next. tools/run-tests.sh puts it first on the PATH, as build/tests/bin/cc and gcc. What is no kernel of
+# one file (... -o NAME.so NAME.c -lm), what is refused and what the compiler says something of goes to the compiler.
+here=$(dirname "$0")
+compiler=$(PATH=${PATH//"$here:"/} command -v "${0##*/}") || exit 127
+code=${*: -2:1} object=${*: -3:1}
+[[ $code == *.c && $object == *.so && -f $code ]] || exec "$compiler" "$@"
+
+key=$({ stat -L -c '%s %y' "$compiler" && printf '%s\n' "$compiler" "$@" && cat "$code"; } | sha256sum)
+kept=$here/../compiled/${key%% *}.cc
+if [ -f "$kept" ] && cp "$kept" "$object" 2>/dev/null; then
+    touch "$kept" # run-tests.sh deletes what nobody has used for days
+    exit 0
+fi
+said=$("$compiler" "$@" 2>&1)
+status=$?
+if [ -n "$said" ]; then
+    printf '%s\n' "$said" >&2
+elif [ $status -eq 0 ] && mkdir -p "${kept%/*}" && cp "$object" "$kept.$$"; then
+    mv "$kept.$$" "$kept"
+fi
+exit $status
