@@ -25,7 +25,6 @@ static const struct {
     int first, calls;
 } places[PLACES] = {
     [BY_BOXES] = {"gated", LONG_CALL, 2},
-    [BY_KEYS_AHEAD] = {"double", LONG_CALL, 2},
     [IN_SEGMENTS] = {"gated", SEGMENTS_CALL, 1},
     [IN_ROUNDS] = {"plain", ROUNDS_CALL, 1},
     [BY_THREADS] = {"gated", THREADS_CALL, 2},

@@ -9,11 +9,10 @@
  * lie, by words and by boxes; of clusters, also where o has no place of its own, and where coordinates are made: maps, turned by
  * positions, and of a product with a matrix; of one token; of tiles, of panels, and of one pass, where queries read the state of all keys; of coordinates, by tensor
  * cores, with sums of them, with run-time matrices, with matrices that are read each time, by warpgroups, also with run-time matrices, and by plain sums; of
- * windows, and where keys in them are masked; of tiles, and of clusters, where lengths of sequences differ; of dots of the next tile of keys beside values;
+ * windows, and where keys in them are masked; of tiles, and of clusters, where lengths of sequences differ;
  * of product rows, and where blocks fetch some slabs of vectors. */
 enum fault_place {
     BY_BOXES,
-    BY_KEYS_AHEAD, /* a warpgroup has one tile of queries */
     BY_THREADS,
     IN_SEGMENTS,
     IN_ROUNDS,

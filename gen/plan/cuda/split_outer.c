@@ -300,14 +300,6 @@ static int count_places(const fpa_plan *plan, int columns, int warpgroups, int q
     return query_tiles > 1 && !in_turn && sums + values + 32 <= rest ? 2 : 1;
 }
 
-/* A tile of keys ahead: its dots beside scores that are multiplied, and a stage for each of the two and one that comes. */
-static bool has_keys_ahead(const fpa_plan *plan, const fpa_split_outer *split)
-{
-    const int sums = 4 * split->columns.all, rest = split_registers(split->output_groups) - 28;
-    return split->query_tiles == 1 && !split->dots_in_turn && split->key_stages > 2 && !plan->head->gate &&
-           sums + score_registers(plan->score, false) + 16 <= rest;
-}
-
 /* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
 static bool choose_queries(const fpa_plan *plan, bool in_turn, fpa_split_outer *split)
 {
@@ -322,10 +314,8 @@ static bool choose_queries(const fpa_plan *plan, bool in_turn, fpa_split_outer *
         if (split->score_places && chunk % split->query_tokens == 0 &&
             (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
              place_queries(plan, split, 1, 1, LEAST_TILES) ||
-             (split->query_tokens == FEW_QUERIES && place_queries(plan, split, 1, 1, FEWER_TILES)))) {
-            split->keys_ahead = has_keys_ahead(plan, split);
+             (split->query_tokens == FEW_QUERIES && place_queries(plan, split, 1, 1, FEWER_TILES))))
             return true;
-        }
     }
     return false;
 }

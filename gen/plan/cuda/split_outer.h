@@ -91,8 +91,6 @@ typedef struct fpa_split_outer {
     bool
         leaves_dots; /* of outputs, where a call wants them, and products of states: gradients of gates (gen/plan/passes.h) */
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
-    bool
-        keys_ahead; /* dots of the next tile of keys go on beside values of this one: a warpgroup has one tile of queries */
     int query_stages, tile_stages, key_stages, output_bytes;
     fpa_contraction contraction;
     fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */

@@ -103,11 +103,10 @@ static double stage_clocks(const fpa_gpu *gpu, const fpa_split_outer *split)
     return GPU_TRIP * gpu->clock + 64 * 2.0 * (split->outer.vector_rows + 8 * split->columns.tiles) / share;
 }
 
-/* Clocks that a warp waits, for 16 queries and 64 keys: with one tile of queries for products of its warpgroup, which all four warps have together, unless
- * the next keys' dots go on beside them. */
+/* Clocks that a warp waits, for 16 queries and 64 keys: with one tile of queries for products of its warpgroup, which all four warps have together. */
 static int count_waiting(const fpa_gpu *gpu, const fpa_split_outer *split, int products)
 {
-    const bool alone = split->query_tiles == 1 && !split->keys_ahead;
+    const bool alone = split->query_tiles == 1;
     const double keys =
         split->key_stages == 1 ? split->columns.blocks * stage_clocks(gpu, split) / split->query_tiles : 0;
     return (alone ? 4 * products : 0) + (int)keys;

@@ -749,7 +749,8 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         /* chunk_state_small */
         { { 288, 304, 608, 2816, 0, 0 }, { 0, 864, 1728, 44928, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 },
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 1740, 89856, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
-        { { 0, 43, 655, 2816, 0, 0 }, { 189, 152, 561, 0, 0, 0 }, { 44, 25, 213, 938, 0, 0 }, 1, 3 }, /* chunk_output */
+        /* chunk_output */
+        { { 0, 43, 655, 2816, 0, 0 }, { 189, 152, 561, 0, 0, 0 }, { 44, 25, 213, 938, 0, 176 }, 1, 3 },
         { { 251, 371, 971, 5120, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
@@ -3598,6 +3599,24 @@ __device__ __forceinline__ float score_of(const float (*d)[32], int i)
     return kernel_at(d, i);
 }
 
+/* Scores of the lane's queries, as operand of the values: a[16 keys][4]. */
+__device__ __forceinline__ void form_scores(u32 (*a)[4], const float (*d)[32])
+{
+#pragma unroll
+    for (int i = 0; i < 32; i += 2)
+        a[i / 8][i / 2 % 4] = pair_of(score_of(d, i), score_of(d, i + 1));
+}
+
+/* No weight for keys behind number `last` (the lane's second query: 8 more) of the tile. */
+__device__ __forceinline__ void mask_scores(u32 (*a)[4], int last)
+{
+#pragma unroll
+    for (int i = 0; i < 32; i += 2) {
+        const int left = last - (i / 4 * 8 + lane_column() * 2) + (i >> 1 & 1) * 8;
+        a[i / 8][i / 2 % 4] &= left > 0 ? 0xffffffffu : left == 0 ? 0xffffu : 0;
+    }
+}
+
 /* c += s v for 64 keys. */
 __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 values, u32 ones)
 {
@@ -3628,85 +3647,47 @@ __device__ __forceinline__ struct keys_walk find_schedule(const struct item &ite
     return walk;
 }
 
-/* ---- a tile of keys ahead ----
- *
- * A warpgroup with one tile of queries would wait for its dots, form scores, and wait for its values, and warpgroups
- * that wait for the same keys do so at the same time. So dots of the next tile are begun before values of this one, and
- * its scores are formed while these go on:
- *
- *     tensor cores     dots 0 | dots 1, values 0 | dots 2, values 1 | ...
- *     warps                   scores 0 |     scores 1     |     scores 2     | ... */
-
-/* Scores of a tile of keys, whose dots are through, in their place, in fp32: registers of operands stay as they are
- * while products go on. The last tile has the edge; behind a branch is what comes before it, so that ptxas does not put
- * it off until products are through. */
-__device__ __forceinline__ void form_ahead(float (*d)[32], const struct item &item, int tile, bool last)
+/* The first of the warpgroup's tiles of queries that sees a tile of keys. */
+__device__ __forceinline__ int first_query_tile(const struct keys_walk &walk, int tile)
 {
-    const int last_key = own_warp() * 16 + lane_row();
-    const bool masked = last;
-#pragma unroll
-    for (int i = 0; i < 1; i++)
-        make_opaque<32>(d[i]);
-#pragma unroll
-    for (int i = 0; i < 32; i++)
-        d[0][i] = score_of(d, i);
-    if (masked)
-#pragma unroll
-        for (int i = 0; i < 32; i++)
-            d[0][i] = i / 4 * 8 + lane_column() * 2 + i % 2 > last_key + (i >> 1 & 1) * 8 ? 0.0f : d[0][i];
+    return tile > walk.own ? (tile - walk.own + CHUNK_OUTPUT_GROUPS - 1) / CHUNK_OUTPUT_GROUPS : 0;
 }
 
-/* As operand of the values. */
-__device__ __forceinline__ void take_scores(u32 (*a)[4], float (*d)[32])
-{
-    make_opaque<32>(d[0]);
-#pragma unroll
-    for (int i = 0; i < 32; i += 2)
-        a[i / 8][i / 2 % 4] = pair_of(d[0][i], d[0][i + 1]);
-}
+/* Places for scores: with two, some are formed while others multiply. */
+enum { SCORE_PLACES = 1 };
 
-/* A stage that the warpgroup needs no more; of one with the edge of somebody's queries, what was found in its
- * values. */
-__device__ __forceinline__ void free_keys(const struct item &item, u32 shared, int tile, const struct turn &at,
-                                          u32 &leaked)
+/* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
+ * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
+ * the first tile sees; masked: not all queries of that tile see all keys. looked: the barrier behind which values that
+ * the edge lies in are finite. */
+template <int first, int end>
+__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key,
+                                              u32 looked, u32 phase, u32 ones)
 {
-    if (tile * 64 >= item.first - item.first_key) {
-        barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase); /* whosever queries it has the edge of */
-        if (is_first_lane()) /* who frees the stage */
-            leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
-    }
-    if (is_first_lane())
-        barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
-}
-
-/* Tiles of keys that the warpgroup's queries see: the last one of them has their edge. */
-__device__ __forceinline__ int count_seen(const struct keys_walk &walk)
-{
-    return walk.tiles ? walk.own + 1 : 0;
-}
-
-/* c += scores times values of a tile of keys; meanwhile scores of the next one. No product is on its way from one call
- * to the next: else ptxas serialises all. */
-__device__ __forceinline__ void read_beside(float *c, u32 (*a)[4], const struct item &item, u32 shared, u32 queries,
-                                            int next, bool last, const struct turn &at, const struct turn &to)
-{
-    const u32 stage = shared + KEY_RING + at.slot * FETCHED;
     float d[1][32];
-    barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase);
-    barrier_wait(shared + KEY_BARRIERS + to.slot * 8, to.phase);
-    multiply_rows(d, queries, shared + KEY_RING + to.slot * FETCHED);
-    read_values(c, a, stage + KEY_VALUES, shared + KEY_ONES);
-    multiply_wait<1>();
-    form_ahead(d, item, next, last);
+    u32 a[SCORE_PLACES][4][4];
+    multiply_rows(d, queries + first * NEXT_TILE, stage);
+    barrier_wait(looked, phase);
     multiply_wait<0>();
-    take_scores(a, d);
-}
-
-/* The same of the last tile that the warpgroup's queries see. */
-__device__ __forceinline__ void read_last(float *c, u32 (*a)[4], u32 shared, const struct turn &at)
-{
-    barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase);
-    read_values(c, a, shared + KEY_RING + at.slot * FETCHED + KEY_VALUES, shared + KEY_ONES);
+#pragma unroll
+    for (int m = first; m < end; m++) {
+#pragma unroll
+        for (int i = 0; i < 1; i++)
+            make_opaque<32>(d[i]);
+        form_scores(a[m % SCORE_PLACES], d);
+        if (m == first && masked)
+            mask_scores(a[m % SCORE_PLACES], last_key);
+        if (SCORE_PLACES > 1 && m + 1 < end)
+            multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
+        read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES, ones);
+        if (SCORE_PLACES > 1 && m + 1 < end)
+            multiply_wait<1>();
+        if (SCORE_PLACES == 1 && m + 1 < end) {
+            multiply_wait<0>();
+            multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
+            multiply_wait<0>();
+        }
+    }
     multiply_wait<0>();
 }
 
@@ -3714,41 +3695,35 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
                                           u32 shared, u32 queries, struct turn &at)
 {
     const struct keys_walk walk = find_schedule(item, item.length);
-    const int seen = count_seen(walk);
     u32 leaked = 0; /* not zero: zeros went in the place of values */
-    int tile = 0;
-    if (seen > 0) {
-        u32 a[4][4];
-        {
-            float d[1][32];
-            barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
-            multiply_rows(d, queries, shared + KEY_RING + at.slot * FETCHED);
-            multiply_wait<0>();
-            form_ahead(d, item, 0, seen == 1);
-            take_scores(a, d);
-        }
 #pragma unroll 1
-        for (; tile + 1 < seen; tile++) {
-            struct turn to = at;
-            advance<KEY_STAGES>(to);
-            read_beside(c[0], a, item, shared, queries, tile + 1, tile + 2 == seen, at, to);
-            free_keys(item, shared, tile, at, leaked);
-            at = to;
+    for (int tile = 0; tile < walk.count; tile++) {
+        const u32 stage = shared + KEY_RING + at.slot * FETCHED;
+        const int first = first_query_tile(walk, tile);
+        const bool masked = tile == walk.own + first * CHUNK_OUTPUT_GROUPS;
+        const int last_key = own_warp() * 16 + lane_row();
+        barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
+        if (first == 0 && walk.tiles == 1)
+            read_key_tile<0, 1>(c, queries, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase,
+                                shared + KEY_ONES);
+        if (tile * 64 >= item.first - item.first_key) {
+            barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase); /* whosever queries it has the edge of */
+            if (is_first_lane()) /* who frees the stage */
+                leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
         }
-        read_last(c[0], a, shared, at);
-        free_keys(item, shared, tile++, at, leaked);
+        if (is_first_lane())
+            barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
-#pragma unroll 1
-    for (; tile < walk.count; tile++, advance<KEY_STAGES>(at)) { /* of others' queries */
-        barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
-        free_keys(item, shared, tile, at, leaked);
-    }
+    make_opaque<QUERY_TILES64 * N / 2>(c[0]);
     if (__shfl_sync(0xffffffffu, leaked, 0)) {
         const int column = item.block * COLUMN_TILES * 8;
-        spoil_queries(c[0], values_of(call, item.b, item.head) + column + item.first * call.v_stride[1],
-                      call.v_stride[1], item.length - item.first,
-                      DV - column, (anew(threadIdx.x) >> 7) * 64 + (anew(threadIdx.x) >> 5 & 3) * 16);
+#pragma unroll
+        for (int m = 0; m < QUERY_TILES64; m++)
+            spoil_queries(c[m], values_of(call, item.b, item.head) + column + item.first * call.v_stride[1],
+                          call.v_stride[1], item.length - item.first,
+                          DV - column, ((anew(threadIdx.x) >> 7) + m * CHUNK_OUTPUT_GROUPS) * 64
+                              + (anew(threadIdx.x) >> 5 & 3) * 16);
     }
 }
 
