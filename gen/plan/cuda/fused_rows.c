@@ -123,7 +123,7 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
     rows->copy_bytes = rows->slots * 16 * in->columns->all;
     rows->at_copies = panels * rows->panel_bytes;
     rows->at_barriers = rows->at_copies + copies * rows->copy_bytes;
-    rows->at_part = round_up(rows->at_barriers + 8 * (7 * panels + 2 * copies), 16);
+    rows->at_part = round_up(rows->at_barriers + 8 * (6 * panels + 2 * copies), 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
     return rows->bytes <= in->plan->target->shared_memory;
 }
