@@ -616,7 +616,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
         { 0, 0, 0 }, /* chunk_state_small */
         { 512, 0, 0 }, /* segment_scan */
         { 512, 213452, 1 }, /* chunk_output */
-        { 512, 110944, 1 }, /* fused_chunk */
+        { 512, 110912, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 0, 0, 0 }, /* sequence_scan */
         { 256, 72448, 3 }, /* decode */
@@ -3633,9 +3633,8 @@ enum {
     COME = 2 * FREE,          /* of queries, keys, values: as they were fetched */
     NEXT_COME = FREE,
     LOOKED = 5 * FREE,        /* whether values are finite is known */
-    PLACED = 6 * FREE,        /* o lies where queries were */
-    COPY_BARRIERS = PANEL_BARRIERS + 7 * FREE, /* full, then free */
-    AT_PART = 110848,
+    COPY_BARRIERS = PANEL_BARRIERS + 6 * FREE, /* full, then free */
+    AT_PART = 110816,
     /* of each place for a panel: behind the number of the last one that had a value which is not finite */
     AT_EDGES = AT_PART + 80
 };
@@ -3826,88 +3825,6 @@ __device__ __forceinline__ u64 value_operand(u32 values)
 
 enum { NEXT_VALUES = 2048 / 16 };
 
-/* ---- fused_chunk: o ----
- *
- * Who has queries leaves a panel's o where these were, and takes the next one. The three warps that finish panels store
- * it when they have finished the panel behind it: 16 bytes at a time, but at the ends of rows that begin or end amid
- * 16. */
-
-/* Sums of the panel's queries -> o, as operands lie. A warp's rows are where its own queries were. */
-__device__ __forceinline__ void place_outputs(const float *c, const struct fpa_cuda_call &call,
-                                              const struct fused_part &part, u32 panel, int first)
-{
-    const int row = own_warp() * 16 + (threadIdx.x & 15);
-    const float factor[2] = {1, 1};
-#pragma unroll
-    for (int n = 0; n < COLUMN_TILES; n += 2) {
-        const u32 slab = panel + n / 8 * SLAB;
-        u32 a[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (n + i / 2 < COLUMN_TILES)
-                a[i] = pair_of(c[4 * n + 2 * i] * factor[i & 1], c[4 * n + 2 * i + 1] * factor[i & 1]);
-        if (n + 1 < COLUMN_TILES)
-            store_matrices(slab + slab_place(row, n % 8 + (threadIdx.x >> 4 & 1)), a);
-        else
-            store_matrices2(slab + slab_place(row, n % 8), a);
-    }
-    fence_shared(); /* boxes come there next */
-}
-
-/* Columns of a block's sums that o has, and where column 0 of them would be. */
-struct output_columns {
-    int first, end;
-    element *o;
-    i64 stride;
-    bool wide; /* pieces lie at multiples of 16 bytes */
-};
-
-__device__ __forceinline__ struct output_columns output_columns_of(const struct fpa_cuda_call &call,
-                                                                   const struct fused_part &part, int first, int lean)
-{
-    struct output_columns own;
-    const int begin = lean - part.block * COLUMN_TILES * 8, end = begin + DV;
-    own.stride = call.o_stride[1];
-    own.o = outputs_of(call, part.b, part.query_head) + first * own.stride - begin;
-    own.first = begin > 0 ? begin : 0, own.end = end < COLUMN_TILES * 8 ? end : COLUMN_TILES * 8;
-    own.wide = (((i64)own.o | 2 * own.stride) & 15) == 0;
-    return own;
-}
-
-/* Those of a piece that o has, number by number. */
-__device__ __forceinline__ void leave_numbers(const struct output_columns &own, u32 panel, int row, int piece)
-{
-    const uint4 a = get_words(panel + piece / 8 * SLAB + slab_place(row, piece % 8));
-    const u32 word[4] = {a.x, a.y, a.z, a.w};
-    element *const o = own.o + row * own.stride + piece * 8;
-#pragma unroll
-    for (int i = 0; i < 8; i++)
-        if (piece * 8 + i >= own.first && piece * 8 + i < own.end)
-            o[i] = (element)(word[i / 2] >> i % 2 * 16);
-}
-
-/* Of a panel that begins at token first. */
-__device__ __forceinline__ void leave_outputs(const struct fpa_cuda_call &call, const struct fused_part &part,
-                                              u32 panel, int first, int lean, int thread)
-{
-    const struct output_columns own = output_columns_of(call, part, first, lean);
-    const int rows = part.end - first < FUSED_PANEL ? part.end - first : FUSED_PANEL;
-#pragma unroll 2
-    for (int i = thread; i < rows * COLUMN_TILES; i += FINISHERS) {
-        const int row = i / COLUMN_TILES, piece = i % COLUMN_TILES;
-        if (!own.wide)
-            leave_numbers(own, panel, row, piece);
-        else if (piece * 8 >= own.first && piece * 8 + 8 <= own.end)
-            store_words(own.o + row * own.stride + piece * 8,
-                        get_words(panel + piece / 8 * SLAB + slab_place(row, piece % 8)));
-    }
-    for (int i = thread; own.wide && i < 2 * rows; i += FINISHERS) {
-        const int column = i % 2 ? own.end : own.first;
-        if (column % 8)
-            leave_numbers(own, panel, i / 2, column / 8);
-    }
-}
-
 /* ---- fused_chunk: panels ---- */
 
 /* Which operands the copy engine fetches, as bits: those whose rows begin at multiples of 16 bytes, if lengths are all
@@ -4014,17 +3931,6 @@ __device__ __forceinline__ void finish_panel(const struct fpa_cuda_call &call, c
     fence_shared();
 }
 
-/* o of panel number i, when it lies where its queries were; then the place is free. */
-__device__ __forceinline__ void leave_panel(const struct fpa_cuda_call &call, const struct fused_part &part, u32 shared,
-                                            int boxed, int i, struct turn &left, int thread)
-{
-    const u32 full = shared + PANEL_BARRIERS + left.slot * 8;
-    barrier_wait(full + PLACED, left.phase);
-    leave_outputs(call, part, shared + left.slot * PANEL_BYTES, panel_token(part, i), 0, thread);
-    barrier_arrive(full + FREE);
-    advance<PANELS>(left);
-}
-
 /* Whether values are finite is looked for while others multiply already: queries wait for it before they multiply
  * values of the panel. */
 template <bool totals>
@@ -4032,7 +3938,7 @@ __device__ __forceinline__ void finish_panels(const struct fpa_cuda_call &call, 
                                               u32 shared, int boxed)
 {
     const int thread = own_thread() - (128 - FINISHERS);
-    struct turn at = {0, 0}, left = {0, 0}; /* of the panel whose o is stored next */
+    struct turn at = {0, 0};
 #pragma unroll 1
     for (int i = 0; i < part.panels; i++, advance<PANELS>(at)) {
         const u32 panel = shared + at.slot * PANEL_BYTES, full = shared + PANEL_BARRIERS + at.slot * 8;
@@ -4045,11 +3951,7 @@ __device__ __forceinline__ void finish_panels(const struct fpa_cuda_call &call, 
         if (note_values<FINISHERS, 2>(panel + PANEL_VALUES, thread))
             put_word(shared + AT_EDGES + at.slot * 4, i + 1);
         barrier_arrive(full + LOOKED);
-        if (i > 0)
-            leave_panel(call, part, shared, boxed, i - 1, left, thread);
     }
-    if (!totals && part.panels > 0)
-        leave_panel(call, part, shared, boxed, part.panels - 1, left, thread);
 }
 
 /* The warpgroup that fetches. */
@@ -4178,6 +4080,22 @@ __device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 panel)
     }
 }
 
+/* Sums of the panel's queries -> o, from token first on. */
+__device__ __forceinline__ void store_panel(const float *c, const struct fpa_cuda_call &call,
+                                            const struct fused_part &part, int first, bool wide)
+{
+    const i64 stride = call.o_stride[1];
+    const int block = part.block;
+    first += own_warp() * 16 + lane_row();
+    element *o = outputs_of(call, part.b, part.query_head) + first * stride;
+    const int left = part.end - first;
+#pragma unroll
+    for (int i = 0; i < 2; i++, o += 8 * stride) {
+        const float factor = 1;
+        store_row(o, c + 2 * i, factor, block, wide, i * 8 < left);
+    }
+}
+
 __device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
 {
     asm volatile("{\n"
@@ -4253,6 +4171,7 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
 {
     const int warpgroup = (int)from_lane(threadIdx.x >> 7, 0) - 1 - KEY_GROUPS;
     struct turn panels = {0, 0}, copies = {0, 0};
+    const bool wide = is_aligned(call.o, call.o_stride, 8);
 #pragma unroll 1
     for (int i = 0; i < part.panels; i++) {
         const u32 panel = shared + panels.slot * PANEL_BYTES, full = shared + PANEL_BARRIERS + panels.slot * 8;
@@ -4279,11 +4198,11 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
             make_opaque<4 * ALL_TILES>(c);
             if (panel_leaks(shared, panels.slot, i))
                 spoil_panel(c, call, part, panel_token(part, i));
+            barrier_arrive(full + FREE);
 #pragma unroll
             for (int n = 0; n < 4 * ALL_TILES; n++) /* o is linear in queries */
                 c[n] *= 0.204124145f;
-            place_outputs(c, call, part, panel, panel_token(part, i));
-            barrier_arrive(full + PLACED);
+            store_panel(c, call, part, panel_token(part, i), wide);
         }
         if (reads)
             advance<COPIES>(copies);
@@ -4298,9 +4217,8 @@ __device__ __forceinline__ void init_fused(u32 shared, bool totals, int boxed)
     for (int i = 0; i < PANELS; i++) {
         const u32 full = shared + PANEL_BARRIERS + i * 8;
         barrier_init(full, FINISHERS);
-        /* all keys' threads, and those that store o */
-        barrier_init(full + FREE, 128 * KEY_GROUPS + (totals ? 0 : FINISHERS));
-        barrier_init(full + PLACED, 128); /* those of the panel's queries */
+        /* all keys' threads, and those of the panel's queries */
+        barrier_init(full + FREE, 128 * (KEY_GROUPS + (totals ? 0 : 1)));
         for (int operand = 0; operand < 3; operand++)
             barrier_init(full + COME + operand * NEXT_COME, boxed >> operand & 1 ? 1 : 32);
         barrier_init(full + LOOKED, FINISHERS);
