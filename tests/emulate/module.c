@@ -192,8 +192,8 @@ static void make_room(emulated_module *emulated)
 {
     struct fpa_cuda_module *cuda = &emulated->cuda;
     cuda->room.decode_cluster = cuda->geometry.decode_cluster > 1 ? cuda->geometry.decode_cluster : 1;
-    cuda->room.overlaps = cuda->room.decode_cluster > 1 ||
-                          cuda->geometry.kernel[CUDA_CLUSTER_SCAN].threads || cuda->geometry.persistent;
+    cuda->room.overlaps = cuda->room.decode_cluster > 1 || cuda->geometry.kernel[CUDA_CLUSTER_SCAN].threads ||
+                          cuda->geometry.persistent;
     for (int blocks = 1;
          blocks <= cuda->room.decode_cluster && cuda->geometry.kernel[CUDA_DECODE_RESIDENT].bytes; blocks++)
         if (cuda_resident_bytes(&cuda->geometry, blocks) <= cuda->geometry.decode_resident_most)
