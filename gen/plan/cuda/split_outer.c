@@ -182,9 +182,7 @@ static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_c
         fetched_bytes(split, kernel->slabs) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
     const int room = plan->target->shared_memory - rest;
     kernel->stages = room / stage < STAGES ? room / stage : STAGES;
-    const int rows = tiles * 64 * 4 * (outer->weighted ? 3 : 1);
-    kernel->keeps_rows = room - kernel->stages * stage >= rows;
-    kernel->bytes = rest + kernel->stages * stage + (kernel->keeps_rows ? rows : 0);
+    kernel->bytes = rest + kernel->stages * stage;
     choose_depth(split, kernel);
     return kernel->stages >= 2;
 }

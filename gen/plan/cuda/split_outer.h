@@ -25,7 +25,6 @@ typedef struct fpa_chunk_state_kernel {
     int fetched_slabs; /* of all blocks of a head */
     int *slab_mask;    /* [slices] and which each block does */
     int stages, bytes;
-    bool keeps_rows; /* in shared memory what tables say of its rows, where that costs no stage */
     int shares; /* strips that a warpgroup's warps have side by side, so many times as many prefixes each */
     int prefix_blocks; /* of rows, that a factor of a warp's prefixes lies in: 1, or one for each prefix */
     bool own;          /* a copy of the loop for strips whose prefixes are a suffix of theirs */

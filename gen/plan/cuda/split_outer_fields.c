@@ -98,7 +98,6 @@ static const fpa_field kernel_fields[] = {
     FIELD_ARRAY(fpa_chunk_state_kernel, "slab_mask", slab_mask, slices, 1, 0),
     KERNEL(stages),
     KERNEL(bytes),
-    KERNEL(keeps_rows),
     KERNEL(places),
     KERNEL(shares),
     KERNEL(prefix_blocks),

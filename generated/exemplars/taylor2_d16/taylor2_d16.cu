@@ -650,8 +650,8 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { 0, 0, 0 }, /* lift_rows */
         { 0, 0, 0 }, /* pad_rows */
         { 128, 0, 0 }, /* pack_rows */
-        { 512, 194744, 1 }, /* chunk_state */
-        { 384, 174248, 1 }, /* chunk_state_small */
+        { 512, 190136, 1 }, /* chunk_state */
+        { 384, 171176, 1 }, /* chunk_state_small */
         { 1024, 0, 0 }, /* segment_scan */
         { 512, 190924, 1 }, /* chunk_output */
         { 512, 176704, 1 }, /* fused_chunk */
@@ -1951,8 +1951,7 @@ enum {
 };
 
 /* Blocks of a state kernel: their warpgroups, and what lies where in shared memory. */
-template <int groups, int strips, int shares, int prefix_blocks, bool own, int portion, int stages, int places,
-    bool keeps>
+template <int groups, int strips, int shares, int prefix_blocks, bool own, int portion, int stages, int places>
 struct walk_sizes {
     enum {
         GROUPS = groups,         /* warpgroups that multiply */
@@ -1981,9 +1980,7 @@ struct walk_sizes {
         /* a slot of which nobody waits to be free, behind the others: see add_chunk */
         SINK_BARRIER = STAGES,
         STAGED = BARRIERS + STAGES * 16 + 8, /* barriers of a warpgroup's copy: it may leave */
-        SENT = STAGED + GROUPS * 8,      /* it has left */
-        ROWS = SENT + GROUPS * 8,        /* what tables say of the block's rows, if that is kept */
-        KEEPS = keeps
+        SENT = STAGED + GROUPS * 8       /* it has left */
     };
 };
 
@@ -2154,11 +2151,6 @@ template <class sizes> __device__ __forceinline__ int sum_row(int j)
     return (warp_prefix<sizes>() + j % sizes::PRODUCTS / STRIP * 2) * 8;
 }
 
-template <class sizes> __device__ __forceinline__ int block_strip(void)
-{
-    return blockIdx.x / COLUMN_BLOCKS % sizes::SLICES_OF * sizes::BLOCK_STRIPS;
-}
-
 /* ---- states as they are given and wanted ----
  *
  * A state is D rows of dv numbers, then z; sums lie tile by tile. All numbers of a warpgroup's sums are asked for
@@ -2195,51 +2187,18 @@ template <class sizes> __device__ __forceinline__ int tile_slot(int first_strip,
     return tile < TILES ? tile * 64 + sum_row<sizes>(j) + lane_row() : -1;
 }
 
-/* Row i of a tile of the block: its feature; none: FEATURES. */
-__device__ __forceinline__ u32 row_feature(int tile, int row)
-{
-    const int f = tile < TILES ? tile_feature[tile * 64 + row] : -1;
-    return f < 0 ? FEATURES : f;
-}
-
-/* What tables say of the block's rows, in shared memory where there is room: features, then weights and their
- * inverses. */
-template <class sizes> __device__ __forceinline__ void keep_rows(u32 ring)
-{
-    for (int i = threadIdx.x; i < sizes::BLOCK_TILES * 64; i += sizes::THREADS_OF) {
-        const int tile = tile_of(block_strip<sizes>(), i / 64), slot = tile * 64 + i % 64;
-        put_word(ring + sizes::ROWS + i * 4, row_feature(tile, i % 64));
-        put_word(ring + sizes::ROWS + (sizes::BLOCK_TILES * 64 + i) * 4,
-                 __float_as_uint(tile < TILES ? state_weight[slot] : 1));
-        put_word(ring + sizes::ROWS + (2 * sizes::BLOCK_TILES * 64 + i) * 4,
-                 __float_as_uint(tile < TILES ? state_inverse[slot] : 1));
-    }
-}
-
-/* Where one of these has a lane's first row of a warpgroup's sums. */
-template <class sizes> __device__ __forceinline__ u32 kept_rows(int table)
-{
-    return shared_address() + sizes::ROWS
-        + ((table * sizes::BLOCK_TILES + (threadIdx.x >> 7) * sizes::GROUP_TILES) * 64 + lane_row()) * 4;
-}
-
-template <class sizes> __device__ __forceinline__ int kept_row(int j, int i)
-{
-    return (sum_tile<sizes>(j) * 64 + sum_row<sizes>(j) + 8 * i) * 4;
-}
-
-/* The features of a lane's rows. */
+/* The features of all of them; none: FEATURES. */
 template <class sizes> __device__ __forceinline__ void find_features(u32 (*feature)[2], int first_strip)
 {
 #pragma unroll
-    for (int j = 0; j < sizes::GROUP_TILES; j++)
+    for (int j = 0; j < sizes::GROUP_TILES; j++) {
+        const int slot = tile_slot<sizes>(first_strip, j);
 #pragma unroll
-        for (int i = 0; i < 2; i++)
-            if constexpr (sizes::KEEPS)
-                feature[j][i] = get_word(kept_rows<sizes>(0) + kept_row<sizes>(j, i));
-            else
-                feature[j][i] = row_feature(tile_of(first_strip, sum_tile<sizes>(j)),
-                                            sum_row<sizes>(j) + lane_row() + 8 * i);
+        for (int i = 0; i < 2; i++) {
+            const int f = slot < 0 ? -1 : tile_feature[slot + 8 * i];
+            feature[j][i] = f < 0 ? FEATURES : f;
+        }
+    }
 }
 
 /* A row's sums <- its numbers. */
@@ -2274,24 +2233,21 @@ __device__ __forceinline__ void load_tile_rows(float (*c)[N / 2], const state_el
                 load_tile_row<pairs>(c[j], s, feature[j][i], i, block);
 }
 
-/* A lane's two factors of a warpgroup's sum j: weights, or their inverses. */
-template <class sizes, bool inverse> __device__ __forceinline__ float row_factor(int first_strip, int j, int i)
+/* A lane's two factors of a warpgroup's sum j. */
+template <class sizes> __device__ __forceinline__ float row_factor(const float *table, int first_strip, int j, int i)
 {
-    if constexpr (sizes::KEEPS) {
-        return __uint_as_float(get_word(kept_rows<sizes>(inverse ? 2 : 1) + kept_row<sizes>(j, i)));
-    } else {
-        const int slot = tile_slot<sizes>(first_strip, j);
-        return slot < 0 ? 1 : (inverse ? state_inverse : state_weight)[slot + 8 * i];
-    }
+    const int slot = tile_slot<sizes>(first_strip, j);
+    return slot < 0 ? 1 : table[slot + 8 * i];
 }
 
-template <class sizes, bool inverse> __device__ __forceinline__ void scale_sums(float (*c)[N / 2], int first_strip)
+template <class sizes>
+__device__ __forceinline__ void scale_sums(float (*c)[N / 2], const float *table, int first_strip)
 {
 #pragma unroll
     for (int j = 0; j < sizes::GROUP_TILES; j++)
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            scale_row<ALL_TILES>(c[j], i, row_factor<sizes, inverse>(first_strip, j, i));
+            scale_row<ALL_TILES>(c[j], i, row_factor<sizes>(table, first_strip, j, i));
 }
 
 /* A warpgroup's sums <- a state. */
@@ -2302,7 +2258,7 @@ __device__ __forceinline__ void load_tiles(float (*c)[N / 2], const state_elemen
         load_tile_rows<sizes, true>(c, s, first_strip, block);
     else
         load_tile_rows<sizes, false>(c, s, first_strip, block);
-    scale_sums<sizes, true>(c, first_strip); /* of powers of two: exact */
+    scale_sums<sizes>(c, state_inverse, first_strip); /* of powers of two: exact */
 }
 
 template <bool pairs>
@@ -2338,7 +2294,7 @@ __device__ __forceinline__ void store_tile_rows(const float (*c)[N / 2], state_e
 template <class sizes>
 __device__ __forceinline__ void store_tiles(float (*c)[N / 2], state_element *s, int first_strip, int block)
 {
-    scale_sums<sizes, false>(c, first_strip);
+    scale_sums<sizes>(c, state_weight, first_strip);
     if (lies_in_pairs(s))
         store_tile_rows<sizes, true>(c, s, first_strip, block);
     else
@@ -2441,6 +2397,11 @@ template <class sizes> __device__ __forceinline__ u32 next_walk(const struct fpa
 {
     const u32 staying = gridDim.x - (u32)call.leaving;
     return blockIdx.x >= staying ? count_walks<sizes>(call) : index + (index < gridDim.x ? gridDim.x : staying);
+}
+
+template <class sizes> __device__ __forceinline__ int block_strip(void)
+{
+    return blockIdx.x / COLUMN_BLOCKS % sizes::SLICES_OF * sizes::BLOCK_STRIPS;
 }
 
 template <class sizes> __device__ __forceinline__ struct walk find_walk(const struct fpa_cuda_call &call, u32 index)
@@ -2803,8 +2764,6 @@ __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, cons
         const float w = tile < TILES ? copy_weight[tile * 64 + i % 64] : 0;
         put_word(ring + sizes::WEIGHTS + i * 4, copy_pair(w, w));
     }
-    if (sizes::KEEPS && (call.state_in || call.state_out))
-        keep_rows<sizes>(ring);
     __syncthreads();
     if (threadIdx.x >= sizes::THREADS_OF - 128) {
         registers_lower<producer_registers>();
@@ -2828,7 +2787,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 taylor2_d16_chunk_state(const __grid_constant__ struct fpa_cuda_call call,
                         const __grid_constant__ struct fpa_cuda_maps maps)
 {
-    walk_keys<walk_sizes<3, 1, 1, 1, true, 2, 8, 2, true>, 160, 32>(call, maps);
+    walk_keys<walk_sizes<3, 1, 1, 1, true, 2, 8, 2>, 160, 32>(call, maps);
 }
 #endif
 
@@ -2838,7 +2797,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 taylor2_d16_chunk_state_small(const __grid_constant__ struct fpa_cuda_call call,
                               const __grid_constant__ struct fpa_cuda_maps maps)
 {
-    walk_keys<walk_sizes<2, 1, 1, 1, true, 2, 8, 2, true>, 232, 40>(call, maps);
+    walk_keys<walk_sizes<2, 1, 1, 1, true, 2, 8, 2>, 232, 40>(call, maps);
 }
 #endif
 

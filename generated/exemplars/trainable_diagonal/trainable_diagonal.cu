@@ -644,7 +644,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { 0, 0, 0 }, /* lift_rows */
         { 0, 0, 0 }, /* pad_rows */
         { 512, 18432, 2 }, /* pack_rows */
-        { 384, 144552, 1 }, /* chunk_state */
+        { 384, 143528, 1 }, /* chunk_state */
         { 0, 0, 0 }, /* chunk_state_small */
         { 768, 0, 0 }, /* segment_scan */
         { 512, 188876, 1 }, /* chunk_output */
@@ -1923,8 +1923,7 @@ enum {
 };
 
 /* Blocks of a state kernel: their warpgroups, and what lies where in shared memory. */
-template <int groups, int strips, int shares, int prefix_blocks, bool own, int portion, int stages, int places,
-    bool keeps>
+template <int groups, int strips, int shares, int prefix_blocks, bool own, int portion, int stages, int places>
 struct walk_sizes {
     enum {
         GROUPS = groups,         /* warpgroups that multiply */
@@ -1953,9 +1952,7 @@ struct walk_sizes {
         /* a slot of which nobody waits to be free, behind the others: see add_chunk */
         SINK_BARRIER = STAGES,
         STAGED = BARRIERS + STAGES * 16 + 8, /* barriers of a warpgroup's copy: it may leave */
-        SENT = STAGED + GROUPS * 8,      /* it has left */
-        ROWS = SENT + GROUPS * 8,        /* what tables say of the block's rows, if that is kept */
-        KEEPS = keeps
+        SENT = STAGED + GROUPS * 8       /* it has left */
     };
 };
 
@@ -2126,11 +2123,6 @@ template <class sizes> __device__ __forceinline__ int sum_row(int j)
     return (warp_prefix<sizes>() + j % sizes::PRODUCTS / STRIP * 2) * 8;
 }
 
-template <class sizes> __device__ __forceinline__ int block_strip(void)
-{
-    return blockIdx.x / COLUMN_BLOCKS % sizes::SLICES_OF * sizes::BLOCK_STRIPS;
-}
-
 /* ---- states as they are given and wanted ----
  *
  * A state is D rows of dv numbers; sums lie tile by tile. All numbers of a warpgroup's sums are asked for before any is
@@ -2167,46 +2159,18 @@ template <class sizes> __device__ __forceinline__ int tile_slot(int first_strip,
     return tile < TILES ? tile * 64 + sum_row<sizes>(j) + lane_row() : -1;
 }
 
-/* Row i of a tile of the block: its feature; none: FEATURES. */
-__device__ __forceinline__ u32 row_feature(int tile, int row)
-{
-    const int f = tile < TILES ? tile_feature[tile * 64 + row] : -1;
-    return f < 0 ? FEATURES : f;
-}
-
-/* What tables say of the block's rows, in shared memory where there is room: features. */
-template <class sizes> __device__ __forceinline__ void keep_rows(u32 ring)
-{
-    for (int i = threadIdx.x; i < sizes::BLOCK_TILES * 64; i += sizes::THREADS_OF) {
-        const int tile = tile_of(block_strip<sizes>(), i / 64), slot = tile * 64 + i % 64;
-        put_word(ring + sizes::ROWS + i * 4, row_feature(tile, i % 64));
-    }
-}
-
-/* Where one of these has a lane's first row of a warpgroup's sums. */
-template <class sizes> __device__ __forceinline__ u32 kept_rows(int table)
-{
-    return shared_address() + sizes::ROWS
-        + ((table * sizes::BLOCK_TILES + (threadIdx.x >> 7) * sizes::GROUP_TILES) * 64 + lane_row()) * 4;
-}
-
-template <class sizes> __device__ __forceinline__ int kept_row(int j, int i)
-{
-    return (sum_tile<sizes>(j) * 64 + sum_row<sizes>(j) + 8 * i) * 4;
-}
-
-/* The features of a lane's rows. */
+/* The features of all of them; none: FEATURES. */
 template <class sizes> __device__ __forceinline__ void find_features(u32 (*feature)[2], int first_strip)
 {
 #pragma unroll
-    for (int j = 0; j < sizes::GROUP_TILES; j++)
+    for (int j = 0; j < sizes::GROUP_TILES; j++) {
+        const int slot = tile_slot<sizes>(first_strip, j);
 #pragma unroll
-        for (int i = 0; i < 2; i++)
-            if constexpr (sizes::KEEPS)
-                feature[j][i] = get_word(kept_rows<sizes>(0) + kept_row<sizes>(j, i));
-            else
-                feature[j][i] = row_feature(tile_of(first_strip, sum_tile<sizes>(j)),
-                                            sum_row<sizes>(j) + lane_row() + 8 * i);
+        for (int i = 0; i < 2; i++) {
+            const int f = slot < 0 ? -1 : tile_feature[slot + 8 * i];
+            feature[j][i] = f < 0 ? FEATURES : f;
+        }
+    }
 }
 
 /* A row's sums <- its numbers. */
@@ -2361,6 +2325,11 @@ template <class sizes> __device__ __forceinline__ u32 next_walk(const struct fpa
 {
     const u32 staying = gridDim.x - (u32)call.leaving;
     return blockIdx.x >= staying ? count_walks<sizes>(call) : index + (index < gridDim.x ? gridDim.x : staying);
+}
+
+template <class sizes> __device__ __forceinline__ int block_strip(void)
+{
+    return blockIdx.x / COLUMN_BLOCKS % sizes::SLICES_OF * sizes::BLOCK_STRIPS;
 }
 
 template <class sizes> __device__ __forceinline__ struct walk find_walk(const struct fpa_cuda_call &call, u32 index)
@@ -2716,8 +2685,6 @@ __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, cons
         }
         fence_shared(); /* the copy engine arrives at them */
     }
-    if (sizes::KEEPS && (call.state_in || call.state_out))
-        keep_rows<sizes>(ring);
     __syncthreads();
     if (threadIdx.x >= sizes::THREADS_OF - 128) {
         registers_lower<producer_registers>();
@@ -2741,7 +2708,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 trainable_diagonal_chunk_state(const __grid_constant__ struct fpa_cuda_call call,
                                const __grid_constant__ struct fpa_cuda_maps maps)
 {
-    walk_keys<walk_sizes<2, 2, 2, 1, false, 1, 8, 2, true>, 240, 24>(call, maps);
+    walk_keys<walk_sizes<2, 2, 2, 1, false, 1, 8, 2>, 240, 24>(call, maps);
 }
 #endif
 
