@@ -279,8 +279,10 @@ static void join_by_host(piece *p)
 static void join(piece *p)
 {
     const int by_host = world.pieces > 2 || !world.devices;
-    if (world.uses_nccl)
-        return join_by_nccl(p);
+    if (world.uses_nccl) {
+        join_by_nccl(p);
+        return;
+    }
     finish(p);
     if (by_host)
         get(p->host, p->total, state_numbers() * sizeof(float));
