@@ -276,13 +276,9 @@ static void join_by_host(piece *p)
     free(sum);
 }
 
-static void join(piece *p)
+static void join_by_copies(piece *p)
 {
     const int by_host = world.pieces > 2 || !world.devices;
-    if (world.uses_nccl) {
-        join_by_nccl(p);
-        return;
-    }
     finish(p);
     if (by_host)
         get(p->host, p->total, state_numbers() * sizeof(float));
@@ -303,7 +299,7 @@ static double once(piece *p, int outputs)
     pthread_barrier_wait(&world.meeting);
     const double begin = seconds();
     forward(p, TOTAL); /* nobody needs the last one's, but its copies */
-    join(p);
+    (world.uses_nccl ? join_by_nccl : join_by_copies)(p);
     if (outputs)
         forward(p, OUTPUTS);
     finish(p);

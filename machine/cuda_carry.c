@@ -47,7 +47,7 @@ cuda_carry cuda_carry_beside(const cuda_task *task, int64_t segments)
     const struct fpa_cuda_geometry *g = task->geometry;
     const int64_t copy = (int64_t)g->features * g->columns, lines = task->sequences * segments;
     cuda_carry carry = {.parts = divide_up(copy, g->segment_scan_elements)};
-    if (!g->persistent || !task->room->overlaps || !task->queries || !lines)
+    if (!g->persistent || !task->room->overlaps || !task->queries || !lines || !task->chunks)
         return carry;
     const double lone = lone_carry(task, carry.parts, segments);
     carry.cost = beside_cost(task, lone);

@@ -52,6 +52,8 @@ int64_t cuda_first_blocks(const cuda_task *task, bool small, int64_t staying)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const int64_t head = blocks_of_head(task, small), stay = staying / head, heads = task->sequences;
+    if (!heads)
+        return staying;
     const int64_t room = task->room->multiprocessors / head;
     const int64_t items =
         divide_up(task->chunk, g->query_tokens) * (task->queries / task->sequences) * g->column_blocks;

@@ -376,6 +376,25 @@ static void kept_copies_are_carried_beside_the_queries(void **state)
     assert_int_equal(cuda_carry_beside(&task, 2).blocks, 0);
 }
 
+/* No sequence, or none of any token: nothing is divided by what is not there. */
+static void an_empty_call_has_nothing_to_walk_or_carry(void **state)
+{
+    const fpa_gpu_room room = on_gpu(&square64);
+    (void)state;
+    for (int empty = 0; empty < 2; empty++) {
+        const fpa_call_size size = {.form = FORM_CHUNKED,
+                                    .batch = empty,
+                                    .length = empty ? 0 : 4096,
+                                    .query_heads = 16,
+                                    .heads = 16,
+                                    .state_in = true,
+                                    .state_out = true};
+        cuda_task task = cuda_task_of(&square64, &room, &size);
+        assert_int_equal(cuda_first_blocks(&task, false, 66), 66);
+        assert_int_equal(cuda_carry_beside(&task, 1).blocks, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -394,6 +413,7 @@ int main(void)
         cmocka_unit_test(more_blocks_begin_a_walk_than_go_on),
         cmocka_unit_test(kept_copies_are_of_longer_chunks_where_tokens_are_many),
         cmocka_unit_test(kept_copies_are_carried_beside_the_queries),
+        cmocka_unit_test(an_empty_call_has_nothing_to_walk_or_carry),
     };
     return cmocka_run_group_tests(tests, plan_heads, NULL);
 }
