@@ -55,14 +55,9 @@ static void divide_summed(const cuda_task *task, int64_t segments, struct fpa_cu
  * at a time in turn. */
 static void size_overlapped(const cuda_task *task, int64_t slices, cuda_sizes *s)
 {
-    const int64_t head = slices * task->geometry->column_blocks, stay = s->walk_blocks;
-    const int64_t group = task->size->query_heads / task->size->heads;
-    const int64_t first = cuda_first_blocks(task, s->small, stay);
+    const int64_t head = slices * task->geometry->column_blocks;
     s->call.awaited = slices;
-    s->call.beside = stay / head * group;
-    s->call.beside_more = (first - stay) / head * group;
-    s->call.leaving = first - stay;
-    s->walk_blocks = first;
+    s->call.beside = s->walk_blocks / head * (task->size->query_heads / task->size->heads);
 }
 
 /* Of one chunk: heads whose queries fill the GPU twice, so that the blocks of queries that run at a time share few heads' keys, which are in the
@@ -158,7 +153,6 @@ static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
     call->segment_chunks = call->first_chunks = s->in_segments ? run : call->chunks;
     call->walk_end = size->state_out || task->summed;
     call->beside = 1;
-    call->beside_more = 0;
 }
 
 /* As many as the GPU has room for; a candidate that the model did not choose may have more blocks than that. */
@@ -280,7 +274,6 @@ void walk_alone(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
     if (!s->call.awaited)
         return;
     s->call.awaited = 0;
-    s->call.leaving = 0;
     s->walk_blocks = cuda_batch(launch) * launch->heads * s->call.segments *
                      (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
 }
