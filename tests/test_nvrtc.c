@@ -200,25 +200,28 @@ static void a_warning_is_logged(void **state)
     nvrtc_report_free(&report);
 }
 
+/* Products whose sums are touched between them, but for what stands around that. */
+#define TOUCHING(before, behind)                                                                             \
+    "extern \"C\" __global__ void toy(float *y, unsigned long long a, int n)\n"                              \
+    "{\n"                                                                                                    \
+    "    float c[4] = {};\n"                                                                                 \
+    "    for (int i = 0; i < n; i++) {\n"                                                                    \
+    "        asm volatile(\"wgmma.fence.sync.aligned;\");\n"                                                 \
+    "        asm volatile(\"wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 \"\n"                        \
+    "                     \"{%0,%1,%2,%3}, %4, %4, 1, 1, 1, 0, 0;\"\n"                                       \
+    "                     : \"+f\"(c[0]), \"+f\"(c[1]), \"+f\"(c[2]), \"+f\"(c[3]) : \"l\"(a + i));\n"       \
+    "        asm volatile(\"wgmma.commit_group.sync.aligned;\");\n" before                                   \
+    "        if (y[i] > 0) c[1] = y[i];\n" behind                                                            \
+    "        asm volatile(\"wgmma.wait_group.sync.aligned 1;\");\n"                                          \
+    "    }\n"                                                                                                \
+    "    asm volatile(\"wgmma.wait_group.sync.aligned 0;\");\n"                                              \
+    "    y[threadIdx.x] = c[0] + c[1];\n"                                                                    \
+    "}\n"
+
 /* Where warps may be those that only fetch, spills are a note; sums that are touched before their products
  * are through, which are then carried out one after the other, are a warning. */
 static void products_that_wait_are_a_warning_and_spills_a_note(void **state)
 {
-    static const char touching[] =
-        "extern \"C\" __global__ void toy(float *y, unsigned long long a, int n)\n"
-        "{\n"
-        "    float c[4] = {};\n"
-        "    for (int i = 0; i < n; i++) {\n"
-        "        asm volatile(\"wgmma.fence.sync.aligned;\");\n"
-        "        asm volatile(\"wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 \"\n"
-        "                     \"{%0,%1,%2,%3}, %4, %4, 1, 1, 1, 0, 0;\"\n"
-        "                     : \"+f\"(c[0]), \"+f\"(c[1]), \"+f\"(c[2]), \"+f\"(c[3]) : \"l\"(a + i));\n"
-        "        asm volatile(\"wgmma.commit_group.sync.aligned;\");\n"
-        "        if (y[i] > 0) c[1] = y[i];\n"
-        "        asm volatile(\"wgmma.wait_group.sync.aligned 1;\");\n"
-        "    }\n"
-        "    y[threadIdx.x] = c[0] + c[1];\n"
-        "}\n";
     fixture *f = *state;
     nvrtc_report report;
     need_nvrtc();
@@ -227,10 +230,31 @@ static void products_that_wait_are_a_warning_and_spills_a_note(void **state)
     free(object.bytes);
     nvrtc_report_free(&report);
 
-    object = compiled(f, touching, "cuda:sm_90a", false, &report);
+    object = compiled(f, TOUCHING("", ""), "cuda:sm_90a", false, &report);
     assert_int_equal(f->log.lines, 4);
     assert_non_null(strstr(f->log.text, "toy: warning: "));
     assert_non_null(strstr(f->log.text, "wgmma.mma_async instructions are serialized due to "));
+    free(object.bytes);
+    nvrtc_report_free(&report);
+}
+
+/* Text that has a way around it, behind a macro, is compiled once more; one of no avail is left as it was. */
+static void products_that_would_wait_are_compiled_the_other_way(void **state)
+{
+    fixture *f = *state;
+    nvrtc_report report;
+    need_nvrtc();
+    const int before = f->log.lines;
+    fpa_object object =
+        compiled(f, TOUCHING("#ifndef FPA_CUDA_SERIALIZED\n", "#endif\n"), "cuda:sm_90a", false, &report);
+    assert_int_equal(f->log.lines, before + 1); /* what it took */
+    assert_memory_equal(object.bytes, ELFMAG, SELFMAG);
+    free(object.bytes);
+    nvrtc_report_free(&report);
+
+    object = compiled(f, TOUCHING("", "#ifdef FPA_CUDA_SERIALIZED\n#endif\n"), "cuda:sm_90a", false, &report);
+    assert_int_equal(f->log.lines, before + 3);
+    assert_non_null(strstr(report.log, "wgmma.mma_async instructions are serialized"));
     free(object.bytes);
     nvrtc_report_free(&report);
 }
@@ -397,6 +421,7 @@ int main(void)
         CLAIM(more_shared_memory_than_there_can_be_is_refused),
         CLAIM(registers_and_spills_are_those_of_the_cubin),
         CLAIM(products_that_wait_are_a_warning_and_spills_a_note),
+        CLAIM(products_that_would_wait_are_compiled_the_other_way),
         CLAIM(a_warning_is_logged),
         CLAIM(the_bytes_depend_on_neither_folder_nor_thread),
         CLAIM(the_identity_is_the_version_and_the_options),

@@ -2656,6 +2656,14 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
     }
 }
 
+/* Where no strip is its own, the walk of these is compiled with the other one if ptxas serialises the products of that
+ * one alone. */
+#ifdef FPA_CUDA_SERIALIZED
+enum { BOTH_WALKS = 1 };
+#else
+enum { BOTH_WALKS = 0 };
+#endif
+
 template <class sizes, int registers, int producer_registers>
 __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
 {
@@ -2684,9 +2692,9 @@ __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, cons
             send_walks<sizes>(call, ring);
     } else {
         registers_raise<registers>();
-        /* the whole warp's answer: products behind a branch of one lane's would be serialised. Both walks are there
-         * where no strip is its own, too: of one alone ptxas serialises the products of some heads */
-        if (from_lane(are_own<sizes>(block_strip<sizes>() + (threadIdx.x >> 7) * sizes::GROUP_STRIPS), 0))
+        /* the whole warp's answer: products behind a branch of one lane's would be serialised */
+        if ((sizes::OWN || BOTH_WALKS)
+            && from_lane(are_own<sizes>(block_strip<sizes>() + (threadIdx.x >> 7) * sizes::GROUP_STRIPS), 0))
             overlap_walks<sizes, true>(call, ring);
         else
             overlap_walks<sizes, false>(call, ring);
