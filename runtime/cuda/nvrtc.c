@@ -253,7 +253,7 @@ static fpa_status read_result(const struct nvrtc_library *nvrtc, nvrtcProgram pr
 
 enum { MOST_FLAGS = 16, MOST_OPTIONS = 3 + FIXED_OPTIONS + MOST_FLAGS };
 
-/* Whether ptxas keeps products of warpgroups apart from each other or serialises them is not known before it has compiled them. Kernels that have a
+/* Whether ptxas serialises products of warpgroups is not known before it has compiled them. Kernels that have a
  * way around that, which takes longer to compile, have it behind this macro: it is defined where it is needed. */
 #define SERIALIZED "FPA_CUDA_SERIALIZED"
 
@@ -318,7 +318,8 @@ static fpa_status run(const struct nvrtc_library *nvrtc, const nvrtc_input *inpu
     return status;
 }
 
-/* The text's other version, unless its products are serialised as well: then the first one's warning stays. Both times count. */
+/* The text's other version, unless its products are serialised as well: then the first one's warning stays.
+ * Both times count. */
 static void try_second(const struct nvrtc_library *nvrtc, const nvrtc_input *input, fpa_object *object,
                        nvrtc_report *report)
 {
