@@ -167,7 +167,8 @@ class Operators(unittest.TestCase):
         packed = [x[:1] for x in (q, k, v)]
         offsets = torch.tensor([0, 5, 5, 12])
         o, den, _ = ops.forward_saving(mine.key, *packed, None, [], None, 1, False, offsets, 7)
-        arguments = (mine.key, *packed, None, [], None, o, den, o, None, 1, [True, True, True, False, False], offsets, 7)
+        needs = [True, True, True, False, False]
+        arguments = (mine.key, *packed, None, [], None, o, den, o, None, 1, needs, offsets, 7)
         torch.library.opcheck(ops.backward.default, arguments, test_utils=("test_schema", "test_faketensor"))
 
     def test_a_graph_without_a_break(self):
