@@ -76,7 +76,7 @@ static void an_empty_call_divides_by_nothing(void **state)
     assert_int_equal(parallel_beside(64, 0, 1), 0);
 }
 
-/* Beside a walk: the query heads of the keys that are walked at a time. */
+/* Beside a walk: the query heads of the keys that are walked at a time; behind one those of a sequence. */
 static void beside_a_walk_they_are_those_that_are_walked(void **state)
 {
     const int64_t slices = module.geometry.chunk_state_slices * module.geometry.column_blocks;
@@ -85,7 +85,7 @@ static void beside_a_walk_they_are_those_that_are_walked(void **state)
     (void)state;
     assert_int_equal(beside(FORM_CHUNKED, 4096, 16, 16, 16, walk), 22);
     assert_int_equal(beside(FORM_CHUNKED, 4096, 16, 16, 4, walk), 22 * 4);
-    assert_int_equal(beside(FORM_CHUNKED, 4096, 16, 16, 16, behind), 1);
+    assert_int_equal(beside(FORM_CHUNKED, 4096, 16, 16, 4, behind), 16);
 }
 
 int main(void)

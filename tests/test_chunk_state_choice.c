@@ -239,6 +239,28 @@ static void segments_cover_every_sequence(void **state)
     }
 }
 
+/* ---- heads whose queries are taken together ---- */
+
+static int64_t beside(int query_tokens, int64_t chunk, int64_t length, int64_t batch, int64_t heads)
+{
+    const struct fpa_cuda_geometry g = {.chunk = chunk, .query_tokens = query_tokens, .column_blocks = 2};
+    const fpa_gpu_room room = {.gpu = gpu_find("h200"), .multiprocessors = MULTIPROCESSORS};
+    const fpa_call_size size = {
+        .form = FORM_CHUNKED, .batch = batch, .length = length, .query_heads = heads, .heads = heads};
+    const cuda_task task = cuda_task_of(&g, &room, &size);
+    return cuda_heads_beside(&task);
+}
+
+static void heads_of_a_sequence_are_read_together(void **state)
+{
+    (void)state;
+    assert_int_equal(beside(384, 384, 65536, 4, 16), 16); /* no other sequence's */
+    assert_int_equal(beside(64, 768, 65536, 1, 16), MULTIPROCESSORS / (768 / 64 * 2));
+    assert_int_equal(beside(64, 64 * MULTIPROCESSORS, 65536, 1, 16), 1);
+    assert_int_equal(beside(64, 4096, 4096, 16, 16), 3); /* one chunk: twice a GPU's blocks */
+    assert_int_equal(beside(64, 64, 64, 2, 16), 32);
+}
+
 /* ---- sequences in one batch ---- */
 
 static fpa_candidate choose_packed(int64_t sequences, int64_t total, int64_t longest)
@@ -394,6 +416,7 @@ int main(void)
         cmocka_unit_test(segments_of_a_few_sequences_are_alike),
         cmocka_unit_test(sequences_that_fill_the_gpu_are_walked_in_one_piece),
         cmocka_unit_test(segments_cover_every_sequence),
+        cmocka_unit_test(heads_of_a_sequence_are_read_together),
         cmocka_unit_test(equal_lengths_are_walked_as_a_batch_is),
         cmocka_unit_test(lengths_that_nobody_knows_are_walked_as_one),
         cmocka_unit_test(states_that_come_and_go_take_time),

@@ -60,17 +60,6 @@ static void size_overlapped(const cuda_task *task, int64_t slices, cuda_sizes *s
     s->call.beside = s->walk_blocks / head * (task->size->query_heads / task->size->heads);
 }
 
-/* Of one chunk: heads whose queries fill the GPU twice, so that the blocks of queries that run at a time share few heads' keys, which are in the
- * second-level cache then. */
-static int64_t count_beside(const cuda_task *task)
-{
-    enum { TIMES = 2 };
-    const struct fpa_cuda_geometry *g = task->geometry;
-    const int64_t items = divide_up(task->size->length, g->query_tokens) * g->column_blocks;
-    const int64_t heads = divide_up((int64_t)TIMES * task->room->multiprocessors, items > 0 ? items : 1);
-    return heads < task->queries ? heads : task->queries;
-}
-
 static void size_split(const cuda_task *task, const fpa_candidate *candidate, cuda_sizes *s)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -78,7 +67,7 @@ static void size_split(const cuda_task *task, const fpa_candidate *candidate, cu
     struct fpa_cuda_call *call = &s->call;
     s->walks = task->walked;
     s->small = s->walks && candidate->variant & SPLIT_SMALL;
-    call->beside = call->chunks > 1 ? 1 : count_beside(task);
+    call->beside = cuda_heads_beside(task);
     call->walk_end = size->state_out || task->summed ? size->length : (call->chunks - 1) * call->chunk;
     set_division(cuda_divide(call->chunks, s->walks ? candidate->segments : 1), call);
     if (task->summed)
@@ -238,6 +227,7 @@ static void size_carry(const cuda_task *task, cuda_sizes *s)
         return;
     s->carry_blocks = carry.blocks;
     s->call.awaited = carry.parts;
+    s->call.beside = 1; /* as the scan goes */
 }
 
 /* kept: 0, or copies of all chunks of so many tokens, whoever reads them. */
