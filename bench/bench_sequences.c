@@ -69,7 +69,7 @@ static DLTensor make(const fpa_kernel *kernel, const char *dtype, int axes, int6
     if (given)
         memcpy(numbers, given, bytes);
     else
-        fill_stored(dtype_find(dtype), numbers, count, (uint64_t)count, low, high);
+        fill_pattern(dtype_find(dtype), numbers, count, (uint64_t)count, low, high);
     if (!given)
         tensor.dtype = dtype_describe(dtype_find(dtype));
     check(memory->allocate(&kernel->module, bytes + 1, &tensor.data, &error), &error);

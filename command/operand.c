@@ -91,8 +91,6 @@ fpa_status operand_bind(fpa_operand *operand, fpa_dtype dtype, fpa_error *error)
 fpa_status operand_bind_pattern(fpa_operand *operand, fpa_dtype dtype, uint64_t seed, float low, float high,
                                 fpa_error *error)
 {
-    enum { PATTERN = 1 << 20 };
-    const int64_t count = operand->array.count < PATTERN ? operand->array.count : PATTERN;
     operand->dtype = dtype;
     fpa_status status = dtype == FPA_F32 ? FPA_OK : make_room(operand, error);
     if (status)
@@ -100,11 +98,7 @@ fpa_status operand_bind_pattern(fpa_operand *operand, fpa_dtype dtype, uint64_t 
     make_tensor(operand);
     if (low == 0 && high == 0)
         return FPA_OK;
-    char *values = own_values(operand);
-    const size_t bytes = operand_bytes(operand);
-    fill_stored(dtype, values, count, seed, low, high);
-    for (size_t known = (size_t)count * item_of(operand); known < bytes; known *= 2)
-        memcpy(values + known, values, known < bytes - known ? known : bytes - known);
+    fill_pattern(dtype, own_values(operand), operand->array.count, seed, low, high);
     return FPA_OK;
 }
 
@@ -223,6 +217,17 @@ void fill_stored(fpa_dtype dtype, void *stored, int64_t count, uint64_t seed, fl
         float value = low + (high - low) * (float)(state >> 40) * 0x1p-24f;
         dtype_store(dtype, (char *)stored + (size_t)i * dtype_size(dtype), (double)value);
     }
+}
+
+void fill_pattern(fpa_dtype dtype, void *stored, int64_t count, uint64_t seed, float low, float high)
+{
+    enum { PATTERN = 1 << 20 };
+    const int64_t drawn = count < PATTERN ? count : PATTERN;
+    const size_t bytes = (size_t)count * dtype_size(dtype);
+    char *values = stored;
+    fill_stored(dtype, values, drawn, seed, low, high);
+    for (size_t known = (size_t)drawn * dtype_size(dtype); known < bytes; known *= 2)
+        memcpy(values + known, values, known < bytes - known ? known : bytes - known);
 }
 
 int weight_shape(const fpa_matrix *matrix, int64_t heads, int64_t shape[3])

@@ -50,6 +50,8 @@ void operand_free(fpa_operand *operand);
 
 /* count numbers of that dtype, uniform in low..high, the same every time. */
 void fill_stored(fpa_dtype dtype, void *stored, int64_t count, uint64_t seed, float low, float high);
+/* The same of a million of them that are repeated: what a timing needs, in a moment. */
+void fill_pattern(fpa_dtype dtype, void *stored, int64_t count, uint64_t seed, float low, float high);
 
 /* The shape of a run-time matrix's operand; the number of axes. */
 int weight_shape(const fpa_matrix *matrix, int64_t heads, int64_t shape[3]);

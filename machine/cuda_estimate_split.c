@@ -24,7 +24,7 @@ static double lone_walk(const cuda_task *task, bool small)
     return cuda_clocks(task->room->gpu, &sum, task->geometry->work[kernel].warpgroups,
                        launch_warps(task, kernel, 1)) /
                task->room->gpu->clock +
-           walk_trips(task, task->sequences * blocks_of_head(task, small));
+           walk_handovers(task, task->sequences * blocks_of_head(task, small));
 }
 
 static double lone_output(const cuda_task *task)

@@ -31,11 +31,6 @@ static double state_trips(const cuda_task *task)
     return (task->size->state_in ? 2 : 0) + (task->size->state_out ? 1 : 0);
 }
 
-double walk_trips(const cuda_task *task, int64_t walks)
-{
-    return (double)walks * state_trips(task) * GPU_TRIP;
-}
-
 /* States that are read and written as they are given. */
 static double state_bytes(const cuda_task *task)
 {
@@ -44,6 +39,17 @@ static double state_bytes(const cuda_task *task)
         task->size->sequences ? task->size->sequences * task->size->heads : task->sequences;
     return (double)(sequences * (task->size->state_in + task->size->state_out)) * (double)g->features *
            g->columns * (double)sizeof(float);
+}
+
+/* What lanes of one multiprocessor take for these. */
+static double state_seconds(const cuda_task *task)
+{
+    return state_bytes(task) / (GPU_STATES * gpu_of(task)->clock);
+}
+
+double walk_handovers(const cuda_task *task, int64_t walks)
+{
+    return (double)walks * state_trips(task) * GPU_TRIP + state_seconds(task);
 }
 
 /* Tokens of the last chunk behind its first ones. */
@@ -82,8 +88,14 @@ fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments)
         .share = longest * cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[kernel]),
         .warps = launch_warps(task, kernel, blocks),
         .warpgroups = g->work[kernel].warpgroups,
-        .trips = g->work[kernel].trips + state_trips(task) * ceil(blocks / task->room->multiprocessors /
-                                                                  fmax(task->room->occupancy[kernel], 1))};
+        .trips = g->work[kernel].trips +
+                 state_trips(task) *
+                     ceil(blocks / task->room->multiprocessors / fmax(task->room->occupancy[kernel], 1)) +
+                 (segments > 1
+                      ? 0
+                      : state_seconds(task) *
+                            cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[kernel]) /
+                            GPU_TRIP)};
     return cuda_seconds(gpu_of(task), &load);
 }
 

@@ -14,7 +14,7 @@ double launch_warps(const cuda_task *task, cuda_kernel kernel, double blocks);
 fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel);
 fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments);
 /* Seconds of so many walks, one after the other, in which states come and go and nothing else happens. */
-double walk_trips(const cuda_task *task, int64_t walks);
+double walk_handovers(const cuda_task *task, int64_t walks);
 
 /* chunk_output of all queries. */
 fpa_cuda_sum output_sum(const cuda_task *task);

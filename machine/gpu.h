@@ -12,12 +12,14 @@
 enum { GPU_ISSUE = 4, GPU_LATENCY = 4, GPU_BLOCK_OWN = 1024, GPU_MOST_BLOCKS = 32 };
 
 /* Seconds from a load from memory to its use; from a kernel's end to the begin of one that waits for it; until a block
- * of a cluster hears of another one's write. Bytes a clock of sums that one block adds to and hands on. Measured on an H200
- * (docs/decisions/0017-decode.md, 0015-cluster-scan.md, 0059-what-blocks-wait-for.md). */
+ * of a cluster hears of another one's write. Bytes a clock of sums that one block adds to and hands on; of states that lanes of one multiprocessor load
+ * into their sums, and store. Measured on an H200, the last one on an H100
+ * (docs/decisions/0017-decode.md, 0015-cluster-scan.md, 0059-what-blocks-wait-for.md, 0060-what-pieces-cost.md). */
 #define GPU_TRIP 0.65e-6
 #define GPU_LAUNCH 2.1e-6
 #define GPU_HANDOVER 0.12e-6
 #define GPU_HANDED 96.0
+#define GPU_STATES 12.0
 
 /* Of the second-level cache, what keeps rows of states that a call asks for while the one before it streams its own
  * (docs/decisions/0017-decode.md). */

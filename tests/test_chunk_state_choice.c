@@ -316,7 +316,7 @@ static double seconds_with(bool states, int64_t tokens)
     return choose_for(&square64, &room, &size).cost.seconds;
 }
 
-/* Of short pieces more than of long ones. */
+/* Of short pieces more than of long ones: 1.48 times as long was measured on an H100 (docs/decisions/0060-what-pieces-cost.md). */
 static void states_that_come_and_go_take_time(void **state)
 {
     (void)state;
@@ -324,7 +324,20 @@ static void states_that_come_and_go_take_time(void **state)
                  of_long = seconds_with(true, 8192) / seconds_with(false, 8192);
     print_message("pieces of 2,048 tokens %.3f, of 8,192 %.3f times as long as without states\n", of_short,
                   of_long);
-    assert_true(of_short > of_long && of_long > 1 && of_short < 1.3);
+    assert_true(of_short > of_long && of_long > 1 && of_short > 1.4 && of_short < 1.6);
+}
+
+/* They walk longer than queries wait, so that more blocks walk. */
+static void more_blocks_walk_where_states_come_and_go(void **state)
+{
+    const fpa_gpu_room room = on_gpu(&square64);
+    fpa_call_size size = {.form = FORM_CHUNKED, .batch = 16, .length = 2048, .query_heads = 16, .heads = 16};
+    (void)state;
+    const fpa_candidate without = choose_for(&square64, &room, &size);
+    size.state_in = size.state_out = true;
+    const fpa_candidate with = choose_for(&square64, &room, &size);
+    assert_true(is_overlapped(&without) && is_overlapped(&with));
+    assert_true(with.blocks > without.blocks && with.blocks <= MULTIPROCESSORS * 2 / 3);
 }
 
 static void kept_copies_are_of_longer_chunks_where_tokens_are_many(void **state)
@@ -407,6 +420,7 @@ int main(void)
         cmocka_unit_test(equal_lengths_are_walked_as_a_batch_is),
         cmocka_unit_test(lengths_that_nobody_knows_are_walked_as_one),
         cmocka_unit_test(states_that_come_and_go_take_time),
+        cmocka_unit_test(more_blocks_walk_where_states_come_and_go),
         cmocka_unit_test(kept_copies_are_of_longer_chunks_where_tokens_are_many),
         cmocka_unit_test(kept_copies_are_carried_beside_the_queries),
         cmocka_unit_test(an_empty_call_carries_nothing),

@@ -1,4 +1,4 @@
-/* Sequences of different lengths and states in pools on the CPU, against the formula: emitted kernels of sm_90a, then
+/* Sequences of different lengths and states in pools on the CPU, against the formula; prompts in pieces against one pass: emitted kernels of sm_90a, then
  * portable ones.
  *
  * make test: a head of each kind, each in every third shape; make test-all: all of them. FPA_TEST_HEAD: one alone, by its name. */
@@ -22,7 +22,7 @@
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
-enum { SEED = 20261125, MOST_JOBS = EMULATED_MOST_HEADS };
+enum { SEED = 20261125, MOST_JOBS = EMULATED_MOST_HEADS, CHUNKS = 5 /* of a prompt in pieces */ };
 
 static const char *const targets[] = {"cuda:sm_90a", "cuda:sm_80"};
 
@@ -56,8 +56,9 @@ typedef struct job {
     int number;
     fpa_status status;
     fpa_error error;
-    uint64_t launched; /* kernels */
-    unsigned made;     /* bit i: shapes[i] */
+    uint64_t launched;       /* kernels */
+    unsigned made;           /* bit i: shapes[i] */
+    bool in_pieces, differs; /* pieces of whole chunks were compared with one pass, their bits differ */
 } job;
 
 static unsigned made[2]; /* of all jobs of a target */
@@ -119,6 +120,76 @@ static fpa_status check_shape(emulated_module *emulated, const job *j, int numbe
     return status;
 }
 
+/* ---- a prompt in pieces of whole chunks ---- */
+
+/* In one piece, each chunk from the state that the one before has left. */
+static bool choose_whole(const void *choice, const fpa_module *module, const fpa_call_size *size,
+                         fpa_candidate *candidate)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    (void)choice;
+    *candidate = (fpa_candidate){.mechanism = "split", .segments = 1};
+    if (cuda_refusal(&cuda->geometry, size, candidate))
+        *candidate = (fpa_candidate){.mechanism = "fused_chunk", .segments = 1};
+    return !cuda_refusal(&cuda->geometry, size, candidate);
+}
+
+/* o and final states, of one pass and of pieces. */
+typedef struct passes {
+    fpa_field o[2], state[2];
+} passes;
+
+static fpa_status run_passes(const emulated_module *emulated, const fpa_trial *t, passes *x, fpa_error *error)
+{
+    static const int ends[] = {1, 3, CHUNKS};
+    const int64_t chunk = t->shape.length / CHUNKS;
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        status = check_make_output(t, &x->o[i], error);
+        if (!status)
+            status = check_make_state(t, LAYOUT_PADDED, &x->state[i], error);
+    }
+    if (!status)
+        status = trial_run(t, &emulated->module, FORM_CHUNKED, 0, t->shape.length, &x->o[0], NULL,
+                           &x->state[0], error);
+    for (int i = 0; i < 3 && !status; i++)
+        status = trial_run(t, &emulated->module, FORM_CHUNKED, i ? ends[i - 1] * chunk : 0, ends[i] * chunk,
+                           &x->o[1], i ? &x->state[1] : NULL, &x->state[1], error);
+    return status;
+}
+
+/* Of the heads that make test runs: their states are in fp32, and features' weights, by which the hand-over multiplies and divides, powers of two. */
+static bool hands_over_exactly(const job *j)
+{
+    return j->head->causal && j->source.facts.forms >> FORM_CHUNKED & 1 && j->head->state_dtype == FPA_F32 &&
+           is_one_of(fixed[j->number / 100], FIXED, j->head->name);
+}
+
+static fpa_status check_pieces(const emulated_module *emulated, job *j, fpa_error *error)
+{
+    const fpa_shape shape = {.batch = 2,
+                             .length = (int64_t)CHUNKS * j->source.facts.chunk,
+                             .heads = 1,
+                             .query_heads = 2,
+                             .inputs =
+                                 j->head->normalize == FPA_NORMALIZE_NONE ? INPUTS_DENSE : INPUTS_POSITIVE};
+    fpa_trial trial = {0};
+    passes x = {0};
+    fpa_status status = trial_make(&trial, j->head, &j->source.facts, shape, SEED, error);
+    trial.choose = choose_whole;
+    if (!status)
+        status = run_passes(emulated, &trial, &x, error);
+    j->in_pieces = !status;
+    j->differs = !status && !(field_equal(&x.o[0], &x.o[1], 0, shape.length) &&
+                              field_equal(&x.state[0], &x.state[1], 0, 1));
+    for (int i = 0; i < 2; i++) {
+        field_free(&x.o[i]);
+        field_free(&x.state[i]);
+    }
+    trial_free(&trial);
+    return status;
+}
+
 /* Of the shapes dealt to clusters that in which some are cut, and that in which some have nothing, are always made. */
 static bool is_made(const emulated_module *emulated, const job *j, int number)
 {
@@ -140,6 +211,9 @@ static void run_job(int index, void *argument)
             j->status = check_shape(&emulated, j, i, &j->error);
             j->made |= 1u << i;
         }
+    emulated_copies_boxes(&emulated, true);
+    if (!j->status && hands_over_exactly(j))
+        j->status = check_pieces(&emulated, j, &j->error);
     j->launched = emulated.launched;
     emulated_close(&emulated);
 }
@@ -155,7 +229,7 @@ static bool is_wanted(const fpa_head *head, int target)
 static void check_target(const emulated_fixture *f, int target)
 {
     static job jobs[MOST_JOBS];
-    int count = 0, wrong = 0;
+    int count = 0, wrong = 0, in_pieces = 0;
     uint64_t launched = 0;
     if (!f->ready)
         skip();
@@ -174,12 +248,17 @@ static void check_target(const emulated_fixture *f, int target)
     for (int i = 0; i < count; i++) {
         print_message("%-11s %s: %s\n", jobs[i].head->name, targets[target],
                       jobs[i].status ? jobs[i].error.message : "agrees with the formula");
-        wrong += jobs[i].status != FPA_OK;
+        if (jobs[i].differs)
+            print_message("%-11s %s: pieces of whole chunks have other bits than one pass\n",
+                          jobs[i].head->name, targets[target]);
+        wrong += jobs[i].status != FPA_OK || jobs[i].differs;
+        in_pieces += jobs[i].in_pieces;
         launched |= jobs[i].launched;
         made[target] |= jobs[i].made;
         source_free(&jobs[i].source);
     }
     assert_int_equal(wrong, 0);
+    assert_true(in_pieces > 0 || getenv("FPA_TEST_HEAD"));
     assert_true(target || getenv("FPA_TEST_HEAD") || launched >> CUDA_SEQUENCE_SCAN & 1);
 }
 

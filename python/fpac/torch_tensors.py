@@ -87,11 +87,11 @@ def check_trains(calls: Calls, operands: Operands) -> None:
         )
     if operands.keeps == STATE_UPDATED:
         check_gradients(operands, "a state that is updated in place has no gradients")
-    if operands.cu_seqlens is not None or operands.state_index is not None:
+    if operands.state_index is not None:
         check_gradients(
             operands,
-            "calls with cu_seqlens or state_index are not differentiated by autograd yet (return_saved=True and "
-            "head.backward have their gradients)",
+            "autograd does not differentiate calls with state_index, whose states are no operand of their own "
+            "(return_saved=True and head.backward have their gradients)",
         )
     if operands.recent or operands.form == abi.RECURRENT:
         check_gradients(operands, "decoding has no gradients")

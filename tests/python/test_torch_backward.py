@@ -105,10 +105,36 @@ class Autograd(unittest.TestCase):
             losses.append(float(loss))
         self.assertLess(losses[-1], losses[0] / 4)
 
+    def test_sequences_of_different_lengths(self):
+        """Each has the gradients of a call of its own, on the CPU its bits; tokens of nobody have zeros."""
+        mine, offsets = trained("gated"), [2, 2, 30, 31, 95]
+        q, k, v = leaves(mine, 100, batch=1)
+        gate = torch.from_numpy(log_gates(100, batch=1)).requires_grad_()
+        given = torch.from_numpy(numbers(8, 4, *mine.new_state(k).shape[1:])).requires_grad_()
+        d_o = torch.from_numpy(numbers(7, 1, 100, *v.shape[2:]))
+        packed = {"cu_seqlens": torch.tensor(offsets), "max_length": 64, "state": given, "return_state": True}
+        tokens = (q, k, v, gate)
+        o, state = mine(*tokens, form="chunked", **packed)
+        self.assertEqual(state.shape, given.shape)
+        found = torch.autograd.grad((o * d_o)[:, 2:95].sum() + state.square().sum(), (*tokens, given))
+        for x in found[:4]:
+            self.assertFalse(x[:, :2].any() or x[:, 95:].any())
+        for s in range(4):
+            part = slice(offsets[s], offsets[s + 1])
+            own, last = mine(
+                *(x[:, part] for x in tokens), form="chunked", state=given[s : s + 1], return_state=True
+            )
+            theirs = torch.autograd.grad((own * d_o[:, part]).sum() + last.square().sum(), (*tokens, given))
+            for a, b in zip(found[:4], theirs[:4]):
+                self.assertTrue(torch.equal(a[:, part], b[:, part]))
+            self.assertTrue(torch.equal(found[4][s], theirs[4][s]))
+
     def test_what_is_refused(self):
         mine = trained("mean")
         q, k, v = leaves(mine, 6)
+        index = torch.zeros(2, dtype=torch.int32)
         for words, call in (
+            ("with state_index", lambda: mine(q, k, v, state=mine.new_state(k), state_index=index)),
             ("updated in place", lambda: mine.step(q[:, :1], k[:, :1], v[:, :1], mine.new_state(k))),
             ("decoding has no gradients", lambda: mine(q, k, v, form="recurrent")),
         ):
@@ -127,14 +153,22 @@ class Operators(unittest.TestCase):
         ops, checks = torch.ops.fpac, ("test_schema", "test_autograd_registration", "test_faketensor")
         state = mine.new_state(k)
         for arguments in (
-            (mine.key, q, k, v, None, [], None, -1, False),
-            (mine.key, q, k, v, None, [], state, 1, True),
-            (gated.key, q, k, v, gate, [], None, 0, True),
+            (mine.key, q, k, v, None, [], None, -1, False, None, 0),
+            (mine.key, q, k, v, None, [], state, 1, True, None, 0),
+            (gated.key, q, k, v, gate, [], None, 0, True, None, 0),
+            (mine.key, q[:1], k[:1], v[:1], None, [], None, 1, True, torch.tensor([0, 5, 5, 12]), 7),
         ):
             torch.library.opcheck(ops.forward_saving.default, arguments, test_utils=checks)
         q, k, v = (x.detach() for x in (q, k, v))
-        o, den, _ = ops.forward_saving(mine.key, q, k, v, None, [], None, -1, False)
-        arguments = (mine.key, q, k, v, None, [], None, o, den, o, None, -1, [True, False, True, False, False])
+        o, den, _ = ops.forward_saving(mine.key, q, k, v, None, [], None, -1, False, None, 0)
+        needs = [True, False, True, False, False]
+        arguments = (mine.key, q, k, v, None, [], None, o, den, o, None, -1, needs, None, 0)
+        torch.library.opcheck(ops.backward.default, arguments, test_utils=("test_schema", "test_faketensor"))
+        packed = [x[:1] for x in (q, k, v)]
+        offsets = torch.tensor([0, 5, 5, 12])
+        o, den, _ = ops.forward_saving(mine.key, *packed, None, [], None, 1, False, offsets, 7)
+        needs = [True, True, True, False, False]
+        arguments = (mine.key, *packed, None, [], None, o, den, o, None, 1, needs, offsets, 7)
         torch.library.opcheck(ops.backward.default, arguments, test_utils=("test_schema", "test_faketensor"))
 
     def test_a_graph_without_a_break(self):
