@@ -28,15 +28,11 @@ typedef struct passes {
     size_t size[2];
 } passes;
 
-/* Uniform in low..high. */
 static fpa_status make(fpa_operand *operand, int axes, const int64_t *shape, fpa_dtype dtype, float low,
                        float high, fpa_error *error)
 {
     fpa_status status = operand_new(axes, shape, operand, error);
-    if (status)
-        return status;
-    fill_stored(FPA_F32, operand->array.data, operand->array.count, 1 + (uint64_t)axes, low, high);
-    return operand_bind(operand, dtype, error);
+    return status ? status : operand_bind_pattern(operand, dtype, 1 + (uint64_t)axes, low, high, error);
 }
 
 /* Keys and queries are positive, so that no normaliser comes near zero. */

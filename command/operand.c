@@ -29,18 +29,25 @@ static size_t item_of(const fpa_operand *operand)
     return operand->is_mask ? 1 : dtype_size(operand->dtype);
 }
 
+/* Room for the tensor's values, zeroed, where the array's floats are not these. */
+static fpa_status make_room(fpa_operand *operand, fpa_error *error)
+{
+    operand->stored = calloc((size_t)operand->array.count + 1, item_of(operand));
+    return operand->stored ? FPA_OK : fail_memory(error);
+}
+
 static fpa_status convert(fpa_operand *operand, fpa_error *error)
 {
-    size_t size = item_of(operand);
-    char *stored = calloc((size_t)operand->array.count + 1, size);
-    if (!stored)
-        return fail_memory(error);
+    const size_t size = item_of(operand);
+    fpa_status status = make_room(operand, error);
+    char *stored = operand->stored;
+    if (status)
+        return status;
     for (int64_t i = 0; i < operand->array.count; i++)
         if (operand->is_mask)
             stored[i] = operand->array.data[i] != 0;
         else
             dtype_store(operand->dtype, stored + (size_t)i * size, (double)operand->array.data[i]);
-    operand->stored = stored;
     return FPA_OK;
 }
 
@@ -62,18 +69,43 @@ static size_t operand_bytes(const fpa_operand *operand)
     return (size_t)operand->array.count * item_of(operand);
 }
 
-fpa_status operand_bind(fpa_operand *operand, fpa_dtype dtype, fpa_error *error)
+static void make_tensor(fpa_operand *operand)
 {
-    operand->dtype = dtype;
-    fpa_status status = dtype == FPA_F32 ? FPA_OK : convert(operand, error);
     operand->tensor = (DLTensor){
         .data = own_values(operand),
         .device = {kDLCPU, 0},
         .ndim = operand->array.axes,
-        .dtype = dtype_describe(dtype),
+        .dtype = dtype_describe(operand->dtype),
         .shape = operand->array.shape,
     };
+}
+
+fpa_status operand_bind(fpa_operand *operand, fpa_dtype dtype, fpa_error *error)
+{
+    operand->dtype = dtype;
+    fpa_status status = dtype == FPA_F32 ? FPA_OK : convert(operand, error);
+    make_tensor(operand);
     return status;
+}
+
+fpa_status operand_bind_pattern(fpa_operand *operand, fpa_dtype dtype, uint64_t seed, float low, float high,
+                                fpa_error *error)
+{
+    enum { PATTERN = 1 << 20 };
+    const int64_t count = operand->array.count < PATTERN ? operand->array.count : PATTERN;
+    operand->dtype = dtype;
+    fpa_status status = dtype == FPA_F32 ? FPA_OK : make_room(operand, error);
+    if (status)
+        return status;
+    make_tensor(operand);
+    if (low == 0 && high == 0)
+        return FPA_OK;
+    char *values = own_values(operand);
+    const size_t bytes = operand_bytes(operand);
+    fill_stored(dtype, values, count, seed, low, high);
+    for (size_t known = (size_t)count * item_of(operand); known < bytes; known *= 2)
+        memcpy(values + known, values, known < bytes - known ? known : bytes - known);
+    return FPA_OK;
 }
 
 fpa_status operand_bind_mask(fpa_operand *operand, fpa_error *error)

@@ -24,6 +24,11 @@ fpa_status operand_new(int axes, const int64_t *shape, fpa_operand *operand, fpa
  * now on: its tensor points into it. */
 fpa_status operand_bind(fpa_operand *operand, fpa_dtype dtype, fpa_error *error);
 
+/* Likewise of numbers uniform in low..high, a million that are repeated: what a timing needs, in a moment. The array has them for
+ * float32 alone. */
+fpa_status operand_bind_pattern(fpa_operand *operand, fpa_dtype dtype, uint64_t seed, float low, float high,
+                                fpa_error *error);
+
 /* The tensor of a mask, a byte for each number: 1 where it is not 0. */
 fpa_status operand_bind_mask(fpa_operand *operand, fpa_error *error);
 

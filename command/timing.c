@@ -30,10 +30,7 @@ typedef struct recipe {
 static fpa_status make_operand(fpa_operand *operand, recipe of, fpa_error *error)
 {
     fpa_status status = operand_new(of.axes, of.shape, operand, error);
-    if (status)
-        return status;
-    fill_stored(FPA_F32, operand->array.data, operand->array.count, of.seed, of.low, of.high);
-    return operand_bind(operand, of.dtype, error);
+    return status ? status : operand_bind_pattern(operand, of.dtype, of.seed, of.low, of.high, error);
 }
 
 static fpa_status make_weight(const fpa_matrix *matrix, int64_t heads, fpa_operand *weight, fpa_error *error)

@@ -74,3 +74,21 @@ cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments)
     const int64_t rest = chunks - first, run = segments > 1 && rest ? divide_up(rest, segments - 1) : 1;
     return (cuda_division){1 + divide_up(rest, run), run, first};
 }
+
+/* Blocks of queries of so many tokens of a head. */
+static int64_t count_blocks(const cuda_task *task, int64_t tokens)
+{
+    const int64_t blocks = divide_up(tokens, task->geometry->query_tokens) * task->geometry->column_blocks;
+    return blocks > 0 ? blocks : 1;
+}
+
+int64_t cuda_heads_beside(const cuda_task *task)
+{
+    enum { TIMES = 2 };
+    const int64_t places = task->room->multiprocessors;
+    const int64_t heads = task->chunks > 1
+                              ? places / count_blocks(task, task->chunk)
+                              : divide_up(TIMES * places, count_blocks(task, task->size->length));
+    const int64_t most = task->chunks > 1 ? task->size->query_heads : task->queries;
+    return heads < 1 ? 1 : heads < most ? heads : most;
+}

@@ -69,4 +69,9 @@ static inline int64_t cuda_fused_blocks(const cuda_task *task)
     return task->queries * task->geometry->column_blocks;
 }
 
+/* Heads whose queries NAME_chunk_output takes together, where it does not follow the walk. Of one chunk those that fill the GPU twice: blocks of queries
+ * that run at a time share few heads' keys, which are in the second-level cache then. Of several chunks all of a sequence, whose rows of a token lie beside
+ * each other in memory, if blocks of queries that read the same copy still run at about the same time. */
+int64_t cuda_heads_beside(const cuda_task *task);
+
 #endif

@@ -21,11 +21,6 @@ fpa_cost cuda_estimate_split(const cuda_task *task, const cuda_split_common *com
  * must run at a time. */
 int64_t cuda_overlapped_blocks(const cuda_task *task, bool small);
 
-/* Blocks that begin it, of which `staying` go on behind their first walk: as many as leave no multiprocessor for which the first copies have
- * no queries, and then as many more as spare a last round of walks; `staying`, where copies of a first round are too many for
- * the second-level cache. */
-int64_t cuda_first_blocks(const cuda_task *task, bool small, int64_t staying);
-
 fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candidate);
 
 /* A first segment's share of the sequence, when NAME_fused_chunk walks it in so many. */

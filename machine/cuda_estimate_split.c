@@ -48,28 +48,6 @@ int64_t cuda_overlapped_blocks(const cuda_task *task, bool small)
     return blocks < most ? blocks : most;
 }
 
-int64_t cuda_first_blocks(const cuda_task *task, bool small, int64_t staying)
-{
-    const struct fpa_cuda_geometry *g = task->geometry;
-    const int64_t head = blocks_of_head(task, small), stay = staying / head, heads = task->sequences;
-    if (!heads)
-        return staying;
-    const int64_t room = task->room->multiprocessors / head;
-    const int64_t items =
-        divide_up(task->chunk, g->query_tokens) * (task->queries / task->sequences) * g->column_blocks;
-    const double copies = (double)(cuda_walked_chunks(task) * g->features * g->columns) * g->copy_bytes;
-    const int64_t cached = copies > 0 ? (int64_t)(task->room->gpu->cache_size / copies) : 0;
-    const int64_t least =
-        divide_up(task->room->multiprocessors, head + items); /* h heads: h items >= all - h head */
-    int64_t most = cached < room ? cached : room;
-    most = most < heads ? most : heads;
-    if (stay < 1 || most <= stay)
-        return staying;
-    const int64_t rounds = divide_up(heads - most, stay), spared = heads - rounds * stay;
-    const int64_t first = least < most ? least : most;
-    return head * (spared > first ? spared : first);
-}
-
 /* No less than the blocks that walk take for their walks, nor than all multiprocessors take for everything. */
 static fpa_cost overlapped_cost(const cuda_task *task, const cuda_split_common *common, bool small,
                                 int64_t blocks)

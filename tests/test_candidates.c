@@ -368,10 +368,8 @@ static void expect_launched(const struct fpa_cuda_geometry *g, const fpa_call_si
                                                     [MECHANISM_DECODE_RECENT] = CUDA_DECODE_RECENT};
     switch (cuda_mechanism_of(c)) {
     case MECHANISM_SPLIT:
-        if (c->blocks) /* that stay; more may begin beside them */
-            assert_in_range(blocks_of(walk), c->blocks, room_for(g).multiprocessors);
-        else
-            assert_int_equal(blocks_of(walk), keys * c->segments * slices * g->column_blocks);
+        assert_int_equal(blocks_of(walk),
+                         c->blocks ? c->blocks : keys * c->segments * slices * g->column_blocks);
         assert_true(was_launched(CUDA_CHUNK_OUTPUT));
         assert_true(was_launched(CUDA_SEGMENT_SCAN) || c->segments == 1);
         break;

@@ -239,6 +239,28 @@ static void segments_cover_every_sequence(void **state)
     }
 }
 
+/* ---- heads whose queries are taken together ---- */
+
+static int64_t beside(int query_tokens, int64_t chunk, int64_t length, int64_t batch, int64_t heads)
+{
+    const struct fpa_cuda_geometry g = {.chunk = chunk, .query_tokens = query_tokens, .column_blocks = 2};
+    const fpa_gpu_room room = {.gpu = gpu_find("h200"), .multiprocessors = MULTIPROCESSORS};
+    const fpa_call_size size = {
+        .form = FORM_CHUNKED, .batch = batch, .length = length, .query_heads = heads, .heads = heads};
+    const cuda_task task = cuda_task_of(&g, &room, &size);
+    return cuda_heads_beside(&task);
+}
+
+static void heads_of_a_sequence_are_read_together(void **state)
+{
+    (void)state;
+    assert_int_equal(beside(384, 384, 65536, 4, 16), 16); /* no other sequence's */
+    assert_int_equal(beside(64, 768, 65536, 1, 16), MULTIPROCESSORS / (768 / 64 * 2));
+    assert_int_equal(beside(64, 64 * MULTIPROCESSORS, 65536, 1, 16), 1);
+    assert_int_equal(beside(64, 4096, 4096, 16, 16), 3); /* one chunk: twice a GPU's blocks */
+    assert_int_equal(beside(64, 64, 64, 2, 16), 32);
+}
+
 /* ---- sequences in one batch ---- */
 
 static fpa_candidate choose_packed(int64_t sequences, int64_t total, int64_t longest)
@@ -305,31 +327,6 @@ static void states_that_come_and_go_take_time(void **state)
     assert_true(of_short > of_long && of_long > 1 && of_short < 1.3);
 }
 
-/* A first round of walks: none of 132 multiprocessors waits for it, 33 heads of 3 blocks, and 36 spare a round. */
-static void more_blocks_begin_a_walk_than_go_on(void **state)
-{
-    const fpa_gpu_room room = on_gpu(&square64);
-    fpa_call_size size = {.form = FORM_CHUNKED,
-                          .batch = 16,
-                          .length = 2048,
-                          .query_heads = 16,
-                          .heads = 16,
-                          .state_in = true,
-                          .state_out = true};
-    (void)state;
-    cuda_task task = cuda_task_of(&square64, &room, &size);
-    cuda_take_tail(&task);
-    assert_int_equal(cuda_first_blocks(&task, false, 66), 3 * 36);
-    assert_int_equal(cuda_first_blocks(&task, false, 96), 3 * 33); /* 4 rounds or 3 */
-    size.batch = 2;                                                /* 32 heads in one round */
-    task = cuda_task_of(&square64, &room, &size);
-    assert_int_equal(cuda_first_blocks(&task, false, 66), 3 * 32);
-    assert_int_equal(cuda_first_blocks(&task, false, 96), 96);
-    size.length = 1 << 14; /* their copies would leave the cache */
-    task = cuda_task_of(&square64, &room, &size);
-    assert_int_equal(cuda_first_blocks(&task, false, 66), 66);
-}
-
 static void kept_copies_are_of_longer_chunks_where_tokens_are_many(void **state)
 {
     const fpa_gpu_room room = on_gpu(&square64);
@@ -377,7 +374,7 @@ static void kept_copies_are_carried_beside_the_queries(void **state)
 }
 
 /* No sequence, or none of any token: nothing is divided by what is not there. */
-static void an_empty_call_has_nothing_to_walk_or_carry(void **state)
+static void an_empty_call_carries_nothing(void **state)
 {
     const fpa_gpu_room room = on_gpu(&square64);
     (void)state;
@@ -390,7 +387,6 @@ static void an_empty_call_has_nothing_to_walk_or_carry(void **state)
                                     .state_in = true,
                                     .state_out = true};
         cuda_task task = cuda_task_of(&square64, &room, &size);
-        assert_int_equal(cuda_first_blocks(&task, false, 66), 66);
         assert_int_equal(cuda_carry_beside(&task, 1).blocks, 0);
     }
 }
@@ -407,13 +403,13 @@ int main(void)
         cmocka_unit_test(segments_of_a_few_sequences_are_alike),
         cmocka_unit_test(sequences_that_fill_the_gpu_are_walked_in_one_piece),
         cmocka_unit_test(segments_cover_every_sequence),
+        cmocka_unit_test(heads_of_a_sequence_are_read_together),
         cmocka_unit_test(equal_lengths_are_walked_as_a_batch_is),
         cmocka_unit_test(lengths_that_nobody_knows_are_walked_as_one),
         cmocka_unit_test(states_that_come_and_go_take_time),
-        cmocka_unit_test(more_blocks_begin_a_walk_than_go_on),
         cmocka_unit_test(kept_copies_are_of_longer_chunks_where_tokens_are_many),
         cmocka_unit_test(kept_copies_are_carried_beside_the_queries),
-        cmocka_unit_test(an_empty_call_has_nothing_to_walk_or_carry),
+        cmocka_unit_test(an_empty_call_carries_nothing),
     };
     return cmocka_run_group_tests(tests, plan_heads, NULL);
 }

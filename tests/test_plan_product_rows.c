@@ -254,6 +254,25 @@ static void blocks_fetch_the_slabs_of_their_strips(void **state)
     planned_free(&made);
 }
 
+/* Two blocks pack beside each other: a whole tile each before two halves. */
+static void tiles_of_packed_rows_are_whole_where_two_blocks_have_room(void **state)
+{
+    enum { SOME_TOKENS = 64 };
+    (void)state;
+    planned_head made;
+    planned_make(&made, "d = 240, dv = 64, terms = { term { " SOME(40, 240, 1) ", " SOME(6, 240, 2) " } }",
+                 "cuda:sm_90a");
+    const fpa_split_outer *split = made.plan.cuda.suited[SPLIT_OUTER].plan;
+    assert_non_null(split);
+    const fpa_pack_kernel *pack = &split->pack;
+    const int second = SOME_TOKENS * pack->pitch; /* bytes that another tile would take */
+    assert_true(!pack->direct && pack->blocks == 2 && pack->keeps_matrices);
+    assert_true(2 * (pack->bytes + second + 1024) > made.plan.target->shared_memory);
+    assert_int_equal(pack->tile, SOME_TOKENS);
+    assert_int_equal(pack->buffers, 1);
+    planned_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +281,7 @@ int main(void)
         cmocka_unit_test(keys_carry_no_weights_where_products_of_states_are_wanted),
         cmocka_unit_test(heads_of_wide_dots_keep_their_rows),
         cmocka_unit_test(blocks_fetch_the_slabs_of_their_strips),
+        cmocka_unit_test(tiles_of_packed_rows_are_whole_where_two_blocks_have_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

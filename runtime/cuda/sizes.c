@@ -55,25 +55,9 @@ static void divide_summed(const cuda_task *task, int64_t segments, struct fpa_cu
  * at a time in turn. */
 static void size_overlapped(const cuda_task *task, int64_t slices, cuda_sizes *s)
 {
-    const int64_t head = slices * task->geometry->column_blocks, stay = s->walk_blocks;
-    const int64_t group = task->size->query_heads / task->size->heads;
-    const int64_t first = cuda_first_blocks(task, s->small, stay);
+    const int64_t head = slices * task->geometry->column_blocks;
     s->call.awaited = slices;
-    s->call.beside = stay / head * group;
-    s->call.beside_more = (first - stay) / head * group;
-    s->call.leaving = first - stay;
-    s->walk_blocks = first;
-}
-
-/* Of one chunk: heads whose queries fill the GPU twice, so that the blocks of queries that run at a time share few heads' keys, which are in the
- * second-level cache then. */
-static int64_t count_beside(const cuda_task *task)
-{
-    enum { TIMES = 2 };
-    const struct fpa_cuda_geometry *g = task->geometry;
-    const int64_t items = divide_up(task->size->length, g->query_tokens) * g->column_blocks;
-    const int64_t heads = divide_up((int64_t)TIMES * task->room->multiprocessors, items > 0 ? items : 1);
-    return heads < task->queries ? heads : task->queries;
+    s->call.beside = s->walk_blocks / head * (task->size->query_heads / task->size->heads);
 }
 
 static void size_split(const cuda_task *task, const fpa_candidate *candidate, cuda_sizes *s)
@@ -83,7 +67,7 @@ static void size_split(const cuda_task *task, const fpa_candidate *candidate, cu
     struct fpa_cuda_call *call = &s->call;
     s->walks = task->walked;
     s->small = s->walks && candidate->variant & SPLIT_SMALL;
-    call->beside = call->chunks > 1 ? 1 : count_beside(task);
+    call->beside = cuda_heads_beside(task);
     call->walk_end = size->state_out || task->summed ? size->length : (call->chunks - 1) * call->chunk;
     set_division(cuda_divide(call->chunks, s->walks ? candidate->segments : 1), call);
     if (task->summed)
@@ -158,7 +142,6 @@ static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
     call->segment_chunks = call->first_chunks = s->in_segments ? run : call->chunks;
     call->walk_end = size->state_out || task->summed;
     call->beside = 1;
-    call->beside_more = 0;
 }
 
 /* As many as the GPU has room for; a candidate that the model did not choose may have more blocks than that. */
@@ -244,6 +227,7 @@ static void size_carry(const cuda_task *task, cuda_sizes *s)
         return;
     s->carry_blocks = carry.blocks;
     s->call.awaited = carry.parts;
+    s->call.beside = 1; /* as the scan goes */
 }
 
 /* kept: 0, or copies of all chunks of so many tokens, whoever reads them. */
@@ -280,7 +264,6 @@ void walk_alone(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
     if (!s->call.awaited)
         return;
     s->call.awaited = 0;
-    s->call.leaving = 0;
     s->walk_blocks = cuda_batch(launch) * launch->heads * s->call.segments *
                      (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
 }

@@ -137,32 +137,35 @@ static int matrix_bytes(const fpa_plan *plan)
     return tiles * steps * 512;
 }
 
-/* A tile is fetched while the one before it is packed, where there are two. */
-static bool choose_tile(fpa_pack_kernel *pack, int matrices, int buffers, int most, int limit)
+static bool take_tile(fpa_pack_kernel *pack, int matrices, int buffers, int tile, int limit)
 {
-    enum { LEAST = 32 }; /* tokens: a warp's lanes */
-    pack->buffers = buffers;
-    for (pack->tile = most; pack->tile >= LEAST; pack->tile /= 2) {
-        pack->bytes = buffers * pack->tile * pack->pitch + matrices;
-        if (pack->bytes <= limit)
-            return true;
-    }
-    return false;
+    pack->buffers = buffers, pack->tile = tile;
+    pack->bytes = buffers * tile * pack->pitch + matrices;
+    return pack->bytes <= limit;
 }
 
 /* Of two blocks of a multiprocessor one multiplies or stores while the other waits for tokens or for its slowest warp, with two tiles each
- * or one (docs/decisions/0054-packing-by-lanes.md). But matrices that are split anew for each tile of tokens take longer than what a
- * second block, or a second tile, gains. */
+ * or one (docs/decisions/0054-packing-by-lanes.md): a tile of as many tokens as warps have work for comes before a second one, which is fetched
+ * while the first is packed (0061-heads-beside-each-other.md). A block by itself needs the second one. But matrices that are split anew for each tile
+ * of tokens take longer than what a second block, or a second tile, gains. */
 static bool choose_sizes(const fpa_plan *plan, fpa_pack_kernel *pack)
 {
-    enum { TILE = 64, LARGE_TILE = 128 };
-    const int limit = plan->target->shared_memory, two = limit / 2 - 1024, matrices = matrix_bytes(plan);
+    static const struct {
+        int blocks, buffers, tile;
+    } sizes[] = {{2, 2, 64}, {2, 1, 64}, {2, 2, 32}, {2, 1, 32},
+                 {1, 2, 64}, {1, 2, 32}, {1, 1, 64}, {1, 1, 32}};
+    static const int anew[] = {128, 64, 32};
+    const int limit = plan->target->shared_memory, matrices = matrix_bytes(plan);
     pack->keeps_matrices = true;
-    if (choose_tile(pack, matrices, 2, TILE, two) || choose_tile(pack, matrices, 1, TILE, two) ||
-        choose_tile(pack, matrices, 2, TILE, limit) || choose_tile(pack, matrices, 1, TILE, limit))
-        return true;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (take_tile(pack, matrices, sizes[i].buffers, sizes[i].tile,
+                      sizes[i].blocks > 1 ? limit / sizes[i].blocks - 1024 : limit))
+            return true;
     pack->keeps_matrices = false;
-    return choose_tile(pack, 0, 1, LARGE_TILE, limit);
+    for (size_t i = 0; i < sizeof anew / sizeof *anew; i++)
+        if (take_tile(pack, 0, 1, anew[i], limit))
+            return true;
+    return false;
 }
 
 /* As many warps as hide each other's waits; fewer where sums of many tokens need registers. */

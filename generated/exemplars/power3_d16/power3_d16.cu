@@ -294,7 +294,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 28
+#define FPA_CUDA_VERSION 29
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -370,9 +370,7 @@ struct fpa_cuda_call {
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
-    long long beside;      /* query heads whose tokens NAME_chunk_output takes in turn, */
-    long long beside_more; /* and of the first ones so many more */
-    long long leaving; /* blocks of NAME_chunk_state on warpgroups, the last ones, that have one walk only */
+    long long beside; /* query heads whose tokens NAME_chunk_output takes in turn */
     long long
         awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, or where copies were
                           kept of NAME_segment_scan, and waits for them; 0: it does not */
@@ -657,7 +655,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
-    28, /* version */
+    29, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */

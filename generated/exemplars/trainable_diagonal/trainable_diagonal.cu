@@ -232,7 +232,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 28
+#define FPA_CUDA_VERSION 29
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -308,9 +308,7 @@ struct fpa_cuda_call {
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
-    long long beside;      /* query heads whose tokens NAME_chunk_output takes in turn, */
-    long long beside_more; /* and of the first ones so many more */
-    long long leaving; /* blocks of NAME_chunk_state on warpgroups, the last ones, that have one walk only */
+    long long beside; /* query heads whose tokens NAME_chunk_output takes in turn */
     long long
         awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, or where copies were
                           kept of NAME_segment_scan, and waits for them; 0: it does not */
@@ -645,7 +643,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    28, /* version */
+    29, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -2339,18 +2337,10 @@ struct walk {
     int segment, first_chunk, end_chunk, end; /* end: token; all 0 behind a sequence's end */
 };
 
-/* A block takes one after the other, with the same strips: gridDim.x is a multiple of SLICES, and so is
- * call.leaving. */
+/* A block takes one after the other, with the same strips: gridDim.x is a multiple of SLICES. */
 template <class sizes> __device__ __forceinline__ u32 count_walks(const struct fpa_cuda_call &call)
 {
     return (u32)(call.batch * call.heads * call.segments) * (COLUMN_BLOCKS * sizes::SLICES_OF);
-}
-
-/* Behind their first walk the last blocks make room for queries. */
-template <class sizes> __device__ __forceinline__ u32 next_walk(const struct fpa_cuda_call &call, u32 index)
-{
-    const u32 staying = gridDim.x - (u32)call.leaving;
-    return blockIdx.x >= staying ? count_walks<sizes>(call) : index + (index < gridDim.x ? gridDim.x : staying);
 }
 
 template <class sizes> __device__ __forceinline__ int block_strip(void)
@@ -2442,7 +2432,7 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
     const int warp = own_warp();
     struct turn at = {0, 1};
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index = next_walk<sizes>(call, index)) {
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
         const struct walk w = find_walk<sizes>(call, index);
         if (warp == 0 && is_first_lane())
             bring_near<sizes>(call, w);
@@ -2494,7 +2484,7 @@ template <class sizes> __device__ __forceinline__ void send_walks(const struct f
 {
     u32 phase = 0;
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index = next_walk<sizes>(call, index))
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x)
         send_copies<sizes>(call, find_walk<sizes>(call, index), ring, phase);
 }
 
@@ -2669,7 +2659,7 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
         strip[s] = find_strip<sizes>(index < STRIPS ? index : STRIPS - 1, own);
     }
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index = next_walk<sizes>(call, index)) {
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
         const struct walk w = find_walk<sizes>(call, index);
         if (is_idle(call, w))
             continue;
@@ -2968,12 +2958,11 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
 {
     struct item item;
     const u32 blocks = count_query_blocks(call);
-    const u32 heads = (u32)call.batch * (u32)call.query_heads, number = index / COLUMN_BLOCKS;
-    /* heads that are beside each other are walked together, from their first tokens on; the first ones are more */
-    const u32 most = (u32)(call.beside + call.beside_more), ahead = number < most * blocks ? 0 : most;
-    const u32 beside = ahead ? (u32)call.beside : most, behind = number - ahead * blocks;
-    const u32 set = ahead + behind / (beside * blocks) * beside, width = heads - set < beside ? heads - set : beside;
-    const u32 place = behind % (beside * blocks), owner = set + place % width;
+    const u32 heads = (u32)call.batch * (u32)call.query_heads, beside = (u32)call.beside;
+    /* heads that are beside each other are walked together, from their first tokens on */
+    const u32 set = index / COLUMN_BLOCKS / (beside * blocks) * beside, width = heads - set < beside ? heads - set
+        : beside;
+    const u32 place = index / COLUMN_BLOCKS % (beside * blocks), owner = set + place % width;
     item.block = index % COLUMN_BLOCKS;
     /* of one chunk: the longest items first */
     const u32 turn = call.chunks > 1 ? place / width : blocks - 1 - place / width;
