@@ -6,6 +6,7 @@
 #include "base/round.h"
 #include "grid.h"
 #include "launch.h"
+#include "launch_backward_pads.h"
 #include "launch_made.h"
 #include "launch_passes.h"
 #include "module.h"
@@ -31,7 +32,8 @@ typedef struct pass {
     struct fpa_cuda_call call;
     struct fpa_cuda_backward back;
     made_rows made; /* that kernels have in the place of q and k */
-    size_t bytes;   /* of the workspace */
+    backward_pads pads;
+    size_t bytes; /* of the workspace */
 } pass;
 
 /* ---- sizes ---- */
@@ -152,6 +154,15 @@ static void place_made(pass *p, char *base)
         made_place(&p->made, rows, p->at_once);
 }
 
+static void place_pads(pass *p, char *base)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    void *rows = take(base, &p->bytes, p->at_once * backward_pad_bytes(&p->cuda->geometry, f), 1);
+    p->pads = (backward_pads){p->cuda, f, p->call, p->back};
+    if (rows)
+        place_backward_pads(&p->pads, rows, p->at_once);
+}
+
 static void set_operands(pass *p)
 {
     const struct fpa_backward_launch *a = p->launch;
@@ -214,13 +225,14 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     choose_chunk(p, form);
     p->at_once = at_most(p->sequences, copies_limit, copy_bytes(p));
     p->at_once = at_most(p->at_once, parts_limit, parts_of(p) * (int64_t)sizeof(float));
-    if (cuda->geometry.made_width)
-        p->at_once = at_most(p->at_once, rows_limit, made_sequence_bytes(&cuda->geometry, f));
+    p->at_once = at_most(p->at_once, rows_limit,
+                         made_sequence_bytes(&cuda->geometry, f) + backward_pad_bytes(&cuda->geometry, f));
     p->at_once = alike(p->sequences, p->at_once);
     choose_segments(p);
     set_operands(p);
     place(p, base);
     place_made(p, base);
+    place_pads(p, base);
     p->back.both_sides = cuda->geometry.backward_both && p->both ? choose_run(cuda) : 0;
 }
 
@@ -327,6 +339,8 @@ static fpa_status launch_sequences(pass *p, CUstream stream, fpa_error *error)
 {
     const bool made = p->cuda->geometry.made_width;
     fpa_status status = made ? made_project(&p->made, &p->call, &p->back, stream, error) : FPA_OK;
+    if (!status && p->cuda->geometry.kernel[CUDA_BACKWARD_PADS].threads)
+        status = launch_backward_pads(&p->pads, &p->call, &p->back, stream, error);
     if (!status && p->queries)
         status = launch_queries(p, stream, error);
     if (!status)

@@ -60,14 +60,12 @@ fpa_status made_begin(const made_rows *m, CUstream stream, fpa_error *error)
 
 /* ---- rows in the place of q and k ---- */
 
-/* Such that sequence number `first`, counted [B][heads], is where the rows begin. */
-static void *shifted(void *rows, int64_t first, int64_t numbers)
+void *rows_before(void *rows, int64_t first, int64_t bytes)
 {
-    return (void *)((uintptr_t)rows - (uintptr_t)(first * numbers * ELEMENT));
+    return (void *)((uintptr_t)rows - (uintptr_t)(first * bytes));
 }
 
-/* Where lengths differ, a sequence's place on the batch's axis is its first token. */
-static void set_strides(long long *stride, const struct fpa_launch *f, int64_t heads, int64_t width)
+void set_row_strides(long long *stride, const struct fpa_launch *f, int64_t heads, int64_t width)
 {
     stride[0] = f->cu_seqlens ? width : heads * tokens_of(f) * width;
     stride[1] = width;
@@ -77,17 +75,17 @@ static void set_strides(long long *stride, const struct fpa_launch *f, int64_t h
 static void take_place(const made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back)
 {
     const struct fpa_launch *f = &m->launch->forward;
-    const int64_t width = m->cuda->geometry.made_width, numbers = tokens_of(f) * width;
+    const int64_t width = m->cuda->geometry.made_width, bytes = tokens_of(f) * width * ELEMENT;
     const int64_t key = back->first_sequence, query = key * group_of(f);
     const bool queries = m->launch->d_q || m->matrices, keys = m->launch->d_k || m->matrices;
-    call->q = shifted(m->back.made_queries, query, numbers);
-    call->k = shifted(m->back.made_keys, key, numbers);
-    back->d_q = queries ? shifted(m->back.made_d_queries, query, numbers) : NULL;
-    back->d_k = keys ? shifted(m->back.made_d_keys, key, numbers) : NULL;
-    set_strides(call->q_stride, f, f->query_heads, width);
-    set_strides(call->k_stride, f, f->heads, width);
-    set_strides(back->d_q_stride, f, f->query_heads, width);
-    set_strides(back->d_k_stride, f, f->heads, width);
+    call->q = rows_before(m->back.made_queries, query, bytes);
+    call->k = rows_before(m->back.made_keys, key, bytes);
+    back->d_q = queries ? rows_before(m->back.made_d_queries, query, bytes) : NULL;
+    back->d_k = keys ? rows_before(m->back.made_d_keys, key, bytes) : NULL;
+    set_row_strides(call->q_stride, f, f->query_heads, width);
+    set_row_strides(call->k_stride, f, f->heads, width);
+    set_row_strides(back->d_q_stride, f, f->query_heads, width);
+    set_row_strides(back->d_k_stride, f, f->heads, width);
 }
 
 /* Blocks of so many tokens, of each query head and of the key's. */

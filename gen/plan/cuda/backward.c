@@ -272,16 +272,6 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     return true;
 }
 
-/* Blocks of a warpgroup on a multiprocessor: threads have sums of d_k and d_v, 64 of pairs, and some 40 registers more. */
-static int count_group_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
-{
-    enum { REGISTERS = 65536, PAIRS = 64, REST = 40, STEP = 8 };
-    const int needed = round_up((plan->head->d + plan->head->dv) / 2 + PAIRS + REST, STEP);
-    const int blocks = REGISTERS / (CUDA_THREADS * needed);
-    const int room = (plan->target->shared_memory + 1024) / (back->own.size + 1024);
-    return blocks < room ? blocks : room;
-}
-
 /* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. Sums of many rows' gradients leave room for
  * the tokens of one or two warps. */
 static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
@@ -300,8 +290,8 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
              i++)
             if (shapes[i].tiles <= most && (blocks == 1 || shapes[i].warps == CUDA_WARPS) &&
                 fits(plan, &shapes[i], limit / blocks - 1024 * (blocks - 1), back)) {
-                back->state_blocks = blocks;
-                back->own_blocks = back->warpgroups ? count_group_blocks(plan, back) : blocks;
+                back->state_blocks = backward_state_blocks(plan, back, blocks);
+                back->own_blocks = back->warpgroups ? backward_group_blocks(plan, back) : blocks;
                 return true;
             }
     return false;
@@ -317,6 +307,13 @@ static int count_numbers(const fpa_head *head, bool per_head)
             numbers += (matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : matrix->rows) * matrix->cols;
     }
     return numbers;
+}
+
+/* Rows are fetched 16 bytes at a time, while what came before is multiplied: of other widths they are brought to whole pieces first. */
+static int padded_width(const fpa_plan *plan, int width)
+{
+    const int numbers = 16 / plan->cuda.rows->element;
+    return width % numbers ? round_up(width, numbers) : 0;
 }
 
 /* Blocks of backward_state a head and block of columns. */
@@ -351,6 +348,8 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .backward_both = back->coordinates,
         .backward_columns = back->sides.blocks,
         .backward_entries = back->entries,
+        .backward_padded_vector = back->padded_vector,
+        .backward_padded_value = back->padded_value,
         .backward_shared = count_numbers(plan->written, false),
         .backward_per_head = count_numbers(plan->written, true),
         .pass_width = plan->passes.width,
@@ -365,6 +364,8 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         g->kernel[CUDA_BACKWARD_GATES] = plain;
     if (normalized)
         g->kernel[CUDA_BACKWARD_OUTPUTS] = plain;
+    if (back->padded_vector || back->padded_value)
+        g->kernel[CUDA_BACKWARD_PADS] = plain;
     if (back->entries)
         g->kernel[CUDA_BACKWARD_PARTS] = plain;
     if (g->weights)
@@ -395,6 +396,8 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
     choose_columns(plan, back);
     if (!place_sums(plan->cuda.rows, &plan->memory, back))
         return fail_memory(error);
+    back->padded_vector = padded_width(plan, head->d);
+    back->padded_value = padded_width(plan, head->dv);
     back->entries = count_entries(plan);
     if (!choose_blocks(plan, back))
         return fail(
@@ -434,6 +437,8 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(stages),
     BACKWARD(sum_blocks),
     FIELD_ARRAY(fpa_cuda_backward_plan, "dot_sums", dot_sums, dots, 1, 0),
+    BACKWARD(padded_vector),
+    BACKWARD(padded_value),
     BACKWARD(entries),
     BACK(made_tiles),
     BACK(made_pitch),

@@ -23,9 +23,11 @@ typedef struct fpa_cuda_backward_plan {
     int dots, *dot_sums; /* [dots] the first one of a dot's rows */
     bool coordinates;    /* features are coordinates: nothing is packed, and nothing contracted */
     bool warpgroups;     /* and products of own tokens are a warpgroup's, which a block is */
-    int entries;         /* of run-time matrices of a head */
-    int made_tiles;      /* of 16 tokens a warp of backward_project and backward_unproject, */
-    int made_pitch;      /* and bytes from one of them to the next */
+    int padded_vector;   /* numbers that rows of q and k, */
+    int padded_value; /* and of v and d_o are brought to before other kernels run; 0: they stay as they are */
+    int entries;      /* of run-time matrices of a head */
+    int made_tiles;   /* of 16 tokens a warp of backward_project and backward_unproject, */
+    int made_pitch;   /* and bytes from one of them to the next */
     /* bytes from a row of a panel, a token's raw vector, a token's values, a feature of a tile, to the next */
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch;
     fpa_cuda_memory state, own;   /* own: others' values are at `queries`, their raw vectors at `keys` */
@@ -36,6 +38,11 @@ typedef struct fpa_cuda_backward_plan {
 
 /* Fills plan->chunk and the crossover, once all else is there. */
 void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back);
+
+/* Blocks on a multiprocessor at a time: of warpgroups that have own tokens of linear heads; of walks of states, `blocks` where warps have no
+ * packed rows of 16 bits. */
+int backward_group_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back);
+int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int blocks);
 
 /* Of rows that are made before other kernels run: sizes, and entries of the geometry. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back);

@@ -150,7 +150,7 @@ enum {
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 34
+#define FPA_CUDA_KERNELS 35
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -227,22 +227,24 @@ struct fpa_cuda_geometry {
     int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
     int backward_columns; /* blocks of columns that NAME_backward_keys is launched for */
     int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
-    int backward_shared;  /* numbers of all run-time matrices that heads share, */
-    int backward_per_head; /* and of those that each has */
-    int pass_width;        /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
-    int pass_values;       /* where d_o and values begin in it, */
-    int pass_input;        /* and what such passes read of it */
-    int pass_d, pass_dv;   /* d of the head; columns of the pass of values */
-    int made_width;        /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
-    int made_tokens;       /* that a block of it, or of NAME_backward_unproject, takes */
-    int made_operand;      /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
-    int made_per_head;     /* 1: of each head */
-    int made_sides;        /* NAME_backward_products: blocks that share a strip of tokens */
+    int backward_padded_vector; /* NAME_backward_pads: numbers that rows of q and k, */
+    int backward_padded_value;  /* and of v and d_o are brought to; 0: they stay as they are */
+    int backward_shared;        /* numbers of all run-time matrices that heads share, */
+    int backward_per_head;      /* and of those that each has */
+    int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
+    int pass_values;            /* where d_o and values begin in it, */
+    int pass_input;             /* and what such passes read of it */
+    int pass_d, pass_dv;        /* d of the head; columns of the pass of values */
+    int made_width;             /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
+    int made_tokens;            /* that a block of it, or of NAME_backward_unproject, takes */
+    int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
+    int made_per_head; /* 1: of each head */
+    int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 28
+#define FPA_CUDA_VERSION 29
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -256,6 +258,8 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
+/* Tokens that a block of NAME_backward_pads takes. */
+#define FPA_CUDA_BACKWARD_PADDED 64
 
 /* Bytes of 64 keys in fpa_cuda_call.decays: 16 bits each, what their chunk leaves of the sums before it
  * (fp32), and 12 that nobody reads, so that bulk copies can have them. */
@@ -412,6 +416,9 @@ struct fpa_cuda_backward {
     /* rows of queries and keys, [sequences][query heads of a key head, or 1][length][made_width], and their gradients;
      * the matrix that makes them, and its transpose */
     void *made_queries, *made_keys, *made_d_queries, *made_d_keys, *made_operands;
+    /* rows in whole pieces of 16 bytes, [sequences][query heads of a key head, or 1][length][width]; NULL: as they are
+     * given */
+    void *padded_queries, *padded_keys, *padded_d_o, *padded_values;
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -571,7 +578,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
-    28, /* version */
+    29, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -593,6 +600,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
         { 0, 0, 0 }, /* state_product */
         { 0, 0, 0 }, /* chunk_contraction */
         { 0, 0, 0 }, /* backward_outputs */
+        { 0, 0, 0 }, /* backward_pads */
         { 0, 0, 0 }, /* backward_state */
         { 0, 0, 0 }, /* backward_segments */
         { 0, 0, 0 }, /* backward_queries */
@@ -655,6 +663,8 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
     0, /* backward_both */
     0, /* backward_columns */
     0, /* backward_entries */
+    0, /* backward_padded_vector */
+    0, /* backward_padded_value */
     0, /* backward_shared */
     0, /* backward_per_head */
     0, /* pass_width */
@@ -688,6 +698,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* state_product */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_contraction */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_outputs */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_pads */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_state */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_segments */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_queries */
@@ -747,6 +758,17 @@ __device__ __forceinline__ void put_piece(u32 to, const element *number)
                  : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
 }
 
+/* How threads share rows of `parts` pieces: rows of a power of two of threads each, so that a thread has one piece of
+ * every few rows, whose places need no divisions. */
+template <int parts, int threads> struct row_shares {
+    enum {
+        POWER = parts <= 1 ? 1 : parts <= 2 ? 2 : parts <= 4 ? 4 : parts <= 8 ? 8 : parts <= 16 ? 16 : parts <= 32 ? 32
+            : parts <= 64 ? 64 : 128,
+        WIDE = POWER < threads ? POWER : threads,
+        STEP = threads / WIDE
+    };
+};
+
 /* to[token][] = x[first + token][], of which there are `width` numbers, by all `threads` of a block; zeros behind them
  * up to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned; else
  * a thread waits for `together` times 16 bytes at a time. */
@@ -756,11 +778,15 @@ __device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride,
 {
     enum { NUMBERS = 16 / (int)sizeof(element) };
     if (aligned) {
-        for (int i = threadIdx.x; i < tokens * parts; i += threads) {
-            const int token = i / parts, part = i % parts;
-            const bool there = first + token < limit && part * NUMBERS < width;
-            copy_async(to + token * pitch + part * 16, x + (there ? (i64)(first + token) * stride + part * NUMBERS : 0),
-                       there ? 16 : 0);
+        enum { WIDE = row_shares<parts, threads>::WIDE, STEP = row_shares<parts, threads>::STEP };
+        const int begin = threadIdx.x / WIDE;
+#pragma unroll 1
+        for (int part = threadIdx.x % WIDE; part < parts; part += WIDE) {
+            const element *from = x + (i64)(first + begin) * stride + part * NUMBERS;
+            const int count = part * NUMBERS < width ? limit - first : 0;
+#pragma unroll 8
+            for (int token = begin; token < tokens; token += STEP, from += STEP * stride)
+                copy_async(to + token * pitch + part * 16, token < count ? from : x, token < count ? 16 : 0);
         }
         return;
     }
