@@ -354,6 +354,18 @@ RUNTIME void ptx_mbarrier_try_wait_parity_shared__cta_b64(bool &done, emulate::u
     leave();
 }
 
+/* Whether it is. */
+RUNTIME void ptx_mbarrier_test_wait_parity_shared__cta_b64(bool &done, emulate::u32 address,
+                                                           emulate::u32 parity)
+{
+    done = emulate::awaited_barrier(address).phase != parity;
+}
+
+RUNTIME void ptx_selp_b32(emulate::u32 &d, emulate::u32 a, emulate::u32 b, bool chosen)
+{
+    d = chosen ? a : b;
+}
+
 RUNTIME void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__bytes(emulate::u32 to,
                                                                                    const void *from,
                                                                                    emulate::u32 bytes,

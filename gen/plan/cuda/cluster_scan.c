@@ -24,7 +24,7 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     const int half = (2 * held + 1) * SLAB, ones = columns > 8 ? 2048 : 0;
     const int copy = in->rows->features * 16 * columns;
     scan->at_outputs = 2 * scan->spans * half;
-    scan->at_further = scan->at_outputs + (scan->outputs_apart ? 2 * SLAB : 0);
+    scan->at_further = scan->at_outputs + (scan->outputs_apart ? (scan->makes ? 1 : 2) * SLAB : 0);
     scan->at_matrix = scan->at_further + 4 * (slabs - held) * SLAB;
     scan->at_ones = scan->at_matrix + scan->matrix_parts * slabs * SLAB; /* behind all values */
     scan->at_copies = scan->at_ones + ones;
@@ -73,6 +73,7 @@ static bool fits_as(const fpa_cuda_inputs *in, fpa_lift_made made, fpa_cluster_s
     scan->maps = made != LIFT_BEFORE;
     scan->turns = made == LIFT_TURNS;
     scan->product = made == LIFT_PRODUCT;
+    scan->makes = scan->maps && !scan->product;
     scan->given = scan->maps ? lift_given_slabs(in->plan) : lift_made_slabs(in->plan);
     scan->matrix_parts = scan->product ? lift_matrix_parts(in->plan) : 0;
     scan->apart = false;
@@ -85,18 +86,28 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const bool wide = in->rows->warp_units > 1, gate = in->plan->head->gate;
     const bool normalized = wide && in->plan->head->normalize != FPA_NORMALIZE_NONE;
-    const bool longer = scan->turns || scan->product; /* keys are added while nothing of the state lives */
-    scan->fetch_registers = longer ? 48 : gate || normalized ? 40 : 32;
-    scan->query_registers = normalized && !longer ? 136 : !wide ? 160 : gate || longer ? 144 : 152;
+    const bool product = scan->product; /* keys are added while nothing of the state lives */
+    scan->fetch_registers = product ? 48 : gate || normalized ? 40 : 32;
+    scan->query_registers = normalized && !product ? 136 : !wide ? 160 : gate || product ? 144 : 152;
     scan->key_registers = 512 - 2 * scan->query_registers - scan->fetch_registers;
+}
+
+/* The same of one of queries, and one that makes coordinates. */
+static void share_made_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
+{
+    scan->fetch_registers = 56;
+    scan->make_registers = scan->turns ? 128 : 96;
+    scan->query_registers = in->rows->warp_units > 1 ? 152 : 160;
+    scan->key_registers = 512 - scan->query_registers - scan->make_registers - scan->fetch_registers;
 }
 
 /* Who fetches also walks from sequence to sequence, and needs more of them. */
 static void share_sequence_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const bool wide = in->rows->warp_units > 1;
-    scan->sequence_fetch_registers = wide ? 40 : 56;
-    scan->sequence_key_registers = 512 - 2 * scan->query_registers - scan->sequence_fetch_registers;
+    scan->sequence_fetch_registers = scan->makes || !wide ? 56 : 40;
+    scan->sequence_key_registers =
+        scan->makes ? scan->key_registers : 512 - 2 * scan->query_registers - scan->sequence_fetch_registers;
 }
 
 fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
@@ -123,7 +134,10 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
     }
     scan->sequences =
         !scan->turns && !scan->product && scan->sequence_bytes <= in->plan->target->shared_memory;
-    share_registers(in, scan);
+    if (scan->makes)
+        share_made_registers(in, scan);
+    else
+        share_registers(in, scan);
     share_sequence_registers(in, scan);
     return FPA_OK;
 }
@@ -175,12 +189,14 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(maps),
                                          SCAN(turns),
                                          SCAN(product),
+                                         SCAN(makes),
                                          SCAN(apart),
                                          SCAN(given),
                                          SCAN(matrix_parts),
                                          SCAN(reverses),
                                          SCAN(key_registers),
                                          SCAN(query_registers),
+                                         SCAN(make_registers),
                                          SCAN(fetch_registers),
                                          SCAN(gate_bytes),
                                          SCAN(at_ones),

@@ -3270,6 +3270,17 @@ __device__ __forceinline__ void cluster_scan_receive(float (*c)[ALL_TILES][4], u
         get_four(place + i * 512, c[i / ALL_TILES][i % ALL_TILES]);
 }
 
+/* A copy of the state before a span for its queries, when nobody needs the one that lay there. */
+__device__ __forceinline__ void cluster_scan_copy(const float (*c)[ALL_TILES][4], u32 shared, const struct turn &copies,
+                                                  int unit)
+{
+    const u32 ready = shared + COPY_BARRIERS + copies.slot * 8;
+    barrier_wait(ready + 8 * CLUSTER_SCAN_COPIES, copies.phase ^ 1);
+    share_state(c, shared + AT_COPIES + copies.slot * TILE, unit);
+    fence_shared();
+    warp_arrive(ready);
+}
+
 /* To the same place in another block, whose barrier hears of it. */
 __device__ __forceinline__ void cluster_scan_send(const float (*sum)[ALL_TILES][4], u32 place, u32 barrier)
 {
@@ -3317,7 +3328,7 @@ __device__ __forceinline__ void cluster_scan_keys(const struct fpa_cuda_call &ca
         load_state(c, given_state(call, part.b, part.head), unit, part.block);
     for (int span = part.rank; span < part.spans; span += part.blocks, advance<SPANS>(at),
          advance<CLUSTER_SCAN_COPIES>(copies)) {
-        const u32 ready = shared + COPY_BARRIERS + copies.slot * 8, full = shared + HALF_BARRIERS + 2 * at.slot * 8;
+        const u32 full = shared + HALF_BARRIERS + 2 * at.slot * 8;
         cluster_scan_sum(sum, shared, at);
         const float decay = get_float(shared + AT_GATES + at.slot * GATES + GATE_DECAY);
         warp_arrive(full + 16 * SPANS);
@@ -3338,10 +3349,7 @@ __device__ __forceinline__ void cluster_scan_keys(const struct fpa_cuda_call &ca
                     sum[u][n][i] += decay * c[u][n][i];
         if (span + 1 < part.spans)
             cluster_scan_send(sum, next_place, next_come);
-        barrier_wait(ready + 8 * CLUSTER_SCAN_COPIES, copies.phase ^ 1);
-        share_state(c, shared + AT_COPIES + copies.slot * TILE, unit);
-        fence_shared();
-        warp_arrive(ready);
+        cluster_scan_copy(c, shared, copies, unit);
         if (span + 1 == part.spans && final_state(call, part.b, part.head) && leads_group(call, part.query_head))
             leave_state(call, sum, part.b, part.head, unit, part.block);
     }
