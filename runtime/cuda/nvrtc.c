@@ -255,7 +255,12 @@ enum { MOST_FLAGS = 16, MOST_OPTIONS = 3 + FIXED_OPTIONS + MOST_FLAGS };
 
 /* Whether ptxas serialises products of warpgroups is not known before it has compiled them. Kernels that have a
  * way around that, which takes longer to compile, have it behind this macro: it is defined where it is needed. */
-#define SERIALIZED "FPA_CUDA_SERIALIZED"
+static const char second_version[] = "--define-macro=FPA_CUDA_SERIALIZED";
+
+static bool has_second_version(const char *code)
+{
+    return strstr(code, second_version + strlen("--define-macro="));
+}
 
 typedef struct option_list {
     int count;
@@ -279,7 +284,7 @@ static fpa_status add_flags(option_list *options, fpa_error *error)
                       MOST_FLAGS, sizeof options->flags - 1);
 }
 
-/* What differs from file to file, then what does not. second: the text's other version, see SERIALIZED. */
+/* What differs from file to file, then what does not. second: the text's other version. */
 static fpa_status make_options(const nvrtc_input *input, bool second, option_list *options, fpa_error *error)
 {
     options->count = 0;
@@ -290,7 +295,7 @@ static fpa_status make_options(const nvrtc_input *input, bool second, option_lis
     if (input->part > 0)
         options->item[options->count++] = options->part;
     if (second)
-        options->item[options->count++] = "--define-macro=" SERIALIZED;
+        options->item[options->count++] = second_version;
     for (int i = 0; i < FIXED_OPTIONS; i++)
         options->item[options->count++] = fixed_options[i];
     return add_flags(options, error);
@@ -354,7 +359,7 @@ fpa_status nvrtc_compile(const nvrtc_input *input, fpa_object *object, nvrtc_rep
         return status;
     snprintf(report->version, sizeof report->version, "%s", nvrtc->version);
     status = run(nvrtc, input, false, object, report, error);
-    if (!status && report->log && tells_of_serialized(report->log) && strstr(input->code, SERIALIZED))
+    if (!status && report->log && tells_of_serialized(report->log) && has_second_version(input->code))
         try_second(nvrtc, input, object, report);
     return status;
 }
