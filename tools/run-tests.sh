@@ -18,13 +18,7 @@ export FPA_CACHE_DIR
 # What they compile of emitted kernels that run on the CPU: by its text, those of the last days alone.
 FPA_TEST_COMPILED=$(dirname "$FPA_CACHE_DIR")/compiled
 export FPA_TEST_COMPILED
-if [ -d "$FPA_TEST_COMPILED" ]; then find "$FPA_TEST_COMPILED" -type f -mtime +3 -delete; fi
 # Kernels in C are compiled once for all of them. The modules in the cache are known by the compiler's time, too.
-for compiler in cc gcc; do
-    once=$build/tests/bin/$compiler
-    command -v "$compiler" >/dev/null || continue
-    cmp -s tests/cc_once.sh "$once" || install -D -m 755 tests/cc_once.sh "$once"
-done
 mkdir -p "$build/tests/bin"
 PATH=$(realpath "$build/tests/bin"):$PATH
 # Test programs share the cores: threads that wait should sleep, not spin.
@@ -66,6 +60,13 @@ if [ "${1:-}" = --one ]; then
     run_one "$2"
     exit 0
 fi
+# Before the first program: beside others files come and go.
+if [ -d "$FPA_TEST_COMPILED" ]; then find "$FPA_TEST_COMPILED" -type f -mtime +3 -delete; fi
+for compiler in cc gcc; do
+    once=$build/tests/bin/$compiler
+    command -v "$compiler" >/dev/null || continue
+    cmp -s tests/cc_once.sh "$once" || install -D -m 755 tests/cc_once.sh "$once"
+done
 rm -f "$build"/tests/*.sum
 printf '%s\0' "$@" | xargs -0 -n 1 -P "$workers" "$0" "$build" --one
 
