@@ -29,7 +29,7 @@ enum {
     HEADS_CALL = 6, /* of several heads */
     LONG_CALL = 12, /* by segments; the next: by one */
     TOTALS_CALL = 16,
-    ROUNDS_CALL = 17, /* more blocks begin with a walk than go on */
+    ROUNDS_CALL = 17, /* blocks take a second walk */
     THREADS_CALL = 18,
     CLUSTER_CALL = 20,
     WINDOW_CALL = 25,
