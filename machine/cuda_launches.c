@@ -75,6 +75,16 @@ fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel)
     return sum;
 }
 
+/* A walk's own way to memory and back, and the states': who walks a segment has its total instead. */
+static double handover_trips(const cuda_task *task, cuda_kernel kernel, double blocks, int64_t segments)
+{
+    const fpa_gpu_room *room = task->room;
+    const double rounds = ceil(blocks / room->multiprocessors / fmax(room->occupancy[kernel], 1));
+    const double share = cuda_share(blocks, room->multiprocessors, room->occupancy[kernel]);
+    const double moved = segments > 1 ? 0 : state_seconds(task) * share;
+    return task->geometry->work[kernel].trips + state_trips(task) * rounds + moved / GPU_TRIP;
+}
+
 fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -88,14 +98,7 @@ fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments)
         .share = longest * cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[kernel]),
         .warps = launch_warps(task, kernel, blocks),
         .warpgroups = g->work[kernel].warpgroups,
-        .trips = g->work[kernel].trips +
-                 state_trips(task) *
-                     ceil(blocks / task->room->multiprocessors / fmax(task->room->occupancy[kernel], 1)) +
-                 (segments > 1
-                      ? 0
-                      : state_seconds(task) *
-                            cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[kernel]) /
-                            GPU_TRIP)};
+        .trips = handover_trips(task, kernel, blocks, segments)};
     return cuda_seconds(gpu_of(task), &load);
 }
 

@@ -2,29 +2,19 @@
 
 #include "base/round.h"
 #include "grid.h"
-#include "launch_made.h"
-
-static int64_t group_of(const struct fpa_launch *f)
-{
-    return f->heads ? f->query_heads / f->heads : 1;
-}
-
-/* Of a head: its sequence's, or where lengths differ those of all sequences. */
-static int64_t tokens_of(const struct fpa_launch *f)
-{
-    return f->cu_seqlens ? f->total : f->length;
-}
+#include "launch_backward_rows.h"
 
 int64_t backward_pad_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
 {
-    return (group_of(launch) + 1) * tokens_of(launch) *
+    return (row_group_of(launch) + 1) * row_tokens_of(launch) *
            (g->backward_padded_vector + g->backward_padded_value) * g->element;
 }
 
 void place_backward_pads(backward_pads *p, char *rows, int64_t sequences)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int64_t keys = sequences * tokens_of(p->launch) * g->element, queries = keys * group_of(p->launch);
+    const int64_t keys = sequences * row_tokens_of(p->launch) * g->element,
+                  queries = keys * row_group_of(p->launch);
     const int64_t vector = g->backward_padded_vector, value = g->backward_padded_value;
     p->back.padded_queries = rows;
     p->back.padded_keys = rows + queries * vector;
@@ -36,9 +26,10 @@ static void take_place(const backward_pads *p, struct fpa_cuda_call *call, struc
 {
     const struct fpa_launch *f = p->launch;
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int64_t key = back->first_sequence, query = key * group_of(f);
+    const int64_t key = back->first_sequence, query = key * row_group_of(f);
     const int64_t vector = g->backward_padded_vector, value = g->backward_padded_value;
-    const int64_t vectors = tokens_of(f) * vector * g->element, values = tokens_of(f) * value * g->element;
+    const int64_t vectors = row_tokens_of(f) * vector * g->element,
+                  values = row_tokens_of(f) * value * g->element;
     if (vector) {
         call->q = rows_before(p->back.padded_queries, query, vectors);
         call->k = rows_before(p->back.padded_keys, key, vectors);
@@ -56,8 +47,8 @@ static void take_place(const backward_pads *p, struct fpa_cuda_call *call, struc
 fpa_status launch_backward_pads(backward_pads *p, struct fpa_cuda_call *call, struct fpa_cuda_backward *back,
                                 CUstream stream, fpa_error *error)
 {
-    const int64_t blocks = divide_up(tokens_of(p->launch), FPA_CUDA_BACKWARD_PADDED);
-    const fpa_cuda_grid grid = {CUDA_BACKWARD_PADS, back->sequences * (group_of(p->launch) + 1) * blocks,
+    const int64_t blocks = divide_up(row_tokens_of(p->launch), FPA_CUDA_BACKWARD_PADDED);
+    const fpa_cuda_grid grid = {CUDA_BACKWARD_PADS, back->sequences * (row_group_of(p->launch) + 1) * blocks,
                                 &p->back, 0};
     p->back.first_sequence = back->first_sequence;
     p->back.sequences = back->sequences;

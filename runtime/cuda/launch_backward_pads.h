@@ -7,7 +7,7 @@
 
 /* One call. `call` and `back` are of tensors as they are given. */
 typedef struct backward_pads {
-    const struct fpa_cuda_module *cuda; /* NULL: rows stay as they are */
+    const struct fpa_cuda_module *cuda;
     const struct fpa_launch *launch;
     struct fpa_cuda_call call;
     struct fpa_cuda_backward back;

@@ -2,23 +2,13 @@
 
 #include "base/round.h"
 #include "grid.h"
+#include "launch_backward_rows.h"
 
 enum { ELEMENT = 2 };
 
-static int64_t group_of(const struct fpa_launch *f)
-{
-    return f->heads ? f->query_heads / f->heads : 1;
-}
-
-/* Of a head: its sequence's, or where lengths differ those of all sequences. */
-static int64_t tokens_of(const struct fpa_launch *f)
-{
-    return f->cu_seqlens ? f->total : f->length;
-}
-
 int64_t made_sequence_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
 {
-    return 2 * (group_of(launch) + 1) * tokens_of(launch) * g->made_width * ELEMENT;
+    return 2 * (row_group_of(launch) + 1) * row_tokens_of(launch) * g->made_width * ELEMENT;
 }
 
 int64_t made_operand_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
@@ -28,14 +18,14 @@ int64_t made_operand_bytes(const struct fpa_cuda_geometry *g, const struct fpa_l
 
 int64_t made_parts(const struct fpa_launch *launch)
 {
-    return divide_up(tokens_of(launch), FPA_CUDA_MADE_STRIP);
+    return divide_up(row_tokens_of(launch), FPA_CUDA_MADE_STRIP);
 }
 
 void made_place(made_rows *m, char *rows, int64_t sequences)
 {
     const struct fpa_launch *f = &m->launch->forward;
-    const int64_t keys = sequences * tokens_of(f) * m->cuda->geometry.made_width * ELEMENT;
-    const int64_t queries = keys * group_of(f);
+    const int64_t keys = sequences * row_tokens_of(f) * m->cuda->geometry.made_width * ELEMENT;
+    const int64_t queries = keys * row_group_of(f);
     m->back.made_queries = rows;
     m->back.made_d_queries = rows + queries;
     m->back.made_keys = rows + 2 * queries;
@@ -53,30 +43,18 @@ fpa_status made_begin(const made_rows *m, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &m->cuda->geometry;
     const struct fpa_launch *f = &m->launch->forward;
-    const int64_t pieces = f->batch * tokens_of(f) > 0 ? made_operand_bytes(g, f) / 16 : 0;
+    const int64_t pieces = f->batch * row_tokens_of(f) > 0 ? made_operand_bytes(g, f) / 16 : 0;
     return launch(m, CUDA_BACKWARD_SPLIT, divide_up(pieces, g->kernel[CUDA_BACKWARD_SPLIT].threads), stream,
                   error);
 }
 
 /* ---- rows in the place of q and k ---- */
 
-void *rows_before(void *rows, int64_t first, int64_t bytes)
-{
-    return (void *)((uintptr_t)rows - (uintptr_t)(first * bytes));
-}
-
-void set_row_strides(long long *stride, const struct fpa_launch *f, int64_t heads, int64_t width)
-{
-    stride[0] = f->cu_seqlens ? width : heads * tokens_of(f) * width;
-    stride[1] = width;
-    stride[2] = tokens_of(f) * width;
-}
-
 static void take_place(const made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back)
 {
     const struct fpa_launch *f = &m->launch->forward;
-    const int64_t width = m->cuda->geometry.made_width, bytes = tokens_of(f) * width * ELEMENT;
-    const int64_t key = back->first_sequence, query = key * group_of(f);
+    const int64_t width = m->cuda->geometry.made_width, bytes = row_tokens_of(f) * width * ELEMENT;
+    const int64_t key = back->first_sequence, query = key * row_group_of(f);
     const bool queries = m->launch->d_q || m->matrices, keys = m->launch->d_k || m->matrices;
     call->q = rows_before(m->back.made_queries, query, bytes);
     call->k = rows_before(m->back.made_keys, key, bytes);
@@ -92,7 +70,8 @@ static void take_place(const made_rows *m, struct fpa_cuda_call *call, struct fp
 static int64_t count_blocks(const made_rows *m)
 {
     const struct fpa_launch *f = &m->launch->forward;
-    return m->back.sequences * (group_of(f) + 1) * divide_up(tokens_of(f), m->cuda->geometry.made_tokens);
+    return m->back.sequences * (row_group_of(f) + 1) *
+           divide_up(row_tokens_of(f), m->cuda->geometry.made_tokens);
 }
 
 fpa_status made_project(made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back,

@@ -32,9 +32,4 @@ fpa_status made_project(made_rows *m, struct fpa_cuda_call *call, struct fpa_cud
 /* d_q and d_k as far as they are wanted, and sums of d_weights of each of these sequences. */
 fpa_status made_unproject(made_rows *m, CUstream stream, fpa_error *error);
 
-/* Where rows of `bytes` a sequence would begin, so that sequence number `first`, counted [B][heads], is at `rows`; strides of
- * numbers of [B][heads][tokens][width]. Where lengths differ, a sequence's place on the batch's axis is its first token. */
-void *rows_before(void *rows, int64_t first, int64_t bytes);
-void set_row_strides(long long *stride, const struct fpa_launch *f, int64_t heads, int64_t width);
-
 #endif
