@@ -1906,21 +1906,6 @@ __device__ __forceinline__ void arrive_loaded(u32 barrier)
     barrier_arrive(barrier);
 }
 
-/* The same where maybe one lane alone is expected: the others' loads are waited for. */
-__device__ __forceinline__ void arrive_once_loaded(u32 barrier, bool all)
-{
-    if (all) {
-        arrive_loaded(barrier);
-        return;
-    }
-    copy_commit();
-    copy_wait<0>();
-    fence_shared();
-    __syncwarp();
-    if (is_first_lane())
-        barrier_arrive(barrier);
-}
-
 /* Where the copy engine has token `first` of a sequence: where lengths differ the batch is one. */
 __device__ __forceinline__ int box_token(const struct fpa_cuda_call &call, i64 b, int first)
 {
@@ -1936,6 +1921,13 @@ __device__ __forceinline__ int box_batch(const struct fpa_cuda_call &call, i64 b
 __device__ __forceinline__ bool is_cut_off(const struct fpa_cuda_call &call, int box_end, int end)
 {
     return call.cu_seqlens && box_end > end;
+}
+
+/* Whether all lanes of the warp that fetches keys arrive, in every stage: where a warp fetches one of them each lane
+ * arrives for its own loads. */
+__device__ __forceinline__ bool lanes_arrive(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
+{
+    return !maps.keys || call.cu_seqlens;
 }
 
 /* The column of z: 16 tokens' ones, each followed by zeros. */
@@ -2462,10 +2454,10 @@ __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, con
                             box_token(call, w.b, first), box_batch(call, w.b), full);
 }
 
-/* The same by a warp, of which one lane arrives where only one is expected. */
+/* The same by a warp. */
 template <class sizes>
 __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, const struct walk &w, u32 ring, int slot,
-                                            int first, bool alone)
+                                            int first)
 {
     const element *k = keys_of(call, w.b, w.head);
     const element *v = values_of(call, w.b, w.head) + w.block * COLUMN_TILES * 8;
@@ -2474,7 +2466,7 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, VECTOR_ROWS, aligned);
     fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end,
                                     DV - w.block * COLUMN_TILES * 8, aligned);
-    arrive_once_loaded(ring + sizes::BARRIERS + slot * 8, !alone);
+    arrive_loaded(ring + sizes::BARRIERS + slot * 8);
 }
 
 /* The block's share of the state before a segment into the second-level cache, while the walk before is still at its
@@ -2510,9 +2502,11 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
                 continue;
             barrier_wait(ring + sizes::BARRIERS + (sizes::STAGES + at.slot) * 8, at.phase);
             if (!maps.keys || is_cut_off(call, first + 64, w.end))
-                fetch_stage<sizes>(call, w, ring, at.slot, first, maps.keys);
+                fetch_stage<sizes>(call, w, ring, at.slot, first);
             else if (is_first_lane())
                 copy_stage<sizes>(call, maps, w, ring, at.slot, first);
+            else if (lanes_arrive(call, maps))
+                barrier_arrive(ring + sizes::BARRIERS + at.slot * 8);
         }
     }
 }
@@ -2766,7 +2760,7 @@ __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, cons
     if (threadIdx.x == 0) {
 #pragma unroll 1
         for (int i = 0; i < sizes::STAGES; i++) {
-            barrier_init(ring + sizes::BARRIERS + i * 8, maps.keys ? 1 : 32);
+            barrier_init(ring + sizes::BARRIERS + i * 8, lanes_arrive(call, maps) ? 32 : 1);
             barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + i) * 8, 4 * sizes::GROUPS);
         }
         barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + sizes::SINK_BARRIER) * 8, 4 * sizes::GROUPS);
@@ -3349,8 +3343,8 @@ __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, 
             else if (leads)
                 copy_keys(call, maps, item, stage, key, full);
             if (by_warp)
-                arrive_once_loaded(full, !maps.keys);
-            else if (leads)
+                arrive_loaded(full);
+            else if (leads || lanes_arrive(call, maps))
                 barrier_arrive(full);
             /* Of the two slots beside each other that are one warp's both are asked for first. */
             if (at.slot == 0 && key > item.first_key)
@@ -3846,7 +3840,7 @@ taylor2_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
          * where the other side is the copy engine's or a product's */
         init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 128 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
-        init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
+        init_barriers(shared + KEY_BARRIERS, KEY_STAGES, lanes_arrive(call, maps) ? 32 : 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
         for (int i = 0; i < KEY_STAGES; i++)
             barrier_init(shared + EDGE_BARRIERS + i * 8, 1);
