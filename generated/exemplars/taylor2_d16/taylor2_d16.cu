@@ -3337,7 +3337,8 @@ template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u3
 
 /* Looks at a tile of values among which the causal edge lies, when it has come: zero goes in the place of what is not
  * finite, and a word tells those who multiply. Of other tiles they hear at once. */
-__device__ __forceinline__ void producer_look(u32 shared, const struct turn &at, bool edge)
+__device__ __forceinline__ void producer_look(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                              u32 shared, const struct turn &at, bool edge)
 {
     if (edge) {
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase ^ 1);
@@ -3345,7 +3346,7 @@ __device__ __forceinline__ void producer_look(u32 shared, const struct turn &at,
         if (is_first_lane())
             put_word(shared + KEY_EDGES + at.slot * 4, leaks);
     }
-    if (is_first_lane())
+    if (is_first_lane() || lanes_arrive(call, maps)) /* each has looked at what others fetch the next tile over */
         barrier_arrive(shared + EDGE_BARRIERS + at.slot * 8);
 }
 
@@ -3370,14 +3371,14 @@ __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, 
                 barrier_arrive(full);
             /* Of the two slots beside each other that are one warp's both are asked for first. */
             if (at.slot == 0 && key > item.first_key)
-                producer_look(shared, turn{3, at.phase ^ 1}, key > item.first);
+                producer_look(call, maps, shared, turn{3, at.phase ^ 1}, key > item.first);
             if (at.slot != 3)
-                producer_look(shared, at, key >= item.first);
+                producer_look(call, maps, shared, at, key >= item.first);
         }
         advance<KEY_STAGES>(at);
     }
     if (at.slot == 0 && is_mine(3) && item.first_key < item.end_key)
-        producer_look(shared, turn{3, at.phase ^ 1}, true); /* an item's last tile has the edge */
+        producer_look(call, maps, shared, turn{3, at.phase ^ 1}, true); /* an item's last tile has the edge */
 }
 
 /* The other warps. */
@@ -3865,7 +3866,7 @@ taylor2_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, lanes_arrive(call, maps) ? 32 : 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
         for (int i = 0; i < KEY_STAGES; i++)
-            barrier_init(shared + EDGE_BARRIERS + i * 8, 1);
+            barrier_init(shared + EDGE_BARRIERS + i * 8, lanes_arrive(call, maps) ? 32 : 1);
     }
     fill_ones(shared + KEY_ONES);
     fence_shared();
