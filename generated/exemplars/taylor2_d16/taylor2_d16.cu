@@ -4167,7 +4167,7 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
         packers_sync<totals>(); /* who starts boxes knows that raw vectors have been read */
         if (boxes && (!totals || own_thread() == 0))
             barrier_wait(value_full, packed.phase);
-        if (!totals && note_values<128, 1>(shared + packed.slot * SLAB, edge_thread()))
+        if (!totals && note_values<128, 3>(shared + packed.slot * SLAB, edge_thread()))
             put_word(shared + AT_EDGES + panels.slot * 4, i + 1);
         barrier_arrive(full);
         if (!totals)
