@@ -223,6 +223,8 @@ $(BUILD)/examples/bundle $(BUILD)/examples/gradient_descent: $(BUILD)/examples/%
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(MD_PROGRAM) $(TOM_PROGRAM) $(LIBS)
 $(BUILD)/obj/examples/%.o: cppflags += -Iruntime/api
+# Has the example in it.
+$(BUILD)/obj/tests/test_cuda_serve.o: cppflags += -Iruntime/api
 
 # An archive: a program is linked with the helpers that it calls, and in a fifth of the time.
 $(BUILD)/helpers.a: $(helper_objects)
