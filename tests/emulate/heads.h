@@ -237,7 +237,7 @@ static const char *const emulated_fixed[] = {
     "groupedtrained", /* matrices given at run time, squares; */
     "several",        /* parts of all kinds, f16; */
     "lonely",         /* by plain sums */
-    "near",           /* a window, */
+    "nearpass",       /* a window, in one pass, */
     "nearlifted",     /* of masked keys, beside coordinates */
 };
 
