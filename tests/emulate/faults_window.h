@@ -120,7 +120,7 @@ static const struct emulated_fault window_faults_of_cuda[] = {
     {IN_NEAR_PASS,
      LEFT_OUT,
      {"a pass whose largest exponent stays what it was", "large inputs ... is not a number", "pass_grows",
-      "return false;"}},
+      "return grows;"}},
     {IN_NEAR_PASS,
      LEFT_OUT,
      {"sums of a pass that stay behind a larger exponent", "but the formula gives", "pass_raised", ";"}},
