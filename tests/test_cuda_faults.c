@@ -56,6 +56,7 @@ static const struct {
     [IN_NEAR_PASS] = {"nearpass", WINDOW_CALL, 5},
     [IN_NEAR_ROUNDS] = {"nearpassodd", LONG_CALL + 3, 1},
     [IN_SEQUENCES] = {"plain", SEQUENCES_CALL, 2},
+    [IN_PLACED_SEQUENCES] = {"placed", SEQUENCES_CALL, 2},
     [IN_SCANNED_SEQUENCES] = {"clusteredblocks", SCANNED_CALL, 1},
     [IN_PRODUCTS] = {"fourfold", LONG_CALL, 2},
     [IN_SLABS] = {"manydots", LONG_CALL, 2},
