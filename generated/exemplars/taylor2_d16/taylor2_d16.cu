@@ -4724,10 +4724,8 @@ __device__ __forceinline__ void store_panel(const float *c, const struct fpa_cud
     element *o = outputs_of(call, part.b, part.query_head) + first * stride;
     const int left = part.end - first;
 #pragma unroll
-    for (int i = 0; i < 2; i++, o += 8 * stride) {
-        const float factor = row_normaliser(c, i);
-        store_row(o, c + 2 * i, factor, block, wide, i * 8 < left);
-    }
+    for (int i = 0; i < 2; i++, o += 8 * stride)
+        store_row(o, c + 2 * i, row_normaliser(c, i), block, wide, i * 8 < left);
 }
 
 __device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
