@@ -108,7 +108,8 @@ static void set_sequences(const run *r, struct fpa_launch *launch)
         launch->cu_seqlens = list->cu_seqlens;
         launch->cu_seqlens_bytes = sizeof *list->cu_seqlens;
         launch->batch = list->count;
-        launch->length = list->longest;
+        launch->length = list->recent ? 1 : list->longest;
+        launch->recent = list->recent ? list->recent : launch->recent;
     }
     if (r->state_in) {
         launch->state_in_index = list->in;

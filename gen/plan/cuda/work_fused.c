@@ -15,6 +15,17 @@ static int token_bytes(const fpa_plan *plan, bool queries)
     return work_operand_bytes(plan, (queries ? 2 : 1) * (plan->head->d + plan->head->dv));
 }
 
+/* Beside a window: exponents of the keys that 16 queries see, of which a panel is counted among the head's own scores: products, the largest
+ * one, weights, pairs of them; of the panels at both ends places, and kernels of older keys. */
+static void add_near_keys(const fpa_plan *plan, struct fpa_cuda_work *step)
+{
+    const int panels = plan->cuda.fused_packed->near_panels, columns = plan->cuda.columns.all;
+    const int given = (plan->head->d + 15) / 16;
+    step->products += (panels - 1) * work_score_products(given, columns);
+    step->shared += (panels - 1) * (4 * given + 2 * columns);
+    step->instructions += panels * 150 + 250 + 40 * work_more_scores(plan);
+}
+
 /* 16 queries' sums -> o: by lanes, or through shared memory in pieces of o, which are put together of two of the sums' where rows begin anywhere (the
  * templates' leaves_in_pieces). */
 static int leaving_instructions(const fpa_plan *plan)
@@ -48,6 +59,8 @@ static void count_packed(const fpa_plan *plan, bool queries, struct fpa_cuda_ker
         step.shared += columns * units / 2 + 4 * steps + 2 * columns + 7 * plan->cuda.columns.tiles;
         step.instructions += 145 + leaving_instructions(plan) + 40 * work_more_scores(plan);
     }
+    if (queries && fused->near_panels)
+        add_near_keys(plan, &step);
     work->warpgroups = 1;
     work->step = (struct fpa_cuda_work){.products = blocks * step.products,
                                         .shared = blocks * step.shared,

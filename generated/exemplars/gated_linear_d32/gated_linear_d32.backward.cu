@@ -59,6 +59,7 @@ enum {
     PANEL = 64,          /* tokens of a panel of others */
     PAIRS = 64,          /* of them at a time */
     SPAN = 64,           /* of them whose gradients of dots are kept until rows get them */
+    EDGE = 16,                              /* of them at a time where not all are seen */
     WARP_UNITS = 1,      /* that a warp of backward_state owns */
     SLICES = 1,          /* blocks of backward_state a head and block of columns */
     GROUP = 4,              /* units in a tile of a state */
@@ -248,7 +249,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 29
+#define FPA_CUDA_VERSION 30
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -333,7 +334,7 @@ struct fpa_cuda_call {
     long long share;  /* features that such a block has, at most */
     long long group;  /* query heads that share a key's head */
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; beside a window of k and v before q's
-     * first */
+     * first. With cu_seqlens, which are of keys: how many more keys than queries there are, which are one a sequence */
     long long recent;
     /* beside a window: as they are given, whatever coordinates q and k become */
     const void *given_q, *given_k;
@@ -372,6 +373,9 @@ struct fpa_cuda_call {
     long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
     const int *accepted_counts;                                                    /* NULL: none */
     long long accepted;
+    /* NAME_decode_recent: not 0: cu_seqlens are of keys, of which a sequence has no more than so many, its query's the
+     * last one */
+    long long packed_recent;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -647,7 +651,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    29, /* version */
+    30, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -672,8 +676,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* backward_pads */
         { 128, 20608, 2 }, /* backward_state */
         { 128, 0, 0 }, /* backward_segments */
-        { 128, 53008, 3 }, /* backward_queries */
-        { 128, 53008, 3 }, /* backward_keys */
+        { 128, 53024, 3 }, /* backward_queries */
+        { 128, 53024, 3 }, /* backward_keys */
         { 128, 0, 0 }, /* backward_gates */
         { 0, 0, 0 }, /* backward_parts */
         { 0, 0, 0 }, /* backward_weights */
@@ -929,20 +933,33 @@ struct sequence {
     int number, length;
 };
 
-/* Whatever it says, it stays in the batch. */
-__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
+/* Whatever it says, it stays among `tokens`. */
+__device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u32 i, i64 tokens)
 {
     const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
         : ((const int *)call.cu_seqlens)[i];
-    return (u32)(offset < 0 ? 0 : offset > call.length ? call.length : offset);
+    return (u32)(offset < 0 ? 0 : offset > tokens ? tokens : offset);
+}
+
+/* In the batch. */
+__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
+{
+    return offset_among(call, i, call.length);
+}
+
+__device__ __forceinline__ struct sequence sequence_among(const struct fpa_cuda_call &call, u32 number, i64 tokens,
+                                                          i64 most)
+{
+    const int begin = (int)offset_among(call, number, tokens), left = (int)offset_among(call, number + 1, tokens)
+        - begin;
+    return {begin, (int)number, left < 0 ? 0 : left > (int)most ? (int)most : left};
 }
 
 __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_call &call, u32 number)
 {
     if (!call.cu_seqlens)
         return {number, (int)number, (int)call.length};
-    const int begin = (int)offset_of(call, number), left = (int)offset_of(call, number + 1) - begin;
-    return {begin, (int)number, left < 0 ? 0 : left > (int)call.longest ? (int)call.longest : left};
+    return sequence_among(call, number, call.length, call.longest);
 }
 
 /* The sequence that has part number `at`, or the last one before that. */
@@ -1958,6 +1975,55 @@ __device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const
         }
 }
 
+/* Where a panel's edge lies: the sum of log-gates of its token that is nearest to the own ones. */
+__device__ __forceinline__ u32 edge_gate(u32 edge, int i)
+{
+    return edge + 16 + 4 * (D_IN + DV) + i % 2 * 8;
+}
+
+/* A panel whose tokens all see the own ones, or are seen by them: in the place of its sums of log-gates what is left
+ * between each and the edge. What is left between two tokens is a product of two such factors. */
+template <bool keys> __device__ __forceinline__ void put_factors(const tokens &a, u32 edge_place, const float2 *sums)
+{
+    const float2 edge = sums[keys ? a.first : a.first + PANEL - 1];
+    for (int i = threadIdx.x; i < PANEL; i += THREADS) {
+        const float2 own = sums[a.first + i];
+        const float kept = keys ? gate_between(own, edge) : gate_between(edge, own);
+        put_floats(a.gates + i * 8, float2{kept, 0.0f});
+        if (i == 0)
+            put_floats(edge_place, edge);
+    }
+}
+
+/* finish_pairs of such a panel. */
+template <bool keys>
+__device__ __forceinline__ void finish_whole(float (*g)[4], float (*s)[4], const own_lane &own, const tokens &others,
+                                             u32 edge_place)
+{
+    const float2 edge = get_floats(edge_place);
+    float kept[2], scaled[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        kept[i] = keys ? gate_between(edge, own.gate[i]) : gate_between(own.gate[i], edge);
+        scaled[i] = kept[i] * 0.176776695f;
+    }
+#pragma unroll
+    for (int n = 0; n < PANEL / 8; n++) {
+        const uint4 beside = get_words(others.gates + (n * 8 + lane_column() * 2) * 8);
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            const float factor = __uint_as_float(j ? beside.z : beside.x);
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                float &product = g[n][2 * i + j];
+                product *= factor * kept[i];
+                if (keys)
+                    s[n][2 * i + j] *= factor * scaled[i];
+            }
+        }
+    }
+}
+
 /* ---- results ---- */
 
 /* Where 8 numbers from column 8 n on of row r of the warp's lie. */
@@ -2330,6 +2396,15 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
         return tokens{place, place + ROW_SLABS * SLAB, numbers + number, outputs + number, begin + i % panels * PANEL,
                       end};
     };
+    const auto is_whole = [&](const tokens &others) { return others.first + PANEL <= end
+                                                     && others.first + PANEL <= first; };
+    const auto put_panel = [&](int i) {
+        const tokens others = panel(i);
+        if (is_whole(others))
+            put_factors<false>(others, edge_gate(edge, i), sums);
+        else
+            put_numbers<PANEL>(others, sums);
+    };
     fetch_tokens<QUERY_TOKENS>(own, own_side);
     if (reads)
         fetch_copy(tile, s);
@@ -2337,7 +2412,7 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
     fetch_tokens<PANEL>(panel(0), side_of(0));
     copy_commit();
     put_numbers<QUERY_TOKENS>(own, sums);
-    put_numbers<PANEL>(panel(0), sums);
+    put_panel(0);
     if (threadIdx.x == 0)
         put_word(edge, 0);
     copy_wait<1>();
@@ -2349,7 +2424,7 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
         read_copy<false>(rows, values, own, lane, tile, sums[chunk_end - 1]);
     for (int i = 0; i < count; i++) {
         const tokens others = panel(i);
-        const bool whole = others.first + PANEL <= end && others.first + PANEL <= first;
+        const bool whole = is_whole(others);
         float g[PANEL / 8][4], s[1][4];
         u32 pairs[1][PANEL / 16][4];
         await_panel();
@@ -2358,11 +2433,11 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
         copy_commit();
         begin_dots<false>(&g[0][0], &s[0][0], own, others);
         if (i + 1 < count)
-            put_numbers<PANEL>(panel(i + 1), sums);
+            put_panel(i + 1);
         multiply_wait<0>();
         make_opaque<PANEL / 2>(&g[0][0]);
         if (whole) {
-            finish_pairs<false, true>(g, s, lane, others, 0);
+            finish_whole<false>(g, s, lane, others, edge_gate(edge, i));
         } else {
             make_opaque<8 * STEPS>(&rows[0][0]);
             finish_edge<false>(rows, values, lane, others, edge, i + 1);
@@ -2413,6 +2488,15 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
         return tokens{place, place + ROW_SLABS * SLAB, numbers + number, outputs + number, begin + i % panels * PANEL,
                       end};
     };
+    const auto is_whole = [&](const tokens &others) { return others.first + PANEL <= end
+                                                     && others.first >= first + QUERY_TOKENS; };
+    const auto put_panel = [&](int i) {
+        const tokens others = panel(i);
+        if (is_whole(others))
+            put_factors<true>(others, edge_gate(edge, i), sums);
+        else
+            put_numbers<PANEL>(others, sums);
+    };
     fetch_tokens<QUERY_TOKENS>(own, own_side);
     if (reads)
         fetch_copy(tile, s);
@@ -2420,7 +2504,7 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
     fetch_tokens<PANEL>(panel(0), side_of(0));
     copy_commit();
     put_numbers<QUERY_TOKENS>(own, sums);
-    put_numbers<PANEL>(panel(0), sums);
+    put_panel(0);
     if (threadIdx.x == 0)
         put_word(edge, 0);
     copy_wait<1>();
@@ -2432,7 +2516,7 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
         read_copy<true>(rows, values, own, lane, tile, sums[chunk_end - 1]);
     for (int i = 0; i < count; i++) {
         const tokens others = panel(i);
-        const bool whole = others.first + PANEL <= end && others.first >= first + QUERY_TOKENS;
+        const bool whole = is_whole(others);
         float g[PANEL / 8][4], s[PANEL / 8][4];
         u32 pairs[2][PANEL / 16][4];
         await_panel();
@@ -2441,12 +2525,12 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
         copy_commit();
         begin_dots<true>(&g[0][0], &s[0][0], own, others);
         if (i + 1 < count)
-            put_numbers<PANEL>(panel(i + 1), sums);
+            put_panel(i + 1);
         multiply_wait<0>();
         make_opaque<PANEL / 2>(&g[0][0]);
         make_opaque<PANEL / 2>(&s[0][0]);
         if (whole) {
-            finish_pairs<true, true>(g, s, lane, others, 0);
+            finish_whole<true>(g, s, lane, others, edge_gate(edge, i));
         } else {
             make_opaque<8 * STEPS>(&rows[0][0]);
             make_opaque<8 * VALUE_STEPS>(&values[0][0]);
