@@ -53,6 +53,8 @@ static const struct {
     [IN_PLAIN_LIFT] = {"lonely", LONG_CALL, 2},
     [IN_WINDOW] = {"near", WINDOW_CALL, 5},
     [IN_MASKED_WINDOW] = {"nearlifted", WINDOW_CALL, 5},
+    [IN_NEAR_PASS] = {"nearpass", WINDOW_CALL, 5},
+    [IN_NEAR_ROUNDS] = {"nearpassodd", LONG_CALL + 3, 1},
     [IN_SEQUENCES] = {"plain", SEQUENCES_CALL, 2},
     [IN_PLACED_SEQUENCES] = {"placed", SEQUENCES_CALL, 2},
     [IN_SCANNED_SEQUENCES] = {"clusteredblocks", SCANNED_CALL, 1},

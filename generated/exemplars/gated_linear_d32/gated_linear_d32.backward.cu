@@ -59,6 +59,7 @@ enum {
     PANEL = 64,          /* tokens of a panel of others */
     PAIRS = 64,          /* of them at a time */
     SPAN = 64,           /* of them whose gradients of dots are kept until rows get them */
+    EDGE = 16,                              /* of them at a time where not all are seen */
     WARP_UNITS = 1,      /* that a warp of backward_state owns */
     SLICES = 1,          /* blocks of backward_state a head and block of columns */
     GROUP = 4,              /* units in a tile of a state */
