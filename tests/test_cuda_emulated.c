@@ -21,6 +21,22 @@ enum { FIXED = sizeof emulated_fixed / sizeof *emulated_fixed };
 
 /* ---- what the fixed part has ---- */
 
+/* NAME_chunk_contraction is of gradients: test_passes.c runs it. */
+static char *without_contraction(const char *code)
+{
+    char *text = strdup(code), *begin, *end;
+    assert_non_null(text);
+    begin = strstr(text, "/* ---- chunk_contraction ----");
+    if (!begin)
+        return text;
+    end = strstr(begin, "_chunk_contraction(");
+    assert_non_null(end);
+    end = strstr(end, "\n#endif\n"); /* behind the kernel itself */
+    assert_non_null(end);
+    memmove(begin, end, strlen(end) + 1);
+    return text;
+}
+
 static void the_fixed_part_has_every_function_that_is_emitted_for_any_head(void **state)
 {
     const emulated_fixture *f = *state;
@@ -29,10 +45,11 @@ static void the_fixed_part_has_every_function_that_is_emitted_for_any_head(void 
         emulated_head_named(f, emulated_fixed[i]);
     for (int i = 0; i < f->list.count; i++) {
         const fpa_head *head = f->list.heads[i];
-        const char *code = emulated_source(f, i)->code;
+        char *code = without_contraction(emulated_source(f, i)->code);
         function_set_add(&all, code, head->name);
         if (emulated_is_fixed(head))
             function_set_add(&fixed, code, head->name);
+        free(code);
     }
     const char *lacks = function_set_lacks(&fixed, &all);
     if (lacks)

@@ -69,7 +69,7 @@ static bool is_fixed(int i)
 /* The text of the pass of values, with the fault. */
 static char *fault_values(const struct fault *fault, const fpa_head *head)
 {
-    fpa_passes passes;
+    fpa_passes passes = {0};
     fpa_error error;
     if (source_passes(head, "cuda:sm_90a", &passes, &error) ||
         !(passes.head[PASS_VALUES] || passes.own[PASS_VALUES]))

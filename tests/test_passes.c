@@ -62,7 +62,7 @@ static void polynomials_of_one_dot_have_passes(void **state)
         const struct asked *a = &asked[i];
         char text[512];
         fpa_head_list list = {.count = 0};
-        fpa_passes passes;
+        fpa_passes passes = {0};
         fpa_error error;
         snprintf(
             text, sizeof text,

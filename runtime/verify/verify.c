@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/kernel.h"
 #include "head/lift.h"
 #include "base/parallel.h"
 #include "base/plain_locale.h"

@@ -218,7 +218,7 @@ static fpa_status open_passes(emulated_passes *p, const backward_job *j, fpa_mod
                               const char *folder, fpa_error *error)
 {
     const fpa_head *head = j->fixture->list.heads[j->head];
-    fpa_passes its;
+    fpa_passes its = {0};
     fpa_status status = source_passes(head, "cuda:sm_90a", &its, error);
     if (!status && !its.head[PASS_VALUES] && !its.own[PASS_VALUES])
         status = (fail)(error, FPA_INVALID, head->name, "no gradient of it is a forward pass");
