@@ -103,7 +103,7 @@ static const char emulated_heads[] =
     "  h('scaled', { d = 80, dv = 72, gate = true, scale = 1 / 8, terms = term { eighths(80, 70) } }),\n"
     "  h('shifted', { d = 29, dv = 40, dtype = 'f16', scale = 1 / 8, normalize = 'sum',\n"
     "    terms = inhomogeneous { degree = 2, constant = 1 } }),\n"
-    "  h('anyrows', { d = 77, dv = 83, terms = linear {}, scale = 1 / 8 }),\n"
+    "  h('anyrows', { d = 77, dv = 133, terms = linear {}, scale = 1 / 8 }),\n"
     "  h('anyrowsgated', { d = 139, dv = 131, dtype = 'f16', state_dtype = 'f16', gate = true, normalize = "
     "'sum', scale = 1 / 8,\n"
     "    terms = linear { weight = 3 } }),\n"

@@ -102,10 +102,11 @@ static bool allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return rows->slot_feature && rows->slot_weight;
 }
 
-/* Clusters of two leave no multiprocessor without a block. */
+/* Clusters of two leave no multiprocessor without a block. Who waits for gates does not wait for memory: lockstep costs more than it spares
+ * (docs/decisions/0066-who-stores-o.md). */
 static int choose_cluster(const fpa_cuda_inputs *in)
 {
-    return in->columns->blocks == 2 ? 2 : 1;
+    return in->columns->blocks == 2 && !in->plan->head->gate ? 2 : 1;
 }
 
 /* ---- shared memory ---- */
