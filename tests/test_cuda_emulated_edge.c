@@ -30,7 +30,7 @@ static const char *const fixed_heads[] = {
     "float",     /* fused_panel and split_panel, f32 */
     "clustered", /* cluster_scan, gate, ones */
     "near",      /* a window, */
-    "nearpass",  /* in one pass */
+    "nearbrief", /* in one pass */
 };
 
 /* One segment, several, by threads, a cluster. */

@@ -148,7 +148,7 @@ static const struct emulated_fault window_faults_of_cuda[] = {
      OTHER_PLACE,
      {"a pass whose last keys are left out", "but the formula gives", "pass_beyond",
       "return behind > LAG - 32;"}},
-    {IN_NEAR_PASS,
+    {IN_NEAR_ROUNDS,
      OTHER_PLACE,
      {"a pass whose window is one key too short", "but the formula gives", "pass_place",
       "w[i] = k * 16 + near_key(i) < missing || at > LAG ? 0.0f : at < 1 ? w[i] : newer;"}},
@@ -171,14 +171,14 @@ static const struct emulated_fault window_faults_of_cuda[] = {
     {IN_NEAR_PASS,
      LEFT_OUT,
      {"older keys at the ends of windows whose weights do not shrink", "but the formula gives",
-      "pass_own_older", "const float older = kernel_of(d[i >> 2][i & 3]);"}},
+      "pass_own_older", "w[0][i] = is_own ? newer : older;"}},
     {IN_NEAR_PASS,
      OTHER_PLACE,
-     {"the end of windows that all queries see", "changed an earlier output", "pass_last",
-      "w[1][i] = newer;"}},
+     {"the end of windows that all queries see", "but the formula gives", "pass_last", "w[1][i] = newer;"}},
     {IN_NEAR_PASS,
      NOT_AWAITED,
-     {"a pass that leaves before its last products", "but the formula gives", "near_added", NULL}},
+     {"a pass that leaves before its last products", "waits for its last matrix instructions never",
+      "near_added", NULL}},
 };
 
 #endif

@@ -186,6 +186,7 @@ static const char emulated_heads[] =
     "  h('nearwide', { d = 24, dv = 80, dtype = 'f16', scale = -1 / 5, window = 70, normalize = "
     "'one_plus_sum',\n"
     "    terms = term { trainable { name = 'w', rows = 9 }, trainable { name = 'w', rows = 9 } } }),\n"
+    "  h('nearbrief', { d = 8, scale = 1 / 4, window = 64, normalize = 'sum', terms = taylor { degree = 2 } }),\n"
     "  h('nearpass', { d = 16, dv = 64, scale = 1 / 4, window = 128, normalize = 'sum', terms = taylor { degree "
     "= 2 } }),\n"
     "  h('nearpassodd', { d = 21, dv = 27, dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, window = 85,\n"
@@ -237,7 +238,8 @@ static const char *const emulated_fixed[] = {
     "groupedtrained", /* matrices given at run time, squares; */
     "several",        /* parts of all kinds, f16; */
     "lonely",         /* by plain sums */
-    "nearpass",       /* a window, in one pass, */
+    "near",           /* a window, */
+    "nearbrief",      /* in one pass, */
     "nearlifted",     /* of masked keys, beside coordinates */
 };
 

@@ -109,9 +109,10 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     const int pack = few ? 72 : in->plan->projection_count ? 64 : 56, key = 256 - pack;
     const int most = few && fused->key_tiles == 3 ? 3 : fused->key_tiles < 2 ? 1 : 2;
     const int together = in->columns->tiles > SLAB_COLUMNS && most == 2 ? two_if_room(in, fused, key) : most;
-    /* exponents of a panel of keys are queries' beside their sums */
-    fused->walk = fused->near_panels ? (fpa_fused_share){56, 184, 136, together, query_units(in)}
-                                     : (fpa_fused_share){pack, key, 128, together, query_units(in)};
+    /* beside a window queries have weights of keys, too */
+    fused->walk = !fused->near_panels ? (fpa_fused_share){pack, key, 128, together, query_units(in)}
+                  : few               ? (fpa_fused_share){56, 168, 144, together, 2}
+                                      : (fpa_fused_share){pack, key, 128, together, 1};
     fused->totals = (fpa_fused_share){pack, key, pack, together, 0};
 }
 
