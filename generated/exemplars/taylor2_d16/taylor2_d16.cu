@@ -3303,6 +3303,24 @@ template <int threads, int together> __device__ __forceinline__ u32 note_values(
     return noted;
 }
 
+/* The same, where warps have so many pieces of rows at a time, each some pieces further, and lanes a row: no two meet
+ * in a bank. */
+template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, int thread)
+{
+    const int row = thread % 32;
+    u32 noted[2] = {0, 0};
+#pragma unroll together
+    for (int piece = thread / 32; piece < COLUMN_TILES; piece += threads / 32) {
+        const u32 place = values + piece / 8 * (64 * 128) + slab_place(row, piece % 8);
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const uint4 a = get_words(place + r * (32 * 128));
+            noted[r] = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted[r], a.x), a.y), a.z), a.w);
+        }
+    }
+    return noted[0] | noted[1];
+}
+
 /* Zero in the place of what is not finite in a tile of values; whether there was such a thing. A warp calls. */
 __device__ __forceinline__ bool make_finite(u32 values)
 {
@@ -4184,7 +4202,7 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
         packers_sync<totals>(); /* who starts boxes knows that raw vectors have been read */
         if (boxes && (!totals || own_thread() == 0))
             barrier_wait(value_full, packed.phase);
-        if (!totals && note_values<128, 3>(shared + packed.slot * SLAB, edge_thread()))
+        if (!totals && note_rows<128, 1>(shared + packed.slot * SLAB, edge_thread()))
             put_word(shared + AT_EDGES + panels.slot * 4, i + 1);
         barrier_arrive(full);
         if (!totals)

@@ -754,7 +754,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 360, 18432, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
         { { 0, 45, 530, 2048, 0, 0 }, { 36, 46, 240, 0, 0, 0 }, { 36, 27, 194, 341, 0, 0 }, 1, 3 }, /* chunk_output */
-        { { 126, 537, 1920, 3072, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
+        { { 126, 537, 1833, 3072, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 864, 36864, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 5 }, /* decode */
@@ -3207,6 +3207,24 @@ template <int threads, int together> __device__ __forceinline__ u32 note_values(
     return noted;
 }
 
+/* The same, where warps have so many pieces of rows at a time, each some pieces further, and lanes a row: no two meet
+ * in a bank. */
+template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, int thread)
+{
+    const int row = thread % 32;
+    u32 noted[2] = {0, 0};
+#pragma unroll together
+    for (int piece = thread / 32; piece < COLUMN_TILES; piece += threads / 32) {
+        const u32 place = values + piece / 8 * (64 * 128) + slab_place(row, piece % 8);
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const uint4 a = get_words(place + r * (32 * 128));
+            noted[r] = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted[r], a.x), a.y), a.z), a.w);
+        }
+    }
+    return noted[0] | noted[1];
+}
+
 /* Zero in the place of what is not finite in a tile of values; whether there was such a thing. A warp calls. */
 __device__ __forceinline__ bool make_finite(u32 values)
 {
@@ -4098,7 +4116,7 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
         packers_sync<totals>(); /* who starts boxes knows that raw vectors have been read */
         if (boxes && (!totals || own_thread() == 0))
             barrier_wait(value_full, packed.phase);
-        if (!totals && note_values<128, 3>(shared + packed.slot * SLAB, edge_thread()))
+        if (!totals && note_rows<128, 1>(shared + packed.slot * SLAB, edge_thread()))
             put_word(shared + AT_EDGES + panels.slot * 4, i + 1);
         barrier_arrive(full);
         if (!totals)
@@ -4620,6 +4638,7 @@ struct leaving_rows {
     i64 stride;
     int first, end; /* columns that o has of the sums */
     int left;       /* rows that are there */
+    int lane;       /* anew for each panel: places that are worked out for all would take registers from sums */
     bool shifted;   /* pieces of sums are none of o */
 };
 
@@ -4628,7 +4647,7 @@ __device__ __forceinline__ struct leaving_rows leaving_rows_of(element *o, i64 s
 {
     const int column = block * COLUMN_TILES * 8 - lean, end = DV - column;
     struct leaving_rows rows = {o + column, stride, column < 0 ? -column : 0,
-                                end < COLUMN_TILES * 8 ? end : COLUMN_TILES * 8, left};
+                                end < COLUMN_TILES * 8 ? end : COLUMN_TILES * 8, left, anew(threadIdx.x) % 32};
     rows.shifted = (((i64)rows.o | 2 * stride) & 15) != 0;
     return rows;
 }
@@ -4642,10 +4661,10 @@ __device__ __forceinline__ int shift_of(const struct leaving_rows &rows, int row
 /* Sums -> the warp's rows of slabs. */
 __device__ __forceinline__ void stage_sums(const float *c, u32 place)
 {
+    const int lane = anew(threadIdx.x) % 32;
 #pragma unroll
     for (int n = 0; n < COLUMN_TILES; n += 2) {
-        const u32 to = place + n / 8 * SLAB
-            + slab_place(threadIdx.x & 15, n % 8 + (n + 1 < COLUMN_TILES ? threadIdx.x >> 4 & 1 : 0));
+        const u32 to = place + n / 8 * SLAB + slab_place(lane & 15, n % 8 + (n + 1 < COLUMN_TILES ? lane >> 4 : 0));
         u32 a[4];
 #pragma unroll
         for (int i = 0; i < 4; i++)
@@ -4672,32 +4691,20 @@ template <bool shifted> __device__ __forceinline__ uint4 staged_piece(u32 place,
 /* The lane's end of a row: which piece; row and side, by the lane. */
 __device__ __forceinline__ int end_piece(const struct leaving_rows &rows, int shift)
 {
-    return (shift + (threadIdx.x & 1 ? rows.end : rows.first)) / 8;
+    return (shift + (rows.lane & 1 ? rows.end : rows.first)) / 8;
 }
 
-template <bool shifted>
-__device__ __forceinline__ void take_pieces(uint4 *piece, uint4 &end, u32 place, const struct leaving_rows &rows)
+/* The lane's row in a turn. */
+__device__ __forceinline__ int piece_row(const struct leaving_rows &rows, int turn)
 {
-    const int lane = threadIdx.x % 32, first = lane / LEAVING_LANES;
-#pragma unroll
-    for (int i = 0; i < LEAVING_TURNS; i++) {
-        const int row = i * (32 / LEAVING_LANES) + first;
-        piece[i] = staged_piece<shifted>(place, row, lane % LEAVING_LANES, shifted ? shift_of(rows, row) : 0);
-    }
-    const int shift = shifted ? shift_of(rows, lane / 2) : 0;
-    end = staged_piece<shifted>(place, lane / 2, end_piece(rows, shift), shift);
+    return turn * (32 / LEAVING_LANES) + rows.lane / LEAVING_LANES;
 }
 
-__device__ __forceinline__ void leave_pieces(const uint4 *piece, const struct leaving_rows &rows)
+__device__ __forceinline__ void leave_piece(uint4 a, const struct leaving_rows &rows, int row, int shift)
 {
-    const int lane = threadIdx.x % 32, first = lane / LEAVING_LANES;
-#pragma unroll
-    for (int i = 0; i < LEAVING_TURNS; i++) {
-        const int row = i * (32 / LEAVING_LANES) + first;
-        const int column = lane % LEAVING_LANES * 8 - (rows.shifted ? shift_of(rows, row) : 0);
-        if (row < rows.left && column >= rows.first && column + 8 <= rows.end)
-            store_words(rows.o + row * rows.stride + column, piece[i]);
-    }
+    const int column = rows.lane % LEAVING_LANES * 8 - shift;
+    if (row < rows.left && column >= rows.first && column + 8 <= rows.end)
+        store_words(rows.o + row * rows.stride + column, a);
 }
 
 __device__ __forceinline__ u32 word_of(uint4 a, int i)
@@ -4709,8 +4716,8 @@ __device__ __forceinline__ u32 word_of(uint4 a, int i)
  * them, as they lie at multiples of that. */
 __device__ __forceinline__ void leave_ends(uint4 a, const struct leaving_rows &rows)
 {
-    const int row = threadIdx.x % 32 / 2, shift = rows.shifted ? shift_of(rows, row) : 0;
-    const bool last = threadIdx.x & 1;
+    const int row = rows.lane / 2, shift = rows.shifted ? shift_of(rows, row) : 0;
+    const bool last = rows.lane & 1;
     /* numbers before pairs and fours, or behind */
     const int count = (shift + (last ? rows.end : rows.first)) & 7, pairs = count + (last ? 0 : 1) & 6;
     element *const to = rows.o + row * rows.stride - shift + end_piece(rows, shift) * 8;
@@ -4724,11 +4731,22 @@ __device__ __forceinline__ void leave_ends(uint4 a, const struct leaving_rows &r
         *(uint2 *)(to + (last ? 0 : 4)) = last ? uint2{a.x, a.y} : uint2{a.z, a.w};
 }
 
-/* Sums of the panel's queries -> o, from token first on. place: slabs of the warpgroup's own; then() follows when these
- * are free again. */
-template <class follows>
+/* Pieces and ends, from where they stay. */
+template <bool shifted> __device__ __forceinline__ void leave_staged(u32 place, const struct leaving_rows &rows)
+{
+#pragma unroll 2
+    for (int i = 0; i < LEAVING_TURNS; i++) {
+        const int row = piece_row(rows, i), shift = shifted ? shift_of(rows, row) : 0;
+        leave_piece(staged_piece<shifted>(place, row, rows.lane % LEAVING_LANES, shift), rows, row, shift);
+    }
+    const int row = rows.lane / 2, shift = shifted ? shift_of(rows, row) : 0;
+    leave_ends(staged_piece<shifted>(place, row, end_piece(rows, shift), shift), rows);
+    __syncwarp(); /* before the next sums come */
+}
+
+/* Sums of the panel's queries -> o, from token first on. place: slabs of the warpgroup's own. */
 __device__ __forceinline__ void store_panel(const float *c, const struct fpa_cuda_call &call,
-                                            const struct fused_part &part, int first, u32 place, const follows &then)
+                                            const struct fused_part &part, int first, u32 place)
 {
     const i64 stride = call.o_stride[1];
     const int block = part.block;
@@ -4736,14 +4754,10 @@ __device__ __forceinline__ void store_panel(const float *c, const struct fpa_cud
     stage_sums(c, place + own_warp() * 2048);
     struct leaving_rows rows = leaving_rows_of(outputs_of(call, part.b, part.query_head) + first * stride, stride,
                                                block, 0, part.end - first);
-    uint4 piece[LEAVING_TURNS], end;
     if (rows.shifted)
-        take_pieces<true>(piece, end, place + own_warp() * 2048, rows);
+        leave_staged<true>(place + own_warp() * 2048, rows);
     else
-        take_pieces<false>(piece, end, place + own_warp() * 2048, rows);
-    then();
-    leave_pieces(piece, rows);
-    leave_ends(end, rows);
+        leave_staged<false>(place + own_warp() * 2048, rows);
 }
 
 __device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
@@ -4839,7 +4853,7 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
             if (maps.outputs)
                 send_panel(c, maps, part, panel_token(part, i), shared + AT_OUTPUTS + warpgroup * SLAB + warp * 2048);
             else
-                store_panel(c, call, part, panel_token(part, i), shared + AT_OUTPUTS + warpgroup * SLAB, [] {});
+                store_panel(c, call, part, panel_token(part, i), shared + AT_OUTPUTS + warpgroup * SLAB);
         }
         if (reads)
             advance<COPIES>(copies);
