@@ -40,7 +40,7 @@ static const char *const names[KERNELS] = {"plain", "gated", "narrow", "near"};
 static const double tolerance[KERNELS] = {2e-5, 1e-4, 3e-2, 0}; /* on a GPU, of the largest output */
 
 /* Nobody's token first and last; none, its query's alone, some, as many as there may be, and panels of them. */
-static const int32_t offsets[SEQUENCES + 1] = {1, 1, 2, 7, 7 + MOST + 1, 7 + MOST + 1, 7 + MOST + 1 + 70};
+static const int64_t offsets[SEQUENCES + 1] = {1, 1, 2, 7, 7 + MOST + 1, 7 + MOST + 1, 7 + MOST + 1 + 70};
 static const int32_t slots[SEQUENCES] = {2, 5, -1, 0, 3, 7};
 enum { TOTAL = 7 + MOST + 1 + 70 + 1 };
 
@@ -93,19 +93,30 @@ typedef struct call {
     fpa_tensors tensors;
     DLTensor q, o, list[2];
     int64_t few[4], wide[4], count[2];
-    int32_t numbers[2][SEQUENCES + 1]; /* offsets, slots */
-    CUdeviceptr device;
+    struct {
+        int64_t offsets[SEQUENCES + 1];
+        int32_t slots[SEQUENCES];
+    } numbers;
+    CUdeviceptr device; /* 0: they lie here */
 } call;
 
-static DLTensor whole_numbers(call *c, int which, int64_t count)
+/* bits: of a number; at: where they begin in `numbers`. */
+static DLTensor whole_numbers(call *c, int which, int64_t count, uint8_t bits, size_t at)
 {
-    const size_t place = (size_t)which * sizeof c->numbers[0];
     c->count[which] = count;
-    return (DLTensor){.data = c->device ? (void *)(uintptr_t)(c->device + place) : c->numbers[which],
+    return (DLTensor){.data = c->device ? (void *)(uintptr_t)(c->device + at) : (char *)&c->numbers + at,
                       .device = {c->device ? kDLCUDA : kDLCPU, 0},
                       .ndim = 1,
-                      .dtype = {kDLInt, 32, 1},
+                      .dtype = {kDLInt, bits, 1},
                       .shape = &c->count[which]};
+}
+
+static void say(call *c, const int64_t *begins, const int32_t *states)
+{
+    memcpy(c->numbers.offsets, begins, sizeof c->numbers.offsets);
+    memcpy(c->numbers.slots, states, sizeof c->numbers.slots);
+    if (c->device)
+        CUDA(c->problem.gpu, cuMemcpyHtoD(c->device, &c->numbers, sizeof c->numbers));
 }
 
 static void make(call *c, const fpa_kernel *kernel, const test_gpu *gpu)
@@ -115,19 +126,17 @@ static void make(call *c, const fpa_kernel *kernel, const test_gpu *gpu)
     problem_make(&c->before, is, &(problem_shape){SLOTS, 40, QUERY_HEADS, HEADS}, 3, gpu);
     problem_run(&c->before, kernel, FPA_FORM_PARALLEL);
     problem_make(&c->problem, is, &(problem_shape){1, TOTAL, QUERY_HEADS, HEADS}, 4, gpu);
-    memcpy(c->numbers[0], offsets, sizeof offsets);
-    memcpy(c->numbers[1], slots, sizeof slots);
-    if (gpu) {
+    if (gpu)
         CUDA(gpu, cuMemAlloc(&c->device, sizeof c->numbers));
-        CUDA(gpu, cuMemcpyHtoD(c->device, c->numbers, sizeof c->numbers));
-    }
+    say(c, offsets, slots);
     c->tensors = c->problem.tensors;
     c->q = *c->tensors.q, c->o = *c->tensors.o;
     memcpy(c->few, c->q.shape, sizeof c->few);
     memcpy(c->wide, c->o.shape, sizeof c->wide);
     c->few[1] = c->wide[1] = SEQUENCES;
     c->q.shape = c->few, c->o.shape = c->wide;
-    c->list[0] = whole_numbers(c, 0, SEQUENCES + 1), c->list[1] = whole_numbers(c, 1, SEQUENCES);
+    c->list[0] = whole_numbers(c, 0, SEQUENCES + 1, 64, 0);
+    c->list[1] = whole_numbers(c, 1, SEQUENCES, 32, sizeof c->numbers.offsets);
     c->tensors.q = &c->q, c->tensors.o = &c->o;
     c->tensors.state_out = NULL;
     c->tensors.state_in = &c->before.operand[OUT_STATE].tensor;
@@ -271,11 +280,50 @@ static void so_it_has_on_a_gpu_to_rounding(void **state)
                 assert_memory_equal(ours.host, theirs.host, row); /* nobody's */
             else if (!(operand_distance(&ours, &theirs) <= tolerance[i]))
                 fail_msg("%s, sequence %d of %d keys: %g from a call of its own", names[i], s,
-                         offsets[s + 1] - offsets[s], operand_distance(&ours, &theirs));
+                         (int)(offsets[s + 1] - offsets[s]), operand_distance(&ours, &theirs));
         }
         free(o[0]), free(o[1]);
         drop(&c);
     }
+}
+
+/* Under compute-sanitizer: nothing outside of the tensors is touched. */
+static void numbers_that_say_nothing_do_no_harm(void **state)
+{
+    static const int64_t wrong[SEQUENCES + 1] = {-7, INT64_MAX, 40, INT64_MIN, TOTAL, TOTAL + 1, 3};
+    static const int32_t no_slots[SEQUENCES] = {SLOTS, INT32_MIN, INT32_MAX, 0, -2, 1};
+    const struct fixture *f = *state;
+    if (!f->ready)
+        skip();
+    for (int i = 0; i < NEAR; i++) {
+        call c;
+        make(&c, f->cuda[i], &f->gpu);
+        say(&c, wrong, no_slots);
+        run(&c, f->cuda[i], &c.tensors);
+        drop(&c);
+    }
+}
+
+static void wrong_numbers_are_named_on_the_cpu(void **state)
+{
+    static const int64_t back[SEQUENCES + 1] = {1, 1, 2, 7, 6, 8, 9},
+                                          long_one[SEQUENCES + 1] = {0, 0, 0, 0, 0, 0, TOTAL};
+    static const struct {
+        const int64_t *offsets;
+        const char *says;
+    } wrong[] = {{back, "[4] is 6, less than 7"},
+                 {long_one, "says that sequence 5 has 229 tokens, but recent is 150"}};
+    const struct fixture *f = *state;
+    call c;
+    make(&c, f->c[PLAIN], NULL);
+    for (int i = 0; i < 2; i++) {
+        fpa_error error;
+        say(&c, wrong[i].offsets, slots);
+        assert_int_equal(fpa_forward(f->c[PLAIN], FPA_FORM_AUTO, &c.tensors, NULL, 0, &error), FPA_INVALID);
+        assert_string_equal(error.where, "cu_seqlens");
+        assert_non_null(strstr(error.message, wrong[i].says));
+    }
+    drop(&c);
 }
 
 /* A window's keys are in no state: how to go on with such a head is said instead. */
@@ -297,6 +345,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_sequence_has_the_bits_of_a_call_of_its_own),
         cmocka_unit_test(so_it_has_on_a_gpu_to_rounding),
+        cmocka_unit_test(numbers_that_say_nothing_do_no_harm),
+        cmocka_unit_test(wrong_numbers_are_named_on_the_cpu),
         cmocka_unit_test(a_head_with_a_window_says_what_to_give),
     };
     return cmocka_run_group_tests_name("cuda recent sequences", tests, setup, teardown);

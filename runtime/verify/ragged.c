@@ -18,9 +18,9 @@ typedef struct call {
     fpa_trial packed; /* its tokens, one sequence behind the other */
     fpa_sequence_list list;
     int64_t *from, *to; /* [batch] */
-    fpa_field o;        /* packed */
-    bool
-        recent; /* tokens that the states lack: the last one alone has a query, q and o one for each sequence */
+    int first;   /* cut: tokens before it repeat keys of a window, and their outputs are not asked for */
+    fpa_field o; /* packed */
+    bool recent; /* states lack all tokens: the last one alone has a query, q and o one for each sequence */
 } call;
 
 /* All that the calls of a trial share. */
@@ -109,11 +109,20 @@ static void pack(call *c)
     }
 }
 
+static int64_t cut_of(const fpa_trial *t, int n, int64_t b)
+{
+    const int64_t length = t->shape.length, cut = (n * length + n) / 3 + (n % 3 ? b : 0);
+
+    return n == 3 || cut > length ? length : cut;
+}
+
 /* Outputs to where the trial has its own. */
 static void unpack(const call *c, fpa_field *o)
 {
-    for (int64_t b = 0; b < c->trial->shape.batch; b++)
-        for (int64_t token = c->recent ? c->to[b] - 1 : c->from[b]; token < c->to[b]; token++) {
+    for (int64_t b = 0; b < c->trial->shape.batch; b++) {
+        const int64_t first = c->recent ? c->to[b] - 1 : cut_of(c->trial, c->first, b);
+
+        for (int64_t token = first; token < c->to[b]; token++) {
             const int64_t at = c->list.cu_seqlens[2 * b + 1] + token - c->from[b];
             const int64_t place = query_place(c, 2 * b + 1, at);
 
@@ -121,6 +130,7 @@ static void unpack(const call *c, fpa_field *o)
                 memcpy(field_at(o, b, token, h, 0), field_at(&c->o, 0, place, h, 0),
                        (size_t)(field_at(o, 0, 0, 0, o->entries) - field_at(o, 0, 0, 0, 0)));
         }
+    }
 }
 
 /* A token's outputs are no sequence's. */
@@ -213,13 +223,6 @@ static void free_call(call *c)
     free(c->list.out);
 }
 
-static int64_t cut_of(const fpa_trial *t, int n, int64_t b)
-{
-    const int64_t length = t->shape.length, cut = (n * length + n) / 3 + (n % 3 ? b : 0);
-
-    return n == 3 || cut > length ? length : cut;
-}
-
 /* Tokens of each row: from cut `first` on, to cut `last`, or to `end` where that is not 0. */
 static fpa_status make_call(const ragged *r, int first, int last, int64_t end, call *c, fpa_error *error)
 {
@@ -227,7 +230,7 @@ static fpa_status make_call(const ragged *r, int first, int last, int64_t end, c
     const size_t rows = (size_t)t->shape.batch;
     int64_t total = LEAD + TAIL, longest = 0;
 
-    *c = (call){.trial = t, .packed = *t, .list = {.count = r->count}};
+    *c = (call){.trial = t, .packed = *t, .list = {.count = r->count}, .first = first};
     c->packed.q_field = c->packed.k_field = c->packed.v_field = c->packed.gate_field =
         c->packed.position_field = (fpa_field){0};
     c->packed.mask = (fpa_mask){0};
@@ -239,7 +242,7 @@ static fpa_status make_call(const ragged *r, int first, int last, int64_t end, c
     if (!c->from || !c->to || !c->list.cu_seqlens || !c->list.in || !c->list.out)
         return fail_memory(error);
     for (int64_t b = 0; b < t->shape.batch; b++) {
-        c->from[b] = cut_of(t, first, b);
+        c->from[b] = trial_behind_state(t, cut_of(t, first, b));
         c->to[b] = end ? end : cut_of(t, last, b);
         total += c->to[b] - c->from[b];
         longest = c->to[b] - c->from[b] > longest ? c->to[b] - c->from[b] : longest;
@@ -423,29 +426,23 @@ static fpa_status check_outputs(const ragged *r, int64_t from, fpa_measure *m, f
     return status == FPA_OK ? check_guards(r->trial, r->form, r->how, "o", &r->o, error) : status;
 }
 
-/* Without a mask only the last call sees all keys; with a window states lack keys that later calls do not get. */
+/* Without a mask only the last call sees all keys. */
 static fpa_status run_ragged(ragged *r, fpa_trial *t, fpa_measure *m, fpa_error *error)
 {
     const fpa_head *head = t->head;
     int64_t from = 0;
     fpa_status status;
 
-    if (head->window) {
-        status = run_call(r, 0, 0, 3, false, true, error);
-        if (status == FPA_OK)
-            status = check_later(r, t, 3, error);
-    } else {
-        status = run_call(r, 0, 0, 1, false, true, error);
-        if (status == FPA_OK && head->causal)
-            status = check_later(r, t, 1, error);
-        if (status == FPA_OK && head->causal)
-            status = check_queries(r, m, error);
-        if (status == FPA_OK)
-            status = run_call(r, 1, 1, 2, true, true, error);
-        if (status == FPA_OK)
-            status = run_call(r, 2, 2, 3, true, false, error);
-        from = head->causal ? 0 : cut_of(t, 2, t->shape.batch - 1);
-    }
+    status = run_call(r, 0, 0, 1, false, true, error);
+    if (status == FPA_OK && head->causal)
+        status = check_later(r, t, 1, error);
+    if (status == FPA_OK && head->causal && !head->window)
+        status = check_queries(r, m, error);
+    if (status == FPA_OK)
+        status = run_call(r, 1, 1, 2, true, true, error);
+    if (status == FPA_OK)
+        status = run_call(r, 2, 2, 3, true, false, error);
+    from = head->causal ? 0 : cut_of(t, 2, t->shape.batch - 1);
     return status == FPA_OK ? check_outputs(r, from, m, error) : status;
 }
 

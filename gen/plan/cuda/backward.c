@@ -58,8 +58,7 @@ static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     own->output = own->gates + numbers;
     own->queries = own->output + numbers;
     own->edge = own->queries + 16 * plan->head->d;
-    own->size = own->edge + 16 + 4 * (plan->head->d + plan->head->dv); /* a word, and bounds of columns, */
-    own->size += plan->head->gate ? 16 : 0;                            /* and two panels' edges */
+    own->size = own->edge + 16 + 4 * (plan->head->d + plan->head->dv); /* a word, and bounds of columns */
 }
 
 /* Panels of keys, or of queries, one after the other; values of two, so that loads run ahead. */

@@ -2,7 +2,6 @@
  * split_outer whose copies of states it reads. */
 #include "split_outer.h"
 
-#include "gen/plan/passes.h"
 #include "parts.h"
 
 enum {

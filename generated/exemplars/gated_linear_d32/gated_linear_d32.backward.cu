@@ -676,8 +676,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* backward_pads */
         { 128, 20608, 2 }, /* backward_state */
         { 128, 0, 0 }, /* backward_segments */
-        { 128, 53024, 3 }, /* backward_queries */
-        { 128, 53024, 3 }, /* backward_keys */
+        { 128, 53008, 3 }, /* backward_queries */
+        { 128, 53008, 3 }, /* backward_keys */
         { 128, 0, 0 }, /* backward_gates */
         { 0, 0, 0 }, /* backward_parts */
         { 0, 0, 0 }, /* backward_weights */
@@ -1975,55 +1975,6 @@ __device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const
         }
 }
 
-/* Where a panel's edge lies: the sum of log-gates of its token that is nearest to the own ones. */
-__device__ __forceinline__ u32 edge_gate(u32 edge, int i)
-{
-    return edge + 16 + 4 * (D_IN + DV) + i % 2 * 8;
-}
-
-/* A panel whose tokens all see the own ones, or are seen by them: in the place of its sums of log-gates what is left
- * between each and the edge. What is left between two tokens is a product of two such factors. */
-template <bool keys> __device__ __forceinline__ void put_factors(const tokens &a, u32 edge_place, const float2 *sums)
-{
-    const float2 edge = sums[keys ? a.first : a.first + PANEL - 1];
-    for (int i = threadIdx.x; i < PANEL; i += THREADS) {
-        const float2 own = sums[a.first + i];
-        const float kept = keys ? gate_between(own, edge) : gate_between(edge, own);
-        put_floats(a.gates + i * 8, float2{kept, 0.0f});
-        if (i == 0)
-            put_floats(edge_place, edge);
-    }
-}
-
-/* finish_pairs of such a panel. */
-template <bool keys>
-__device__ __forceinline__ void finish_whole(float (*g)[4], float (*s)[4], const own_lane &own, const tokens &others,
-                                             u32 edge_place)
-{
-    const float2 edge = get_floats(edge_place);
-    float kept[2], scaled[2];
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        kept[i] = keys ? gate_between(edge, own.gate[i]) : gate_between(own.gate[i], edge);
-        scaled[i] = kept[i] * 0.176776695f;
-    }
-#pragma unroll
-    for (int n = 0; n < PANEL / 8; n++) {
-        const uint4 beside = get_words(others.gates + (n * 8 + lane_column() * 2) * 8);
-#pragma unroll
-        for (int j = 0; j < 2; j++) {
-            const float factor = __uint_as_float(j ? beside.z : beside.x);
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                float &product = g[n][2 * i + j];
-                product *= factor * kept[i];
-                if (keys)
-                    s[n][2 * i + j] *= factor * scaled[i];
-            }
-        }
-    }
-}
-
 /* ---- results ---- */
 
 /* Where 8 numbers from column 8 n on of row r of the warp's lie. */
@@ -2396,15 +2347,6 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
         return tokens{place, place + ROW_SLABS * SLAB, numbers + number, outputs + number, begin + i % panels * PANEL,
                       end};
     };
-    const auto is_whole = [&](const tokens &others) { return others.first + PANEL <= end
-                                                     && others.first + PANEL <= first; };
-    const auto put_panel = [&](int i) {
-        const tokens others = panel(i);
-        if (is_whole(others))
-            put_factors<false>(others, edge_gate(edge, i), sums);
-        else
-            put_numbers<PANEL>(others, sums);
-    };
     fetch_tokens<QUERY_TOKENS>(own, own_side);
     if (reads)
         fetch_copy(tile, s);
@@ -2412,7 +2354,7 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
     fetch_tokens<PANEL>(panel(0), side_of(0));
     copy_commit();
     put_numbers<QUERY_TOKENS>(own, sums);
-    put_panel(0);
+    put_numbers<PANEL>(panel(0), sums);
     if (threadIdx.x == 0)
         put_word(edge, 0);
     copy_wait<1>();
@@ -2424,7 +2366,7 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
         read_copy<false>(rows, values, own, lane, tile, sums[chunk_end - 1]);
     for (int i = 0; i < count; i++) {
         const tokens others = panel(i);
-        const bool whole = is_whole(others);
+        const bool whole = others.first + PANEL <= end && others.first + PANEL <= first;
         float g[PANEL / 8][4], s[1][4];
         u32 pairs[1][PANEL / 16][4];
         await_panel();
@@ -2433,11 +2375,11 @@ __device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, c
         copy_commit();
         begin_dots<false>(&g[0][0], &s[0][0], own, others);
         if (i + 1 < count)
-            put_panel(i + 1);
+            put_numbers<PANEL>(panel(i + 1), sums);
         multiply_wait<0>();
         make_opaque<PANEL / 2>(&g[0][0]);
         if (whole) {
-            finish_whole<false>(g, s, lane, others, edge_gate(edge, i));
+            finish_pairs<false, true>(g, s, lane, others, 0);
         } else {
             make_opaque<8 * STEPS>(&rows[0][0]);
             finish_edge<false>(rows, values, lane, others, edge, i + 1);
@@ -2488,15 +2430,6 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
         return tokens{place, place + ROW_SLABS * SLAB, numbers + number, outputs + number, begin + i % panels * PANEL,
                       end};
     };
-    const auto is_whole = [&](const tokens &others) { return others.first + PANEL <= end
-                                                     && others.first >= first + QUERY_TOKENS; };
-    const auto put_panel = [&](int i) {
-        const tokens others = panel(i);
-        if (is_whole(others))
-            put_factors<true>(others, edge_gate(edge, i), sums);
-        else
-            put_numbers<PANEL>(others, sums);
-    };
     fetch_tokens<QUERY_TOKENS>(own, own_side);
     if (reads)
         fetch_copy(tile, s);
@@ -2504,7 +2437,7 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
     fetch_tokens<PANEL>(panel(0), side_of(0));
     copy_commit();
     put_numbers<QUERY_TOKENS>(own, sums);
-    put_panel(0);
+    put_numbers<PANEL>(panel(0), sums);
     if (threadIdx.x == 0)
         put_word(edge, 0);
     copy_wait<1>();
@@ -2516,7 +2449,7 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
         read_copy<true>(rows, values, own, lane, tile, sums[chunk_end - 1]);
     for (int i = 0; i < count; i++) {
         const tokens others = panel(i);
-        const bool whole = is_whole(others);
+        const bool whole = others.first + PANEL <= end && others.first >= first + QUERY_TOKENS;
         float g[PANEL / 8][4], s[PANEL / 8][4];
         u32 pairs[2][PANEL / 16][4];
         await_panel();
@@ -2525,12 +2458,12 @@ __device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, cons
         copy_commit();
         begin_dots<true>(&g[0][0], &s[0][0], own, others);
         if (i + 1 < count)
-            put_panel(i + 1);
+            put_numbers<PANEL>(panel(i + 1), sums);
         multiply_wait<0>();
         make_opaque<PANEL / 2>(&g[0][0]);
         make_opaque<PANEL / 2>(&s[0][0]);
         if (whole) {
-            finish_whole<true>(g, s, lane, others, edge_gate(edge, i));
+            finish_pairs<true, true>(g, s, lane, others, 0);
         } else {
             make_opaque<8 * STEPS>(&rows[0][0]);
             make_opaque<8 * VALUE_STEPS>(&values[0][0]);
