@@ -32,10 +32,11 @@ static int leaving_instructions(const fpa_plan *plan)
 {
     const fpa_columns *columns = &plan->cuda.columns;
     const int dv = plan->head->dv, last = dv - 8 * (columns->blocks - 1) * columns->tiles;
-    if ((dv % 8 == 0 && columns->tiles % 4 == 0) || columns->tiles <= 2 || last < 16)
+    if (dv % 8 == 0 || columns->tiles <= 2 || last < 16) /* either way as much */
         return 14 * columns->tiles;
     const bool leans = plan->cuda.fused_rows && plan->cuda.fused_rows->value_room >= cuda_most_lean(dv);
-    return 3 * columns->tiles + (dv % 8 == 0 || leans ? 120 : 240);
+    const int turns = columns->tiles > 8 ? 8 : 4; /* of a warp for 16 rows */
+    return 3 * columns->tiles + turns * (leans ? 8 : 23) + 50;
 }
 
 /* Rows of a panel are written and read, units' factors fetched from them for keys and queries, and multiplied. */
@@ -188,18 +189,19 @@ static int odd_pieces(int width, int room, int pieces, int ends)
     return width % 8 == 0 ? 0 : cuda_most_lean(width) <= room ? ends : pieces;
 }
 
-/* Bytes of 16 tokens that boxes fetch beyond those of device memory: whole slabs of what leans, of each block of columns; queries and keys once where blocks are a
+/* Bytes of 16 tokens that boxes fetch beyond those of device memory: whole slabs of what leans, and behind a block's columns; queries and keys once where blocks are a
  * cluster. An H200 fetched 3.9 GB of r3_01 for 1.3 GB, at all that its second-level cache gives (docs/decisions/0066-who-stores-o.md). */
 static int boxed_bytes(const fpa_plan *plan, bool queries)
 {
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
     const fpa_columns *columns = &plan->cuda.columns;
     const fpa_head *head = plan->head;
+    const int sides = queries ? 2 : 1, own = 8 * columns->tiles, slabs = round_up(own, 64);
     const int vector = head->d % 8 ? round_up(rows->width, 64) : rows->width;
-    const int vectors = (queries ? 2 : 1) * vector * columns->blocks / rows->cluster;
-    const int fetched =
-        work_operand_bytes(plan, vectors + columns->blocks * round_up(8 * columns->tiles, 64));
-    const int once = work_operand_bytes(plan, (queries ? 2 : 1) * head->d + head->dv);
+    const int values =
+        head->dv % 8 ? columns->blocks * slabs : head->dv + (columns->blocks - 1) * (slabs - own);
+    const int fetched = work_operand_bytes(plan, sides * vector * columns->blocks / rows->cluster + values);
+    const int once = work_operand_bytes(plan, sides * head->d + head->dv);
     return fetched > once ? fetched - once : 0;
 }
 
