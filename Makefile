@@ -23,7 +23,8 @@ say        = $(if $(V),@true,@printf '  %-6s %s\n' $(1) $@)
 
 # CC, CPPFLAGS, CFLAGS and LDFLAGS are the caller's; the variables in lower case are added to them.
 # Sanitized programs are compiled in half the time with -O1, and run as long.
-CFLAGS   ?= $(if $(SANITIZE),-O1,-O2) -g
+# Lines for debuggers, and no more: names of variables would be a fifth of the build (CFLAGS="-Og -g" has them).
+CFLAGS   ?= $(if $(SANITIZE),-O1 -g,-O2 -g1)
 warnings := -Wall -Wextra -Wshadow -Werror
 cppflags  = -D_GNU_SOURCE -DFPA_VERSION='"$(VERSION)"' -I. -Ibase $(LUA_INCLUDE)
 cflags   := -std=gnu11 $(warnings) -fPIC -fvisibility=hidden
@@ -222,6 +223,8 @@ $(BUILD)/examples/bundle $(BUILD)/examples/gradient_descent: $(BUILD)/examples/%
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(MD_PROGRAM) $(TOM_PROGRAM) $(LIBS)
 $(BUILD)/obj/examples/%.o: cppflags += -Iruntime/api
+# Has the example in it.
+$(BUILD)/obj/tests/test_cuda_serve.o: cppflags += -Iruntime/api
 
 # An archive: a program is linked with the helpers that it calls, and in a fifth of the time.
 $(BUILD)/helpers.a: $(helper_objects)

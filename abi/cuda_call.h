@@ -172,7 +172,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 29
+#define FPA_CUDA_VERSION 30
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -256,7 +256,8 @@ struct fpa_cuda_call {
     long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;  /* features that such a block has, at most */
     long long group;  /* query heads that share a key's head */
-    /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; beside a window of k and v before q's first */
+    /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; beside a window of k and v before q's first. With
+     * cu_seqlens, which are of keys: how many more keys than queries there are, which are one a sequence */
     long long recent;
     /* beside a window: as they are given, whatever coordinates q and k become */
     const void *given_q, *given_k;
@@ -293,6 +294,8 @@ struct fpa_cuda_call {
     long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
     const int *accepted_counts;                                                    /* NULL: none */
     long long accepted;
+    /* NAME_decode_recent: not 0: cu_seqlens are of keys, of which a sequence has no more than so many, its query's the last one */
+    long long packed_recent;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */

@@ -6,6 +6,7 @@
 #ifndef FPAC_ABI_SOURCE_H
 #define FPAC_ABI_SOURCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "head/form.h"
@@ -13,6 +14,12 @@
 
 /* Gradients that are forward passes of other heads, in turn of the tokens and against it: of the rows q and k, and of v. */
 typedef enum fpa_pass { PASS_ROWS, PASS_VALUES, PASSES } fpa_pass;
+
+/* Which heads these are; neither, nor own: there is no such pass. */
+typedef struct fpa_passes {
+    fpa_head *head[PASSES]; /* the caller's (head_free) */
+    bool own[PASSES];       /* the forward pass of the head itself, by its own module */
+} fpa_passes;
 
 /* What a caller of the emitted code has to know; plain data, kept in bundles' manifests. */
 typedef struct fpa_facts {

@@ -154,7 +154,11 @@ int main(int count, char **arguments)
     slowest first = {0}, again = {0};
     int failed = 0;
     if (count < 2)
-        return fprintf(stderr, "usage: bench_cuda_open SPEC...  (set FPA_CACHE_DIR to a new folder)\n"), 2;
+        return fprintf(
+                   stderr,
+                   "usage: bench_cuda_open SPEC...  (set FPA_CACHE_DIR and CUDA_CACHE_PATH to new folders: "
+                   "NVRTC keeps what it compiled, too)\n"),
+               2;
     if (fpa_open_text("first.lua", "return head { name = 'first', d = 16, terms = linear {} }", NULL,
                       &options, &kernel, &error))
         return complain(&error);

@@ -25,11 +25,9 @@ fpa_status source_generate_pass(const fpa_head *head, const char *target, fpa_pa
 fpa_status source_check_backward(const fpa_head *head, const char *target, fpa_error *error);
 fpa_status source_generate_backward(const fpa_head *head, const char *target, fpa_source *source,
                                     fpa_error *error);
-/* Heads whose forward passes are gradients of the head for a target (plan/passes.h), the caller's (head_free).
- * Both NULL: there are none. passes[PASS_VALUES] NULL, but not the other: the head's own forward pass; passes[PASS_ROWS] NULL,
- * but not the other: the pass of values' kernels contract its states (NAME_chunk_contraction). */
-fpa_status source_passes(const fpa_head *head, const char *target, fpa_head *passes[PASSES],
-                         fpa_error *error);
+/* Heads whose forward passes are gradients of the head for a target (plan/passes.h). One of values alone: its kernels
+ * contract its states (NAME_chunk_contraction). */
+fpa_status source_passes(const fpa_head *head, const char *target, fpa_passes *passes, fpa_error *error);
 void source_free(fpa_source *source);
 
 /* SHA-256 of the generator's own files, templates included. A head as written, a target and this decide

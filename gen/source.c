@@ -97,20 +97,23 @@ fpa_status source_generate_pass(const fpa_head *head, const char *target_name, f
     return generate(head, wanted, NULL, source, error);
 }
 
-static void forget(fpa_head **pass)
+static void forget_rows(fpa_passes *passes)
 {
-    head_free(*pass);
-    *pass = NULL;
+    head_free(passes->head[PASS_ROWS]);
+    passes->head[PASS_ROWS] = NULL;
+    passes->own[PASS_ROWS] = false;
 }
 
-/* *contracts: of a pass that is possible, whether its kernels contract its states. */
-static fpa_status plan_pass(const fpa_head *head, fpa_pass pass, const fpa_target *target, bool *contracts,
-                            fpa_error *error)
+/* *contracts: whether kernels of a pass, which is possible, contract its states. */
+static fpa_status plan_pass(const fpa_head *head, fpa_pass pass, bool own, const fpa_target *target,
+                            bool *contracts, fpa_error *error)
 {
     fpa_simplified simple = {0};
     fpa_plan plan = {0};
     fpa_status status = simplify(head, &simple, error);
-    if (!status)
+    if (!status && own)
+        status = plan_choose(&simple, head, target, &plan, error);
+    else if (!status)
         status = plan_choose_pass(&simple, head, target, pass_mechanism(head, pass), &plan, error);
     *contracts = !status && plan_contracts(&plan);
     plan_free(&plan);
@@ -119,38 +122,40 @@ static fpa_status plan_pass(const fpa_head *head, fpa_pass pass, const fpa_targe
 }
 
 /* Without the one mechanism that a pass needs there are no passes; where that of values contracts none of rows is needed. */
-static fpa_status forget_needless(fpa_head *passes[PASSES], const fpa_target *target, fpa_error *error)
+static fpa_status forget_needless(const fpa_head *head, fpa_passes *passes, const fpa_target *target,
+                                  fpa_error *error)
 {
+    const fpa_head *rows = passes->head[PASS_ROWS], *values = passes->head[PASS_VALUES];
     fpa_status status = FPA_OK;
     fpa_error reason;
-    bool contracts = false;
-    if (passes[PASS_VALUES] && pass_mechanism(passes[PASS_VALUES], PASS_VALUES))
-        status = plan_pass(passes[PASS_VALUES], PASS_VALUES, target, &contracts, &reason);
-    if (!status && contracts)
-        forget(&passes[PASS_ROWS]);
-    if (!status && passes[PASS_ROWS] && pass_mechanism(passes[PASS_ROWS], PASS_ROWS))
-        status = plan_pass(passes[PASS_ROWS], PASS_ROWS, target, &contracts, &reason);
-    for (int i = 0; i < PASSES && status; i++)
-        forget(&passes[i]);
+    bool contracts = false, none;
+    if (passes->own[PASS_VALUES] || pass_mechanism(values, PASS_VALUES))
+        status = plan_pass(values ? values : head, PASS_VALUES, !values, target, &contracts, &reason);
+    if (!status && !contracts && rows && pass_mechanism(rows, PASS_ROWS))
+        status = plan_pass(rows, PASS_ROWS, false, target, &none, &reason);
+    if (status)
+        passes_free(passes);
+    else if (contracts)
+        forget_rows(passes);
     if (status == FPA_NO_MEMORY && error)
         *error = reason;
     return status == FPA_NO_MEMORY ? status : FPA_OK;
 }
 
-fpa_status source_passes(const fpa_head *head, const char *target_name, fpa_head *passes[PASSES],
-                         fpa_error *error)
+fpa_status source_passes(const fpa_head *head, const char *target_name, fpa_passes *passes, fpa_error *error)
 {
     const fpa_target *target = target_find(target_name);
     const locale_t before = locale_plain();
     fpa_simplified simple = {0};
-    passes[PASS_ROWS] = passes[PASS_VALUES] = NULL;
+    *passes = (fpa_passes){0};
     fpa_status status =
         target ? simplify(head, &simple, error)
                : fail(error, FPA_UNSUPPORTED, target_name, "no such target; `fpac gen --help` lists them");
-    if (!status && passes_suit(&simple, head, target))
+    if (!status && passes_suit(&simple, head, target)) {
         status = passes_make(&simple, head, passes, error);
-    if (!status)
-        status = forget_needless(passes, target, error);
+        if (!status)
+            status = forget_needless(head, passes, target, error);
+    }
     simplified_free(&simple);
     locale_restore(before);
     return status;

@@ -40,11 +40,18 @@ static const char *refuse_decode(const struct fpa_cuda_geometry *g, const fpa_ca
     return NULL;
 }
 
+/* Keys that are older than all windows and not in the state: panels of queries begin with the first query's window. */
+static bool precede_windows(const struct fpa_cuda_geometry *g, const fpa_call_size *size)
+{
+    return g->window && size->recent >= g->window;
+}
+
 static const char *refuse_split(const struct fpa_cuda_geometry *g, const fpa_call_size *size, int variant)
 {
     if (size->form == FORM_RECURRENT)
         return "carries out the parallel and the chunked form";
-    if (size->form == FORM_CHUNKED && has(g, CUDA_FUSED_CHUNK) && size->query_heads > 0)
+    if (size->form == FORM_CHUNKED && has(g, CUDA_FUSED_CHUNK) && size->query_heads > 0 &&
+        !precede_windows(g, size))
         return "the module's kernels of the chunked form are fused_chunk's";
     if (!has(g, CUDA_CHUNK_OUTPUT))
         return "the module has no such kernel";
@@ -68,6 +75,8 @@ static const char *refuse_fused(const struct fpa_cuda_geometry *g, const fpa_cal
         return "the module has no kernel of it for sequences of different lengths";
     if (size->query_heads == 0)
         return "answers queries, and here are none";
+    if (precede_windows(g, size))
+        return "begins with the first query's window, and here are keys before it";
     return NULL;
 }
 

@@ -58,6 +58,10 @@ static const struct fault c_faults[] = {
      "own->state_out = a->state_out ? (state_stored *)a->state_out + (out < 0 ? a->state_out_slots - 1 : "
      "out) * "
      "a->state_out_stride[0] : NULL;"},
+    {"a query beside another sequence's recent tokens", "sequences of different lengths", "c_recent_query",
+     "query = b - (b > 1);"},
+    {"packed recent tokens without one of them", "recent tokens of sequences of different lengths",
+     "c_recent_count", "own->recent = own->length - 2;"},
     {"recent tokens without the query's own",
      "recurrent form ... with recent tokens ... but the formula gives", "recent_keys",
      "for (int64_t end = a->recent; end > 0; end -= T) {"},

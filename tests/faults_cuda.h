@@ -50,7 +50,7 @@ static const struct fault cuda_faults[] = {
      "if (is_given(call, task.number) && call.length > 1000000)"},
     {"recent tokens without the query's own",
      "recurrent form ... with recent tokens ... but the formula gives", "decode_recent_tokens",
-     "const int slices = (int)call.slices, tokens = (int)call.recent;"},
+     "return call.packed_recent ? task.length : (int)call.recent;"},
     {"recent tokens that do not fade", "recurrent form ... with recent tokens ... but the formula gives",
      "decode_recent_weight", NULL},
     {"a state that does not fade behind recent tokens",

@@ -2,6 +2,7 @@
  *
  * make test: an eighth of them and one of each refusal; make test-all: all. */
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -122,7 +123,7 @@ static void gradients_as_emitted_are_accepted(void **state)
 
 /* ---- memory of a device, which is the process's own ---- */
 
-static int allocated;
+static atomic_int allocated; /* trials ask at once */
 
 static fpa_status allocate(const fpa_module *module, size_t size, void **address, fpa_error *error)
 {

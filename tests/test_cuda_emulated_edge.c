@@ -29,7 +29,8 @@ static const char *const fixed_heads[] = {
     "linear",    /* fused_coordinates, gate, portable state and read */
     "float",     /* fused_panel and split_panel, f32 */
     "clustered", /* cluster_scan, gate, ones */
-    "near",      /* a window */
+    "near",      /* a window, */
+    "nearpass",  /* in one pass */
 };
 
 /* One segment, several, by threads, a cluster. */

@@ -69,14 +69,15 @@ static bool is_fixed(int i)
 /* The text of the pass of values, with the fault. */
 static char *fault_values(const struct fault *fault, const fpa_head *head)
 {
-    fpa_head *passes[PASSES];
+    fpa_passes passes;
     fpa_error error;
-    if (source_passes(head, "cuda:sm_90a", passes, &error) || !(passes[PASS_ROWS] || passes[PASS_VALUES]))
+    if (source_passes(head, "cuda:sm_90a", &passes, &error) ||
+        !(passes.head[PASS_VALUES] || passes.own[PASS_VALUES]))
         fail_msg("%s has no passes", head->name);
-    const fpa_head *values = passes[PASS_VALUES] ? passes[PASS_VALUES] : head;
+    const fpa_head *values = passes.own[PASS_VALUES] ? head : passes.head[PASS_VALUES];
     char *code = fault_make_values(fault, values, "cuda:sm_90a");
-    head_free(passes[PASS_ROWS]);
-    head_free(passes[PASS_VALUES]);
+    head_free(passes.head[PASS_ROWS]);
+    head_free(passes.head[PASS_VALUES]);
     return code;
 }
 

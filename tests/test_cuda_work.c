@@ -74,8 +74,8 @@ static void expect_work(const char *name, const struct fpa_cuda_kernel_work *wor
 static void expect_kernels(const char *name, const struct fpa_cuda_geometry *g)
 {
     for (int i = 0; i < FPA_CUDA_KERNELS; i++)
-        if (g->kernel[i].threads && i != CUDA_SPLIT_REDUCTION &&
-            i != CUDA_STATE_PRODUCT) /* of gradients, which are not counted */
+        if (g->kernel[i].threads && i != CUDA_SPLIT_REDUCTION && i != CUDA_STATE_PRODUCT &&
+            i != CUDA_CHUNK_CONTRACTION) /* the last two are gradients', which are not counted */
             expect_work(name, &g->work[i]);
     if (g->kernel[CUDA_FUSED_CHUNK].threads)
         expect_work(name, &g->totals);

@@ -157,6 +157,23 @@ static void recent_tokens_are_those_of_all_heads(void **state)
     check_parts(f, FPA_FORM_AUTO);
 }
 
+/* Of each sequence as many as it has, and a query. */
+static void recent_tokens_of_different_numbers_are_packed_for_all_heads(void **state)
+{
+    layer_fixture *f = *state;
+    enum { TOKENS = 90, SEQUENCES = 4 };
+    int32_t offsets[] = {0, 17, 18, 50, TOKENS}, in[] = {5, -1, 0, 3};
+    int64_t five = SEQUENCES + 1, four = SEQUENCES;
+    layer_operands(f, (layer_sizes){.batch = 1, .length = TOKENS, .group = 2, .slots = 6, .state_in = true});
+    layer_show_queries(f, TOKENS - SEQUENCES);
+    DLTensor lengths = layer_index(offsets, &five), begins = layer_index(in, &four);
+    f->tensors.cu_seqlens = &lengths;
+    f->tensors.state_index = &begins;
+    f->tensors.recent = 39;
+    f->tensors.state_out = NULL;
+    check_parts(f, FPA_FORM_AUTO);
+}
+
 /* ---- windows ---- */
 
 /* Pieces of a prompt with what is before them: each head takes as many of the tokens before as its own window has. */
@@ -330,6 +347,7 @@ int main(void)
         CLAIM(the_parallel_form_reads_a_state_before_it_overwrites_it),
         CLAIM(keys_lengths_and_pools_are_those_of_the_heads),
         CLAIM(recent_tokens_are_those_of_all_heads),
+        CLAIM(recent_tokens_of_different_numbers_are_packed_for_all_heads),
         CLAIM(a_layer_with_windows_goes_on_from_its_newest_tokens),
         CLAIM(gradients_are_those_of_the_heads),
         CLAIM(a_layer_without_gradients_says_so),

@@ -28,6 +28,7 @@ static const struct asked {
     {"a symmetric power", "cuda:sm_90a", "terms = tspow { d = 64, degree = 2, block = 8 }", CONTRACTED, 0},
     {"a power of few coordinates", "cuda:sm_90a", "d = 24, terms = power { degree = 2 }", 88, 24},
     {"a line", "cuda:sm_90a", "terms = linear {}", 64, 64},
+    {"three times a line", "cuda:sm_90a", "terms = term { identity(), weight = 3 }", 64, 64},
     {"a line of values of no whole steps", "cuda:sm_90a", "dv = 20, terms = linear {}", 20, 64},
     {"a normalised line", "cuda:sm_90a", "terms = linear {}, normalize = 'sum'", 0, 0},
     {"a normalised line of no whole steps", "cuda:sm_90a", "d = 40, terms = linear {}, normalize = 'sum'", 72,
@@ -61,7 +62,7 @@ static void polynomials_of_one_dot_have_passes(void **state)
         const struct asked *a = &asked[i];
         char text[512];
         fpa_head_list list = {.count = 0};
-        fpa_head *heads[PASSES];
+        fpa_passes passes;
         fpa_error error;
         snprintf(
             text, sizeof text,
@@ -69,20 +70,23 @@ static void polynomials_of_one_dot_have_passes(void **state)
             "return head(x)\n",
             a->fields);
         if (spec_load_text("passes.lua", NULL, text, strlen(text), &list, &error) ||
-            source_passes(list.heads[0], a->target, heads, &error))
+            source_passes(list.heads[0], a->target, &passes, &error))
             fail_msg("%s: %s: %s", a->what, error.where, error.message);
-        if (!heads[PASS_ROWS] != (a->d <= 0))
-            fail_msg("%s: it %s a pass of rows", a->what, heads[PASS_ROWS] ? "has" : "has no");
-        if (heads[PASS_ROWS]) {
-            assert_int_equal(heads[PASS_ROWS]->d, a->d);
-            assert_int_equal(heads[PASS_ROWS]->dv, a->dv);
-            assert_int_equal(heads[PASS_ROWS]->normalize, FPA_NORMALIZE_NONE);
+        const bool contracted = a->d == CONTRACTED, divides = list.heads[0]->normalize || list.heads[0]->gate;
+        const fpa_head *rows = passes.own[PASS_ROWS] ? list.heads[0] : passes.head[PASS_ROWS];
+        if (!rows != (a->d <= 0))
+            fail_msg("%s: it %s a pass of rows", a->what, rows ? "has" : "has no");
+        if (rows) {
+            assert_int_equal(rows->d, a->d);
+            assert_int_equal(rows->dv, a->dv);
+            assert_int_equal(rows->normalize, FPA_NORMALIZE_NONE);
         }
-        /* a head that divides nothing, forgets nothing and is not contracted is its own pass of values */
-        assert_true(!heads[PASS_VALUES] ==
-                    !(a->d == CONTRACTED || (a->d && (list.heads[0]->normalize || list.heads[0]->gate))));
-        head_free(heads[PASS_ROWS]);
-        head_free(heads[PASS_VALUES]);
+        assert_int_equal(passes.own[PASS_ROWS], strcmp(a->what, "a line") == 0);
+        /* a head that divides nothing and forgets nothing is its own pass of values */
+        assert_true(passes.own[PASS_VALUES] == ((contracted || rows) && !divides));
+        assert_true(!passes.head[PASS_VALUES] == !((contracted || rows) && divides));
+        head_free(passes.head[PASS_ROWS]);
+        head_free(passes.head[PASS_VALUES]);
         head_list_free(&list);
     }
 }

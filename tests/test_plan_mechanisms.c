@@ -16,6 +16,7 @@
 
 #define TSPOW "d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }"
 #define LINEAR "d = 64, dv = 64, terms = linear {}"
+#define WINDOW "d = 16, dv = 64, normalize = 'sum', scale = 1 / 4, window = 128, terms = taylor { degree = 2 }"
 #define TAYLOR "d = 16, dv = 16, terms = taylor { degree = 2 }"
 #define MIXED                                                                                                \
     "d = 64, dv = 64, terms = term { dense(orthogonal { rows = 16, d = 64, seed = 1 }), "                    \
@@ -38,6 +39,9 @@ static const struct kind {
     {"d = 128, dv = 100, gate = true, terms = linear {}", "cuda:sm_90a", "split_outer", "fused_rows", NULL},
     {"d = 201, dv = 200, gate = true, terms = linear {}", "cuda:sm_90a", "split_outer", "fused_rows", NULL},
     {"d = 256, dv = 64, terms = linear {}", "cuda:sm_90a", "split_panel", "fused_coordinates", NULL},
+    {WINDOW, "cuda:sm_90a", "split_panel", "fused_packed", NULL},
+    {WINDOW ", dtype = 'f32'", "cuda:sm_90a", "split_panel", NULL, NULL},
+    {WINDOW, "cuda:sm_80", "split_panel", NULL, NULL},
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };

@@ -141,14 +141,6 @@ static void what_does_not_go_together_is_refused(void **state)
     packed *x = *state;
     fpa_tensors *t = &x->f.tensors;
     const fpa_tensors right = *t;
-    t->recent = 1;
-    t->state_out = NULL;
-    t->state_out_index = NULL;
-    x->f.q.shape[1] = x->f.o.shape[1] = 1;
-    x->f.k.shape[1] = x->f.v.shape[1] = 2;
-    expect_refused(&x->f, "recent", "does not go together with cu_seqlens");
-    x->f.q.shape[1] = x->f.o.shape[1] = x->f.k.shape[1] = x->f.v.shape[1] = TOTAL;
-    *t = right;
     t->cu_seqlens = NULL;
     t->max_length = 3;
     expect_refused(&x->f, "max_length", "there is no cu_seqlens");
@@ -163,6 +155,52 @@ static void what_does_not_go_together_is_refused(void **state)
     expect_refused(&x->f, "cu_seqlens", "has no number");
     x->offsets.shape[0] = SEQUENCES;
     expect_refused(&x->f, "state_index", "axis 0 has 4 numbers, but sequences are 3");
+}
+
+/* k and what belongs to keys are packed; q and o have a token a sequence. */
+static void pack_recent(packed *x, int64_t recent)
+{
+    x->f.tensors.recent = recent;
+    x->f.tensors.state_out = NULL;
+    x->f.tensors.state_out_index = NULL;
+    x->f.q.shape[1] = x->f.o.shape[1] = SEQUENCES;
+}
+
+static void recent_tokens_of_sequences_are_packed(void **state)
+{
+    packed *x = *state;
+    pack_recent(x, 4);
+    expect_fine(&x->f);
+    assert_int_equal(x->f.launch.batch, SEQUENCES);
+    assert_int_equal(x->f.launch.length, 1);
+    assert_int_equal(x->f.launch.total, TOTAL);
+    assert_int_equal(x->f.launch.recent, 4);
+    assert_ptr_equal(x->f.launch.cu_seqlens, x->narrow);
+}
+
+static void every_mistake_with_recent_tokens_of_sequences_is_named(void **state)
+{
+    packed *x = *state;
+    pack_recent(x, 3);
+    expect_refused(&x->f, "cu_seqlens",
+                   "sequence 0 has 5 tokens, but recent is 3: so many and the query's own");
+    x->f.tensors.recent = 4;
+    x->narrow[2] = 4;
+    expect_refused(&x->f, "cu_seqlens", "[2] is 4, less than 5");
+    x->narrow[2] = 5;
+    x->f.tensors.max_length = 5;
+    expect_refused(&x->f, "max_length", "is given with recent");
+    x->f.tensors.max_length = 0;
+    x->f.q.shape[1] = x->f.o.shape[1] = TOTAL;
+    expect_refused(&x->f, "q", "each sequence has one query, and cu_seqlens says 4");
+    x->f.q.shape[1] = SEQUENCES;
+    expect_refused(&x->f, "o", "axis 1 has 12 tokens, but q has 4");
+    x->f.o.shape[1] = SEQUENCES;
+    x->f.v.shape[1] = TOTAL - 1;
+    expect_refused(&x->f, "v", "axis 1 has 11 tokens, but k has 12");
+    x->f.v.shape[1] = TOTAL;
+    x->f.tensors.state_out = &x->f.state_out.tensor;
+    expect_refused(&x->f, "state_out", "with recent = 4 the state stays as it is");
 }
 
 static void other_types_of_numbers_are_refused(void **state)
@@ -193,9 +231,14 @@ int main(void)
 {
 #define CLAIM(name) cmocka_unit_test_setup_teardown(name, make_packed, drop_fixture)
     const struct CMUnitTest tests[] = {
-        CLAIM(sequences_become_a_launch_of_so_many), CLAIM(every_wrong_offset_is_named),
-        CLAIM(every_wrong_index_is_named),           CLAIM(what_does_not_go_together_is_refused),
-        CLAIM(other_types_of_numbers_are_refused),   CLAIM(offsets_on_a_device_are_not_looked_at),
+        CLAIM(sequences_become_a_launch_of_so_many),
+        CLAIM(every_wrong_offset_is_named),
+        CLAIM(every_wrong_index_is_named),
+        CLAIM(what_does_not_go_together_is_refused),
+        CLAIM(recent_tokens_of_sequences_are_packed),
+        CLAIM(every_mistake_with_recent_tokens_of_sequences_is_named),
+        CLAIM(other_types_of_numbers_are_refused),
+        CLAIM(offsets_on_a_device_are_not_looked_at),
     };
     return cmocka_run_group_tests_name("tensors of sequences", tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ bench() { # spec head length batch form [options]
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 out=$work/out
-export FPA_CACHE_DIR=$work/cache
+export FPA_CACHE_DIR=$work/cache CUDA_CACHE_PATH=$work/nvrtc # NVRTC keeps what it compiled, too
 mkdir -m 700 "$FPA_CACHE_DIR"
 
 date -u '+%Y-%m-%d'
@@ -67,7 +67,7 @@ bench storage tspow2_d64_bf16 65536 1 chunked --heads 1
 bench storage tspow2_d64_bf16 1 128 recurrent --heads 16
 case $target in cuda*) bench storage tspow2_d64_bf16 1 1 recurrent --heads 16 --graph ;; esac
 if [ $opens = yes ]; then
-    rm -rf "$FPA_CACHE_DIR"
+    rm -rf "$FPA_CACHE_DIR" "$CUDA_CACHE_PATH"
     mkdir -m 700 "$FPA_CACHE_DIR"
     "$build/bench_cuda_open" specs/*.lua || failed=1
 fi

@@ -54,8 +54,8 @@ left() { echo $((SECONDS < limit ? limit - SECONDS : 0)); }
 
 # ---- fpac ----
 
-# A cache of this run's own: whoever measures next compiles again.
-export FPA_CACHE_DIR=$work/cache
+# Caches of this run's own, NVRTC's, too: whoever measures next compiles again.
+export FPA_CACHE_DIR=$work/cache CUDA_CACHE_PATH=$work/nvrtc
 mkdir -m 700 "$FPA_CACHE_DIR"
 
 bench() { # spec head length batch form [options]
@@ -127,9 +127,9 @@ measure_decode() {
     done
 }
 
-# Into an empty cache; heads of d = 64.
+# Into empty caches; heads of d = 64.
 measure_open() {
-    rm -rf "$FPA_CACHE_DIR"
+    rm -rf "$FPA_CACHE_DIR" "$CUDA_CACHE_PATH"
     mkdir -m 700 "$FPA_CACHE_DIR"
     "$build/bench_cuda_open" specs/{linear,power,spow,tspow,storage}.lua >"$opens" || failed=1
 }

@@ -73,7 +73,7 @@ if [ -e "$made" ]; then
     mv "$made" "$aside"
     echo "results: a part was cut off before; $aside has what it left" >&2
 fi
-export FPA_CACHE_DIR=$work/cache
+export FPA_CACHE_DIR=$work/cache CUDA_CACHE_PATH=$work/nvrtc # NVRTC has a cache of its own
 mkdir -m 700 "$FPA_CACHE_DIR"
 
 # Wheels of Python alone are archives of what goes into a folder on the path.

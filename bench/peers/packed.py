@@ -1,6 +1,7 @@
-"""Sequences of different lengths in one call: linear attention by flash-linear-attention, softmax by PyTorch's and FlashAttention's.
+"""Sequences of different lengths in one call: linear attention by flash-linear-attention, softmax by PyTorch's, FlashAttention's and FlashInfer's.
 
-The mixes of bench/bench_sequences.c, bf16, d = dv = 64; causal. Lines are of one batch of all tokens.
+The mixes of bench/bench_sequences.c, bf16, d = dv = 64; causal. Lines are of one batch of all tokens. FlashInfer plans a call on the
+host when it knows the lengths; that is not timed.
 """
 
 from inspect import signature
@@ -9,6 +10,7 @@ from measure import Peer, speed_up_tuning
 
 MIXES = (2048, 16384, 65536)
 EQUAL = (1024, 4096)
+FLASHINFER_WORKSPACE = 128 * 1024 * 1024  # bytes, as its examples have
 
 
 def draw(total, most):
@@ -72,6 +74,22 @@ def flash(peer, lengths):
     return make
 
 
+def flashinfer(peer, lengths):
+    def make(batch, length, heads):
+        from flashinfer import BatchPrefillWithRaggedKVCacheWrapper
+
+        torch = peer.torch
+        q, k, v = (peer.random(length, heads, 64) for _ in range(3))
+        offsets = offsets_of(peer, lengths, torch.int32)
+        wrapper = BatchPrefillWithRaggedKVCacheWrapper(
+            torch.empty(FLASHINFER_WORKSPACE, dtype=torch.uint8, device="cuda"), "NHD"
+        )
+        wrapper.plan(offsets, offsets, heads, heads, 64, causal=True, q_data_type=torch.bfloat16)
+        return lambda: wrapper.run(q, k, v)
+
+    return make
+
+
 def main():
     peer = Peer("packed", ["flash-linear-attention", "fla-core", "torch"], __doc__)
     speed_up_tuning()
@@ -80,6 +98,7 @@ def main():
         peer.measure(f"fla chunk_linear_attn d64, {name}", total, 1, linear(peer, lengths))
         peer.measure(f"torch varlen_attn d64, {name}", total, 1, softmax(peer, lengths))
         peer.measure(f"flash_attn_varlen_func d64, {name}", total, 1, flash(peer, lengths))
+        peer.measure(f"flashinfer ragged prefill d64, {name}", total, 1, flashinfer(peer, lengths))
 
 
 if __name__ == "__main__":

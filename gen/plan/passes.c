@@ -52,11 +52,15 @@ static double work(const fpa_simplified *simple)
            (head_features(head) * (head->dv < LEAST ? LEAST : head->dv));
 }
 
-/* Sizes that the contraction's sums have registers for; without a gate, features enough that the state is not better off in them. */
-static bool contraction_fits(int d, int values, bool gate)
+static bool sums_fit(int d, int values, bool gate)
 {
     enum { LEAST = 32, MOST = 128, MOST_VALUES = 136 };
     return (gate || d >= LEAST) && d <= MOST && values <= MOST_VALUES;
+}
+
+bool contraction_fits(const fpa_head *values)
+{
+    return sums_fit(values->d, values->dv, values->gate);
 }
 
 static bool is_square(const fpa_score *score)
@@ -71,13 +75,13 @@ static bool is_contracted(const fpa_simplified *simple)
     const fpa_head *head = simple->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
     return is_square(&simple->score) && (normalized || head->dv % PIECE == 0) &&
-           contraction_fits(head->d, round_up(head->dv + normalized, PIECE), false);
+           sums_fit(head->d, round_up(head->dv + normalized, PIECE), false);
 }
 
 bool passes_contract(const fpa_head *values)
 {
     return values->term_count == 1 && values->terms[0].branch_count == 2 && values->dv % PIECE == 0 &&
-           contraction_fits(values->d, values->dv, values->gate);
+           contraction_fits(values);
 }
 
 fpa_pass_rows passes_rows(const fpa_simplified *simple)
@@ -199,7 +203,15 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
     return NULL;
 }
 
-/* f(s), without a normaliser; with a gate, or contracted, of all numbers of [g, h]. */
+/* The head itself: f' is constant, so that values are keys or queries, and those are as wide. */
+static bool rows_are_own(const fpa_simplified *simple)
+{
+    const fpa_score *score = &simple->score;
+    return rows_are_given(simple) && simple->head->d == simple->head->dv && score->monomial_count == 1 &&
+           number_is_one(score->monomials[0].weight);
+}
+
+/* f(s), without a normaliser, of all numbers of [g, h]. */
 static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *written)
 {
     const fpa_pass_rows rows = passes_rows(simple);
@@ -220,19 +232,27 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
     return NULL;
 }
 
-fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_head *head[PASSES],
+void passes_free(fpa_passes *passes)
+{
+    for (int i = 0; i < PASSES; i++)
+        head_free(passes->head[i]);
+    *passes = (fpa_passes){0};
+}
+
+fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_passes *passes,
                        fpa_error *error)
 {
-    const bool own =
-        simple->head->normalize != FPA_NORMALIZE_NONE || simple->head->gate || is_contracted(simple);
-    head[PASS_ROWS] = make_rows(simple, written);
-    head[PASS_VALUES] = own ? make_values(simple, written) : NULL;
-    fpa_status status = head[PASS_ROWS] && (head[PASS_VALUES] || !own) ? FPA_OK : fail_memory(error);
-    for (int i = 0; i < PASSES && !status; i++)
-        status = head[i] ? head_validate(head[i], error) : FPA_OK;
-    for (int i = 0; i < PASSES && status; i++) {
-        head_free(head[i]);
-        head[i] = NULL;
+    fpa_head *(*const make[PASSES])(const fpa_simplified *, const fpa_head *) = {make_rows, make_values};
+    fpa_status status = FPA_OK;
+    *passes = (fpa_passes){
+        .own = {rows_are_own(simple), !simple->head->gate && simple->head->normalize == FPA_NORMALIZE_NONE}};
+    for (int i = 0; i < PASSES && !status; i++) {
+        if (passes->own[i])
+            continue;
+        passes->head[i] = make[i](simple, written);
+        status = passes->head[i] ? head_validate(passes->head[i], error) : fail_memory(error);
     }
+    if (status)
+        passes_free(passes);
     return status;
 }

@@ -31,13 +31,17 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple);
 /* Whether NAME_chunk_contraction is wanted of a head that make passes: the pass of values, whose kernel is a square. */
 bool passes_contract(const fpa_head *values);
 
+/* Sizes that the contraction's sums have registers for; without a gate, features enough that the state is not better off in them. */
+bool contraction_fits(const fpa_head *values);
+
 /* Whether the sums of gradients of 16 tokens have registers where features are coordinates (templates/cuda/
  * backward_coordinates.cu.in). */
 bool coordinates_fit(const fpa_head *head);
 
-/* The heads, the caller's (head_free), both, also where one contracts. head[PASS_VALUES] NULL: the forward pass of the head itself. With a gate, or where
- * it is contracted, it is not, and has columns of h, too: its outputs' dots and its states' products are what the gate's gradient is made of. */
-fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_head *head[PASSES],
+/* The heads, both, also where one contracts. With a gate or a normaliser the pass of values is not the head itself, and has columns of h, too: its
+ * outputs' dots and its states' products are what the gate's gradient is made of. On failure there are none. */
+fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_passes *passes,
                        fpa_error *error);
+void passes_free(fpa_passes *passes);
 
 #endif

@@ -261,7 +261,11 @@ FPA_API fpa_status fpa_backward(const fpa_kernel *kernel, fpa_form form, const f
  * before its beginning as empty, an index of no slot as -1; what sequences that overlap give is undefined, but no
  * other memory is read or written. Each sequence's results are those of a call of its own, to rounding: its tokens may be
  * added up in another order where several blocks share it.
- * `recent` and cu_seqlens do not go together; pools do with both. */
+ * Pools go with `recent` too, and so do sequences of different lengths, of heads without a window. cu_seqlens is then of keys: sequence
+ * s has tokens cu_seqlens[s] .. cu_seqlens[s + 1] - 1 of k, v and all that belongs to keys, its query's own the last; q, o and den are
+ * [1, S, ...], a token a sequence. `recent` says how many there are beside a state at most, max_length is 0; o of a sequence without
+ * tokens stays as it is. Heads with a window go on in such batches without `recent`: each sequence's last w - 1 tokens come
+ * again before its new ones, in q too; o of these tokens is nobody's. */
 
 /* Decode: fpa_forward in recurrent form with state_in and state_out required; pass the same
  * tensor twice to update it in place. */

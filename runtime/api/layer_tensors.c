@@ -113,10 +113,11 @@ static fpa_status check_recent(const layer_call *c, fpa_error *error)
         if (status)
             return status;
         if (c->layer->description.window && axes == AXES_INDEX && c->view[i].may_be_wide && c->view[i].tensor)
-            return fail(error, FPA_INVALID, "recent",
-                        "is %lld, which does not go together with cu_seqlens: give sequences with one "
-                        "number of recent tokens as a batch, with state_index",
-                        (long long)c->recent);
+            return fail(
+                error, FPA_INVALID, "recent",
+                "is %lld, which does not go together with cu_seqlens where a head of the layer has a window: "
+                "give sequences with one number of recent tokens as a batch, with state_index",
+                (long long)c->recent);
     }
     return FPA_OK;
 }

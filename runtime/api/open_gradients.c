@@ -1,5 +1,5 @@
 /* open_gradients: a kernel with its gradients. What does not need each other is done beside each other: the kernel's own module, that of
- * gradients, and those whose forward passes are gradients are compiled, while the formula's gradients are evaluated; then all are verified. */
+ * gradients, and those whose forward passes are gradients are compiled, while the formula's gradients are evaluated; then the gradients are verified. */
 #include "opening.h"
 
 #include <pthread.h>
@@ -47,7 +47,7 @@ typedef struct opening_parts {
     const char *target;
     const fpa_options *options;
     fpa_options of_passes;
-    fpa_head *heads[PASSES]; /* NULL when they are an opening's, or when there are none */
+    fpa_passes heads; /* NULL when they are an opening's */
     opening passes[PASSES];
     fpa_kernel *kernels[PASSES];
     opening *forward, *backward;
@@ -66,13 +66,13 @@ static opening *part_at(opening_parts *p, int index)
 
 static fpa_status make_passes(opening_parts *p, const fpa_head *head, fpa_error *error)
 {
-    fpa_status status = source_passes(head, p->target, p->heads, error);
+    fpa_status status = source_passes(head, p->target, &p->heads, error);
     p->of_passes = *p->options;
     p->of_passes.target = p->target;
     p->of_passes.backward = 0;
     for (int i = 0; i < PASSES && !status; i++) {
-        p->passes[i] = (opening){.options = &p->of_passes, .pass = &kinds[i], .head = p->heads[i]};
-        p->heads[i] = NULL;
+        p->passes[i] = (opening){.options = &p->of_passes, .pass = &kinds[i], .head = p->heads.head[i]};
+        p->heads.head[i] = NULL;
         if (p->passes[i].head)
             status = opening_choose_target(&p->passes[i], error);
         if (!status && p->passes[i].head)
@@ -81,11 +81,16 @@ static fpa_status make_passes(opening_parts *p, const fpa_head *head, fpa_error 
     return status;
 }
 
+/* What takes no other module is verified as soon as it is there, while others are compiled; on the CPU, where compilers and modules would share
+ * the threads, behind all of them. */
 static void build_at(int index, void *user)
 {
     opening_parts *p = user;
     opening *o = part_at(p, index);
-    p->status[index] = o ? opening_build(o, &p->error[index]) : FPA_OK;
+    fpa_status status = o ? opening_build(o, &p->error[index]) : FPA_OK;
+    if (!status && o && index != OPENS_BACKWARD && o->backend->memory)
+        status = opening_examine(o, NULL, &p->error[index]);
+    p->status[index] = status;
 }
 
 /* Modules of gradients take those of passes and the head's own, which are verified at the same time. */
@@ -150,21 +155,20 @@ static fpa_status keep_passes(opening_parts *p, fpa_error *error)
 static void close_parts(opening_parts *p)
 {
     for (int i = 0; i < PASSES; i++) {
-        head_free(p->heads[i]);
+        head_free(p->heads.head[i]);
         opening_finish(&p->passes[i]);
         fpa_close(p->kernels[i]);
     }
 }
 
-/* Modules of passes for the module of gradients, from openings, later from kernels; forward: the pass of values of a head that has one of
- * rows alone. */
-static void set_passes(const opening_parts *p, const fpa_module *forward, bool rows,
-                       const fpa_module *modules[PASSES])
+/* Modules of passes for the module of gradients, from openings, later from kernels; forward: the head's own. */
+static void set_passes(const opening_parts *p, const fpa_module *forward, const fpa_module *modules[PASSES])
 {
     for (int i = 0; i < PASSES; i++)
-        modules[i] = p->kernels[i] ? &p->kernels[i]->module : p->passes[i].head ? &p->passes[i].module : NULL;
-    if (rows && !modules[PASS_VALUES])
-        modules[PASS_VALUES] = forward;
+        modules[i] = p->kernels[i]       ? &p->kernels[i]->module
+                     : p->passes[i].head ? &p->passes[i].module
+                     : p->heads.own[i]   ? forward
+                                         : NULL;
 }
 
 /* Kernels of passes to the kernel that closes them. */
@@ -184,7 +188,6 @@ fpa_status open_passes(const fpa_head *head, const char *target, const fpa_optio
     const fpa_options its = share_log(options, &log);
     opening_parts parts = {.target = target, .options = &its};
     fpa_status status = make_passes(&parts, head, error);
-    const bool rows = parts.passes[PASS_ROWS].head;
     if (!status)
         status = load_parts(&parts, error);
     if (!status)
@@ -192,7 +195,7 @@ fpa_status open_passes(const fpa_head *head, const char *target, const fpa_optio
     if (!status)
         status = keep_passes(&parts, error);
     if (!status) {
-        set_passes(&parts, forward, rows, modules);
+        set_passes(&parts, forward, modules);
         give_passes(&parts, kernels);
     }
     close_parts(&parts);
@@ -209,12 +212,11 @@ static void store_gradients(const opening *o, const fpa_kernel *kernel)
 }
 
 /* The second module of a kernel, which has been verified. On failure there is no kernel. */
-static fpa_status add_backward(opening *o, opening_parts *parts, bool rows, fpa_kernel **kernel,
-                               fpa_error *error)
+static fpa_status add_backward(opening *o, opening_parts *parts, fpa_kernel **kernel, fpa_error *error)
 {
     fpa_module module = o->module;
     o->module = (fpa_module){0};
-    set_passes(parts, &(*kernel)->module, rows, module.passes);
+    set_passes(parts, &(*kernel)->module, module.passes);
     give_passes(parts, (*kernel)->passes);
     fpa_status status = verify_add_backward(*kernel, &o->facts, &module, o->verdict, error);
     if (!status)
@@ -230,8 +232,7 @@ static fpa_status add_backward(opening *o, opening_parts *parts, bool rows, fpa_
 static fpa_status make_kernels(opening *first, opening *second, opening_parts *parts, fpa_kernel **kernel,
                                fpa_error *error)
 {
-    const bool rows = parts->passes[PASS_ROWS].head;
-    set_passes(parts, &first->module, rows, second->module.passes);
+    set_passes(parts, &first->module, second->module.passes);
     fpa_status status = examine_parts(parts, error);
     if (!status)
         status = keep_passes(parts, error);
@@ -240,7 +241,7 @@ static fpa_status make_kernels(opening *first, opening *second, opening_parts *p
     if (status)
         return status;
     opening_store_new(first, *kernel);
-    return add_backward(second, parts, rows, kernel, error);
+    return add_backward(second, parts, kernel, error);
 }
 
 /* The pipeline of a head with gradients. */

@@ -59,7 +59,7 @@ static fpa_status generate(opening *o, fpa_source *source, fpa_error *error)
     return source_generate_as(o->head, o->target->name, o->mechanism, source, error);
 }
 
-/* What needs the source alone. */
+/* What needs the source alone. The formula takes most of a verification's time. */
 typedef struct compiling {
     opening *o;
     fpa_source source;
@@ -72,8 +72,12 @@ static void compile_or_pose(int index, void *user)
     compiling *c = user;
     opening *o = c->o;
     fpa_error *error = &c->error[index];
-    c->status[index] = index ? gradient_problems_pose(o->head, &o->facts, 0, &o->problems, error)
-                             : builder_of(o->target)->compile(o->options, &c->source, &o->object, error);
+    if (!index)
+        c->status[index] = builder_of(o->target)->compile(o->options, &c->source, &o->object, error);
+    else if (o->backward)
+        c->status[index] = gradient_problems_pose(o->head, &o->facts, 0, &o->gradient_problems, error);
+    else
+        c->status[index] = module_problems_pose(o->head, &o->facts, &o->problems, error);
 }
 
 static fpa_status compile(opening *o, fpa_error *error)
@@ -85,7 +89,7 @@ static fpa_status compile(opening *o, fpa_error *error)
     fpa_status status = generate(o, &c.source, error);
     o->facts = c.source.facts;
     if (!status)
-        parallel_run(o->backward ? 2 : 1, compile_or_pose, &c);
+        parallel_run(2, compile_or_pose, &c);
     source_free(&c.source);
     for (int i = 0; i < 2 && !status; i++) {
         status = c.status[i];
@@ -154,15 +158,23 @@ fpa_status opening_build(opening *o, fpa_error *error)
     return o->cached ? FPA_OK : compile(o, error);
 }
 
+static void forget_problems(opening *o)
+{
+    module_problems_free(o->problems); /* while the modules are where they were */
+    gradient_problems_free(o->gradient_problems);
+    o->problems = NULL;
+    o->gradient_problems = NULL;
+}
+
 fpa_status opening_examine(opening *o, const fpa_module *forward, fpa_error *error)
 {
     fpa_status status;
     if (o->verdict)
         return FPA_OK;
-    status = o->backward ? verify_gradients_of(o->problems, &o->module, forward, o->found_gradients, error)
-                         : verify_module(o->head, &o->facts, &o->module, &o->found, error);
-    gradient_problems_free(o->problems); /* while the modules are where they were */
-    o->problems = NULL;
+    status = o->backward
+                 ? verify_gradients_of(o->gradient_problems, &o->module, forward, o->found_gradients, error)
+                 : verify_module_of(o->problems, &o->module, &o->found, error);
+    forget_problems(o);
     if (!status)
         o->verdict = o->backward ? o->found_gradients : o->found.text;
     return status;
@@ -217,9 +229,9 @@ fpa_status opening_open_cache(opening *o, fpa_error *error)
 
 void opening_finish(opening *o)
 {
+    forget_problems(o);
     if (o->module.backend)
         o->backend->unload(&o->module);
-    gradient_problems_free(o->problems);
     head_free(o->head);
     forget_object(o);
     lock_release(&o->lock);
@@ -237,6 +249,8 @@ fpa_status opening_alone(opening *o, fpa_kernel **kernel, fpa_error *error)
     fpa_status status = opening_find(o, error);
     if (!status)
         status = opening_build(o, error);
+    if (!status)
+        status = opening_examine(o, NULL, error);
     if (!status)
         status = opening_verify(o, kernel, error);
     if (!status)

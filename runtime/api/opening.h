@@ -27,8 +27,9 @@ typedef struct opening {
     char *kept;          /* with a cached object: its facts, then the verdict */
     const char *verdict; /* NULL: of a new object there is none yet */
     fpa_module module;   /* given to the kernel in the end */
-    /* of a new object that is verified beside others: what its gradients are compared with, and verdicts */
-    fpa_gradient_problems *problems;
+    /* of a new object: what it, or its gradients, are compared with, and verdicts */
+    fpa_module_problems *problems;
+    fpa_gradient_problems *gradient_problems;
     fpa_verdict found;
     char found_gradients[GRADIENT_TEXT];
 } opening;
@@ -46,7 +47,7 @@ fpa_status opening_prepare(opening *o, fpa_error *error);
 /* From the cache; where it is not there the lock is held from now on, so that who opens several at once finds them in one order. */
 fpa_status opening_find(opening *o, fpa_error *error);
 
-/* What was not found is compiled; beside gradients the problems are posed. */
+/* What was not found is compiled, while its problems are posed. */
 fpa_status opening_build(opening *o, fpa_error *error);
 
 /* Unless there is a verdict: the module beside the formula. forward: of gradients, the head's own. The module stays the opening's. */

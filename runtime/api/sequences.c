@@ -38,7 +38,20 @@ static fpa_status take(fpa_view *view, const char *name, const DLTensor *tensor,
 
 /* ---- cu_seqlens ---- */
 
-static fpa_status check_offsets(const fpa_view *view, int64_t total, int64_t most, fpa_error *error)
+static fpa_status fail_long(const fpa_tensors *tensors, int64_t number, int64_t tokens, fpa_error *error)
+{
+    if (tensors->recent)
+        return fail(
+            error, FPA_INVALID, "cu_seqlens",
+            "says that sequence %lld has %lld tokens, but recent is %lld: so many and the query's own",
+            (long long)number, (long long)tokens, (long long)tensors->recent);
+    return fail(error, FPA_INVALID, "cu_seqlens",
+                "says that sequence %lld has %lld tokens, but max_length is %lld", (long long)number,
+                (long long)tokens, (long long)tensors->max_length);
+}
+
+static fpa_status check_offsets(const fpa_tensors *tensors, const fpa_view *view, int64_t total, int64_t most,
+                                fpa_error *error)
 {
     int64_t before = 0;
     for (int64_t i = 0; is_readable(view) && i < view->shape[0]; i++) {
@@ -51,17 +64,17 @@ static fpa_status check_offsets(const fpa_view *view, int64_t total, int64_t mos
             return fail(error, FPA_INVALID, view->name, "[%lld] is %lld, but there are %lld tokens",
                         (long long)i, (long long)here, (long long)total);
         if (i > 0 && here - before > most)
-            return fail(error, FPA_INVALID, view->name,
-                        "says that sequence %lld has %lld tokens, but max_length is %lld", (long long)i - 1,
-                        (long long)(here - before), (long long)most);
+            return fail_long(tensors, i - 1, here - before, error);
         before = here;
     }
     return FPA_OK;
 }
 
+/* Tokens of a sequence's keys, at most. */
 static int64_t longest(const fpa_tensors *tensors, int64_t total)
 {
-    return tensors->max_length && tensors->max_length < total ? tensors->max_length : total;
+    const int64_t said = tensors->recent ? tensors->recent + 1 : tensors->max_length;
+    return said && said < total ? said : total;
 }
 
 static fpa_status check_lengths(const fpa_tensors *tensors, const fpa_view *tokens, fpa_sequences *s,
@@ -71,11 +84,9 @@ static fpa_status check_lengths(const fpa_tensors *tensors, const fpa_view *toke
         return tensors->max_length
                    ? fail(error, FPA_INVALID, "max_length", "is given, but there is no cu_seqlens")
                    : FPA_OK;
-    if (tensors->recent)
-        return fail(error, FPA_INVALID, "recent",
-                    "is %lld, which does not go together with cu_seqlens: give sequences with one number of "
-                    "recent tokens as a batch, with state_index",
-                    (long long)tensors->recent);
+    if (tensors->max_length && tensors->recent)
+        return fail(error, FPA_INVALID, "max_length",
+                    "is given with recent, which says how long sequences are");
     if (tensors->max_length < 0)
         return fail(error, FPA_INVALID, "max_length", "is %lld", (long long)tensors->max_length);
     fpa_status status = view_axis(tokens, 0, 1, "batches", "with cu_seqlens there is", error);
@@ -87,7 +98,7 @@ static fpa_status check_lengths(const fpa_tensors *tensors, const fpa_view *toke
     if (status)
         return status;
     s->count = s->cu_seqlens.shape[0] - 1;
-    return check_offsets(&s->cu_seqlens, tokens->shape[1], longest(tensors, tokens->shape[1]), error);
+    return check_offsets(tensors, &s->cu_seqlens, s->total, longest(tensors, s->total), error);
 }
 
 /* ---- state_index, state_out_index ---- */
@@ -107,7 +118,7 @@ static fpa_status take_index(fpa_view *view, const char *name, const DLTensor *t
 fpa_status sequences_check(const fpa_tensors *tensors, const fpa_view *tokens, fpa_sequences *s,
                            fpa_error *error)
 {
-    *s = (fpa_sequences){.count = tokens->shape[0]};
+    *s = (fpa_sequences){.count = tokens->shape[0], .total = tokens->shape[0] * tokens->shape[1]};
     fpa_status status = check_lengths(tensors, tokens, s, error);
     if (!status)
         status = take_index(&s->in, "state_index", tensors->state_index, tensors->state_in, "state_in",
@@ -184,11 +195,11 @@ static const void *address(const fpa_view *view)
 void sequences_fill(const fpa_sequences *s, const fpa_tensors *tensors, const fpa_view *state_in,
                     const fpa_view *state_out, struct fpa_launch *launch)
 {
-    launch->total = launch->batch * launch->length;
+    launch->total = s->total;
     if (s->cu_seqlens.tensor) {
         launch->cu_seqlens = address(&s->cu_seqlens);
         launch->cu_seqlens_bytes = (int64_t)view_item(&s->cu_seqlens);
-        launch->length = longest(tensors, launch->total);
+        launch->length = tensors->recent ? 1 : longest(tensors, launch->total);
         launch->batch = s->count;
     }
     launch->state_in_index = address(&s->in);

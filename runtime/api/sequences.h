@@ -7,10 +7,11 @@
 
 typedef struct fpa_sequences {
     int64_t count;                /* of sequences */
+    int64_t total;                /* tokens of all: of q, but with cu_seqlens and recent of k */
     fpa_view cu_seqlens, in, out; /* of those not given, tensor is NULL; out: as state_out's are found */
 } fpa_sequences;
 
-/* tokens: the view that all others have batch, tokens and device of. INVALID names what is wrong; what the tensors say is
+/* tokens: the view whose tokens are divided, with the batch and device of all others. INVALID names what is wrong; what the tensors say is
  * looked at where they lie on the CPU, if there is data. */
 fpa_status sequences_check(const fpa_tensors *tensors, const fpa_view *tokens, fpa_sequences *sequences,
                            fpa_error *error);

@@ -69,15 +69,25 @@ static fpa_status match_queries(const operands *all, const fpa_view *view, fpa_e
     return status ? status : view_axis(view, 1, all->q.shape[1], "tokens", "q has", error);
 }
 
+/* Recent tokens, of each sequence as many as it has: keys are packed, and q has a token a sequence. */
+static bool packs_recent(const operands *all)
+{
+    return all->tensors->recent && all->tensors->cu_seqlens;
+}
+
 /* Batch and tokens of what belongs to keys. */
 static fpa_status match_tokens(const operands *all, const fpa_view *view, fpa_error *error)
 {
     const int64_t recent = all->tensors->recent;
+    const bool packed = packs_recent(all);
     const char *why = !recent                      ? leader_has(all)
+                      : packed                     ? "k has"
                       : leader(all)->shape[1] == 1 ? "q's token and the recent ones are"
                                                    : "q's tokens and the recent ones are";
     fpa_status status = match_batch(all, view, error);
-    return status ? status : view_axis(view, 1, leader(all)->shape[1] + recent, "tokens", why, error);
+    return status ? status
+                  : view_axis(view, 1, packed ? all->k.shape[1] : leader(all)->shape[1] + recent, "tokens",
+                              why, error);
 }
 
 /* Tokens that the state has not seen: q has the one behind them, and the state stays as it is. Beside a window, q may
@@ -95,6 +105,12 @@ static fpa_status check_recent(const operands *all, fpa_error *error)
                     all->head->name);
     if (all->keys_only)
         return fail(error, FPA_INVALID, "recent", "is %lld, but there is no q", (long long)recent);
+    if (all->head->window && packs_recent(all))
+        return fail(
+            error, FPA_INVALID, "recent",
+            "is %lld, but %s has a window, and cu_seqlens is given: give each sequence's last %d tokens "
+            "again before its new ones, in q as well, and recent = 0; their o is nobody's",
+            (long long)recent, all->head->name, all->head->window - 1);
     if (all->head->window)
         return FPA_OK;
     if (all->tensors->state_out)
@@ -103,7 +119,7 @@ static fpa_status check_recent(const operands *all, fpa_error *error)
             "is given, but with recent = %lld the state stays as it is; a forward without q and o puts "
             "recent tokens into it",
             (long long)recent);
-    return view_axis(&all->q, 1, 1, "tokens", "with recent tokens q has", error);
+    return packs_recent(all) ? FPA_OK : view_axis(&all->q, 1, 1, "tokens", "with recent tokens q has", error);
 }
 
 static fpa_status check_groups(const operands *all, fpa_error *error)
@@ -150,7 +166,12 @@ static fpa_status check_inputs(operands *all, fpa_error *error)
         status = match_tokens(all, &all->v, error);
     if (!status)
         status = view_axis(&all->v, 2, all->k.shape[2], "heads", "k has", error);
-    return status ? status : sequences_check(t, leader(all), &all->sequences, error);
+    if (!status)
+        status = sequences_check(t, packs_recent(all) ? &all->k : leader(all), &all->sequences, error);
+    return status || !packs_recent(all)
+               ? status
+               : view_axis(&all->q, 1, all->sequences.count, "tokens",
+                           "with recent tokens each sequence has one query, and cu_seqlens says", error);
 }
 
 static fpa_status check_output(operands *all, fpa_error *error)

@@ -12,6 +12,7 @@ static void fill_sequences(const struct fpa_launch *launch, struct fpa_cuda_call
     call->cu_seqlens = launch->cu_seqlens;
     call->cu_seqlens_bytes = launch->cu_seqlens_bytes;
     call->sequences = launch->batch;
+    call->packed_recent = launch->cu_seqlens && launch->recent ? launch->recent + 1 : 0;
     call->longest = launch->length;
     call->state_in_index = launch->state_in_index;
     call->state_out_index = launch->state_out_index;
@@ -27,7 +28,7 @@ void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)
     call->length = cuda_tokens(launch);
     call->query_heads = launch->query_heads;
     call->heads = launch->heads;
-    call->recent = launch->recent;
+    call->recent = cuda_recent(launch);
     call->q = launch->q;
     call->k = launch->k;
     call->given_q = launch->q;

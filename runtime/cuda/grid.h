@@ -23,7 +23,13 @@ static inline int64_t cuda_batch(const struct fpa_launch *launch)
 
 static inline int64_t cuda_tokens(const struct fpa_launch *launch)
 {
-    return launch->cu_seqlens ? launch->total : launch->length;
+    return !launch->cu_seqlens ? launch->length : launch->recent ? launch->batch : launch->total;
+}
+
+/* How many more there are of keys. Packed recent tokens have one query a sequence, so that there may be fewer, too. */
+static inline int64_t cuda_recent(const struct fpa_launch *launch)
+{
+    return launch->cu_seqlens && launch->recent ? launch->total - launch->batch : launch->recent;
 }
 
 /* The operands of a launch as kernels take them; sizes and parts of the workspace are left alone. */

@@ -92,8 +92,10 @@ size_t decode_workspace(const struct fpa_cuda_module *cuda, const struct fpa_lau
 static fpa_status check_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               int64_t outputs, fpa_error *error)
 {
+    const int64_t keys =
+        cuda_tokens(launch) + cuda_recent(launch); /* where packed, their offsets are 32 bits, too */
     if (launch->batch <= INT_MAX && launch->query_heads <= INT_MAX && launch->heads <= INT_MAX &&
-        outputs <= INT_MAX)
+        outputs <= INT_MAX && keys <= INT_MAX)
         return FPA_OK;
     return fail(
         error, FPA_UNSUPPORTED, cuda->name,

@@ -149,8 +149,9 @@ static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct
                                 struct fpa_cuda_maps *maps, fpa_error *error)
 {
     tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch};
-    tensor keys = {call->k, call->k_stride, vector, call->heads, call->length, call->batch};
-    tensor values = {call->v, call->v_stride, value, call->heads, call->length, call->batch};
+    const long long tokens = call->length + call->recent;
+    tensor keys = {call->k, call->k_stride, vector, call->heads, tokens, call->batch};
+    tensor values = {call->v, call->v_stride, value, call->heads, tokens, call->batch};
     bool there[3];
     if (joins) {
         join_vectors(&queries, &keys);

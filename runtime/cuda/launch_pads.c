@@ -13,7 +13,7 @@ cuda_pads count_pads(const struct fpa_cuda_geometry *g, const struct fpa_launch 
     if (cuda_maps_in_place(g, last))
         return (cuda_pads){0, 0, 0};
     const int vector = g->lifted_vector ? g->lifted_vector : padding.vector;
-    const int64_t keys = cuda_batch(launch) * (cuda_tokens(launch) + launch->recent) * launch->heads;
+    const int64_t keys = cuda_batch(launch) * (cuda_tokens(launch) + cuda_recent(launch)) * launch->heads;
     return (cuda_pads){cuda_batch(launch) * cuda_tokens(launch) * launch->query_heads * vector, keys * vector,
                        keys * padding.value};
 }
@@ -61,7 +61,7 @@ static fpa_status launch_lift(const struct fpa_cuda_module *cuda, const struct f
                                 .length = cuda_tokens(launch),
                                 .query_heads = launch->query_heads,
                                 .heads = launch->heads,
-                                .recent = launch->recent};
+                                .recent = cuda_recent(launch)};
     call->lift_slices = cuda_lift_slices(&cuda->geometry, &cuda->room, &size);
     const fpa_cuda_grid grid = {CUDA_LIFT_ROWS, cuda_lift_blocks(&cuda->geometry, &cuda->room, &size), NULL,
                                 0};
@@ -95,7 +95,7 @@ fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_laun
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const bool lifts = g->lifted_vector > 0;
     const int vector = lifts ? g->lifted_vector : g->padded_vector;
-    const int64_t queries = cuda_tokens(launch), keys = queries + launch->recent;
+    const int64_t queries = cuda_tokens(launch), keys = queries + cuda_recent(launch);
     const bool ragged = launch->cu_seqlens != NULL;
     const operand list[] = {
         {&call->q, call->q_stride, &call->padded_queries, call->query_heads, queries, vector, ragged},

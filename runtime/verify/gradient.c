@@ -53,11 +53,18 @@ static const row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof *rows };
 
+typedef fpa_gradient_squares form_squares[FORMS][GRADIENT_KINDS + 1]; /* of matrices last */
+
 typedef struct problem {
     bool posed;
     fpa_gradient_trial trial;
     fpa_status status;
     fpa_error error;
+    /* when it was put to the module */
+    form_squares squares;
+    fpa_gradient_findings found;
+    fpa_status answered;
+    fpa_error reason;
 } problem;
 
 /* Problems, and what was found when they were put to a module. */
@@ -68,23 +75,23 @@ typedef struct fpa_gradient_problems {
     fpa_reference_size size;
     int64_t longest_allowed; /* tokens */
     problem problems[ROWS];
-    fpa_gradient_squares squares[FORMS][GRADIENT_KINDS + 1]; /* of all trials; of matrices last */
+    form_squares squares; /* of all trials */
     fpa_gradient_findings found;
 } examination;
 
 /* ---- checks of one trial ---- */
 
 /* resumes: roundings of states on the way. */
-static fpa_gradient_judgement judge_of(examination *x, const fpa_gradient_trial *g, fpa_form_index form,
-                                       const char *how, int resumes)
+static fpa_gradient_judgement judge_of(const examination *x, problem *p, fpa_form_index form, const char *how,
+                                       int resumes)
 {
-    return (fpa_gradient_judgement){x->head, x->facts, g, form, how, resumes, &x->found};
+    return (fpa_gradient_judgement){x->head, x->facts, &p->trial, form, how, resumes, &p->found};
 }
 
 enum { ALL_KINDS = (1 << GRADIENT_KINDS) - 1 };
 
 /* Another call that wants some of it has the bits of the first. */
-static fpa_status check_bits(examination *x, const fpa_gradient_trial *g, const fpa_gradient_run *run,
+static fpa_status check_bits(const examination *x, const fpa_gradient_trial *g, const fpa_gradient_run *run,
                              const fpa_gradient_outputs *first, const char *what, fpa_error *error)
 {
     fpa_gradient_outputs again;
@@ -111,9 +118,9 @@ static fpa_status make_state(const fpa_gradient_trial *g, fpa_field *state, fpa_
 
 /* The second part of the tokens with the state of the first, then the first part with its gradient. The recurrent form
  * makes that state: in float, also where the others round products. */
-static fpa_status check_states(examination *x, const fpa_gradient_trial *g, fpa_form_index form,
-                               fpa_error *error)
+static fpa_status check_states(const examination *x, problem *p, fpa_form_index form, fpa_error *error)
 {
+    const fpa_gradient_trial *g = &p->trial;
     const int64_t length = g->inputs.shape.length, cut = (2 * length + 2) / 5;
     fpa_field state = {0}, gradient = {0};
     fpa_gradient_outputs outputs = {0};
@@ -139,7 +146,7 @@ static fpa_status check_states(examination *x, const fpa_gradient_trial *g, fpa_
     if (status == FPA_OK)
         status = gradient_run(g, x->backward, &first, &outputs, error);
     if (status == FPA_OK)
-        status = gradient_judge(judge_of(x, g, form, how, 2), &first, &outputs, sums, error);
+        status = gradient_judge(judge_of(x, p, form, how, 2), &first, &outputs, sums, error);
     if (status == FPA_OK && !(field_guards_hold(&gradient) && field_guards_hold(&state)))
         status = gradient_refuse(g, form, how, "the module wrote outside the elements of a state", error);
     gradient_outputs_free(g, &outputs);
@@ -149,9 +156,10 @@ static fpa_status check_states(examination *x, const fpa_gradient_trial *g, fpa_
 }
 
 /* As they were one call by one, but for states that are handed over in the middle of each row. */
-static fpa_status check_ragged(examination *x, const fpa_gradient_trial *g, const fpa_gradient_run *all,
+static fpa_status check_ragged(const examination *x, problem *p, const fpa_gradient_run *all,
                                fpa_error *error)
 {
+    const fpa_gradient_trial *g = &p->trial;
     fpa_gradient_squares sums[GRADIENT_KINDS + 1] = {0}; /* states may be narrow: not among the others */
     fpa_gradient_outputs outputs;
     fpa_status status = gradient_outputs_make(g, &outputs, error);
@@ -159,15 +167,16 @@ static fpa_status check_ragged(examination *x, const fpa_gradient_trial *g, cons
     if (status == FPA_OK)
         status = gradient_run_ragged(g, x->backward, x->forward, all, &outputs, error);
     if (status == FPA_OK)
-        status = gradient_judge(judge_of(x, g, all->form, " (sequences of different lengths)", 2), all,
+        status = gradient_judge(judge_of(x, p, all->form, " (sequences of different lengths)", 2), all,
                                 &outputs, sums, error);
     gradient_outputs_free(g, &outputs);
     return status;
 }
 
-static fpa_status check_form(examination *x, const fpa_gradient_trial *g, fpa_form_index form, int checks,
+static fpa_status check_form(const examination *x, problem *p, fpa_form_index form, int checks,
                              fpa_error *error)
 {
+    const fpa_gradient_trial *g = &p->trial;
     const fpa_gradient_run all = {
         .form = form, .to = g->inputs.shape.length, .kinds = ALL_KINDS, .matrices = !(checks & LONG)};
     fpa_gradient_squares alone[GRADIENT_KINDS + 1] = {0};
@@ -177,10 +186,10 @@ static fpa_status check_form(examination *x, const fpa_gradient_trial *g, fpa_fo
     if (status == FPA_OK)
         status = gradient_run(g, x->backward, &all, &outputs, error);
     if (status == FPA_OK)
-        status = gradient_judge(judge_of(x, g, form, "", 0), &all, &outputs,
-                                checks & LONG ? alone : x->squares[form], error);
+        status = gradient_judge(judge_of(x, p, form, "", 0), &all, &outputs,
+                                checks & LONG ? alone : p->squares[form], error);
     if (status == FPA_OK && checks & LONG)
-        status = gradient_check_rms(x->head, form, &alone[OF_GATE], gradient_name(OF_GATE), &x->found, error);
+        status = gradient_check_rms(x->head, form, &alone[OF_GATE], gradient_name(OF_GATE), &p->found, error);
     if (status == FPA_OK && checks & REPEAT)
         status = check_bits(x, g, &all, &outputs, "the same call twice gave different bits", error);
     for (int kind = 0; kind < OF_GATE && status == FPA_OK && checks & SOME; kind++) {
@@ -193,8 +202,8 @@ static fpa_status check_form(examination *x, const fpa_gradient_trial *g, fpa_fo
     }
     gradient_outputs_free(g, &outputs);
     if (status == FPA_OK && checks & RAGGED)
-        status = check_ragged(x, g, &all, error);
-    return status == FPA_OK && checks & STATES ? check_states(x, g, form, error) : status;
+        status = check_ragged(x, p, &all, error);
+    return status == FPA_OK && checks & STATES ? check_states(x, p, form, error) : status;
 }
 
 /* ---- all of them ---- */
@@ -248,22 +257,38 @@ static void pose(int index, void *user)
                                         SEED + (uint64_t)index, &p->error);
 }
 
-static fpa_status answer(examination *x, int index, fpa_error *error)
+static void answer(int index, void *user)
 {
-    problem *p = &x->problems[index];
+    const examination *x = user;
+    problem *p = &((examination *)user)->problems[index];
     const int checks = rows[index].checks;
     fpa_status status = p->status;
 
-    if (status != FPA_OK && error)
-        *error = p->error;
-    if (status == FPA_OK && !(checks & LONG))
-        status = check_form(x, &p->trial, FORM_PARALLEL, checks, error);
-    if (status == FPA_OK)
-        status = check_form(x, &p->trial, FORM_CHUNKED, checks, error);
-    x->found.trials++;
-    if (p->trial.inputs.shape.length > x->found.longest)
-        x->found.longest = p->trial.inputs.shape.length;
-    return status;
+    p->found = (fpa_gradient_findings){.trials = 1, .longest = p->trial.inputs.shape.length};
+    memset(p->squares, 0, sizeof p->squares);
+    p->reason = p->error;
+    if (p->posed && status == FPA_OK && !(checks & LONG))
+        status = check_form(x, p, FORM_PARALLEL, checks, &p->reason);
+    if (p->posed && status == FPA_OK)
+        status = check_form(x, p, FORM_CHUNKED, checks, &p->reason);
+    p->answered = status;
+}
+
+static void add_found(examination *x, const problem *p)
+{
+    fpa_gradient_findings *all = &x->found;
+
+    all->trials += p->found.trials;
+    all->longest = p->found.longest > all->longest ? p->found.longest : all->longest;
+    all->judged += p->found.judged;
+    all->worst = fmax(all->worst, p->found.worst);
+    all->ratio = fmax(all->ratio, p->found.ratio);
+    for (int form = 0; form < FORMS; form++)
+        for (int kind = 0; kind <= GRADIENT_KINDS; kind++) {
+            x->squares[form][kind].found += p->squares[form][kind].found;
+            x->squares[form][kind].plain += p->squares[form][kind].plain;
+            x->squares[form][kind].count += p->squares[form][kind].count;
+        }
 }
 
 static fpa_status conclude(examination *x, fpa_error *error)
@@ -280,17 +305,29 @@ static fpa_status conclude(examination *x, fpa_error *error)
     return status;
 }
 
-/* All problems that the module carries out by these kernels. */
+/* All problems that the module carries out by these kernels: on a device at once, because most of the time goes by between its answers; modules of
+ * the CPU have all threads each. What is found does not depend on it. */
 static fpa_status examine(examination *x, const fpa_module *backward, fpa_error *error)
 {
+    const bool at_once = backward->backend->memory;
     fpa_status status = FPA_OK;
 
     x->backward = backward;
     x->found = (fpa_gradient_findings){0};
     memset(x->squares, 0, sizeof x->squares);
+    if (at_once)
+        parallel_run(ROWS, answer, x);
     for (int i = 0; i < ROWS && status == FPA_OK; i++) {
-        if (x->problems[i].posed)
-            status = answer(x, i, error);
+        problem *p = &x->problems[i];
+
+        if (!p->posed)
+            continue;
+        if (!at_once)
+            answer(i, x);
+        add_found(x, p);
+        status = p->answered;
+        if (status != FPA_OK && error)
+            *error = p->reason;
     }
     return status == FPA_OK ? conclude(x, error) : status;
 }

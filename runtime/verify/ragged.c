@@ -18,7 +18,9 @@ typedef struct call {
     fpa_trial packed; /* its tokens, one sequence behind the other */
     fpa_sequence_list list;
     int64_t *from, *to; /* [batch] */
-    fpa_field o;        /* packed */
+    int first;   /* cut: tokens before it repeat keys of a window, and their outputs are not asked for */
+    fpa_field o; /* packed */
+    bool recent; /* states lack all tokens: the last one alone has a query, q and o one for each sequence */
 } call;
 
 /* All that the calls of a trial share. */
@@ -40,10 +42,9 @@ static void copy_vectors(const fpa_field *from, int64_t b, int64_t token, fpa_fi
             field_put(to, 0, place, h, i, field_get(from, b, token, h, i));
 }
 
-/* Inputs as they lie in the trial's own fields. */
+/* Inputs as they lie in the trial's own fields; q is another matter. */
 static void copy_token(const fpa_trial *t, int64_t b, int64_t token, fpa_trial *packed, int64_t place)
 {
-    copy_vectors(&t->q_field, b, token, &packed->q_field, place);
     copy_vectors(&t->k_field, b, token, &packed->k_field, place);
     copy_vectors(&t->v_field, b, token, &packed->v_field, place);
     if (t->head->gate)
@@ -60,10 +61,22 @@ static fpa_status make_field(const call *c, const fpa_field *like, fpa_field *fi
                       like->heads, like->entries, error);
 }
 
+static int64_t query_tokens(const call *c)
+{
+    return c->recent ? c->list.count : c->packed.shape.length;
+}
+
+/* q and o of the token that lies at `place`, which is a sequence's. */
+static int64_t query_place(const call *c, int64_t sequence, int64_t place)
+{
+    return c->recent ? sequence : place;
+}
+
 static fpa_status make_fields(call *c, fpa_error *error)
 {
     const fpa_trial *t = c->trial;
-    fpa_status status = make_field(c, &t->q_field, &c->packed.q_field, error);
+    fpa_status status = field_make(&c->packed.q_field, t->blocks, t->q_field.dtype, t->shape.layout, 1,
+                                   query_tokens(c), t->q_field.heads, t->q_field.entries, error);
 
     if (status == FPA_OK)
         status = make_field(c, &t->k_field, &c->packed.k_field, error);
@@ -75,7 +88,7 @@ static fpa_status make_fields(call *c, fpa_error *error)
         status = tokens_place(&c->packed, error);
     if (status != FPA_OK)
         return status;
-    return field_make(&c->o, t->blocks, t->head->dtype, t->shape.layout, 1, c->packed.shape.length,
+    return field_make(&c->o, t->blocks, t->head->dtype, t->shape.layout, 1, query_tokens(c),
                       t->shape.query_heads, t->head->dv, error);
 }
 
@@ -88,23 +101,36 @@ static void pack(call *c)
         const int64_t b = s / 2, from = s % 2 ? c->from[b] : 0, to = s % 2 ? c->to[b] : 0;
 
         c->list.cu_seqlens[s] = (int32_t)place;
-        for (int64_t token = from; token < to; token++)
-            copy_token(t, b, token, &c->packed, place++);
+        for (int64_t token = from; token < to; token++, place++) {
+            copy_token(t, b, token, &c->packed, place);
+            copy_vectors(&t->q_field, b, token, &c->packed.q_field, query_place(c, s, place));
+        }
         c->list.cu_seqlens[s + 1] = (int32_t)place;
     }
+}
+
+static int64_t cut_of(const fpa_trial *t, int n, int64_t b)
+{
+    const int64_t length = t->shape.length, cut = (n * length + n) / 3 + (n % 3 ? b : 0);
+
+    return n == 3 || cut > length ? length : cut;
 }
 
 /* Outputs to where the trial has its own. */
 static void unpack(const call *c, fpa_field *o)
 {
-    for (int64_t b = 0; b < c->trial->shape.batch; b++)
-        for (int64_t token = c->from[b]; token < c->to[b]; token++) {
-            const int64_t place = c->list.cu_seqlens[2 * b + 1] + token - c->from[b];
+    for (int64_t b = 0; b < c->trial->shape.batch; b++) {
+        const int64_t first = c->recent ? c->to[b] - 1 : cut_of(c->trial, c->first, b);
+
+        for (int64_t token = first; token < c->to[b]; token++) {
+            const int64_t at = c->list.cu_seqlens[2 * b + 1] + token - c->from[b];
+            const int64_t place = query_place(c, 2 * b + 1, at);
 
             for (int64_t h = 0; h < o->heads; h++)
                 memcpy(field_at(o, b, token, h, 0), field_at(&c->o, 0, place, h, 0),
                        (size_t)(field_at(o, 0, 0, 0, o->entries) - field_at(o, 0, 0, 0, 0)));
         }
+    }
 }
 
 /* A token's outputs are no sequence's. */
@@ -121,9 +147,11 @@ static fpa_status check_between(const ragged *r, const call *c, fpa_error *error
     const int64_t end = c->packed.shape.length;
     bool untouched = true;
 
-    for (int64_t i = 0; i < LEAD; i++)
+    for (int64_t s = 0; c->recent && s < c->list.count; s += 2) /* of no tokens */
+        untouched = untouched && is_untouched(&c->o, s);
+    for (int64_t i = 0; !c->recent && i < LEAD; i++)
         untouched = untouched && is_untouched(&c->o, i);
-    for (int64_t i = end - TAIL; i < end; i++)
+    for (int64_t i = end - TAIL; !c->recent && i < end; i++)
         untouched = untouched && is_untouched(&c->o, i);
     if (!untouched)
         return check_refuse(r->trial, r->form, r->how, "o of tokens that are no sequence's was written",
@@ -195,21 +223,14 @@ static void free_call(call *c)
     free(c->list.out);
 }
 
-static int64_t cut_of(const fpa_trial *t, int n, int64_t b)
-{
-    const int64_t length = t->shape.length, cut = (n * length + n) / 3 + (n % 3 ? b : 0);
-
-    return n == 3 || cut > length ? length : cut;
-}
-
-/* Tokens from cut `first` to cut `last` of each row. */
-static fpa_status make_call(const ragged *r, int first, int last, call *c, fpa_error *error)
+/* Tokens of each row: from cut `first` on, to cut `last`, or to `end` where that is not 0. */
+static fpa_status make_call(const ragged *r, int first, int last, int64_t end, call *c, fpa_error *error)
 {
     const fpa_trial *t = r->trial;
     const size_t rows = (size_t)t->shape.batch;
     int64_t total = LEAD + TAIL, longest = 0;
 
-    *c = (call){.trial = t, .packed = *t, .list = {.count = r->count}};
+    *c = (call){.trial = t, .packed = *t, .list = {.count = r->count}, .first = first};
     c->packed.q_field = c->packed.k_field = c->packed.v_field = c->packed.gate_field =
         c->packed.position_field = (fpa_field){0};
     c->packed.mask = (fpa_mask){0};
@@ -221,14 +242,18 @@ static fpa_status make_call(const ragged *r, int first, int last, call *c, fpa_e
     if (!c->from || !c->to || !c->list.cu_seqlens || !c->list.in || !c->list.out)
         return fail_memory(error);
     for (int64_t b = 0; b < t->shape.batch; b++) {
-        c->from[b] = cut_of(t, first, b);
-        c->to[b] = cut_of(t, last, b);
+        c->from[b] = trial_behind_state(t, cut_of(t, first, b));
+        c->to[b] = end ? end : cut_of(t, last, b);
         total += c->to[b] - c->from[b];
         longest = c->to[b] - c->from[b] > longest ? c->to[b] - c->from[b] : longest;
     }
     c->packed.shape.batch = 1;
     c->packed.shape.length = total;
     c->list.longest = last % 2 ? total : longest; /* known, or not */
+    if (end) {
+        c->recent = true;
+        c->list.recent = longest > 1 ? longest - 1 : 1;
+    }
     return make_fields(c, error);
 }
 
@@ -245,7 +270,7 @@ static void set_slots(const ragged *r, int n, fpa_sequence_list *list)
 static fpa_status run_call(ragged *r, int n, int first, int last, bool reads, bool leaves, fpa_error *error)
 {
     call c;
-    fpa_status status = make_call(r, first, last, &c, error);
+    fpa_status status = make_call(r, first, last, 0, &c, error);
 
     if (status == FPA_OK) {
         pack(&c);
@@ -293,7 +318,7 @@ static fpa_status check_later(const ragged *r, fpa_trial *t, int last, fpa_error
 {
     const int64_t edge = (cut_of(t, last, 0) + 1) / 2;
     call c;
-    fpa_status status = make_call(r, 0, last, &c, error);
+    fpa_status status = make_call(r, 0, last, 0, &c, error);
 
     trial_change_future(t, edge);
     if (status == FPA_OK)
@@ -309,6 +334,57 @@ static fpa_status check_later(const ragged *r, fpa_trial *t, int last, fpa_error
         status = check_refuse(t, r->form, r->how,
                               "changing the later tokens of each sequence changed an earlier output", error);
     free_call(&c);
+    return status;
+}
+
+/* ---- recent tokens beside states ---- */
+
+/* The states that the first call has left, and all tokens up to `end` behind them, of each sequence as many as it has; the last one is
+ * its query's. Slots stay as they are. */
+static fpa_status check_query(ragged *r, int64_t end, const fpa_bound *bound, fpa_measure *m,
+                              fpa_error *error)
+{
+    const char *const how = " (recent tokens of sequences of different lengths)";
+    call c;
+    fpa_status status = make_call(r, 1, 1, end, &c, error);
+    unsigned char *before = status == FPA_OK ? malloc(r->pool.size) : NULL;
+
+    if (status == FPA_OK && !before)
+        status = fail_memory(error);
+    if (status == FPA_OK) {
+        memcpy(before, r->pool.bytes, r->pool.size);
+        pack(&c);
+        set_slots(r, 1, &c.list);
+        status =
+            trial_run_sequences(&c.packed, r->module, FORM_RECURRENT, &c.list, &c.o, &r->pool, NULL, error);
+    }
+    if (status == FPA_OK)
+        status = check_between(r, &c, error);
+    if (status == FPA_OK && memcmp(before, r->pool.bytes, r->pool.size) != 0)
+        status =
+            check_refuse(r->trial, FORM_RECURRENT, how, "a state that stays as it is was changed", error);
+    if (status == FPA_OK) {
+        unpack(&c, &r->o);
+        status = check_values(r->trial, FORM_RECURRENT, how, &r->o, end - 1, end, bound, m, error);
+    }
+    free(before);
+    free_call(&c);
+    return status;
+}
+
+/* One sequence has its query's token alone, and then more. */
+static fpa_status check_queries(ragged *r, fpa_measure *m, fpa_error *error)
+{
+    const fpa_trial *t = r->trial;
+    const fpa_bound bound = handover_bound(t, FORM_RECURRENT, r->form);
+    const int64_t most = cut_of(t, 1, t->shape.batch - 1), ends[] = {most + 1, most + 6};
+    fpa_status status = FPA_OK;
+
+    if (!r->module->decodes_recent || !(t->facts->forms & 1 << FORM_RECURRENT))
+        return FPA_OK;
+    for (int i = 0; i < 2 && status == FPA_OK; i++)
+        if (ends[i] <= t->shape.length)
+            status = check_query(r, ends[i], &bound, m, error);
     return status;
 }
 
@@ -350,27 +426,23 @@ static fpa_status check_outputs(const ragged *r, int64_t from, fpa_measure *m, f
     return status == FPA_OK ? check_guards(r->trial, r->form, r->how, "o", &r->o, error) : status;
 }
 
-/* Without a mask only the last call sees all keys; with a window states lack keys that later calls do not get. */
+/* Without a mask only the last call sees all keys. */
 static fpa_status run_ragged(ragged *r, fpa_trial *t, fpa_measure *m, fpa_error *error)
 {
     const fpa_head *head = t->head;
     int64_t from = 0;
     fpa_status status;
 
-    if (head->window) {
-        status = run_call(r, 0, 0, 3, false, true, error);
-        if (status == FPA_OK)
-            status = check_later(r, t, 3, error);
-    } else {
-        status = run_call(r, 0, 0, 1, false, true, error);
-        if (status == FPA_OK && head->causal)
-            status = check_later(r, t, 1, error);
-        if (status == FPA_OK)
-            status = run_call(r, 1, 1, 2, true, true, error);
-        if (status == FPA_OK)
-            status = run_call(r, 2, 2, 3, true, false, error);
-        from = head->causal ? 0 : cut_of(t, 2, t->shape.batch - 1);
-    }
+    status = run_call(r, 0, 0, 1, false, true, error);
+    if (status == FPA_OK && head->causal)
+        status = check_later(r, t, 1, error);
+    if (status == FPA_OK && head->causal && !head->window)
+        status = check_queries(r, m, error);
+    if (status == FPA_OK)
+        status = run_call(r, 1, 1, 2, true, true, error);
+    if (status == FPA_OK)
+        status = run_call(r, 2, 2, 3, true, false, error);
+    from = head->causal ? 0 : cut_of(t, 2, t->shape.batch - 1);
     return status == FPA_OK ? check_outputs(r, from, m, error) : status;
 }
 

@@ -108,7 +108,8 @@ static void set_sequences(const run *r, struct fpa_launch *launch)
         launch->cu_seqlens = list->cu_seqlens;
         launch->cu_seqlens_bytes = sizeof *list->cu_seqlens;
         launch->batch = list->count;
-        launch->length = list->longest;
+        launch->length = list->recent ? 1 : list->longest;
+        launch->recent = list->recent ? list->recent : launch->recent;
     }
     if (r->state_in) {
         launch->state_in_index = list->in;
@@ -374,20 +375,12 @@ static fpa_status compute(run *r, fpa_error *error)
     return status;
 }
 
-/* The first token whose key the state after the tokens before `token` lacks: a window's are not in it yet. */
-static int64_t behind_state(const fpa_trial *t, int64_t token)
-{
-    const int64_t first = token - t->head->window + 1;
-
-    return !t->head->window ? token : first < 0 ? 0 : first;
-}
-
 fpa_status trial_run(const fpa_trial *t, const fpa_module *module, fpa_form_index form, int64_t from,
                      int64_t to, fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error)
 {
     run r = {.trial = t, .module = module, .form = form, .to = to, .first = from};
 
-    r.from = behind_state(t, from);
+    r.from = trial_behind_state(t, from);
     r.o = o;
     r.state_in = state_in;
     r.state_out = state_out;
@@ -415,7 +408,7 @@ fpa_status trial_run_pooled(const fpa_trial *t, const fpa_module *module, fpa_fo
 {
     run r = {.trial = t, .module = module, .form = form, .to = to, .first = from, .list = list};
 
-    r.from = behind_state(t, from);
+    r.from = trial_behind_state(t, from);
     r.o = o;
     r.state_in = state_in;
     r.state_out = state_out;
@@ -427,7 +420,7 @@ fpa_status trial_decode_recent(const fpa_trial *t, const fpa_module *module, int
 {
     run r = {.trial = t, .module = module, .form = FORM_RECURRENT, .first = token};
 
-    r.from = behind_state(t, from);
+    r.from = trial_behind_state(t, from);
     r.to = token + 1;
     r.o = o;
     r.state_in = state;

@@ -81,6 +81,13 @@ fpa_problem trial_problem(const fpa_trial *trial);
 void trial_change_future(fpa_trial *trial, int64_t from);
 void trial_restore(fpa_trial *trial);
 
+/* The first token whose key the state after the tokens before `token` lacks: a window's are not in it yet. */
+static inline int64_t trial_behind_state(const fpa_trial *trial, int64_t token)
+{
+    const int64_t first = token - trial->head->window + 1;
+    return !trial->head->window ? token : first < 0 ? 0 : first;
+}
+
 /* Run tokens [from, to) in one form. Tokens of o are those of the trial; states may be NULL, and so may
  * o: then the module is not given queries either. The workspace is poison, of just the size that the module
  * asks for, and guarded. On a device: on copies, and what was written comes back. */
@@ -96,6 +103,8 @@ typedef struct fpa_sequence_list {
     int64_t longest;     /* what a call says of them */
     int32_t *cu_seqlens; /* [count + 1]; NULL: the trial's batch */
     int32_t *in, *out;   /* [count]: slots of a state_in and of a state_out */
+    int64_t
+        recent; /* not 0: sequences are of keys, of which a state lacks at most so many; q and o have one token each */
 } fpa_sequence_list;
 
 /* All tokens of a trial of one batch, in which those sequences lie one behind the other. */

@@ -196,13 +196,19 @@ typedef struct problem {
     fpa_error error;
 } problem;
 
-typedef struct examination {
+typedef struct fpa_module_problems {
     const fpa_head *head;
     const fpa_facts *facts;
-    const fpa_module *module;
+    const fpa_module *module; /* NULL: none is there yet */
     problem problems[ROWS];
     fpa_blocks blocks; /* of all runs, which follow one another */
 } examination;
+
+/* Rows that say something new of some modules. */
+static bool is_of_module(int index)
+{
+    return index >= CLUSTER_ROWS && index < WINDOW_ROWS;
+}
 
 static void pose(int index, void *user)
 {
@@ -210,7 +216,7 @@ static void pose(int index, void *user)
     problem *p = &x->problems[index];
     fpa_shape shape;
 
-    if (!make_shape(x->head, x->facts, x->module, &rows[index], &shape))
+    if (is_of_module(index) == !x->module || !make_shape(x->head, x->facts, x->module, &rows[index], &shape))
         return;
     for (int form = 0; form < FORMS; form++)
         p->posed = p->posed || affordable(x->head, x->facts, &shape, form);
@@ -294,32 +300,48 @@ static fpa_status answer(examination *x, int index, fpa_measure measures[FORMS],
     return status;
 }
 
-/* The formula takes most of the time and needs no module: all rows at once. The module is then asked one
- * thing after the other. */
-static fpa_status examine(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,
-                          fpa_measure measures[FORMS], int *count, fpa_error *error)
+fpa_status module_problems_pose(const fpa_head *head, const fpa_facts *facts, fpa_module_problems **problems,
+                                fpa_error *error)
 {
+    const locale_t before = locale_plain();
     examination *x = calloc(1, sizeof *x);
+
+    *problems = x;
+    if (x) {
+        x->head = head;
+        x->facts = facts;
+        parallel_run(ROWS, pose, x);
+    }
+    locale_restore(before);
+    return x ? FPA_OK : fail_memory(error);
+}
+
+void module_problems_free(fpa_module_problems *problems)
+{
+    for (int i = 0; problems && i < ROWS; i++)
+        if (problems->problems[i].posed)
+            trial_free(&problems->problems[i].trial);
+    free(problems);
+}
+
+/* The module is asked one thing after the other. */
+static fpa_status examine(examination *x, fpa_measure measures[FORMS], int *count, fpa_error *error)
+{
     fpa_status status = FPA_OK;
 
-    if (!x)
-        return fail_memory(error);
-    x->head = head;
-    x->facts = facts;
-    x->module = module;
     parallel_run(ROWS, pose, x);
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < ROWS && status == FPA_OK; i++) {
         problem *p = &x->problems[i];
 
-        if (p->posed && status == FPA_OK) {
-            p->trial.blocks = &x->blocks;
-            status = answer(x, i, measures, error);
-            ++*count;
-        }
-        trial_free(&p->trial);
+        if (!p->posed)
+            continue;
+        p->trial.blocks = &x->blocks;
+        status = answer(x, i, measures, error);
+        ++*count;
+        trial_free(&p->trial); /* with its memory on the device */
+        p->posed = false;
     }
     blocks_free(&x->blocks);
-    free(x);
     return status;
 }
 
@@ -367,20 +389,23 @@ static void write_text(const fpa_measure measures[FORMS], fpa_verdict *verdict)
     }
 }
 
-fpa_status verify_module(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,
-                         fpa_verdict *verdict, fpa_error *error)
+fpa_status verify_module_of(fpa_module_problems *problems, const fpa_module *module, fpa_verdict *verdict,
+                            fpa_error *error)
 {
+    const fpa_head *head = problems->head;
+    const fpa_facts *facts = problems->facts;
     fpa_measure measures[FORMS] = {0};
     const locale_t before = locale_plain();
     fpa_status status = FPA_OK;
 
     *verdict = (fpa_verdict){0};
+    problems->module = module;
     if (!module->forward)
         status = fail(error, FPA_LOAD, head->name, "the module is one of gradients, not of a forward pass");
     else if (!(facts->forms & ((1 << FORMS) - 1)))
         status = fail(error, FPA_REFUSED, head->name, "the module has no form that could be checked");
     if (status == FPA_OK)
-        status = examine(head, facts, module, measures, &verdict->problems, error);
+        status = examine(problems, measures, &verdict->problems, error);
     for (int form = 0; form < FORMS && status == FPA_OK; form++)
         if (facts->forms & 1 << form)
             status = conclude(head, (fpa_form_index)form, &measures[form], &verdict->form[form], error);
@@ -390,105 +415,14 @@ fpa_status verify_module(const fpa_head *head, const fpa_facts *facts, const fpa
     return status;
 }
 
-static fpa_status list_weights(fpa_kernel *kernel, fpa_error *error)
+fpa_status verify_module(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,
+                         fpa_verdict *verdict, fpa_error *error)
 {
-    const fpa_head *head = kernel->head;
-    int count = 0;
+    fpa_module_problems *problems;
+    fpa_status status = module_problems_pose(head, facts, &problems, error);
 
-    kernel->weight_names = calloc((size_t)head->matrix_count + 1, sizeof *kernel->weight_names);
-    kernel->weight_shapes = calloc((size_t)head->matrix_count + 1, sizeof *kernel->weight_shapes);
-    if (!kernel->weight_names || !kernel->weight_shapes)
-        return fail_memory(error);
-    for (int m = 0; m < head->matrix_count; m++) {
-        const fpa_matrix *matrix = &head->matrices[m];
-        if (matrix->kind == FPA_MATRIX_CONSTANT)
-            continue;
-        const bool diagonal = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
-        kernel->weight_names[count] = matrix->name;
-        kernel->weight_shapes[count++] =
-            (fpa_weight_shape){matrix->rows, diagonal ? 0 : matrix->cols, matrix->per_head};
-    }
-    kernel->description.weight_count = count;
-    kernel->description.weight_names = kernel->weight_names;
-    kernel->description.weight_shapes = kernel->weight_shapes;
-    return FPA_OK;
-}
-
-static fpa_status describe(fpa_kernel *kernel, bool from_cache, fpa_error *error)
-{
-    const fpa_head *head = kernel->head;
-    const fpa_facts *facts = &kernel->facts;
-
-    kernel->description = (fpa_description){
-        .name = kernel->facts.name,
-        .target = kernel->facts.target,
-        .dtype = dtype_name(head->dtype),
-        .state_dtype = dtype_name(head->state_dtype),
-        .arithmetic = dtype_name(facts->arithmetic),
-        .device = kernel->module.device,
-        .d = head_width(head),
-        .dv = head->dv,
-        .causal = head->causal,
-        .gate = head->gate,
-        .normalized = head->normalize != FPA_NORMALIZE_NONE,
-        .features = facts->features,
-        .state_elements = facts->state_elements,
-        .chunk = facts->chunk,
-        .block = facts->block,
-        .crossover = facts->crossover,
-        .flop = {facts->flop[FORM_PARALLEL], facts->flop[FORM_CHUNKED], facts->flop[FORM_RECURRENT]},
-        .verdict = kernel->verdict.text,
-        .from_cache = from_cache,
-        .positions = head->lift ? head->lift->positions : 0,
-        .key_mask = head->lift && head->lift->key_mask,
-        .heads = lift_heads(head),
-        .window = head->window,
-    };
-    return list_weights(kernel, error);
-}
-
-fpa_status verify_kernel(fpa_head *head, const fpa_facts *facts, fpa_module *module, const char *stored,
-                         bool from_cache, fpa_kernel **kernel, fpa_error *error)
-{
-    fpa_kernel *made = calloc(1, sizeof *made);
-    fpa_status status;
-
-    if (!made) {
-        if (module->backend)
-            module->backend->unload(module);
-        head_free(head);
-        return fail_memory(error);
-    }
-    made->head = head;
-    made->facts = *facts;
-    made->module = *module;
-    if (stored) {
-        snprintf(made->verdict.text, sizeof made->verdict.text, "%s", stored);
-        status = FPA_OK;
-    } else {
-        status = verify_module(head, facts, &made->module, &made->verdict, error);
-    }
     if (status == FPA_OK)
-        status = describe(made, from_cache, error);
-    if (status == FPA_OK)
-        *kernel = made;
-    else
-        kernel_free(made);
+        status = verify_module_of(problems, module, verdict, error);
+    module_problems_free(problems);
     return status;
-}
-
-void kernel_free(fpa_kernel *kernel)
-{
-    if (!kernel)
-        return;
-    if (kernel->module.backend)
-        kernel->module.backend->unload(&kernel->module);
-    if (kernel->backward.backend)
-        kernel->backward.backend->unload(&kernel->backward);
-    for (int i = 0; i < PASSES; i++)
-        kernel_free(kernel->passes[i]);
-    head_free(kernel->head);
-    free(kernel->weight_names);
-    free(kernel->weight_shapes);
-    free(kernel);
 }

@@ -32,6 +32,15 @@ extern const char verifier_digest[];
 fpa_status verify_module(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,
                          fpa_verdict *verdict, fpa_error *error);
 
+/* The same in two steps, of which the first, most of the formula's part, needs no module: it can be done while one is compiled. Head and facts must
+ * stay. The problems are the caller's, also on failure: they are put to one module, and freed before it is unloaded. */
+typedef struct fpa_module_problems fpa_module_problems;
+fpa_status module_problems_pose(const fpa_head *head, const fpa_facts *facts, fpa_module_problems **problems,
+                                fpa_error *error);
+fpa_status verify_module_of(fpa_module_problems *problems, const fpa_module *module, fpa_verdict *verdict,
+                            fpa_error *error);
+void module_problems_free(fpa_module_problems *problems);
+
 /* Take ownership of module and head (also on failure) and make a kernel of them. stored is the
  * text of a verdict that holds for these very bytes on this very device, or NULL: then the
  * module is verified now. */

@@ -201,7 +201,7 @@ static fpa_status open_pass(emulated_passes *p, int i, const fpa_head *head, con
 {
     char own[160];
     struct fpa_cuda_module *cuda = &p->module[i].cuda;
-    snprintf(own, sizeof own, "%s/%s", folder, head->name);
+    snprintf(own, sizeof own, "%s/%s%d", folder, head->name, i);
     mkdir(own, 0700);
     fpa_status status = source_generate_pass(head, "cuda:sm_90a", (fpa_pass)i, &p->source[i], error);
     if (!status)
@@ -218,18 +218,19 @@ static fpa_status open_passes(emulated_passes *p, const backward_job *j, fpa_mod
                               const char *folder, fpa_error *error)
 {
     const fpa_head *head = j->fixture->list.heads[j->head];
-    fpa_head *its[PASSES];
-    fpa_status status = source_passes(head, "cuda:sm_90a", its, error);
-    if (!status && !its[PASS_ROWS] && !its[PASS_VALUES])
+    fpa_passes its;
+    fpa_status status = source_passes(head, "cuda:sm_90a", &its, error);
+    if (!status && !its.head[PASS_VALUES] && !its.own[PASS_VALUES])
         status = (fail)(error, FPA_INVALID, head->name, "no gradient of it is a forward pass");
     for (int i = 0; i < PASSES && !status; i++) {
-        if (i == PASS_ROWS && !its[i]) /* the other one's kernels contract */
+        if (!its.head[i] && !its.own[i]) /* the other one's kernels contract */
             continue;
-        status = open_pass(p, i, its[i] ? its[i] : head, i == PASS_VALUES ? j->values : NULL, folder, error);
+        status = open_pass(p, i, its.own[i] ? head : its.head[i], i == PASS_VALUES ? j->values : NULL, folder,
+                           error);
         module->passes[i] = &p->module[i].module;
     }
     for (int i = 0; i < PASSES; i++)
-        head_free(its[i]);
+        head_free(its.head[i]);
     return status;
 }
 

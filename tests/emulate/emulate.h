@@ -31,6 +31,7 @@
 #define __grid_constant__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __cluster_dims__(x, y, z) __attribute__((section("clusters_of_" #x))) /* launch.h looks there */
 #define __align__(n) __attribute__((aligned(n)))
 #define __shared__ static __attribute__((section("block_shared"))) /* a block's: see enter() */
 

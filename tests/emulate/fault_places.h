@@ -9,7 +9,8 @@
  * lie, by words and by boxes; of clusters, also where o has no place of its own, and where coordinates are made: maps, turned by
  * positions, and of a product with a matrix; of one token; of tiles, of panels, and of one pass, where queries read the state of all keys; of coordinates, by tensor
  * cores, with sums of them, with run-time matrices, with matrices that are read each time, by warpgroups, also with run-time matrices, and by plain sums; of
- * windows, and where keys in them are masked; of tiles, and of clusters, where lengths of sequences differ;
+ * windows, where keys in them are masked, and in one pass, also where rings are gone round; of tiles, also where tokens have positions, and of
+ * clusters, where lengths of sequences differ;
  * of product rows, and where blocks fetch some slabs of vectors. */
 enum fault_place {
     BY_BOXES,
@@ -41,7 +42,10 @@ enum fault_place {
     IN_PLAIN_LIFT,
     IN_WINDOW,
     IN_MASKED_WINDOW,
+    IN_NEAR_PASS,
+    IN_NEAR_ROUNDS,
     IN_SEQUENCES,
+    IN_PLACED_SEQUENCES,
     IN_SCANNED_SEQUENCES,
     IN_PRODUCTS,
     IN_SLABS,

@@ -103,7 +103,7 @@ static const char emulated_heads[] =
     "  h('scaled', { d = 80, dv = 72, gate = true, scale = 1 / 8, terms = term { eighths(80, 70) } }),\n"
     "  h('shifted', { d = 29, dv = 40, dtype = 'f16', scale = 1 / 8, normalize = 'sum',\n"
     "    terms = inhomogeneous { degree = 2, constant = 1 } }),\n"
-    "  h('anyrows', { d = 77, dv = 83, terms = linear {}, scale = 1 / 8 }),\n"
+    "  h('anyrows', { d = 77, dv = 133, terms = linear {}, scale = 1 / 8 }),\n"
     "  h('anyrowsgated', { d = 139, dv = 131, dtype = 'f16', state_dtype = 'f16', gate = true, normalize = "
     "'sum', scale = 1 / 8,\n"
     "    terms = linear { weight = 3 } }),\n"
@@ -173,7 +173,7 @@ static const char emulated_heads[] =
     "}:map(relu) } }),\n"
     "  h('broad', { d = 1000, dtype = 'f32', terms = term { trainable { name = 'w', rows = 16 }:map(relu) } "
     "}),\n"
-    "  h('near', { d = 16, dv = 24, scale = 1 / 4, window = 20, normalize = 'sum', terms = taylor { degree = "
+    "  h('near', { d = 16, dv = 24, scale = 1 / 5, window = 20, normalize = 'sum', terms = taylor { degree = "
     "2 } "
     "}),\n"
     "  h('nearodd', { d = 21, dv = 27, dtype = 'f16', state_dtype = 'f16', scale = 1 / 5, window = 85,\n"
@@ -183,9 +183,13 @@ static const char emulated_heads[] =
     "    terms = term { coordinates { some(12, 20, 1), map_q = softplus, map_k = elu_plus_one } } }),\n"
     "  h('nearplain', { d = 10, dv = 13, dtype = 'f32', scale = 1 / 3, window = 16, normalize = 'sum',\n"
     "    state_dtype = 'bf16', terms = power { degree = 2 } }),\n"
-    "  h('nearwide', { d = 24, dv = 80, dtype = 'f16', scale = -1 / 4, window = 70, normalize = "
+    "  h('nearwide', { d = 24, dv = 80, dtype = 'f16', scale = -1 / 5, window = 70, normalize = "
     "'one_plus_sum',\n"
     "    terms = term { trainable { name = 'w', rows = 9 }, trainable { name = 'w', rows = 9 } } }),\n"
+    "  h('nearpass', { d = 16, dv = 64, scale = 1 / 4, window = 128, normalize = 'sum', terms = taylor { degree "
+    "= 2 } }),\n"
+    "  h('nearpassodd', { d = 21, dv = 27, dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, window = 85,\n"
+    "    normalize = 'max', terms = { term { some(7, 21, 1), some(9, 21, 2) }, term {} } }),\n"
     "  h('nearsums', { d = 10, dtype = 'f32', products = 'plain', scale = 1 / 3, window = 1, normalize = "
     "'sum',\n"
     "    terms = power { degree = 2 } }),\n"
@@ -234,7 +238,7 @@ static const char *const emulated_fixed[] = {
     "groupedtrained", /* matrices given at run time, squares; */
     "several",        /* parts of all kinds, f16; */
     "lonely",         /* by plain sums */
-    "near",           /* a window, */
+    "nearpass",       /* a window, in one pass, */
     "nearlifted",     /* of masked keys, beside coordinates */
 };
 

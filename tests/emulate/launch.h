@@ -196,9 +196,18 @@ static bool construct_blocks(int wanted)
     return true;
 }
 
+/* Kernels whose blocks are clusters of two in any launch; NULL: there are none. */
+extern "C" __attribute__((weak, visibility("hidden"))) char __start_clusters_of_2[], __stop_clusters_of_2[];
+
+static unsigned own_neighbours(const void *kernel)
+{
+    return (const char *)kernel >= __start_clusters_of_2 && (const char *)kernel < __stop_clusters_of_2 ? 2
+                                                                                                        : 1;
+}
+
 } // namespace emulate
 
-/* NULL, or what went wrong. So many neighbours along x are a cluster. maps, weights (pointers to the head's):
+/* NULL, or what went wrong. So many neighbours along x are a cluster, or as many as the kernel itself says. maps, weights (pointers to the head's):
  * NULL where the kernel takes none. late: matrix instructions (bit 0), copies (bit 1) are not done before
  * somebody waits for them. overlaps: the kernel has to find out by itself what the one before it has written;
  * that is NAME_gate_scan (behind_gates), or so many bytes of it are totals. */
@@ -208,6 +217,7 @@ emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, u
                int late, int overlaps, bool behind_gates, size_t totals)
 {
     using namespace emulate;
+    neighbours = neighbours > 1 ? neighbours : own_neighbours(kernel);
     if (!stacks)
         stacks = (unsigned char *)reserve((size_t)MOST_BLOCKS * MOST_THREADS * STACK);
     if (stacks == MAP_FAILED || block > MOST_THREADS || block % WARP || bytes > SHARED ||

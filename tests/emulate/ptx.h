@@ -134,6 +134,21 @@ RUNTIME void ptx_fma_rn_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b, 
              to_bf16(from_bf16(a >> 16) * from_bf16(b >> 16) + from_bf16(c >> 16)));
 }
 
+/* Of a number and of what is none: the number. */
+RUNTIME void ptx_max_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
+{
+    using namespace emulate;
+    d = both(to_bf16(std::fmax(from_bf16(a), from_bf16(b))),
+             to_bf16(std::fmax(from_bf16(a >> 16), from_bf16(b >> 16))));
+}
+
+RUNTIME void ptx_max_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
+{
+    using namespace emulate;
+    d = both(to_f16(std::fmax(from_f16(a), from_f16(b))),
+             to_f16(std::fmax(from_f16(a >> 16), from_f16(b >> 16))));
+}
+
 RUNTIME void ptx_mul_rn_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
 {
     using namespace emulate;

@@ -106,22 +106,29 @@ RUNTIME void ptx_mapa_shared__cluster_u32(emulate::u32 &address, emulate::u32 ow
 
 namespace emulate
 {
+/* Another block of the cluster, which has begun and has not ended, becomes the one that runs. */
+RUNTIME void visit(int other, const char *what)
+{
+    const int mine = rank;
+    if (!threads[current].met)
+        stop("%s: of the cluster a block may not have begun", what);
+    enter(other);
+    int left = 0;
+    while (left < count && threads[left].done)
+        left++;
+    if (left < count)
+        return;
+    enter(mine);
+    stop("%s: block %d of the cluster has ended", what, other);
+}
+
 /* To another block of the cluster, whose barrier hears of it. */
 RUNTIME void send(u32 to, const float *a, u32 bytes, u32 barrier)
 {
     const int mine = rank, other = (to & ~IN_CLUSTER) / RANK;
     if (!(to & IN_CLUSTER) || !(barrier & IN_CLUSTER) || (barrier & ~IN_CLUSTER) / RANK != (u32)other)
         stop("numbers are sent to address %u, their barrier is at %u", to, barrier);
-    if (!threads[current].met)
-        stop("numbers are sent to a block of the cluster that may not have begun");
-    enter(other);
-    int left = 0;
-    while (left < count && threads[left].done)
-        left++;
-    if (left == count) {
-        enter(mine);
-        stop("numbers are sent to block %d of the cluster, which has ended", other);
-    }
+    visit(other, "numbers are sent");
     copy c = {at(to % RANK, bytes), NULL, bytes, barrier % RANK, 0};
     c.read.assign((const char *)a, (const char *)a + bytes);
     barrier_at(c.barrier);
@@ -144,6 +151,39 @@ RUNTIME void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_v4_f32(
 {
     const float four[4] = {*a[0], *a[1], *a[2], *a[3]};
     emulate::send(to, four, 16, barrier);
+}
+
+RUNTIME void ptx_mbarrier_arrive_release_cluster_shared__cluster_b64(emulate::nothing, emulate::u32 address)
+{
+    using namespace emulate;
+    const int mine = rank;
+    if (!(address & IN_CLUSTER))
+        stop("address %u is in no block of the cluster", address);
+    visit((int)((address & ~IN_CLUSTER) / RANK), "a thread arrives");
+    barrier &b = barrier_at(address % RANK);
+    const bool full = b.pending == 0;
+    b.pending--;
+    finish_phase(b);
+    enter(mine);
+    if (full)
+        stop("more than %d threads arrive at barrier %u in one phase", b.count, address % RANK);
+}
+
+/* A box to all blocks of a mask. */
+template <typename coordinate>
+static void
+ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__complete_tx__bytes_multicast__cluster(
+    emulate::u32 to, const void *map, const emulate::array<coordinate *, 4> &place, emulate::u32 barrier,
+    unsigned short blocks)
+{
+    using namespace emulate;
+    const int mine = rank;
+    for (int other = 0; other < ranks; other++)
+        if (blocks >> other & 1) {
+            visit(other, "a box is copied");
+            fetch_box(to, map, place.item, barrier);
+            enter(mine);
+        }
 }
 
 #endif

@@ -131,6 +131,59 @@ class Sequences(unittest.TestCase):
         o = mine(q[:, 4:], k, v, state=pool, recent=4, state_index=index)
         self.assertTrue(same_bits(o, mine(q[:, 4:], k, v, state=pool[index], recent=4)))
 
+    def test_recent_tokens_of_different_numbers_are_packed(self):
+        for name in ("plain", "gated", "turned"):
+            mine, (q, k, v), more = call_of(name)
+            weights, count = weights_of(mine), len(LENGTHS)
+            state = numbers(6, count, 2, mine.explain().state_elements)
+            q = np.ascontiguousarray(q[:, np.maximum(OFFSETS[1:] - 1, 0)])
+            o = mine(
+                q, k, v, weights=weights, state=state, recent=max(LENGTHS) - 1, cu_seqlens=OFFSETS.astype("int32"), **more
+            )
+            self.assertEqual(o.shape[1], count)
+            for s in range(count):
+                if LENGTHS[s]:
+                    own = mine(
+                        q[:, s : s + 1],
+                        *part((k, v), s),
+                        weights=weights,
+                        state=state[s : s + 1],
+                        recent=LENGTHS[s] - 1,
+                        form="recurrent",
+                        **part(more, s),
+                    )
+                    with self.subTest(head=name, sequence=s):
+                        self.assertTrue(same_bits(np.ascontiguousarray(o[:, s : s + 1]), own))
+
+    def test_a_window_goes_on_with_its_tokens_again(self):
+        mine, (q, k, v), _ = call_of("windowed")
+        window, cuts = mine.explain().window, [min(n, 40 + s) for s, n in enumerate(LENGTHS)]
+        whole = mine(q, k, v, cu_seqlens=OFFSETS)
+        first, again = [], []
+        for s, cut in enumerate(cuts):
+            begin = OFFSETS[s]
+            first.append(np.arange(begin, begin + cut))
+            again.append(np.arange(begin + max(cut - window + 1, 0), OFFSETS[s + 1]))
+
+        def offsets(rows):
+            return np.cumsum([0] + [len(r) for r in rows])
+
+        def take(x, rows):
+            return np.ascontiguousarray(x[:, np.concatenate(rows)])
+
+        _, state = mine(*(take(x, first) for x in (q, k, v)), return_state=True, cu_seqlens=offsets(first))
+        o = mine(*(take(x, again) for x in (q, k, v)), state=state, cu_seqlens=offsets(again))
+        for s, place in enumerate(offsets(again)[:-1]):
+            fresh = len(again[s]) - (LENGTHS[s] - cuts[s])
+            self.assertTrue(
+                np.allclose(
+                    o[:, place + fresh : place + len(again[s])],
+                    whole[:, OFFSETS[s] + cuts[s] : OFFSETS[s + 1]],
+                    rtol=1e-4,
+                    atol=1e-5,
+                )
+            )
+
     def test_keys_alone_enter_slots(self):
         mine, (_, k, v), _ = call_of("plain")
         pool = np.zeros((20, 2, mine.explain().state_elements), "float32")

@@ -1,5 +1,8 @@
 #include "fused_packed.h"
 
+#include <math.h>
+
+#include "base/round.h"
 #include "fused_pass.h"
 #include "parts.h"
 #include "work.h"
@@ -8,8 +11,10 @@ enum {
     SLAB = 128 * FUSED_TOKENS,      /* bytes of 64 numbers of a panel's tokens */
     ONES = 16 * 128,                /* by which values become z, where they fill their slab: behind them */
     GATES = 14 * FUSED_TOKENS + 16, /* sums, what keys keep, what is left of the state */
-    PART = 96,                      /* what a block knows of its part of the work */
-    FACTORS = 256,                  /* of gates of segments */
+    PART = 80,                      /* what a block knows of its part of the work */
+    EDGE = 4,                       /* and of each panel's values */
+    LEAST_EDGES = 4,
+    FACTORS = 256,          /* of gates of segments */
     FEW_SUMS = 108,         /* registers of a thread for sums: there is room for more in other warpgroups */
     MOST_SUMS_OF_ONE = 144, /* of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128, /* and of two */
@@ -47,7 +52,7 @@ static bool keeps_coordinates(const fpa_plan *plan)
 static void place_rows(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     const fpa_plan *plan = in->plan;
-    fused->coordinates = keeps_coordinates(plan);
+    fused->coordinates = keeps_coordinates(plan) || plan->written->window; /* by which exponents are found */
     fused->row_base = fused->coordinates ? 0 : round_up(plan->head->d, 16);
     fused->rows = in->rows->row_count - fused->row_base;
     for (int i = 0; i < plan->projection_count; i++)
@@ -104,7 +109,9 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     const int pack = few ? 72 : in->plan->projection_count ? 64 : 56, key = 256 - pack;
     const int most = few && fused->key_tiles == 3 ? 3 : fused->key_tiles < 2 ? 1 : 2;
     const int together = in->columns->tiles > SLAB_COLUMNS && most == 2 ? two_if_room(in, fused, key) : most;
-    fused->walk = (fpa_fused_share){pack, key, 128, together, query_units(in)};
+    /* exponents of a panel of keys are queries' beside their sums */
+    fused->walk = fused->near_panels ? (fpa_fused_share){56, 184, 136, together, query_units(in)}
+                                     : (fpa_fused_share){pack, key, 128, together, query_units(in)};
     fused->totals = (fpa_fused_share){pack, key, pack, together, 0};
 }
 
@@ -132,9 +139,10 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->at_copies = fused->at_matrix + fused->matrix_bytes;
     fused->at_panels = fused->at_copies + FUSED_COPIES * fused->copy_bytes;
     fused->at_barriers = fused->at_panels + panels * fused->panel_bytes;
-    fused->at_part =
-        round_up(fused->at_barriers + 8 * (2 * (panels + values + FUSED_COPIES) + raw_stages), 16);
-    fused->bytes = fused->at_part + PART + (plan->head->gate ? FACTORS : 0);
+    const int barriers = 2 * (panels + values + FUSED_COPIES) + raw_stages + (fused->near_panels ? 1 : 0);
+    fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
+    fused->bytes =
+        fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
     return fused->bytes <= plan->target->shared_memory;
 }
 
@@ -147,6 +155,18 @@ static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (place(in, sizes[i][0], sizes[i][1], sizes[i][2], fused))
             return true;
+    return false;
+}
+
+/* Beside a window two warpgroups of queries are at panels that follow each other, and some more are on their way. */
+static bool choose_near_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
+{
+    static const int more[][2] = {{4, 4}, {3, 4}, {2, 4}, {2, 2}};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        const int panels = round_up(fused->near_panels + more[i][0], 2); /* two that pack take turns */
+        if (place(in, panels, panels, more[i][1], fused))
+            return true;
+    }
     return false;
 }
 
@@ -164,23 +184,41 @@ static bool has_room_for_ones(const fpa_cuda_inputs *in)
            in->columns->tiles % SLAB_COLUMNS;
 }
 
+/* Exponents are products of packed rows: queries are multiplied by the head's scale there. */
+static const char *refuse_window(const fpa_plan *plan)
+{
+    int exponent;
+    if (!plan->written->window)
+        return NULL;
+    if (plan->written->lift)
+        return "its window's exponents are not products of its coordinates";
+    if (fabs(frexp(plan->head->scale, &exponent)) != 0.5)
+        return "q times its scale is not exact, and its window's exponents are products of these";
+    return plan->written->scale / plan->head->scale > 0 ? NULL
+                                                        : "its window's exponents are negative products";
+}
+
 fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
 {
     fpa_fused_packed *fused = made;
     const fpa_plan *plan = in->plan;
     if (!plan->head->causal)
         return unsuited(why, "it is not causal");
-    if (plan->written->window)
-        return unsuited(why, "it has a window");
+    if (refuse_window(plan))
+        return unsuited(why, refuse_window(plan));
     if (!plan->target->warpgroups || in->rows->element != 2 || reads_coordinates(in))
         return unsuited(why, "its operands are no rows of 16-bit numbers");
     if (in->rows->units > FUSED_MOST_UNITS || in->rows->factors > MOST_FACTORS || !choose_groups(in, fused))
         return unsuited(why, "its state does not fit into the registers of a block");
     if (!has_room_for_ones(in))
         return unsuited(why, "ones of its normaliser have no room behind the values");
+    if (plan->written->window && fused->key_groups > 1)
+        return unsuited(why, "it has a window, and its state takes two warpgroups");
+    if (plan->written->window)
+        fused->near_panels = 1 + (int)divide_up(plan->written->window - 1, FUSED_TOKENS);
     share_registers(in, fused);
     place_rows(in, fused);
-    if (!choose_places(in, fused))
+    if (!(fused->near_panels ? choose_near_places(in, fused) : choose_places(in, fused)))
         return unsuited(why, "copies of its state and packed rows do not fit into shared memory");
     /* places for vectors and packed rows belong to them by turns */
     fused->total_packers = fused->raw_stages % 2 == 0 && fused->panels % 2 == 0 ? 2 : 1;
@@ -225,7 +263,7 @@ static const fpa_field share_fields[] = {SHARE(pack_registers), SHARE(key_regist
 #define FUSED(member) FIELD(fpa_fused_packed, member)
 const fpa_field fused_packed_fields[] = {
     FUSED(key_groups), FUSED(query_groups), FUSED(key_tiles), FUSED(total_parts), FUSED(total_packers),
-    FIELD_PART(fpa_fused_packed, "walk", walk, share_fields),
+    FUSED(near_panels), FIELD_PART(fpa_fused_packed, "walk", walk, share_fields),
     FIELD_PART(fpa_fused_packed, "totals", totals, share_fields),
     FIELD_ARRAY(fpa_fused_packed, "feature", slot_feature, slots, 1, 0),
     FIELD_ARRAY(fpa_fused_packed, "swapped", slot_swapped, slots, 1, 0),

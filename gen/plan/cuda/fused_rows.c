@@ -102,6 +102,13 @@ static bool allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return rows->slot_feature && rows->slot_weight;
 }
 
+/* Clusters of two leave no multiprocessor without a block. Who waits for gates does not wait for memory: lockstep costs more than it spares
+ * (docs/decisions/0066-who-stores-o.md). */
+static int choose_cluster(const fpa_cuda_inputs *in)
+{
+    return in->columns->blocks == 2 && !in->plan->head->gate ? 2 : 1;
+}
+
 /* ---- shared memory ---- */
 
 /* Rows of 16-bit numbers that begin at any even address touch a word of 16 bytes more than they fill. */
@@ -141,7 +148,9 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     const fpa_columns *columns = in->columns;
     rows->leans = begins_anywhere(head);
     rows->vector_room = head->d % 8 ? round_up(rows->width, 16) - rows->width : 0;
-    rows->value_room = head->dv % 8 ? 8 * columns->blocks * columns->tiles - head->dv : 0;
+    /* the last block's columns are a piece of o at least, whatever they lean by */
+    const int last = head->dv - 8 * (columns->blocks - 1) * columns->tiles;
+    rows->value_room = head->dv % 8 && last >= 16 ? 8 * columns->blocks * columns->tiles - head->dv : 0;
 }
 
 /* A second copy lets keys run ahead of queries; panels on their way hide the memory's latency. Rows of whole pieces, which the copy
@@ -191,6 +200,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     if (!choose_places(in, rows))
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
+    rows->cluster = choose_cluster(in);
     return FPA_OK;
 }
 
@@ -225,6 +235,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(weighted),
                                        ROWS(key_groups),
                                        ROWS(query_groups),
+                                       ROWS(cluster),
                                        ROWS(key_tiles),
                                        ROWS(fetch_registers),
                                        ROWS(key_registers),

@@ -20,6 +20,7 @@ typedef struct fpa_fused_rows {
     bool weighted; /* some weigh other than 1: keys are multiplied by that where they lie */
     /* warpgroups */
     int key_groups, query_groups;
+    int cluster; /* blocks that share a walk, one for each block of columns, and fetch its queries and keys for each other */
     int key_tiles;                                       /* of 64 features, of each warpgroup of keys */
     int fetch_registers, key_registers, query_registers; /* of a thread */
     int slots;                                           /* of features: 64 a tile */

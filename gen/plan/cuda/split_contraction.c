@@ -7,8 +7,6 @@
 enum {
     GROUPS_WIDTH = 64, /* sums of gradients, and rows g, beside which three warpgroups have registers */
     GROUPS_VALUES = 80,
-    MOST_WIDTH = 128,
-    MOST_VALUES = 136,
     MOST_STAGES = 4, /* of keys */
     LEAST_STAGES = 2,
     MOST_TILES = 8,
@@ -68,13 +66,19 @@ static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fp
     return false;
 }
 
-void plan_contraction(const fpa_plan *plan, fpa_split_outer *split)
+/* The head is its own pass of values, unless it has a gate (gen/plan/passes.h). */
+static bool is_wanted(const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
+    return (plan->forced == SPLIT_OUTER || plan->forced < 0) && (plan->pass || !head->gate) && head->causal &&
+           head->normalize == FPA_NORMALIZE_NONE && head->dtype == FPA_BF16 && !plan->written->lift &&
+           !plan->written->window && contraction_fits(head);
+}
+
+void plan_contraction(const fpa_plan *plan, fpa_split_outer *split)
+{
     fpa_contraction c = {0};
-    if (plan->forced != SPLIT_OUTER || !head->causal || head->normalize != FPA_NORMALIZE_NONE ||
-        head->dtype != FPA_BF16 || plan->written->lift || head->d > MOST_WIDTH || head->dv > MOST_VALUES ||
-        head->dv % OUTER_BLOCK || !is_square(plan->score) || !has_blocks(split) ||
+    if (!is_wanted(plan) || plan->head->dv % OUTER_BLOCK || !is_square(plan->score) || !has_blocks(split) ||
         !choose_groups(plan, split, &c))
         return;
     c.registers = split_registers(c.groups);

@@ -112,7 +112,7 @@ static inline int split_producer_registers(int groups)
     return groups == 3 ? 32 : 40;
 }
 
-/* Fills split->contraction, once all else is there; only where the mechanism was asked for by name, as for gradients. */
+/* Fills split->contraction, once all else is there: of heads that are passes of values, mostly their own. */
 void plan_contraction(const fpa_plan *plan, fpa_split_outer *split);
 /* Fills split->pack, once the tables are there. */
 fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error);

@@ -15,6 +15,29 @@ static int token_bytes(const fpa_plan *plan, bool queries)
     return work_operand_bytes(plan, (queries ? 2 : 1) * (plan->head->d + plan->head->dv));
 }
 
+/* Beside a window: exponents of the keys that 16 queries see, of which a panel is counted among the head's own scores: products, the largest
+ * one, weights, pairs of them; of the panels at both ends places, and kernels of older keys. */
+static void add_near_keys(const fpa_plan *plan, struct fpa_cuda_work *step)
+{
+    const int panels = plan->cuda.fused_packed->near_panels, columns = plan->cuda.columns.all;
+    const int given = (plan->head->d + 15) / 16;
+    step->products += (panels - 1) * work_score_products(given, columns);
+    step->shared += (panels - 1) * (4 * given + 2 * columns);
+    step->instructions += panels * 150 + 250 + 40 * work_more_scores(plan);
+}
+
+/* 16 queries' sums -> o: by lanes, or through shared memory in pieces of o, which are put together of two of the sums' where rows begin anywhere (the
+ * templates' leaves_in_pieces). */
+static int leaving_instructions(const fpa_plan *plan)
+{
+    const fpa_columns *columns = &plan->cuda.columns;
+    const int dv = plan->head->dv, last = dv - 8 * (columns->blocks - 1) * columns->tiles;
+    if ((dv % 8 == 0 && columns->tiles % 4 == 0) || columns->tiles <= 2 || last < 16)
+        return 14 * columns->tiles;
+    const bool leans = plan->cuda.fused_rows && plan->cuda.fused_rows->value_room >= cuda_most_lean(dv);
+    return 3 * columns->tiles + (dv % 8 == 0 || leans ? 120 : 240);
+}
+
 /* Rows of a panel are written and read, units' factors fetched from them for keys and queries, and multiplied. */
 static void count_packed(const fpa_plan *plan, bool queries, struct fpa_cuda_kernel_work *work)
 {
@@ -34,8 +57,10 @@ static void count_packed(const fpa_plan *plan, bool queries, struct fpa_cuda_ker
     if (queries) {
         step.products += columns * units + work_score_products(steps, columns);
         step.shared += columns * units / 2 + 4 * steps + 2 * columns + 7 * plan->cuda.columns.tiles;
-        step.instructions += 145 + 14 * plan->cuda.columns.tiles + 40 * work_more_scores(plan);
+        step.instructions += 145 + leaving_instructions(plan) + 40 * work_more_scores(plan);
     }
+    if (queries && fused->near_panels)
+        add_near_keys(plan, &step);
     work->warpgroups = 1;
     work->step = (struct fpa_cuda_work){.products = blocks * step.products,
                                         .shared = blocks * step.shared,
@@ -163,6 +188,21 @@ static int odd_pieces(int width, int room, int pieces, int ends)
     return width % 8 == 0 ? 0 : cuda_most_lean(width) <= room ? ends : pieces;
 }
 
+/* Bytes of 16 tokens that boxes fetch beyond those of device memory: whole slabs of what leans, of each block of columns; queries and keys once where blocks are a
+ * cluster. An H200 fetched 3.9 GB of r3_01 for 1.3 GB, at all that its second-level cache gives (docs/decisions/0066-who-stores-o.md). */
+static int boxed_bytes(const fpa_plan *plan, bool queries)
+{
+    const fpa_fused_rows *rows = plan->cuda.fused_rows;
+    const fpa_columns *columns = &plan->cuda.columns;
+    const fpa_head *head = plan->head;
+    const int vector = head->d % 8 ? round_up(rows->width, 64) : rows->width;
+    const int vectors = (queries ? 2 : 1) * vector * columns->blocks / rows->cluster;
+    const int fetched =
+        work_operand_bytes(plan, vectors + columns->blocks * round_up(8 * columns->tiles, 64));
+    const int once = work_operand_bytes(plan, (queries ? 2 : 1) * head->d + head->dv);
+    return fetched > once ? fetched - once : 0;
+}
+
 /* Rows as they lie, for 16 tokens and a block of columns. Shared memory: values of keys' products, keys' rows, copies that are
  * written; copies that queries' products read, queries' rows, both sides of dots, values of scores; panels that come.
  * Instructions: a copy's numbers are rounded and stored; steps of products; scores, and o, of each query. */
@@ -183,7 +223,8 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
     if (queries) {
         step.products += all * units + work_score_products(units, all);
         step.shared += 2 * all * tiles + all * units / 2 + 4 * units + 8 * units + 2 * all + 16 * slabs;
-        step.instructions += serial * (3 * all * tiles + 10 * units + 145 + 14 * columns->tiles + 140 * gate);
+        step.instructions +=
+            serial * (3 * all * tiles + 10 * units + 145 + leaving_instructions(plan) + 140 * gate);
     }
     add_words(queries ? 2 : 1, odd_pieces(plan->head->d, rows->vector_room, 2 * units, 2), &step);
     add_words(1, odd_pieces(plan->head->dv, rows->value_room, columns->tiles, 0), &step);
@@ -191,7 +232,8 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
     work->step = (struct fpa_cuda_work){.products = columns->blocks * step.products,
                                         .shared = columns->blocks * step.shared,
                                         .instructions = columns->blocks * step.instructions,
-                                        .bytes = token_bytes(plan, queries)};
+                                        .bytes = token_bytes(plan, queries),
+                                        .cached = boxed_bytes(plan, queries)};
     work->trips = 4;
 }
 

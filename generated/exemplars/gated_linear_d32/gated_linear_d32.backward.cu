@@ -59,6 +59,7 @@ enum {
     PANEL = 64,          /* tokens of a panel of others */
     PAIRS = 64,          /* of them at a time */
     SPAN = 64,           /* of them whose gradients of dots are kept until rows get them */
+    EDGE = 16,                              /* of them at a time where not all are seen */
     WARP_UNITS = 1,      /* that a warp of backward_state owns */
     SLICES = 1,          /* blocks of backward_state a head and block of columns */
     GROUP = 4,              /* units in a tile of a state */
@@ -248,7 +249,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 29
+#define FPA_CUDA_VERSION 30
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -333,7 +334,7 @@ struct fpa_cuda_call {
     long long share;  /* features that such a block has, at most */
     long long group;  /* query heads that share a key's head */
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; beside a window of k and v before q's
-     * first */
+     * first. With cu_seqlens, which are of keys: how many more keys than queries there are, which are one a sequence */
     long long recent;
     /* beside a window: as they are given, whatever coordinates q and k become */
     const void *given_q, *given_k;
@@ -372,6 +373,9 @@ struct fpa_cuda_call {
     long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
     const int *accepted_counts;                                                    /* NULL: none */
     long long accepted;
+    /* NAME_decode_recent: not 0: cu_seqlens are of keys, of which a sequence has no more than so many, its query's the
+     * last one */
+    long long packed_recent;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -647,7 +651,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    29, /* version */
+    30, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -929,20 +933,33 @@ struct sequence {
     int number, length;
 };
 
-/* Whatever it says, it stays in the batch. */
-__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
+/* Whatever it says, it stays among `tokens`. */
+__device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u32 i, i64 tokens)
 {
     const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
         : ((const int *)call.cu_seqlens)[i];
-    return (u32)(offset < 0 ? 0 : offset > call.length ? call.length : offset);
+    return (u32)(offset < 0 ? 0 : offset > tokens ? tokens : offset);
+}
+
+/* In the batch. */
+__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
+{
+    return offset_among(call, i, call.length);
+}
+
+__device__ __forceinline__ struct sequence sequence_among(const struct fpa_cuda_call &call, u32 number, i64 tokens,
+                                                          i64 most)
+{
+    const int begin = (int)offset_among(call, number, tokens), left = (int)offset_among(call, number + 1, tokens)
+        - begin;
+    return {begin, (int)number, left < 0 ? 0 : left > (int)most ? (int)most : left};
 }
 
 __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_call &call, u32 number)
 {
     if (!call.cu_seqlens)
         return {number, (int)number, (int)call.length};
-    const int begin = (int)offset_of(call, number), left = (int)offset_of(call, number + 1) - begin;
-    return {begin, (int)number, left < 0 ? 0 : left > (int)call.longest ? (int)call.longest : left};
+    return sequence_among(call, number, call.length, call.longest);
 }
 
 /* The sequence that has part number `at`, or the last one before that. */

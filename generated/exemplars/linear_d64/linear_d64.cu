@@ -244,7 +244,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 29
+#define FPA_CUDA_VERSION 30
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -329,7 +329,7 @@ struct fpa_cuda_call {
     long long share;  /* features that such a block has, at most */
     long long group;  /* query heads that share a key's head */
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; beside a window of k and v before q's
-     * first */
+     * first. With cu_seqlens, which are of keys: how many more keys than queries there are, which are one a sequence */
     long long recent;
     /* beside a window: as they are given, whatever coordinates q and k become */
     const void *given_q, *given_k;
@@ -368,6 +368,9 @@ struct fpa_cuda_call {
     long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
     const int *accepted_counts;                                                    /* NULL: none */
     long long accepted;
+    /* NAME_decode_recent: not 0: cu_seqlens are of keys, of which a sequence has no more than so many, its query's the
+     * last one */
+    long long packed_recent;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -578,7 +581,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
-    29, /* version */
+    30, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -842,20 +845,39 @@ struct sequence {
     int number, length;
 };
 
-/* Whatever it says, it stays in the batch. */
-__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
+/* Whatever it says, it stays among `tokens`. */
+__device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u32 i, i64 tokens)
 {
     const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
         : ((const int *)call.cu_seqlens)[i];
-    return (u32)(offset < 0 ? 0 : offset > call.length ? call.length : offset);
+    return (u32)(offset < 0 ? 0 : offset > tokens ? tokens : offset);
+}
+
+/* In the batch. */
+__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
+{
+    return offset_among(call, i, call.length);
+}
+
+__device__ __forceinline__ struct sequence sequence_among(const struct fpa_cuda_call &call, u32 number, i64 tokens,
+                                                          i64 most)
+{
+    const int begin = (int)offset_among(call, number, tokens), left = (int)offset_among(call, number + 1, tokens)
+        - begin;
+    return {begin, (int)number, left < 0 ? 0 : left > (int)most ? (int)most : left};
 }
 
 __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_call &call, u32 number)
 {
     if (!call.cu_seqlens)
         return {number, (int)number, (int)call.length};
-    const int begin = (int)offset_of(call, number), left = (int)offset_of(call, number + 1) - begin;
-    return {begin, (int)number, left < 0 ? 0 : left > (int)call.longest ? (int)call.longest : left};
+    return sequence_among(call, number, call.length, call.longest);
+}
+
+/* Where its keys are, in a call of packed recent tokens: offsets are of these. */
+__device__ __forceinline__ struct sequence sequence_of_keys(const struct fpa_cuda_call &call, u32 number)
+{
+    return sequence_among(call, number, call.length + call.recent, call.packed_recent);
 }
 
 /* The sequence that has part number `at`, or the last one before that. */
@@ -2110,6 +2132,7 @@ __device__ __forceinline__ float *step_ring(void)
 struct step_task {
     int batch, head, slice;
     int number, length; /* of the sequence, whose place in the batch is `batch` */
+    int row;            /* its place among queries: another one than that of its keys where recent tokens are packed */
     int first, count; /* its features */
     /* now */
     int query;   /* first query head of this pass */
@@ -2121,6 +2144,7 @@ struct step_task {
     long long token;
 };
 
+template <bool RECENT = false>
 __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_call &call)
 {
     struct step_task task;
@@ -2141,7 +2165,9 @@ __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_c
         task.batch = head / (int)call.heads;
         task.head = head % (int)call.heads;
     }
-    const struct sequence own = sequence_of(call, (u32)task.batch);
+    const bool packed = RECENT && call.packed_recent;
+    const struct sequence own = packed ? sequence_of_keys(call, (u32)task.batch) : sequence_of(call, (u32)task.batch);
+    task.row = packed ? own.number : (int)own.b;
     task.batch = (int)own.b, task.number = own.number, task.length = own.length;
     task.first = task.slice * share;
     task.count = FEATURES - task.first < share ? FEATURES - task.first : share;
@@ -2211,7 +2237,7 @@ __device__ __forceinline__ const element *step_values(const struct fpa_cuda_call
 __device__ __forceinline__ const element *step_query(const struct fpa_cuda_call &call, const struct step_task &task,
                                                      int g)
 {
-    return (const element *)call.q + task.batch * call.q_stride[0] + task.token * call.q_stride[1] +
+    return (const element *)call.q + task.row * call.q_stride[0] + task.token * call.q_stride[1] +
            (task.query + g) * call.q_stride[2];
 }
 
@@ -2575,6 +2601,8 @@ __device__ __forceinline__ struct output_row output_row_of(const struct fpa_cuda
     const long long token = row % call.length, line = row / call.length;
     if (!call.cu_seqlens)
         return {token, line % call.query_heads, line / call.query_heads, true};
+    if (call.packed_recent)
+        return {0, line, token, sequence_of_keys(call, (u32)token).length > 0};
     u32 first = 0, end = (u32)call.sequences; /* the last one that begins at the token or before */
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
@@ -2668,7 +2696,7 @@ __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, cons
             for (int s = 0; s < blocks; s++) {
                 sum += part[s * STEP_COLUMNS + column];
             }
-            step_output(call, task.batch, task.query + g, task.token)[column] = from_float(sum);
+            step_output(call, task.row, task.query + g, task.token)[column] = from_float(sum);
         }
     }
     if (!task.last)
@@ -2687,10 +2715,10 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
         const int g = i / DV, column = i % DV;
         const float sum = step_sum(task, g, column);
         if (call.slices == 1) {
-            step_output(call, task.batch, task.query + g, task.token)[column] = from_float(sum);
+            step_output(call, task.row, task.query + g, task.token)[column] = from_float(sum);
             continue;
         }
-        float *to = step_part(call, task.batch, task.query + g, task.token, task.slice);
+        float *to = step_part(call, task.row, task.query + g, task.token, task.slice);
         to[column] = sum;
     }
 }
@@ -2852,11 +2880,12 @@ __device__ __forceinline__ void step_bring_near(const struct step_task &task, co
 }
 
 /* A block's work, its first pass, and what comes before any: the kernel that ran before is waited for here. */
+template <bool RECENT = false>
 __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, struct step_task &task,
                                            struct step_states &states, struct step_names<STEP_AHEAD> &names)
 {
     if (threadIdx.x == 0) {
-        task = step_task_of(call);
+        task = step_task_of<RECENT>(call);
         states = step_states_of(call, task);
         step_begin(call, task, 0, 0);
     }
@@ -3026,6 +3055,12 @@ __device__ __forceinline__ float *decode_recent_weights(void)
     return decode_room() + DECODE_RECENT_ROOM;
 }
 
+/* Recent tokens of a sequence, and the query's own. */
+__device__ __forceinline__ int decode_recent_count(const struct fpa_cuda_call &call, const struct step_task &task)
+{
+    return call.packed_recent ? task.length : (int)call.recent + 1;
+}
+
 /* A dot product of rows that follow each other, which the lanes of a warp share. */
 __device__ __forceinline__ float decode_recent_dot(const float *q, const float *k, int rows)
 {
@@ -3081,7 +3116,7 @@ __device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call 
                                               float (*o)[grid::COLUMNS])
 {
     const element *values = values_of(call, task.batch, task.head);
-    const int slices = (int)call.slices, tokens = (int)call.recent + 1;
+    const int slices = (int)call.slices, tokens = decode_recent_count(call, task);
 #pragma unroll 1
     for (int first = task.slice; first < tokens; first += DECODE_RECENT_KEYS * slices) {
         const int left = (tokens - first + slices - 1) / slices, count = left < DECODE_RECENT_KEYS ? left
@@ -3172,7 +3207,9 @@ linear_d64_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
     __shared__ struct step_task task;
     __shared__ struct step_states states;
     struct step_names<STEP_AHEAD> names;
-    step_start(call, task, states, names);
+    step_start<true>(call, task, states, names);
+    if (call.packed_recent && task.length == 0)
+        return; /* nobody's query */
     const int group = (int)call.group;
     for (int done = 0; done < group; done += STEP_QUERIES) {
         struct step_inputs inputs;

@@ -250,7 +250,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 29
+#define FPA_CUDA_VERSION 30
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -335,7 +335,7 @@ struct fpa_cuda_call {
     long long share;  /* features that such a block has, at most */
     long long group;  /* query heads that share a key's head */
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; beside a window of k and v before q's
-     * first */
+     * first. With cu_seqlens, which are of keys: how many more keys than queries there are, which are one a sequence */
     long long recent;
     /* beside a window: as they are given, whatever coordinates q and k become */
     const void *given_q, *given_k;
@@ -374,6 +374,9 @@ struct fpa_cuda_call {
     long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
     const int *accepted_counts;                                                    /* NULL: none */
     long long accepted;
+    /* NAME_decode_recent: not 0: cu_seqlens are of keys, of which a sequence has no more than so many, its query's the
+     * last one */
+    long long packed_recent;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -649,7 +652,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
-    29, /* version */
+    30, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -953,20 +956,39 @@ struct sequence {
     int number, length;
 };
 
-/* Whatever it says, it stays in the batch. */
-__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
+/* Whatever it says, it stays among `tokens`. */
+__device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u32 i, i64 tokens)
 {
     const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
         : ((const int *)call.cu_seqlens)[i];
-    return (u32)(offset < 0 ? 0 : offset > call.length ? call.length : offset);
+    return (u32)(offset < 0 ? 0 : offset > tokens ? tokens : offset);
+}
+
+/* In the batch. */
+__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
+{
+    return offset_among(call, i, call.length);
+}
+
+__device__ __forceinline__ struct sequence sequence_among(const struct fpa_cuda_call &call, u32 number, i64 tokens,
+                                                          i64 most)
+{
+    const int begin = (int)offset_among(call, number, tokens), left = (int)offset_among(call, number + 1, tokens)
+        - begin;
+    return {begin, (int)number, left < 0 ? 0 : left > (int)most ? (int)most : left};
 }
 
 __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_call &call, u32 number)
 {
     if (!call.cu_seqlens)
         return {number, (int)number, (int)call.length};
-    const int begin = (int)offset_of(call, number), left = (int)offset_of(call, number + 1) - begin;
-    return {begin, (int)number, left < 0 ? 0 : left > (int)call.longest ? (int)call.longest : left};
+    return sequence_among(call, number, call.length, call.longest);
+}
+
+/* Where its keys are, in a call of packed recent tokens: offsets are of these. */
+__device__ __forceinline__ struct sequence sequence_of_keys(const struct fpa_cuda_call &call, u32 number)
+{
+    return sequence_among(call, number, call.length + call.recent, call.packed_recent);
 }
 
 /* The sequence that has part number `at`, or the last one before that. */
@@ -1906,21 +1928,6 @@ __device__ __forceinline__ void arrive_loaded(u32 barrier)
     barrier_arrive(barrier);
 }
 
-/* The same where maybe one lane alone is expected: the others' loads are waited for. */
-__device__ __forceinline__ void arrive_once_loaded(u32 barrier, bool all)
-{
-    if (all) {
-        arrive_loaded(barrier);
-        return;
-    }
-    copy_commit();
-    copy_wait<0>();
-    fence_shared();
-    __syncwarp();
-    if (is_first_lane())
-        barrier_arrive(barrier);
-}
-
 /* Where the copy engine has token `first` of a sequence: where lengths differ the batch is one. */
 __device__ __forceinline__ int box_token(const struct fpa_cuda_call &call, i64 b, int first)
 {
@@ -1936,6 +1943,13 @@ __device__ __forceinline__ int box_batch(const struct fpa_cuda_call &call, i64 b
 __device__ __forceinline__ bool is_cut_off(const struct fpa_cuda_call &call, int box_end, int end)
 {
     return call.cu_seqlens && box_end > end;
+}
+
+/* Whether all lanes of the warp that fetches keys arrive, in every stage: where a warp fetches one of them each lane
+ * arrives for its own loads. */
+__device__ __forceinline__ bool lanes_arrive(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
+{
+    return !maps.keys || call.cu_seqlens;
 }
 
 /* The column of z: 16 tokens' ones, each followed by zeros. */
@@ -2462,10 +2476,10 @@ __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, con
                             box_token(call, w.b, first), box_batch(call, w.b), full);
 }
 
-/* The same by a warp, of which one lane arrives where only one is expected. */
+/* The same by a warp. */
 template <class sizes>
 __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, const struct walk &w, u32 ring, int slot,
-                                            int first, bool alone)
+                                            int first)
 {
     const element *k = keys_of(call, w.b, w.head);
     const element *v = values_of(call, w.b, w.head) + w.block * COLUMN_TILES * 8;
@@ -2474,7 +2488,7 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, VECTOR_ROWS, aligned);
     fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end,
                                     DV - w.block * COLUMN_TILES * 8, aligned);
-    arrive_once_loaded(ring + sizes::BARRIERS + slot * 8, !alone);
+    arrive_loaded(ring + sizes::BARRIERS + slot * 8);
 }
 
 /* The block's share of the state before a segment into the second-level cache, while the walk before is still at its
@@ -2510,9 +2524,11 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
                 continue;
             barrier_wait(ring + sizes::BARRIERS + (sizes::STAGES + at.slot) * 8, at.phase);
             if (!maps.keys || is_cut_off(call, first + 64, w.end))
-                fetch_stage<sizes>(call, w, ring, at.slot, first, maps.keys);
+                fetch_stage<sizes>(call, w, ring, at.slot, first);
             else if (is_first_lane())
                 copy_stage<sizes>(call, maps, w, ring, at.slot, first);
+            else if (lanes_arrive(call, maps))
+                barrier_arrive(ring + sizes::BARRIERS + at.slot * 8);
         }
     }
 }
@@ -2766,7 +2782,7 @@ __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, cons
     if (threadIdx.x == 0) {
 #pragma unroll 1
         for (int i = 0; i < sizes::STAGES; i++) {
-            barrier_init(ring + sizes::BARRIERS + i * 8, maps.keys ? 1 : 32);
+            barrier_init(ring + sizes::BARRIERS + i * 8, lanes_arrive(call, maps) ? 32 : 1);
             barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + i) * 8, 4 * sizes::GROUPS);
         }
         barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + sizes::SINK_BARRIER) * 8, 4 * sizes::GROUPS);
@@ -3287,6 +3303,24 @@ template <int threads, int together> __device__ __forceinline__ u32 note_values(
     return noted;
 }
 
+/* The same, where warps have so many pieces of rows at a time, each some pieces further, and lanes a row: no two meet
+ * in a bank. */
+template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, int thread)
+{
+    const int row = thread % 32;
+    u32 noted[2] = {0, 0};
+#pragma unroll together
+    for (int piece = thread / 32; piece < COLUMN_TILES; piece += threads / 32) {
+        const u32 place = values + piece / 8 * (64 * 128) + slab_place(row, piece % 8);
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const uint4 a = get_words(place + r * (32 * 128));
+            noted[r] = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted[r], a.x), a.y), a.z), a.w);
+        }
+    }
+    return noted[0] | noted[1];
+}
+
 /* Zero in the place of what is not finite in a tile of values; whether there was such a thing. A warp calls. */
 __device__ __forceinline__ bool make_finite(u32 values)
 {
@@ -3321,7 +3355,8 @@ template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u3
 
 /* Looks at a tile of values among which the causal edge lies, when it has come: zero goes in the place of what is not
  * finite, and a word tells those who multiply. Of other tiles they hear at once. */
-__device__ __forceinline__ void producer_look(u32 shared, const struct turn &at, bool edge)
+__device__ __forceinline__ void producer_look(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                              u32 shared, const struct turn &at, bool edge)
 {
     if (edge) {
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase ^ 1);
@@ -3329,7 +3364,7 @@ __device__ __forceinline__ void producer_look(u32 shared, const struct turn &at,
         if (is_first_lane())
             put_word(shared + KEY_EDGES + at.slot * 4, leaks);
     }
-    if (is_first_lane())
+    if (is_first_lane() || lanes_arrive(call, maps)) /* each has looked at what others fetch the next tile over */
         barrier_arrive(shared + EDGE_BARRIERS + at.slot * 8);
 }
 
@@ -3349,19 +3384,19 @@ __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, 
             else if (leads)
                 copy_keys(call, maps, item, stage, key, full);
             if (by_warp)
-                arrive_once_loaded(full, !maps.keys);
-            else if (leads)
+                arrive_loaded(full);
+            else if (leads || lanes_arrive(call, maps))
                 barrier_arrive(full);
             /* Of the two slots beside each other that are one warp's both are asked for first. */
             if (at.slot == 0 && key > item.first_key)
-                producer_look(shared, turn{3, at.phase ^ 1}, key > item.first);
+                producer_look(call, maps, shared, turn{3, at.phase ^ 1}, key > item.first);
             if (at.slot != 3)
-                producer_look(shared, at, key >= item.first);
+                producer_look(call, maps, shared, at, key >= item.first);
         }
         advance<KEY_STAGES>(at);
     }
     if (at.slot == 0 && is_mine(3) && item.first_key < item.end_key)
-        producer_look(shared, turn{3, at.phase ^ 1}, true); /* an item's last tile has the edge */
+        producer_look(call, maps, shared, turn{3, at.phase ^ 1}, true); /* an item's last tile has the edge */
 }
 
 /* The other warps. */
@@ -3846,10 +3881,10 @@ taylor2_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
          * where the other side is the copy engine's or a product's */
         init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 128 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
-        init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
+        init_barriers(shared + KEY_BARRIERS, KEY_STAGES, lanes_arrive(call, maps) ? 32 : 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
         for (int i = 0; i < KEY_STAGES; i++)
-            barrier_init(shared + EDGE_BARRIERS + i * 8, 1);
+            barrier_init(shared + EDGE_BARRIERS + i * 8, lanes_arrive(call, maps) ? 32 : 1);
     }
     fill_ones(shared + KEY_ONES);
     fence_shared();
@@ -4167,7 +4202,7 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
         packers_sync<totals>(); /* who starts boxes knows that raw vectors have been read */
         if (boxes && (!totals || own_thread() == 0))
             barrier_wait(value_full, packed.phase);
-        if (!totals && note_values<128, 1>(shared + packed.slot * SLAB, edge_thread()))
+        if (!totals && note_rows<128, 1>(shared + packed.slot * SLAB, edge_thread()))
             put_word(shared + AT_EDGES + panels.slot * 4, i + 1);
         barrier_arrive(full);
         if (!totals)
@@ -4707,10 +4742,8 @@ __device__ __forceinline__ void store_panel(const float *c, const struct fpa_cud
     element *o = outputs_of(call, part.b, part.query_head) + first * stride;
     const int left = part.end - first;
 #pragma unroll
-    for (int i = 0; i < 2; i++, o += 8 * stride) {
-        const float factor = row_normaliser(c, i);
-        store_row(o, c + 2 * i, factor, block, wide, i * 8 < left);
-    }
+    for (int i = 0; i < 2; i++, o += 8 * stride)
+        store_row(o, c + 2 * i, row_normaliser(c, i), block, wide, i * 8 < left);
 }
 
 __device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
@@ -4976,6 +5009,7 @@ __device__ __forceinline__ float *step_ring(void)
 struct step_task {
     int batch, head, slice;
     int number, length; /* of the sequence, whose place in the batch is `batch` */
+    int row;            /* its place among queries: another one than that of its keys where recent tokens are packed */
     int first, count; /* its features */
     /* now */
     int query;   /* first query head of this pass */
@@ -4987,6 +5021,7 @@ struct step_task {
     long long token;
 };
 
+template <bool RECENT = false>
 __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_call &call)
 {
     struct step_task task;
@@ -5007,7 +5042,9 @@ __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_c
         task.batch = head / (int)call.heads;
         task.head = head % (int)call.heads;
     }
-    const struct sequence own = sequence_of(call, (u32)task.batch);
+    const bool packed = RECENT && call.packed_recent;
+    const struct sequence own = packed ? sequence_of_keys(call, (u32)task.batch) : sequence_of(call, (u32)task.batch);
+    task.row = packed ? own.number : (int)own.b;
     task.batch = (int)own.b, task.number = own.number, task.length = own.length;
     task.first = task.slice * share;
     task.count = FEATURES - task.first < share ? FEATURES - task.first : share;
@@ -5077,7 +5114,7 @@ __device__ __forceinline__ const element *step_values(const struct fpa_cuda_call
 __device__ __forceinline__ const element *step_query(const struct fpa_cuda_call &call, const struct step_task &task,
                                                      int g)
 {
-    return (const element *)call.q + task.batch * call.q_stride[0] + task.token * call.q_stride[1] +
+    return (const element *)call.q + task.row * call.q_stride[0] + task.token * call.q_stride[1] +
            (task.query + g) * call.q_stride[2];
 }
 
@@ -5487,6 +5524,8 @@ __device__ __forceinline__ struct output_row output_row_of(const struct fpa_cuda
     const long long token = row % call.length, line = row / call.length;
     if (!call.cu_seqlens)
         return {token, line % call.query_heads, line / call.query_heads, true};
+    if (call.packed_recent)
+        return {0, line, token, sequence_of_keys(call, (u32)token).length > 0};
     u32 first = 0, end = (u32)call.sequences; /* the last one that begins at the token or before */
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
@@ -5599,8 +5638,8 @@ __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, cons
                 weights += part[s * STEP_COLUMNS + STEP_COLUMNS - 4];
             }
             if (column == 0 && call.den)
-                *sum_of_scores(call, task.batch, task.query + g, task.token) = weights;
-            step_output(call, task.batch, task.query + g, task.token)[column] = from_float(sum / step_divisor(weights));
+                *sum_of_scores(call, task.row, task.query + g, task.token) = weights;
+            step_output(call, task.row, task.query + g, task.token)[column] = from_float(sum / step_divisor(weights));
         }
     }
     if (!task.last)
@@ -5621,11 +5660,11 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
         const float weights = step_sum_weights(task, g);
         if (call.slices == 1) {
             if (column == 0 && call.den)
-                *sum_of_scores(call, task.batch, task.query + g, task.token) = weights;
-            step_output(call, task.batch, task.query + g, task.token)[column] = from_float(sum / step_divisor(weights));
+                *sum_of_scores(call, task.row, task.query + g, task.token) = weights;
+            step_output(call, task.row, task.query + g, task.token)[column] = from_float(sum / step_divisor(weights));
             continue;
         }
-        float *to = step_part(call, task.batch, task.query + g, task.token, task.slice);
+        float *to = step_part(call, task.row, task.query + g, task.token, task.slice);
         to[column] = sum;
         if (column == 0)
             to[STEP_COLUMNS - 4] = weights;
@@ -5793,11 +5832,12 @@ __device__ __forceinline__ void step_bring_near(const struct step_task &task, co
 }
 
 /* A block's work, its first pass, and what comes before any: the kernel that ran before is waited for here. */
+template <bool RECENT = false>
 __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, struct step_task &task,
                                            struct step_states &states, struct step_names<STEP_AHEAD> &names)
 {
     if (threadIdx.x == 0) {
-        task = step_task_of(call);
+        task = step_task_of<RECENT>(call);
         states = step_states_of(call, task);
         step_begin(call, task, 0, 0);
     }
@@ -5968,6 +6008,12 @@ __device__ __forceinline__ float *decode_recent_weights(void)
     return decode_room() + DECODE_RECENT_ROOM;
 }
 
+/* Recent tokens of a sequence, and the query's own. */
+__device__ __forceinline__ int decode_recent_count(const struct fpa_cuda_call &call, const struct step_task &task)
+{
+    return call.packed_recent ? task.length : (int)call.recent + 1;
+}
+
 /* A dot product of rows that follow each other, which the lanes of a warp share. */
 __device__ __forceinline__ float decode_recent_dot(const float *q, const float *k, int rows)
 {
@@ -6023,7 +6069,7 @@ __device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call 
                                               float (*o)[grid::COLUMNS], float *den)
 {
     const element *values = values_of(call, task.batch, task.head);
-    const int slices = (int)call.slices, tokens = (int)call.recent + 1;
+    const int slices = (int)call.slices, tokens = decode_recent_count(call, task);
 #pragma unroll 1
     for (int first = task.slice; first < tokens; first += DECODE_RECENT_KEYS * slices) {
         const int left = (tokens - first + slices - 1) / slices, count = left < DECODE_RECENT_KEYS ? left
@@ -6123,7 +6169,9 @@ taylor2_d16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
     __shared__ struct step_task task;
     __shared__ struct step_states states;
     struct step_names<STEP_AHEAD> names;
-    step_start(call, task, states, names);
+    step_start<true>(call, task, states, names);
+    if (call.packed_recent && task.length == 0)
+        return; /* nobody's query */
     const int group = (int)call.group;
     for (int done = 0; done < group; done += STEP_QUERIES) {
         struct step_inputs inputs;

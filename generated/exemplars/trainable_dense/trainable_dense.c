@@ -132,13 +132,15 @@ struct fpa_launch {
     int64_t recent; /* tokens of k, v, log_gate, positions and key_mask before q's first that state_in has not
                        seen: of heads with a window in every form, whose state_out then has all keys that are
                        older than the next token's window; else in the recurrent form, of length 1, while the
-                       state stays as it is (state_out is NULL) */
+                       state stays as it is (state_out is NULL). With cu_seqlens, of heads without a window: no
+                       sequence has more; each has its own query's key and value as its last token */
     float *den;     /* of normalised heads: where the sums of outputs' scores go; NULL: not wanted */
     int64_t den_stride[3]; /* batch, token, head */
     const void *
         cu_seqlens; /* NULL: each sequence has `length` tokens. Else [batch + 1], of cu_seqlens_bytes (4 or 8)
                                each: all sequences lie in batch 0 of the tensors of tokens, number b as their tokens
-                               cu_seqlens[b] .. cu_seqlens[b + 1] - 1, of `total`; none has more than `length` */
+                               cu_seqlens[b] .. cu_seqlens[b + 1] - 1, of `total`; none has more than `length`.
+                               With `recent` these are of keys: q, o and den have one a sequence, token b */
     int64_t cu_seqlens_bytes;
     int64_t total;
     const int32_t *state_in_index,
@@ -1689,18 +1691,19 @@ static int64_t token_place(const int64_t *stride, int64_t b, int64_t begin)
     return b * stride[0] + begin * stride[1];
 }
 
-static void find_tokens(const struct fpa_launch *a, int64_t b, int64_t begin, struct fpa_launch *own)
+/* query: its first query's, where `begin` is its first key's. */
+static void find_tokens(const struct fpa_launch *a, int64_t b, int64_t begin, int64_t query, struct fpa_launch *own)
 {
     if (a->query_heads) {
-        own->q = (const stored *)a->q + token_place(a->q_stride, b, begin);
-        own->o = (stored *)a->o + token_place(a->o_stride, b, begin);
+        own->q = (const stored *)a->q + token_place(a->q_stride, b, query);
+        own->o = (stored *)a->o + token_place(a->o_stride, b, query);
     }
     own->k = (const stored *)a->k + token_place(a->k_stride, b, begin);
     own->v = (const stored *)a->v + token_place(a->v_stride, b, begin);
     own->log_gate = a->log_gate ? a->log_gate + token_place(a->gate_stride, b, begin) : NULL;
     own->positions = a->positions ? a->positions + token_place(a->position_stride, b, begin) : NULL;
     own->key_mask = a->key_mask ? a->key_mask + token_place(a->key_mask_stride, b, begin) : NULL;
-    own->den = a->den ? a->den + token_place(a->den_stride, b, begin) : NULL;
+    own->den = a->den ? a->den + token_place(a->den_stride, b, query) : NULL;
 }
 
 static void find_states(const struct fpa_launch *a, int64_t b, struct fpa_launch *own)
@@ -1720,7 +1723,13 @@ static const struct fpa_launch *sequence_of(const struct fpa_launch *a, int64_t 
     own->length = sequence_length(a, b);
     own->cu_seqlens = NULL;
     own->state_in_index = own->state_out_index = NULL;
-    find_tokens(a, a->cu_seqlens ? 0 : b, sequence_begin(a, b), own);
+    int64_t query = sequence_begin(a, b);
+    if (a->cu_seqlens && a->recent) { /* its last token alone has one */
+        query = b;
+        own->recent = own->length - 1;
+        own->length = own->length > 0;
+    }
+    find_tokens(a, a->cu_seqlens ? 0 : b, sequence_begin(a, b), query, own);
     find_states(a, b, own);
     return own;
 }

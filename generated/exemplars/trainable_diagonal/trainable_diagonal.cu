@@ -232,7 +232,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 29
+#define FPA_CUDA_VERSION 30
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -317,7 +317,7 @@ struct fpa_cuda_call {
     long long share;  /* features that such a block has, at most */
     long long group;  /* query heads that share a key's head */
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; beside a window of k and v before q's
-     * first */
+     * first. With cu_seqlens, which are of keys: how many more keys than queries there are, which are one a sequence */
     long long recent;
     /* beside a window: as they are given, whatever coordinates q and k become */
     const void *given_q, *given_k;
@@ -356,6 +356,9 @@ struct fpa_cuda_call {
     long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
     const int *accepted_counts;                                                    /* NULL: none */
     long long accepted;
+    /* NAME_decode_recent: not 0: cu_seqlens are of keys, of which a sequence has no more than so many, its query's the
+     * last one */
+    long long packed_recent;
 };
 
 /* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
@@ -643,7 +646,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    29, /* version */
+    30, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -751,7 +754,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 360, 18432, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
         { { 0, 45, 530, 2048, 0, 0 }, { 36, 46, 240, 0, 0, 0 }, { 36, 27, 194, 341, 0, 0 }, 1, 3 }, /* chunk_output */
-        { { 126, 537, 1833, 3072, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
+        { { 126, 537, 1920, 3072, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 864, 36864, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 5 }, /* decode */
@@ -982,20 +985,39 @@ struct sequence {
     int number, length;
 };
 
-/* Whatever it says, it stays in the batch. */
-__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
+/* Whatever it says, it stays among `tokens`. */
+__device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u32 i, i64 tokens)
 {
     const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
         : ((const int *)call.cu_seqlens)[i];
-    return (u32)(offset < 0 ? 0 : offset > call.length ? call.length : offset);
+    return (u32)(offset < 0 ? 0 : offset > tokens ? tokens : offset);
+}
+
+/* In the batch. */
+__device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
+{
+    return offset_among(call, i, call.length);
+}
+
+__device__ __forceinline__ struct sequence sequence_among(const struct fpa_cuda_call &call, u32 number, i64 tokens,
+                                                          i64 most)
+{
+    const int begin = (int)offset_among(call, number, tokens), left = (int)offset_among(call, number + 1, tokens)
+        - begin;
+    return {begin, (int)number, left < 0 ? 0 : left > (int)most ? (int)most : left};
 }
 
 __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_call &call, u32 number)
 {
     if (!call.cu_seqlens)
         return {number, (int)number, (int)call.length};
-    const int begin = (int)offset_of(call, number), left = (int)offset_of(call, number + 1) - begin;
-    return {begin, (int)number, left < 0 ? 0 : left > (int)call.longest ? (int)call.longest : left};
+    return sequence_among(call, number, call.length, call.longest);
+}
+
+/* Where its keys are, in a call of packed recent tokens: offsets are of these. */
+__device__ __forceinline__ struct sequence sequence_of_keys(const struct fpa_cuda_call &call, u32 number)
+{
+    return sequence_among(call, number, call.length + call.recent, call.packed_recent);
 }
 
 /* The sequence that has part number `at`, or the last one before that. */
@@ -1889,21 +1911,6 @@ __device__ __forceinline__ void arrive_loaded(u32 barrier)
     barrier_arrive(barrier);
 }
 
-/* The same where maybe one lane alone is expected: the others' loads are waited for. */
-__device__ __forceinline__ void arrive_once_loaded(u32 barrier, bool all)
-{
-    if (all) {
-        arrive_loaded(barrier);
-        return;
-    }
-    copy_commit();
-    copy_wait<0>();
-    fence_shared();
-    __syncwarp();
-    if (is_first_lane())
-        barrier_arrive(barrier);
-}
-
 /* Where the copy engine has token `first` of a sequence: where lengths differ the batch is one. */
 __device__ __forceinline__ int box_token(const struct fpa_cuda_call &call, i64 b, int first)
 {
@@ -1919,6 +1926,13 @@ __device__ __forceinline__ int box_batch(const struct fpa_cuda_call &call, i64 b
 __device__ __forceinline__ bool is_cut_off(const struct fpa_cuda_call &call, int box_end, int end)
 {
     return call.cu_seqlens && box_end > end;
+}
+
+/* Whether all lanes of the warp that fetches keys arrive, in every stage: where a warp fetches one of them each lane
+ * arrives for its own loads. */
+__device__ __forceinline__ bool lanes_arrive(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
+{
+    return !maps.keys || call.cu_seqlens;
 }
 
 enum { ONES_BYTES = 0 };
@@ -2394,10 +2408,10 @@ __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, con
                             box_token(call, w.b, first), box_batch(call, w.b), full);
 }
 
-/* The same by a warp, of which one lane arrives where only one is expected. */
+/* The same by a warp. */
 template <class sizes>
 __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, const struct walk &w, u32 ring, int slot,
-                                            int first, bool alone)
+                                            int first)
 {
     const element *k = keys_of(call, w.b, w.head);
     const element *v = values_of(call, w.b, w.head) + w.block * COLUMN_TILES * 8;
@@ -2406,7 +2420,7 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, VECTOR_ROWS, aligned);
     fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end,
                                     DV - w.block * COLUMN_TILES * 8, aligned);
-    arrive_once_loaded(ring + sizes::BARRIERS + slot * 8, !alone);
+    arrive_loaded(ring + sizes::BARRIERS + slot * 8);
 }
 
 /* The block's share of the state before a segment into the second-level cache, while the walk before is still at its
@@ -2442,9 +2456,11 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
                 continue;
             barrier_wait(ring + sizes::BARRIERS + (sizes::STAGES + at.slot) * 8, at.phase);
             if (!maps.keys || is_cut_off(call, first + 64, w.end))
-                fetch_stage<sizes>(call, w, ring, at.slot, first, maps.keys);
+                fetch_stage<sizes>(call, w, ring, at.slot, first);
             else if (is_first_lane())
                 copy_stage<sizes>(call, maps, w, ring, at.slot, first);
+            else if (lanes_arrive(call, maps))
+                barrier_arrive(ring + sizes::BARRIERS + at.slot * 8);
         }
     }
 }
@@ -2698,7 +2714,7 @@ __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, cons
     if (threadIdx.x == 0) {
 #pragma unroll 1
         for (int i = 0; i < sizes::STAGES; i++) {
-            barrier_init(ring + sizes::BARRIERS + i * 8, maps.keys ? 1 : 32);
+            barrier_init(ring + sizes::BARRIERS + i * 8, lanes_arrive(call, maps) ? 32 : 1);
             barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + i) * 8, 4 * sizes::GROUPS);
         }
         barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + sizes::SINK_BARRIER) * 8, 4 * sizes::GROUPS);
@@ -3191,6 +3207,24 @@ template <int threads, int together> __device__ __forceinline__ u32 note_values(
     return noted;
 }
 
+/* The same, where warps have so many pieces of rows at a time, each some pieces further, and lanes a row: no two meet
+ * in a bank. */
+template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, int thread)
+{
+    const int row = thread % 32;
+    u32 noted[2] = {0, 0};
+#pragma unroll together
+    for (int piece = thread / 32; piece < COLUMN_TILES; piece += threads / 32) {
+        const u32 place = values + piece / 8 * (64 * 128) + slab_place(row, piece % 8);
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const uint4 a = get_words(place + r * (32 * 128));
+            noted[r] = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted[r], a.x), a.y), a.z), a.w);
+        }
+    }
+    return noted[0] | noted[1];
+}
+
 /* Zero in the place of what is not finite in a tile of values; whether there was such a thing. A warp calls. */
 __device__ __forceinline__ bool make_finite(u32 values)
 {
@@ -3225,7 +3259,8 @@ template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u3
 
 /* Looks at a tile of values among which the causal edge lies, when it has come: zero goes in the place of what is not
  * finite, and a word tells those who multiply. Of other tiles they hear at once. */
-__device__ __forceinline__ void producer_look(u32 shared, const struct turn &at, bool edge)
+__device__ __forceinline__ void producer_look(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                              u32 shared, const struct turn &at, bool edge)
 {
     if (edge) {
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase ^ 1);
@@ -3233,7 +3268,7 @@ __device__ __forceinline__ void producer_look(u32 shared, const struct turn &at,
         if (is_first_lane())
             put_word(shared + KEY_EDGES + at.slot * 4, leaks);
     }
-    if (is_first_lane())
+    if (is_first_lane() || lanes_arrive(call, maps)) /* each has looked at what others fetch the next tile over */
         barrier_arrive(shared + EDGE_BARRIERS + at.slot * 8);
 }
 
@@ -3253,19 +3288,19 @@ __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, 
             else if (leads)
                 copy_keys(call, maps, item, stage, key, full);
             if (by_warp)
-                arrive_once_loaded(full, !maps.keys);
-            else if (leads)
+                arrive_loaded(full);
+            else if (leads || lanes_arrive(call, maps))
                 barrier_arrive(full);
             /* Of the two slots beside each other that are one warp's both are asked for first. */
             if (at.slot == 0 && key > item.first_key)
-                producer_look(shared, turn{3, at.phase ^ 1}, key > item.first);
+                producer_look(call, maps, shared, turn{3, at.phase ^ 1}, key > item.first);
             if (at.slot != 3)
-                producer_look(shared, at, key >= item.first);
+                producer_look(call, maps, shared, at, key >= item.first);
         }
         advance<KEY_STAGES>(at);
     }
     if (at.slot == 0 && is_mine(3) && item.first_key < item.end_key)
-        producer_look(shared, turn{3, at.phase ^ 1}, true); /* an item's last tile has the edge */
+        producer_look(call, maps, shared, turn{3, at.phase ^ 1}, true); /* an item's last tile has the edge */
 }
 
 /* The other warps. */
@@ -3676,10 +3711,10 @@ trainable_diagonal_chunk_output(const __grid_constant__ struct fpa_cuda_call cal
          * where the other side is the copy engine's or a product's */
         init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 128 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
-        init_barriers(shared + KEY_BARRIERS, KEY_STAGES, maps.keys ? 1 : 32, 4 * CHUNK_OUTPUT_GROUPS);
+        init_barriers(shared + KEY_BARRIERS, KEY_STAGES, lanes_arrive(call, maps) ? 32 : 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + ITEM_BARRIERS, ITEM_STAGES, 1, 32 * 3);
         for (int i = 0; i < KEY_STAGES; i++)
-            barrier_init(shared + EDGE_BARRIERS + i * 8, 1);
+            barrier_init(shared + EDGE_BARRIERS + i * 8, lanes_arrive(call, maps) ? 32 : 1);
     }
     __syncthreads();
     if (threadIdx.x >= CHUNK_OUTPUT_THREADS - 128) {
@@ -4081,7 +4116,7 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
         packers_sync<totals>(); /* who starts boxes knows that raw vectors have been read */
         if (boxes && (!totals || own_thread() == 0))
             barrier_wait(value_full, packed.phase);
-        if (!totals && note_values<128, 1>(shared + packed.slot * SLAB, edge_thread()))
+        if (!totals && note_rows<128, 1>(shared + packed.slot * SLAB, edge_thread()))
             put_word(shared + AT_EDGES + panels.slot * 4, i + 1);
         barrier_arrive(full);
         if (!totals)
@@ -4583,20 +4618,146 @@ __device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_maps 
     }
 }
 
-/* Sums of the panel's queries -> o, from token first on. */
+/* ---- rows of o that begin anywhere ----
+ *
+ * A warp leaves its sums in its rows of slabs, and takes them from there in pieces that lie at multiples of 16 bytes in
+ * o:
+ *
+ *     sums      |a b c d e f g h|i j k l m n o p|q r . . . . . .|     shift: columns that o's first piece has before
+ *     them
+ *     o         |. . . a b c d e|f g h i j k l m|n o p q r . . .|     here 3; the points are other heads', or blocks'
+ *
+ * Lanes of a row store its whole pieces; a lane for each end of each row 4, 2 and 1 numbers of the piece there. */
+enum {
+    LEAVING_LANES = COLUMN_TILES > 8 ? 16 : 8, /* of a row; a last piece that they do not reach is an end */
+    LEAVING_TURNS = LEAVING_LANES / 2          /* of the warp, for 16 rows */
+};
+
+struct leaving_rows {
+    element *o;     /* where column 0 of the sums' first row would be */
+    i64 stride;
+    int first, end; /* columns that o has of the sums */
+    int left;       /* rows that are there */
+    int lane;       /* anew for each panel: places that are worked out for all would take registers from sums */
+    bool shifted;   /* pieces of sums are none of o */
+};
+
+/* lean: columns of the first block's sums before those that o has. */
+__device__ __forceinline__ struct leaving_rows leaving_rows_of(element *o, i64 stride, int block, int lean, int left)
+{
+    const int column = block * COLUMN_TILES * 8 - lean, end = DV - column;
+    struct leaving_rows rows = {o + column, stride, column < 0 ? -column : 0,
+                                end < COLUMN_TILES * 8 ? end : COLUMN_TILES * 8, left, anew(threadIdx.x) % 32};
+    rows.shifted = (((i64)rows.o | 2 * stride) & 15) != 0;
+    return rows;
+}
+
+/* Numbers of o's piece before column 0. */
+__device__ __forceinline__ int shift_of(const struct leaving_rows &rows, int row)
+{
+    return ((u32)(i64)rows.o + (u32)row * 2 * (u32)rows.stride & 15) / 2;
+}
+
+/* Sums -> the warp's rows of slabs. */
+__device__ __forceinline__ void stage_sums(const float *c, u32 place)
+{
+    const int lane = anew(threadIdx.x) % 32;
+#pragma unroll
+    for (int n = 0; n < COLUMN_TILES; n += 2) {
+        const u32 to = place + n / 8 * SLAB + slab_place(lane & 15, n % 8 + (n + 1 < COLUMN_TILES ? lane >> 4 : 0));
+        u32 a[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (n + i / 2 < COLUMN_TILES)
+                a[i] = pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
+        if (n + 1 < COLUMN_TILES)
+            store_matrices(to, a);
+        else
+            store_matrices2(to, a);
+    }
+    __syncwarp();
+}
+
+/* Piece number i of a row of o. */
+template <bool shifted> __device__ __forceinline__ uint4 staged_piece(u32 place, int row, int i, int shift)
+{
+    const int high = i < COLUMN_TILES ? i : COLUMN_TILES - 1, low = i > 0 && shift > 0 ? i - 1 : high;
+    const uint4 a = get_words(place + high / 8 * SLAB + slab_place(row, high % 8));
+    if (!shifted)
+        return a;
+    return piece_of(get_words(place + low / 8 * SLAB + slab_place(row, low % 8)), a, (16 - 2 * shift) & 15);
+}
+
+/* The lane's end of a row: which piece; row and side, by the lane. */
+__device__ __forceinline__ int end_piece(const struct leaving_rows &rows, int shift)
+{
+    return (shift + (rows.lane & 1 ? rows.end : rows.first)) / 8;
+}
+
+/* The lane's row in a turn. */
+__device__ __forceinline__ int piece_row(const struct leaving_rows &rows, int turn)
+{
+    return turn * (32 / LEAVING_LANES) + rows.lane / LEAVING_LANES;
+}
+
+__device__ __forceinline__ void leave_piece(uint4 a, const struct leaving_rows &rows, int row, int shift)
+{
+    const int column = rows.lane % LEAVING_LANES * 8 - shift;
+    if (row < rows.left && column >= rows.first && column + 8 <= rows.end)
+        store_words(rows.o + row * rows.stride + column, a);
+}
+
+__device__ __forceinline__ u32 word_of(uint4 a, int i)
+{
+    return i & 2 ? (i & 1 ? a.w : a.z) : i & 1 ? a.y : a.x;
+}
+
+/* Of the first piece the numbers from number `count` of 8 on, of the last one so many: one, then two, then four of
+ * them, as they lie at multiples of that. */
+__device__ __forceinline__ void leave_ends(uint4 a, const struct leaving_rows &rows)
+{
+    const int row = rows.lane / 2, shift = rows.shifted ? shift_of(rows, row) : 0;
+    const bool last = rows.lane & 1;
+    /* numbers before pairs and fours, or behind */
+    const int count = (shift + (last ? rows.end : rows.first)) & 7, pairs = count + (last ? 0 : 1) & 6;
+    element *const to = rows.o + row * rows.stride - shift + end_piece(rows, shift) * 8;
+    if (row >= rows.left || count == 0)
+        return;
+    if (count & 1)
+        to[last ? count - 1 : count] = (element)(word_of(a, count >> 1) >> (last ? 0 : 16));
+    if (pairs & 2)
+        *(u32 *)(to + (last ? pairs & 4 : pairs)) = word_of(a, (last ? pairs & 4 : pairs) >> 1);
+    if (last ? pairs & 4 : count < 5)
+        *(uint2 *)(to + (last ? 0 : 4)) = last ? uint2{a.x, a.y} : uint2{a.z, a.w};
+}
+
+/* Pieces and ends, from where they stay. */
+template <bool shifted> __device__ __forceinline__ void leave_staged(u32 place, const struct leaving_rows &rows)
+{
+#pragma unroll 2
+    for (int i = 0; i < LEAVING_TURNS; i++) {
+        const int row = piece_row(rows, i), shift = shifted ? shift_of(rows, row) : 0;
+        leave_piece(staged_piece<shifted>(place, row, rows.lane % LEAVING_LANES, shift), rows, row, shift);
+    }
+    const int row = rows.lane / 2, shift = shifted ? shift_of(rows, row) : 0;
+    leave_ends(staged_piece<shifted>(place, row, end_piece(rows, shift), shift), rows);
+    __syncwarp(); /* before the next sums come */
+}
+
+/* Sums of the panel's queries -> o, from token first on. place: slabs of the warpgroup's own. */
 __device__ __forceinline__ void store_panel(const float *c, const struct fpa_cuda_call &call,
-                                            const struct fused_part &part, int first, bool wide)
+                                            const struct fused_part &part, int first, u32 place)
 {
     const i64 stride = call.o_stride[1];
     const int block = part.block;
-    first += own_warp() * 16 + lane_row();
-    element *o = outputs_of(call, part.b, part.query_head) + first * stride;
-    const int left = part.end - first;
-#pragma unroll
-    for (int i = 0; i < 2; i++, o += 8 * stride) {
-        const float factor = 1;
-        store_row(o, c + 2 * i, factor, block, wide, i * 8 < left);
-    }
+    first += own_warp() * 16;
+    stage_sums(c, place + own_warp() * 2048);
+    struct leaving_rows rows = leaving_rows_of(outputs_of(call, part.b, part.query_head) + first * stride, stride,
+                                               block, 0, part.end - first);
+    if (rows.shifted)
+        leave_staged<true>(place + own_warp() * 2048, rows);
+    else
+        leave_staged<false>(place + own_warp() * 2048, rows);
 }
 
 __device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
@@ -4662,7 +4823,6 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
     const int warpgroup = (int)from_lane(threadIdx.x >> 7, 0) - 1 - KEY_GROUPS, warp = own_warp();
     struct turn panels = {0, 0}, values = {0, 0}, copies = {0, 0};
     const struct query_lane lane = find_query_lane();
-    const bool wide = false; /* else the copy engine has it */
 #pragma unroll 1
     for (int i = 0; i < part.panels; i++) {
         const u32 panel = shared + AT_PANELS + panels.slot * PANEL_BYTES;
@@ -4693,7 +4853,7 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
             if (maps.outputs)
                 send_panel(c, maps, part, panel_token(part, i), shared + AT_OUTPUTS + warpgroup * SLAB + warp * 2048);
             else
-                store_panel(c, call, part, panel_token(part, i), wide);
+                store_panel(c, call, part, panel_token(part, i), shared + AT_OUTPUTS + warpgroup * SLAB);
         }
         if (reads)
             advance<COPIES>(copies);
@@ -4856,6 +5016,7 @@ __device__ __forceinline__ float *step_ring(void)
 struct step_task {
     int batch, head, slice;
     int number, length; /* of the sequence, whose place in the batch is `batch` */
+    int row;            /* its place among queries: another one than that of its keys where recent tokens are packed */
     int first, count; /* its features */
     /* now */
     int query;   /* first query head of this pass */
@@ -4867,6 +5028,7 @@ struct step_task {
     long long token;
 };
 
+template <bool RECENT = false>
 __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_call &call)
 {
     struct step_task task;
@@ -4887,7 +5049,9 @@ __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_c
         task.batch = head / (int)call.heads;
         task.head = head % (int)call.heads;
     }
-    const struct sequence own = sequence_of(call, (u32)task.batch);
+    const bool packed = RECENT && call.packed_recent;
+    const struct sequence own = packed ? sequence_of_keys(call, (u32)task.batch) : sequence_of(call, (u32)task.batch);
+    task.row = packed ? own.number : (int)own.b;
     task.batch = (int)own.b, task.number = own.number, task.length = own.length;
     task.first = task.slice * share;
     task.count = FEATURES - task.first < share ? FEATURES - task.first : share;
@@ -4957,7 +5121,7 @@ __device__ __forceinline__ const element *step_values(const struct fpa_cuda_call
 __device__ __forceinline__ const element *step_query(const struct fpa_cuda_call &call, const struct step_task &task,
                                                      int g)
 {
-    return (const element *)call.q + task.batch * call.q_stride[0] + task.token * call.q_stride[1] +
+    return (const element *)call.q + task.row * call.q_stride[0] + task.token * call.q_stride[1] +
            (task.query + g) * call.q_stride[2];
 }
 
@@ -5329,6 +5493,8 @@ __device__ __forceinline__ struct output_row output_row_of(const struct fpa_cuda
     const long long token = row % call.length, line = row / call.length;
     if (!call.cu_seqlens)
         return {token, line % call.query_heads, line / call.query_heads, true};
+    if (call.packed_recent)
+        return {0, line, token, sequence_of_keys(call, (u32)token).length > 0};
     u32 first = 0, end = (u32)call.sequences; /* the last one that begins at the token or before */
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
@@ -5422,7 +5588,7 @@ __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, cons
             for (int s = 0; s < blocks; s++) {
                 sum += part[s * STEP_COLUMNS + column];
             }
-            step_output(call, task.batch, task.query + g, task.token)[column] = from_float(sum);
+            step_output(call, task.row, task.query + g, task.token)[column] = from_float(sum);
         }
     }
     if (!task.last)
@@ -5441,10 +5607,10 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
         const int g = i / DV, column = i % DV;
         const float sum = step_sum(task, g, column);
         if (call.slices == 1) {
-            step_output(call, task.batch, task.query + g, task.token)[column] = from_float(sum);
+            step_output(call, task.row, task.query + g, task.token)[column] = from_float(sum);
             continue;
         }
-        float *to = step_part(call, task.batch, task.query + g, task.token, task.slice);
+        float *to = step_part(call, task.row, task.query + g, task.token, task.slice);
         to[column] = sum;
     }
 }
@@ -5607,11 +5773,12 @@ __device__ __forceinline__ void step_bring_near(const struct step_task &task, co
 }
 
 /* A block's work, its first pass, and what comes before any: the kernel that ran before is waited for here. */
+template <bool RECENT = false>
 __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, struct step_task &task,
                                            struct step_states &states, struct step_names<STEP_AHEAD> &names)
 {
     if (threadIdx.x == 0) {
-        task = step_task_of(call);
+        task = step_task_of<RECENT>(call);
         states = step_states_of(call, task);
         step_begin(call, task, 0, 0);
     }
@@ -5783,6 +5950,12 @@ __device__ __forceinline__ float *decode_recent_weights(void)
     return decode_room() + DECODE_RECENT_ROOM;
 }
 
+/* Recent tokens of a sequence, and the query's own. */
+__device__ __forceinline__ int decode_recent_count(const struct fpa_cuda_call &call, const struct step_task &task)
+{
+    return call.packed_recent ? task.length : (int)call.recent + 1;
+}
+
 /* A dot product of rows that follow each other, which the lanes of a warp share. */
 __device__ __forceinline__ float decode_recent_dot(const float *q, const float *k, int rows)
 {
@@ -5842,7 +6015,7 @@ __device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call 
                                               float (*o)[grid::COLUMNS])
 {
     const element *values = values_of(call, task.batch, task.head);
-    const int slices = (int)call.slices, tokens = (int)call.recent + 1;
+    const int slices = (int)call.slices, tokens = decode_recent_count(call, task);
 #pragma unroll 1
     for (int first = task.slice; first < tokens; first += DECODE_RECENT_KEYS * slices) {
         const int left = (tokens - first + slices - 1) / slices, count = left < DECODE_RECENT_KEYS ? left
@@ -5936,7 +6109,9 @@ trainable_diagonal_decode_recent(const __grid_constant__ struct fpa_cuda_call ca
     __shared__ struct step_task task;
     __shared__ struct step_states states;
     struct step_names<STEP_AHEAD> names;
-    step_start(call, task, states, names);
+    step_start<true>(call, task, states, names);
+    if (call.packed_recent && task.length == 0)
+        return; /* nobody's query */
     const int group = (int)call.group;
     for (int done = 0; done < group; done += STEP_QUERIES) {
         struct step_inputs inputs;

@@ -41,13 +41,15 @@ struct fpa_launch {
     int64_t recent; /* tokens of k, v, log_gate, positions and key_mask before q's first that state_in has not
                        seen: of heads with a window in every form, whose state_out then has all keys that are
                        older than the next token's window; else in the recurrent form, of length 1, while the
-                       state stays as it is (state_out is NULL) */
+                       state stays as it is (state_out is NULL). With cu_seqlens, of heads without a window: no
+                       sequence has more; each has its own query's key and value as its last token */
     float *den;     /* of normalised heads: where the sums of outputs' scores go; NULL: not wanted */
     int64_t den_stride[3]; /* batch, token, head */
     const void *
         cu_seqlens; /* NULL: each sequence has `length` tokens. Else [batch + 1], of cu_seqlens_bytes (4 or 8)
                                each: all sequences lie in batch 0 of the tensors of tokens, number b as their tokens
-                               cu_seqlens[b] .. cu_seqlens[b + 1] - 1, of `total`; none has more than `length` */
+                               cu_seqlens[b] .. cu_seqlens[b + 1] - 1, of `total`; none has more than `length`.
+                               With `recent` these are of keys: q, o and den have one a sequence, token b */
     int64_t cu_seqlens_bytes;
     int64_t total;
     const int32_t *state_in_index,
