@@ -206,6 +206,7 @@ static const char emulated_heads[] =
     "    map_k = elu_plus_one, square = 1 / 64, gain = 1 / 2 } } }),\n"
     "  h('groupedalike', { d = 24, dv = 20, terms = tensorsketch { d = 24, degree = 2, size = 64, seed = 1 } "
     "}),\n"
+    "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
     "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"
     "}\n";
 
