@@ -16,7 +16,8 @@
 
 #define TSPOW "d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }"
 #define LINEAR "d = 64, dv = 64, terms = linear {}"
-#define WINDOW "d = 16, dv = 64, normalize = 'sum', scale = 1 / 4, window = 128, terms = taylor { degree = 2 }"
+#define WINDOW                                                                                               \
+    "d = 16, dv = 64, normalize = 'sum', scale = 1 / 4, window = 128, terms = taylor { degree = 2 }"
 #define TAYLOR "d = 16, dv = 16, terms = taylor { degree = 2 }"
 #define MIXED                                                                                                \
     "d = 64, dv = 64, terms = term { dense(orthogonal { rows = 16, d = 64, seed = 1 }), "                    \
