@@ -27,6 +27,7 @@ const module_name module_fixed[MODULE_FIXED] = {
     {"dense_16x32_d64", "bf16", "cuda:sm_90a"}, /* fused_chunk of packed rows */
     {"half", "f16", "cuda:sm_90a"},             /* a cluster that takes turns */
     {"gated_power2_d64", "bf16", "cuda:sm_90a"},
+    {"narrow", "bf16", "cuda:sm_90a"}, /* a square, whose states are contracted for gradients */
     {"trainable_dense", "f16", "cuda:sm_90a"},
     {"inhomogeneous2_d48", "f16", "cuda:sm_90a"}, /* a second walk */
     {"ones", "f16", "cuda:sm_90a"},

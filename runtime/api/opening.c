@@ -187,7 +187,10 @@ fpa_status opening_verify(opening *o, fpa_kernel **kernel, fpa_error *error)
     fpa_module module = o->module;
     o->head = NULL;
     o->module = (fpa_module){0};
-    return verify_kernel(head, &o->facts, &module, o->verdict, o->cached, kernel, error);
+    fpa_status status = verify_kernel(head, &o->facts, &module, o->verdict, o->cached, kernel, error);
+    if (!status && o->verdict == o->found.text)
+        (*kernel)->verdict = o->found; /* with its figures, which no cache keeps */
+    return status;
 }
 
 /* Only what passed is stored. A cache that cannot be written costs time, not the kernel. */
