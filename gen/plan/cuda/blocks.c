@@ -8,6 +8,7 @@ fpa_columns cuda_columns(const fpa_head *head, int most)
     columns.blocks = (tiles + most - 1) / most;
     columns.tiles = (tiles + columns.blocks - 1) / columns.blocks;
     columns.all = columns.tiles + (head->normalize != FPA_NORMALIZE_NONE);
+    columns.last = head->dv - 8 * (columns.blocks - 1) * columns.tiles;
     return columns;
 }
 

@@ -126,6 +126,12 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
             cuda_mechanisms[m].geometry(plan, g);
 }
 
+/* Where rows of o end amid a piece of 16 bytes or lanes would store single columns; no block has few columns. */
+static bool leaves_in_pieces(const fpa_head *head, const fpa_columns *columns)
+{
+    return (head->dv % 8 || columns->tiles % 4) && columns->tiles > 2 && columns->last >= 16;
+}
+
 void cuda_compose(fpa_plan *plan)
 {
     fpa_cuda_plan *cuda = &plan->cuda;
@@ -146,6 +152,7 @@ void cuda_compose(fpa_plan *plan)
     }
     cuda->weights = cuda_count_weights(plan->head);
     cuda->pads = padded_vector(plan) || padded_value(plan);
+    cuda->leaves_in_pieces = leaves_in_pieces(plan->head, &cuda->columns);
     cuda->lift = plan_cuda_lift(plan);
     plan->pair_queries = cuda->query_tokens;
     plan->chunk_states = plan->head->causal ? 2 : 0; /* without a mask one copy a sequence */

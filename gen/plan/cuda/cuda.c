@@ -110,6 +110,7 @@ static const fpa_field cuda_fields[] = {
     CUDA(copy_rows),
     CUDA(weights),
     CUDA(pads),
+    CUDA(leaves_in_pieces),
     FIELD_PART(fpa_cuda_plan, "lifted", lift, cuda_lift_fields),
     FIELD_CONSTANT("pad_threads", CUDA_PAD_THREADS),
     CUDA(fused),

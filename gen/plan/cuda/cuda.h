@@ -66,6 +66,7 @@ typedef struct fpa_columns {
     int blocks;
     int tiles; /* of 8 columns a block */
     int all;   /* with the one of z */
+    int last;  /* columns of the last block */
 } fpa_columns;
 
 /* Rows of a dot of the score, in steps of 16. */
@@ -155,10 +156,11 @@ typedef struct fpa_cuda_plan {
         *backward; /* of gradients, which have kernels of their own; NULL: of a forward pass */
     /* what emitted files have once, whichever are chosen */
     fpa_columns columns;
-    int query_tokens; /* that a block takes */
-    int copy_rows;    /* of a copy of the state */
-    int weights;      /* run-time matrices of branches */
-    bool pads;        /* rows of q, k or v are brought to multiples of 16 bytes first */
+    int query_tokens;      /* that a block takes */
+    int copy_rows;         /* of a copy of the state */
+    int weights;           /* run-time matrices of branches */
+    bool pads;             /* rows of q, k or v are brought to multiples of 16 bytes first */
+    bool leaves_in_pieces; /* passes of warpgroups: o by way of shared memory */
     fpa_cuda_lift lift;
     bool fused;                  /* the chunked form is one pass */
     bool coordinates;            /* portable kernels read q and k as they lie, without a panel */

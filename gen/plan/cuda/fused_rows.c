@@ -149,8 +149,8 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     rows->leans = begins_anywhere(head);
     rows->vector_room = head->d % 8 ? round_up(rows->width, 16) - rows->width : 0;
     /* the last block's columns are a piece of o at least, whatever they lean by */
-    const int last = head->dv - 8 * (columns->blocks - 1) * columns->tiles;
-    rows->value_room = head->dv % 8 && last >= 16 ? 8 * columns->blocks * columns->tiles - head->dv : 0;
+    rows->value_room =
+        head->dv % 8 && columns->last >= 16 ? 8 * columns->blocks * columns->tiles - head->dv : 0;
 }
 
 /* A second copy lets keys run ahead of queries; panels on their way hide the memory's latency. Rows of whole pieces, which the copy

@@ -26,13 +26,12 @@ static void add_near_keys(const fpa_plan *plan, struct fpa_cuda_work *step)
     step->instructions += panels * 150 + 250 + 40 * work_more_scores(plan);
 }
 
-/* 16 queries' sums -> o: by lanes, or through shared memory in pieces of o, which are put together of two of the sums' where rows begin anywhere (the
- * templates' leaves_in_pieces). */
+/* 16 queries' sums -> o: by lanes, or through shared memory in pieces of o, which are put together of two of the sums' where rows begin anywhere (leaves_in_pieces). */
 static int leaving_instructions(const fpa_plan *plan)
 {
     const fpa_columns *columns = &plan->cuda.columns;
-    const int dv = plan->head->dv, last = dv - 8 * (columns->blocks - 1) * columns->tiles;
-    if (dv % 8 == 0 || columns->tiles <= 2 || last < 16) /* either way as much */
+    const int dv = plan->head->dv;
+    if (dv % 8 == 0 || !plan->cuda.leaves_in_pieces) /* either way as much */
         return 14 * columns->tiles;
     const bool leans = plan->cuda.fused_rows && plan->cuda.fused_rows->value_room >= cuda_most_lean(dv);
     const int turns = columns->tiles > 8 ? 8 : 4; /* of a warp for 16 rows */
