@@ -87,6 +87,7 @@ typedef struct fpa_split_outer {
     int query_tiles; /* of 64, a warpgroup */
     int query_tokens;
     bool dots_in_turn; /* of the score, monomial by monomial: all at once do not fit into registers */
+    int turn_keys;     /* of which dots in turn are made at a time, 64 or 32 */
     bool
         leaves_dots; /* of outputs, where a call wants them, and products of states: gradients of gates (gen/plan/passes.h) */
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
