@@ -135,7 +135,8 @@ struct fpa_cuda_geometry {
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
-    int query_tokens;          /* NAME_chunk_output: that a block takes */
+    int query_tokens;          /* NAME_chunk_output: that so many blocks take, */
+    int query_blocks;          /* which are a cluster where they are several */
     int contraction_tokens;    /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
