@@ -302,11 +302,11 @@ static int count_places(const fpa_plan *plan, int columns, int warpgroups, int q
 }
 
 /* Blocks of wide vectors get more from the second-level cache than it gives: two that have neighbouring queries fetch copies and keys
- * together, where whole ones of both divide a chunk that the spec asks for. */
+ * together, where whole ones of both divide a chunk that the spec asks for. (Heads whose features are rows have passes without copies.) */
 static int count_sharers(const fpa_split_outer *split, int chunk)
 {
     enum { SHARERS = 2 };
-    return work_asks_cache(&split->outer) && chunk % (SHARERS * split->query_tokens) == 0 ? SHARERS : 1;
+    return work_asks_cache(&split->outer) && !split->outer.rows && chunk % (SHARERS * split->query_tokens) == 0 ? SHARERS : 1;
 }
 
 /* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
