@@ -254,6 +254,22 @@ static bool choose_state(const fpa_plan *plan, fpa_split_outer *split)
     return true;
 }
 
+/* Where no copy is read keys have the room of its tiles, up to as many stages as there are warps that fetch them. */
+static void place_more_keys(const fpa_plan *plan, fpa_split_outer *split)
+{
+    enum { MOST = 3 };
+    const int own = BARRIERS + (plan->head->gate ? GATES : 0), /* what has a place beside them */
+        stage = fetched_bytes(split, row_slabs(split));
+    int left = split->tile_stages * 1024 * split->columns.all;
+    split->lone_key_stages = split->key_stages;
+    while (split->lone_key_stages < MOST && left >= stage &&
+           split->output_bytes + own <= plan->target->shared_memory) {
+        split->lone_key_stages++;
+        split->output_bytes += own;
+        left -= stage;
+    }
+}
+
 /* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
 static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int query_stages, int least_keys,
                           int least_tiles)
@@ -276,6 +292,7 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
         split->tile_stages = TILE_STAGES;
     split->output_bytes =
         query_stages * queries + split->key_stages * keys + split->tile_stages * tile + fixed;
+    place_more_keys(plan, split);
     return true;
 }
 
@@ -306,7 +323,10 @@ static int count_places(const fpa_plan *plan, int columns, int warpgroups, int q
 static int count_sharers(const fpa_split_outer *split, int chunk)
 {
     enum { SHARERS = 2 };
-    return work_asks_cache(&split->outer) && !split->outer.rows && chunk % (SHARERS * split->query_tokens) == 0 ? SHARERS : 1;
+    return work_asks_cache(&split->outer) && !split->outer.rows &&
+                   chunk % (SHARERS * split->query_tokens) == 0
+               ? SHARERS
+               : 1;
 }
 
 /* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
@@ -339,6 +359,7 @@ static double query_seconds(const fpa_plan *plan, const fpa_split_outer *split)
     enum { CHUNK = 384 };
     struct fpa_cuda_geometry geometry = {0};
     geometry.work[CUDA_CHUNK_OUTPUT] = work_chunk_output(plan, split);
+    geometry.awaited_keys = work_awaited_keys(plan, split);
     return cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, CHUNK);
 }
 

@@ -49,8 +49,9 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
     fprintf(out,
             "chunk_output %d a block of %d warpgroups, %s; stages: %d of queries, %d of "
             "tiles, %d of keys; %.1f KiB of shared memory\n",
-            split->query_tokens, split->output_groups, split->sharers > 1 ? "clusters of two" : "persistent blocks", split->query_stages, split->tile_stages,
-            split->key_stages, split->output_bytes / 1024.0);
+            split->query_tokens, split->output_groups,
+            split->sharers > 1 ? "clusters of two" : "persistent blocks", split->query_stages,
+            split->tile_stages, split->key_stages, split->output_bytes / 1024.0);
     if (split->contraction.groups)
         fprintf(
             out,
@@ -140,8 +141,9 @@ const fpa_field split_outer_fields[] = {
     TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),
     /* kernels */
     FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
-    SPLIT(dots_in_turn), SPLIT(turn_keys), SPLIT(sharers), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages), SPLIT(leaves_dots),
-    SPLIT(partial_slabs), FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
+    SPLIT(dots_in_turn), SPLIT(turn_keys), SPLIT(sharers), SPLIT(score_places), SPLIT(tile_stages),
+    SPLIT(key_stages), SPLIT(lone_key_stages), SPLIT(leaves_dots), SPLIT(partial_slabs),
+    FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
     CONTRACTION(groups), CONTRACTION(own_stages), CONTRACTION(key_stages), CONTRACTION(tile_stages),

@@ -107,14 +107,18 @@ static double stage_clocks(const fpa_gpu *gpu, const fpa_split_outer *split)
     return GPU_TRIP * gpu->clock + 64 * 2.0 * (split->outer.vector_rows + 8 * split->columns.tiles) / share;
 }
 
-/* Clocks that a warp waits, for 16 queries and 64 keys: with scores of one tile of queries at a time for products of its warpgroup, which
- * all four warps have together. */
+/* Clocks that a warp waits for keys of one stage, for 16 queries and 64 keys. */
+static int count_stage_waits(const fpa_gpu *gpu, const fpa_split_outer *split, int stages)
+{
+    return stages == 1 ? (int)(split->columns.blocks * stage_clocks(gpu, split) / split->query_tiles) : 0;
+}
+
+/* The same, however many copies are read: with scores of one tile of queries at a time it waits for products of its warpgroup, which all four
+ * warps have together. */
 static int count_waiting(const fpa_gpu *gpu, const fpa_split_outer *split, int products)
 {
     const bool alone = split->query_tiles == 1 || split->dots_in_turn;
-    const double keys =
-        split->key_stages == 1 ? split->columns.blocks * stage_clocks(gpu, split) / split->query_tiles : 0;
-    return (alone ? 4 * products : 0) + (int)keys;
+    return (alone ? 4 * products : 0) + count_stage_waits(gpu, split, split->lone_key_stages);
 }
 
 /* 16 queries and 64 keys of their chunk. Where dots of 32 keys are made at a time, queries are read twice for them. */
@@ -126,12 +130,12 @@ static struct fpa_cuda_work count_keys(const fpa_plan *plan, const fpa_split_out
     const int steps = split->outer.dot_first[plan->score->dot_count], gate = plan->head->gate ? 1 : 0;
     const bool halves = split->dots_in_turn && split->turn_keys < 64;
     const int products = blocks * work_score_products(steps, columns);
-    return (struct fpa_cuda_work){.products = products,
-                                  .shared = blocks * ((halves ? 11 : 7) * steps + 2 * columns + 21 * gate),
-                                  .instructions = blocks * (105 + (halves ? 18 : 14) * steps + 79 * gate +
-                                                            47 * work_more_scores(plan)),
-                                  .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split_shared_tokens(split),
-                                  .awaited = count_waiting(gpu, split, products)};
+    return (struct fpa_cuda_work){
+        .products = products,
+        .shared = blocks * ((halves ? 11 : 7) * steps + 2 * columns + 21 * gate),
+        .instructions = blocks * (105 + (halves ? 18 : 14) * steps + 79 * gate + 47 * work_more_scores(plan)),
+        .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split_shared_tokens(split),
+        .awaited = count_waiting(gpu, split, products)};
 }
 
 struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_split_outer *split)
@@ -194,8 +198,16 @@ static struct fpa_cuda_kernel_work count_product(const fpa_split_outer *split)
         .copy = {.bytes = 2 * numbers * 2, .instructions = numbers / (32 * 8) * 60}, .trips = 1};
 }
 
+int work_awaited_keys(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    const fpa_gpu *gpu = gpu_of_target(plan->target);
+    return count_stage_waits(gpu, split, split->key_stages) -
+           count_stage_waits(gpu, split, split->lone_key_stages);
+}
+
 void work_split_outer(const fpa_plan *plan, const fpa_split_outer *split, struct fpa_cuda_geometry *g)
 {
+    g->awaited_keys = work_awaited_keys(plan, split);
     g->work[CUDA_CHUNK_STATE] = work_chunk_state(plan, split, &split->state[0]);
     if (split->kernels > 1)
         g->work[CUDA_CHUNK_STATE_SMALL] = work_chunk_state(plan, split, &split->state[1]);
