@@ -137,9 +137,10 @@ struct fpa_cuda_geometry {
     int small_state_slices; /* NAME_chunk_state_small: the same */
     int query_tokens;       /* NAME_chunk_output: that so many blocks take, */
     int query_blocks;       /* which are a cluster where they are several */
-    int awaited_keys; /* clocks that a warp of it waits for keys beside tiles of a copy, for 16 queries and 64 keys */
-    int contraction_tokens;    /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
-    int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
+    int awaited_keys;       /* clocks of a warp for keys of one stage beside tiles of a copy, for 16 queries
+                                  and 64 keys */
+    int contraction_tokens; /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
+    int persistent;         /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
