@@ -129,18 +129,17 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
-    int cluster_reverses;   /* 1: NAME_cluster_scan can take tokens from the last one on */
-    int key_mask;           /* 1: a mask of keys is given */
-    int vector_rows;        /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
-    int pack_tokens;        /* that a block of it takes */
-    int chunk_state_slices; /* NAME_chunk_state: blocks a head */
-    int small_state_slices; /* NAME_chunk_state_small: the same */
-    int query_tokens;       /* NAME_chunk_output: that so many blocks take, */
-    int query_blocks;       /* which are a cluster where they are several */
-    int awaited_keys;       /* clocks of a warp for keys of one stage beside tiles of a copy, for 16 queries
-                                  and 64 keys */
-    int contraction_tokens; /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
-    int persistent;         /* 1: blocks take one walk, or one block of queries, after the other:
+    int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
+    int key_mask;              /* 1: a mask of keys is given */
+    int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    int pack_tokens;           /* that a block of it takes */
+    int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
+    int small_state_slices;    /* NAME_chunk_state_small: the same */
+    int query_tokens;          /* NAME_chunk_output: that a block takes */
+    int awaited_keys;          /* clocks of a warp of it for keys of one stage beside tiles of a copy, for 16
+                                  queries and 64 keys */
+    int contraction_tokens;    /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
+    int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */

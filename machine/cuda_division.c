@@ -78,8 +78,7 @@ cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments)
 /* Blocks of queries of so many tokens of a head. */
 static int64_t count_blocks(const cuda_task *task, int64_t tokens)
 {
-    const struct fpa_cuda_geometry *g = task->geometry;
-    const int64_t blocks = divide_up(tokens, g->query_tokens) * g->query_blocks * g->column_blocks;
+    const int64_t blocks = divide_up(tokens, task->geometry->query_tokens) * task->geometry->column_blocks;
     return blocks > 0 ? blocks : 1;
 }
 

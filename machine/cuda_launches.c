@@ -138,8 +138,8 @@ fpa_cuda_sum output_sum(const cuda_task *task)
 fpa_cost output_cost(const cuda_task *task)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
-    const double blocks = (double)(task->queries * divide_up(task->size->length, g->query_tokens) *
-                                   g->query_blocks * g->column_blocks);
+    const double blocks =
+        (double)(task->queries * divide_up(task->size->length, g->query_tokens) * g->column_blocks);
     const fpa_cuda_launch_load load = {
         .all = output_sum(task),
         .share = cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[CUDA_CHUNK_OUTPUT]),

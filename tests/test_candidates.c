@@ -54,7 +54,6 @@ static struct fpa_cuda_geometry random_geometry(uint64_t *seed)
                                   .column_blocks = 1 + (int)below(seed, 2),
                                   .copy_bytes = 2,
                                   .query_tokens = 64,
-                                  .query_blocks = 1,
                                   .chunk = 64 * (int)(1 + below(seed, 8)),
                                   .state_element = 4,
                                   .segment_scan_elements = 2048,

@@ -243,8 +243,7 @@ static void segments_cover_every_sequence(void **state)
 
 static int64_t beside(int query_tokens, int64_t chunk, int64_t length, int64_t batch, int64_t heads)
 {
-    const struct fpa_cuda_geometry g = {
-        .chunk = chunk, .query_tokens = query_tokens, .query_blocks = 1, .column_blocks = 2};
+    const struct fpa_cuda_geometry g = {.chunk = chunk, .query_tokens = query_tokens, .column_blocks = 2};
     const fpa_gpu_room room = {.gpu = gpu_find("h200"), .multiprocessors = MULTIPROCESSORS};
     const fpa_call_size size = {
         .form = FORM_CHUNKED, .batch = batch, .length = length, .query_heads = heads, .heads = heads};

@@ -216,8 +216,8 @@ static fpa_status launch_queries(const struct fpa_cuda_module *cuda, const struc
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const struct fpa_cuda_call *call = &s->call;
-    fpa_cuda_grid chunk_output = {CUDA_CHUNK_OUTPUT, count_items(g, launch) * g->query_blocks, maps, 0};
-    const int64_t room = cuda_query_room(cuda);
+    fpa_cuda_grid chunk_output = {CUDA_CHUNK_OUTPUT, count_items(g, launch), maps, 0};
+    const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_OUTPUT];
     if (g->persistent && chunk_output.blocks > room &&
         chunk_output.blocks <= INT_MAX) /* else refused: they are counted in 32 bits */
         chunk_output.blocks = room;

@@ -106,13 +106,6 @@ int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *
     return launch->query_heads * blocks * g->column_blocks;
 }
 
-int64_t cuda_query_room(const struct fpa_cuda_module *cuda)
-{
-    const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_OUTPUT];
-    const int64_t clusters = room / cuda->geometry.query_blocks;
-    return (clusters > 0 ? clusters : 1) * cuda->geometry.query_blocks;
-}
-
 /* Counters by which blocks of NAME_chunk_output share items and hear of copies. None where each block has one
  * item.
  */
@@ -121,11 +114,11 @@ static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct f
 {
     enum { SCAN_WARPS = 4 }; /* of a block, that leave a state */
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const int64_t items = count_items(g, launch) * g->query_blocks;
+    const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_OUTPUT];
     const int64_t lines = launch->query_heads * g->column_blocks;
     if (s->clusters) /* as many for each line: none of their items is cut, and nobody leaves a state */
         return lines % s->clusters ? s->clusters * SCAN_WARPS : 0;
-    if (!g->persistent || s->is_fused || (!s->call.awaited && items <= cuda_query_room(cuda)))
+    if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch) <= room))
         return 0;
     return 1 + (s->call.awaited ? cuda_batch(launch) * launch->heads * s->call.chunks * g->column_blocks : 0);
 }

@@ -36,9 +36,7 @@ void find_piece_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launc
 /* For a walk that nothing runs beside: a block each, and nobody is told of copies. */
 void walk_alone(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, cuda_sizes *s);
 
-/* Blocks of NAME_chunk_output that there is room for at a time, in whole clusters. */
-int64_t cuda_query_room(const struct fpa_cuda_module *cuda);
-/* Items of them, of g->query_tokens queries each, in calls of any size. */
+/* Blocks of NAME_chunk_output that calls of any size would have. */
 int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 
 #endif

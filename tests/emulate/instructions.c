@@ -79,7 +79,6 @@ static const instruction instructions[] = {
     {"copy_sequence_box_out", ANY, BITS, 1},
     {"counters", ANY, BITS, 1},
     {"send_to_block", FLOATS, BITS, 4},
-    {"send_bytes_to_blocks", ANY, BITS, 4},
     {"send_box_to_blocks", ANY, BITS, 4},
 };
 

@@ -388,39 +388,25 @@ RUNTIME void ptx_selp_b32(emulate::u32 &d, emulate::u32 a, emulate::u32 b, bool 
     d = chosen ? a : b;
 }
 
-namespace emulate
-{
-/* What a thread may read: not what a kernel beside writes, of which it has heard nothing. */
-RUNTIME void check_bulk_source(const void *from, u32 bytes)
-{
-    if (bytes % 16 || (uintptr_t)from % 16)
-        stop("a bulk copy of %u bytes from %p", bytes, from);
-    if (overlapping && threads[current].beside != thread::SEEN && !(from >= gates && from < gates_end))
-        stop("a bulk copy of what may not be written yet");
-}
-
-/* To the block that runs. */
-RUNTIME void fetch_bulk(u32 to, const void *from, u32 bytes, u32 barrier)
-{
-    barrier_at(barrier);
-    at(to, 16), at(to + bytes - 16, 16);
-    const copy c = {memory + (to - BASE), from, bytes, barrier, 0};
-    for (u32 i = 0; i < bytes / 16; i++)
-        writer[(to - BASE) / 16 + i].thread = -1;
-    if (late_copies)
-        blocks[rank].on_their_way.push_back(c);
-    else
-        perform(c);
-}
-} // namespace emulate
-
 RUNTIME void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__bytes(emulate::u32 to,
                                                                                    const void *from,
                                                                                    emulate::u32 bytes,
                                                                                    emulate::u32 barrier)
 {
-    emulate::check_bulk_source(from, bytes);
-    emulate::fetch_bulk(to, from, bytes, barrier);
+    using namespace emulate;
+    if (bytes % 16 || (uintptr_t)from % 16)
+        stop("a bulk copy of %u bytes from %p", bytes, from);
+    if (overlapping && threads[current].beside != thread::SEEN && !(from >= gates && from < gates_end))
+        stop("a bulk copy of what may not be written yet");
+    barrier_at(barrier);
+    at(to, 16), at(to + bytes - 16, 16);
+    const copy c = {memory + (to - BASE), from, bytes, barrier, 0};
+    for (emulate::u32 i = 0; i < bytes / 16; i++)
+        writer[(to - BASE) / 16 + i].thread = -1;
+    if (late_copies)
+        blocks[rank].on_their_way.push_back(c);
+    else
+        perform(c);
 }
 
 #include "ptx_boxes.h"

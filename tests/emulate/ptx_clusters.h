@@ -169,29 +169,6 @@ RUNTIME void ptx_mbarrier_arrive_release_cluster_shared__cluster_b64(emulate::no
         stop("more than %d threads arrive at barrier %u in one phase", b.count, address % RANK);
 }
 
-RUNTIME void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_u32(emulate::u32 to, emulate::u32 a,
-                                                                           emulate::u32 barrier)
-{
-    float word;
-    memcpy(&word, &a, sizeof word);
-    emulate::send(to, &word, 4, barrier);
-}
-
-/* Bytes to all blocks of a mask. */
-RUNTIME void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__bytes_multicast__cluster(
-    emulate::u32 to, const void *from, emulate::u32 bytes, emulate::u32 barrier, unsigned short blocks)
-{
-    using namespace emulate;
-    const int mine = rank;
-    check_bulk_source(from, bytes);
-    for (int other = 0; other < ranks; other++)
-        if (blocks >> other & 1) {
-            visit(other, "bytes are copied");
-            fetch_bulk(to, from, bytes, barrier);
-            enter(mine);
-        }
-}
-
 /* A box to all blocks of a mask. */
 template <typename coordinate>
 static void

@@ -111,7 +111,6 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->unmasked = !plan->head->causal;
     g->window = plan->written->window;
     g->query_tokens = cuda->query_tokens;
-    g->query_blocks = 1;
     if (plan->head->gate)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
     if (cuda->pads)

@@ -318,17 +318,6 @@ static int count_places(const fpa_plan *plan, int columns, int warpgroups, int q
     return query_tiles > 1 && !turn && sums + values + 32 <= rest ? 2 : 1;
 }
 
-/* Blocks of wide vectors get more from the second-level cache than it gives: two that have neighbouring queries fetch copies and keys
- * together, where whole ones of both divide a chunk that the spec asks for. (Heads whose features are rows have passes without copies.) */
-static int count_sharers(const fpa_split_outer *split, int chunk)
-{
-    enum { SHARERS = 2 };
-    return work_asks_cache(&split->outer) && !split->outer.rows &&
-                   chunk % (SHARERS * split->query_tokens) == 0
-               ? SHARERS
-               : 1;
-}
-
 /* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
 static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *split)
 {
@@ -336,7 +325,6 @@ static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *spli
     const int chunk = (plan->head->chunk + 127) / 128 * 128;
     split->dots_in_turn = turn > 0;
     split->turn_keys = turn;
-    split->sharers = 1;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         split->output_groups = sizes[i][0];
         split->query_tiles = sizes[i][1];
@@ -345,10 +333,8 @@ static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *spli
         if (split->score_places && chunk % split->query_tokens == 0 &&
             (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
              place_queries(plan, split, 1, 1, LEAST_TILES) ||
-             (split->query_tokens == FEW_QUERIES && place_queries(plan, split, 1, 1, FEWER_TILES)))) {
-            split->sharers = count_sharers(split, chunk);
+             (split->query_tokens == FEW_QUERIES && place_queries(plan, split, 1, 1, FEWER_TILES))))
             return true;
-        }
     }
     return false;
 }
@@ -444,9 +430,9 @@ static int choose_chunk(const fpa_plan *plan, const fpa_split_outer *split)
     enum { MOST = 768 };
     struct fpa_cuda_geometry geometry = {0};
     if (plan->head->chunk)
-        return round_up(plan->head->chunk, split_shared_tokens(split));
+        return round_up(plan->head->chunk, split->query_tokens);
     work_split_outer(plan, split, &geometry);
-    return work_best_chunk(plan, &geometry, split_shared_tokens(split), MOST);
+    return work_best_chunk(plan, &geometry, split->query_tokens, MOST);
 }
 
 /* Only gated heads like those that gradients are passes of. */

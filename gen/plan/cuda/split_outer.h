@@ -86,7 +86,6 @@ typedef struct fpa_split_outer {
     int output_registers, output_producer_registers;
     int query_tiles; /* of 64, a warpgroup */
     int query_tokens;
-    int sharers; /* blocks of neighbouring queries that are a cluster, which fetches copies and keys once: 1 or 2 */
     bool dots_in_turn; /* of the score, monomial by monomial: all at once do not fit into registers */
     int turn_keys;     /* of which dots in turn are made at a time, 64 or 32 */
     bool
@@ -113,12 +112,6 @@ static inline int split_registers(int groups)
 static inline int split_producer_registers(int groups)
 {
     return groups == 3 ? 32 : 40;
-}
-
-/* Tokens that blocks which share what they fetch take. */
-static inline int split_shared_tokens(const fpa_split_outer *split)
-{
-    return split->query_tokens * split->sharers;
 }
 
 /* Fills split->contraction, once all else is there: of heads that are passes of values, mostly their own. */

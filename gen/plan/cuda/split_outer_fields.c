@@ -47,11 +47,10 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
             i ? " (few heads)" : "");
     }
     fprintf(out,
-            "chunk_output %d a block of %d warpgroups, %s; stages: %d of queries, %d of "
+            "chunk_output %d a block of %d warpgroups, persistent blocks; stages: %d of queries, %d of "
             "tiles, %d of keys; %.1f KiB of shared memory\n",
-            split->query_tokens, split->output_groups,
-            split->sharers > 1 ? "clusters of two" : "persistent blocks", split->query_stages,
-            split->tile_stages, split->key_stages, split->output_bytes / 1024.0);
+            split->query_tokens, split->output_groups, split->query_stages, split->tile_stages,
+            split->key_stages, split->output_bytes / 1024.0);
     if (split->contraction.groups)
         fprintf(
             out,
@@ -87,8 +86,6 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->chunk_state_slices = large->slices;
     g->small_state_slices = split->kernels > 1 ? small->slices : 0;
     g->persistent = 1;
-    g->query_tokens = split_shared_tokens(split);
-    g->query_blocks = split->sharers;
     work_split_outer(split->seen ? split->seen : plan, split, g);
 }
 
@@ -141,8 +138,8 @@ const fpa_field split_outer_fields[] = {
     TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),
     /* kernels */
     FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
-    SPLIT(dots_in_turn), SPLIT(turn_keys), SPLIT(sharers), SPLIT(score_places), SPLIT(tile_stages),
-    SPLIT(key_stages), SPLIT(lone_key_stages), SPLIT(leaves_dots), SPLIT(partial_slabs),
+    SPLIT(dots_in_turn), SPLIT(turn_keys), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages),
+    SPLIT(lone_key_stages), SPLIT(leaves_dots), SPLIT(partial_slabs),
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),

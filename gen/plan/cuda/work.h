@@ -24,9 +24,6 @@ void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 /* One chunk_state kernel of warpgroups. */
 struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_split_outer *split,
                                              const fpa_chunk_state_kernel *kernel);
-/* Whether what blocks fetch is more than the second-level cache hides: vectors of one slab or two leave room for so many stages that they are there
- * before they are wanted (docs/decisions/0046-product-rows.md). */
-bool work_asks_cache(const fpa_outer_plan *outer);
 /* Queries of warpgroups: once split->outer, columns and what is chosen for queries are there. */
 struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_split_outer *split);
 /* What fpa_cuda_geometry.awaited_keys is for them. */

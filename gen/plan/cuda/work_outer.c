@@ -27,16 +27,12 @@ static struct fpa_cuda_work count_copy(const fpa_split_outer *split)
                                   .bytes = 2 * split->outer.copy_rows * columns};
 }
 
-bool work_asks_cache(const fpa_outer_plan *outer)
-{
-    enum { FEW_BLOCKS = 2 * 8 };
-    return outer->row_blocks > FEW_BLOCKS;
-}
-
-/* Bytes that come from the second-level cache once more. */
+/* Bytes that come from the second-level cache once more. Vectors of one slab or two leave room for so many stages that they are there
+ * before they are wanted (docs/decisions/0046-product-rows.md). */
 static int cached_bytes(const fpa_split_outer *split, double bytes)
 {
-    return work_asks_cache(&split->outer) ? (int)(bytes + 0.5) : 0;
+    enum { FEW_BLOCKS = 2 * 8 };
+    return split->outer.row_blocks > FEW_BLOCKS ? (int)(bytes + 0.5) : 0;
 }
 
 /* Slabs of keys and values that all blocks of a head fetch for 16 tokens. */
@@ -92,7 +88,7 @@ static struct fpa_cuda_work count_reading(const fpa_split_outer *split)
     const double copy = 16.0 * columns * split->columns.blocks * outer->copy_rows;
     return (struct fpa_cuda_work){
         .products = split->columns.blocks * units * columns,
-        .cached = cached_bytes(split, copy * 16 / split_shared_tokens(split)),
+        .cached = cached_bytes(split, copy * 16 / split->query_tokens),
         .shared = split->columns.blocks *
                   (units * columns / 2 + 3 * whole / 2 + 8 * blocks + 17 * others + 10 * outer->folded),
         .instructions =
@@ -134,7 +130,7 @@ static struct fpa_cuda_work count_keys(const fpa_plan *plan, const fpa_split_out
         .products = products,
         .shared = blocks * ((halves ? 11 : 7) * steps + 2 * columns + 21 * gate),
         .instructions = blocks * (105 + (halves ? 18 : 14) * steps + 79 * gate + 47 * work_more_scores(plan)),
-        .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split_shared_tokens(split),
+        .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split->query_tokens,
         .awaited = count_waiting(gpu, split, products)};
 }
 
