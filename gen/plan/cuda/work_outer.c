@@ -110,11 +110,14 @@ static int count_stage_waits(const fpa_gpu *gpu, const fpa_split_outer *split, i
 }
 
 /* The same, however many copies are read: with scores of one tile of queries at a time it waits for products of its warpgroup, which all four
- * warps have together. */
-static int count_waiting(const fpa_gpu *gpu, const fpa_split_outer *split, int products)
+ * warps have together. While dots go in turn the warps of the last warpgroup, which hide others' waits elsewhere, have nothing to do: waits are shared by
+ * fewer. */
+static int count_waiting(const fpa_gpu *gpu, const fpa_split_outer *split, int products, int instructions)
 {
     const bool alone = split->query_tiles == 1 || split->dots_in_turn;
-    return (alone ? 4 * products : 0) + count_stage_waits(gpu, split, split->lone_key_stages);
+    const int waits = alone ? 4 * products : 0;
+    const int more = split->dots_in_turn ? (waits + GPU_LATENCY * instructions) / split->output_groups : 0;
+    return waits + more + count_stage_waits(gpu, split, split->lone_key_stages);
 }
 
 /* 16 queries and 64 keys of their chunk. Where dots of 32 keys are made at a time, queries are read twice for them. */
@@ -126,12 +129,13 @@ static struct fpa_cuda_work count_keys(const fpa_plan *plan, const fpa_split_out
     const int steps = split->outer.dot_first[plan->score->dot_count], gate = plan->head->gate ? 1 : 0;
     const bool halves = split->dots_in_turn && split->turn_keys < 64;
     const int products = blocks * work_score_products(steps, columns);
-    return (struct fpa_cuda_work){
-        .products = products,
-        .shared = blocks * ((halves ? 11 : 7) * steps + 2 * columns + 21 * gate),
-        .instructions = blocks * (105 + (halves ? 18 : 14) * steps + 79 * gate + 47 * work_more_scores(plan)),
-        .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split->query_tokens,
-        .awaited = count_waiting(gpu, split, products)};
+    const int instructions =
+        blocks * (105 + (halves ? 18 : 14) * steps + 79 * gate + 47 * work_more_scores(plan));
+    return (struct fpa_cuda_work){.products = products,
+                                  .shared = blocks * ((halves ? 11 : 7) * steps + 2 * columns + 21 * gate),
+                                  .instructions = instructions,
+                                  .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split->query_tokens,
+                                  .awaited = count_waiting(gpu, split, products, instructions)};
 }
 
 struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_split_outer *split)
