@@ -35,7 +35,7 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
                 "products     %d rows of a vector are products of up to %d rows; score: %d dot%s of %d rows "
                 "with padding%s\n",
                 split->product_count, split->product_factors, split->dots, split->dots == 1 ? "" : "s",
-                OUTER_STEP * split->dot_steps, split->dots_in_turn ? ", one after the other" : "");
+                OUTER_STEP * split->dot_steps, split->dots_in_turn ? ", two at a time" : "");
     for (int i = 0; i < split->kernels; i++) {
         const fpa_chunk_state_kernel *kernel = &split->state[i];
         fprintf(
