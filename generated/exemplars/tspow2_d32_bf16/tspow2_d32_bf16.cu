@@ -3086,10 +3086,10 @@ enum {
     KEY_VALUES = ROW_SLABS * SLAB64,    /* bytes of a stage of keys before its values */
     KEY_STAGES = 4,
     /* places in shared memory */
-    KEY_ONES = QUERY_STAGES * QUERY_BYTES,
-    KEY_RING = KEY_ONES + ONES_BYTES,
+    KEY_RING = QUERY_STAGES * QUERY_BYTES,
     TILE_RING = KEY_RING + KEY_STAGES * FETCHED,
-    KEY_GATES = TILE_RING + TILE_STAGES * TILE_BYTES,
+    KEY_ONES = TILE_RING + TILE_STAGES * TILE_BYTES, /* behind all values, of which they are one more slab */
+    KEY_GATES = KEY_ONES + ONES_BYTES,
     QUERY_GATES = KEY_GATES,
     QUERY_BARRIERS = QUERY_GATES, /* full, then free; likewise the others */
     TILE_BARRIERS = QUERY_BARRIERS + 16 * QUERY_STAGES,
