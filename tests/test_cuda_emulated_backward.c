@@ -18,8 +18,9 @@
 
 /* What make test runs: each type, gates, normalisers, sums of terms of two factors and three, matrices, coordinates as features,
  * by warpgroups and by warps; "gated" is walked in segments below, "gatednorm" in test_passes.c. */
-static const char *const fixed[] = {"half",        "manydots",             "odd",      "shared",   "tf32",
-                                    "coordinates", "coordinates_of_warps", "manyrows", "widecells"};
+static const char *const fixed[] = {
+    "half",     "manydots", "odd", "shared", "tf32", "coordinates", "coordinates_of_warps",
+    "manyrows", "widecells"};
 
 /* Of those, whose gradients are looked at when something is not finite: products with and without tensor cores, coordinates. */
 static const char *const edges[] = {"half", "coordinates", "tf32"};
