@@ -84,6 +84,8 @@ static const char emulated_heads[] =
     "  h('manypowers', { dtype = 'f16', terms = { term { some(8, 32, 1), some(12, 32, 2), some(8, 32, 3), "
     "some(3, 32, 4), some(2, 32, 5) } } }),\n"
     "  h('fourfold', { d = 10, dv = 24, scale = 1 / 4, terms = power { degree = 4, weight = 1 } }),\n"
+    "  h('manydegrees', { d = 11, gate = true, normalize = 'sum', scale = 1 / 4, terms = inhomogeneous { degree = "
+    "4, constant = 1 } }),\n"
     "  h('halves', { d = 24, dv = 36, dtype = 'f16', gate = true, normalize = 'sum', scale = 1 / 4, terms = "
     "{\n"
     "    term { some(20, 24, 1) }, term {}, term { trainable { name = 'w', rows = 8 }, eighths(24, 9), "
