@@ -93,7 +93,7 @@ static const struct emulated_fault split_faults[] = {
      {"blocks of vectors that are not formed yet", "but the formula gives", "formed_awaited", NULL}},
     {IN_SLABS,
      LEFT_OUT,
-     {"a stage of values without ones behind them", "but the formula gives", "ones_behind",
+     {"a stage of values without ones behind them", "chunked form ... the RMS error", "ones_behind",
       "if (i > 0)\nfill_ones(ring + i * ${stage_bytes} + ${stage_values});"}},
     {IN_SLABS,
      LEFT_OUT,
