@@ -61,6 +61,7 @@ static const char emulated_heads[] =
     "    terms = { term { select(range(1, 8)), some(9, 24, 1), weight = 3 }, term { some(9, 24, 1) }, term "
     "{} } }),\n"
     "  h('fewtwice', { d = 16, dv = 128, scale = 1 / 4, terms = taylor { degree = 2 } }),\n"
+    "  h('fewblocks', { d = 24, dv = 200, terms = term { some(8, 24, 1), some(20, 24, 2) } }),\n"
     "  h('fewodd', { d = 16, dv = 80, normalize = 'sum', terms = taylor { degree = 2 } }),\n"
     "  h('fewwide', { d = 64, dv = 64, terms = term { some(16, 64, 1), some(32, 64, 2) } }),\n"
     "  h('fewcubic', { d = 48, dv = 64, terms = term { some(8, 48, 1), some(8, 48, 2), some(8, 48, 3) } }),\n"

@@ -409,7 +409,7 @@ static fpa_columns choose_columns(const fpa_cuda_inputs *in)
     const fpa_head *head = in->plan->head;
     const int leaning = divide_up(head->dv + cuda_most_lean(head->dv), 8);
     const bool has_ones = head->normalize != FPA_NORMALIZE_NONE;
-    fpa_columns columns = cuda_columns(head, SPLIT_MOST_COLUMNS);
+    fpa_columns columns = cuda_columns(head, split_most_columns(in));
     if (in->rows->factors != 1 || !head->causal || columns.blocks > 1 || leaning > SPLIT_MOST_COLUMNS ||
         (has_ones && leaning % 8 == 0))
         return columns;

@@ -116,6 +116,11 @@ static inline int split_producer_registers(int groups)
     return groups == 3 ? 32 : 40;
 }
 
+static inline int split_most_columns(const fpa_cuda_inputs *in)
+{
+    return in->most_columns ? in->most_columns : SPLIT_MOST_COLUMNS;
+}
+
 /* Fills split->contraction, once all else is there: of heads that are passes of values, mostly their own. */
 void plan_contraction(const fpa_plan *plan, fpa_split_outer *split);
 /* Fills split->pack, once the tables are there. */
