@@ -100,6 +100,7 @@ static const fpa_field kernel_fields[] = {
     KERNEL(stages),
     KERNEL(bytes),
     KERNEL(places),
+    KERNEL(ahead),
     KERNEL(shares),
     KERNEL(prefix_blocks),
     KERNEL(own),
