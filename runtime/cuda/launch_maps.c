@@ -22,7 +22,8 @@ typedef struct tensor {
     const void *base;
     const long long *stride; /* batch, token, head; elements */
     long long width, heads, tokens, batch;
-    unsigned box; /* numbers of a token that a copy fetches; 0: BOX. What lies behind them in a row of 128 bytes stays as it is */
+    unsigned
+        box; /* numbers of a token that a copy fetches; 0: BOX. What lies behind them in a row of 128 bytes stays as it is */
 } tensor;
 
 /* A dimension of one has no stride that matters: the caller's may be anything. */
@@ -179,14 +180,16 @@ fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_c
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    return fill_operands(cuda, call, fill_map, g->vector_rows, g->value_width, g->value_box, false, maps, error);
+    return fill_operands(cuda, call, fill_map, g->vector_rows, g->value_width, g->value_box, false, maps,
+                         error);
 }
 
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                       struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const tensor rows = {call->dot_rows, call->dot_stride, g->value_width, call->heads, call->length, call->batch, 0};
+    const tensor rows = {
+        call->dot_rows, call->dot_stride, g->value_width, call->heads, call->length, call->batch, 0};
     bool there = false;
     fpa_status status =
         fill_operands(cuda, call, fill_map, g->vector_rows, g->value_width, 0, false, maps, error);
@@ -200,10 +203,11 @@ static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fp
                              map_filler fill, bool joins, struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const tensor output = {call->o,           call->o_stride, g->fused_value,
-                           call->query_heads, call->length,   call->batch, 0};
+    const tensor output = {
+        call->o, call->o_stride, g->fused_value, call->query_heads, call->length, call->batch, 0};
     bool there;
-    fpa_status status = fill_operands(cuda, call, fill, g->fused_vector, g->fused_value, 0, joins, maps, error);
+    fpa_status status =
+        fill_operands(cuda, call, fill, g->fused_vector, g->fused_value, 0, joins, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;
     status = fill(cuda, &output, ROWS, &maps->output, &there, error);

@@ -53,7 +53,11 @@ RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 bar
     for (int row = 0; row < 64; row++)
         for (int part = 0; part < tensor.numbers / 8; part++) {
             const u32 address = to + row * 128 + ((part ^ row % 8) << 4);
-            const copy c = {at(address, 16),     tensor_part(tensor, place, part * 8, row), 16, barrier, 0,
+            const copy c = {at(address, 16),
+                            tensor_part(tensor, place, part * 8, row),
+                            16,
+                            barrier,
+                            0,
                             row < 63 || part < tensor.numbers / 8 - 1};
             writer[(address - BASE) / 16].thread = -1;
             if (late_copies)

@@ -92,8 +92,9 @@ static bool is_possible(const fpa_cuda_plan *cuda, fpa_cuda_mechanism split, int
 /* The order that measurements gave; what comes later has to be faster by more than the model errs by. */
 typedef struct combination {
     fpa_cuda_mechanism split;
-    bool alone;  /* no pass of another mechanism, even if one suits */
-    bool narrow; /* blocks of as many columns as the pass of packed rows has sums for: where the split's own are wider, and portable kernels' narrower */
+    bool alone; /* no pass of another mechanism, even if one suits */
+    bool
+        narrow; /* blocks of as many columns as the pass of packed rows has sums for: where the split's own are wider, and portable kernels' narrower */
 } combination;
 
 enum { COMBINATIONS = 5 };
@@ -118,7 +119,8 @@ static bool has_product_rows(const fpa_cuda_plan *cuda, const combination *best)
 static double margin(const fpa_head *head, const fpa_cuda_plan *best, const combination *first,
                      const fpa_cuda_plan *cuda, const combination *tried)
 {
-    if (has_product_rows(best, first) || (tried->narrow && best->chosen[FUSED_PACKED])) /* the same pass with more columns */
+    if (has_product_rows(best, first) ||
+        (tried->narrow && best->chosen[FUSED_PACKED])) /* the same pass with more columns */
         return 1;
     if (tried->split != SPLIT_OUTER || !best->suited[FUSED_COORDINATES].plan)
         return clearly;
@@ -133,7 +135,11 @@ static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBI
     const bool outer = !cuda->suited[FUSED_PANEL].plan && !cuda->suited[FUSED_COORDINATES].plan;
     const fpa_cuda_mechanism first = outer ? SPLIT_OUTER : SPLIT_PANEL,
                              other = outer ? SPLIT_PANEL : SPLIT_OUTER;
-    const combination order[COMBINATIONS] = {{first, false, false}, {first, true, false}, {other, false, false}, {other, true, false}, {SPLIT_OUTER, false, true}};
+    const combination order[COMBINATIONS] = {{first, false, false},
+                                             {first, true, false},
+                                             {other, false, false},
+                                             {other, true, false},
+                                             {SPLIT_OUTER, false, true}};
     memcpy(list, order, sizeof order);
 }
 

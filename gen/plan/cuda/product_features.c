@@ -69,7 +69,8 @@ static int find_row(const maker *m, const half *h, const int *position, double *
 static bool is_listed(const search *s, const way *w)
 {
     for (int i = 0; i < s->count; i++)
-        if (s->list[i].monomial == w->monomial && s->list[i].at[0] == w->at[0] && s->list[i].at[1] == w->at[1])
+        if (s->list[i].monomial == w->monomial && s->list[i].at[0] == w->at[0] &&
+            s->list[i].at[1] == w->at[1])
             return true;
     return false;
 }
@@ -86,8 +87,8 @@ static void list_way(search *s)
         if (w.at[i] < 0)
             return;
     }
-    w.tile = s->first_tile[s->monomial] +
-             w.at[0] / OUTER_BLOCK * half_blocks(m, s->monomial, 1) + w.at[1] / OUTER_BLOCK;
+    w.tile = s->first_tile[s->monomial] + w.at[0] / OUTER_BLOCK * half_blocks(m, s->monomial, 1) +
+             w.at[1] / OUTER_BLOCK;
     if (s->count < MOST_WAYS && !is_listed(s, &w))
         s->list[s->count++] = w;
 }
@@ -142,8 +143,9 @@ static bool list_ways(search *s, const fpa_piece *piece, int i, arena *memory, w
 
 typedef struct tiling {
     int features, tiles;
-    ways *of;       /* [features] */
-    int *wanted;    /* [tiles] features without a place that can be there; 0 also once all of its places are looked at */
+    ways *of; /* [features] */
+    int *
+        wanted; /* [tiles] features without a place that can be there; 0 also once all of its places are looked at */
     int *first;     /* [tiles + 1] */
     int *member;    /* [first[tiles]] features that can be in a tile, once for each way */
     bool **is_full; /* [monomials][rows of both halves] pairs that are taken */
@@ -174,7 +176,8 @@ static fpa_status index_tiles(const maker *m, tiling *t, arena *memory, fpa_erro
     if (!t->wanted || !t->first || !t->is_full)
         return fail_memory(error);
     for (int k = 0; k < monomials; k++)
-        if (!(t->is_full[k] = arena_array(memory, (size_t)half_rows(m, k, 0) * half_rows(m, k, 1), sizeof(bool))))
+        if (!(t->is_full[k] =
+                  arena_array(memory, (size_t)half_rows(m, k, 0) * half_rows(m, k, 1), sizeof(bool))))
             return fail_memory(error);
     for (int f = 0; f < t->features; f++) {
         want(t, &t->of[f], 1);

@@ -24,7 +24,8 @@ enum {
     BARRIERS = 16,               /* bytes, of a stage */
     SINK_BARRIER = 8,            /* a barrier that nobody waits for */
     OTHER_REGISTERS = 16,        /* of a thread of the state kernel: addresses, counters */
-    SPARE_REGISTERS = 4,         /* with fewer beside those ptxas may serialise products; with many of these three times as many */
+    SPARE_REGISTERS =
+        4, /* with fewer beside those ptxas may serialise products; with many of these three times as many */
     SPARED_PORTION = 3,
     ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
     GATES = 1040,        /* of a tile of keys */
@@ -425,8 +426,7 @@ fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *prod
 {
     const fpa_plan *plan = in->plan;
     split->columns = choose_columns(in);
-    split->ones_behind =
-        plan->head->normalize != FPA_NORMALIZE_NONE && split->columns.tiles < SLAB_BLOCKS;
+    split->ones_behind = plan->head->normalize != FPA_NORMALIZE_NONE && split->columns.tiles < SLAB_BLOCKS;
     split->value_box = 8 * (split->ones_behind ? split->columns.tiles : SLAB_BLOCKS);
     split->leaves_dots = leaves_dots(plan->head);
     const char *refusal;

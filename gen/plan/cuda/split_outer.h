@@ -29,8 +29,8 @@ typedef struct fpa_chunk_state_kernel {
     int prefix_blocks; /* of rows, that a factor of a warp's prefixes lies in: 1, or one for each prefix */
     bool own;          /* a copy of the loop for strips whose prefixes are a suffix of theirs */
     int portion;       /* products that are begun together */
-    int ahead;         /* steps whose suffixes are in registers: 2 where there is room, so that nobody waits for them; else 1 */
-    int places;        /* for a portion's features: with two, some are formed while others are multiplied */
+    int ahead; /* steps whose suffixes are in registers: 2 where there is room, so that nobody waits for them; else 1 */
+    int places; /* for a portion's features: with two, some are formed while others are multiplied */
     int threads, registers, producer_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_chunk_state_kernel;
 
@@ -82,8 +82,8 @@ typedef struct fpa_split_outer {
     /* of a normalised head whose values leave room in their slab: in chunk_state ones lie there, so that z is a part of their product; a product of
      * few columns takes as long as one of 32 (docs/decisions/0072-narrow-values.md) */
     bool ones_behind;
-    int value_box;           /* numbers of a token's values that a box has: those before such ones, or a slab's */
-    bool partial_slabs;      /* some block of a state kernel fetches some slabs of a vector only */
+    int value_box;      /* numbers of a token's values that a box has: those before such ones, or a slab's */
+    bool partial_slabs; /* some block of a state kernel fetches some slabs of a vector only */
     int kernels;
     fpa_chunk_state_kernel state[WARPGROUP_KERNELS]; /* the largest blocks first */
     /* queries */
