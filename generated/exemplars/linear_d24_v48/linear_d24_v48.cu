@@ -1742,8 +1742,8 @@ enum {
 };
 
 /* Blocks of a state kernel: their warpgroups, and what lies where in shared memory. */
-template <int groups, int strips, int shares, int prefix_blocks, bool own, int portion, int stages, int places, int ahead>
-struct walk_sizes {
+template <int groups, int strips, int shares, int prefix_blocks, bool own, int portion, int stages, int places,
+          int ahead> struct walk_sizes {
     enum {
         GROUPS = groups,         /* warpgroups that multiply */
         GROUP_STRIPS = strips,     /* of each */
