@@ -79,8 +79,8 @@ typedef struct fpa_split_outer {
     int monomials;    /* of the score */
     double *monomial_weight; /* [monomials] */
     int *monomial_power;     /* [monomials][dots] */
-    /* of a normalised head whose values leave room in their slab: in chunk_state ones lie there, so that z is a part of their product; a product of
-     * few columns takes as long as one of 32 (docs/decisions/0072-narrow-values.md) */
+    /* of a normalised head whose values leave room in their slab: in chunk_state ones lie there, so that z is a part of their product: one of
+     * few columns takes nearly as long as one of 32 (docs/decisions/0072-narrow-values.md) */
     bool ones_behind;
     int value_box;      /* numbers of a token's values that a box has: those before such ones, or a slab's */
     bool partial_slabs; /* some block of a state kernel fetches some slabs of a vector only */
