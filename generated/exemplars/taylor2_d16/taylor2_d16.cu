@@ -1470,6 +1470,25 @@ __device__ __forceinline__ void store_transposed(u32 address, const u32 *a)
                  : : "r"(address), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]) : "memory");
 }
 
+/* The low half in both halves: an operand of a product has that for nothing, if it is formed there. */
+__device__ __forceinline__ u32 both_low(u32 a)
+{
+    u32 b;
+    u16 low = a;
+    asm("mov.b32 %0, {%1, %1};" : "=r"(b) : "h"(low));
+    return b;
+}
+
+__device__ __forceinline__ u32 both_high(u32 a)
+{
+    u32 b;
+    u16 low, high;
+    asm("mov.b32 {%0, %1}, %2;" : "=h"(low), "=h"(high) : "r"(a));
+    (void)low;
+    asm("mov.b32 %0, {%1, %1};" : "=r"(b) : "h"(high));
+    return b;
+}
+
 /* Of pairs in a copy. */
 __device__ __forceinline__ u32 copy_times(u32 a, u32 b)
 {
@@ -3487,7 +3506,8 @@ __device__ __forceinline__ void form_features(u32 (*a)[4], const u32 (*pair)[4][
     for (int m = 0; m < FORMED; m++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const u32 product = times(__byte_perm(pair[m][s][i & 1], 0, i < 2 ? 0x1010 : 0x3232), suffix[m][i & 1]);
+            const u32 product = times(i < 2 ? both_low(pair[m][s][i & 1]) : both_high(pair[m][s][i & 1]),
+                                      suffix[m][i & 1]);
             a[m][i] = product;
         }
 }
@@ -4584,15 +4604,6 @@ __device__ __forceinline__ void fetch_one(u32 *f, u32 queries)
 {
     f[0] = get_element(queries);
     f[1] = get_element(queries + 16);
-}
-
-/* The low half in both halves: an operand of a product has that for nothing, if it is formed there. */
-__device__ __forceinline__ u32 both_low(u32 a)
-{
-    u32 b;
-    u16 low = a;
-    asm("mov.b32 %0, {%1, %1};" : "=r"(b) : "h"(low));
-    return b;
 }
 
 /* c += phi(q) S for the warp's 16 queries, whose address in the first row of the panel is given, 3 units of 16 features

@@ -1490,6 +1490,25 @@ __device__ __forceinline__ void store_transposed2(u32 address, const u32 *a)
                  : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
+/* The low half in both halves: an operand of a product has that for nothing, if it is formed there. */
+__device__ __forceinline__ u32 both_low(u32 a)
+{
+    u32 b;
+    u16 low = a;
+    asm("mov.b32 %0, {%1, %1};" : "=r"(b) : "h"(low));
+    return b;
+}
+
+__device__ __forceinline__ u32 both_high(u32 a)
+{
+    u32 b;
+    u16 low, high;
+    asm("mov.b32 {%0, %1}, %2;" : "=h"(low), "=h"(high) : "r"(a));
+    (void)low;
+    asm("mov.b32 %0, {%1, %1};" : "=r"(b) : "h"(high));
+    return b;
+}
+
 /* Registers of the calling warpgroup from here on. */
 template <int count> __device__ __forceinline__ void registers_raise(void)
 {
@@ -3391,7 +3410,8 @@ __device__ __forceinline__ void form_features(u32 (*a)[4], const u32 (*pair)[4][
     for (int m = 0; m < FORMED; m++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const u32 product = times(__byte_perm(pair[m][s][i & 1], 0, i < 2 ? 0x1010 : 0x3232), suffix[m][i & 1]);
+            const u32 product = times(i < 2 ? both_low(pair[m][s][i & 1]) : both_high(pair[m][s][i & 1]),
+                                      suffix[m][i & 1]);
             a[m][i] = product;
         }
 }
