@@ -1502,9 +1502,9 @@ __device__ __forceinline__ u32 both_low(u32 a)
 __device__ __forceinline__ u32 both_high(u32 a)
 {
     u32 b;
-    u16 low, high;
+    [[maybe_unused]] u16 low;
+    u16 high;
     asm("mov.b32 {%0, %1}, %2;" : "=h"(low), "=h"(high) : "r"(a));
-    (void)low;
     asm("mov.b32 %0, {%1, %1};" : "=r"(b) : "h"(high));
     return b;
 }
