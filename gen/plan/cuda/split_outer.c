@@ -123,7 +123,9 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     kernel->portion = divide_up(products, divide_up(products, kernel->portion)); /* all alike */
     kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
     const int left = rest - 2 * 4 * kernel->portion;
-    kernel->ahead = !outer->rows && left >= 2 * suffixes + 3 * SPARE_REGISTERS ? 2 : 1;
+    /* products of wide blocks hide what is read meanwhile */
+    const bool brief = !outer->rows && split->columns.all < SLAB_BLOCKS;
+    kernel->ahead = brief && left >= 2 * suffixes + 3 * SPARE_REGISTERS ? 2 : 1;
 }
 
 /* ---- slabs that a state kernel's block fetches: bits; vectors of more than 31 do not fit into shared memory ---- */

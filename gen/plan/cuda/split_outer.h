@@ -29,7 +29,7 @@ typedef struct fpa_chunk_state_kernel {
     int prefix_blocks; /* of rows, that a factor of a warp's prefixes lies in: 1, or one for each prefix */
     bool own;          /* a copy of the loop for strips whose prefixes are a suffix of theirs */
     int portion;       /* products that are begun together */
-    int ahead; /* steps whose suffixes are in registers: 2 where there is room, so that nobody waits for them; else 1 */
+    int ahead; /* steps whose suffixes are in registers: 2 where there is room and products do not hide the reads; else 1 */
     int places; /* for a portion's features: with two, some are formed while others are multiplied */
     int threads, registers, producer_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_chunk_state_kernel;
