@@ -31,8 +31,9 @@ const module_name module_fixed[MODULE_FIXED] = {
     {"trainable_dense", "f16", "cuda:sm_90a"},
     {"inhomogeneous2_d48", "f16", "cuda:sm_90a"}, /* a second walk */
     {"ones", "f16", "cuda:sm_90a"},
-    {"weighted", "bf16", "cuda:sm_90a"}, /* rows as they are, in packed vectors, */
-    {"three", "bf16", "cuda:sm_90a"},    /* and products of rows */
+    {"weighted", "bf16", "cuda:sm_90a"},  /* rows as they are, in packed vectors, */
+    {"three", "bf16", "cuda:sm_90a"},     /* and products of rows, */
+    {"tspow4_d8", "bf16", "cuda:sm_90a"}, /* with weights that are no powers of two */
     {"linear_d64_bf16", "bf16", "cuda:sm_90a"},
     {"linear_d24_v48", "f16", "cuda:sm_90a"}, /* rows as they lie, no gate */
     {"lift_linear", "bf16", "cuda:sm_90a"},   /* one pass on coordinates, normalised */

@@ -72,6 +72,21 @@ static void heads_whose_state_registers_hold_have_one_pass(void **state)
     }
 }
 
+/* Of 25 tiles of columns two blocks of 13 would take two warpgroups of keys, and four of 7 would pack rows once more than three of 9. */
+static void blocks_have_as_many_columns_as_a_warpgroup_holds_sums_of(void **state)
+{
+    (void)state;
+    planned_head m;
+    planned_make(&m, "d = 24, dv = 200, chunk = 64, terms = term { " SOME(8, 24, 1) ", " SOME(20, 24, 2) " }",
+                 "cuda:sm_90a");
+    const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
+    assert_non_null(fused);
+    assert_int_equal(fused->key_groups, 1);
+    assert_int_equal(m.plan.cuda.columns.tiles, 9);
+    assert_int_equal(m.plan.cuda.columns.blocks, 3);
+    planned_free(&m);
+}
+
 static void heads_without_one_pass_say_why(void **state)
 {
     (void)state;
@@ -174,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heads_whose_state_registers_hold_have_one_pass),
+        cmocka_unit_test(blocks_have_as_many_columns_as_a_warpgroup_holds_sums_of),
         cmocka_unit_test(heads_without_one_pass_say_why),
         cmocka_unit_test(warpgroups_share_all_registers_and_memory_suffices),
         cmocka_unit_test(every_feature_has_one_slot),

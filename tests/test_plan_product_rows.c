@@ -273,6 +273,28 @@ static void tiles_of_packed_rows_are_whole_where_two_blocks_have_room(void **sta
     planned_free(&made);
 }
 
+/* 1365 features of 5 degrees: as pairs of rows in their order they take 62 tiles. The score is of the head's own dot, which vectors have; ones of z are a part
+ * of the values' product. */
+static void powers_of_few_coordinates_fill_few_tiles(void **state)
+{
+    (void)state;
+    planned_head made;
+    planned_make(&made,
+                 "d = 11, dv = 16, scale = 1 / 8, gate = true, normalize = 'sum', terms = inhomogeneous { "
+                 "degree = 4, constant = 1 }",
+                 "cuda:sm_90a");
+    const fpa_split_outer *split = made.plan.cuda.split_outer;
+    assert_non_null(split);
+    assert_int_equal(made.plan.features, 1365);
+    assert_int_equal(split->product_count, 66);
+    assert_true(split->outer.tiles <= 43);
+    assert_int_equal(split->dots, 1);
+    assert_int_equal(split->dot_steps, 1);
+    assert_true(split->ones_behind);
+    assert_int_equal(split->value_box, 16);
+    planned_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +304,7 @@ int main(void)
         cmocka_unit_test(heads_of_wide_dots_keep_their_rows),
         cmocka_unit_test(blocks_fetch_the_slabs_of_their_strips),
         cmocka_unit_test(tiles_of_packed_rows_are_whole_where_two_blocks_have_room),
+        cmocka_unit_test(powers_of_few_coordinates_fill_few_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

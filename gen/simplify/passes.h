@@ -111,7 +111,7 @@ typedef struct fpa_feature_count {
 
 /* Of what features_build makes: the halves of squares of blocks are terms of their own. */
 fpa_feature_count features_count(const fpa_expression *e, int block);
-/* The block to use: wanted, or when that is 0 the largest within 1.4 x the fewest features. */
+/* The block to use: wanted, or when that is 0 the largest that has not too many features for its width (1.4 x the fewest for 8). */
 int features_block(const fpa_expression *e, int wanted);
 /* What a user would have called such a branch; its source is an index of head->matrices. */
 fpa_branch_kind features_branch_kind(const fpa_head *head, const fpa_branch *branch);

@@ -47,7 +47,7 @@ typedef struct fpa_simplified {
  *   blocks of head->block rows, weight m!/prod mult! (DESIGN 4, full construction, integer
  *   weights); in squares (m = 2) a block with itself is halved down to two rows,
  *   (a + b)^2 = 2 a b + a^2 + b^2: r (r + 1) / 2 features and one more for each square of two
- *   rows. head->block 0 takes the largest of 8, 4, 2, 1 within 1.4 x the exact minimum;
+ *   rows. head->block 0 takes the largest of 8, 4, 2, 1 within 1.4, 1.32, 1.20, 1 times the exact minimum;
  * - else the terms as written, after rank reduction and merging of like monomials; dense branches
  *   that are diagonal together in one basis are taken there when that lowers D by a fifth. */
 fpa_status simplify(const fpa_head *head, fpa_simplified *simple, fpa_error *error);

@@ -22,6 +22,8 @@ typedef struct tensor {
     const void *base;
     const long long *stride; /* batch, token, head; elements */
     long long width, heads, tokens, batch;
+    unsigned
+        box; /* numbers of a token that a copy fetches; 0: BOX. What lies behind them in a row of 128 bytes stays as it is */
 } tensor;
 
 /* A dimension of one has no stride that matters: the caller's may be anything. */
@@ -52,7 +54,7 @@ static bool can_describe(const tensor *t, unsigned long long strides[RANK - 1])
 bool cuda_can_describe(const void *base, const long long *stride, long long heads, long long tokens,
                        long long batch)
 {
-    const tensor t = {base, stride, 0, heads, tokens, batch};
+    const tensor t = {base, stride, 0, heads, tokens, batch, 0};
     unsigned long long strides[RANK - 1];
     return can_describe(&t, strides);
 }
@@ -61,7 +63,7 @@ static fpa_status encode(const struct fpa_cuda_module *cuda, const tensor *t, un
                          const unsigned long long *sizes, const unsigned long long *strides, unsigned tokens,
                          struct fpa_tensor_map *map, fpa_error *error)
 {
-    const unsigned box[SEQUENCE_RANK] = {BOX, 1, tokens, 1, 1};
+    const unsigned box[SEQUENCE_RANK] = {t->box ? t->box : BOX, 1, tokens, 1, 1};
     static const unsigned steps[SEQUENCE_RANK] = {1, 1, 1, 1, 1};
     CUresult result = cuda->driver->cuTensorMapEncodeTiled(
         map, CU_TENSOR_MAP_DATA_TYPE_UINT16, rank, (void *)(uintptr_t)t->base, sizes, strides, box, steps,
@@ -143,15 +145,15 @@ static void join_values(tensor *values)
         *values = joined;
 }
 
-/* Queries and keys are `vector` numbers wide, values `value`. */
+/* Queries and keys are `vector` numbers wide, values `value`, of which a box has `value_box`. */
 static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                map_filler fill, int vector, int value, bool joins,
+                                map_filler fill, int vector, int value, int value_box, bool joins,
                                 struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch};
+    tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch, 0};
     const long long tokens = call->length + call->recent;
-    tensor keys = {call->k, call->k_stride, vector, call->heads, tokens, call->batch};
-    tensor values = {call->v, call->v_stride, value, call->heads, tokens, call->batch};
+    tensor keys = {call->k, call->k_stride, vector, call->heads, tokens, call->batch, 0};
+    tensor values = {call->v, call->v_stride, value, call->heads, tokens, call->batch, (unsigned)value_box};
     bool there[3];
     if (joins) {
         join_vectors(&queries, &keys);
@@ -177,17 +179,20 @@ static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct
 fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    return fill_operands(cuda, call, fill_map, cuda->geometry.vector_rows, cuda->geometry.value_width, false,
-                         maps, error);
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    return fill_operands(cuda, call, fill_map, g->vector_rows, g->value_width, g->value_box, false, maps,
+                         error);
 }
 
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                       struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    const tensor rows = {call->dot_rows, call->dot_stride, cuda->geometry.value_width,
-                         call->heads,    call->length,     call->batch};
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const tensor rows = {
+        call->dot_rows, call->dot_stride, g->value_width, call->heads, call->length, call->batch, 0};
     bool there = false;
-    fpa_status status = cuda_fill_maps(cuda, call, maps, error);
+    fpa_status status =
+        fill_operands(cuda, call, fill_map, g->vector_rows, g->value_width, 0, false, maps, error);
     if (!status && cuda->driver->cuTensorMapEncodeTiled)
         status = fill_map(cuda, &rows, BOX, &maps->output, &there, error);
     maps->outputs = there;
@@ -198,10 +203,11 @@ static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fp
                              map_filler fill, bool joins, struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const tensor output = {call->o,           call->o_stride, g->fused_value,
-                           call->query_heads, call->length,   call->batch};
+    const tensor output = {
+        call->o, call->o_stride, g->fused_value, call->query_heads, call->length, call->batch, 0};
     bool there;
-    fpa_status status = fill_operands(cuda, call, fill, g->fused_vector, g->fused_value, joins, maps, error);
+    fpa_status status =
+        fill_operands(cuda, call, fill, g->fused_vector, g->fused_value, 0, joins, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;
     status = fill(cuda, &output, ROWS, &maps->output, &there, error);

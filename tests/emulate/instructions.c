@@ -46,6 +46,7 @@ static const instruction instructions[] = {
     {"add", ANY, BITS, 1},
     {"move", FLOATS, BITS, 1},
     {"move_halves", ANY, BITS, 1},
+    {"move_parts", ANY, BITS, 1},
     {"permute", ANY, BITS, 1},
     {"from_lane", ANY, BITS, 1},
     {"shuffle", ANY, BITS, 1},

@@ -271,6 +271,12 @@ RUNTIME void ptx_mov_b32(emulate::u32 &to, emulate::array<emulate::u16 *, 2> hal
     to = *halves[0] | (emulate::u32)*halves[1] << 16;
 }
 
+RUNTIME void ptx_mov_b32(emulate::array<emulate::u16 *, 2> halves, emulate::u32 from)
+{
+    *halves[0] = (emulate::u16)from;
+    *halves[1] = (emulate::u16)(from >> 16);
+}
+
 #include "ptx_matrices.h"
 
 RUNTIME void ptx_shfl_sync_idx_b32(emulate::u32 &d, emulate::u32 a, int lane, int, unsigned)

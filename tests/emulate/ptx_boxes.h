@@ -39,8 +39,8 @@ RUNTIME const void *tensor_part(const tensor_map &t, const int *const *place, in
     return parts.back().data();
 }
 
-/* A box of 64 numbers of 64 tokens, in rows of 128 bytes, swizzled; outside of the tensor are zeros. map:
- * what tests/emulate/tensor_map.h describes. */
+/* A box of 64 numbers, or fewer, of 64 tokens, in rows of 128 bytes, swizzled; outside of the tensor are zeros, and behind a box's numbers a row stays as it
+ * is. map: what tests/emulate/tensor_map.h describes. */
 RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 barrier)
 {
     const tensor_map &tensor = *(const tensor_map *)map;
@@ -51,10 +51,14 @@ RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 bar
     if (tensor.tokens != 64)
         stop("a box of %d tokens is copied", tensor.tokens);
     for (int row = 0; row < 64; row++)
-        for (int part = 0; part < 8; part++) {
+        for (int part = 0; part < tensor.numbers / 8; part++) {
             const u32 address = to + row * 128 + ((part ^ row % 8) << 4);
-            const copy c = {at(address, 16),     tensor_part(tensor, place, part * 8, row), 16, barrier, 0,
-                            row * 8 + part < 511};
+            const copy c = {at(address, 16),
+                            tensor_part(tensor, place, part * 8, row),
+                            16,
+                            barrier,
+                            0,
+                            row < 63 || part < tensor.numbers / 8 - 1};
             writer[(address - BASE) / 16].thread = -1;
             if (late_copies)
                 blocks[rank].on_their_way.push_back(c);
@@ -67,7 +71,7 @@ RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 bar
 RUNTIME void send_box(const void *map, const int *const *place, u32 from)
 {
     const tensor_map &t = *(const tensor_map *)map;
-    if (from % 1024 || *place[0] % 8 || *place[1] < 0 || *place[3] < 0)
+    if (t.numbers != 64 || from % 1024 || *place[0] % 8 || *place[1] < 0 || *place[3] < 0)
         stop("a box is sent from address %u to column %d", from, (int)*place[0]);
     for (int row = 0; row < t.tokens; row++)
         for (int part = 0; part < 8; part++) {

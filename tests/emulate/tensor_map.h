@@ -9,7 +9,7 @@ enum { TENSOR_RANK = 5 }; /* at most */
 typedef struct tensor_map {
     const unsigned char *base;
     uint64_t size[TENSOR_RANK], stride[TENSOR_RANK]; /* stride: bytes; of numbers 2 */
-    int tokens, rank;                                /* tokens: of a box */
+    int numbers, tokens, rank;                       /* numbers, tokens: of a box */
 } tensor_map;
 
 #endif

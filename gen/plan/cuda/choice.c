@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cluster_scan.h"
+#include "fused_packed.h"
 #include "fused_rows.h"
 #include "parts.h"
 #include "split_outer.h"
@@ -92,9 +93,11 @@ static bool is_possible(const fpa_cuda_plan *cuda, fpa_cuda_mechanism split, int
 typedef struct combination {
     fpa_cuda_mechanism split;
     bool alone; /* no pass of another mechanism, even if one suits */
+    bool
+        narrow; /* blocks of as many columns as the pass of packed rows has sums for: where the split's own are wider, and portable kernels' narrower */
 } combination;
 
-enum { COMBINATIONS = 4 };
+enum { COMBINATIONS = 5 };
 static const double clearly = 0.85; /* twice the median error of its predictions: docs/performance.md */
 /* A split of the few tiles that linear heads have takes up to 1.5 times its prediction: linear heads of d = 160, dv = 64,
  * 0.64 and 0.74 ns at 4,096 and 65,536 tokens for 0.42 and 0.47 (docs/decisions/0028-operands-of-any-width.md). */
@@ -116,7 +119,8 @@ static bool has_product_rows(const fpa_cuda_plan *cuda, const combination *best)
 static double margin(const fpa_head *head, const fpa_cuda_plan *best, const combination *first,
                      const fpa_cuda_plan *cuda, const combination *tried)
 {
-    if (has_product_rows(best, first))
+    if (has_product_rows(best, first) ||
+        (tried->narrow && best->chosen[FUSED_PACKED])) /* the same pass with more columns */
         return 1;
     if (tried->split != SPLIT_OUTER || !best->suited[FUSED_COORDINATES].plan)
         return clearly;
@@ -131,8 +135,26 @@ static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBI
     const bool outer = !cuda->suited[FUSED_PANEL].plan && !cuda->suited[FUSED_COORDINATES].plan;
     const fpa_cuda_mechanism first = outer ? SPLIT_OUTER : SPLIT_PANEL,
                              other = outer ? SPLIT_PANEL : SPLIT_OUTER;
-    const combination order[COMBINATIONS] = {{first, false}, {first, true}, {other, false}, {other, true}};
+    const combination order[COMBINATIONS] = {{first, false, false},
+                                             {first, true, false},
+                                             {other, false, false},
+                                             {other, true, false},
+                                             {SPLIT_OUTER, false, true}};
     memcpy(list, order, sizeof order);
+}
+
+/* The split of warpgroups in blocks of as many columns as the pass of packed rows can hold all sums of, or none. */
+static fpa_status plan_narrow(const fpa_cuda_inputs *in, fpa_cuda_plan *cuda, fpa_error *error)
+{
+    const fpa_split_outer *wide = cuda->suited[SPLIT_OUTER].plan;
+    const fpa_split_panel *panel = cuda->suited[SPLIT_PANEL].plan;
+    fpa_cuda_inputs own = *in;
+    own.suited = cuda->suited;
+    own.most_columns = fused_packed_columns(in->plan, in->rows);
+    if (wide && own.most_columns < wide->columns.tiles && own.most_columns > panel->columns.tiles)
+        return plan_rows(&own, SPLIT_OUTER, SPLIT_OUTER + 1, cuda->suited, error);
+    cuda->suited[SPLIT_OUTER].plan = NULL;
+    return FPA_OK;
 }
 
 /* *seconds: of calls as trainers have them, by a plan that is put together for this alone; INFINITY: impossible. */
@@ -140,11 +162,14 @@ static fpa_status try_combination(const fpa_plan *plan, const fpa_cuda_inputs *i
                                   int forced, fpa_cuda_plan *cuda, double *seconds, fpa_error *error)
 {
     fpa_plan other = *plan;
+    fpa_status status = FPA_OK;
     *seconds = INFINITY;
     *cuda = plan->cuda;
-    if (!is_possible(&plan->cuda, tried->split, forced))
-        return FPA_OK;
-    fpa_status status = plan_beside(in, tried->split, forced, tried->alone, &other.cuda, error);
+    if (tried->narrow)
+        status = plan_narrow(in, &other.cuda, error);
+    if (status || !is_possible(&other.cuda, tried->split, forced))
+        return status;
+    status = plan_beside(in, tried->split, forced, tried->alone, &other.cuda, error);
     if (status)
         return status;
     *cuda = other.cuda;

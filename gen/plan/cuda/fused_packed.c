@@ -68,9 +68,19 @@ static void place_rows(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 
 /* ---- warpgroups ---- */
 
+static int count_tiles(const fpa_cuda_rows *rows)
+{
+    return (rows->units + 3) / 4;
+}
+
+int fused_packed_columns(const fpa_plan *plan, const fpa_cuda_rows *rows)
+{
+    return MOST_SUMS_OF_ONE / (4 * count_tiles(rows)) - (plan->head->normalize != FPA_NORMALIZE_NONE);
+}
+
 static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
-    const int tiles = (in->rows->units + 3) / 4, columns = in->columns->all;
+    const int tiles = count_tiles(in->rows), columns = in->columns->all;
     const bool one = 4 * columns * tiles <= MOST_SUMS_OF_ONE;
     fused->key_groups = one ? 1 : 2;
     fused->query_groups = 3 - fused->key_groups;

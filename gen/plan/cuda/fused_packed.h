@@ -51,6 +51,9 @@ typedef struct fpa_fused_packed {
     int at_ones, at_outputs, at_raw_stages, at_matrix, at_copies, at_panels, at_barriers, at_part, bytes;
 } fpa_fused_packed;
 
+/* Tiles of 8 of a block's columns, of which one warpgroup of keys holds all sums. */
+int fused_packed_columns(const fpa_plan *plan, const fpa_cuda_rows *rows);
+
 /* It has the columns of the split that is chosen. */
 fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
 void print_fused_packed(FILE *out, const fpa_plan *plan);

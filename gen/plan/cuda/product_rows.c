@@ -6,40 +6,14 @@
 #include "mechanism.h"
 #include "outer.h"
 #include "parts.h"
+#include "product_halves.h"
 
 enum {
-    MOST_DEGREE = 8,        /* of monomials: 2^7 ways to deal them out */
     MOST_ROWS = 1024,       /* of a half, */
     MOST_ORDERED = 1 << 14, /* and with those of every order */
     A_ROW = 16, /* of a vector, in slots of 8 columns: packed, written, read twice, multiplied in scores */
     MOST_GRAM_OF_F16 = 64, /* product of the weights of a half */
 };
-
-/* A product of dots. Of a dot that it has twice rows (i, j) and (j, i) are one, with weight 2. */
-typedef struct half {
-    int count, dot[MOST_DEGREE]; /* narrow ones first; equal ones follow each other */
-    int rows, first;             /* plan's row of its first product row */
-    double scale;                /* of keys, a power of two: f16 ends at 65,504 */
-    int *number; /* row that a row of each dot makes, the last dot's next first; -1: another order has it */
-} half;
-
-/* The halves of a monomial, the one of fewer rows first; -1: it has none. */
-typedef struct dealt {
-    int half[2], degree;
-    bool *taken; /* [rows][rows] by a feature */
-} dealt;
-
-typedef struct maker {
-    const fpa_plan *plan;
-    int columns;
-    bool both_orders;
-    half *halves;
-    int half_count;
-    dealt *dealt;  /* [monomials] */
-    int *base;     /* [rows] that a row is times its weight */
-    double *gram;  /* [rows] */
-    int *position; /* [dots][rows] of the row of that base in the dot, -1: it has none */
-} maker;
 
 /* ---- halves ---- */
 
@@ -186,37 +160,32 @@ static bool describe_rows(maker *m, arena *memory)
 
 /* ---- product rows ---- */
 
-/* Row number r of a half, in the numbers of the seen plan. */
-static int half_row(const maker *m, const half *h, int r)
-{
-    return h->count == 1 ? m->plan->dots[h->dot[0]].rows[r] : h->first + r;
-}
-
-/* The rows of its dots that a row of a half is the product of, in any order; false: another order has it. weight: of that one. */
-static bool split_row(const maker *m, const half *h, int ordered, int *position, double *weight)
-{
-    *weight = h->scale;
-    for (int l = h->count - 1; l >= 0; l--) {
-        const int width = m->plan->dots[h->dot[l]].row_count;
-        position[l] = ordered % width;
-        ordered /= width;
-        if (l + 1 == h->count || h->dot[l] != h->dot[l + 1])
-            continue;
-        if (m->both_orders)
-            continue;
-        if (position[l] > position[l + 1])
-            return false;
-        *weight *= position[l] < position[l + 1] ? 2 : 1;
-    }
-    return true;
-}
-
 static int count_ordered(const maker *m, const half *h)
 {
     int count = 1;
     for (int l = 0; l < h->count; l++)
         count *= m->plan->dots[h->dot[l]].row_count;
     return count;
+}
+
+/* Which order of rows comes as number n. Rows (i, j) of a square come by their distance around the circle, then by the first one: products of 8 of
+ * distance a with 8 of distance b are others than those of other distances, so that blocks of few tiles have all features. */
+static int nth_order(const maker *m, const half *h, int n)
+{
+    if (m->both_orders || h->count != 2 || h->dot[0] != h->dot[1])
+        return n;
+    const int width = m->plan->dots[h->dot[0]].row_count, i = n % width, j = (i + n / width) % width;
+    return i < j ? i * width + j : j * width + i;
+}
+
+static void describe_row(const maker *m, const half *h, int number, const int *position, double weight,
+                         fpa_product_rows *made)
+{
+    const int row = h->first - m->plan->row_count + number;
+    made->weight[row] = weight;
+    for (int l = 0; l < made->factors; l++)
+        made->factor[row * made->factors + l] =
+            l < h->count ? m->plan->dots[h->dot[l]].rows[position[l]] : m->plan->ones_row;
 }
 
 static fpa_status fill_factors(const maker *m, half *h, arena *memory, fpa_product_rows *made,
@@ -228,15 +197,15 @@ static fpa_status fill_factors(const maker *m, half *h, arena *memory, fpa_produ
     h->number = arena_array(memory, ordered, sizeof *h->number);
     if (!h->number)
         return fail_memory(error);
-    for (int i = 0; i < ordered; i++) {
-        h->number[i] = split_row(m, h, i, position, &weight) ? next++ : -1;
-        if (h->number[i] < 0 || h->count == 1)
+    for (int i = 0; i < ordered; i++)
+        h->number[i] = -1;
+    for (int n = 0; n < ordered; n++) {
+        const int i = nth_order(m, h, n);
+        if (h->number[i] >= 0 || !half_split(m, h, i, position, &weight))
             continue;
-        const int row = h->first - m->plan->row_count + h->number[i];
-        made->weight[row] = weight;
-        for (int l = 0; l < made->factors; l++)
-            made->factor[row * made->factors + l] =
-                l < h->count ? m->plan->dots[h->dot[l]].rows[position[l]] : m->plan->ones_row;
+        h->number[i] = next++;
+        if (h->count > 1)
+            describe_row(m, h, h->number[i], position, weight, made);
     }
     return FPA_OK;
 }
@@ -263,6 +232,39 @@ static fpa_status make_rows(const maker *m, arena *memory, fpa_product_rows *mad
 }
 
 /* ---- the score ---- */
+
+static bool is_half(const maker *m, int dot)
+{
+    for (int i = 0; i < m->half_count; i++)
+        if (m->halves[i].count == 1 && m->halves[i].dot[0] == dot)
+            return true;
+    return false;
+}
+
+/* Where vectors have all rows of the head's own dots in any case, the score is of these: they are fewer, and shorter. With product rows of one half
+ * alone, since such rows lie behind those of dots, one after the other, and those of each half are to begin a block. */
+static bool keeps_score(const maker *m)
+{
+    int halves = 0;
+    for (int i = 0; i < m->half_count; i++)
+        halves += m->halves[i].count > 1;
+    for (int i = 0; i < m->plan->score->dot_count; i++)
+        if (!is_half(m, i))
+            return false;
+    return halves == 1;
+}
+
+static fpa_status keep_score(const maker *m, arena *memory, fpa_product_rows *made, fpa_error *error)
+{
+    const fpa_score *score = m->plan->score;
+    made->score.dot_count = score->dot_count;
+    made->score.monomial_count = score->monomial_count;
+    made->score.monomials = score->monomials;
+    made->dot_degree = arena_array(memory, score->dot_count, sizeof *made->dot_degree);
+    for (int i = 0; made->dot_degree && i < score->dot_count; i++)
+        made->dot_degree[i] = 1;
+    return made->dot_degree ? FPA_OK : fail_memory(error);
+}
 
 static fpa_status make_dots(const maker *m, arena *memory, fpa_product_rows *made, fpa_error *error)
 {
@@ -306,132 +308,12 @@ static fpa_status make_monomials(const maker *m, arena *memory, fpa_product_rows
     return made->score.monomials ? FPA_OK : fail_memory(error);
 }
 
-/* ---- features ---- */
-
-/* A feature's factors, and of all ways to have them in a monomial's halves the first one that no other feature has. */
-typedef struct search {
-    const maker *m;
-    const dealt *dealt;
-    int degree, row[MOST_DEGREE];
-    int position[MOST_DEGREE]; /* in the dots of the first half, then of the second */
-    bool taken[MOST_DEGREE], found;
-    int best[2];
-    double gram; /* of the rows of the best */
-} search;
-
-static int pair_of(const maker *m, const dealt *of, const int *at)
+static fpa_status make_score(const maker *m, arena *memory, fpa_product_rows *made, fpa_error *error)
 {
-    return at[0] * (of->half[1] < 0 ? 1 : m->halves[of->half[1]].rows) + at[1];
-}
-
-/* Row of a half that rows of its dots make, -1: another order has it. Its weights are multiplied into *gram. */
-static int find_row(const maker *m, const half *h, const int *position, double *gram)
-{
-    int ordered = 0, none[MOST_DEGREE];
-    double weight;
-    for (int l = 0; l < h->count; l++) {
-        const fpa_dot *dot = &m->plan->dots[h->dot[l]];
-        ordered = ordered * dot->row_count + position[l];
-        *gram *= m->gram[dot->rows[position[l]]];
-    }
-    if (h->count > 1 && split_row(m, h, ordered, none, &weight))
-        *gram *= weight;
-    return h->number[ordered];
-}
-
-static void keep_first(search *s)
-{
-    int at[2] = {0}, n = 0;
-    double gram = 1;
-    for (int i = 0; i < 2; i++) {
-        if (s->dealt->half[i] < 0)
-            continue;
-        const half *h = &s->m->halves[s->dealt->half[i]];
-        at[i] = find_row(s->m, h, s->position + n, &gram);
-        if (at[i] < 0)
-            return;
-        n += h->count;
-    }
-    if (s->dealt->taken[pair_of(s->m, s->dealt, at)])
-        return;
-    if (s->found && (at[0] > s->best[0] || (at[0] == s->best[0] && at[1] >= s->best[1])))
-        return;
-    s->found = true;
-    s->best[0] = at[0], s->best[1] = at[1];
-    s->gram = gram;
-}
-
-/* Dot number n of the halves gets any factor that it has a row for. */
-static void try_dot(search *s, int n)
-{
-    const int first = s->dealt->half[0] < 0 ? 0 : s->m->halves[s->dealt->half[0]].count;
-    if (n == s->degree) {
-        keep_first(s);
-        return;
-    }
-    const half *h = &s->m->halves[s->dealt->half[n >= first]];
-    const int dot = h->dot[n >= first ? n - first : n];
-    for (int i = 0; i < s->degree; i++) {
-        const int position = s->m->position[dot * s->m->plan->row_count + s->m->base[s->row[i]]];
-        if (s->taken[i] || position < 0)
-            continue;
-        s->taken[i] = true;
-        s->position[n] = position;
-        try_dot(s, n + 1);
-        s->taken[i] = false;
-    }
-}
-
-/* The piece of a feature of these factors; false: no monomial's halves have it. */
-static bool place_feature(const maker *m, const fpa_piece *piece, int i, int *prefix, fpa_piece *placed)
-{
-    search s = {.m = m};
-    double gram = 1;
-    for (int l = 0; l <= piece->prefix_count; l++) {
-        const int row = l < piece->prefix_count ? piece->prefix[l] : piece->base + i;
-        if (row == m->plan->ones_row)
-            continue;
-        if (s.degree == MOST_DEGREE)
-            return false;
-        s.row[s.degree++] = row;
-        gram *= m->gram[row];
-    }
-    for (int k = 0; k < m->plan->score->monomial_count && !s.found; k++) {
-        s.dealt = &m->dealt[k];
-        if (s.dealt->degree == s.degree)
-            try_dot(&s, 0);
-    }
-    if (!s.found)
-        return false;
-    const int *of = s.dealt->half;
-    s.dealt->taken[pair_of(m, s.dealt, s.best)] = true;
-    *placed = (fpa_piece){.feature = piece->feature + i,
-                          .width = 1,
-                          .prefix_count = of[0] >= 0,
-                          .prefix = prefix,
-                          .base = of[1] < 0 ? m->plan->ones_row : half_row(m, &m->halves[of[1]], s.best[1]),
-                          .weight = piece->weight * gram / s.gram,
-                          .degree = s.degree};
-    if (of[0] >= 0)
-        *prefix = half_row(m, &m->halves[of[0]], s.best[0]);
-    return true;
-}
-
-static fpa_status make_pieces(const maker *m, arena *memory, fpa_product_rows *made, char *why,
-                              fpa_error *error)
-{
-    const fpa_plan *plan = m->plan;
-    const size_t features = (size_t)plan->features;
-    int *prefix = arena_array(memory, features, sizeof *prefix), count = 0;
-    made->plan.pieces = arena_array(memory, features, sizeof *made->plan.pieces);
-    if (!prefix || !made->plan.pieces)
-        return fail_memory(error);
-    for (int p = 0; p < plan->piece_count; p++)
-        for (int i = 0; i < plan->pieces[p].width; i++, count++)
-            if (!place_feature(m, &plan->pieces[p], i, prefix + count, &made->plan.pieces[count]))
-                return unsuited(why, "its features are no products of rows of its dots");
-    made->plan.piece_count = count;
-    return FPA_OK;
+    if (keeps_score(m))
+        return keep_score(m, memory, made, error);
+    fpa_status status = make_dots(m, memory, made, error);
+    return status ? status : make_monomials(m, memory, made, error);
 }
 
 /* ---- the plan ---- */
@@ -454,13 +336,6 @@ static fpa_status make_halves(maker *m, arena *memory, char *why, fpa_error *err
     for (int i = 0; i < monomials; i++)
         if (!deal_out(m, i))
             return unsuited(why, "a half of its dots has too many rows");
-    for (int i = 0; i < monomials; i++) {
-        size_t pairs = 1;
-        for (int j = 0; j < 2; j++)
-            pairs *= m->dealt[i].half[j] < 0 ? 1 : m->halves[m->dealt[i].half[j]].rows;
-        if (!(m->dealt[i].taken = arena_array(memory, pairs, sizeof *m->dealt[i].taken)))
-            return fail_memory(error);
-    }
     return has_products(m) ? FPA_OK : unsuited(why, "it has no products of three dots");
 }
 
@@ -473,8 +348,7 @@ fpa_status plan_product_rows(const fpa_plan *plan, int columns, bool both_orders
     fpa_status status = make_halves(&m, memory, why, error);
     if (status || *why)
         return status;
-    if ((status = make_rows(&m, memory, made, error)) || (status = make_dots(&m, memory, made, error)) ||
-        (status = make_monomials(&m, memory, made, error)))
+    if ((status = make_rows(&m, memory, made, error)) || (status = make_score(&m, memory, made, error)))
         return status;
-    return make_pieces(&m, memory, made, why, error);
+    return place_features(&m, memory, made, why, error);
 }

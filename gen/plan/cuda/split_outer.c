@@ -27,7 +27,9 @@ enum {
     BARRIERS = 16,               /* bytes, of a stage */
     SINK_BARRIER = 8,            /* a barrier that nobody waits for */
     OTHER_REGISTERS = 16,        /* of a thread of the state kernel: addresses, counters */
-    SPARE_REGISTERS = 4,         /* with fewer beside those ptxas may serialise products */
+    SPARE_REGISTERS =
+        4, /* with fewer beside those ptxas may serialise products; with many of these three times as many */
+    SPARED_PORTION = 3,
     ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
     GATES = 1040,        /* of a tile of keys */
     SLAB = 128,          /* bytes of 64 numbers of a token */
@@ -65,7 +67,7 @@ static int fetched_bytes(const fpa_split_outer *split, int slabs)
  * do without. */
 static int ones_bytes(const fpa_plan *plan, const fpa_split_outer *split)
 {
-    if (plan->head->normalize == FPA_NORMALIZE_NONE)
+    if (plan->head->normalize == FPA_NORMALIZE_NONE || split->ones_behind)
         return 0;
     return split->columns.tiles == 8 ? 16 * SLAB : 256;
 }
@@ -102,6 +104,8 @@ static bool is_crowded(const fpa_split_outer *split, int portion, int registers)
     const int features = 2 * 4 * portion;
     if (portion == 2 && split->columns.all >= ENOUGH_COLUMNS)
         return registers < features + SPARE_REGISTERS;
+    if (portion > SPARED_PORTION)
+        return registers < features + 3 * SPARE_REGISTERS;
     return portion > 2 && registers < features;
 }
 
@@ -118,7 +122,13 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     kernel->portion = suffixes;
     while (kernel->shares > 1 && is_crowded(split, kernel->portion, rest))
         kernel->portion--;
+    const int products = suffixes * kernel->shares;
+    kernel->portion = divide_up(products, divide_up(products, kernel->portion)); /* all alike */
     kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
+    const int left = rest - 2 * 4 * kernel->portion;
+    /* products of wide blocks hide what is read meanwhile */
+    const bool brief = !outer->rows && split->columns.all < SLAB_BLOCKS;
+    kernel->ahead = brief && left >= 2 * suffixes + 3 * SPARE_REGISTERS ? 2 : 1;
 }
 
 /* ---- slabs that a state kernel's block fetches: bits; vectors of more than 31 do not fit into shared memory ---- */
@@ -448,7 +458,7 @@ static fpa_columns choose_columns(const fpa_cuda_inputs *in)
     const fpa_head *head = in->plan->head;
     const int leaning = divide_up(head->dv + cuda_most_lean(head->dv), 8);
     const bool has_ones = head->normalize != FPA_NORMALIZE_NONE;
-    fpa_columns columns = cuda_columns(head, SPLIT_MOST_COLUMNS);
+    fpa_columns columns = cuda_columns(head, split_most_columns(in));
     if (in->rows->factors != 1 || !head->causal || columns.blocks > 1 || leaning > SPLIT_MOST_COLUMNS ||
         (has_ones && leaning % 8 == 0))
         return columns;
@@ -462,6 +472,8 @@ fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *prod
 {
     const fpa_plan *plan = in->plan;
     split->columns = choose_columns(in);
+    split->ones_behind = plan->head->normalize != FPA_NORMALIZE_NONE && split->columns.tiles < SLAB_BLOCKS;
+    split->value_box = 8 * (split->ones_behind ? split->columns.tiles : SLAB_BLOCKS);
     split->leaves_dots = leaves_dots(plan->head);
     const char *refusal;
     fpa_status status = choose_tiles(in, products, split, &refusal, error);

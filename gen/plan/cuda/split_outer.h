@@ -29,7 +29,8 @@ typedef struct fpa_chunk_state_kernel {
     int prefix_blocks; /* of rows, that a factor of a warp's prefixes lies in: 1, or one for each prefix */
     bool own;          /* a copy of the loop for strips whose prefixes are a suffix of theirs */
     int portion;       /* products that are begun together */
-    int places;        /* for a portion's features: with two, some are formed while others are multiplied */
+    int ahead; /* steps whose suffixes are in registers: 2 where there is room and products do not hide the reads; else 1 */
+    int places; /* for a portion's features: with two, some are formed while others are multiplied */
     int threads, registers, producer_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_chunk_state_kernel;
 
@@ -78,7 +79,11 @@ typedef struct fpa_split_outer {
     int monomials;    /* of the score */
     double *monomial_weight; /* [monomials] */
     int *monomial_power;     /* [monomials][dots] */
-    bool partial_slabs;      /* some block of a state kernel fetches some slabs of a vector only */
+    /* of a normalised head whose values leave room in their slab: in chunk_state ones lie there, so that z is a part of their product: one of
+     * few columns takes nearly as long as one of 32 (docs/decisions/0072-narrow-values.md) */
+    bool ones_behind;
+    int value_box;      /* numbers of a token's values that a box has: those before such ones, or a slab's */
+    bool partial_slabs; /* some block of a state kernel fetches some slabs of a vector only */
     int kernels;
     fpa_chunk_state_kernel state[WARPGROUP_KERNELS]; /* the largest blocks first */
     /* queries */
@@ -112,6 +117,11 @@ static inline int split_registers(int groups)
 static inline int split_producer_registers(int groups)
 {
     return groups == 3 ? 32 : 40;
+}
+
+static inline int split_most_columns(const fpa_cuda_inputs *in)
+{
+    return in->most_columns ? in->most_columns : SPLIT_MOST_COLUMNS;
 }
 
 /* Fills split->contraction, once all else is there: of heads that are passes of values, mostly their own. */

@@ -51,7 +51,7 @@ static fpa_status number_rows(const fpa_cuda_inputs *in, const fpa_product_rows 
 static fpa_status make_products(const fpa_cuda_inputs *in, bool unweighted, fpa_product_rows *products,
                                 char *why, fpa_error *error)
 {
-    const int columns = cuda_columns(in->plan->head, SPLIT_MOST_COLUMNS).all;
+    const int columns = cuda_columns(in->plan->head, split_most_columns(in)).all;
     fpa_status status = plan_product_rows(in->plan, columns, unweighted, in->memory, products, why, error);
     if (status || !*why || unweighted)
         return status;

@@ -81,6 +81,7 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     }
     g->decays = plan->head->gate;
     g->value_width = plan->head->dv;
+    g->value_box = split->value_box;
     g->vector_rows = split->outer.vector_rows;
     g->pack_tokens = split->pack.tokens;
     g->chunk_state_slices = large->slices;
@@ -99,6 +100,7 @@ static const fpa_field kernel_fields[] = {
     KERNEL(stages),
     KERNEL(bytes),
     KERNEL(places),
+    KERNEL(ahead),
     KERNEL(shares),
     KERNEL(prefix_blocks),
     KERNEL(own),
@@ -139,7 +141,7 @@ const fpa_field split_outer_fields[] = {
     /* kernels */
     FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
     SPLIT(dots_in_turn), SPLIT(turn_keys), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages),
-    SPLIT(lone_key_stages), SPLIT(leaves_dots), SPLIT(partial_slabs),
+    SPLIT(lone_key_stages), SPLIT(leaves_dots), SPLIT(partial_slabs), SPLIT(ones_behind),
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),

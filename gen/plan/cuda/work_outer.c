@@ -43,6 +43,14 @@ static double fetched_bytes(const fpa_split_outer *split, const fpa_chunk_state_
     return (double)SLAB * split->columns.blocks * (values + kernel->fetched_slabs);
 }
 
+/* Columns that a warpgroup's product of so many takes as long as. Products of few are waited for, whatever the tensor cores' rate: alone they take 49 clocks
+ * (8 columns) to 66 (32), three warpgroups' 19 to 23 each, on an H200 (docs/decisions/0072-narrow-values.md). */
+static int product_columns(int columns)
+{
+    enum { LEAST = 32 / 8 };
+    return largest(columns, LEAST);
+}
+
 /* A warp's instructions: 6 for a tile (four multiplications, the product, its wait), 7 for each of a prefix's factors, 19
  * for a step of the loop, 12 for gates. */
 struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_split_outer *split,
@@ -55,7 +63,7 @@ struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_spl
     const int warps = 4 * blocks * kernel->groups, columns = split->columns.all;
     return (struct fpa_cuda_kernel_work){
         .warpgroups = 1,
-        .step = {.products = 4 * columns * tiles,
+        .step = {.products = 4 * product_columns(columns) * tiles,
                  .shared = 2 * columns * tiles + words_of_round(outer, kernel) * rounds,
                  .instructions = (outer->rows ? 4 : 6) * 4 * tiles +
                                  (outer->rows ? 0 : 7 * outer->prefix_factors * kernel->shares * rounds) +

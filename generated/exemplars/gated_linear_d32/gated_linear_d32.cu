@@ -192,6 +192,8 @@ struct fpa_cuda_geometry {
     int window;         /* newest keys whose weights are exponentials; 0: none */
     int decays;         /* 1: NAME_gate_scan leaves decays, too */
     int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    /* and numbers that a box of values has: where fewer than 64, NAME_chunk_state has its ones behind them */
+    int value_box;
     int padded_vector;  /* NAME_pad_rows: numbers that rows of q and k, */
     int padded_value;   /* and of v are brought to; 0: they stay as they are */
     int lifted_vector;  /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
@@ -728,6 +730,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* window */
     0, /* decays */
     0, /* value_width */
+    0, /* value_box */
     0, /* padded_vector */
     0, /* padded_value */
     0, /* lifted_vector */

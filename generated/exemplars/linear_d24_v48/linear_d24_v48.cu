@@ -178,6 +178,8 @@ struct fpa_cuda_geometry {
     int window;         /* newest keys whose weights are exponentials; 0: none */
     int decays;         /* 1: NAME_gate_scan leaves decays, too */
     int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    /* and numbers that a box of values has: where fewer than 64, NAME_chunk_state has its ones behind them */
+    int value_box;
     int padded_vector;  /* NAME_pad_rows: numbers that rows of q and k, */
     int padded_value;   /* and of v are brought to; 0: they stay as they are */
     int lifted_vector;  /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
@@ -668,6 +670,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* window */
     0, /* decays */
     48, /* value_width */
+    64, /* value_box */
     0, /* padded_vector */
     0, /* padded_value */
     0, /* lifted_vector */
@@ -1647,7 +1650,8 @@ enum {
     ROW_SLABS = (ROW_BLOCKS + 7) / 8,     /* of a vector */
     VALUE_SLABS = (COLUMN_TILES + 7) / 8, /* of a block's columns */
     SLAB64 = 64 * 128,                    /* bytes of 64 tokens' */
-    FETCHED = (ROW_SLABS + VALUE_SLABS) * SLAB64 /* of keys and values of 64 tokens */
+    FETCHED = (ROW_SLABS + VALUE_SLABS) * SLAB64, /* of keys and values of 64 tokens */
+    VALUES_BOXED = VALUE_SLABS * SLAB64 /* bytes of these values that boxes bring */
 };
 
 /* Slabs of 64 tokens from `token` on. */
@@ -1741,8 +1745,8 @@ enum {
 };
 
 /* Blocks of a state kernel: their warpgroups, and what lies where in shared memory. */
-template <int groups, int strips, int shares, int prefix_blocks, bool own, int portion, int stages, int places>
-struct walk_sizes {
+template <int groups, int strips, int shares, int prefix_blocks, bool own, int portion, int stages, int places,
+          int ahead> struct walk_sizes {
     enum {
         GROUPS = groups,         /* warpgroups that multiply */
         GROUP_STRIPS = strips,     /* of each */
@@ -1761,6 +1765,9 @@ struct walk_sizes {
         PORTIONS = (PRODUCTS + portion - 1) / portion,
         STEPS = 4 * ROUNDS,      /* of a stage: 16 tokens and a round */
         STAGES = stages,         /* keys and values of 64 tokens each, on their way */
+        /* steps whose suffixes are there: with two, those of the next one were read a step before features are formed
+         * of them */
+        AHEAD = ahead,
         PLACES = places,         /* for a portion's features: with two, some are formed while others are multiplied */
         ONES = STAGES * FETCHED,
         OUT = ONES + ONES_BYTES, /* copies on their way out */
@@ -2177,7 +2184,7 @@ __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, con
                                            const struct walk &w, u32 ring, int slot, int first)
 {
     const u32 stage = ring + slot * FETCHED, full = ring + sizes::BARRIERS + slot * 8;
-    barrier_expect(full, FETCHED);
+    barrier_expect(full, ROW_SLABS * SLAB64 + VALUES_BOXED);
     copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)w.head, box_token(call, w.b, first), box_batch(call, w.b),
                           full);
     copy_boxes<VALUE_SLABS>(stage + STAGE_VALUES, SLAB64, maps.value, w.block * COLUMN_TILES * 8, (int)w.head,
@@ -2301,7 +2308,7 @@ template <class sizes> struct step_at {
  * wait. */
 template <class sizes> struct walk_rows {
     u32 prefix[sizes::PREFIXES][2];
-    struct fragments<STRIP * SUFFIXES> suffix;
+    struct fragments<STRIP * SUFFIXES> suffix[sizes::AHEAD]; /* of steps in turn */
 };
 
 template <class sizes>
@@ -2310,12 +2317,14 @@ __device__ __forceinline__ void fetch_factors(struct walk_rows<sizes> &rows, con
 {
 }
 
-/* own: the first suffix is what the last factor was read from. */
+/* own: the first suffix is what the last factor was read from, of the same step. */
 template <class sizes, bool own>
-__device__ __forceinline__ void fetch_suffixes(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip,
-                                               u32 ring, struct step_at<sizes> at)
+__device__ __forceinline__ void fetch_suffixes(struct walk_rows<sizes> &rows,
+                                               struct fragments<STRIP * SUFFIXES> &suffix,
+                                               const struct strip_lane<sizes> *strip, u32 ring,
+                                               struct step_at<sizes> at)
 {
-    fetch_fragments<own ? 1 : 0>(rows.suffix, strip[at.step % sizes::ROUNDS].suffix, at.tokens(ring));
+    fetch_fragments<own ? 1 : 0>(suffix, strip[at.step % sizes::ROUNDS].suffix, at.tokens(ring));
 }
 
 template <class sizes>
@@ -2338,8 +2347,11 @@ __device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const str
             form_pair(rows, strip, next, pair);
     if (portion < sizes::PORTIONS - 1)
         return;
-    fetch_suffixes<sizes, own>(rows, strip, ring, next);
+    if (sizes::AHEAD == 1)
+        fetch_suffixes<sizes, own>(rows, rows.suffix[0], strip, ring, next);
     fetch_factors(rows, strip, ring, second);
+    if (sizes::AHEAD > 1)
+        fetch_suffixes<sizes, own>(rows, rows.suffix[step % 2], strip, ring, second);
 }
 
 /* c += a chunk's keys and values; its first stage is at.slot. Behind the last stage rows are read once more that nobody
@@ -2358,8 +2370,10 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
 #pragma unroll
     for (int pair = 0; pair < sizes::SHARES; pair++)
         form_pair(rows, strip, step_at<sizes>{at.slot, 0}, pair);
-    fetch_suffixes<sizes, own>(rows, strip, ring, step_at<sizes>{at.slot, 0});
+    fetch_suffixes<sizes, own>(rows, rows.suffix[0], strip, ring, step_at<sizes>{at.slot, 0});
     fetch_factors(rows, strip, ring, step_at<sizes>{at.slot, 1});
+    if (sizes::AHEAD > 1)
+        fetch_suffixes<sizes, own>(rows, rows.suffix[sizes::AHEAD - 1], strip, ring, step_at<sizes>{at.slot, 1});
     do { /* at least once: the compiler has to see that products go on from one turn to the next */
         const u32 values = ring + at.slot * FETCHED + STAGE_VALUES;
         struct turn next = at;
@@ -2374,7 +2388,8 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
 #pragma unroll
             for (int n = 0; n < sizes::PORTION; n++)
                 if (portion * sizes::PORTION + n < sizes::PRODUCTS)
-                    form_features(a[n], rows.prefix, rows.suffix.word, portion * sizes::PORTION + n);
+                    form_features(a[n], rows.prefix, rows.suffix[step % sizes::AHEAD].word,
+                                  portion * sizes::PORTION + n);
             if (step + 2 == STEPS && portion == PORTIONS - 1 && stages > 1)
                 barrier_wait(ring + sizes::BARRIERS + next.slot * 8, next.phase);
             prepare<sizes, own>(rows, strip, ring, at.slot, stages > 1 ? next.slot : at.slot, step, portion);
@@ -2523,7 +2538,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 linear_d24_v48_chunk_state(const __grid_constant__ struct fpa_cuda_call call,
                            const __grid_constant__ struct fpa_cuda_maps maps)
 {
-    walk_keys<walk_sizes<3, 4, 1, 1, false, 1, 8, 2>, 160, 32>(call, maps);
+    walk_keys<walk_sizes<3, 4, 1, 1, false, 1, 8, 2, 1>, 160, 32>(call, maps);
 }
 #endif
 
@@ -2934,7 +2949,7 @@ __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call,
 __device__ __forceinline__ void copy_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                           const struct item &item, u32 stage, int key, u32 full)
 {
-    barrier_await(full, FETCHED);
+    barrier_await(full, ROW_SLABS * SLAB64 + VALUES_BOXED);
     copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)item.head, box_token(call, item.b, key),
                           box_batch(call, item.b), full);
     copy_boxes<VALUE_SLABS>(stage + KEY_VALUES, SLAB64, maps.value, item.block * COLUMN_TILES * 8, (int)item.head,
