@@ -129,7 +129,7 @@ void work_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         .trips = 3};
 }
 
-/* Queries of a span's second half have the first half's keys, too. */
+/* Queries of a span's second half have the first half's keys, too; they are read once, for all of their products. */
 void work_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const coordinate_sizes s = sizes_of(plan);
@@ -141,9 +141,9 @@ void work_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         .warpgroups = 1,
         .step = {.products = products_of(&s, scores) + s.blocks * made.products,
                  .shared =
-                     s.blocks * (7 * s.tiles + 22 * s.steps + 6 * s.columns + 50 * s.gate + made.shared),
+                     s.blocks * (7 * s.tiles + 16 * s.steps + 6 * s.columns + 50 * s.gate + made.shared),
                  .instructions =
-                     s.blocks * (26 * s.tiles + 390 + (200 + 12 * s.steps) * s.gate + made.instructions),
+                     s.blocks * (26 * s.tiles + 390 - 19 * s.steps + (200 + 12 * s.steps) * s.gate + made.instructions),
                  .bytes = work_operand_bytes(plan, 2 * (vector + plan->head->dv)) + made.bytes},
         .trips = 4};
     if (plan->cuda.cluster_scan->sequences)
