@@ -191,8 +191,8 @@ static const struct emulated_fault cluster_scan_faults[] = {
       NULL}},
     {IN_TURNED_CLUSTER_SCAN,
      LEFT_OUT,
-     {"tokens that neither of two warpgroups turns", "chunked form ... but the formula gives",
-      "turned_share", "keys ? 0 : 16 - BY_KEYS);"}},
+     {"tokens that neither of two warpgroups turns", "chunked form ... is not finite", "turned_share",
+      "keys ? 0 : 16 - BY_KEYS);"}},
     {IN_TURNED_CLUSTER_SCAN,
      NOT_TOLD,
      {"positions that nobody hears of", "cluster_scan ... can go on", "positions_told", NULL}},
@@ -225,7 +225,7 @@ static const struct emulated_fault cluster_scan_faults[] = {
      {"projected keys that nobody hears of", "cluster_scan ... can go on", "product_told", NULL}},
     {IN_PRODUCT_CLUSTER_SCAN,
      OTHER_PLACE,
-     {"operands whose ones lie elsewhere", "chunked form ... but the formula gives", "later_ones",
+     {"operands whose ones lie elsewhere", "chunked form ... is not finite", "later_ones",
       "return further(values, bytes);"}},
 };
 

@@ -116,10 +116,10 @@ static struct fpa_cuda_work count_product(const fpa_plan *plan)
     const int parts = lift_matrix_parts(plan), slabs = slabs_of(lift->parts->rows),
               rows = slabs * SLAB_NUMBERS, steps = (lift->width + 15) / 16;
     const int norms = lift->parts->square != 0 ? steps : 0;
-    return (struct fpa_cuda_work){.products = SIDES * (rows / 8 * steps * parts + 2 * norms),
-                                  .shared = SIDES * (rows * parts * TOKENS / PANEL + TOKENS) + 2 * TOKENS * rows / 128,
-                                  .instructions = work_maps(plan) / 2 +
-                                                  SIDES * TOKENS * rows * PAIR / NUMBERS / LANES + SIDES * NORM};
+    return (struct fpa_cuda_work){
+        .products = SIDES * (rows / 8 * steps * parts + 2 * norms),
+        .shared = SIDES * (rows * parts * TOKENS / PANEL + TOKENS) + 2 * TOKENS * rows / 128,
+        .instructions = work_maps(plan) / 2 + SIDES * TOKENS * rows * PAIR / NUMBERS / LANES + SIDES * NORM};
 }
 
 struct fpa_cuda_work work_made(const fpa_plan *plan)

@@ -142,8 +142,8 @@ void work_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         .step = {.products = products_of(&s, scores) + s.blocks * made.products,
                  .shared =
                      s.blocks * (7 * s.tiles + 16 * s.steps + 6 * s.columns + 50 * s.gate + made.shared),
-                 .instructions =
-                     s.blocks * (26 * s.tiles + 390 - 19 * s.steps + (200 + 12 * s.steps) * s.gate + made.instructions),
+                 .instructions = s.blocks * (26 * s.tiles + 390 - 19 * s.steps +
+                                             (200 + 12 * s.steps) * s.gate + made.instructions),
                  .bytes = work_operand_bytes(plan, 2 * (vector + plan->head->dv)) + made.bytes},
         .trips = 4};
     if (plan->cuda.cluster_scan->sequences)
