@@ -86,7 +86,7 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
      OTHER_PLACE,
      {"high parts of a matrix twice, instead of what they lack", "but the formula gives",
       "lift_group_operand",
-      "const u64 b = slab_operand(own + step / 4 * ${shape.columns * 128} + step % 4 * 32, 16);"}},
+      "const u64 b = further(first, step / 4 * ${shape.columns * 128} + step % 4 * 32);"}},
     {IN_LIFT_GROUPS,
      LEFT_OUT,
      {"constants of sketches that are left out", "but the formula gives", "lift_group_constant", ";"}},
