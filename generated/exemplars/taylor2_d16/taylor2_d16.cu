@@ -2847,7 +2847,7 @@ taylor2_d16_chunk_state_small(const __grid_constant__ struct fpa_cuda_call call,
 
 enum {
     CARRIED = 8,    /* elements a thread */
-    CARRIED_AT_ONCE = 4 /* copies, which are all asked for before one is added to */
+    CARRIED_AT_ONCE = 8 /* copies, which are all asked for before one is added to */
 };
 
 __device__ __forceinline__ void add_total(float *base, const float *total)
@@ -2928,27 +2928,35 @@ __device__ __forceinline__ void load_given(float *base, const state_element *s, 
     }
 }
 
+/* A thread's elements of the copies before chunks `chunk` on; of those that have none yet, zeros. */
+__device__ __forceinline__ void ask_for_copies(struct carried *at, const copy_element *copies, i64 chunk, i64 first,
+                                               i64 end, bool adds)
+{
+#pragma unroll
+    for (int i = 0; i < CARRIED_AT_ONCE; i++)
+        at[i] = adds && chunk + i < end
+            && chunk + i > first ? load_carried(copies + (chunk + i) * (COPY_ROWS * COLUMNS)) : carried{};
+}
+
 /* Copies before chunks first .. end - 1 of a segment, and what each thread has of them: the copy before the segment's
  * own first chunk is the base. adds: else they are complete already, or the thread has no elements. Queries that wait
- * for them are told. */
+ * for them are told; meanwhile the next ones come. */
 __device__ __forceinline__ void carry_copies(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
                                              i64 first, i64 end, const float *base, int element, bool adds)
 {
     const i64 size = COPY_ROWS * COLUMNS, before = first_chunk_of(call, own.b, own.number, head);
     copy_element *copies = (copy_element *)call.states + before * size + element;
+    struct carried at[CARRIED_AT_ONCE];
     const float weight = adds ? copy_weight[copied_row(element)] : 0;
+    ask_for_copies(at, copies, first, first, end, adds);
 #pragma unroll 1
     for (i64 chunk = first; chunk < end; chunk += CARRIED_AT_ONCE) {
-        struct carried at[CARRIED_AT_ONCE] = {};
-#pragma unroll
-        for (int i = 0; i < CARRIED_AT_ONCE; i++)
-            if (adds && chunk + i < end && chunk + i > first)
-                at[i] = load_carried(copies + (chunk + i) * size);
 #pragma unroll
         for (int i = 0; i < CARRIED_AT_ONCE; i++) {
             if (adds && chunk + i < end)
                 add_base(copies + (chunk + i) * size, at[i], base, weight);
         }
+        ask_for_copies(at, copies, chunk + CARRIED_AT_ONCE, first, end, adds);
         if (call.kept && call.awaited) {
             const i64 last = chunk + CARRIED_AT_ONCE < end ? chunk + CARRIED_AT_ONCE : end;
             __syncthreads(); /* all have written theirs */
