@@ -13,8 +13,7 @@ enum {
     GATE_BYTES =
         128 * 10 + 64 * 2 + 16, /* two parts of a sum and a factor a token; a factor a key of a half */
     CUT_BYTES = 32,             /* where a cluster's sequences begin and end */
-    TURNED_BY_KEYS =
-        4, /* of 16 tokens; who turns takes twice as long for them as who adds keys has to do otherwise */
+    TURNED_BY_KEYS = 4,         /* of 16 tokens: who adds keys waits for half of its time */
     SPAN_BYTES = 16, /* what a span of a sequence is, in words */
 };
 
