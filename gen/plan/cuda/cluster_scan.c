@@ -14,7 +14,7 @@ enum {
         128 * 10 + 64 * 2 + 16, /* two parts of a sum and a factor a token; a factor a key of a half */
     CUT_BYTES = 32,             /* where a cluster's sequences begin and end */
     TURNED_BY_KEYS = 4,         /* of 16 tokens: who adds keys waits for half of its time */
-    SPAN_BYTES = 16, /* what a span of a sequence is, in words */
+    SPAN_BYTES = 16,            /* what a span of a sequence is, in words */
 };
 
 /* Places one behind the other, of slabs first: they begin at multiples of 1024. */
