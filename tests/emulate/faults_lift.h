@@ -70,7 +70,7 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
      LEFT_OUT,
      {"a last token of joined entries that is not fetched", "the RMS error of tokens", "lift_group_left",
       "const bool there = n * STEP + 1 < left && piece < PIECES;"}},
-    {IN_LIFT_GROUPS,
+    {IN_LIFT_GROUPS_CUT,
      OTHER_PLACE,
      {"tokens in each other's place, of a warpgroup", "but the formula gives", "lift_group_place",
       "const i64 place = __shfl_sync(0xffffffffu, own, token ^ 1);"}},
