@@ -2908,6 +2908,7 @@ __device__ __forceinline__ void load_queries(u32 *a, u32 queries, int unit)
                   queries + unit / 4 * SLAB + slab_place(own_warp() * 16 + matrix_row(), unit % 4 * 2 + matrix_half()));
 }
 
+/* The same as the state's type has it. */
 __device__ __forceinline__ void form_queries(u32 *a, u32 queries, int unit)
 {
     load_queries(a, queries, unit);
