@@ -38,6 +38,7 @@ enum fault_place {
     IN_LIFT_WEIGHTS,
     IN_BROAD_LIFT,
     IN_LIFT_GROUPS,
+    IN_LIFT_GROUPS_CUT,
     IN_LIFT_GROUP_WEIGHTS,
     IN_PLAIN_LIFT,
     IN_WINDOW,

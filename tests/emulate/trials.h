@@ -36,6 +36,7 @@ enum {
     SEQUENCES_CALL = 30, /* of faults alone: test_cuda_emulated_sequences.c has the others */
     SEGMENTS_CALL = 32,  /* of faults alone, too */
     SCANNED_CALL = 33,   /* SEQUENCES_CALL by clusters, of faults alone, too */
+    ENTRIES_CALL = 34,   /* pieces of several batch entries, of faults alone, too */
     EMULATED_CALLS
 };
 

@@ -13,6 +13,7 @@ enum {
     GATE_BYTES =
         128 * 10 + 64 * 2 + 16, /* two parts of a sum and a factor a token; a factor a key of a half */
     CUT_BYTES = 32,             /* where a cluster's sequences begin and end */
+    TURNED_BY_KEYS = 4,         /* of 16 tokens: who adds keys waits for half of its time */
     SPAN_BYTES = 16,            /* what a span of a sequence is, in words */
 };
 
@@ -20,12 +21,11 @@ enum {
 static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const int columns = in->columns->all;
-    const int slabs = lift_made_slabs(in->plan), held = scan->apart ? scan->given : slabs;
-    const int half = (2 * held + 1) * SLAB, ones = columns > 8 ? 2048 : 0;
+    const int slabs = lift_made_slabs(in->plan), queries = scan->product ? scan->given : slabs;
+    const int half = (queries + slabs + 1) * SLAB, ones = columns > 8 ? 2048 : 0;
     const int copy = in->rows->features * 16 * columns;
     scan->at_outputs = 2 * scan->spans * half;
-    scan->at_further = scan->at_outputs + (scan->outputs_apart ? (scan->makes ? 1 : 2) * SLAB : 0);
-    scan->at_matrix = scan->at_further + 4 * (slabs - held) * SLAB;
+    scan->at_matrix = scan->at_outputs + (scan->outputs_apart ? (scan->makes ? 1 : 2) * SLAB : 0);
     scan->at_ones = scan->at_matrix + scan->matrix_parts * slabs * SLAB; /* behind all values */
     scan->at_copies = scan->at_ones + ones;
     scan->at_state = scan->at_copies + scan->copies * copy;
@@ -34,8 +34,7 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->at_mapped = scan->at_barriers + 32 * scan->spans + 16 * scan->copies + 4 * 8;
     scan->at_looked = scan->at_mapped + (scan->maps ? 16 * scan->spans : 0);
     scan->at_edges = scan->at_looked + 16 * scan->spans;
-    scan->at_further_free = scan->at_edges + 8 * scan->spans;
-    scan->at_turns = scan->at_further_free + (scan->apart ? 8 : 0);
+    scan->at_turns = scan->at_edges + 8 * scan->spans;
     scan->at_turns =
         scan->turns ? (int)round_up(scan->at_turns, 16) : scan->at_turns; /* pieces of 16 bytes */
     scan->at_positions = scan->at_turns + (scan->turns ? lift_turn_bytes(in->plan) : 0);
@@ -58,13 +57,10 @@ static bool fits_with(const fpa_cuda_inputs *in, bool outputs_apart, fpa_cluster
     return false;
 }
 
-/* Places of queries from which o leaves are free later; coordinates that are there once have to be awaited. */
+/* Places of queries from which o leaves are free later. */
 static bool fits(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
-    if (fits_with(in, true, scan) || fits_with(in, false, scan))
-        return true;
-    scan->apart = scan->product && lift_made_slabs(in->plan) > scan->given;
-    return scan->apart && fits_with(in, false, scan);
+    return fits_with(in, true, scan) || fits_with(in, false, scan);
 }
 
 /* How coordinates are made; where there is no room for that NAME_lift_rows makes them. */
@@ -74,9 +70,9 @@ static bool fits_as(const fpa_cuda_inputs *in, fpa_lift_made made, fpa_cluster_s
     scan->turns = made == LIFT_TURNS;
     scan->product = made == LIFT_PRODUCT;
     scan->makes = scan->maps && !scan->product;
+    scan->by_keys = scan->turns ? TURNED_BY_KEYS : 0;
     scan->given = scan->maps ? lift_given_slabs(in->plan) : lift_made_slabs(in->plan);
     scan->matrix_parts = scan->product ? lift_matrix_parts(in->plan) : 0;
-    scan->apart = false;
     return fits(in, scan);
 }
 
@@ -190,7 +186,7 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(turns),
                                          SCAN(product),
                                          SCAN(makes),
-                                         SCAN(apart),
+                                         SCAN(by_keys),
                                          SCAN(given),
                                          SCAN(matrix_parts),
                                          SCAN(reverses),
@@ -209,8 +205,6 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(at_looked),
                                          SCAN(at_edges),
                                          SCAN(at_matrix),
-                                         SCAN(at_further),
-                                         SCAN(at_further_free),
                                          SCAN(at_turns),
                                          SCAN(at_positions),
                                          SCAN(bytes),

@@ -3,7 +3,7 @@
  * whose state is small. Of a block's four warpgroups one adds up keys, two have the queries of a half of the
  * span each, and the last one fetches. Heads whose coordinates are made of q and k where these lie (lift_made.h) need no
  * NAME_lift_rows before: one warpgroup has all queries and another one makes coordinates ahead of it. Those of a product are made
- * by who has a half's queries: their products are awaited, by two warpgroups at a time, and there is no room for any ahead. */
+ * by who has a half's queries, from registers: queries' stay there, and have no place. */
 #ifndef FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 #define FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 
@@ -20,17 +20,15 @@ typedef struct fpa_cluster_scan {
     bool maps;          /* q and k become coordinates where they lie, */
     bool turns;         /* by functions of the position, */
     bool product;       /* or by a matrix */
-    bool makes; /* a warpgroup of its own makes them, and one has all queries; else who has queries does */
-    bool
-        apart; /* coordinates behind the first 64 are not there once for each place of a span: of the span's keys, and of
-                           who has queries */
-    int given;        /* slabs of q or k as they are given */
+    bool makes;  /* a warpgroup of its own makes them, and one has all queries; else who has queries does */
+    int by_keys; /* of 16 tokens, that who adds keys turns beside that one */
+    int given;   /* slabs of q or k as they are given */
     int matrix_parts; /* of 16 bits */
     int gate_bytes;   /* of what a span's gates come to; 0: no gate */
     int key_registers, query_registers, make_registers, fetch_registers; /* of a thread */
     int sequence_key_registers, sequence_fetch_registers; /* and where lengths of sequences differ */
     int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, at_mapped, at_looked, at_edges;
-    int at_matrix, at_further, at_turns, at_positions, at_further_free;
+    int at_matrix, at_turns, at_positions;
     int bytes;                             /* of shared memory, */
     int at_spans, at_cuts, sequence_bytes; /* and where lengths of sequences differ */
 } fpa_cluster_scan;

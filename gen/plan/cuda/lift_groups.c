@@ -143,7 +143,7 @@ bool lift_by_groups(const fpa_plan *plan, fpa_cuda_lift *lift)
 struct fpa_cuda_work work_lift_groups(const fpa_plan *plan)
 {
     /* instructions: of a warp's turn, which finds its tokens and the next ones; of 16 bytes that are fetched; of a product and its operand */
-    enum { LANES = 32, TURN = 300, FETCH = 10, PRODUCT = 4, LINE = 128 };
+    enum { LANES = 32, TURN = 170, FETCH = 10, PRODUCT = 4, LINE = 128 };
     const fpa_lift *lift = plan->written->lift;
     const fpa_cuda_lift *l = &plan->cuda.lift;
     struct fpa_cuda_work work = {.bytes = 16 * 2 * (lift->width + l->vector),

@@ -95,8 +95,7 @@ int lift_turn_bytes(const fpa_plan *plan)
 
 /* ---- counts ---- */
 
-/* A number: its map, its place among zeros, a half of its store. */
-enum { TOKENS = 16, LANES = 32, SIDES = 2, NUMBER = 3 };
+enum { TOKENS = 16, LANES = 32, SIDES = 2 };
 
 /* A query's and a key's turn is 4 instructions, 4 for each number of the position; queries are turned by 4 more. */
 static struct fpa_cuda_work count_turns(const fpa_plan *plan)
@@ -109,19 +108,18 @@ static struct fpa_cuda_work count_turns(const fpa_plan *plan)
                                   .bytes = TOKENS * lift->positions * (int)sizeof(float)};
 }
 
-/* Each part of the matrix is read once for 64 tokens, x for each 64 rows of one. */
+/* Each part of the matrix is read once for 64 tokens, x once; keys' coordinates are stored. Of a number half a pair, and of its product's instructions one. */
 static struct fpa_cuda_work count_product(const fpa_plan *plan)
 {
-    enum { PANEL = 64, NORM = 24 };
+    enum { PANEL = 64, NORM = 24, NUMBERS = 2, PAIR = 3 };
     const fpa_lift *lift = plan->written->lift;
     const int parts = lift_matrix_parts(plan), slabs = slabs_of(lift->parts->rows),
               rows = slabs * SLAB_NUMBERS, steps = (lift->width + 15) / 16;
     const int norms = lift->parts->square != 0 ? steps : 0;
-    return (struct fpa_cuda_work){.products = SIDES * (rows / 8 * steps * parts + 2 * norms),
-                                  .shared = SIDES * (rows * parts * TOKENS / PANEL + TOKENS * slabs * parts +
-                                                     4 * norms + 2 * TOKENS * rows / 128),
-                                  .instructions = work_maps(plan) / 2 +
-                                                  SIDES * TOKENS * rows * NUMBER / LANES + SIDES * NORM};
+    return (struct fpa_cuda_work){
+        .products = SIDES * (rows / 8 * steps * parts + 2 * norms),
+        .shared = SIDES * (rows * parts * TOKENS / PANEL + TOKENS) + 2 * TOKENS * rows / 128,
+        .instructions = work_maps(plan) / 2 + SIDES * TOKENS * rows * PAIR / NUMBERS / LANES + SIDES * NORM};
 }
 
 struct fpa_cuda_work work_made(const fpa_plan *plan)

@@ -789,8 +789,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 160, 8192, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
         { { 0, 77, 334, 4096, 0, 0 }, { 8, 20, 38, 0, 0, 0 }, { 32, 104, 448, 0, 0, 0 }, 0, 3 }, /* chunk_output */
         { { 56, 150, 1084, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
-        { { 72, 146, 718, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* cluster_scan */
-        { { 72, 146, 718, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* sequence_scan */
+        { { 72, 146, 702, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* cluster_scan */
+        { { 72, 146, 702, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* sequence_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 192, 8192, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 4 }, /* decode */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 192, 8192, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 192, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
@@ -1585,6 +1585,14 @@ __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, co
 __device__ __forceinline__ u32 coordinates_row(int unit)
 {
     return ((threadIdx.x & 7) + matrix_half() * 8) * RAW_PITCH + unit * 32 + (threadIdx.x >> 3 & 1) * 16;
+}
+
+/* The fragments of 16 queries, for the state and for keys; queries is the address of the first one. */
+__device__ __forceinline__ void load_queries(u32 (*a)[4], u32 queries)
+{
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+        load_matrices(a[u], queries + matrix_row() * RAW_PITCH + u * 32 + matrix_half() * 16);
 }
 
 /* c[query tile][tile] += phi(q) S for the four units of one tile of the state. The A fragment has
@@ -2576,6 +2584,20 @@ __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
+/* An operand so many bytes further, whose columns behind the first slab begin so many less bytes behind: one sum, where
+ * an address has its bits put in place anew. */
+__device__ __forceinline__ u64 further(u64 operand, u32 bytes, u32 nearer = 0)
+{
+    return (operand & 0xffffffff00000000ull) | (u32)((u32)operand + (bytes >> 4) - (nearer >> 4 << 16));
+}
+
+/* The same in all lanes, which the compiler does not know of addresses that differ from warp to warp or from turn to
+ * turn: operands' it would bring to uniform registers one by one. */
+__device__ __forceinline__ u32 uniform(u32 a)
+{
+    return __shfl_sync(0xffffffffu, a, 0);
+}
+
 /* Sums of a tile of features or queries: a in registers, 16 bytes of b along N. Of a tile of the state, all columns; of
  * values, and of ones, those that one operand has. */
 __device__ __forceinline__ void multiply_tile(float *c, const u32 *a, u64 b)
@@ -2645,6 +2667,45 @@ __device__ __forceinline__ void multiply_keys(float *c, u64 a, u64 b)
                    "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]),
                    "+f"(c[30]), "+f"(c[31])
                  : "l"(a), "l"(b));
+}
+
+/* The same of 64 queries in registers. */
+__device__ __forceinline__ void begin_rows(float *c, const u32 *a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 0, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "{%32, %33, %34, %35}, %36, add, 1, 1, 0;\n"
+                 "}"
+                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]), "=f"(c[4]), "=f"(c[5]),
+                   "=f"(c[6]), "=f"(c[7]), "=f"(c[8]), "=f"(c[9]), "=f"(c[10]), "=f"(c[11]),
+                   "=f"(c[12]), "=f"(c[13]), "=f"(c[14]), "=f"(c[15]), "=f"(c[16]), "=f"(c[17]),
+                   "=f"(c[18]), "=f"(c[19]), "=f"(c[20]), "=f"(c[21]), "=f"(c[22]), "=f"(c[23]),
+                   "=f"(c[24]), "=f"(c[25]), "=f"(c[26]), "=f"(c[27]), "=f"(c[28]), "=f"(c[29]),
+                   "=f"(c[30]), "=f"(c[31])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+__device__ __forceinline__ void multiply_rows(float *c, const u32 *a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 1, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "{%32, %33, %34, %35}, %36, add, 1, 1, 0;\n"
+                 "}"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
+                   "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
+                   "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15]), "+f"(c[16]), "+f"(c[17]),
+                   "+f"(c[18]), "+f"(c[19]), "+f"(c[20]), "+f"(c[21]), "+f"(c[22]), "+f"(c[23]),
+                   "+f"(c[24]), "+f"(c[25]), "+f"(c[26]), "+f"(c[27]), "+f"(c[28]), "+f"(c[29]),
+                   "+f"(c[30]), "+f"(c[31])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
 /* ---- slabs ----
@@ -2824,6 +2885,12 @@ __device__ __forceinline__ u64 values_operand(u32 values)
     return slab_operand(values, 16);
 }
 
+/* That of later tokens. */
+__device__ __forceinline__ u64 later_values(u64 values, u32 bytes)
+{
+    return further(values, bytes);
+}
+
 /* The state -> shared memory, as queries read it: [column / 8][feature][column % 8]. */
 __device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 tile, int unit)
 {
@@ -2840,11 +2907,17 @@ __device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 
 
 enum { VECTORS = (D_IN + 63) / 64 * SLAB }; /* bytes of a panel's queries or keys */
 
-/* Operand a: a unit of coordinates of the warp's 16 queries, as the state's type has them. */
-__device__ __forceinline__ void form_queries(u32 *a, u32 queries, int unit)
+/* Operand a: a unit of coordinates of the warp's 16 queries. */
+__device__ __forceinline__ void load_queries(u32 *a, u32 queries, int unit)
 {
     load_matrices(a,
                   queries + unit / 4 * SLAB + slab_place(own_warp() * 16 + matrix_row(), unit % 4 * 2 + matrix_half()));
+}
+
+/* The same as the state's type has it. */
+__device__ __forceinline__ void form_queries(u32 *a, u32 queries, int unit)
+{
+    load_queries(a, queries, unit);
 }
 
 /* Operand a: a unit of features of 16 keys from token k on; features behind the last one are zero. */
@@ -2861,14 +2934,16 @@ __device__ __forceinline__ void form_keys(u32 *a, u32 keys, int k, int unit)
 /* Dots of a panel's queries and its keys; on their way. */
 __device__ __forceinline__ void dot_keys(float *s, u32 queries, u32 keys)
 {
+    const u64 first_query = slab_operand(queries, 16), first_key = slab_operand(keys, 16);
     multiply_begin();
 #pragma unroll
     for (int u = 0; u < UNITS; u++) {
-        const u32 place = u / 4 * SLAB + u % 4 * 32;
+        const u64 query = further(first_query, u / 4 * SLAB + u % 4 * 32);
+        const u64 key = further(first_key, u / 4 * SLAB + u % 4 * 32);
         if (u == 0)
-            begin_keys(s, slab_operand(queries + place, 16), slab_operand(keys + place, 16));
+            begin_keys(s, query, key);
         else
-            multiply_keys(s, slab_operand(queries + place, 16), slab_operand(keys + place, 16));
+            multiply_keys(s, query, key);
     }
     multiply_commit();
 }
@@ -2877,6 +2952,7 @@ __device__ __forceinline__ void dot_keys(float *s, u32 queries, u32 keys)
  * way. */
 __device__ __forceinline__ void read_shared(float *out, u32 queries, u32 tile)
 {
+    const u64 first = unit_operand(tile, 0);
     u32 a[RING][4];
 #pragma unroll
     for (int u = 0; u < UNITS; u++) {
@@ -2885,7 +2961,7 @@ __device__ __forceinline__ void read_shared(float *out, u32 queries, u32 tile)
             multiply_wait<RING - 1>();
         form_queries(at, queries, u);
         multiply_begin();
-        multiply_tile(out, at, unit_operand(tile, u));
+        multiply_tile(out, at, further(first, u * 256));
         multiply_commit();
     }
 }
@@ -2894,6 +2970,7 @@ __device__ __forceinline__ void read_shared(float *out, u32 queries, u32 tile)
  * way. */
 __device__ __forceinline__ void add_keys(float (*c)[ALL_TILES][4], u32 keys, u32 values, u32 decay)
 {
+    const u64 first = values_operand(values);
     u32 a[RING][4];
 #pragma unroll
     for (int n = 0; n < KEY_TILES * WARP_UNITS; n++) {
@@ -2906,7 +2983,7 @@ __device__ __forceinline__ void add_keys(float (*c)[ALL_TILES][4], u32 keys, u32
         for (int i = 0; i < 4; i++)
             at[i] = times(at[i], get_word(decay + k * 2 + (i >> 1) * 16 + lane_column() * 4));
         multiply_begin();
-        multiply_values(&c[u][0][0], at, values_operand(values + k * 128));
+        multiply_values(&c[u][0][0], at, later_values(first, k * 128));
         multiply_commit();
     }
 }
@@ -2953,10 +3030,11 @@ __device__ __forceinline__ void read_panel(float (*out)[ALL_TILES][4], u32 queri
             multiply_values(&out[0][0][0], p[k], values_operand(from));
         });
     } else {
+        const u64 of_values = values_operand(values);
         multiply_begin();
 #pragma unroll
         for (int k = 0; k < KEY_TILES; k++)
-            multiply_values(&out[0][0][0], p[k], values_operand(values + k * 2048));
+            multiply_values(&out[0][0][0], p[k], later_values(of_values, k * 2048));
         multiply_commit();
     }
 }
@@ -3102,7 +3180,8 @@ enum {
     CLUSTER_SCAN_THREADS = 512,
     SPAN = 128,
     SPANS = 3,               /* places for them */
-    HALF = 2 * VECTORS + SLAB,   /* bytes: queries, keys, values */
+    QUERIES = VECTORS,
+    HALF = QUERIES + VECTORS + SLAB,   /* bytes: queries, keys, values */
     CLUSTER_SCAN_SUMS = WARP_UNITS * ALL_TILES, /* fours of sums a thread */
     CLUSTER_SCAN_WARP = CLUSTER_SCAN_SUMS * 16 * 32,   /* bytes of a warp's */
     CLUSTER_SCAN_COPIES = 2,
@@ -3184,9 +3263,10 @@ __device__ __forceinline__ void cluster_scan_fetch(const struct fpa_cuda_maps &m
 #pragma unroll
             for (int s = 0; s < VECTORS / SLAB; s++) {
                 copy_box(to + s * SLAB, maps.query, s * 64, (int)part.query_head, token, batch, full);
-                copy_box(to + VECTORS + s * SLAB, maps.key, s * 64, (int)part.head, token, batch, full);
+                copy_box(to + QUERIES + s * SLAB, maps.key, s * 64, (int)part.head, token, batch, full);
             }
-            copy_box(to + 2 * VECTORS, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, token, batch, full);
+            copy_box(to + QUERIES + VECTORS, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, token, batch,
+                     full);
         }
 }
 
@@ -3264,7 +3344,7 @@ __device__ __forceinline__ void cluster_scan_look(const struct cluster_scan_part
         const u32 full = shared + HALF_BARRIERS + half * 8;
         barrier_wait(full, at.phase);
         const bool edge = __any_sync(0xffffffffu,
-                                     note_values<32, 4>(shared + half * HALF + 2 * VECTORS, threadIdx.x & 31));
+                                     note_values<32, 4>(shared + half * HALF + QUERIES + VECTORS, threadIdx.x & 31));
         if (is_first_lane())
             put_word(shared + AT_EDGES + half * 4, edge);
         warp_arrive(shared + LOOKED_BARRIERS + half * 8);
@@ -3341,7 +3421,7 @@ __device__ __forceinline__ void cluster_scan_sum(float (*sum)[ALL_TILES][4], u32
     make_opaque<4 * CLUSTER_SCAN_SUMS>(&sum[0][0][0]);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        const u32 keys = shared + (2 * at.slot + half) * HALF + VECTORS;
+        const u32 keys = uniform(shared + (2 * at.slot + half) * HALF + QUERIES);
         barrier_wait(shared + HALF_BARRIERS + (2 * at.slot + half) * 8, at.phase);
         add_keys(sum, keys, keys + VECTORS, shared + AT_GATES + at.slot * GATES + GATE_DECAYS + half * PANEL * 2);
     }
@@ -3482,10 +3562,12 @@ __device__ __forceinline__ void cluster_scan_add(float (*out)[ALL_TILES][4], con
 {
     multiply_begin();
 #pragma unroll
-    for (int half = 0; half < count; half++)
+    for (int half = 0; half < count; half++) {
+        const u64 values = values_operand(halves + half * HALF + QUERIES + VECTORS);
 #pragma unroll
         for (int k = 0; k < KEY_TILES; k++)
-            multiply_values(&out[0][0][0], p[half][k], values_operand(halves + half * HALF + 2 * VECTORS + k * 2048));
+            multiply_values(&out[0][0][0], p[half][k], later_values(values, k * 2048));
+    }
     multiply_commit();
 }
 
@@ -3497,7 +3579,7 @@ __device__ __forceinline__ void cluster_scan_finite(float (*out)[ALL_TILES][4], 
 {
     if (is_first_lane())
         bulk_wait_read();
-    multiply_finite<COLUMN_TILES>(halves + own * HALF + 2 * VECTORS, place, [&](int k, u32 from) {
+    multiply_finite<COLUMN_TILES>(halves + own * HALF + QUERIES + VECTORS, place, [&](int k, u32 from) {
         multiply_values(&out[0][0][0], p[own][k], values_operand(from));
     });
 }
@@ -3515,22 +3597,52 @@ __device__ __forceinline__ void cluster_scan_values(float (*out)[ALL_TILES][4], 
     cluster_scan_finite<own>(out, p, halves, place);
 }
 
+/* Dots of queries in registers and a half's keys; on their way. */
+__device__ __forceinline__ void dot_rows(float *s, const u32 (*q)[4], u32 keys)
+{
+    const u64 first = slab_operand(keys, 16);
+    multiply_begin();
+#pragma unroll
+    for (int u = 0; u < UNITS; u++) {
+        const u64 key = further(first, u / 4 * SLAB + u % 4 * 32);
+        if (u == 0)
+            begin_rows(s, q[u], key);
+        else
+            multiply_rows(s, q[u], key);
+    }
+    multiply_commit();
+}
+
+/* out += phi(q) S of queries in registers; on their way. */
+__device__ __forceinline__ void read_rows(float *out, u32 (*q)[4], u32 tile)
+{
+    const u64 first = unit_operand(tile, 0);
+    multiply_begin();
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+        multiply_tile(out, q[u], further(first, u * 256));
+    multiply_commit();
+}
+
 /* out = what queries of half `own` read: the state before the span, and keys of this half and the one before it. True:
  * some value of this half is not finite, and zero went in its place. */
 template <int own>
 __device__ __forceinline__ bool cluster_scan_read(float (*out)[ALL_TILES][4], u32 shared, const struct turn &at,
                                                   const struct turn &copies, u32 place)
 {
-    const u32 halves = shared + 2 * at.slot * HALF, queries = halves + own * HALF;
+    const u32 halves = uniform(shared + 2 * at.slot * HALF), queries = halves + own * HALF;
     const u32 full = shared + HALF_BARRIERS + 2 * at.slot * 8, ready = shared + COPY_BARRIERS + copies.slot * 8;
-    u32 p[own + 1][KEY_TILES][4];
+    u32 q[UNITS][4], p[own + 1][KEY_TILES][4];
 #pragma unroll
     for (int half = 0; half <= own; half++)
         barrier_wait(full + half * 8, at.phase);
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+        load_queries(q[u], queries, u);
     float s[own + 1][2 * KEY_TILES][4];
 #pragma unroll
     for (int half = 0; half <= own; half++)
-        dot_keys(&s[half][0][0], queries, halves + half * HALF + VECTORS);
+        dot_rows(&s[half][0][0], q, halves + half * HALF + QUERIES);
     const bool leaks = cluster_scan_leaks(shared, 2 * at.slot + own, at.phase);
     multiply_wait<own>();
     cluster_scan_scores<own, 0>(p[0], s[0], shared + AT_GATES + at.slot * GATES);
@@ -3539,7 +3651,7 @@ __device__ __forceinline__ bool cluster_scan_read(float (*out)[ALL_TILES][4], u3
         cluster_scan_scores<own, own>(p[own], s[own], shared + AT_GATES + at.slot * GATES);
     make_opaque<4 * ALL_TILES>(&out[0][0][0]);
     barrier_wait(ready, copies.phase);
-    read_shared(&out[0][0][0], queries, shared + AT_COPIES + copies.slot * TILE);
+    read_rows(&out[0][0][0], q, uniform(shared + AT_COPIES + copies.slot * TILE));
     multiply_wait<0>();
     make_opaque<4 * ALL_TILES>(&out[0][0][0]);
     fade_fused(out, shared + AT_GATES + at.slot * GATES + (own * PANEL + own_warp() * 16) * 8, float2{0.0f, 0.0f});
@@ -3931,9 +4043,9 @@ __device__ __forceinline__ void sequence_scan_fetch(const struct fpa_cuda_call &
 #pragma unroll
             for (int s = 0; s < VECTORS / SLAB; s++) {
                 copy_sequence_box(to + s * SLAB, maps.query, s * 64, span.query_head, token, end, SCAN_FAR, come);
-                copy_sequence_box(to + VECTORS + s * SLAB, maps.key, s * 64, span.head, token, end, SCAN_FAR, come);
+                copy_sequence_box(to + QUERIES + s * SLAB, maps.key, s * 64, span.head, token, end, SCAN_FAR, come);
             }
-            copy_sequence_box(to + 2 * VECTORS, maps.value, span.block * COLUMN_TILES * 8, span.head, token, end,
+            copy_sequence_box(to + QUERIES + VECTORS, maps.value, span.block * COLUMN_TILES * 8, span.head, token, end,
                               SCAN_FAR, come);
         }
     }
@@ -3992,7 +4104,7 @@ __device__ __forceinline__ void sequence_scan_look(u32 shared)
         if (span_flags(shared, at) & SPAN_NONE)
             break;
         const bool edge = __any_sync(0xffffffffu,
-                                     note_values<32, 4>(shared + half * HALF + 2 * VECTORS, threadIdx.x & 31));
+                                     note_values<32, 4>(shared + half * HALF + QUERIES + VECTORS, threadIdx.x & 31));
         if (is_first_lane())
             put_word(shared + AT_EDGES + half * 4, edge);
         warp_arrive(shared + LOOKED_BARRIERS + half * 8);
