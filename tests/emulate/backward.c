@@ -32,7 +32,7 @@ static const char heads[] =
     "  h('half', { dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, normalize = 'sum', gate = true, dv = "
     "20 }),\n"
     "  h('linear', { dv = 24, terms = linear {}, gate = true, normalize = 'sum' }),\n"
-    "  h('coordinates', { dv = 128, chunk = 128, scale = 1 / 5, normalize = 'max', gate = true, terms = "
+    "  h('coordinates', { d = 80, dv = 64, chunk = 128, scale = 1 / 5, normalize = 'max', gate = true, terms = "
     "linear "
     "{} }),\n"
     "  h('cubic', { d = 8, dv = 8, scale = 1 / 2, terms = tspow { d = 8, degree = 3, block = 4 } }),\n"
