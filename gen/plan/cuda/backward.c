@@ -477,8 +477,12 @@ const fpa_field cuda_backward_fields[] = {
 void print_cuda_backward(FILE *out, const fpa_plan *plan)
 {
     const fpa_cuda_backward_plan *back = plan->cuda.backward;
-    fprintf(out, "backward     %d tokens a block, %d a warp, %d others a panel; %.1f KiB of shared memory\n",
-            back->query_tokens, 16 * back->query_tiles, back->panel, back->own.size / 1024.0);
+    if (back->warpgroups)
+        fprintf(out, "backward     a block walks a chunk, %d tokens at a time; %.1f KiB of shared memory\n", back->panel,
+                back->own.size / 1024.0);
+    else
+        fprintf(out, "backward     %d tokens a block, %d a warp, %d others a panel; %.1f KiB of shared memory\n",
+                back->query_tokens, 16 * back->query_tiles, back->panel, back->own.size / 1024.0);
     if (back->passes.width)
         fprintf(out,
                 "passes       where no state goes in or out gradients are forward passes of rows of "
