@@ -151,12 +151,12 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
-    int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
-    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
-    int backward_walks;   /* their blocks walk a chunk; slabs of 64 features that its state has; 0: they take backward_tokens */
+    int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
+    int backward_walks; /* their blocks walk a chunk; slabs of 64 features that its state has; 0: they take backward_tokens */
     int backward_boundary; /* bytes of a state between parts of chunks, of `chunk` tokens each, beside gates */
-    int backward_columns; /* blocks of columns that NAME_backward_keys is launched for */
-    int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
+    int backward_columns;  /* blocks of columns that NAME_backward_keys is launched for */
+    int backward_entries;  /* numbers of the run-time matrices that a head's rows are made by */
     int backward_padded_vector; /* NAME_backward_pads: numbers that rows of q and k, */
     int backward_padded_value;  /* and of v and d_o are brought to; 0: they stay as they are */
     int backward_shared;        /* numbers of all run-time matrices that heads share, */

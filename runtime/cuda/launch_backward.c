@@ -101,7 +101,8 @@ static void choose_walked_chunk(pass *p, int form)
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const int resident = p->cuda->room.occupancy[CUDA_BACKWARD_KEYS];
     const int64_t room = (int64_t)p->cuda->room.multiprocessors * (resident > 0 ? resident : 1);
-    const int64_t length = p->launch->forward.cu_seqlens ? p->launch->forward.total : p->launch->forward.length;
+    const int64_t length =
+        p->launch->forward.cu_seqlens ? p->launch->forward.total : p->launch->forward.length;
     p->back.gate_parts = parts_in(p, g->chunk);
     const int64_t lines = at_most(p->sequences, copies_limit, p->back.gate_parts * g->backward_boundary);
     const int64_t count = form == FORM_PARALLEL || lines < 1 ? 1 : count_walks(p, lines, room, length);
@@ -170,8 +171,8 @@ static void place(pass *p, char *base)
     p->call.gates = take(base, &p->bytes, gates, 2 * sizeof(float));
     back->outputs =
         take(base, &p->bytes, g->kernel[CUDA_BACKWARD_OUTPUTS].threads ? queries : 0, 2 * sizeof(float));
-    back->query_sums =
-        take(base, &p->bytes, g->gate ? queries * (g->backward_walks ? g->backward_walks : 1) : 0, sizeof(double));
+    back->query_sums = take(
+        base, &p->bytes, g->gate ? queries * (g->backward_walks ? g->backward_walks : 1) : 0, sizeof(double));
     back->key_sums = take(base, &p->bytes, g->gate ? tokens * f->heads : 0, sizeof(double));
     back->states = take(base, &p->bytes, copies, (size_t)g->copy_bytes);
     back->reversed = p->both ? take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
@@ -264,7 +265,8 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     p->gates = a->d_log_gate;
     p->queries = a->d_q || p->matrices || p->gates;
     p->keys = a->d_k || a->d_v || p->matrices || p->gates;
-    p->both = !cuda->geometry.backward_walks && (p->gates || (cuda->geometry.backward_both && p->queries && p->keys));
+    p->both = !cuda->geometry.backward_walks &&
+              (p->gates || (cuda->geometry.backward_both && p->queries && p->keys));
     p->group = f->heads ? f->query_heads / f->heads : 1;
     choose_chunk(p, form);
     p->blocks = cuda->geometry.backward_walks ? p->call.chunks : parts_in(p, cuda->geometry.backward_tokens);
@@ -392,7 +394,8 @@ static fpa_status launch_sequences(pass *p, CUstream stream, fpa_error *error)
         status = launch_keys(p, stream, error);
     if (!status && p->gates)
         status = launch_own(p, CUDA_BACKWARD_GATES,
-                            p->back.sequences * (p->back.gate_parts ? p->back.gate_parts : p->call.chunks), stream, error);
+                            p->back.sequences * (p->back.gate_parts ? p->back.gate_parts : p->call.chunks),
+                            stream, error);
     return status || !made ? status : made_unproject(&p->made, stream, error);
 }
 

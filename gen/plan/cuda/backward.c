@@ -340,7 +340,8 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
     const int threads = 32 * back->warps;
     const struct fpa_cuda_block plain = {threads, 0, 0};
     const int walks = back->warpgroups ? count_slabs(head->d) : 0;
-    const struct fpa_cuda_block own = {back->warpgroups ? 2 * CUDA_THREADS : threads, back->own.size, back->own_blocks};
+    const struct fpa_cuda_block own = {back->warpgroups ? 2 * CUDA_THREADS : threads, back->own.size,
+                                       back->own_blocks};
     *g = (struct fpa_cuda_geometry){
         .version = FPA_CUDA_VERSION,
         .features = plan->cuda.rows->features,
@@ -478,10 +479,11 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
 {
     const fpa_cuda_backward_plan *back = plan->cuda.backward;
     if (back->warpgroups)
-        fprintf(out, "backward     a block walks a chunk, %d tokens at a time; %.1f KiB of shared memory\n", back->panel,
-                back->own.size / 1024.0);
+        fprintf(out, "backward     a block walks a chunk, %d tokens at a time; %.1f KiB of shared memory\n",
+                back->panel, back->own.size / 1024.0);
     else
-        fprintf(out, "backward     %d tokens a block, %d a warp, %d others a panel; %.1f KiB of shared memory\n",
+        fprintf(out,
+                "backward     %d tokens a block, %d a warp, %d others a panel; %.1f KiB of shared memory\n",
                 back->query_tokens, 16 * back->query_tiles, back->panel, back->own.size / 1024.0);
     if (back->passes.width)
         fprintf(out,
