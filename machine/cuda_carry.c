@@ -5,17 +5,20 @@
 #include "base/round.h"
 #include "cuda_launches.h"
 
-enum {
-    AT_ONCE =
-        4, /* copies, or totals, that are asked for before one is added (templates/cuda/segment_scan.cu.in) */
-};
+/* Copies, or totals, that are asked for before one is added (templates/cuda/segment_scan.cu.in). */
+static int copies_at_once(const struct fpa_cuda_geometry *g)
+{
+    return g->copy_bytes == 2 ? 8 : 4;
+}
 
-/* Seconds of one multiprocessor for all copies, were it the only one: a trip to memory for some at a time, and for totals of the segments
+/* Seconds of one multiprocessor for all copies, were it the only one: for some at a time a trip to memory, and one until queries may be
+ * told (2.2 us for four of a block of 1,024 threads beside queries, docs/decisions/0074-copies-ahead.md); and for totals of the segments
  * before. */
 static double lone_carry(const cuda_task *task, int64_t parts, int64_t segments)
 {
     const int64_t totals = segments * (segments - 1) / 2;
-    return (double)(task->sequences * divide_up(task->chunks + totals, AT_ONCE) * parts) * GPU_TRIP;
+    const int at_once = copies_at_once(task->geometry);
+    return (double)(task->sequences * divide_up(task->chunks + totals, at_once) * parts) * 2 * GPU_TRIP;
 }
 
 static double lone_output(const cuda_task *task, const fpa_cuda_sum *sum)

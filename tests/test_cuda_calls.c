@@ -290,11 +290,12 @@ static void compare_piece(struct fixture *f, int head, problem_shape shape)
 
 static void a_piece_is_its_total_then_its_outputs(void **state)
 {
-    static const int64_t lengths[] = {1, 300, 3001};
+    static const int64_t lengths[] = {
+        1, 300, 3001, 9001}; /* the last one of more chunks than NAME_segment_scan takes at once */
     struct fixture *f = *state;
     need_gpu(f);
     for (int head = 0; head < HEADS; head++)
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 4; i++)
             compare_piece(f, head, (problem_shape){2, lengths[i], 4, 2});
 }
 

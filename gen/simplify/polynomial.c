@@ -17,7 +17,8 @@ uint64_t hash_number(uint64_t state, fpa_number a)
     return hash_word(hash_word(state, num), den);
 }
 
-void factors_sort(int *factors, int count)
+/* Sort a few variables in place. */
+static void factors_sort(int *factors, int count)
 {
     for (int i = 1; i < count; i++) {
         int factor = factors[i], j = i;

@@ -34,8 +34,6 @@ int polynomial_find(const fpa_polynomial *p, const int *factors, int count);
 
 const int *polynomial_factors(const fpa_polynomial *p, int monomial);
 int polynomial_monomial_degree(const fpa_polynomial *p, int monomial);
-/* Sort a few variables in place. */
-void factors_sort(int *factors, int count);
 
 /* A 64-bit hash, one step: splitmix64's finaliser over state and word. */
 uint64_t hash_word(uint64_t state, uint64_t word);

@@ -26,7 +26,4 @@ fpa_status forward_check_workspace(const fpa_kernel *kernel, const fpa_tensors *
                                    const struct fpa_launch *launch, size_t needed, const char *query,
                                    fpa_error *error);
 
-/* Where the tensors of a call have to lie. */
-DLDevice forward_device(const fpa_kernel *kernel);
-
 #endif

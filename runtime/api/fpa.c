@@ -92,7 +92,8 @@ static bool is_empty(const struct fpa_launch *launch)
     return launch->batch == 0 || launch->heads == 0 || (launch->length == 0 && !launch->state_out);
 }
 
-DLDevice forward_device(const fpa_kernel *kernel)
+/* Where the tensors of a call have to lie. */
+static DLDevice forward_device(const fpa_kernel *kernel)
 {
     const fpa_module *module = &kernel->module;
     return (DLDevice){(DLDeviceType)module->backend->device_type, module->device};

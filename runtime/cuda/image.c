@@ -33,9 +33,10 @@ static bool read_header(const unsigned char *bytes, size_t size, Elf64_Ehdr *hea
            (header->e_phnum == 0 || header->e_phentsize == sizeof(Elf64_Phdr));
 }
 
-/* The driver is not told how long the bytes are and trusts the headers: it would read past the end
+/* Bytes of the cubin that begins here, without what fills it up; 0: these are no whole cubin.
+ * The driver is not told how long the bytes are and trusts the headers: it would read past the end
  * of a file that was cut. */
-size_t image_size(const unsigned char *bytes, size_t size)
+static size_t image_size(const unsigned char *bytes, size_t size)
 {
     Elf64_Ehdr header;
     uint64_t end = sizeof header;

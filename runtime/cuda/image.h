@@ -7,9 +7,6 @@
 
 enum { IMAGE_UNIT = 16 /* bytes: an ELF header's alignment is at most this */ };
 
-/* Bytes of the cubin that begins here, without what fills it up; 0: these are no whole cubin. */
-size_t image_size(const unsigned char *bytes, size_t size);
-
 /* A whole cubin, but without any code. */
 bool image_is_empty(const fpa_object *image);
 

@@ -131,7 +131,7 @@ static const struct cuda_backward_fault {
       "put_float(to, get_float(to) + get_float(sum_address(sums, token, ${w.row})));"}},
     {"coordinates",
      {"what comes from a copy does not fade", "but the formula gives", "cuda_coordinates_decay",
-      "const float factor = 1.0f;"}},
+      "float factor = 1.0f;"}},
     {"coordinates_of_warps",
      {"a query that its own key misses", "but the formula gives", "cuda_coordinates_seen",
       "const bool seen = whole || (other < others.limit && (keys ? token < other : other <= token));"}},

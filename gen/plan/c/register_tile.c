@@ -12,7 +12,8 @@ static bool tile_fits(const fpa_cpu *cpu, fpa_register_tile tile)
     return tile.rows * tile.vectors + tile.vectors + 1 + SPARE <= cpu->registers;
 }
 
-double tile_cycles(const fpa_cpu *cpu, fpa_register_tile tile)
+/* Cycles of one step of the inner index. */
+static double tile_cycles(const fpa_cpu *cpu, fpa_register_tile tile)
 {
     const fpa_cpu_loop step = {.runs = 1,
                                .steps = 1,

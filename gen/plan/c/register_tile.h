@@ -15,9 +15,6 @@ typedef struct fpa_register_tile {
 /* Vectors, the last of them perhaps narrower, that `width` columns of a product take. */
 int tile_vectors(int width, int lanes);
 
-/* Cycles of one step of the inner index. */
-double tile_cycles(const fpa_cpu *cpu, fpa_register_tile tile);
-
 /* The tile with fewest cycles for products of `columns` columns; rows divide `tokens`. */
 fpa_register_tile tile_choose(const fpa_cpu *cpu, int lanes, int columns, int tokens);
 

@@ -228,13 +228,13 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
-    int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
-    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
+    int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
     /* their blocks walk a chunk; slabs of 64 features that its state has; 0: they take backward_tokens */
     int backward_walks;
     int backward_boundary; /* bytes of a state between parts of chunks, of `chunk` tokens each, beside gates */
-    int backward_columns; /* blocks of columns that NAME_backward_keys is launched for */
-    int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
+    int backward_columns;  /* blocks of columns that NAME_backward_keys is launched for */
+    int backward_entries;  /* numbers of the run-time matrices that a head's rows are made by */
     int backward_padded_vector; /* NAME_backward_pads: numbers that rows of q and k, */
     int backward_padded_value;  /* and of v and d_o are brought to; 0: they stay as they are */
     int backward_shared;        /* numbers of all run-time matrices that heads share, */
@@ -1237,6 +1237,11 @@ __device__ __forceinline__ left copied(const left &a)
     return a;
 }
 
+__device__ __forceinline__ void product(float *c, const left &a, const right &b)
+{
+    multiply(c, a.word, b.word[0], b.word[1]);
+}
+
 /* a[token][i] = panel[row(i)][token]; panel: address of the first token. */
 template <typename rows> __device__ __forceinline__ left left_down(u32 panel, int pitch, const rows &row)
 {
@@ -1966,13 +1971,10 @@ __device__ __forceinline__ void finish_rows(float (*rows)[4], const own_lane &ow
 {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        const float factor = keys ? gate_between(edge, own.gate[i]) : gate_between(own.gate[i], edge);
+        float factor = keys ? gate_between(edge, own.gate[i]) : gate_between(own.gate[i], edge);
+        factor *= keys ? 5.65685425f : 1.0f; /* sums of queries are scaled, pairs are not yet */
         scale_row<tiles>(rows, i, factor);
     }
-    if (keys) /* sums of queries are scaled, pairs are not yet */
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-            scale_row<tiles>(rows, i, 5.65685425f);
 }
 
 /* The same of keys' values. */
@@ -1984,31 +1986,6 @@ template <int tiles> __device__ __forceinline__ void finish_values(float (*value
 }
 
 /* ---- from tokens of the same chunk ---- */
-
-/* g: d_o'.v', s: dots of rows -> what is left of both at the query, or of the one that is there; zero where it does not
- * see the key. */
-template <bool keys, bool whole, bool products = true, bool scores = keys>
-__device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const own_lane &own, const tokens &others,
-                                             int at)
-{
-#pragma unroll
-    for (int n = 0; n < PAIRS / 8; n++)
-#pragma unroll
-        for (int j = 0; j < 2; j++) {
-            const int place = at + n * 8 + lane_column() * 2 + j, other = others.first + place;
-            const float2 gate = get_floats(others.gates + place * 8);
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                const int token = own.first + i * 8 + lane_row();
-                const bool seen = whole || are_pair<keys>(token, other, others.limit);
-                const float kept = keys ? gate_between(gate, own.gate[i]) : gate_between(own.gate[i], gate);
-                if (products)
-                    g[n][2 * i + j] = seen ? g[n][2 * i + j] * kept : 0.0f;
-                if (scores)
-                    s[n][2 * i + j] = seen ? s[n][2 * i + j] * (kept * 0.176776695f) : 0.0f;
-            }
-        }
-}
 
 /* ---- results ---- */
 
@@ -2047,11 +2024,13 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
     const int warp_token = own_warp() * 16;
     __syncwarp();
 #pragma unroll
-    for (int n = 0; n < 2 * steps; n++)
+    for (int n = 0; n < 2 * steps; n += 2) {
+        u32 word[4];
 #pragma unroll
-        for (int i = 0; i < 2; i++)
-            put_word(own_place(rows, i * 8 + lane_row(), n) + lane_column() * 4,
-                     pair_of(factor * c[n][2 * i], factor * c[n][2 * i + 1]));
+        for (int i = 0; i < 4; i++)
+            word[i] = pair_of(factor * c[n + i / 2][i % 2 * 2], factor * c[n + i / 2][i % 2 * 2 + 1]);
+        store_matrices(own_place(rows, matrix_row(), n + matrix_half()), word);
+    }
     __syncwarp();
     if (aligned && 32 % PIECES == 0) {
         const u32 first = lane / PIECES, piece = lane % PIECES;
@@ -2248,10 +2227,10 @@ struct step {
 template <bool keys> struct chunk_walk {
     const struct fpa_cuda_call &call;
     const struct fpa_cuda_backward &back;
-    i64 b, head, query_head; /* of query heads the first one */
+    int b, head, query_head; /* of query heads the first one */
     int begin, end, panels, members;
-    const copy_element *copy; /* that the walk begins with; 0: with nothing */
-    i64 part;                 /* number of the first of its parts */
+    bool given; /* a state that the walk begins with */
+    u32 part;   /* number of the first of its parts */
     u32 shared;
     const float2 *sums;
     bool stores; /* states between parts */
@@ -2287,6 +2266,17 @@ template <bool keys> struct chunk_walk {
         return queries_side(call, back, b, query_head + at.member);
     }
 
+    __device__ __forceinline__ u32 part_of(const step &at) const
+    {
+        return part + (u32)(limit_of(at) - 1) / PART;
+    }
+
+    /* Where a state at a part's end is. */
+    __device__ __forceinline__ char *boundary_of(const step &at) const
+    {
+        return (char *)back.boundaries + (i64)part_of(at) * BOUNDARY;
+    }
+
     /* Where a panel ends. */
     __device__ __forceinline__ int limit_of(const step &at) const
     {
@@ -2294,8 +2284,10 @@ template <bool keys> struct chunk_walk {
     }
 };
 
-/* Chunk number `item` of a launch's, or of one of the query heads. */
-template <bool keys> __device__ __forceinline__ bool find_chunk(chunk_walk<keys> &w, u32 item)
+/* Chunk number `item` of a launch's, or of one of the query heads, and the copy of the state that it begins with, if
+ * one is given. */
+template <bool keys>
+__device__ __forceinline__ bool find_chunk(chunk_walk<keys> &w, const copy_element *&copy, u32 item)
 {
     const struct fpa_cuda_call &call = w.call;
     const u32 chunks = (u32)call.chunks, group = (u32)(call.query_heads / call.heads);
@@ -2304,21 +2296,18 @@ template <bool keys> __device__ __forceinline__ bool find_chunk(chunk_walk<keys>
     if (!is_there(at, call.chunk))
         return false;
     const int member = keys ? 0 : item / chunks % group, length = at.own.length, tokens = (int)call.chunk;
-    const i64 copy = first_copy_of(call, place, at.own) + at.index;
-    w.b = at.own.b, w.head = at.head;
-    w.query_head = at.head * group + member;
+    w.b = (int)at.own.b, w.head = (int)at.head;
+    w.query_head = w.head * (int)group + member;
     w.members = keys ? group : 1;
     w.begin = at.index * tokens;
     w.end = length - w.begin > tokens ? w.begin + tokens : length;
     w.panels = (w.end - w.begin + PANEL - 1) / PANEL;
-    if (keys)
-        w.copy = at.index + 1 < count_chunks(call, length) || w.back.d_state_out ? (const copy_element *)w.back.reversed
-            + (copy + 1) * FEATURES16 * COLUMNS : 0;
-    else
-        w.copy = at.index > 0 || is_given(call, at.own.number) ? (const copy_element *)w.back.states + copy * FEATURES16
-            * COLUMNS : 0;
+    copy = (const copy_element *)(keys ? w.back.reversed : w.back.states)
+        + (first_copy_of(call, place, at.own) + at.index + keys) * FEATURES16 * COLUMNS;
+    w.given = keys ? at.index + 1 < count_chunks(call, length) || w.back.d_state_out : at.index > 0
+        || is_given(call, at.own.number);
     w.shared = shared_address();
-    w.part = place * w.back.gate_parts + (call.cu_seqlens ? (u32)at.own.b / PART + at.own.number : 0);
+    w.part = place * (u32)w.back.gate_parts + (call.cu_seqlens ? (u32)at.own.b / PART + at.own.number : 0);
     w.sums = gate_sums_of(call, w.b, at.own.number, w.head);
     w.stores = member == 0 && w.back.boundaries;
     return true;
@@ -2326,14 +2315,23 @@ template <bool keys> __device__ __forceinline__ bool find_chunk(chunk_walk<keys>
 
 /* ---- on the way into shared memory ---- */
 
+/* The same number, of which the compiler knows nothing: addresses that it would work out before the walk take registers
+ * from sums. */
+__device__ __forceinline__ int unknown(int a)
+{
+    asm volatile("" : "+r"(a));
+    return a;
+}
+
 /* A step's tokens; zeros behind the last one. */
 template <bool keys> __device__ __forceinline__ void fetch_step(const chunk_walk<keys> &w, const step &at)
 {
     enum { BY = keys ? KEY_THREADS : QUERY_THREADS };
     const tokens k = w.tokens_of(at, at.keys), q = w.tokens_of(at, at.queries);
-    const side queries = w.queries_side_of(at);
+    const int b = unknown(w.b);
+    const side queries = queries_side(w.call, w.back, b, unknown(w.query_head) + at.member);
     if (at.member == 0) {
-        const side own = keys_side(w.call, w.b, w.head);
+        const side own = keys_side(w.call, b, unknown(w.head));
         fetch_pieces<D_IN / 8, BY>(k.rows, own.rows, own.row_stride, k.first, k.limit, D_IN, own.rows_aligned);
         fetch_pieces<DV / 8, BY>(k.values, own.values, own.value_stride, k.first, k.limit, DV, own.values_aligned);
     }
@@ -2381,19 +2379,19 @@ __device__ __forceinline__ void await_step(void)
 
 /* ---- the state: c[n][2i + j] of feature g + 8i of the warp's 16, column 8n + 2t + j ---- */
 
-template <int number> __device__ __forceinline__ int state_row(int i)
+__device__ __forceinline__ int state_row(int number, int i)
 {
     return number * 64 + own_warp() * 16 + i * 8 + lane_row();
 }
 
 /* A copy -> sums. */
-template <int number> __device__ __forceinline__ void load_state(float (*c)[4], const copy_element *s)
+__device__ __forceinline__ void load_state(int number, float (*c)[4], const copy_element *s)
 {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        if (state_row<number>(i) >= D_IN)
+        if (state_row(number, i) >= D_IN)
             break;
-        const copy_element *row = s + (i64)state_row<number>(i) * COLUMNS;
+        const copy_element *row = s + (i64)state_row(number, i) * COLUMNS;
 #pragma unroll
         for (int n = 0; n < STATE_TILES; n++) {
             const u32 word = *(const u32 *)(row + n * 8 + lane_column() * 2);
@@ -2403,7 +2401,7 @@ template <int number> __device__ __forceinline__ void load_state(float (*c)[4], 
 }
 
 /* Sums -> the copy that products read. */
-template <int number> __device__ __forceinline__ void store_state(const float (*c)[4], u32 shared)
+__device__ __forceinline__ void store_state(int number, const float (*c)[4], u32 shared)
 {
     const int row = number * 64 + own_warp() * 16 + (threadIdx.x & 15);
 #pragma unroll
@@ -2431,12 +2429,7 @@ __device__ __forceinline__ void load_features(u32 (*a)[4], u32 slab, u32 numbers
 
 /* ---- the state between parts: of the tokens before, as queries' walks leave it, and of those behind ---- */
 
-__device__ __forceinline__ char *boundary_at(const struct fpa_cuda_backward &back, i64 part)
-{
-    return (char *)back.boundaries + part * BOUNDARY;
-}
-
-template <int number> __device__ __forceinline__ void store_boundary(const float (*c)[4], char *to)
+__device__ __forceinline__ void store_boundary(int number, const float (*c)[4], char *to)
 {
     uint4 *piece = (uint4 *)to + number * PIECES * GROUP_THREADS + threadIdx.x % GROUP_THREADS;
 #pragma unroll
@@ -2447,7 +2440,7 @@ template <int number> __device__ __forceinline__ void store_boundary(const float
 }
 
 /* A warp's part of the product of both states at a boundary -> shared memory. */
-template <int number> __device__ __forceinline__ void put_product(u32 shared, const float (*c)[4], const char *from)
+__device__ __forceinline__ void put_product(int number, u32 shared, const float (*c)[4], const char *from)
 {
     const uint4 *piece = (const uint4 *)from + number * PIECES * GROUP_THREADS + threadIdx.x % GROUP_THREADS;
     float sum = 0;
@@ -2539,8 +2532,8 @@ __device__ __forceinline__ void spoil_sums(float (*c)[4], u32 bounds, const own_
 
 /* Slabs of others with something that is not finite: sums get it where they see it, and zero goes in its place. Only
  * the warpgroup reads these slabs any more. */
-template <bool keys, int number, int tiles>
-__device__ __forceinline__ void finish_edge(float (*c)[4], u32 bounds, u32 slabs, const own_lane &own,
+template <bool keys, int tiles>
+__device__ __forceinline__ void finish_edge(int number, float (*c)[4], u32 bounds, u32 slabs, const own_lane &own,
                                             const tokens &others)
 {
     find_bounds<keys, 8 * tiles>(bounds, slabs, others);
@@ -2563,86 +2556,107 @@ __device__ __forceinline__ void form_pairs(u32 (*p)[4], const float (*c)[4])
             p[k][i] = pair_of(c[2 * k + i / 2][2 * (i & 1)], c[2 * k + i / 2][2 * (i & 1) + 1]);
 }
 
+/* A panel's dots -> what pairs have: of gradients at outputs and values, or scores. */
+template <bool keys>
+__device__ __forceinline__ void finish_panel(float (*d)[4], const own_lane &own, const tokens &others, bool scores)
+{
+#pragma unroll
+    for (int n = 0; n < PANEL / 8; n++)
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            const int place = n * 8 + lane_column() * 2 + j, other = others.first + place;
+            const float2 gate = get_floats(others.gates + place * 8);
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const bool seen = are_pair<keys>(own.first + i * 8 + lane_row(), other, others.limit);
+                float &product = d[n][2 * i + j];
+                product *= scores ? 0.176776695f : 1.0f;
+                product = seen ? product * (keys ? gate_between(gate, own.gate[i]) : gate_between(own.gate[i], gate))
+                    : 0.0f;
+            }
+        }
+}
+
+/* What the copy has given -> what own tokens get of it. */
+template <bool keys, int tiles>
+__device__ __forceinline__ void finish_copied(const chunk_walk<keys> &w, int number, bool of_values, float (*sums)[4],
+                                              const own_lane &own, const step &at)
+{
+    const float2 reach = get_floats(at.numbers + REACH);
+    (void)w, (void)number;
+    if (!of_values)
+        finish_rows<keys, tiles>(sums, own, reach);
+    else
+        finish_values<tiles>(sums, own, reach);
+}
+
+/* Sums of a panel's tokens in shared memory -> where a gradient lies. */
+template <int steps>
+__device__ __forceinline__ void leave_rows(const float (*sums)[4], u32 rows, void *d, const long long *stride,
+                                           i64 first, int count, float factor, int width)
+{
+    if (d)
+        store_tokens<steps>(sums, rows, (element *)d + first, stride[1], count, factor, is_aligned(d, stride, width));
+}
+
 /* A panel's sums leave, by way of the rows of queries and gradients of outputs, which nobody reads any more. */
-template <bool keys, int number, int tiles>
-__device__ __forceinline__ void leave_panel(const chunk_walk<keys> &w, const float (*sums)[4], const step &at,
-                                            const own_lane &lane)
+template <bool keys, int tiles>
+__device__ __forceinline__ void leave_panel(const chunk_walk<keys> &w, int number, bool of_values,
+                                            const float (*sums)[4], const step &at, const own_lane &lane)
 {
     const struct fpa_cuda_call &call = w.call;
     const struct fpa_cuda_backward &back = w.back;
-    const tokens queries = w.tokens_of(at, at.queries);
     const int first = at.first, count = w.limit_of(at) - first;
-    const u32 warp = own_warp() * 16 * 128;
-    if (keys && number == 0)
+    const u32 rows = at.queries + (of_values ? ROW_SLABS * SLAB : keys ? 0 : number * SLAB) + own_warp() * 16 * 128;
+    if (keys && !of_values)
         store_totals<tiles>(sums, lane.rows, back.key_sums + numbers_of(call, w.b, call.heads, w.head) + first, count);
     else if (!keys)
         store_totals<tiles>(sums, lane.rows + number * SLAB,
                             back.query_sums + number * call.batch * call.query_heads * call.length
                             + numbers_of(call, w.b, call.query_heads, w.query_head) + first, count);
-    if (keys && number == 0) {
-        if (back.d_k)
-            store_tokens<STEPS>(sums, queries.rows + warp, (element *)back.d_k + w.b * back.d_k_stride[0]
-                                + (i64)first * back.d_k_stride[1] + w.head * back.d_k_stride[2],
-                                   back.d_k_stride[1], count, 0.176776695f,
-                                       is_aligned(back.d_k, back.d_k_stride, D_IN));
-    } else if (keys) {
-        if (back.d_v)
-            store_tokens<VALUE_STEPS>(sums, queries.values + warp, (element *)back.d_v + w.b * back.d_v_stride[0]
-                                      + (i64)first * back.d_v_stride[1] + w.head * back.d_v_stride[2],
-                                   back.d_v_stride[1], count, 1.0f, is_aligned(back.d_v, back.d_v_stride, DV));
+    if (keys) {
+        void *const d = of_values ? back.d_v : back.d_k;
+        const long long *const stride = of_values ? back.d_v_stride : back.d_k_stride;
+        leave_rows<tiles / 2>(sums, rows, d, stride, w.b * stride[0] + first * stride[1] + w.head * stride[2], count,
+                              of_values ? 1.0f : 0.176776695f, of_values ? DV : D_IN);
     } else {
-        if (back.d_q)
-            store_tokens<STEPS>(sums, queries.rows + number * SLAB + warp,
-                                (element *)back.d_q + w.b * back.d_q_stride[0] + (i64)first * back.d_q_stride[1]
-                                + w.query_head * back.d_q_stride[2] + number * 64,
-                                   back.d_q_stride[1], count, 0.176776695f,
-                                       is_aligned(back.d_q, back.d_q_stride, D_IN));
+        const long long *const stride = back.d_q_stride;
+        const i64 to = w.b * stride[0] + first * stride[1] + w.query_head * stride[2] + number * 64;
+        leave_rows<tiles / 2>(sums, rows, back.d_q, stride, to, count, 0.176776695f, D_IN);
     }
 }
 
-/* What warpgroup `number` of a block has: of keys the first one d_k, the second one d_v. */
-template <bool keys, int number> struct role {
-    enum {
-        OF_VALUES = keys && number == 1, /* sums of d_v */
-        HAS_STATE = number < ROW_SLABS,
-        DEPTH = OF_VALUES ? STEPS : VALUE_STEPS,         /* steps of dots, and of products with the copy */
-        TILES = OF_VALUES ? DV / 8 : keys ? D_IN / 8 : TILE / 8 /* of sums */
-    };
-};
-
-/* Dots of the panel's tokens; on their way. */
-template <typename role> __device__ __forceinline__ void begin_dots(float (*d)[4], u64 left, u64 right)
+/* Dots of the panel's tokens, of so many steps; on their way. */
+template <int depth> __device__ __forceinline__ void begin_dots(float (*d)[4], u64 left, u64 right)
 {
     multiply_begin();
+    begin_keys(&d[0][0], left, right);
 #pragma unroll
-    for (int e = 0; e < role::DEPTH; e++)
-        if (e == 0)
-            begin_keys(&d[0][0], left, right);
-        else
-            multiply_keys(&d[0][0], step_across(left, e), step_across(right, e));
+    for (int e = 1; e < depth; e++)
+        multiply_keys(&d[0][0], step_across(left, e), step_across(right, e));
     multiply_commit();
 }
 
 /* What own tokens get of the copy of the state; on its way. */
-template <bool keys, typename role> __device__ __forceinline__ void begin_copied(float (*sums)[4], u64 left, u64 copied)
+template <bool keys>
+__device__ __forceinline__ void begin_copied(float (*sums)[4], bool of_values, u64 left, u64 copied)
 {
     multiply_begin();
+    if (of_values) {
+        begin_copy_down(&sums[0][0], left, copied);
 #pragma unroll
-    for (int e = 0; e < role::DEPTH; e++) {
-        const u64 a = step_across(left, e), b = role::OF_VALUES ? step_down(copied, e)
-            : step_across(copied, e, COPY_SLAB);
-        if (role::OF_VALUES && e == 0)
-            begin_copy_down(&sums[0][0], a, b);
-        else if (role::OF_VALUES)
-            multiply_copy_down(&sums[0][0], a, b);
-        else if (keys && e == 0)
-            begin_copy(&sums[0][0], a, b);
-        else if (keys)
-            multiply_copy(&sums[0][0], a, b);
-        else if (e == 0)
-            begin_copy(&sums[0][0], a, b);
-        else
-            multiply_copy(&sums[0][0], a, b);
+        for (int e = 1; e < STEPS; e++)
+            multiply_copy_down(&sums[0][0], step_across(left, e), step_down(copied, e));
+    } else if (keys) {
+        begin_copy(&sums[0][0], left, copied);
+#pragma unroll
+        for (int e = 1; e < VALUE_STEPS; e++)
+            multiply_copy(&sums[0][0], step_across(left, e), step_across(copied, e, COPY_SLAB));
+    } else {
+        begin_copy(&sums[0][0], left, copied);
+#pragma unroll
+        for (int e = 1; e < VALUE_STEPS; e++)
+            multiply_copy(&sums[0][0], step_across(left, e), step_across(copied, e, COPY_SLAB));
     }
 }
 
@@ -2668,14 +2682,14 @@ __device__ __forceinline__ void begin_state(float (*state)[4], u32 (*features)[4
 }
 
 /* Sums += what pairs have times the others; on their way. */
-template <bool keys, typename role>
-__device__ __forceinline__ void begin_sums(float (*sums)[4], const u32 (*pairs)[4], u64 others)
+template <bool keys, int tiles>
+__device__ __forceinline__ void begin_sums(float (*sums)[4], bool of_values, const u32 (*pairs)[4], u64 others)
 {
-    make_opaque<4 * role::TILES>(&sums[0][0]);
+    make_opaque<4 * tiles>(&sums[0][0]);
     multiply_begin();
 #pragma unroll
     for (int p = 0; p < PANEL / 16; p++)
-        if (role::OF_VALUES)
+        if (of_values)
             add_other_values(&sums[0][0], pairs[p], step_down(others, p));
         else if (keys)
             add_other_rows(&sums[0][0], pairs[p], step_down(others, p));
@@ -2684,31 +2698,33 @@ __device__ __forceinline__ void begin_sums(float (*sums)[4], const u32 (*pairs)[
     multiply_commit();
 }
 
-/* Warpgroup `number` of the block. */
-template <bool keys, int number> __device__ __forceinline__ void take_panels(const chunk_walk<keys> &w)
+/* Warpgroup `number` of the block: of keys the first one has d_k, the second one d_v. tiles: of sums, depth: steps of
+ * dots. Both warpgroups of queries run the same instructions, which are fetched once; those of keys need not be told
+ * apart when the kernel runs. */
+template <bool keys, int tiles, int depth>
+__device__ __forceinline__ void take_panels(const chunk_walk<keys> &w, const copy_element *begin, int number,
+                                            bool of_values)
 {
-    typedef role<keys, number> own_role;
-    enum { TILES = own_role::TILES };
+    const bool has_state = number == 0;
     const u32 edge = w.shared + BOUNDS + number * BOUNDS_SIZE, copy = w.shared + COPY + (keys ? 0 : number * SLAB);
-    const u64 copied = own_role::OF_VALUES ? rows_down(copy, COPY_SLAB) : rows_across(copy);
-    float state[STATE_TILES][4] = {}, sums[TILES][4];
+    const u64 copied = of_values ? rows_down(copy, COPY_SLAB) : rows_across(copy);
+    float state[STATE_TILES][4] = {}, sums[tiles][4];
     if (threadIdx.x % GROUP_THREADS == 0)
         put_word(edge, 0);
-    if (own_role::HAS_STATE) {
-        if (w.copy)
-            load_state<number>(state, w.copy);
-        store_state<number>(state, w.shared);
+    if (has_state) {
+        if (w.given)
+            load_state(number, state, begin);
+        store_state(number, state, w.shared);
     }
-    u32 turn = 0;
 #pragma unroll 1
     for (step at = w.first_step(), next; w.is_there(at); at = next) {
         next = w.after(at);
-        turn++;
+        const u32 turn = (u32)(at.panel * w.members + at.member) + 1;
         const bool more = w.is_there(next), begins = at.member == 0, ends = at.member + 1 == w.members;
         /* the state gets the others */
         const tokens own = w.tokens_of(at, keys ? at.keys : at.queries);
         const tokens others = w.tokens_of(at, keys ? at.queries : at.keys);
-        const u32 summed = own_role::OF_VALUES ? others.values : others.rows + (keys ? 0 : number * SLAB);
+        const u32 summed = of_values ? others.values : others.rows + (keys ? 0 : number * SLAB);
         float d[PANEL / 8][4];
         u32 pairs[PANEL / 16][4], features[PANEL / 16][4];
         await_step();
@@ -2717,57 +2733,56 @@ template <bool keys, int number> __device__ __forceinline__ void take_panels(con
         copy_commit();
         /* states at this panel's end, which is a part's */
         const bool at_boundary = w.stores && (w.limit_of(at) % PART == 0 || w.limit_of(at) == w.end);
-        const i64 part = w.part + (w.limit_of(at) - 1) / PART;
-        if (keys && own_role::HAS_STATE && at_boundary && begins)
-            put_product<number>(w.shared, state, boundary_at(w.back, part));
+        if (keys && has_state && at_boundary && begins)
+            put_product(number, w.shared, state, w.boundary_of(at));
 
         /* dots, what the copy gives, what the state gets */
-        const u64 left = rows_across(own_role::OF_VALUES ? own.rows : own.values);
-        begin_dots<own_role>(d, left, rows_across(own_role::OF_VALUES ? others.rows : others.values));
+        const u64 left = rows_across(of_values ? own.rows : own.values);
+        begin_dots<depth>(d, left, rows_across(of_values ? others.rows : others.values));
         if (begins)
-            begin_copied<keys, own_role>(sums, left, copied);
+            begin_copied<keys>(sums, of_values, left, copied);
         multiply_commit();
-        if (own_role::HAS_STATE)
+        if (has_state)
             begin_state<keys>(state, features, others.rows + number * SLAB, others.values, at.numbers, begins);
 
         /* pairs; sums may go on where the copy's part is finished */
-        if (note_slabs<TILES>(summed))
+        if (note_slabs<tiles>(summed))
             put_word(edge, turn);
         const own_lane lane = lane_of(own);
-        multiply_wait<own_role::HAS_STATE ? 2 : 1>();
+        if (has_state) {
+            multiply_wait<2>();
+        } else {
+            multiply_wait<1>();
+        }
         make_opaque<PANEL / 2>(&d[0][0]);
-        finish_pairs<keys, false, !own_role::OF_VALUES, own_role::OF_VALUES>(d, d, lane, others, 0);
+        finish_panel<keys>(d, lane, others, of_values);
         form_pairs(pairs, d);
         multiply_wait<0>();
-        make_opaque<4 * TILES>(&sums[0][0]);
-        if (own_role::HAS_STATE)
+        make_opaque<4 * tiles>(&sums[0][0]);
+        if (has_state)
             make_opaque<4 * STATE_TILES>(&state[0][0]);
-        if (begins) {
-            if (!own_role::OF_VALUES)
-                finish_rows<keys, TILES>(sums, lane, get_floats(at.numbers + REACH));
-            else
-                finish_values<TILES>(sums, lane, get_floats(at.numbers + REACH));
-        }
+        if (begins)
+            finish_copied<keys, tiles>(w, number, of_values, sums, lane, at);
         __syncthreads(); /* the copy and what only dots and states want are read */
         if (from_lane(get_word(edge), 0) == turn)
-            finish_edge<keys, number, TILES>(sums, edge + 16, summed, lane, others);
-        begin_sums<keys, own_role>(sums, pairs, rows_down(summed));
+            finish_edge<keys, tiles>(number, sums, edge + 16, summed, lane, others);
+        begin_sums<keys, tiles>(sums, of_values, pairs, rows_down(summed));
 
         /* meanwhile what the next panel needs; then all leaves */
         if (more && number + 1 == (keys ? KEY_THREADS : QUERY_THREADS) / GROUP_THREADS
             && threadIdx.x % GROUP_THREADS < PANEL)
             put_numbers(w, next);
-        if (own_role::HAS_STATE && ends)
-            store_state<number>(state, w.shared);
+        if (has_state && ends)
+            store_state(number, state, w.shared);
         if (!keys && at_boundary)
-            store_boundary<number>(state, boundary_at(w.back, part));
+            store_boundary(number, state, w.boundary_of(at));
         if (keys && at_boundary && begins && threadIdx.x == 0)
-            store_product(w.shared, w.back.products + part, w.copy || at.panel > 0);
+            store_product(w.shared, w.back.products + w.part_of(at), w.given || at.panel > 0);
         multiply_wait<0>();
-        make_opaque<4 * TILES>(&sums[0][0]);
+        make_opaque<4 * tiles>(&sums[0][0]);
         if (ends) {
             warpgroup_sync(1 + number); /* no product reads what is overwritten */
-            leave_panel<keys, number, TILES>(w, sums, at, lane);
+            leave_panel<keys, tiles>(w, number, of_values, sums, at, lane);
         }
     }
 }
@@ -2776,7 +2791,8 @@ template <bool keys>
 __device__ __forceinline__ void walk(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back)
 {
     chunk_walk<keys> w = {call, back};
-    if (!find_chunk(w, blockIdx.x))
+    const copy_element *begin;
+    if (!find_chunk(w, begin, blockIdx.x))
         return;
     clear_columns(w.shared);
     const step at = w.first_step();
@@ -2784,10 +2800,13 @@ __device__ __forceinline__ void walk(const struct fpa_cuda_call &call, const str
     copy_commit();
     if (threadIdx.x < PANEL)
         put_numbers(w, at);
-    if (from_lane(threadIdx.x / GROUP_THREADS, 0) == 0)
-        take_panels<keys, 0>(w);
+    const int number = (int)from_lane(threadIdx.x / GROUP_THREADS, 0);
+    if (!keys)
+        take_panels<keys, TILE / 8, VALUE_STEPS>(w, begin, 0, false);
+    else if (number == 0)
+        take_panels<keys, D_IN / 8, VALUE_STEPS>(w, begin, 0, false);
     else
-        take_panels<keys, keys ? 1 : 0>(w);
+        take_panels<keys, DV / 8, STEPS>(w, begin, 1, true);
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_QUERIES)

@@ -253,13 +253,13 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
-    int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
-    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
+    int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
     /* their blocks walk a chunk; slabs of 64 features that its state has; 0: they take backward_tokens */
     int backward_walks;
     int backward_boundary; /* bytes of a state between parts of chunks, of `chunk` tokens each, beside gates */
-    int backward_columns; /* blocks of columns that NAME_backward_keys is launched for */
-    int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
+    int backward_columns;  /* blocks of columns that NAME_backward_keys is launched for */
+    int backward_entries;  /* numbers of the run-time matrices that a head's rows are made by */
     int backward_padded_vector; /* NAME_backward_pads: numbers that rows of q and k, */
     int backward_padded_value;  /* and of v and d_o are brought to; 0: they stay as they are */
     int backward_shared;        /* numbers of all run-time matrices that heads share, */
@@ -2908,7 +2908,7 @@ tspow2_d32_bf16_chunk_state_small(const __grid_constant__ struct fpa_cuda_call c
 
 enum {
     CARRIED = 8,    /* elements a thread */
-    CARRIED_AT_ONCE = 4 /* copies, which are all asked for before one is added to */
+    CARRIED_AT_ONCE = 8 /* copies, which are all asked for before one is added to */
 };
 
 __device__ __forceinline__ void add_total(float *base, const float *total)
@@ -2989,27 +2989,35 @@ __device__ __forceinline__ void load_given(float *base, const state_element *s, 
     }
 }
 
+/* A thread's elements of the copies before chunks `chunk` on; of those that have none yet, zeros. */
+__device__ __forceinline__ void ask_for_copies(struct carried *at, const copy_element *copies, i64 chunk, i64 first,
+                                               i64 end, bool adds)
+{
+#pragma unroll
+    for (int i = 0; i < CARRIED_AT_ONCE; i++)
+        at[i] = adds && chunk + i < end
+            && chunk + i > first ? load_carried(copies + (chunk + i) * (COPY_ROWS * COLUMNS)) : carried{};
+}
+
 /* Copies before chunks first .. end - 1 of a segment, and what each thread has of them: the copy before the segment's
  * own first chunk is the base. adds: else they are complete already, or the thread has no elements. Queries that wait
- * for them are told. */
+ * for them are told; meanwhile the next ones come. */
 __device__ __forceinline__ void carry_copies(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
                                              i64 first, i64 end, const float *base, int element, bool adds)
 {
     const i64 size = COPY_ROWS * COLUMNS, before = first_chunk_of(call, own.b, own.number, head);
     copy_element *copies = (copy_element *)call.states + before * size + element;
+    struct carried at[CARRIED_AT_ONCE];
     const float weight = adds ? copy_weight[copied_row(element)] : 0;
+    ask_for_copies(at, copies, first, first, end, adds);
 #pragma unroll 1
     for (i64 chunk = first; chunk < end; chunk += CARRIED_AT_ONCE) {
-        struct carried at[CARRIED_AT_ONCE] = {};
-#pragma unroll
-        for (int i = 0; i < CARRIED_AT_ONCE; i++)
-            if (adds && chunk + i < end && chunk + i > first)
-                at[i] = load_carried(copies + (chunk + i) * size);
 #pragma unroll
         for (int i = 0; i < CARRIED_AT_ONCE; i++) {
             if (adds && chunk + i < end)
                 add_base(copies + (chunk + i) * size, at[i], base, weight);
         }
+        ask_for_copies(at, copies, chunk + CARRIED_AT_ONCE, first, end, adds);
         if (call.kept && call.awaited) {
             const i64 last = chunk + CARRIED_AT_ONCE < end ? chunk + CARRIED_AT_ONCE : end;
             __syncthreads(); /* all have written theirs */
