@@ -68,7 +68,13 @@ static void emitted_gradients_are_those_of_the_formula(void **state)
 static void segments_of_a_walk_are_one_walk(void **state)
 {
     static const char *const walked[] = {"gated", "coordinates", "learned", "fp32", "gatednorm"};
-    enum { HEADS = sizeof walked / sizeof *walked, MANY = 132, FIXED = 2, LONGER = 1400 };
+    enum {
+        HEADS = sizeof walked / sizeof *walked,
+        MANY = 132,
+        FIXED = 2,
+        LONGER = 1400,
+        LITTLE = 1 << 18 /* longer parts between states */
+    };
     static backward_job jobs[HEADS];
     const backward_fixture *f = *state;
     const int count = dear_tests() ? HEADS : FIXED;
@@ -82,6 +88,7 @@ static void segments_of_a_walk_are_one_walk(void **state)
                                  .number = BACKWARD_MOST_HEADS + i,
                                  .code = f->source[head].code,
                                  .multiprocessors = MANY,
+                                 .pass_limit = i == 1 ? LITTLE : 0,
                                  .longest = f->list.heads[head]->gate ? LONGER : 0};
     }
     dear_report("heads", count, HEADS);

@@ -74,10 +74,11 @@ static int64_t copy_bytes(const pass *p)
 static int64_t count_walks(const pass *p, int64_t lines, int64_t room, int64_t length)
 {
     enum { BESIDE = 128, STATES = 2, OF = 5 }; /* tokens; two fifths of a walk's time */
-    const int64_t part = p->cuda->geometry.chunk;
-    const int64_t most = divide_up(8 * room, lines), fill = divide_up(2 * room, lines);
+    const int64_t part = (int64_t)p->cuda->geometry.chunk << p->back.part_shift;
+    const int64_t all = divide_up(length, part), fill = divide_up(2 * room, lines) - 1;
+    const int64_t first = fill < all ? fill : all;
     int64_t best = 1, least = divide_up(lines, room) * (length + BESIDE) * OF;
-    for (int64_t count = fill > 2 ? fill - 1 : 2; count <= most && (count - 1) * part < length; count++) {
+    for (int64_t count = first > 2 ? first : 2; count <= all && count <= 4 * first; count++) {
         const int64_t chunk = round_up(divide_up(length, count), part);
         const int64_t rounds = divide_up(lines * divide_up(length, chunk), room);
         const int64_t cost = rounds * (chunk + BESIDE) * OF + STATES * length * lines / room;
@@ -95,7 +96,8 @@ static int64_t at_most(int64_t sequences, int64_t limit, int64_t bytes)
     return most < 1 ? 1 : most < sequences ? most : sequences;
 }
 
-/* Chunks that blocks walk: the longer, the fewer states are copied. */
+/* Chunks that blocks walk: the longer, the fewer states are copied. Parts of a single long line are longer, too, so that states between them
+ * take no more than others' copies. */
 static void choose_walked_chunk(pass *p, int form)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -103,10 +105,16 @@ static void choose_walked_chunk(pass *p, int form)
     const int64_t room = (int64_t)p->cuda->room.multiprocessors * (resident > 0 ? resident : 1);
     const int64_t length =
         p->launch->forward.cu_seqlens ? p->launch->forward.total : p->launch->forward.length;
-    p->back.gate_parts = parts_in(p, g->chunk);
-    const int64_t lines = at_most(p->sequences, copies_limit, p->back.gate_parts * g->backward_boundary);
+    const int64_t limit = (int64_t)(p->cuda->pass_limit / 2);
+    int64_t part = g->chunk;
+    while (parts_in(p, part) * g->backward_boundary > limit && part < length) {
+        part *= 2;
+        p->back.part_shift++;
+    }
+    p->back.gate_parts = parts_in(p, part);
+    const int64_t lines = at_most(p->sequences, limit, p->back.gate_parts * g->backward_boundary);
     const int64_t count = form == FORM_PARALLEL || lines < 1 ? 1 : count_walks(p, lines, room, length);
-    p->call.chunk = round_up(divide_up(length > 0 ? length : 1, count), g->chunk);
+    p->call.chunk = round_up(divide_up(length > 0 ? length : 1, count), part);
     p->call.chunks = parts_in(p, p->call.chunk);
 }
 

@@ -434,7 +434,7 @@ struct fpa_cuda_backward {
      * query_sums are [slabs of 64 features][B][query_heads][length] then */
     void *boundaries; /* NULL: not wanted */
     double *products;
-    long long gate_parts;
+    long long gate_parts, part_shift; /* a part has so many times twice the tokens that the file says */
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -2268,7 +2268,13 @@ template <bool keys> struct chunk_walk {
 
     __device__ __forceinline__ u32 part_of(const step &at) const
     {
-        return part + (u32)(limit_of(at) - 1) / PART;
+        return part + ((u32)(limit_of(at) - 1) / PART >> back.part_shift);
+    }
+
+    __device__ __forceinline__ bool ends_part(const step &at) const
+    {
+        const u32 limit = (u32)limit_of(at);
+        return limit % PART == 0 && (limit / PART & ((1u << back.part_shift) - 1)) == 0;
     }
 
     /* Where a state at a part's end is. */
@@ -2307,7 +2313,8 @@ __device__ __forceinline__ bool find_chunk(chunk_walk<keys> &w, const copy_eleme
     w.given = keys ? at.index + 1 < count_chunks(call, length) || w.back.d_state_out : at.index > 0
         || is_given(call, at.own.number);
     w.shared = shared_address();
-    w.part = place * (u32)w.back.gate_parts + (call.cu_seqlens ? (u32)at.own.b / PART + at.own.number : 0);
+    w.part = place * (u32)w.back.gate_parts
+        + (call.cu_seqlens ? ((u32)at.own.b / PART >> w.back.part_shift) + at.own.number : 0);
     w.sums = gate_sums_of(call, w.b, at.own.number, w.head);
     w.stores = member == 0 && w.back.boundaries;
     return true;
@@ -2732,7 +2739,7 @@ __device__ __forceinline__ void take_panels(const chunk_walk<keys> &w, const cop
             fetch_step(w, next);
         copy_commit();
         /* states at this panel's end, which is a part's */
-        const bool at_boundary = w.stores && (w.limit_of(at) % PART == 0 || w.limit_of(at) == w.end);
+        const bool at_boundary = w.stores && (w.ends_part(at) || w.limit_of(at) == w.end);
         if (keys && has_state && at_boundary && begins)
             put_product(number, w.shared, state, w.boundary_of(at));
 
@@ -2863,7 +2870,7 @@ gated_linear_d32_backward_gates(const __grid_constant__ struct fpa_cuda_call cal
                                 const __grid_constant__ struct fpa_cuda_backward back)
 {
     __shared__ double warp_sum[WARPS];
-    const i64 tokens = PART;
+    const i64 tokens = (i64)PART << back.part_shift;
     const u32 parts = (u32)back.gate_parts, place = blockIdx.x / parts;
     const struct part at = line_part(call, back, place, blockIdx.x % parts, tokens);
     const struct sequence own = at.own;

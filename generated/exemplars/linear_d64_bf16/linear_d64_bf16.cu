@@ -429,7 +429,7 @@ struct fpa_cuda_backward {
      * query_sums are [slabs of 64 features][B][query_heads][length] then */
     void *boundaries; /* NULL: not wanted */
     double *products;
-    long long gate_parts;
+    long long gate_parts, part_shift; /* a part has so many times twice the tokens that the file says */
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
