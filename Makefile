@@ -99,11 +99,11 @@ helper_objects  := $(call objects,$(helper_sources))
 experiment_programs := $(addprefix $(BUILD)/experiments/,recall crossover variance fourier)
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone
-long_tests      := $(patsubst %,tests/test_%.c,parity cuda_emulated_backward passes cuda_emulated cuda_faults_backward \
-                   cuda_compile_hopper cuda_faults cuda_emulated_sequences emit properties cuda_emulated_fused cuda_emulated_lift \
-                   cuda_compile mutation cuda_emulated_edge shipped cuda_compile_backward readme bundle_backward cuda_accepted \
-                   invariants faults cuda_ptx bundle_cuda accepted allocations cuda_emulated_draft verify_rounded backward_shipped \
-                   damage cuda_sources design cuda_emulated_window sketch_statistics backward_faults backward_edge)
+long_tests      := $(patsubst %,tests/test_%.c,cuda_compile_hopper cuda_emulated_backward passes cuda_faults parity cuda_emulated \
+                   cuda_emulated_sequences emit cuda_compile shipped mutation invariants cuda_faults_backward properties cuda_emulated_fused \
+                   cuda_emulated_lift allocations bundle_backward cuda_compile_backward random cuda_ptx bundle_cuda damage readme cuda_sources \
+                   design cuda_accepted cuda_emulated_draft causal_edge report cuda_emulated_edge command_cuda backward_shipped backward_faults \
+                   faults verify_rounded bundle_layer cuda_emulated_window threads)
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
 # Python cannot load a library that wants a sanitizer of its program.

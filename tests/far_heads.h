@@ -17,7 +17,7 @@ static const char *const stretched_heads[] = {
     "d = 8, dv = 15, dtype = 'f16', chunk = 512, terms = inhomogeneous { degree = 5, constant = -1, "
     "weight = -2 }",
     /* a small row is a row */
-    "d = 4, dv = 4, terms = { term { dense { { 1, 1, 0, 0 }, { 0, 0, 3e-7, 3e-7 } } } }",
+    "d = 4, dv = 4, chunk = 64, terms = { term { dense { { 1, 1, 0, 0 }, { 0, 0, 3e-7, 3e-7 } } } }",
     "d = 4, dv = 4, terms = { term { dense { { 1, 1, 0, 0 }, { 2, 2, 0, 0 }, { 0, 0, 3e-7, 3e-7 } } } }",
     /* 1024 features, of which 11 are different: roundings of their sums agree */
     "d = 2, dv = 4, terms = tspow { d = 2, degree = 10, block = 2 }",
@@ -31,7 +31,7 @@ static const char *const stretched_heads[] = {
 
 /* FPA_REFUSED: "state_dtype f16 ends at 65504". */
 static const char large_state_head[] =
-    "d = 8, dv = 6, state_dtype = 'f16', terms = power { degree = 2, weight = 10000 }";
+    "d = 8, dv = 6, chunk = 64, state_dtype = 'f16', terms = power { degree = 2, weight = 10000 }";
 
 /* Scales, weights and matrices far from 1, whose product is not. d = 6. */
 struct far_head {

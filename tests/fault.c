@@ -72,5 +72,5 @@ bool fault_is_fixed(const struct fault *list, size_t number)
     bool said = false;
     for (size_t i = 0; i < number; i++)
         said = said || strcmp(list[i].says, list[number].says) == 0;
-    return dear_tests() || !said || number % 8 == 0;
+    return dear_tests() || !said;
 }

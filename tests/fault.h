@@ -22,8 +22,8 @@ char *fault_make_in(const struct fault *fault, const fpa_head *head, const char 
 char *fault_make_values(const struct fault *fault, const fpa_head *head, const char *target);
 /* The same of the head's gradients. */
 char *fault_make_backward(const struct fault *fault, const fpa_head *head, const char *target);
-/* Whether a list's fault belongs to the part that make test refuses: the first with its words, and every eighth. The
- * others are made only. */
+/* Whether a list's fault belongs to the part that make test refuses: the first with its words. That the
+ * others can be made is asked by tests/test_fault_points.c. */
 bool fault_is_fixed(const struct fault *list, size_t number);
 /* Whether a refusal is the one that is wanted; prints it. */
 bool fault_refused(const struct fault *fault, const char *head, fpa_status status, const char *message);

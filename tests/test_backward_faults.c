@@ -1,6 +1,6 @@
 /* test_backward_faults: mistakes in emitted gradients, each refused in its words; without a mistake they are accepted.
  *
- * make test: an eighth of them and one of each refusal; make test-all: all. */
+ * make test: one of each refusal; make test-all: all. */
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <setjmp.h>

@@ -367,10 +367,10 @@ static void writing_a_bundle_survives_every_fault(void **state)
     }
 }
 
-/* make test: of the thousands of allocations of numbers every third. */
+/* make test: of the thousands of allocations of numbers, which few places make, every seventh. */
 static long every(void)
 {
-    return dear_tests() ? 1 : 3;
+    return dear_tests() ? 1 : 7;
 }
 
 /* Everything that number.h does with numbers beyond 64 bits. */

@@ -1,6 +1,6 @@
 /* Verification must be able to fail: emitted kernels with one mistake each are refused (DESIGN 8).
  *
- * make test: an eighth of them and one of each refusal; make test-all: all. */
+ * make test: one of each refusal; make test-all: all. */
 #include "dear.h"
 #include "runtime/builder.h"
 #include "runtime/verify/verify.h"
@@ -145,12 +145,12 @@ static void refuse_all(const struct fixture *f, const struct fault *list, size_t
     for (size_t i = 0; i < count; i++) {
         fpa_verdict verdict;
         fpa_error error = {0};
+        if (!fault_is_fixed(list, i))
+            continue;
         char *code = fault_make_in(&list[i], f->list.heads[0], f->target, f->source.code);
-        if (fault_is_fixed(list, i)) {
-            fpa_status status = verdict_of(f, code, &verdict, &error);
-            survived += !fault_refused(&list[i], "", status, error.message);
-            refused++;
-        }
+        fpa_status status = verdict_of(f, code, &verdict, &error);
+        survived += !fault_refused(&list[i], "", status, error.message);
+        refused++;
         free(code);
     }
     dear_report("faults", refused, (int)count);

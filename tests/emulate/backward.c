@@ -76,7 +76,7 @@ static const char heads[] =
     "  h('ragged', { d = 24, dv = 20, scale = 1 / 4, terms = linear {} }),\n"
     "  h('lines', { d = 24, dv = 36, scale = 1 / 4, normalize = 'sum', terms = linear {} }),\n"
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
-    "  h('squares', { d = 36, dv = 24, chunk = 384, scale = 1 / 4, normalize = 'sum', terms = power { degree "
+    "  h('squares', { d = 36, dv = 24, chunk = 128, scale = 1 / 4, normalize = 'sum', terms = power { degree "
     "= 2 } }),\n"
     "  h('powers', { d = 32, dv = 16, chunk = 384, scale = 1 / 4, terms = power { degree = 2 } }),\n"
     "  h('taylor', { d = 20, dv = 14, scale = 1 / 4, normalize = 'one_plus_sum', terms = { term {}, "

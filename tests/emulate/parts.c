@@ -106,7 +106,7 @@ static emulated_job job_of(const emulated_fixture *f, emulated_part part, int he
     const bool large = emulated_source(f, head)->facts.features > LARGE;
     const bool wide = !dear_tests() && f->list.heads[head]->d > WIDE;
     static const int steps[EMULATED_PARTS] = {
-        [PART_FUSED] = 7, [PART_LIFT] = 3, [PART_WINDOW] = 2, [PART_OTHERS] = 4};
+        [PART_FUSED] = 8, [PART_LIFT] = 4, [PART_WINDOW] = 2, [PART_OTHERS] = 6};
     const int each = dear_tests() || only_head() || large || wide ? 1
                      : has_clusters(f, head)                      ? CLUSTERED
                                                                   : steps[part];
