@@ -60,6 +60,7 @@ static const struct {
     [IN_SCANNED_SEQUENCES] = {"clusteredblocks", SCANNED_CALL, 1},
     [IN_PRODUCTS] = {"fourfold", LONG_CALL, 2},
     [IN_SLABS] = {"manydots", LONG_CALL, 2},
+    [IN_TURN] = {"turns", LONG_CALL, 2},
 };
 
 /* The first of its mechanism or of its kind. */

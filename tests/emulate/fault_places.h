@@ -11,7 +11,7 @@
  * cores, with sums of them, with run-time matrices, with matrices that are read each time, by warpgroups, also with run-time matrices, and by plain sums; of
  * windows, where keys in them are masked, and in one pass, also where rings are gone round; of tiles, also where tokens have positions, and of
  * clusters, where lengths of sequences differ;
- * of product rows, and where blocks fetch some slabs of vectors. */
+ * of product rows, where blocks fetch some slabs of vectors, and where dots go two after two. */
 enum fault_place {
     BY_BOXES,
     BY_THREADS,
@@ -49,6 +49,7 @@ enum fault_place {
     IN_SCANNED_SEQUENCES,
     IN_PRODUCTS,
     IN_SLABS,
+    IN_TURN,
     PLACES
 };
 

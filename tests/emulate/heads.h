@@ -48,7 +48,8 @@ static const char emulated_heads[] =
     "term { trainable { name = 'g', diagonal = true }, trainable { name = 'w', rows = 13 }, weight = 3 } } "
     "}),\n"
     "  h('cubic', { d = 16, dv = 24, terms = tspow { d = 16, degree = 3, block = 8 } }),\n"
-    "  h('wide', { d = 192, terms = { term { some(8, 192, 1), some(184, 192, 2) }, term { some(8, 192, 3), "
+    "  h('wide', { d = 192, terms = { term { some(8, 192, 1), some(184, 192, 2) }, term { "
+    "some(8, 192, 3), "
     "some(184, 192, 4) } } }),\n"
     "  h('blocks', { d = 48, dv = 64, terms = tspow { d = 48, degree = 2, block = 8 } }),\n"
     "  h('shared', { dv = 64, gate = true, scale = 1 / 4, state_dtype = 'bf16' }),\n"
@@ -83,6 +84,16 @@ static const char emulated_heads[] =
     "}),\n"
     "  h('manypowers', { dtype = 'f16', terms = { term { some(8, 32, 1), some(12, 32, 2), some(8, 32, 3), "
     "some(3, 32, 4), some(2, 32, 5) } } }),\n"
+    "  h('turns', { d = 150, dv = 60, chunk = 192, scale = 1 / 8, terms = {\n"
+    "    term { some(3, 150, 1), some(9, 150, 2), some(3, 150, 4) }, term { some(150, 150, 5), some(4, 150, "
+    "3) } "
+    "} }),\n"
+    "  h('turnsgated', { d = 40, dv = 24, chunk = 256, gate = true, normalize = 'sum', scale = 1 / 2, "
+    "terms "
+    "= {\n"
+    "    term { some(40, 40, 1), some(3, 40, 2) }, term { some(40, 40, 1), some(36, 40, 3), some(2, 40, 5) "
+    "}, "
+    "term { some(7, 40, 6) } } }),\n"
     "  h('fourfold', { d = 10, dv = 24, scale = 1 / 4, terms = power { degree = 4, weight = 1 } }),\n"
     "  h('halves', { d = 24, dv = 36, dtype = 'f16', gate = true, normalize = 'sum', scale = 1 / 4, terms = "
     "{\n"
@@ -221,6 +232,7 @@ static const char *const emulated_fixed[] = {
     "fewgated",       /* fused_chunk of packed rows, projections, gates; the larger of sum and eps */
     "fewhalf",        /* f16, states of f16, 1 + sum, with a gate */
     "manydots",       /* products of rows, padded values */
+    "turns",          /* dots two after two; keys in the place of tiles */
     "openlinear",     /* no mask, f16, one pass, */
     "openmaps",       /* which maps queries and keys */
     "clustered",      /* a cluster that takes turns, */

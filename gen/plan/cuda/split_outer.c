@@ -1,5 +1,8 @@
 #include "split_outer.h"
 
+#include <math.h>
+
+#include "machine/cuda_chunk.h"
 #include "machine/cuda_cost.h"
 #include "parts.h"
 #include "work.h"
@@ -251,6 +254,22 @@ static bool choose_state(const fpa_plan *plan, fpa_split_outer *split)
     return true;
 }
 
+/* Where no copy is read keys have the room of its tiles, up to as many stages as there are warps that fetch them. */
+static void place_more_keys(const fpa_plan *plan, fpa_split_outer *split)
+{
+    enum { MOST = 3 };
+    const int own = BARRIERS + (plan->head->gate ? GATES : 0), /* what has a place beside them */
+        stage = fetched_bytes(split, row_slabs(split));
+    int left = split->tile_stages * 1024 * split->columns.all;
+    split->lone_key_stages = split->key_stages;
+    while (split->lone_key_stages < MOST && left >= stage &&
+           split->output_bytes + own <= plan->target->shared_memory) {
+        split->lone_key_stages++;
+        split->output_bytes += own;
+        left -= stage;
+    }
+}
+
 /* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
 static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int query_stages, int least_keys,
                           int least_tiles)
@@ -273,42 +292,44 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
         split->tile_stages = TILE_STAGES;
     split->output_bytes =
         query_stages * queries + split->key_stages * keys + split->tile_stages * tile + fixed;
+    place_more_keys(plan, split);
     return true;
 }
 
-/* Registers for what a pair's dots become: all dots; or the sum of monomials, and for half of the keys a dot, and the
- * product of those before, which is the sum where there is one monomial, beside operands. */
-static int score_registers(const fpa_score *score, bool in_turn)
+/* Registers for what a pair's dots become: all dots; or the sum of monomials, a monomial's product and a dot, of so many keys at
+ * a time, the sum of all 64 where there are several monomials. */
+static int score_registers(const fpa_score *score, int turn)
 {
     enum { OPERANDS = 20 };
     const bool several = score->monomial_count > 1;
-    if (in_turn)
-        return 32 + 16 * (several ? 2 : 1) + OPERANDS;
+    if (turn)
+        return 32 + turn / 2 * (several ? 2 : 1) + OPERANDS;
     return 32 * largest(score->dot_count, 1) + (several ? SEVERAL_MONOMIALS : 0);
 }
 
 /* Sums of queries, beside them either factors and features, or dots and scores; how many tiles of queries there is
  * room for scores of: 0, 1 or 2. */
-static int count_places(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, bool in_turn)
+static int count_places(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, int turn)
 {
     const int sums = 4 * columns * query_tiles, rest = split_registers(warpgroups) - 28;
-    const int values = score_registers(plan->score, in_turn);
+    const int values = score_registers(plan->score, turn) + (turn ? 10 * (query_tiles - 1) : 0);
     if (sums + 10 * query_tiles + 16 > rest || sums + values + 16 > rest)
         return 0;
-    return query_tiles > 1 && !in_turn && sums + values + 32 <= rest ? 2 : 1;
+    return query_tiles > 1 && !turn && sums + values + 32 <= rest ? 2 : 1;
 }
 
 /* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
-static bool choose_queries(const fpa_plan *plan, bool in_turn, fpa_split_outer *split)
+static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *split)
 {
     static const int sizes[][2] = {{3, 2}, {3, 1}, {2, 2}, {2, 1}, {1, 1}};
     const int chunk = (plan->head->chunk + 127) / 128 * 128;
-    split->dots_in_turn = in_turn;
+    split->dots_in_turn = turn > 0;
+    split->turn_keys = turn;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         split->output_groups = sizes[i][0];
         split->query_tiles = sizes[i][1];
         split->query_tokens = 64 * sizes[i][0] * sizes[i][1];
-        split->score_places = count_places(plan, split->columns.all, sizes[i][0], sizes[i][1], in_turn);
+        split->score_places = count_places(plan, split->columns.all, sizes[i][0], sizes[i][1], turn);
         if (split->score_places && chunk % split->query_tokens == 0 &&
             (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
              place_queries(plan, split, 1, 1, LEAST_TILES) ||
@@ -318,12 +339,35 @@ static bool choose_queries(const fpa_plan *plan, bool in_turn, fpa_split_outer *
     return false;
 }
 
-/* All dots of a pair at once where they fit, else one after the other. */
+/* Seconds of a token's queries in a chunk that is neither short nor long. */
+static double query_seconds(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    enum { CHUNK = 384 };
+    struct fpa_cuda_geometry geometry = {0};
+    geometry.work[CUDA_CHUNK_OUTPUT] = work_chunk_output(plan, split);
+    geometry.awaited_keys = work_awaited_keys(plan, split);
+    return cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, CHUNK);
+}
+
+/* All dots of a pair at once, where they fit, or two after two, of 64 or of 32 keys, which need fewer registers: so that blocks may have more
+ * queries. */
 static bool choose_scores(const fpa_plan *plan, fpa_split_outer *split)
 {
+    static const int turns[] = {0, 64, 32};
     const int dots = plan->score->dot_count;
-    return (dots <= MOST_DOTS && choose_queries(plan, false, split)) ||
-           (dots > 1 && choose_queries(plan, true, split));
+    fpa_split_outer best = *split, other = *split;
+    double least = INFINITY;
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
+        if (!(turns[i] ? dots > 1 : dots <= MOST_DOTS) || !choose_queries(plan, turns[i], &other))
+            continue;
+        const double seconds = query_seconds(plan, &other);
+        if (seconds >= least)
+            continue;
+        least = seconds;
+        best = other;
+    }
+    *split = best;
+    return least < INFINITY;
 }
 
 /* ---- tables ---- */

@@ -87,10 +87,12 @@ typedef struct fpa_split_outer {
     int query_tiles; /* of 64, a warpgroup */
     int query_tokens;
     bool dots_in_turn; /* of the score, monomial by monomial: all at once do not fit into registers */
+    int turn_keys;     /* of which dots in turn are made at a time, 64 or 32 */
     bool
         leaves_dots; /* of outputs, where a call wants them, and products of states: gradients of gates (gen/plan/passes.h) */
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
     int query_stages, tile_stages, key_stages, output_bytes;
+    int lone_key_stages; /* in calls that read no copies, whose tiles' room keys have then */
     fpa_contraction contraction;
     fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
     /* tables as kernels have them */

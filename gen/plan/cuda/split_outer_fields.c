@@ -35,7 +35,7 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
                 "products     %d rows of a vector are products of up to %d rows; score: %d dot%s of %d rows "
                 "with padding%s\n",
                 split->product_count, split->product_factors, split->dots, split->dots == 1 ? "" : "s",
-                OUTER_STEP * split->dot_steps, split->dots_in_turn ? ", one after the other" : "");
+                OUTER_STEP * split->dot_steps, split->dots_in_turn ? ", two at a time" : "");
     for (int i = 0; i < split->kernels; i++) {
         const fpa_chunk_state_kernel *kernel = &split->state[i];
         fprintf(
@@ -138,8 +138,9 @@ const fpa_field split_outer_fields[] = {
     TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),
     /* kernels */
     FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
-    SPLIT(dots_in_turn), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages), SPLIT(leaves_dots),
-    SPLIT(partial_slabs), FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
+    SPLIT(dots_in_turn), SPLIT(turn_keys), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages),
+    SPLIT(lone_key_stages), SPLIT(leaves_dots), SPLIT(partial_slabs),
+    FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
     CONTRACTION(groups), CONTRACTION(own_stages), CONTRACTION(key_stages), CONTRACTION(tile_stages),

@@ -103,35 +103,42 @@ static double stage_clocks(const fpa_gpu *gpu, const fpa_split_outer *split)
     return GPU_TRIP * gpu->clock + 64 * 2.0 * (split->outer.vector_rows + 8 * split->columns.tiles) / share;
 }
 
-/* Clocks that a warp waits, for 16 queries and 64 keys: with one tile of queries for products of its warpgroup, which all four warps have together. */
-static int count_waiting(const fpa_gpu *gpu, const fpa_split_outer *split, int products)
+/* Clocks that a warp waits for keys of one stage, for 16 queries and 64 keys. */
+static int count_stage_waits(const fpa_gpu *gpu, const fpa_split_outer *split, int stages)
 {
-    const bool alone = split->query_tiles == 1;
-    const double keys =
-        split->key_stages == 1 ? split->columns.blocks * stage_clocks(gpu, split) / split->query_tiles : 0;
-    return (alone ? 4 * products : 0) + (int)keys;
+    return stages == 1 ? (int)(split->columns.blocks * stage_clocks(gpu, split) / split->query_tiles) : 0;
 }
 
-/* 16 queries and 64 keys of their chunk. Dots at once are products of warpgroups; in turn, of warps: for 32 keys operands
- * of both are loaded, 12 passes for 16 rows, and its tensor cores take mma.sync more slowly. */
+/* The same, however many copies are read: with scores of one tile of queries at a time it waits for products of its warpgroup, which all four
+ * warps have together. While dots go in turn the warps of the last warpgroup, which hide others' waits elsewhere, have nothing to do: waits are shared by
+ * fewer. */
+static int count_waiting(const fpa_gpu *gpu, const fpa_split_outer *split, int products, int instructions)
+{
+    const bool alone = split->query_tiles == 1 || split->dots_in_turn;
+    const int waits = alone ? 4 * products : 0;
+    const int more = split->dots_in_turn ? (waits + GPU_LATENCY * instructions) / split->output_groups : 0;
+    return waits + more + count_stage_waits(gpu, split, split->lone_key_stages);
+}
+
+/* 16 queries and 64 keys of their chunk. Where dots of 32 keys are made at a time, queries are read twice for them. */
 static struct fpa_cuda_work count_keys(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_gpu *gpu = gpu_of_target(plan->target);
     const int blocks = split->columns.blocks, columns = split->columns.all,
               vector = split->outer.vector_rows + plan->head->dv;
     const int steps = split->outer.dot_first[plan->score->dot_count], gate = plan->head->gate ? 1 : 0;
-    const bool in_turn = split->dots_in_turn;
-    const double slower = in_turn ? gpu->warpgroup_products / gpu->products : 1;
-    const int products = blocks * work_score_products((int)(steps * slower), columns);
+    const bool halves = split->dots_in_turn && split->turn_keys < 64;
+    const int products = blocks * work_score_products(steps, columns);
+    const int instructions =
+        blocks * (105 + (halves ? 18 : 14) * steps + 79 * gate + 47 * work_more_scores(plan));
     return (struct fpa_cuda_work){.products = products,
-                                  .shared = blocks * ((in_turn ? 24 : 7) * steps + 2 * columns + 21 * gate),
-                                  .instructions = blocks * (105 + (in_turn ? 18 : 14) * steps + 79 * gate +
-                                                            (in_turn ? 96 : 47) * work_more_scores(plan)),
+                                  .shared = blocks * ((halves ? 11 : 7) * steps + 2 * columns + 21 * gate),
+                                  .instructions = instructions,
                                   .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split->query_tokens,
-                                  .awaited = count_waiting(gpu, split, products)};
+                                  .awaited = count_waiting(gpu, split, products, instructions)};
 }
 
-static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_split_outer *split)
+struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const int blocks = split->columns.blocks, tiles = split->columns.tiles;
     const int steps = split->outer.dot_first[plan->score->dot_count];
@@ -191,12 +198,20 @@ static struct fpa_cuda_kernel_work count_product(const fpa_split_outer *split)
         .copy = {.bytes = 2 * numbers * 2, .instructions = numbers / (32 * 8) * 60}, .trips = 1};
 }
 
+int work_awaited_keys(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    const fpa_gpu *gpu = gpu_of_target(plan->target);
+    return count_stage_waits(gpu, split, split->key_stages) -
+           count_stage_waits(gpu, split, split->lone_key_stages);
+}
+
 void work_split_outer(const fpa_plan *plan, const fpa_split_outer *split, struct fpa_cuda_geometry *g)
 {
+    g->awaited_keys = work_awaited_keys(plan, split);
     g->work[CUDA_CHUNK_STATE] = work_chunk_state(plan, split, &split->state[0]);
     if (split->kernels > 1)
         g->work[CUDA_CHUNK_STATE_SMALL] = work_chunk_state(plan, split, &split->state[1]);
-    g->work[CUDA_CHUNK_OUTPUT] = count_output(plan, split);
+    g->work[CUDA_CHUNK_OUTPUT] = work_chunk_output(plan, split);
     if (split->leaves_dots)
         g->work[CUDA_STATE_PRODUCT] = count_product(split);
     if (!split->outer.coordinates)

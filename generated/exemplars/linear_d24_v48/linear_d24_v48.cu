@@ -194,6 +194,8 @@ struct fpa_cuda_geometry {
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
     int query_tokens;          /* NAME_chunk_output: that a block takes */
+    int awaited_keys;          /* clocks of a warp of it for keys of one stage beside tiles of a copy, for 16
+                                  queries and 64 keys */
     int contraction_tokens;    /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
@@ -690,6 +692,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     1, /* chunk_state_slices */
     0, /* small_state_slices */
     384, /* query_tokens */
+    0, /* awaited_keys */
     0, /* contraction_tokens */
     1, /* persistent */
     4096, /* segment_scan_elements */
@@ -2720,9 +2723,9 @@ enum {
     KEY_STAGES = 4,
     /* places in shared memory */
     KEY_RING = QUERY_STAGES * QUERY_BYTES,
-    KEY_ONES = KEY_RING + KEY_STAGES * FETCHED,
-    TILE_RING = KEY_ONES,
-    KEY_GATES = TILE_RING + TILE_STAGES * TILE_BYTES,
+    TILE_RING = KEY_RING + KEY_STAGES * FETCHED,
+    KEY_ONES = TILE_RING + TILE_STAGES * TILE_BYTES, /* behind all values, of which they are one more slab */
+    KEY_GATES = KEY_ONES,
     QUERY_GATES = KEY_GATES,
     QUERY_BARRIERS = QUERY_GATES, /* full, then free; likewise the others */
     TILE_BARRIERS = QUERY_BARRIERS + 16 * QUERY_STAGES,

@@ -208,6 +208,8 @@ struct fpa_cuda_geometry {
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
     int query_tokens;          /* NAME_chunk_output: that a block takes */
+    int awaited_keys;          /* clocks of a warp of it for keys of one stage beside tiles of a copy, for 16
+                                  queries and 64 keys */
     int contraction_tokens;    /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
@@ -691,6 +693,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     1, /* chunk_state_slices */
     0, /* small_state_slices */
     128, /* query_tokens */
+    0, /* awaited_keys */
     0, /* contraction_tokens */
     0, /* persistent */
     2048, /* segment_scan_elements */
