@@ -17,10 +17,11 @@
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* What make test runs: each type, gates, normalisers, sums of terms of two factors and three, matrices, coordinates as features,
- * by warpgroups and by warps; "gated" is walked in segments below, "gatednorm" in test_passes.c. */
+ * by warpgroups that have two slabs of features or one, and by warps; "gated" and "coordinates" are walked in segments below, "gatednorm" in
+ * test_passes.c. */
 static const char *const fixed[] = {
-    "half",     "manydots", "odd", "shared", "tf32", "coordinates", "coordinates_of_warps",
-    "manyrows", "widecells"};
+    "half",     "manydots",  "odd",         "shared", "tf32", "coordinates", "coordinates_of_warps",
+    "manyrows", "widecells", "line_of_rows"};
 
 /* Of those, whose gradients are looked at when something is not finite: products with and without tensor cores, coordinates. */
 static const char *const edges[] = {"half", "coordinates", "tf32"};
@@ -67,8 +68,14 @@ static void emitted_gradients_are_those_of_the_formula(void **state)
 /* On a GPU that few sequences do not fill each is walked in several segments at once. */
 static void segments_of_a_walk_are_one_walk(void **state)
 {
-    static const char *const walked[] = {"gated", "learned", "fp32", "gatednorm", "coordinates"};
-    enum { HEADS = sizeof walked / sizeof *walked, MANY = 132, FIXED = 1, LONGER = 1400 };
+    static const char *const walked[] = {"gated", "coordinates", "learned", "fp32", "gatednorm"};
+    enum {
+        HEADS = sizeof walked / sizeof *walked,
+        MANY = 132,
+        FIXED = 2,
+        LONGER = 1400,
+        LITTLE = 1 << 18 /* longer parts between states */
+    };
     static backward_job jobs[HEADS];
     const backward_fixture *f = *state;
     const int count = dear_tests() ? HEADS : FIXED;
@@ -82,6 +89,7 @@ static void segments_of_a_walk_are_one_walk(void **state)
                                  .number = BACKWARD_MOST_HEADS + i,
                                  .code = f->source[head].code,
                                  .multiprocessors = MANY,
+                                 .pass_limit = i == 1 ? LITTLE : 0,
                                  .longest = f->list.heads[head]->gate ? LONGER : 0};
     }
     dear_report("heads", count, HEADS);

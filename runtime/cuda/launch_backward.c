@@ -59,17 +59,73 @@ static int64_t copies_of(const pass *p)
     return (p->call.chunks + p->walks) * g->features * g->columns;
 }
 
-/* Whichever gradients are wanted: chunks, and so the bits, are the same. */
+/* Whichever gradients are wanted: chunks, and so the bits, are the same. Walks of chunks have one side's copies at a time, and states
+ * between parts. */
 static int64_t copy_bytes(const pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    if (g->backward_walks)
+        return copies_of(p) * g->copy_bytes + p->back.gate_parts * g->backward_boundary;
     return copies_of(p) * g->copy_bytes * (g->gate || g->backward_both ? 2 : 1);
+}
+
+/* Chunks of a line that blocks walk, all of parts: one after the other takes `room` blocks at a time as long as a chunk, and what a panel or two
+ * would; where there are several, states come before, by walks of other blocks, which want to fill the GPU. */
+static int64_t count_walks(const pass *p, int64_t lines, int64_t room, int64_t length)
+{
+    enum { BESIDE = 128, STATES = 2, OF = 5 }; /* tokens; two fifths of a walk's time */
+    const int64_t part = (int64_t)p->cuda->geometry.chunk << p->back.part_shift;
+    const int64_t all = divide_up(length, part), fill = divide_up(2 * room, lines) - 1;
+    const int64_t first = fill < all ? fill : all;
+    int64_t best = 1, least = divide_up(lines, room) * (length + BESIDE) * OF;
+    for (int64_t count = first > 2 ? first : 2; count <= all && count <= 4 * first; count++) {
+        const int64_t chunk = round_up(divide_up(length, count), part);
+        const int64_t rounds = divide_up(lines * divide_up(length, chunk), room);
+        const int64_t cost = rounds * (chunk + BESIDE) * OF + STATES * length * lines / room;
+        if (cost >= least)
+            continue;
+        best = count;
+        least = cost;
+    }
+    return best;
+}
+
+static int64_t at_most(int64_t sequences, int64_t limit, int64_t bytes)
+{
+    const int64_t most = bytes > 0 ? limit / bytes : sequences;
+    return most < 1 ? 1 : most < sequences ? most : sequences;
+}
+
+/* Chunks that blocks walk: the longer, the fewer states are copied. Parts of a single long line are longer, too, so that states between them
+ * take no more than others' copies. */
+static void choose_walked_chunk(pass *p, int form)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int resident = p->cuda->room.occupancy[CUDA_BACKWARD_KEYS];
+    const int64_t room = (int64_t)p->cuda->room.multiprocessors * (resident > 0 ? resident : 1);
+    const int64_t length =
+        p->launch->forward.cu_seqlens ? p->launch->forward.total : p->launch->forward.length;
+    const int64_t limit = (int64_t)(p->cuda->pass_limit / 2);
+    int64_t part = g->chunk;
+    while (parts_in(p, part) * g->backward_boundary > limit && part < length) {
+        part *= 2;
+        p->back.part_shift++;
+    }
+    p->back.gate_parts = parts_in(p, part);
+    const int64_t lines = at_most(p->sequences, limit, p->back.gate_parts * g->backward_boundary);
+    const int64_t count = form == FORM_PARALLEL || lines < 1 ? 1 : count_walks(p, lines, room, length);
+    p->call.chunk = round_up(divide_up(length > 0 ? length : 1, count), part);
+    p->call.chunks = parts_in(p, p->call.chunk);
 }
 
 static void choose_chunk(pass *p, int form)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const int64_t length = p->launch->forward.length;
+    if (g->backward_walks) {
+        choose_walked_chunk(p, form);
+        return;
+    }
     p->call.chunk = form == FORM_PARALLEL ? round_up(length > 0 ? length : 1, g->backward_tokens) : g->chunk;
     p->call.chunks = parts_in(p, p->call.chunk);
     while (p->call.chunk < length && copy_bytes(p) > copies_limit) {
@@ -83,12 +139,6 @@ static int64_t parts_of(const pass *p)
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const int64_t parts = g->made_width ? made_parts(&p->launch->forward) : p->group * p->blocks;
     return p->matrices ? parts * g->backward_entries : 0;
-}
-
-static int64_t at_most(int64_t sequences, int64_t limit, int64_t bytes)
-{
-    const int64_t most = bytes > 0 ? limit / bytes : sequences;
-    return most < 1 ? 1 : most < sequences ? most : sequences;
 }
 
 /* As many pieces of at most so many sequences, of like size. */
@@ -129,10 +179,14 @@ static void place(pass *p, char *base)
     p->call.gates = take(base, &p->bytes, gates, 2 * sizeof(float));
     back->outputs =
         take(base, &p->bytes, g->kernel[CUDA_BACKWARD_OUTPUTS].threads ? queries : 0, 2 * sizeof(float));
-    back->query_sums = take(base, &p->bytes, g->gate ? queries : 0, sizeof(double));
+    back->query_sums = take(
+        base, &p->bytes, g->gate ? queries * (g->backward_walks ? g->backward_walks : 1) : 0, sizeof(double));
     back->key_sums = take(base, &p->bytes, g->gate ? tokens * f->heads : 0, sizeof(double));
     back->states = take(base, &p->bytes, copies, (size_t)g->copy_bytes);
     back->reversed = p->both ? take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
+    const int64_t parts = p->gates ? p->at_once * back->gate_parts : 0;
+    back->boundaries = take(base, &p->bytes, parts, (size_t)g->backward_boundary);
+    back->products = take(base, &p->bytes, parts, sizeof(double));
     back->totals =
         take(base, &p->bytes, p->at_once * (back->segments - 1) * g->features * g->columns, sizeof(float));
     back->parts = take(base, &p->bytes, p->at_once * parts_of(p), sizeof(float));
@@ -219,10 +273,11 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     p->gates = a->d_log_gate;
     p->queries = a->d_q || p->matrices || p->gates;
     p->keys = a->d_k || a->d_v || p->matrices || p->gates;
-    p->both = p->gates || (cuda->geometry.backward_both && p->queries && p->keys);
+    p->both = !cuda->geometry.backward_walks &&
+              (p->gates || (cuda->geometry.backward_both && p->queries && p->keys));
     p->group = f->heads ? f->query_heads / f->heads : 1;
-    p->blocks = parts_in(p, cuda->geometry.backward_tokens);
     choose_chunk(p, form);
+    p->blocks = cuda->geometry.backward_walks ? p->call.chunks : parts_in(p, cuda->geometry.backward_tokens);
     p->at_once = at_most(p->sequences, copies_limit, copy_bytes(p));
     p->at_once = at_most(p->at_once, parts_limit, parts_of(p) * (int64_t)sizeof(float));
     p->at_once = at_most(p->at_once, rows_limit,
@@ -309,7 +364,7 @@ static fpa_status launch_parts(pass *p, int64_t count, bool adds, CUstream strea
 static fpa_status launch_queries(pass *p, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
-    const bool last = p->gates && a->d_state_out; /* for the product of both states there */
+    const bool last = p->both && p->gates && a->d_state_out; /* for the product of both states there */
     fpa_status status = FPA_OK;
     if (p->call.chunks > 1 || a->forward.state_in || last)
         status = launch_states(p, false, last, stream, error);
@@ -346,7 +401,9 @@ static fpa_status launch_sequences(pass *p, CUstream stream, fpa_error *error)
     if (!status)
         status = launch_keys(p, stream, error);
     if (!status && p->gates)
-        status = launch_own(p, CUDA_BACKWARD_GATES, p->back.sequences * p->call.chunks, stream, error);
+        status = launch_own(p, CUDA_BACKWARD_GATES,
+                            p->back.sequences * (p->back.gate_parts ? p->back.gate_parts : p->call.chunks),
+                            stream, error);
     return status || !made ? status : made_unproject(&p->made, stream, error);
 }
 

@@ -19,9 +19,9 @@ struct fpa_cuda_module {
     CUfunction kernel[FPA_CUDA_KERNELS]; /* NULL: the head has no such kernel */
     fpa_gpu_room room;
     size_t
-        pass_limit; /* bytes of the workspace of gradients by forward passes, above which sequences are taken some at a
+        pass_limit; /* bytes of the workspace of gradients by forward passes, and twice those of states in walks of chunks, above which sequences are taken some at a
                           time */
-    char name[64]; /* of the head */
+    char name[64];  /* of the head */
 };
 
 /* Load for options->device; the symbols are NAME_geometry and the kernels of cuda_call.h, of which

@@ -41,24 +41,34 @@ static void place_coordinates(const fpa_plan *plan, fpa_cuda_backward_plan *back
     own->size = own->keys + panel;
 }
 
-/* The same in slabs, of 64 numbers of each token, or of each feature of the copy, and numbers beside tokens of two panels: those of the
- * next one come while one is multiplied. The copy's column of ones lies apart. */
+enum { SLAB_ROW = 128 /* bytes of 64 numbers */, SLAB_NUMBERS = 64 };
+
+static int count_slabs(int width)
+{
+    return divide_up(width, SLAB_NUMBERS);
+}
+
+/* Both sides' tokens of two panels in slabs, of 64 numbers of each token, so that loads run ahead; behind them the copy of the state that products
+ * read, numbers beside tokens, the copy's last column, bounds of columns for both warpgroups, and sums of warps. */
 static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
-    enum { SIDE = 64, ROW = 128 }; /* numbers of a slab's row, its bytes */
+    enum { NUMBERS = 1424, BOUNDS = 16 + 4 * 128, GROUPS = 2, WARPS = 8 };
     fpa_cuda_memory *own = &back->own;
-    const int rows = divide_up(plan->head->d, SIDE), values = divide_up(plan->head->dv, SIDE);
-    const int panel = back->panel * (rows + values) * ROW;
-    const int numbers = 8 * (back->query_tokens + 2 * back->panel);
-    own->raw = 0;
-    own->values = back->query_tokens * rows * ROW;
-    own->tiles = own->values + back->query_tokens * values * ROW;
-    own->keys = own->tiles + largest(panel, plan->head->d * values * ROW);
-    own->gates = own->keys + panel;
-    own->output = own->gates + numbers;
-    own->queries = own->output + numbers;
-    own->edge = own->queries + 16 * plan->head->d;
-    own->size = own->edge + 16 + 4 * (plan->head->d + plan->head->dv); /* a word, and bounds of columns */
+    const int rows = count_slabs(plan->head->d), values = count_slabs(plan->head->dv);
+    const int slab = back->panel * SLAB_ROW;
+    own->tiles = 2 * 2 * (rows + values) * slab;
+    own->gates = own->tiles + rows * values * slab;
+    own->queries = own->gates + 2 * NUMBERS;
+    own->edge = own->queries + 4 * SLAB_NUMBERS * rows;
+    own->output = own->edge + GROUPS * BOUNDS;
+    own->size = own->output + 8 * WARPS;
+}
+
+/* Of a state between parts of a chunk: 16 bits a number, and the last column in fp32 (backward_groups.cu.in). */
+static int boundary_bytes(const fpa_head *head)
+{
+    const int features = SLAB_NUMBERS * count_slabs(head->d);
+    return features * (2 * head->dv + (head->normalize != FPA_NORMALIZE_NONE ? 4 : 0));
 }
 
 /* Panels of keys, or of queries, one after the other; values of two, so that loads run ahead. */
@@ -291,7 +301,7 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
             if (shapes[i].tiles <= most && (blocks == 1 || shapes[i].warps == CUDA_WARPS) &&
                 fits(plan, &shapes[i], limit / blocks - 1024 * (blocks - 1), back)) {
                 back->state_blocks = backward_state_blocks(plan, back, blocks);
-                back->own_blocks = back->warpgroups ? backward_group_blocks(plan, back) : blocks;
+                back->own_blocks = blocks;
                 return true;
             }
     return false;
@@ -329,7 +339,9 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
     const int threads = 32 * back->warps;
     const struct fpa_cuda_block plain = {threads, 0, 0};
-    const struct fpa_cuda_block own = {threads, back->own.size, back->own_blocks};
+    const int walks = back->warpgroups ? count_slabs(head->d) : 0;
+    const struct fpa_cuda_block own = {back->warpgroups ? 2 * CUDA_THREADS : threads, back->own.size,
+                                       back->own_blocks};
     *g = (struct fpa_cuda_geometry){
         .version = FPA_CUDA_VERSION,
         .features = plan->cuda.rows->features,
@@ -346,6 +358,8 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .chunk_state_slices = count_slices(plan, back),
         .backward_tokens = back->query_tokens,
         .backward_both = back->coordinates,
+        .backward_walks = walks,
+        .backward_boundary = walks && head->gate ? boundary_bytes(head) : 0,
         .backward_columns = back->sides.blocks,
         .backward_entries = back->entries,
         .backward_padded_vector = back->padded_vector,
@@ -377,6 +391,8 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
     g->kernel[CUDA_BACKWARD_STATE] = (struct fpa_cuda_block){threads, back->state.size, back->state_blocks};
     g->kernel[CUDA_BACKWARD_SEGMENTS] = plain;
     g->kernel[CUDA_BACKWARD_QUERIES] = g->kernel[CUDA_BACKWARD_KEYS] = own;
+    if (walks)
+        g->kernel[CUDA_BACKWARD_QUERIES].threads = walks * CUDA_THREADS;
     if (plan->made.width)
         fill_backward_made(plan, back, g);
 }
@@ -462,8 +478,13 @@ const fpa_field cuda_backward_fields[] = {
 void print_cuda_backward(FILE *out, const fpa_plan *plan)
 {
     const fpa_cuda_backward_plan *back = plan->cuda.backward;
-    fprintf(out, "backward     %d tokens a block, %d a warp, %d others a panel; %.1f KiB of shared memory\n",
-            back->query_tokens, 16 * back->query_tiles, back->panel, back->own.size / 1024.0);
+    if (back->warpgroups)
+        fprintf(out, "backward     a block walks a chunk, %d tokens at a time; %.1f KiB of shared memory\n",
+                back->panel, back->own.size / 1024.0);
+    else
+        fprintf(out,
+                "backward     %d tokens a block, %d a warp, %d others a panel; %.1f KiB of shared memory\n",
+                back->query_tokens, 16 * back->query_tiles, back->panel, back->own.size / 1024.0);
     if (back->passes.width)
         fprintf(out,
                 "passes       where no state goes in or out gradients are forward passes of rows of "

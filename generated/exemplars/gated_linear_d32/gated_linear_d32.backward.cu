@@ -232,10 +232,13 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
-    int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
-    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
-    int backward_columns; /* blocks of columns that NAME_backward_keys is launched for */
-    int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
+    int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
+    /* their blocks walk a chunk; slabs of 64 features that its state has; 0: they take backward_tokens */
+    int backward_walks;
+    int backward_boundary; /* bytes of a state between parts of chunks, of `chunk` tokens each, beside gates */
+    int backward_columns;  /* blocks of columns that NAME_backward_keys is launched for */
+    int backward_entries;  /* numbers of the run-time matrices that a head's rows are made by */
     int backward_padded_vector; /* NAME_backward_pads: numbers that rows of q and k, */
     int backward_padded_value;  /* and of v and d_o are brought to; 0: they stay as they are */
     int backward_shared;        /* numbers of all run-time matrices that heads share, */
@@ -431,6 +434,11 @@ struct fpa_cuda_backward {
     /* rows in whole pieces of 16 bytes, [sequences][query heads of a key head, or 1][length][width]; NULL: as they are
      * given */
     void *padded_queries, *padded_keys, *padded_d_o, *padded_values;
+    /* of walks of chunks by warpgroups: states between parts of chunks, and their products, [sequences][gate_parts];
+     * query_sums are [slabs of 64 features][B][query_heads][length] then */
+    void *boundaries; /* NULL: not wanted */
+    double *products;
+    long long gate_parts, part_shift; /* a part has so many times twice the tokens that the file says */
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -603,6 +611,16 @@ __device__ __forceinline__ void store_words(void *to, uint4 a)
                  "r"(a.w) : "memory");
 }
 
+__device__ __forceinline__ float get_float(u32 address)
+{
+    return __uint_as_float(get_word(address));
+}
+
+__device__ __forceinline__ void put_float(u32 address, float a)
+{
+    put_word(address, __float_as_uint(a));
+}
+
 __device__ __forceinline__ float2 get_floats(u32 address)
 {
     float2 a;
@@ -680,8 +698,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* backward_pads */
         { 128, 20608, 2 }, /* backward_state */
         { 128, 0, 0 }, /* backward_segments */
-        { 128, 53008, 3 }, /* backward_queries */
-        { 128, 53008, 3 }, /* backward_keys */
+        { 128, 77952, 2 }, /* backward_queries */
+        { 256, 77952, 2 }, /* backward_keys */
         { 128, 0, 0 }, /* backward_gates */
         { 0, 0, 0 }, /* backward_parts */
         { 0, 0, 0 }, /* backward_weights */
@@ -740,6 +758,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* decode_resident_most */
     64, /* backward_tokens */
     1, /* backward_both */
+    1, /* backward_walks */
+    4096, /* backward_boundary */
     1, /* backward_columns */
     0, /* backward_entries */
     0, /* backward_padded_vector */
@@ -829,6 +849,12 @@ __device__ __forceinline__ int lane_column(void)
 __device__ __forceinline__ bool is_first_lane(void)
 {
     return (threadIdx.x & 31) == 0;
+}
+
+/* Number of the warp in its four. */
+__device__ __forceinline__ u32 own_warp(void)
+{
+    return threadIdx.x >> 5 & 3;
 }
 
 /* The lane's place among the 16 rows that load_matrices addresses: row, and which half of the columns. */
@@ -1212,6 +1238,11 @@ __device__ __forceinline__ left times(const left &a, const left &b)
              times(a.word[3], b.word[3])}};
 }
 
+__device__ __forceinline__ left copied(const left &a)
+{
+    return a;
+}
+
 __device__ __forceinline__ void product(float *c, const left &a, const right &b)
 {
     multiply(c, a.word, b.word[0], b.word[1]);
@@ -1325,13 +1356,6 @@ __device__ __forceinline__ bool is_there(const struct part &at, i64 tokens)
     return at.index >= 0 && at.index * tokens < at.own.length;
 }
 
-/* Blocks of QUERY_TOKENS tokens of a line. */
-__device__ __forceinline__ u32 blocks_of(const struct fpa_cuda_call &call)
-{
-    return call.cu_seqlens ? (u32)call.length / QUERY_TOKENS + (u32)call.sequences
-        : (u32)((call.length + QUERY_TOKENS - 1) / QUERY_TOKENS);
-}
-
 /* The first copy of a state of a sequence of line `place`: one before each chunk, and one behind the last. */
 __device__ __forceinline__ i64 first_copy_of(const struct fpa_cuda_call &call, u32 place, const struct sequence &own)
 {
@@ -1387,6 +1411,13 @@ __device__ __forceinline__ void fetch_side(u32 raw, u32 values, const side &a, i
     fetch_raw<tokens>(raw, a.rows, a.row_stride, first, limit, a.rows_aligned);
     fetch_rows<tokens, VALUE_TILES * 8 * ELEMENT / 16, VALUE_PITCH>(values, a.values, a.value_stride, first, limit, DV,
                                                                     a.values_aligned);
+}
+
+/* Values that have come become those of the sums; other threads see them behind a barrier. */
+template <int tokens>
+__device__ __forceinline__ void finish_values(u32 values, const side &a, bool keys, int first, int limit)
+{
+    (void)values, (void)a, (void)keys, (void)first, (void)limit;
 }
 
 /* gates[i]: sums of log-gates of tokens first.., of those before limit. */
@@ -1672,6 +1703,12 @@ __device__ __forceinline__ void fence_shared(void)
 
 /* ---- copies and threads of warpgroups ---- */
 
+/* All 128 threads of a warpgroup. */
+__device__ __forceinline__ void warpgroup_sync(int name)
+{
+    asm volatile("bar.sync %0, 128;" : : "r"(name) : "memory");
+}
+
 /* A slot of a ring, and how often the ring was gone round. */
 struct turn {
     int slot;
@@ -1695,6 +1732,13 @@ __device__ __forceinline__ u32 from_lane(u32 a, int lane)
     u32 b;
     asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(b) : "r"(a), "r"(lane));
     return b;
+}
+
+/* Blocks of 8 x 8 numbers of 16 bits out of registers; lane l gives the address of row l % 8 of block l / 8. */
+__device__ __forceinline__ void store_matrices(u32 address, const u32 *a)
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
+                 : : "r"(address), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]) : "memory");
 }
 
 /* Registers of the calling warpgroup from here on. */
@@ -1854,15 +1898,15 @@ __device__ __forceinline__ const element *unknown(const element *x)
 }
 
 /* The same, asynchronous when aligned. */
-template <int blocks>
+template <int blocks, int threads = THREADS>
 __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                              bool aligned)
 {
     enum { LANES = blocks > 16 ? 32 : blocks > 8 ? 16 : blocks > 4 ? 8 : blocks > 2 ? 4 : blocks,
-          TOKENS = THREADS / LANES };
+          TOKENS = threads / LANES };
     const int count = limit - first, lane_token = threadIdx.x / LANES, lane_block = threadIdx.x % LANES;
     if (!aligned)
-        return load_pieces<blocks>(to, x, stride, first, limit, width);
+        return load_pieces<blocks, threads>(to, x, stride, first, limit, width);
     x += (i64)first * stride;
     if (lane_block >= blocks)
         return;
@@ -1879,7 +1923,7 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
     }
 }
 
-/* ---- queries, and keys: a block takes QUERY_TOKENS of a head ----
+/* ---- queries, and keys: a block takes a chunk of a head ----
  *
  * Features are coordinates. With P_ij what is left of key j at query i times d_o'_i.v'_j,
  *   d_q = scale (d_o' S + sum over keys P k), d_k = R v' + scale sum over queries P q, d_v = R' k + scale sum (k.q) d_o
@@ -1888,8 +1932,7 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
 
 enum {
     STEPS = D_IN / 16,     /* of a product over coordinates, */
-    VALUE_STEPS = DV / 16, /* and over values */
-    COLUMN_PITCH = 16 /* bytes from a number of a copy's last column to the next one */
+    VALUE_STEPS = DV / 16 /* and over values */
 };
 
 /* A block's own tokens in shared memory, or a panel of others. gates: sums of log-gates. */
@@ -1907,7 +1950,7 @@ struct own_lane {
 
 __device__ __forceinline__ own_lane lane_of(const tokens &own)
 {
-    const int token = (threadIdx.x >> 5) * 16;
+    const int token = own_warp() * 16;
     own_lane a = {own.rows + token * 128, own.values + token * 128, own.first + token};
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -1915,15 +1958,6 @@ __device__ __forceinline__ own_lane lane_of(const tokens &own)
         a.gate[i] = get_floats(own.gates + row * 8);
     }
     return a;
-}
-
-/* What tokens have beside their rows and values, of those before limit. */
-template <int count> __device__ __forceinline__ void put_numbers(const tokens &a, const float2 *sums)
-{
-    for (int i = threadIdx.x; i < count; i += THREADS) {
-        const int token = a.first + i < a.limit ? a.first + i : a.limit - 1;
-        put_floats(a.gates + i * 8, sums[token]);
-    }
 }
 
 /* ---- from a state ---- */
@@ -1936,50 +1970,28 @@ template <int tiles> __device__ __forceinline__ void scale_row(float (*c)[4], in
         c[n][2 * row] *= factor, c[n][2 * row + 1] *= factor;
 }
 
-/* Sums of products with a copy -> what the warp's tokens get of it: rows, and of keys values. last: the sum of gates of
- * the chunk. */
-template <bool keys>
-__device__ __forceinline__ void finish_copy(float (*rows)[4], float (*values)[4], const own_lane &own, float2 last)
+/* Sums of products with a copy -> what the warp's tokens get of it, of `tiles` times 8 features. edge: the sum of gates
+ * where the copy is. */
+template <bool keys, int tiles>
+__device__ __forceinline__ void finish_rows(float (*rows)[4], const own_lane &own, float2 edge)
 {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        const float factor = keys ? gate_between(last, own.gate[i]) : power_of_two(own.gate[i].x + own.gate[i].y);
-        scale_row<2 * STEPS>(rows, i, factor);
-        if (keys)
-            scale_row<2 * VALUE_STEPS>(values, i, factor);
+        float factor = keys ? gate_between(edge, own.gate[i]) : gate_between(own.gate[i], edge);
+        factor *= keys ? 5.65685425f : 1.0f; /* sums of queries are scaled, pairs are not yet */
+        scale_row<tiles>(rows, i, factor);
     }
-    if (keys) /* sums of queries are scaled, pairs are not yet */
+}
+
+/* The same of keys' values. */
+template <int tiles> __device__ __forceinline__ void finish_values(float (*values)[4], const own_lane &own, float2 edge)
+{
 #pragma unroll
-        for (int i = 0; i < 2; i++)
-            scale_row<2 * STEPS>(rows, i, 5.65685425f);
+    for (int i = 0; i < 2; i++)
+        scale_row<tiles>(values, i, gate_between(edge, own.gate[i]));
 }
 
 /* ---- from tokens of the same chunk ---- */
-
-/* g: d_o'.v', s: dots of rows -> what is left of both at the query; zero where it does not see the key. */
-template <bool keys, bool whole>
-__device__ __forceinline__ void finish_pairs(float (*g)[4], float (*s)[4], const own_lane &own, const tokens &others,
-                                             int at)
-{
-#pragma unroll
-    for (int n = 0; n < PAIRS / 8; n++)
-#pragma unroll
-        for (int j = 0; j < 2; j++) {
-            const int place = at + n * 8 + lane_column() * 2 + j, other = others.first + place;
-            const float2 gate = get_floats(others.gates + place * 8);
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                const int token = own.first + i * 8 + lane_row();
-                const bool seen = whole || are_pair<keys>(token, other, others.limit);
-                const float kept = seen ? keys ? gate_between(gate, own.gate[i]) : gate_between(own.gate[i], gate)
-                    : 0.0f;
-                float &product = g[n][2 * i + j];
-                product = seen ? product * kept : 0.0f;
-                if (keys)
-                    s[n][2 * i + j] = seen ? s[n][2 * i + j] * (kept * 0.176776695f) : 0.0f;
-            }
-        }
-}
 
 /* ---- results ---- */
 
@@ -1990,14 +2002,14 @@ __device__ __forceinline__ u32 own_place(u32 rows, int r, int n)
 }
 
 /* What queries read, or keys give, in all: their rows times these' gradients. */
-__device__ __forceinline__ void store_totals(const float (*c)[4], u32 rows, double *to, int count)
+template <int tiles> __device__ __forceinline__ void store_totals(const float (*c)[4], u32 rows, double *to, int count)
 {
-    const int token = (threadIdx.x >> 5) * 16 + lane_row();
+    const int token = own_warp() * 16 + lane_row();
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         float sum = 0;
 #pragma unroll
-        for (int n = 0; n < 2 * STEPS; n++) {
+        for (int n = 0; n < tiles; n++) {
             const u32 word = get_word(own_place(rows, i * 8 + lane_row(), n) + lane_column() * 4);
             sum += low_of(word) * c[n][2 * i] + high_of(word) * c[n][2 * i + 1];
         }
@@ -2015,14 +2027,16 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
 {
     enum { PIECES = 2 * steps, AT_ONCE = PIECES <= 32 ? 32 / PIECES : 1 };
     const u32 lane = threadIdx.x & 31;
-    const int warp_token = (threadIdx.x >> 5) * 16;
+    const int warp_token = own_warp() * 16;
     __syncwarp();
 #pragma unroll
-    for (int n = 0; n < 2 * steps; n++)
+    for (int n = 0; n < 2 * steps; n += 2) {
+        u32 word[4];
 #pragma unroll
-        for (int i = 0; i < 2; i++)
-            put_word(own_place(rows, i * 8 + lane_row(), n) + lane_column() * 4,
-                     pair_of(factor * c[n][2 * i], factor * c[n][2 * i + 1]));
+        for (int i = 0; i < 4; i++)
+            word[i] = pair_of(factor * c[n + i / 2][i % 2 * 2], factor * c[n + i / 2][i % 2 * 2 + 1]);
+        store_matrices(own_place(rows, matrix_row(), n + matrix_half()), word);
+    }
     __syncwarp();
     if (aligned && 32 % PIECES == 0) {
         const u32 first = lane / PIECES, piece = lane % PIECES;
@@ -2047,17 +2061,62 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
     }
 }
 
-/* ---- products of a warpgroup: 64 own tokens, and panels of 64 others ----
+/* ---- walks: a block takes a chunk of a head, PANEL tokens after the other ----
  *
- * Rows of tokens are slabs, and so is the copy of a state, whose rows are features. Each of them is an operand along
- * its rows, for dots, and down its columns, for sums over tokens or features; what pairs have comes out of one product
- * in registers, as the next one wants it. */
+ * The state is sums in registers, of which a warpgroup has up to 64 features, and a copy of 16 bits that products read;
+ * so pairs are those of a panel. Queries are walked forth, keys back:
+ *
+ *   queries   d_q = d_o' S' + P k, of each warpgroup's features;                        then S += k v'
+ *   keys      d_k = v' R' + P' q by one warpgroup, d_v = k R + (k.q) d_o by the other;  then R += q d_o'
+ *
+ * Rows of tokens are slabs, and so is the copy, whose rows are features. Each of them is an operand along its rows, for
+ * dots, and down its columns, for sums over tokens or features. The next panel is fetched while one is multiplied. */
 
 enum {
     ROW_SLABS = (D_IN + 63) / 64,
     VALUE_SLABS = (DV + 63) / 64,
-    COPY_SLAB = D_IN * 128 /* bytes of 64 columns of a copy */
+    TILE = D_IN,                   /* features whose sums a warpgroup has, */
+    STATE_TILES = DV / 8,        /* and of how many columns, by 8 */
+    GROUP_THREADS = 128,
+    QUERY_THREADS = 128,
+    KEY_THREADS = 256,
+    PART = 128,                  /* tokens of which gates' gradients are sums */
+    COPY_SLAB = ROW_SLABS * SLAB, /* bytes of 64 columns of a copy */
+    SIDE = (ROW_SLABS + VALUE_SLABS) * SLAB,
+    STAGE = 2 * SIDE,            /* keys and values, queries and gradients of outputs, of a panel */
+    COPY = 65536,
+    NUMBERS = 73728,
+    COLUMN = 76576,             /* the copy's last column, in fp32 */
+    BOUNDS = 76832,             /* a word of each warpgroup, and bounds of columns behind it, */
+    BOUNDS_SIZE = 16 + 4 * 128,
+    TOTALS = 77888,             /* what each warp's part of a boundary's states comes to */
+    /* beside tokens of a panel */
+    GATES = 0,                   /* sums of log-gates, */
+    OUTPUTS = 512,               /* what outputs are divided by, */
+    LASTS = 1024,                /* the last number of d_o', */
+    SHARES = 1280,              /* what rows are multiplied by that the state gets; */
+    FADE = 1408,                 /* what the panel leaves of the state, */
+    REACH = 1416,                /* and the sum of gates where its copy is */
+    NUMBERS_SIZE = 1424,
+    /* of a state between parts, as lanes have it */
+    PIECES = DV / 16, /* of 16 bytes a thread */
+    BOUNDARY = ROW_SLABS * (PIECES * GROUP_THREADS * 16)
 };
+
+__device__ __forceinline__ void begin_copy(float *c, u64 a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 0, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+                 "%16, %17, add, 1, 1, 0, 0;\n"
+                 "}"
+                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]), "=f"(c[4]), "=f"(c[5]),
+                   "=f"(c[6]), "=f"(c[7]), "=f"(c[8]), "=f"(c[9]), "=f"(c[10]), "=f"(c[11]),
+                   "=f"(c[12]), "=f"(c[13]), "=f"(c[14]), "=f"(c[15])
+                 : "l"(a), "l"(b));
+}
 
 __device__ __forceinline__ void multiply_copy(float *c, u64 a, u64 b)
 {
@@ -2071,6 +2130,21 @@ __device__ __forceinline__ void multiply_copy(float *c, u64 a, u64 b)
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]), "+f"(c[4]), "+f"(c[5]),
                    "+f"(c[6]), "+f"(c[7]), "+f"(c[8]), "+f"(c[9]), "+f"(c[10]), "+f"(c[11]),
                    "+f"(c[12]), "+f"(c[13]), "+f"(c[14]), "+f"(c[15])
+                 : "l"(a), "l"(b));
+}
+
+__device__ __forceinline__ void begin_copy_down(float *c, u64 a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 0, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+                 "%16, %17, add, 1, 1, 0, 1;\n"
+                 "}"
+                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]), "=f"(c[4]), "=f"(c[5]),
+                   "=f"(c[6]), "=f"(c[7]), "=f"(c[8]), "=f"(c[9]), "=f"(c[10]), "=f"(c[11]),
+                   "=f"(c[12]), "=f"(c[13]), "=f"(c[14]), "=f"(c[15])
                  : "l"(a), "l"(b));
 }
 
@@ -2119,121 +2193,306 @@ __device__ __forceinline__ void add_other_values(float *c, const u32 *a, u64 b)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
-/* Step e of 16 numbers along rows: of an operand whose slabs have so many bytes. */
-__device__ __forceinline__ u64 step_across(u32 slabs, int e, u32 slab = SLAB)
+/* An operand of rows of numbers, or of columns; slab: bytes of 64 columns. */
+__device__ __forceinline__ u64 rows_across(u32 slabs)
 {
-    return slab_operand(slabs + e / 4 * slab + e % 4 * 32, 16);
+    return slab_operand(slabs, 16);
 }
 
-/* Step e of 16 rows, all columns. */
-__device__ __forceinline__ u64 step_down(u32 slabs, int e, u32 slab = SLAB)
+__device__ __forceinline__ u64 rows_down(u32 slabs, u32 slab = SLAB)
 {
-    return slab_operand(slabs + e * 2048, slab);
+    return slab_operand(slabs, slab);
+}
+
+/* The same so many bytes further on. */
+__device__ __forceinline__ u64 operand_after(u64 a, u32 bytes)
+{
+    return a >> 32 << 32 | ((u32)a + (bytes >> 4));
+}
+
+/* Step e of 16 numbers along rows, and of 16 rows. */
+__device__ __forceinline__ u64 step_across(u64 a, int e, u32 slab = SLAB)
+{
+    return operand_after(a, e / 4 * slab + e % 4 * 32);
+}
+
+__device__ __forceinline__ u64 step_down(u64 a, int e)
+{
+    return operand_after(a, e * 2048);
+}
+
+/* ---- where a walk is ---- */
+
+/* A panel of a walk, once for every query head that shares the state. */
+struct step {
+    int panel, member, first; /* in the walk's order; the first token */
+    u32 keys, queries, numbers; /* where it lies */
+};
+
+/* A chunk of a head. */
+template <bool keys> struct chunk_walk {
+    const struct fpa_cuda_call &call;
+    const struct fpa_cuda_backward &back;
+    int b, head, query_head; /* of query heads the first one */
+    int begin, end, panels, members;
+    bool given; /* a state that the walk begins with */
+    u32 part;   /* number of the first of its parts */
+    u32 shared;
+    const float2 *sums;
+    bool stores; /* states between parts */
+
+    __device__ __forceinline__ step first_step(void) const
+    {
+        return {0, 0, begin + (keys ? (panels - 1) * PANEL : 0), shared, shared + SIDE, shared + NUMBERS};
+    }
+
+    /* The next one lies in the other place of each. */
+    __device__ __forceinline__ step after(const step &at) const
+    {
+        const bool goes_on = at.member + 1 == members;
+        const u32 both = 2 * shared + STAGE;
+        return {at.panel + goes_on, goes_on ? 0 : at.member + 1, goes_on ? at.first + (keys ? -PANEL : PANEL)
+                : at.first,
+                goes_on ? both - at.keys : at.keys, both + 2 * SIDE - at.queries,
+                    2 * (shared + NUMBERS) + NUMBERS_SIZE - at.numbers};
+    }
+
+    __device__ __forceinline__ bool is_there(const step &at) const
+    {
+        return at.panel < panels;
+    }
+
+    __device__ __forceinline__ tokens tokens_of(const step &at, u32 slabs) const
+    {
+        return {slabs, slabs + ROW_SLABS * SLAB, at.numbers + GATES, at.numbers + OUTPUTS, at.first, end};
+    }
+
+    __device__ __forceinline__ side queries_side_of(const step &at) const
+    {
+        return queries_side(call, back, b, query_head + at.member);
+    }
+
+    __device__ __forceinline__ u32 part_of(const step &at) const
+    {
+        return part + ((u32)(limit_of(at) - 1) / PART >> back.part_shift);
+    }
+
+    __device__ __forceinline__ bool ends_part(const step &at) const
+    {
+        const u32 limit = (u32)limit_of(at);
+        return limit % PART == 0 && (limit / PART & ((1u << back.part_shift) - 1)) == 0;
+    }
+
+    /* Where a state at a part's end is. */
+    __device__ __forceinline__ char *boundary_of(const step &at) const
+    {
+        return (char *)back.boundaries + (i64)part_of(at) * BOUNDARY;
+    }
+
+    /* Where a panel ends. */
+    __device__ __forceinline__ int limit_of(const step &at) const
+    {
+        return at.first + PANEL < end ? at.first + PANEL : end;
+    }
+};
+
+/* Chunk number `item` of a launch's, or of one of the query heads, and the copy of the state that it begins with, if
+ * one is given. */
+template <bool keys>
+__device__ __forceinline__ bool find_chunk(chunk_walk<keys> &w, const copy_element *&copy, u32 item)
+{
+    const struct fpa_cuda_call &call = w.call;
+    const u32 chunks = (u32)call.chunks, group = (u32)(call.query_heads / call.heads);
+    const u32 place = item / chunks / (keys ? 1 : group);
+    const struct part at = line_part(call, w.back, place, item % chunks, call.chunk);
+    if (!is_there(at, call.chunk))
+        return false;
+    const int member = keys ? 0 : item / chunks % group, length = at.own.length, tokens = (int)call.chunk;
+    w.b = (int)at.own.b, w.head = (int)at.head;
+    w.query_head = w.head * (int)group + member;
+    w.members = keys ? group : 1;
+    w.begin = at.index * tokens;
+    w.end = length - w.begin > tokens ? w.begin + tokens : length;
+    w.panels = (w.end - w.begin + PANEL - 1) / PANEL;
+    copy = (const copy_element *)(keys ? w.back.reversed : w.back.states)
+        + (first_copy_of(call, place, at.own) + at.index + keys) * FEATURES16 * COLUMNS;
+    w.given = keys ? at.index + 1 < count_chunks(call, length) || w.back.d_state_out : at.index > 0
+        || is_given(call, at.own.number);
+    w.shared = shared_address();
+    w.part = place * (u32)w.back.gate_parts
+        + (call.cu_seqlens ? ((u32)at.own.b / PART >> w.back.part_shift) + at.own.number : 0);
+    w.sums = gate_sums_of(call, w.b, at.own.number, w.head);
+    w.stores = member == 0 && w.back.boundaries;
+    return true;
 }
 
 /* ---- on the way into shared memory ---- */
 
-/* Tokens first.. of those before limit; zeros behind. */
-template <int count> __device__ __forceinline__ void fetch_tokens(const tokens &to, const side &a)
+/* The same number, of which the compiler knows nothing: addresses that it would work out before the walk take registers
+ * from sums. */
+__device__ __forceinline__ int unknown(int a)
 {
-    fetch_pieces<D_IN / 8>(to.rows, a.rows, a.row_stride, to.first, to.limit, D_IN, a.rows_aligned);
-    fetch_pieces<DV / 8>(to.values, a.values, a.value_stride, to.first, to.limit, DV, a.values_aligned);
+    asm volatile("" : "+r"(a));
+    return a;
 }
 
-/* A copy. */
-__device__ __forceinline__ void fetch_copy(u32 tile, const copy_element *s)
+/* A step's tokens; zeros behind the last one. */
+template <bool keys> __device__ __forceinline__ void fetch_step(const chunk_walk<keys> &w, const step &at)
 {
-    enum { PIECES = DV / 8, AT_ONCE = THREADS / PIECES };
-    const u32 first = threadIdx.x / PIECES, piece = threadIdx.x % PIECES;
-    /* features that are a multiple of 8 further on lie as many rows further on */
-    const u32 to = tile + piece / 8 * COPY_SLAB + slab_place(first, piece % 8);
-    const copy_element *from = s + first * COLUMNS + piece * 8;
-#pragma unroll
-    for (int feature = 0; feature < FEATURES; feature += AT_ONCE)
-        if (FEATURES % AT_ONCE == 0 || first + feature < FEATURES)
-            copy_async(to + feature * 128, from + feature * COLUMNS, 16);
+    enum { BY = keys ? KEY_THREADS : QUERY_THREADS };
+    const tokens k = w.tokens_of(at, at.keys), q = w.tokens_of(at, at.queries);
+    const int b = unknown(w.b);
+    const side queries = queries_side(w.call, w.back, b, unknown(w.query_head) + at.member);
+    if (at.member == 0) {
+        const side own = keys_side(w.call, b, unknown(w.head));
+        fetch_pieces<D_IN / 8, BY>(k.rows, own.rows, own.row_stride, k.first, k.limit, D_IN, own.rows_aligned);
+        fetch_pieces<DV / 8, BY>(k.values, own.values, own.value_stride, k.first, k.limit, DV, own.values_aligned);
+    }
+    if (keys || true) /* queries' rows: what they read in all is asked for */
+        fetch_pieces<D_IN / 8, BY>(q.rows, queries.rows, queries.row_stride, q.first, q.limit, D_IN,
+                                   queries.rows_aligned);
+    fetch_pieces<DV / 8, BY>(q.values, queries.values, queries.value_stride, q.first, q.limit, DV,
+                             queries.values_aligned);
 }
 
-/* What came by copy_async is there, products that read what is overwritten next are through, and all threads know. */
-__device__ __forceinline__ void await_panel(void)
+/* Columns behind the last one of rows, which products of 64 of them take in. */
+__device__ __forceinline__ void clear_columns(u32 shared)
+{
+    enum { FIRST = D_IN % 64 / 8, MORE = 8 - FIRST };
+    for (int i = threadIdx.x; i < 4 * PANEL * MORE; i += blockDim.x)
+        put_words(shared + i / (PANEL * MORE) * SIDE + (ROW_SLABS - 1) * SLAB
+                  + slab_place(i / MORE % PANEL, FIRST + i % MORE), uint4{0, 0, 0, 0});
+}
+
+/* What a panel's tokens have beside them; by as many threads. */
+template <bool keys> __device__ __forceinline__ void put_numbers(const chunk_walk<keys> &w, const step &at)
+{
+    const int i = threadIdx.x % GROUP_THREADS, limit = w.limit_of(at);
+    const bool there = at.first + i < limit;
+    const int token = there ? at.first + i : limit - 1;
+    float factor = keys ? 0.176776695f : 1.0f;
+    const float2 own = w.sums[token], final = w.sums[limit - 1], before = at.first > w.begin ? w.sums[at.first - 1]
+        : float2{};
+    factor *= keys ? gate_between(own, before) : gate_between(final, own);
+    put_floats(at.numbers + GATES + i * 8, own);
+    if (i == 0) {
+        put_float(at.numbers + FADE, gate_between(final, before));
+        put_floats(at.numbers + REACH, keys ? final : before);
+    }
+    put_element(at.numbers + SHARES + i * ELEMENT, from_float(there ? factor : 0.0f));
+}
+
+/* What came by copy_async is there, and so is the copy of the state; nobody reads any more what is overwritten next. */
+__device__ __forceinline__ void await_step(void)
 {
     copy_wait<0>();
     fence_shared();
-    multiply_wait<0>();
     __syncthreads();
 }
 
-/* ---- products ---- */
+/* ---- the state: c[n][2i + j] of feature g + 8i of the warp's 16, column 8n + 2t + j ---- */
 
-/* What the own tokens get from the copy of a state: rows, and of keys values. last: the sum of gates of the chunk. */
-template <bool keys>
-__device__ __forceinline__ void read_copy(float (*rows)[4], float (*values)[4], const tokens &own, const own_lane &lane,
-                                          u32 tile, float2 last)
+__device__ __forceinline__ int state_row(int number, int i)
 {
-    make_opaque<8 * STEPS>(&rows[0][0]);
-    if (keys)
-        make_opaque<8 * VALUE_STEPS>(&values[0][0]);
-    multiply_begin();
-#pragma unroll
-    for (int e = 0; e < VALUE_STEPS; e++)
-        multiply_copy(&rows[0][0], step_across(own.values, e), step_across(tile, e, COPY_SLAB));
-    if (keys)
-#pragma unroll
-        for (int f = 0; f < STEPS; f++)
-            multiply_copy_down(&values[0][0], step_across(own.rows, f), step_down(tile, f, COPY_SLAB));
-    multiply_commit();
-    multiply_wait<0>();
-    make_opaque<8 * STEPS>(&rows[0][0]);
-    if (keys)
-        make_opaque<8 * VALUE_STEPS>(&values[0][0]);
-    finish_copy<keys>(rows, values, lane, last);
+    return number * 64 + own_warp() * 16 + i * 8 + lane_row();
 }
 
-/* g: dots of values, s: of keys those of rows; on their way. */
-template <bool keys>
-__device__ __forceinline__ void begin_dots(float *g, float *s, const tokens &own, const tokens &others)
+/* A copy -> sums. */
+__device__ __forceinline__ void load_state(int number, float (*c)[4], const copy_element *s)
 {
-    multiply_begin();
 #pragma unroll
-    for (int e = 0; e < VALUE_STEPS; e++)
-        if (e == 0)
-            begin_keys(g, step_across(own.values, e), step_across(others.values, e));
-        else
-            multiply_keys(g, step_across(own.values, e), step_across(others.values, e));
-    if (keys)
+    for (int i = 0; i < 2; i++) {
+        if (state_row(number, i) >= D_IN)
+            break;
+        const copy_element *row = s + (i64)state_row(number, i) * COLUMNS;
 #pragma unroll
-        for (int e = 0; e < STEPS; e++)
-            if (e == 0)
-                begin_keys(s, step_across(own.rows, e), step_across(others.rows, e));
-            else
-                multiply_keys(s, step_across(own.rows, e), step_across(others.rows, e));
-    multiply_commit();
+        for (int n = 0; n < STATE_TILES; n++) {
+            const u32 word = *(const u32 *)(row + n * 8 + lane_column() * 2);
+            c[n][2 * i] = copy_low(word), c[n][2 * i + 1] = copy_high(word);
+        }
+    }
 }
 
-/* rows += what pairs have times the others' rows, of keys values too; on their way. */
-template <bool keys>
-__device__ __forceinline__ void begin_sums(float (*rows)[4], float (*values)[4], const u32 (*g)[4], const u32 (*s)[4],
-                                           const tokens &others)
+/* Sums -> the copy that products read. */
+__device__ __forceinline__ void store_state(int number, const float (*c)[4], u32 shared)
 {
-    multiply_begin();
+    const int row = number * 64 + own_warp() * 16 + (threadIdx.x & 15);
 #pragma unroll
-    for (int p = 0; p < PANEL / 16; p++)
-        add_other_rows(&rows[0][0], g[p], step_down(others.rows, p));
-    if (keys)
-#pragma unroll
-        for (int p = 0; p < PANEL / 16; p++)
-            add_other_values(&values[0][0], s[p], step_down(others.values, p));
-    multiply_commit();
+    for (int n = 0; n < STATE_TILES; n += 2) {
+        const u32 word[4] = {copy_pair(c[n][0], c[n][1]), copy_pair(c[n][2], c[n][3]),
+                             copy_pair(c[n + 1][0], c[n + 1][1]), copy_pair(c[n + 1][2], c[n + 1][3])};
+        store_matrices(shared + COPY + n / 8 * COPY_SLAB + slab_place(row, n % 8 + matrix_half()), word);
+    }
 }
 
-/* ---- the causal edge ---- */
+/* Rows of a panel's tokens times what each is multiplied by, as an operand: a[e] of features and of 16 tokens. */
+__device__ __forceinline__ void load_features(u32 (*a)[4], u32 slab, u32 numbers)
+{
+    const u32 from = slab + slab_place((threadIdx.x & 7) + matrix_half() * 8, own_warp() * 2 + (threadIdx.x >> 3 & 1));
+#pragma unroll
+    for (int e = 0; e < PANEL / 16; e++) {
+        load_transposed(a[e], from + e * 2048);
+        const u32 first = get_word(numbers + SHARES + e * 32 + lane_column() * 4);
+        const u32 second = get_word(numbers + SHARES + e * 32 + 16 + lane_column() * 4);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            a[e][i] = times(a[e][i], i < 2 ? first : second);
+    }
+}
 
-/* A thread's pieces of a panel's slabs, by blocks of 8 columns: not zero where something is not finite. */
+/* ---- the state between parts: of the tokens before, as queries' walks leave it, and of those behind ---- */
+
+__device__ __forceinline__ void store_boundary(int number, const float (*c)[4], char *to)
+{
+    uint4 *piece = (uint4 *)to + number * PIECES * GROUP_THREADS + threadIdx.x % GROUP_THREADS;
+#pragma unroll
+    for (int j = 0; j < PIECES; j++)
+        piece[j * GROUP_THREADS] = uint4{copy_pair(c[2 * j][0], c[2 * j][1]), copy_pair(c[2 * j][2], c[2 * j][3]),
+                                         copy_pair(c[2 * j + 1][0], c[2 * j + 1][1]),
+                                         copy_pair(c[2 * j + 1][2], c[2 * j + 1][3])};
+}
+
+/* A warp's part of the product of both states at a boundary -> shared memory. */
+__device__ __forceinline__ void put_product(int number, u32 shared, const float (*c)[4], const char *from)
+{
+    const uint4 *piece = (const uint4 *)from + number * PIECES * GROUP_THREADS + threadIdx.x % GROUP_THREADS;
+    float sum = 0;
+#pragma unroll
+    for (int j = 0; j < PIECES; j++) {
+        const uint4 a = piece[j * GROUP_THREADS];
+        const u32 word[4] = {a.x, a.y, a.z, a.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            sum += copy_low(word[i]) * c[2 * j + i / 2][i % 2 * 2] + copy_high(word[i])
+                * c[2 * j + i / 2][i % 2 * 2 + 1];
+    }
+    double total = sum;
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+        total += __shfl_xor_sync(0xffffffffu, total, step);
+    if (is_first_lane())
+        put_floats(shared + TOTALS + (threadIdx.x >> 5) * 8, in_two_parts(total));
+}
+
+/* The whole product, by one thread. */
+__device__ __forceinline__ void store_product(u32 shared, double *to, bool there)
+{
+    double total = 0;
+    for (int warp = 0; there && warp < ROW_SLABS * 4; warp++) {
+        const float2 a = get_floats(shared + TOTALS + warp * 8);
+        total += (double)a.x + (double)a.y;
+    }
+    *to = total;
+}
+
+/* ---- the causal edge, which lies in every panel ---- */
+
+/* A warpgroup's pieces of slabs, by blocks of 8 columns: not zero where something is not finite. */
 template <int blocks> __device__ __forceinline__ u32 note_slabs(u32 slabs)
 {
     u32 noted = 0;
 #pragma unroll 4
-    for (int i = threadIdx.x; i < PANEL * blocks; i += THREADS) {
+    for (int i = threadIdx.x % GROUP_THREADS; i < PANEL * blocks; i += GROUP_THREADS) {
         const uint4 a = get_words(slabs + i % blocks / 8 * SLAB + slab_place(i / blocks, i % blocks % 8));
         noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
     }
@@ -2243,7 +2502,7 @@ template <int blocks> __device__ __forceinline__ u32 note_slabs(u32 slabs)
 template <int blocks> __device__ __forceinline__ void make_slabs_finite(u32 slabs)
 {
 #pragma unroll 1
-    for (int i = threadIdx.x; i < PANEL * blocks; i += THREADS) {
+    for (int i = threadIdx.x % GROUP_THREADS; i < PANEL * blocks; i += GROUP_THREADS) {
         const u32 place = slabs + i % blocks / 8 * SLAB + slab_place(i / blocks, i % blocks % 8);
         const uint4 a = get_words(place);
         put_words(place, uint4{finite_pair(a.x), finite_pair(a.y), finite_pair(a.z), finite_pair(a.w)});
@@ -2257,7 +2516,7 @@ __device__ __forceinline__ void find_bounds(u32 bounds, u32 slabs, const tokens 
 {
     enum { NEVER = 1 << 30 };
 #pragma unroll 1
-    for (int column = threadIdx.x; column < columns; column += THREADS) {
+    for (int column = threadIdx.x % GROUP_THREADS; column < columns; column += GROUP_THREADS) {
         int bound = keys ? -NEVER : NEVER;
 #pragma unroll 1
         for (int i = 0; i < PANEL; i++) {
@@ -2271,11 +2530,11 @@ __device__ __forceinline__ void find_bounds(u32 bounds, u32 slabs, const tokens 
 }
 
 /* Sums of own tokens get NaN where they see, or are seen by, an other whose number is not finite. */
-template <bool keys, int steps>
+template <bool keys, int tiles>
 __device__ __forceinline__ void spoil_sums(float (*c)[4], u32 bounds, const own_lane &own, const tokens &others)
 {
 #pragma unroll
-    for (int i = 0; i < 4 * steps; i++) {
+    for (int i = 0; i < 2 * tiles; i++) {
         const int bound = (int)get_word(bounds + (i / 2 * 8 + lane_column() * 2 + i % 2) * 4);
 #pragma unroll
         for (int half = 0; half < 2; half++)
@@ -2284,34 +2543,21 @@ __device__ __forceinline__ void spoil_sums(float (*c)[4], u32 bounds, const own_
     }
 }
 
-/* A panel of which not all are pairs: sums get what is not finite where they see it, and zero goes in its place. edge:
- * a word that tells which panel has such a thing, number `turn`; behind it columns' bounds. */
-template <bool keys>
-__device__ __forceinline__ void finish_edge(float (*rows)[4], float (*values)[4], const own_lane &own,
-                                            const tokens &others, u32 edge, u32 turn)
+/* Slabs of others with something that is not finite: sums get it where they see it, and zero goes in its place. Only
+ * the warpgroup reads these slabs any more. */
+template <bool keys, int tiles>
+__device__ __forceinline__ void finish_edge(int number, float (*c)[4], u32 bounds, u32 slabs, const own_lane &own,
+                                            const tokens &others)
 {
-    u32 noted = note_slabs<D_IN / 8>(others.rows);
-    if (keys)
-        noted |= note_slabs<DV / 8>(others.values);
-    if (noted)
-        put_word(edge, turn);
-    __syncthreads();
-    if (from_lane(get_word(edge), 0) != turn)
-        return;
-    const u32 bounds = edge + 16;
-    find_bounds<keys, D_IN>(bounds, others.rows, others);
-    if (keys)
-        find_bounds<keys, DV>(bounds + D_IN * 4, others.values, others);
-    __syncthreads();
-    spoil_sums<keys, STEPS>(rows, bounds, own, others);
-    if (keys)
-        spoil_sums<keys, VALUE_STEPS>(values, bounds + D_IN * 4, own, others);
-    make_slabs_finite<D_IN / 8>(others.rows);
-    if (keys)
-        make_slabs_finite<DV / 8>(others.values);
+    find_bounds<keys, 8 * tiles>(bounds, slabs, others);
+    warpgroup_sync(1 + number);
+    spoil_sums<keys, tiles>(c, bounds, own, others);
+    make_slabs_finite<tiles>(slabs);
     fence_shared();
-    __syncthreads();
+    warpgroup_sync(1 + number);
 }
+
+/* ---- what a warpgroup does ---- */
 
 /* Dots -> what pairs have, as operands. */
 __device__ __forceinline__ void form_pairs(u32 (*p)[4], const float (*c)[4])
@@ -2322,244 +2568,283 @@ __device__ __forceinline__ void form_pairs(u32 (*p)[4], const float (*c)[4])
         for (int i = 0; i < 4; i++)
             p[k][i] = pair_of(c[2 * k + i / 2][2 * (i & 1)], c[2 * k + i / 2][2 * (i & 1) + 1]);
 }
-/* Number `item` of the blocks of queries. */
-__device__ __forceinline__ void take_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
-                                             u32 item)
+
+/* A panel's dots -> what pairs have: of gradients at outputs and values, or scores. */
+template <bool keys>
+__device__ __forceinline__ void finish_panel(float (*d)[4], const own_lane &own, const tokens &others, bool scores)
 {
-    const u32 blocks = blocks_of(call), group = (u32)(call.query_heads / call.heads);
-    const u32 place = item / blocks / group;
-    const struct part at = line_part(call, back, place, item % blocks, QUERY_TOKENS);
-    if (!is_there(at, QUERY_TOKENS))
-        return;
-    const i64 b = at.own.b, head = at.head;
-    const i64 query_head = head * group + item / blocks % group;
-    const int length = at.own.length, chunk_tokens = (int)call.chunk, first = at.index * QUERY_TOKENS;
-    const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
-    const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
-    const u32 shared = shared_address(), numbers = shared + 49152, outputs = shared + 50688, tile = shared + 16384;
-    const u32 edge = shared + 52736;
-    const tokens own = {shared, shared + 8192, numbers, outputs, first, chunk_end};
-    const side own_side = queries_side(call, back, b, query_head);
-    const float2 *sums = gate_sums_of(call, b, at.own.number, head);
-    /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
-    const int begin = start, end = first + QUERY_TOKENS < chunk_end ? first + QUERY_TOKENS : chunk_end;
-    const int panels = (end - begin + PANEL - 1) / PANEL, count = panels;
-    const auto side_of = [&](int) { return keys_side(call, b, head); };
-    const bool reads = chunk > 0 || is_given(call, at.own.number);
-    const copy_element *s = (const copy_element *)back.states + (first_copy_of(call, place, at.own) + chunk)
-        * FEATURES16 * COLUMNS;
-    const auto panel = [&](int i) {
-        const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PANEL) * 8;
-        return tokens{place, place + ROW_SLABS * SLAB, numbers + number, outputs + number, begin + i % panels * PANEL,
-                      end};
-    };
-    fetch_tokens<QUERY_TOKENS>(own, own_side);
-    if (reads)
-        fetch_copy(tile, s);
-    copy_commit();
-    fetch_tokens<PANEL>(panel(0), side_of(0));
-    copy_commit();
-    put_numbers<QUERY_TOKENS>(own, sums);
-    put_numbers<PANEL>(panel(0), sums);
-    if (threadIdx.x == 0)
-        put_word(edge, 0);
-    copy_wait<1>();
-    fence_shared();
-    __syncthreads();
-    const own_lane lane = lane_of(own);
-    float rows[2 * STEPS][4] = {}, values[1][4] = {};
-    if (reads)
-        read_copy<false>(rows, values, own, lane, tile, sums[chunk_end - 1]);
-    for (int i = 0; i < count; i++) {
-        const tokens others = panel(i);
-        const bool whole = others.first + PANEL <= end && others.first + PANEL <= first;
-        float g[PANEL / 8][4], s[1][4];
-        u32 pairs[1][PANEL / 16][4];
-        await_panel();
-        if (i + 1 < count)
-            fetch_tokens<PANEL>(panel(i + 1), side_of(i + 1));
-        copy_commit();
-        begin_dots<false>(&g[0][0], &s[0][0], own, others);
-        if (i + 1 < count)
-            put_numbers<PANEL>(panel(i + 1), sums);
-        multiply_wait<0>();
-        make_opaque<PANEL / 2>(&g[0][0]);
-        if (whole) {
-            finish_pairs<false, true>(g, s, lane, others, 0);
-        } else {
-            make_opaque<8 * STEPS>(&rows[0][0]);
-            finish_edge<false>(rows, values, lane, others, edge, i + 1);
-            finish_pairs<false, false>(g, s, lane, others, 0);
+#pragma unroll
+    for (int n = 0; n < PANEL / 8; n++)
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            const int place = n * 8 + lane_column() * 2 + j, other = others.first + place;
+            const float2 gate = get_floats(others.gates + place * 8);
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const bool seen = are_pair<keys>(own.first + i * 8 + lane_row(), other, others.limit);
+                float &product = d[n][2 * i + j];
+                product *= scores ? 0.176776695f : 1.0f;
+                product = seen ? product * (keys ? gate_between(gate, own.gate[i]) : gate_between(own.gate[i], gate))
+                    : 0.0f;
+            }
         }
-        form_pairs(pairs[0], g);
-        begin_sums<false>(rows, values, pairs[0], pairs[0], others);
-    }
-    multiply_wait<0>();
-    make_opaque<8 * STEPS>(&rows[0][0]);
-    __syncthreads(); /* nobody multiplies own tokens any more */
-    store_totals(rows, lane.rows, back.query_sums + numbers_of(call, b, call.query_heads, query_head) + first,
-                 chunk_end - first);
-    if (back.d_q)
-        store_tokens<STEPS>(rows, lane.rows,
-                            (element *)back.d_q + b * back.d_q_stride[0] + (i64)first * back.d_q_stride[1]
-                            + query_head * back.d_q_stride[2],
-                                         back.d_q_stride[1], chunk_end - first, 0.176776695f,
-                                             is_aligned(back.d_q, back.d_q_stride, D_IN));
 }
 
-/* Number `item` of the blocks of keys. */
-__device__ __forceinline__ void take_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
-                                          u32 item)
+/* What the copy has given -> what own tokens get of it. */
+template <bool keys, int tiles>
+__device__ __forceinline__ void finish_copied(const chunk_walk<keys> &w, int number, bool of_values, float (*sums)[4],
+                                              const own_lane &own, const step &at)
 {
-    const u32 blocks = blocks_of(call), group = (u32)(call.query_heads / call.heads);
-    const u32 place = item / blocks;
-    const struct part at = line_part(call, back, place, item % blocks, QUERY_TOKENS);
-    if (!is_there(at, QUERY_TOKENS))
-        return;
-    const i64 b = at.own.b, head = at.head;
-    const int length = at.own.length, chunk_tokens = (int)call.chunk, first = at.index * QUERY_TOKENS;
-    const int chunk = first / chunk_tokens, start = chunk * chunk_tokens;
-    const int chunk_end = length - start > chunk_tokens ? start + chunk_tokens : length;
-    const u32 shared = shared_address(), numbers = shared + 49152, outputs = shared + 50688, tile = shared + 16384;
-    const u32 edge = shared + 52736;
-    const tokens own = {shared, shared + 8192, numbers, outputs, first, chunk_end};
-    const side own_side = keys_side(call, b, head);
-    const float2 *sums = gate_sums_of(call, b, at.own.number, head);
-    /* panels of others, of each head that reads the same state, in two places; one of them has the copy before */
-    const int begin = first, end = chunk_end, panels = (end - begin + PANEL - 1) / PANEL, count = panels * (int)group;
-    const auto side_of = [&](int i) { return queries_side(call, back, b, head * group + i / panels); };
-    const bool reads = chunk + 1 < count_chunks(call, length) || back.d_state_out;
-    const copy_element *s = (const copy_element *)back.reversed + (first_copy_of(call, place, at.own) + chunk + 1)
-        * FEATURES16 * COLUMNS;
-    const auto panel = [&](int i) {
-        const u32 place = i % 2 ? tile : shared + 32768, number = (QUERY_TOKENS + i % 2 * PANEL) * 8;
-        return tokens{place, place + ROW_SLABS * SLAB, numbers + number, outputs + number, begin + i % panels * PANEL,
-                      end};
-    };
-    fetch_tokens<QUERY_TOKENS>(own, own_side);
-    if (reads)
-        fetch_copy(tile, s);
-    copy_commit();
-    fetch_tokens<PANEL>(panel(0), side_of(0));
-    copy_commit();
-    put_numbers<QUERY_TOKENS>(own, sums);
-    put_numbers<PANEL>(panel(0), sums);
-    if (threadIdx.x == 0)
-        put_word(edge, 0);
-    copy_wait<1>();
-    fence_shared();
-    __syncthreads();
-    const own_lane lane = lane_of(own);
-    float rows[2 * STEPS][4] = {}, values[2 * VALUE_STEPS][4] = {};
-    if (reads)
-        read_copy<true>(rows, values, own, lane, tile, sums[chunk_end - 1]);
-    for (int i = 0; i < count; i++) {
-        const tokens others = panel(i);
-        const bool whole = others.first + PANEL <= end && others.first >= first + QUERY_TOKENS;
-        float g[PANEL / 8][4], s[PANEL / 8][4];
-        u32 pairs[2][PANEL / 16][4];
-        await_panel();
-        if (i + 1 < count)
-            fetch_tokens<PANEL>(panel(i + 1), side_of(i + 1));
-        copy_commit();
-        begin_dots<true>(&g[0][0], &s[0][0], own, others);
-        if (i + 1 < count)
-            put_numbers<PANEL>(panel(i + 1), sums);
-        multiply_wait<0>();
-        make_opaque<PANEL / 2>(&g[0][0]);
-        make_opaque<PANEL / 2>(&s[0][0]);
-        if (whole) {
-            finish_pairs<true, true>(g, s, lane, others, 0);
-        } else {
-            make_opaque<8 * STEPS>(&rows[0][0]);
-            make_opaque<8 * VALUE_STEPS>(&values[0][0]);
-            finish_edge<true>(rows, values, lane, others, edge, i + 1);
-            finish_pairs<true, false>(g, s, lane, others, 0);
-        }
-        form_pairs(pairs[0], g);
-        form_pairs(pairs[1], s);
-        begin_sums<true>(rows, values, pairs[0], pairs[1], others);
+    const float2 reach = get_floats(at.numbers + REACH);
+    (void)w, (void)number;
+    if (!of_values)
+        finish_rows<keys, tiles>(sums, own, reach);
+    else
+        finish_values<tiles>(sums, own, reach);
+}
+
+/* Sums of a panel's tokens in shared memory -> where a gradient lies. */
+template <int steps>
+__device__ __forceinline__ void leave_rows(const float (*sums)[4], u32 rows, void *d, const long long *stride,
+                                           i64 first, int count, float factor, int width)
+{
+    if (d)
+        store_tokens<steps>(sums, rows, (element *)d + first, stride[1], count, factor, is_aligned(d, stride, width));
+}
+
+/* A panel's sums leave, by way of the rows of queries and gradients of outputs, which nobody reads any more. */
+template <bool keys, int tiles>
+__device__ __forceinline__ void leave_panel(const chunk_walk<keys> &w, int number, bool of_values,
+                                            const float (*sums)[4], const step &at, const own_lane &lane)
+{
+    const struct fpa_cuda_call &call = w.call;
+    const struct fpa_cuda_backward &back = w.back;
+    const int first = at.first, count = w.limit_of(at) - first;
+    const u32 rows = at.queries + (of_values ? ROW_SLABS * SLAB : keys ? 0 : number * SLAB) + own_warp() * 16 * 128;
+    if (keys && !of_values)
+        store_totals<tiles>(sums, lane.rows, back.key_sums + numbers_of(call, w.b, call.heads, w.head) + first, count);
+    else if (!keys)
+        store_totals<tiles>(sums, lane.rows + number * SLAB,
+                            back.query_sums + number * call.batch * call.query_heads * call.length
+                            + numbers_of(call, w.b, call.query_heads, w.query_head) + first, count);
+    if (keys) {
+        void *const d = of_values ? back.d_v : back.d_k;
+        const long long *const stride = of_values ? back.d_v_stride : back.d_k_stride;
+        leave_rows<tiles / 2>(sums, rows, d, stride, w.b * stride[0] + first * stride[1] + w.head * stride[2], count,
+                              of_values ? 1.0f : 0.176776695f, of_values ? DV : D_IN);
+    } else {
+        const long long *const stride = back.d_q_stride;
+        const i64 to = w.b * stride[0] + first * stride[1] + w.query_head * stride[2] + number * 64;
+        leave_rows<tiles / 2>(sums, rows, back.d_q, stride, to, count, 0.176776695f, D_IN);
     }
-    multiply_wait<0>();
-    make_opaque<8 * STEPS>(&rows[0][0]);
-    make_opaque<8 * VALUE_STEPS>(&values[0][0]);
-    __syncthreads(); /* nobody multiplies own tokens any more */
-    store_totals(rows, lane.rows, back.key_sums + numbers_of(call, b, call.heads, head) + first, chunk_end - first);
-    if (back.d_k)
-        store_tokens<STEPS>(rows, lane.rows,
-                            (element *)back.d_k + b * back.d_k_stride[0] + (i64)first * back.d_k_stride[1]
-                            + head * back.d_k_stride[2],
-                                         back.d_k_stride[1], chunk_end - first, 0.176776695f,
-                                             is_aligned(back.d_k, back.d_k_stride, D_IN));
-    if (back.d_v)
-        store_tokens<VALUE_STEPS>(values, lane.values,
-                                  (element *)back.d_v + b * back.d_v_stride[0] + (i64)first * back.d_v_stride[1]
-                                  + head * back.d_v_stride[2],
-                                         back.d_v_stride[1], chunk_end - first, 1.0f,
-                                             is_aligned(back.d_v, back.d_v_stride, DV));
+}
+
+/* Dots of the panel's tokens, of so many steps; on their way. */
+template <int depth> __device__ __forceinline__ void begin_dots(float (*d)[4], u64 left, u64 right)
+{
+    multiply_begin();
+    begin_keys(&d[0][0], left, right);
+#pragma unroll
+    for (int e = 1; e < depth; e++)
+        multiply_keys(&d[0][0], step_across(left, e), step_across(right, e));
+    multiply_commit();
+}
+
+/* What own tokens get of the copy of the state; on its way. */
+template <bool keys>
+__device__ __forceinline__ void begin_copied(float (*sums)[4], bool of_values, u64 left, u64 copied)
+{
+    multiply_begin();
+    if (of_values) {
+        begin_copy_down(&sums[0][0], left, copied);
+#pragma unroll
+        for (int e = 1; e < STEPS; e++)
+            multiply_copy_down(&sums[0][0], step_across(left, e), step_down(copied, e));
+    } else if (keys) {
+        begin_copy(&sums[0][0], left, copied);
+#pragma unroll
+        for (int e = 1; e < VALUE_STEPS; e++)
+            multiply_copy(&sums[0][0], step_across(left, e), step_across(copied, e, COPY_SLAB));
+    } else {
+        begin_copy(&sums[0][0], left, copied);
+#pragma unroll
+        for (int e = 1; e < VALUE_STEPS; e++)
+            multiply_copy(&sums[0][0], step_across(left, e), step_across(copied, e, COPY_SLAB));
+    }
+}
+
+/* What the state gets of the others, on its way. fades: it is multiplied by what the panel leaves of it, once for all
+ * query heads that share it. */
+template <bool keys>
+__device__ __forceinline__ void begin_state(float (*state)[4], u32 (*features)[4], u32 slab, u32 values, u32 numbers,
+                                            bool fades)
+{
+    load_features(features, slab, numbers);
+    if (fades) {
+        const float fade = get_float(numbers + FADE);
+#pragma unroll
+        for (int i = 0; i < 4 * STATE_TILES; i++)
+            state[i / 4][i % 4] *= fade;
+    }
+    make_opaque<4 * STATE_TILES>(&state[0][0]);
+    multiply_begin();
+#pragma unroll
+    for (int e = 0; e < PANEL / 16; e++)
+        add_other_values(&state[0][0], features[e], step_down(rows_down(values), e));
+    multiply_commit();
+}
+
+/* Sums += what pairs have times the others; on their way. */
+template <bool keys, int tiles>
+__device__ __forceinline__ void begin_sums(float (*sums)[4], bool of_values, const u32 (*pairs)[4], u64 others)
+{
+    make_opaque<4 * tiles>(&sums[0][0]);
+    multiply_begin();
+#pragma unroll
+    for (int p = 0; p < PANEL / 16; p++)
+        if (of_values)
+            add_other_values(&sums[0][0], pairs[p], step_down(others, p));
+        else if (keys)
+            add_other_rows(&sums[0][0], pairs[p], step_down(others, p));
+        else
+            add_other_rows(&sums[0][0], pairs[p], step_down(others, p));
+    multiply_commit();
+}
+
+/* Warpgroup `number` of the block: of keys the first one has d_k, the second one d_v. tiles: of sums, depth: steps of
+ * dots. Both warpgroups of queries run the same instructions, which are fetched once; those of keys need not be told
+ * apart when the kernel runs. */
+template <bool keys, int tiles, int depth>
+__device__ __forceinline__ void take_panels(const chunk_walk<keys> &w, const copy_element *begin, int number,
+                                            bool of_values)
+{
+    const bool has_state = number == 0;
+    const u32 edge = w.shared + BOUNDS + number * BOUNDS_SIZE, copy = w.shared + COPY + (keys ? 0 : number * SLAB);
+    const u64 copied = of_values ? rows_down(copy, COPY_SLAB) : rows_across(copy);
+    float state[STATE_TILES][4] = {}, sums[tiles][4];
+    if (threadIdx.x % GROUP_THREADS == 0)
+        put_word(edge, 0);
+    if (has_state) {
+        if (w.given)
+            load_state(number, state, begin);
+        store_state(number, state, w.shared);
+    }
+#pragma unroll 1
+    for (step at = w.first_step(), next; w.is_there(at); at = next) {
+        next = w.after(at);
+        const u32 turn = (u32)(at.panel * w.members + at.member) + 1;
+        const bool more = w.is_there(next), begins = at.member == 0, ends = at.member + 1 == w.members;
+        /* the state gets the others */
+        const tokens own = w.tokens_of(at, keys ? at.keys : at.queries);
+        const tokens others = w.tokens_of(at, keys ? at.queries : at.keys);
+        const u32 summed = of_values ? others.values : others.rows + (keys ? 0 : number * SLAB);
+        float d[PANEL / 8][4];
+        u32 pairs[PANEL / 16][4], features[PANEL / 16][4];
+        await_step();
+        if (more)
+            fetch_step(w, next);
+        copy_commit();
+        /* states at this panel's end, which is a part's */
+        const bool at_boundary = w.stores && (w.ends_part(at) || w.limit_of(at) == w.end);
+        if (keys && has_state && at_boundary && begins)
+            put_product(number, w.shared, state, w.boundary_of(at));
+
+        /* dots, what the copy gives, what the state gets */
+        const u64 left = rows_across(of_values ? own.rows : own.values);
+        begin_dots<depth>(d, left, rows_across(of_values ? others.rows : others.values));
+        if (begins)
+            begin_copied<keys>(sums, of_values, left, copied);
+        multiply_commit();
+        if (has_state)
+            begin_state<keys>(state, features, others.rows + number * SLAB, others.values, at.numbers, begins);
+
+        /* pairs; sums may go on where the copy's part is finished */
+        if (note_slabs<tiles>(summed))
+            put_word(edge, turn);
+        const own_lane lane = lane_of(own);
+        if (has_state) {
+            multiply_wait<2>();
+        } else {
+            multiply_wait<1>();
+        }
+        make_opaque<PANEL / 2>(&d[0][0]);
+        finish_panel<keys>(d, lane, others, of_values);
+        form_pairs(pairs, d);
+        multiply_wait<0>();
+        make_opaque<4 * tiles>(&sums[0][0]);
+        if (has_state)
+            make_opaque<4 * STATE_TILES>(&state[0][0]);
+        if (begins)
+            finish_copied<keys, tiles>(w, number, of_values, sums, lane, at);
+        __syncthreads(); /* the copy and what only dots and states want are read */
+        if (from_lane(get_word(edge), 0) == turn)
+            finish_edge<keys, tiles>(number, sums, edge + 16, summed, lane, others);
+        begin_sums<keys, tiles>(sums, of_values, pairs, rows_down(summed));
+
+        /* meanwhile what the next panel needs; then all leaves */
+        if (more && number + 1 == (keys ? KEY_THREADS : QUERY_THREADS) / GROUP_THREADS
+            && threadIdx.x % GROUP_THREADS < PANEL)
+            put_numbers(w, next);
+        if (has_state && ends)
+            store_state(number, state, w.shared);
+        if (!keys && at_boundary)
+            store_boundary(number, state, w.boundary_of(at));
+        if (keys && at_boundary && begins && threadIdx.x == 0)
+            store_product(w.shared, w.back.products + w.part_of(at), w.given || at.panel > 0);
+        multiply_wait<0>();
+        make_opaque<4 * tiles>(&sums[0][0]);
+        if (ends) {
+            warpgroup_sync(1 + number); /* no product reads what is overwritten */
+            leave_panel<keys, tiles>(w, number, of_values, sums, at, lane);
+        }
+    }
+}
+
+template <bool keys>
+__device__ __forceinline__ void walk(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back)
+{
+    chunk_walk<keys> w = {call, back};
+    const copy_element *begin;
+    if (!find_chunk(w, begin, blockIdx.x))
+        return;
+    clear_columns(w.shared);
+    const step at = w.first_step();
+    fetch_step(w, at);
+    copy_commit();
+    if (threadIdx.x < PANEL)
+        put_numbers(w, at);
+    const int number = (int)from_lane(threadIdx.x / GROUP_THREADS, 0);
+    if (!keys)
+        take_panels<keys, TILE / 8, VALUE_STEPS>(w, begin, 0, false);
+    else if (number == 0)
+        take_panels<keys, D_IN / 8, VALUE_STEPS>(w, begin, 0, false);
+    else
+        take_panels<keys, DV / 8, STEPS>(w, begin, 1, true);
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_QUERIES)
-extern "C" __global__ void __launch_bounds__(THREADS, 3)
+extern "C" __global__ void __launch_bounds__(QUERY_THREADS, 1)
 gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call call,
                                   const __grid_constant__ struct fpa_cuda_backward back)
 {
-    take_queries(call, back, blockIdx.x);
+    walk<false>(call, back);
 }
 #endif
 
-/* Both sides of the same tokens by blocks that are not far from each other, so that one finds in the cache what the
- * other has read; but runs of blocks of one side, so that a multiprocessor has the instructions of one. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_KEYS)
-extern "C" __global__ void __launch_bounds__(THREADS, 3)
+extern "C" __global__ void __launch_bounds__(KEY_THREADS, 1)
 gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call,
                                const __grid_constant__ struct fpa_cuda_backward back)
 {
-    const u32 sides = back.both_sides ? (u32)(call.query_heads / call.heads) + 1 : 1;
-    const u32 run = back.both_sides ? (u32)back.both_sides : 1;
-    const u32 blocks = blocks_of(call), begin = blockIdx.x / (run * sides) * run, left = gridDim.x / sides - begin;
-    const u32 own = run < left ? run : left, place = blockIdx.x - begin * sides; /* the last run may be shorter */
-    const u32 item = begin + place % own, member = place / own;
-    if (member + 1 == sides)
-        take_keys(call, back, item);
-    else
-        take_queries(call, back, (item / blocks * (sides - 1) + member) * blocks + item % blocks);
+    walk<true>(call, back);
 }
 #endif
 
 /* ---- log-gates ----
  *
  * The gradient of log-gate t is the sum of a pair's score times its gradient over all pairs that t lies between: a
- * running sum from behind, of what queries read less what keys give, begun anew behind each chunk from the product of
- * the state there and its gradient. A block a chunk. */
-
-/* What the states behind a chunk say of all pairs with that boundary between them; by all threads of a block. */
-__device__ __forceinline__ double boundary_product(const copy_element *s, const copy_element *r, double *warp_sum)
-{
-    double total = 0;
-    for (i64 first = threadIdx.x * 2; first < (i64)FEATURES16 * COLUMNS; first += 64 * THREADS) {
-        float sum = 0;
-        for (int n = 0; n < 32; n++) {
-            const i64 i = first + n * 2 * THREADS;
-            if (i >= (i64)FEATURES16 * COLUMNS)
-                break;
-            const u32 a = *(const u32 *)(s + i), b = *(const u32 *)(r + i);
-            sum += copy_low(a) * copy_low(b) + copy_high(a) * copy_high(b);
-        }
-        total += sum;
-    }
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2)
-        total += __shfl_xor_sync(0xffffffffu, total, step);
-    if (is_first_lane())
-        warp_sum[threadIdx.x >> 5] = total;
-    __syncthreads();
-    total = 0;
-    for (int w = 0; w < WARPS; w++)
-        total += warp_sum[w];
-    __syncthreads();
-    return total;
-}
+ * running sum from behind, of what queries read less what keys give, begun anew behind each part of a chunk from the
+ * product of the state there and its gradient. A block a part. */
 
 /* to[t] = before + difference(t) + difference(t + 1) + .. of tokens first.. of those before end; by all threads of a
  * block. */
@@ -2591,22 +2876,18 @@ gated_linear_d32_backward_gates(const __grid_constant__ struct fpa_cuda_call cal
                                 const __grid_constant__ struct fpa_cuda_backward back)
 {
     __shared__ double warp_sum[WARPS];
-    const u32 parts = (u32)call.chunks, place = blockIdx.x / parts;
-    const struct part at = line_part(call, back, place, blockIdx.x % parts, call.chunk);
+    const i64 tokens = (i64)PART << back.part_shift;
+    const u32 parts = (u32)back.gate_parts, place = blockIdx.x / parts;
+    const struct part at = line_part(call, back, place, blockIdx.x % parts, tokens);
     const struct sequence own = at.own;
-    if (!is_there(at, call.chunk))
+    if (!is_there(at, tokens))
         return;
-    const int chunk = at.index, chunks = count_chunks(call, own.length);
-    const i64 group = call.query_heads / call.heads, first = chunk * call.chunk;
-    const i64 end = first + call.chunk < own.length ? first + call.chunk : own.length;
-    const i64 boundary = (first_copy_of(call, place, own) + chunk + 1) * FEATURES16 * COLUMNS;
+    const i64 group = call.query_heads / call.heads, first = at.index * tokens;
+    const i64 end = first + tokens < own.length ? first + tokens : own.length;
     const double *keys = back.key_sums + numbers_of(call, own.b, call.heads, at.head);
     const double *queries = back.query_sums + numbers_of(call, own.b, call.query_heads, at.head * group);
     float *to = back.d_log_gate + own.b * back.d_log_gate_stride[0] + at.head * back.d_log_gate_stride[2];
-    double before = 0;
-    if (chunk + 1 < chunks || back.d_state_out)
-        before = boundary_product((const copy_element *)back.states + boundary,
-                                  (const copy_element *)back.reversed + boundary, warp_sum);
+    const double before = back.products[blockIdx.x];
     store_gate_sums(to, back.d_log_gate_stride[1], first, end, before, warp_sum, [&](i64 t) {
         double sum = 0;
         for (i64 member = 0; member < group; member++)

@@ -215,10 +215,13 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
     int decode_resident_row;   /* bytes of a row, */
     int decode_resident_most;  /* and what a launch may ask for */
-    int backward_tokens;  /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
-    int backward_both;    /* 1: NAME_backward_keys takes queries, too: see both_sides */
-    int backward_columns; /* blocks of columns that NAME_backward_keys is launched for */
-    int backward_entries; /* numbers of the run-time matrices that a head's rows are made by */
+    int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
+    int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
+    /* their blocks walk a chunk; slabs of 64 features that its state has; 0: they take backward_tokens */
+    int backward_walks;
+    int backward_boundary; /* bytes of a state between parts of chunks, of `chunk` tokens each, beside gates */
+    int backward_columns;  /* blocks of columns that NAME_backward_keys is launched for */
+    int backward_entries;  /* numbers of the run-time matrices that a head's rows are made by */
     int backward_padded_vector; /* NAME_backward_pads: numbers that rows of q and k, */
     int backward_padded_value;  /* and of v and d_o are brought to; 0: they stay as they are */
     int backward_shared;        /* numbers of all run-time matrices that heads share, */
@@ -414,6 +417,11 @@ struct fpa_cuda_backward {
     /* rows in whole pieces of 16 bytes, [sequences][query heads of a key head, or 1][length][width]; NULL: as they are
      * given */
     void *padded_queries, *padded_keys, *padded_d_o, *padded_values;
+    /* of walks of chunks by warpgroups: states between parts of chunks, and their products, [sequences][gate_parts];
+     * query_sums are [slabs of 64 features][B][query_heads][length] then */
+    void *boundaries; /* NULL: not wanted */
+    double *products;
+    long long gate_parts, part_shift; /* a part has so many times twice the tokens that the file says */
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -735,6 +743,8 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     231424, /* decode_resident_most */
     0, /* backward_tokens */
     0, /* backward_both */
+    0, /* backward_walks */
+    0, /* backward_boundary */
     0, /* backward_columns */
     0, /* backward_entries */
     0, /* backward_padded_vector */
