@@ -13,7 +13,6 @@ enum {
     GATE_BYTES =
         128 * 10 + 64 * 2 + 16, /* two parts of a sum and a factor a token; a factor a key of a half */
     CUT_BYTES = 32,             /* where a cluster's sequences begin and end */
-    TURNED_BY_KEYS = 4,         /* of 16 tokens: who adds keys waits for half of its time */
     SPAN_BYTES = 16,            /* what a span of a sequence is, in words */
 };
 
@@ -70,7 +69,6 @@ static bool fits_as(const fpa_cuda_inputs *in, fpa_lift_made made, fpa_cluster_s
     scan->turns = made == LIFT_TURNS;
     scan->product = made == LIFT_PRODUCT;
     scan->makes = scan->maps && !scan->product;
-    scan->by_keys = scan->turns ? TURNED_BY_KEYS : 0;
     scan->given = scan->maps ? lift_given_slabs(in->plan) : lift_made_slabs(in->plan);
     scan->matrix_parts = scan->product ? lift_matrix_parts(in->plan) : 0;
     return fits(in, scan);
@@ -186,7 +184,6 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(turns),
                                          SCAN(product),
                                          SCAN(makes),
-                                         SCAN(by_keys),
                                          SCAN(given),
                                          SCAN(matrix_parts),
                                          SCAN(reverses),

@@ -20,9 +20,8 @@ typedef struct fpa_cluster_scan {
     bool maps;          /* q and k become coordinates where they lie, */
     bool turns;         /* by functions of the position, */
     bool product;       /* or by a matrix */
-    bool makes;  /* a warpgroup of its own makes them, and one has all queries; else who has queries does */
-    int by_keys; /* of 16 tokens, that who adds keys turns beside that one */
-    int given;   /* slabs of q or k as they are given */
+    bool makes; /* a warpgroup of its own makes them, and one has all queries; else who has queries does */
+    int given;  /* slabs of q or k as they are given */
     int matrix_parts; /* of 16 bits */
     int gate_bytes;   /* of what a span's gates come to; 0: no gate */
     int key_registers, query_registers, make_registers, fetch_registers; /* of a thread */
