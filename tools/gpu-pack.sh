@@ -11,7 +11,7 @@ set -eu
 build=$1
 shift
 pack=$build/gpu
-limit_mib=60
+limit_mib=100
 
 mkdir -p "$pack/tests" "$pack/examples"
 rm -f "$pack"/fpac "$pack"/*.so* "$pack"/tests/test_* "$pack"/tests/*.so.* "$pack"/examples/*
