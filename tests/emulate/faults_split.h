@@ -105,7 +105,7 @@ static const struct emulated_fault split_faults[] = {
       NULL}},
     {IN_TURN,
      OTHER_PLACE,
-     {"keys where tiles of a copy are", "chunked form ... the RMS error", "key_stages_counted",
+     {"keys where tiles of a copy are", "chunked form ... but the formula gives", "key_stages_counted",
       "return KEY_STAGES;"}},
     {IN_PRODUCTS,
      OTHER_COUNT,
