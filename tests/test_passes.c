@@ -104,7 +104,7 @@ enum {
 
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
-    static const char *const fixed[] = {"line", "linear", "gatednorm", "ragged", "squares"};
+    static const char *const fixed[] = {"line", "taylor", "linear", "gatednorm", "ragged", "squares"};
     static backward_job jobs[EMULATED];
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
