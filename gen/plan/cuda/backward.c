@@ -337,11 +337,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
 {
     const fpa_head *head = plan->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
-    const int threads = 32 * back->warps;
-    const struct fpa_cuda_block plain = {threads, 0, 0};
     const int walks = back->warpgroups ? count_slabs(head->d) : 0;
-    const struct fpa_cuda_block own = {back->warpgroups ? 2 * CUDA_THREADS : threads, back->own.size,
-                                       back->own_blocks};
     *g = (struct fpa_cuda_geometry){
         .version = FPA_CUDA_VERSION,
         .features = plan->cuda.rows->features,
@@ -372,29 +368,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_d = head->d,
         .pass_dv = plan->passes.columns,
     };
-    if (head->gate)
-        g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
-    if (head->gate)
-        g->kernel[CUDA_BACKWARD_GATES] = plain;
-    if (normalized)
-        g->kernel[CUDA_BACKWARD_OUTPUTS] = plain;
-    if (back->padded_vector || back->padded_value)
-        g->kernel[CUDA_BACKWARD_PADS] = plain;
-    if (back->entries)
-        g->kernel[CUDA_BACKWARD_PARTS] = plain;
-    if (g->weights)
-        g->kernel[CUDA_BACKWARD_WEIGHTS] = plain;
-    if (plan->passes.width)
-        g->kernel[CUDA_BACKWARD_GATHER] = g->kernel[CUDA_BACKWARD_SCATTER] = plain;
-    if (plan->passes.width && head->gate)
-        g->kernel[CUDA_BACKWARD_PASS_GATES] = plain;
-    g->kernel[CUDA_BACKWARD_STATE] = (struct fpa_cuda_block){threads, back->state.size, back->state_blocks};
-    g->kernel[CUDA_BACKWARD_SEGMENTS] = plain;
-    g->kernel[CUDA_BACKWARD_QUERIES] = g->kernel[CUDA_BACKWARD_KEYS] = own;
-    if (walks)
-        g->kernel[CUDA_BACKWARD_QUERIES].threads = walks * CUDA_THREADS;
-    if (plan->made.width)
-        fill_backward_made(plan, back, g);
+    fill_backward_kernels(plan, back, g);
 }
 
 fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)

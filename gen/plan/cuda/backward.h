@@ -42,6 +42,10 @@ void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back);
 /* Blocks on a multiprocessor at a time of walks of states; `blocks` where warps have no packed rows of 16 bits. */
 int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int blocks);
 
+/* Entries of the geometry: threads, shared memory and blocks a multiprocessor of each kernel that the head has. */
+void fill_backward_kernels(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
+                           struct fpa_cuda_geometry *g);
+
 /* Of rows that are made before other kernels run: sizes, and entries of the geometry. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back,

@@ -1,4 +1,4 @@
-/* Blocks of the kernels of gradients that a multiprocessor has at a time, by registers and shared memory. */
+/* Blocks of the kernels of gradients: how many a multiprocessor has at a time, by registers and shared memory; what the geometry says of them. */
 #include "backward.h"
 
 #include "parts.h"
@@ -19,4 +19,36 @@ int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
     if (back->coordinates || plan->cuda.rows->element == 4 || back->warps != CUDA_WARPS)
         return blocks;
     return room < most ? largest(room, blocks) : most;
+}
+
+void fill_backward_kernels(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
+                           struct fpa_cuda_geometry *g)
+{
+    const fpa_head *head = plan->head;
+    const int threads = 32 * back->warps;
+    const struct fpa_cuda_block plain = {threads, 0, 0};
+    const struct fpa_cuda_block own = {back->warpgroups ? 2 * CUDA_THREADS : threads, back->own.size,
+                                       back->own_blocks};
+    if (head->gate)
+        g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0},
+        g->kernel[CUDA_BACKWARD_GATES] = plain;
+    if (head->normalize != FPA_NORMALIZE_NONE)
+        g->kernel[CUDA_BACKWARD_OUTPUTS] = plain;
+    if (back->padded_vector || back->padded_value)
+        g->kernel[CUDA_BACKWARD_PADS] = plain;
+    if (back->entries)
+        g->kernel[CUDA_BACKWARD_PARTS] = plain;
+    if (g->weights)
+        g->kernel[CUDA_BACKWARD_WEIGHTS] = plain;
+    if (plan->passes.width)
+        g->kernel[CUDA_BACKWARD_GATHER] = g->kernel[CUDA_BACKWARD_SCATTER] = plain;
+    if (plan->passes.width && head->gate)
+        g->kernel[CUDA_BACKWARD_PASS_GATES] = plain;
+    g->kernel[CUDA_BACKWARD_STATE] = (struct fpa_cuda_block){threads, back->state.size, back->state_blocks};
+    g->kernel[CUDA_BACKWARD_SEGMENTS] = plain;
+    g->kernel[CUDA_BACKWARD_QUERIES] = g->kernel[CUDA_BACKWARD_KEYS] = own;
+    if (g->backward_walks)
+        g->kernel[CUDA_BACKWARD_QUERIES].threads = g->backward_walks * CUDA_THREADS;
+    if (plan->made.width)
+        fill_backward_made(plan, back, g);
 }
