@@ -465,9 +465,11 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
                 "%d numbers\n",
                 back->passes.width - back->passes.input);
     if (plan->made.width)
-        fprintf(
-            out, "rows         %d numbers a query or key are made before other kernels run, by %d matri%s\n",
-            plan->made.width, plan->made.projection_count, plan->made.projection_count == 1 ? "x" : "ces");
+        fprintf(out,
+                "rows         %d numbers a query or key are made before other kernels run: %d of coordinates%s, "
+                "the others by %d matri%s\n",
+                plan->made.width, plan->made.coordinate_count, plan->made.weighs ? " with weights" : "",
+                plan->made.projection_count, plan->made.projection_count == 1 ? "x" : "ces");
     fprintf(out, "states       %d blocks a head, each warp %d units; %.1f KiB of shared memory\n",
             count_slices(plan, back) * back->columns.blocks, plan->cuda.rows->warp_units,
             back->state.size / 1024.0);

@@ -14,7 +14,7 @@ void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 /* Sides of the stacked matrix that have rows of run-time matrices, times those of its columns. */
 static int count_sides(const fpa_plan *plan)
 {
-    bool has[CUDA_MAX_WIDTH / FPA_CUDA_MADE_SIDE] = {false};
+    bool has[ROW_HEAD_MOST / FPA_CUDA_MADE_SIDE] = {false};
     int sides = 0;
     for (int i = 0; i < plan->made.projection_count; i++) {
         const fpa_projection *projection = &plan->made.projections[i];
@@ -44,7 +44,7 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     const struct fpa_cuda_block block = {threads, 2 * tokens * back->made_pitch, 0};
     g->made_width = plan->made.width;
     g->made_tokens = tokens;
-    g->made_operand = given * rows * 4;
+    g->made_operand = given * rows * 4 * (plan->made.weighs ? 2 : 1); /* of keys, too */
     g->made_per_head = is_per_head(plan);
     g->made_sides = count_sides(plan);
     g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
