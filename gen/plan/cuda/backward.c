@@ -282,6 +282,13 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     return true;
 }
 
+/* Blocks that walk have no more than a multiprocessor's warps to hide their waits, so that long panels must leave room for three. */
+static bool walks_fit(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    enum { LONG = 64, WALKS = 3, RESERVED = 1024 };
+    return back->panel < LONG || WALKS * (back->state.size + RESERVED) <= plan->target->shared_memory + RESERVED;
+}
+
 /* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. Sums of many rows' gradients leave room for
  * the tokens of one or two warps. */
 static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
@@ -299,7 +306,8 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
         for (int i = back->coordinates ? COORDINATES : 0; i < (back->coordinates ? COORDINATES + 1 : SHAPES);
              i++)
             if (shapes[i].tiles <= most && (blocks == 1 || shapes[i].warps == CUDA_WARPS) &&
-                fits(plan, &shapes[i], limit / blocks - 1024 * (blocks - 1), back)) {
+                fits(plan, &shapes[i], limit / blocks - 1024 * (blocks - 1), back) &&
+                (blocks > 1 || back->coordinates || walks_fit(plan, back))) {
                 back->state_blocks = backward_state_blocks(plan, back, blocks);
                 back->own_blocks = blocks;
                 return true;
