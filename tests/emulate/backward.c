@@ -73,7 +73,7 @@ static const char heads[] =
     "term { some(5, 12, 1), diagonal { [range(1, 4)] = 1, [range(5, 12)] = sqrt2 } } } }),\n"
     "  h('manyrows', { d = 248, dv = 8, scale = 1 / 8, normalize = 'sum', gate = true, terms = { term { "
     "diagonal { [range(1, 100)] = 2, [range(101, 248)] = 3 } }, term { some(140, 248, 1), some(2, 248, 2) } } }),\n"
-    "  h('ragged', { d = 24, dv = 20, scale = 1 / 4, terms = linear {} }),\n"
+    "  h('ragged', { d = 24, dv = 20, dtype = 'f16', scale = 1 / 4, terms = linear {} }),\n"
     "  h('lines', { d = 24, dv = 36, scale = 1 / 4, normalize = 'sum', terms = linear {} }),\n"
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
     "  h('squares', { d = 36, dv = 24, chunk = 128, scale = 1 / 4, normalize = 'sum', terms = power { degree "
