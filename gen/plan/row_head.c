@@ -2,6 +2,8 @@
 
 #include "base/round.h"
 
+#include <limits.h>
+
 enum { PIECE = 8 }; /* numbers of 16 bytes, and rows of whose gradients kernels keep sums together */
 
 static bool each_branch(const fpa_simplified *simple, bool (*visit)(void *, const fpa_branch *), void *user)
@@ -19,7 +21,7 @@ static bool each_branch(const fpa_simplified *simple, bool (*visit)(void *, cons
 
 /* ---- where rows are ---- */
 
-/* Of each matrix its first row, of each dot of coordinates its own, of a coordinate that no dot has its row; -1: none. */
+/* Of each matrix its first row, of each dot of coordinates that has rows of its own theirs, of other coordinates their row; -1: none. */
 typedef struct places {
     const fpa_score *score;
     int *matrix, *dot, *rest;
@@ -30,6 +32,8 @@ static bool mark(void *user, const fpa_branch *branch)
     const places *at = user;
     if (branch->source != FPA_INPUT)
         at->matrix[branch->source] = 0;
+    for (int w = 0; branch->source == FPA_INPUT && w < branch->width; w++)
+        at->rest[branch->row[w]] = 0;
     return true;
 }
 
@@ -114,21 +118,16 @@ static int find_dot(const places *at, int coordinate, const fpa_number *gram, in
     return -1;
 }
 
-/* Coordinates of features whose dots are of matrices that these are in another basis. */
-static void place_rest(fpa_row_head *made, const fpa_head *head, places *at)
+/* Coordinates of branches that no dot has rows of, in their order. */
+static void place_rest(fpa_row_head *made, int d, places *at)
 {
     int row;
-    for (int t = 0; t < head->term_count; t++)
-        for (int b = 0; b < head->terms[t].branch_count; b++) {
-            const fpa_branch *branch = &head->terms[t].branches[b];
-            for (int w = 0; branch->source == FPA_INPUT && w < branch->width; w++) {
-                const int coordinate = branch->row[w];
-                if (at->rest[coordinate] >= 0 || find_dot(at, coordinate, NULL, &row) >= 0)
-                    continue;
-                at->rest[coordinate] = made->coordinate_count;
-                add_coordinate(made, coordinate, 1);
-            }
-        }
+    for (int i = 0; i < d; i++) {
+        const bool wanted = at->rest[i] >= 0 && find_dot(at, i, NULL, &row) < 0;
+        at->rest[i] = wanted ? made->coordinate_count : -1;
+        if (wanted)
+            add_coordinate(made, i, 1);
+    }
     end_piece(made);
 }
 
@@ -274,23 +273,91 @@ static bool suits(const fpa_head *head, const fpa_target *target)
     return target->backend == BACKEND_CUDA && !head->lift && dtype_size(head->dtype) == 2;
 }
 
-fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, fpa_row_head *made,
-                         fpa_error *error)
+/* of_dots: each dot of coordinates has rows of its own; else all have those of the coordinates, and weights stay with branches. Of width 0
+ * when there is nothing to make. False: no memory. */
+static bool make(const fpa_simplified *simple, bool of_dots, fpa_row_head *made)
 {
     places at;
     *made = (fpa_row_head){.scale = simple->head->scale};
-    if (!suits(simple->head, target))
-        return FPA_OK;
     bool done = start(made, simple, &at);
     if (done && each_branch(simple, mark, &at)) {
-        place_dots(made, &at);
-        place_rest(made, simple->head, &at);
+        if (of_dots)
+            place_dots(made, &at);
+        place_rest(made, simple->head->d, &at);
         place_matrices(made, simple->head, &at);
     }
     const bool wanted = done && (made->projection_count || made->weighs) && made->width <= ROW_HEAD_MOST;
     if (wanted)
         done = make_simple(made, &at, simple);
     if (!wanted || !done)
+        row_head_free(made);
+    return done;
+}
+
+/* ---- how many rows kernels have of a token ---- */
+
+typedef struct weighted_rows {
+    int count, room;
+    struct {
+        int row;
+        double gram;
+    } * found; /* [room] */
+} weighted_rows;
+
+static bool count_room(void *user, const fpa_branch *branch)
+{
+    weighted_rows *rows = user;
+    rows->room += branch->gram ? branch->width : 0;
+    return true;
+}
+
+static bool add_weighted(void *user, const fpa_branch *branch)
+{
+    weighted_rows *rows = user;
+    for (int w = 0; branch->gram && w < branch->width; w++) {
+        const double gram = branch->gram[w].value;
+        int i = 0;
+        while (i < rows->count && (rows->found[i].row != branch->row[w] || rows->found[i].gram != gram))
+            i++;
+        if (i < rows->count || number_is_one(branch->gram[w]))
+            continue;
+        rows->found[i].row = branch->row[w];
+        rows->found[i].gram = gram;
+        rows->count++;
+    }
+    return true;
+}
+
+/* Those that are made, and what branches have with a weight. -1: no memory. */
+static int count_rows(fpa_row_head *made)
+{
+    weighted_rows rows = {0};
+    each_branch(made->simple, count_room, &rows);
+    rows.found = arena_array(&made->memory, rows.room, sizeof *rows.found);
+    if (!rows.found)
+        return -1;
+    each_branch(made->simple, add_weighted, &rows);
+    return made->width + rows.count;
+}
+
+/* Dots of few rows, which begin with a block of 8 each, can take more than their weights spare: the fewest rows are made. */
+fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, fpa_row_head *made,
+                         fpa_error *error)
+{
+    fpa_row_head shared = {0};
+    *made = (fpa_row_head){0};
+    if (!suits(simple->head, target))
+        return FPA_OK;
+    bool done = make(simple, true, made) && make(simple, false, &shared);
+    if (done && shared.width) {
+        const fpa_row_head own = *made;
+        const int rows = own.width ? count_rows(made) : INT_MAX, others = count_rows(&shared);
+        done = rows >= 0 && others >= 0;
+        if (others < rows)
+            *made = shared, shared = own;
+    }
+    row_head_free(&shared);
+    if (!done)
         row_head_free(made);
     return done ? FPA_OK : fail_memory(error);
 }

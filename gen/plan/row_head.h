@@ -3,7 +3,8 @@
  * k(q, k) = f(W scale q, G W k), G being weights of keys' rows, and the gradients of f with respect to both vectors of rows are those of
  * a head without matrices, whatever kernels it has. What is left are products of all tokens: d_q = scale W' d_rows(q),
  * d_k = W' G d_rows(k), and d_W, the sum over tokens of d_rows(q) scale q' + d_rows(k) k': matrices have no weights here.
- * Rows of a dot of coordinates are its own, one behind the other, so that kernels need no table to find them.
+ * Rows of a dot of coordinates are its own, one behind the other, so that kernels need no table to find them, unless fewer rows are made where
+ * dots share them.
  * Given: a simplified head. Gives: the head of rows, with the same features in the same order, so that states are the
  * same, and where rows come from. */
 #ifndef FPAC_GEN_PLAN_ROW_HEAD_H

@@ -286,7 +286,8 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
 static bool walks_fit(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     enum { LONG = 64, WALKS = 3, RESERVED = 1024 };
-    return back->panel < LONG || WALKS * (back->state.size + RESERVED) <= plan->target->shared_memory + RESERVED;
+    return back->panel < LONG ||
+           WALKS * (back->state.size + RESERVED) <= plan->target->shared_memory + RESERVED;
 }
 
 /* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. Sums of many rows' gradients leave room for
@@ -473,11 +474,12 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
                 "%d numbers\n",
                 back->passes.width - back->passes.input);
     if (plan->made.width)
-        fprintf(out,
-                "rows         %d numbers a query or key are made before other kernels run: %d of coordinates%s, "
-                "the others by %d matri%s\n",
-                plan->made.width, plan->made.coordinate_count, plan->made.weighs ? " with weights" : "",
-                plan->made.projection_count, plan->made.projection_count == 1 ? "x" : "ces");
+        fprintf(
+            out,
+            "rows         %d numbers a query or key are made before other kernels run: %d of coordinates%s, "
+            "the others by %d matri%s\n",
+            plan->made.width, plan->made.coordinate_count, plan->made.weighs ? " with weights" : "",
+            plan->made.projection_count, plan->made.projection_count == 1 ? "x" : "ces");
     fprintf(out, "states       %d blocks a head, each warp %d units; %.1f KiB of shared memory\n",
             count_slices(plan, back) * back->columns.blocks, plan->cuda.rows->warp_units,
             back->state.size / 1024.0);
