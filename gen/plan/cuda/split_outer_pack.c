@@ -191,12 +191,11 @@ static int chunk_bytes(const fpa_plan *plan, int rows)
     return 2 * divide_up(plan->head->d, 64) * rows * 128;
 }
 
-/* Warpgroups that registers suffice for: sums of a chunk, tokens, the rest. */
+/* Warpgroups that registers suffice for: sums of both parts of a chunk, tokens, the rest. */
 static int most_groups(const fpa_plan *plan, const fpa_pack_kernel *pack)
 {
-    enum { REGISTERS = 65536 / WARPGROUP_THREADS, REST = 56, STEPS = 16, MOST = 6 };
-    const int steps = divide_up(plan->head->d, STEP);
-    const int own = pack->chunk_rows / 2 + (pack->chunks ? 4 * (steps < STEPS ? steps : STEPS) : 0) + REST;
+    enum { REGISTERS = 65536 / WARPGROUP_THREADS, REST = 56, MOST = 6 };
+    const int own = pack->chunks ? pack->chunk_rows + 4 * (int)divide_up(plan->head->d, STEP) + REST : REST;
     return REGISTERS / own < MOST ? REGISTERS / own : MOST;
 }
 
@@ -229,7 +228,7 @@ static void choose_groups(const fpa_plan *plan, fpa_pack_kernel *pack)
  * does not fit. */
 static bool choose_pack(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack)
 {
-    enum { MOST_ROWS = 96, TURN_BYTES = 32 << 10, ENOUGH = 2 };
+    enum { MOST_ROWS = 64, TURN_BYTES = 32 << 10, ENOUGH = 2 };
     const int turn = TURN_BYTES / chunk_bytes(in->plan, 1) / BLOCK * BLOCK;
     place_rows(in, split, pack, MOST_ROWS);
     pack->kept = true, pack->chunk_places = pack->chunks;
