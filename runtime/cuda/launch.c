@@ -66,7 +66,8 @@ static fpa_status launch_gates(const struct fpa_cuda_module *cuda, const struct 
 /* Blocks that pack: as many as run at a time, which share all tiles evenly. */
 static int64_t count_packs(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int64_t heads)
 {
-    const int64_t all = cuda_batch(launch) * heads * divide_up(cuda_tokens(launch), cuda->geometry.pack_tokens);
+    const int64_t all =
+        cuda_batch(launch) * heads * divide_up(cuda_tokens(launch), cuda->geometry.pack_tokens);
     const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_PACK_ROWS];
     return all < room ? all : room;
 }

@@ -37,9 +37,9 @@ typedef struct fpa_chunk_state_kernel {
  * fetched, the others are derived of them. A vector's blocks of 8 rows lie in the tile as vectors have them: rows as they come, from any row on, or
  * *formed*, of weighted rows, products, or rows that lie here and there. */
 typedef struct fpa_pack_kernel {
-    int groups;           /* warpgroups of a block */
-    int stages;           /* of coordinates, 1 or 2 */
-    int raw_pitch, pitch; /* bytes of a token's coordinates, and of its derived rows */
+    int groups;             /* warpgroups of a block */
+    int stages;             /* of coordinates, 1 or 2 */
+    int raw_pitch, pitch;   /* bytes of a token's coordinates, and of its derived rows */
     int chunks, chunk_rows; /* of projected rows, which are the first derived ones: a product has a chunk's */
     int chunk_places;       /* for the matrices of chunks in shared memory: */
     bool kept;              /* all of them; else two, and chunks come by turns */

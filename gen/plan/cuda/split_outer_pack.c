@@ -131,7 +131,17 @@ static void place_coordinates(places *p, fpa_pack_kernel *pack)
     pack->given = p->next;
 }
 
-/* Projected rows come first, in as few chunks of at most so many as hold them: blocks of vectors as they lie there, then what formed blocks are made of.
+/* Rows of a chunk, at most so many, of whole blocks: those of which chunks have the fewest, where a chunk's own waits count as a block. */
+static int best_chunk(int rows, int most)
+{
+    int best = BLOCK;
+    for (int chunk = BLOCK; chunk <= most; chunk += BLOCK)
+        if (divide_up(rows, chunk) * (chunk + BLOCK) <= divide_up(rows, best) * (best + BLOCK))
+            best = chunk;
+    return best;
+}
+
+/* Projected rows come first, in chunks of at most so many: blocks of vectors as they lie there, then what formed blocks are made of.
  * Between them are zeros. Projected rows that nothing needs have no place: -1. */
 static void place_projected(places *p, fpa_pack_kernel *pack, int most)
 {
@@ -143,8 +153,8 @@ static void place_projected(places *p, fpa_pack_kernel *pack, int most)
         if (pack->block[b] < 0)
             place_sources(p, b, true);
     const int rows = p->next - pack->given;
-    pack->chunks = divide_up(rows, most);
-    pack->chunk_rows = pack->chunks ? (int)round_up(divide_up(rows, pack->chunks), BLOCK) : 0;
+    pack->chunk_rows = rows ? best_chunk(rows, most) : 0;
+    pack->chunks = rows ? (int)divide_up(rows, pack->chunk_rows) : 0;
     p->next = pack->given + pack->chunks * pack->chunk_rows;
 }
 
@@ -175,7 +185,8 @@ static int odd_pitch(int rows)
     return 16 * ((2 * rows + 15) / 16 | 1);
 }
 
-static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack, int most)
+static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack,
+                       int most)
 {
     places p = {.in = in, .split = split, .place = pack->place};
     place_coordinates(&p, pack);
@@ -200,22 +211,24 @@ static int most_groups(const fpa_plan *plan, const fpa_pack_kernel *pack)
 }
 
 /* Whether so many warpgroups are better: two of them, of which one multiplies while lanes of the other put rows together; then as many tiles of coordinates
- * as there is room for, of a warpgroup the next one beside the one that is packed. */
+ * as there is room for, of a warpgroup the next one beside the one that is packed. Where chunks come by turns, as many warpgroups as share them. */
 static bool is_better(const fpa_pack_kernel *pack, int groups, int stages)
 {
-    if ((groups > 1) != (pack->groups > 1))
-        return groups > 1;
+    if ((groups > 1) != (pack->groups > 1) || !pack->kept)
+        return groups > pack->groups;
     return groups * stages > pack->groups * pack->stages;
 }
 
 /* A word behind the last row is read where blocks begin amid 16 bytes. */
 static void choose_groups(const fpa_plan *plan, fpa_pack_kernel *pack)
 {
-    const int matrices = pack->chunk_places * chunk_bytes(plan, pack->chunk_rows), most = most_groups(plan, pack);
+    const int matrices = pack->chunk_places * chunk_bytes(plan, pack->chunk_rows),
+              most = most_groups(plan, pack);
     pack->groups = 0;
     for (int stages = 2; stages >= 1; stages--) {
         const int own = PACK_TILE * (stages * pack->raw_pitch + pack->pitch);
-        const int room = (plan->target->shared_memory - matrices - 2 * BLOCK) / own, groups = room < most ? room : most;
+        const int room = (plan->target->shared_memory - matrices - 2 * BLOCK) / own,
+                  groups = room < most ? room : most;
         if (!is_better(pack, groups, stages))
             continue;
         pack->groups = groups, pack->stages = stages;
@@ -244,10 +257,13 @@ static bool choose_pack(const fpa_cuda_inputs *in, const fpa_split_outer *split,
 fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
 {
     fpa_pack_kernel *pack = &split->pack;
-    *pack = (fpa_pack_kernel){.places = in->rows->row_count, .blocks_of_vector = split->outer.vector_rows / BLOCK};
+    *pack = (fpa_pack_kernel){.places = in->rows->row_count,
+                              .blocks_of_vector = split->outer.vector_rows / BLOCK};
     pack->place = arena_array(in->memory, pack->places, sizeof *pack->place);
     pack->block = arena_array(in->memory, pack->blocks_of_vector, sizeof *pack->block);
     if (!pack->place || !pack->block)
         return fail_memory(error);
-    return choose_pack(in, split, pack) ? FPA_OK : unsuited(why, "a tile of its packed rows does not fit into shared memory");
+    return choose_pack(in, split, pack)
+               ? FPA_OK
+               : unsuited(why, "a tile of its packed rows does not fit into shared memory");
 }

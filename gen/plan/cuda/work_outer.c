@@ -174,13 +174,15 @@ static int count_formed(const fpa_pack_kernel *pack)
  * by 16 instructions, once for the tokens of all warpgroups. */
 static struct fpa_cuda_work count_projections(const fpa_plan *plan, const fpa_pack_kernel *pack)
 {
-    const int d = plan->head->d, steps = (d + 15) / 16, slabs = (d + 63) / 64, rows = pack->chunks * pack->chunk_rows;
+    const int d = plan->head->d, steps = (d + 15) / 16, slabs = (d + 63) / 64,
+              rows = pack->chunks * pack->chunk_rows;
     const int turns = pack->kept ? 0 : 4 * pack->groups;
-    return (struct fpa_cuda_work){
-        .products = 2 * rows / 8 * steps,
-        .shared = 4 * steps + rows * steps / 8 + rows / 4 + (turns ? 2 * rows * slabs / turns : 0),
-        .instructions = steps + pack->chunks * (3 * steps + 20) + 10 * rows / 16 + (turns ? 16 * rows * slabs / turns : 0),
-        .cached = turns ? rows * d * 4 / turns : 0};
+    return (struct fpa_cuda_work){.products = 2 * rows / 8 * steps,
+                                  .shared = 4 * steps + rows * steps / 8 + rows / 4 +
+                                            (turns ? 2 * rows * slabs / turns : 0),
+                                  .instructions = steps + pack->chunks * (3 * steps + 20) + 10 * rows / 16 +
+                                                  (turns ? 16 * rows * slabs / turns : 0),
+                                  .cached = turns ? rows * d * 4 / turns : 0};
 }
 
 /* Blocks of a vector that begin amid 16 bytes of a tile. */
@@ -198,13 +200,15 @@ static bool is_shifted(const fpa_pack_kernel *pack)
 static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_pack_kernel *pack = &split->pack;
-    const int d = plan->head->d, pieces = (d + 7) / 8, words = (2 * d + 29) / 16, blocks = pack->blocks_of_vector;
+    const int d = plan->head->d, pieces = (d + 7) / 8, words = (2 * d + 29) / 16,
+              blocks = pack->blocks_of_vector;
     const int formed = count_formed(pack), factors = largest(split->product_factors, 1);
     const bool amid = d % 8, shifted = is_shifted(pack);
     struct fpa_cuda_work step = pack->chunks ? count_projections(plan, pack) : (struct fpa_cuda_work){0};
-    step.shared += 2 * words + (amid ? 4 * pieces : 0) + (3 * factors + 2) * formed + (shifted ? 4 : 2) * blocks;
-    step.instructions +=
-        100 + 7 * words + (amid ? 7 * pieces : 0) + (6 * factors + 3) * formed + (shifted ? 19 : 7) * blocks / 2;
+    step.shared +=
+        2 * words + (amid ? 4 * pieces : 0) + (3 * factors + 2) * formed + (shifted ? 4 : 2) * blocks;
+    step.instructions += 100 + 7 * words + (amid ? 7 * pieces : 0) + (6 * factors + 3) * formed +
+                         (shifted ? 19 : 7) * blocks / 2;
     step.bytes = work_operand_bytes(plan, d + 8 * blocks);
     return (struct fpa_cuda_kernel_work){.warpgroups = pack->chunks > 0, .step = step, .trips = 2};
 }
