@@ -1761,23 +1761,23 @@ __device__ __forceinline__ struct pack_tile tile_of(const struct pack_task &task
 }
 
 /* Words of 16 bytes of a tile's rows, each to the place of the piece that begins in it: zeros behind a row's end, and
- * where no token is. */
-__device__ __forceinline__ void fetch_words(u32 raw, const struct pack_tile &tile, i64 stride)
+ * where no token is. Rows 8 tokens apart begin equally far behind a multiple of 16 bytes: what a lane needs to know of
+ * a word is worked out once for 8 of them. */
+__device__ __forceinline__ void fetch_words(u32 raw, const struct pack_tile &tile, i64 stride, bool aligned)
 {
-    enum { TOKENS = 128 / PACK_WORDS, WORDS = 128 % PACK_WORDS };
-    int token = threadIdx.x % 128 / PACK_WORDS, word = threadIdx.x % 128 % PACK_WORDS;
-#pragma unroll 4
-    for (int i = 0; i < (PACK_TILE * PACK_WORDS + 127) / 128; i++) {
-        const bool there = token < tile.count;
-        const unsigned char *from = (const unsigned char *)(tile.x + (there ? token * stride : 0));
-        const int before = (int)((u64)from & 15);
-        if (PACK_TILE * PACK_WORDS % 128 == 0 || token < PACK_TILE)
-            copy_async(raw + token * PACK_RAW_PITCH + word * 16, from - before + (there ? word * 16 : 0),
-                       there ? word_bytes(before, 2 * D_IN, word) : 0);
-        token += TOKENS, word += WORDS;
-        if (word >= PACK_WORDS)
-            token++, word -= PACK_WORDS;
-    }
+    enum { LANES = PACK_WORDS > 16 ? 32 : PACK_WORDS > 8 ? 16 : PACK_WORDS > 4 ? 8 : 4, ROWS = 32 / LANES };
+    const int lane = threadIdx.x & 31;
+    for (int word = lane % LANES; word < (aligned ? PACK_PIECES : PACK_WORDS); word += LANES)
+#pragma unroll 1
+        for (int first = own_warp() * ROWS + lane / LANES; first < 8; first += 4 * ROWS) {
+            const unsigned char *from = (const unsigned char *)(tile.x + first * stride);
+            const int before = (int)((u64)from & 15), bytes = word_bytes(before, 2 * D_IN, word);
+            const u32 to = raw + first * PACK_RAW_PITCH + word * 16;
+            from += word * 16 - before;
+#pragma unroll
+            for (int token = 0; token < PACK_TILE; token += 8, from += 16 * stride)
+                copy_async(to + token * PACK_RAW_PITCH, from, first + token < tile.count ? bytes : 0);
+        }
     copy_commit();
 }
 
@@ -1807,8 +1807,7 @@ __device__ __forceinline__ void form_pieces(u32 raw, u32 start, u32 stride)
     }
 }
 
-/* vectors[token][] = rows of a tile's tokens, of which there are count. A thread has the same block of every so many
- * tokens. */
+/* vectors[token][] = rows of a tile's tokens. A thread has the same block of every so many tokens. */
 __device__ __forceinline__ void store_vectors(const struct pack_tile &tile, u32 raw, u32 rows)
 {
     enum { BLOCKS = VECTOR_ROWS / 8, TOGETHER = 128 > BLOCKS ? 128 / BLOCKS : 1 };
@@ -1817,12 +1816,12 @@ __device__ __forceinline__ void store_vectors(const struct pack_tile &tile, u32 
         return;
     for (int block = thread - own * BLOCKS; block < BLOCKS; block += 128) {
         const u32 row = vector_block[block], pitch = row < PACK_GIVEN ? PACK_RAW_PITCH : PACK_PITCH;
-        const u32 at = (row < PACK_GIVEN ? raw : rows - PACK_GIVEN * 2) + row * 2;
-        element *const to = tile.vectors + block * 8;
+        u32 from = (row < PACK_GIVEN ? raw : rows - PACK_GIVEN * 2) + row * 2 + own * pitch;
+        element *to = tile.vectors + (i64)own * VECTOR_ROWS + block * 8;
 #pragma unroll 4
         for (int token = own; token < tile.count; token += TOGETHER) {
-            const u32 from = at + token * pitch;
-            store_words(to + (i64)token * VECTOR_ROWS, get_words(from));
+            store_words(to, get_words(from));
+            from += TOGETHER * pitch, to += TOGETHER * VECTOR_ROWS;
         }
     }
 }
@@ -1838,7 +1837,7 @@ __device__ __forceinline__ void pack_head(const struct pack_task &task, u32 shar
     struct pack_tile next = {};
     if (first + group < last) {
         next = tile_of(task, first + group);
-        fetch_words(own, next, task.stride[1]);
+        fetch_words(own, next, task.stride[1], aligned);
     }
     for (u32 number = first + group, stage = 0; number < last; number += PACK_GROUPS,
          stage = (stage + 1) % PACK_STAGES) {
@@ -1849,7 +1848,7 @@ __device__ __forceinline__ void pack_head(const struct pack_task &task, u32 shar
         const bool more = number + PACK_GROUPS < last;
         if (more) {
             next = tile_of(task, number + PACK_GROUPS);
-            fetch_words(own + (stage ^ 1) * PACK_RAW_BYTES, next, task.stride[1]);
+            fetch_words(own + (stage ^ 1) * PACK_RAW_BYTES, next, task.stride[1], aligned);
         }
         if (!aligned) {
             form_pieces(raw, (u32)(u64)tile.x, (u32)task.stride[1] * 2);
