@@ -191,6 +191,8 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
+/* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
+#define FPA_CUDA_BACKWARD_SEGMENTS 4
 /* Tokens that a block of NAME_backward_pads takes. */
 #define FPA_CUDA_BACKWARD_PADDED 64
 

@@ -335,18 +335,17 @@ static fpa_status launch_first(const pass *p, CUstream stream, fpa_error *error)
 static fpa_status launch_states(pass *p, bool back, bool last, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int64_t numbers = 16 / g->copy_bytes;
-    const int64_t pieces =
-        divide_up((int64_t)g->features * g->columns / numbers, g->kernel[CUDA_BACKWARD_SEGMENTS].threads);
+    const int64_t pieces = divide_up((int64_t)g->features * g->columns / FPA_CUDA_BACKWARD_SEGMENTS,
+                                     g->kernel[CUDA_BACKWARD_SEGMENTS].threads);
     p->back.walks_back = back;
     p->back.last = last;
     fpa_status status =
         launch_own(p, CUDA_BACKWARD_STATE,
                    p->back.sequences * p->walks * p->back.segments * g->chunk_state_slices * g->column_blocks,
                    stream, error);
-    return status ? status
-                  : launch_own(p, CUDA_BACKWARD_SEGMENTS, p->back.sequences * (p->back.segments - 1) * pieces,
-                               stream, error);
+    return status || p->back.segments < 2
+               ? status
+               : launch_own(p, CUDA_BACKWARD_SEGMENTS, p->back.sequences * pieces, stream, error);
 }
 
 static fpa_status launch_parts(pass *p, int64_t count, bool adds, CUstream stream, fpa_error *error)

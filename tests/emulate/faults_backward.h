@@ -116,7 +116,7 @@ static const struct cuda_backward_fault {
       "state_element *to = (state_element *)back.d_state_in + head * back.d_state_in_stride[1];"}},
     {"plain",
      {"what a segment before the last one has left is lost", "but the formula gives",
-      "cuda_backward_segment_join", "start[i] = total[i];"}},
+      "cuda_backward_segment_join", "start = total[i];"}},
     {"gated",
      {"starts of segments that do not fade", "but the formula gives", "cuda_backward_segment_decay",
       "return 1.0f + 0.0f * (last.x + last.y);"}},
