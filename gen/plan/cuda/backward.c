@@ -71,6 +71,17 @@ static int boundary_bytes(const fpa_head *head)
     return features * (2 * head->dv + (head->normalize != FPA_NORMALIZE_NONE ? 4 : 0));
 }
 
+/* One side's tokens of some panels in slabs. */
+static void place_slabs_state(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    enum { PLACES = 3 };
+    const int slab = back->panel * SLAB_ROW;
+    back->state_places = PLACES;
+    back->state.raw = 0;
+    back->state.values = count_slabs(plan->head->d) * slab;
+    back->state.size = PLACES * (back->state.values + count_slabs(plan->head->dv) * slab);
+}
+
 /* Panels of keys, or of queries, one after the other; values of two, so that loads run ahead. */
 static void place_state(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
@@ -265,12 +276,12 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
         back->pairs = back->panel;
     back->span = choose_span(plan, back);
     choose_pitches(plan, back);
-    if (back->coordinates) {
+    if (back->warpgroups) {
+        place_slabs_state(plan, back);
+        place_slabs(plan, back);
+    } else if (back->coordinates) {
         place_coordinates_state(back);
-        if (back->warpgroups)
-            place_slabs(plan, back);
-        else
-            place_coordinates(plan, back);
+        place_coordinates(plan, back);
     } else {
         place_state(plan, back);
         place_own(plan, back);
@@ -326,10 +337,15 @@ static int padded_width(const fpa_plan *plan, int width)
     return width % numbers ? round_up(width, numbers) : 0;
 }
 
+int backward_walks(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    return back->warpgroups ? count_slabs(plan->head->d) : 0;
+}
+
 /* Blocks of backward_state a head and block of columns. */
 static int count_slices(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    return plan->cuda.rows->slices * CUDA_WARPS / back->warps;
+    return back->warpgroups ? 1 : plan->cuda.rows->slices * CUDA_WARPS / back->warps;
 }
 
 static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
@@ -337,7 +353,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
 {
     const fpa_head *head = plan->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
-    const int walks = back->warpgroups ? count_slabs(head->d) : 0;
+    const int walks = backward_walks(plan, back);
     *g = (struct fpa_cuda_geometry){
         .version = FPA_CUDA_VERSION,
         .features = plan->cuda.rows->features,
@@ -425,6 +441,7 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(span),
     BACKWARD(group),
     BACKWARD(stages),
+    BACKWARD(state_places),
     BACKWARD(sum_blocks),
     FIELD_ARRAY(fpa_cuda_backward_plan, "dot_sums", dot_sums, dots, 1, 0),
     BACKWARD(padded_vector),
@@ -469,6 +486,7 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
             out, "rows         %d numbers a query or key are made before other kernels run, by %d matri%s\n",
             plan->made.width, plan->made.projection_count, plan->made.projection_count == 1 ? "x" : "ces");
     fprintf(out, "states       %d blocks a head, each warp %d units; %.1f KiB of shared memory\n",
-            count_slices(plan, back) * back->columns.blocks, plan->cuda.rows->warp_units,
+            count_slices(plan, back) * back->columns.blocks,
+            back->warpgroups ? 1 : plan->cuda.rows->warp_units,
             back->state.size / 1024.0);
 }

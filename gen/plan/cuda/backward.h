@@ -19,6 +19,7 @@ typedef struct fpa_cuda_backward_plan {
     int span;            /* of them whose gradients of dots are kept in registers */
     int group;           /* units in a tile of a state */
     int stages;          /* tiles on their way */
+    int state_places;    /* of warpgroups: for panels of walks of states */
     int sum_blocks;      /* of 8 rows whose gradients are added up */
     int dots, *dot_sums; /* [dots] the first one of a dot's rows */
     bool coordinates;    /* features are coordinates: nothing is packed, and nothing contracted */
@@ -38,6 +39,9 @@ typedef struct fpa_cuda_backward_plan {
 
 /* Fills plan->chunk and the crossover, once all else is there. */
 void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back);
+
+/* Warpgroups of a block that walks a chunk's queries, or between chunks; 0: such blocks are not of warpgroups. */
+int backward_walks(const fpa_plan *plan, const fpa_cuda_backward_plan *back);
 
 /* Blocks on a multiprocessor at a time of walks of states; `blocks` where warps have no packed rows of 16 bits. */
 int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int blocks);
