@@ -38,7 +38,8 @@ static bool is_of_segments(int i)
 static int late_of(int i)
 {
     const char *point = fault_at(i)->fault.point;
-    const bool of_groups = strncmp(point, "cuda_groups_", 12) == 0 || strncmp(point, "contraction_", 12) == 0;
+    const bool of_groups = strncmp(point, "cuda_groups_", 12) == 0 ||
+                           strncmp(point, "cuda_between_", 13) == 0 || strncmp(point, "contraction_", 12) == 0;
     return !of_groups ? 0 : strstr(point, "_awaited") ? LATE_COPIES : LATE_PRODUCTS;
 }
 

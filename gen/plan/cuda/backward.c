@@ -49,7 +49,8 @@ static int count_slabs(int width)
 }
 
 /* Both sides' tokens of two panels in slabs, of 64 numbers of each token, so that loads run ahead; behind them the copy of the state that products
- * read, numbers beside tokens, the copy's last column, bounds of columns for both warpgroups, and sums of warps. */
+ * read, outputs of a normalised head's queries, numbers beside tokens, the copy's last column, bounds of columns for both warpgroups, and sums of
+ * warps. */
 static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { NUMBERS = 1424, BOUNDS = 16 + 4 * 128, GROUPS = 2, WARPS = 8 };
@@ -57,7 +58,8 @@ static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     const int rows = count_slabs(plan->head->d), values = count_slabs(plan->head->dv);
     const int slab = back->panel * SLAB_ROW;
     own->tiles = 2 * 2 * (rows + values) * slab;
-    own->gates = own->tiles + rows * values * slab;
+    own->values = own->tiles + rows * values * slab;
+    own->gates = own->values + (plan->head->normalize != FPA_NORMALIZE_NONE ? 2 * values * slab : 0);
     own->queries = own->gates + 2 * NUMBERS;
     own->edge = own->queries + 4 * SLAB_NUMBERS * rows;
     own->output = own->edge + GROUPS * BOUNDS;
@@ -371,6 +373,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .backward_tokens = back->query_tokens,
         .backward_both = back->coordinates,
         .backward_walks = walks,
+        .backward_outputs = walks && normalized,
         .backward_boundary = walks && head->gate ? boundary_bytes(head) : 0,
         .backward_columns = back->sides.blocks,
         .backward_entries = back->entries,

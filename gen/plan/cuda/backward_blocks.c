@@ -33,7 +33,7 @@ void fill_backward_kernels(const fpa_plan *plan, const fpa_cuda_backward_plan *b
     if (head->gate)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0},
         g->kernel[CUDA_BACKWARD_GATES] = plain;
-    if (head->normalize != FPA_NORMALIZE_NONE)
+    if (head->normalize != FPA_NORMALIZE_NONE && !g->backward_outputs)
         g->kernel[CUDA_BACKWARD_OUTPUTS] = plain;
     if (back->padded_vector || back->padded_value)
         g->kernel[CUDA_BACKWARD_PADS] = plain;
