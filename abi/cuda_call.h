@@ -157,7 +157,7 @@ struct fpa_cuda_geometry {
     int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
     int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
     int backward_walks; /* their blocks walk a chunk; slabs of 64 features that its state has; 0: they take backward_tokens */
-    int backward_outputs;  /* 1: queries' walks find what gradients of outputs are divided by, for walks back */
+    int backward_outputs; /* 1: queries' walks find what gradients of outputs are divided by, for walks back */
     int backward_boundary; /* bytes of a state between parts of chunks, of `chunk` tokens each, beside gates */
     int backward_columns;  /* blocks of columns that NAME_backward_keys is launched for */
     int backward_entries;  /* numbers of the run-time matrices that a head's rows are made by */

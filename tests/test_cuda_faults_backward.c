@@ -39,7 +39,8 @@ static int late_of(int i)
 {
     const char *point = fault_at(i)->fault.point;
     const bool of_groups = strncmp(point, "cuda_groups_", 12) == 0 ||
-                           strncmp(point, "cuda_between_", 13) == 0 || strncmp(point, "contraction_", 12) == 0;
+                           strncmp(point, "cuda_between_", 13) == 0 ||
+                           strncmp(point, "contraction_", 12) == 0;
     return !of_groups ? 0 : strstr(point, "_awaited") ? LATE_COPIES : LATE_PRODUCTS;
 }
 

@@ -490,6 +490,5 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
             plan->made.width, plan->made.projection_count, plan->made.projection_count == 1 ? "x" : "ces");
     fprintf(out, "states       %d blocks a head, each warp %d units; %.1f KiB of shared memory\n",
             count_slices(plan, back) * back->columns.blocks,
-            back->warpgroups ? 1 : plan->cuda.rows->warp_units,
-            back->state.size / 1024.0);
+            back->warpgroups ? 1 : plan->cuda.rows->warp_units, back->state.size / 1024.0);
 }

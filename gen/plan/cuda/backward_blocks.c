@@ -45,9 +45,8 @@ void fill_backward_kernels(const fpa_plan *plan, const fpa_cuda_backward_plan *b
         g->kernel[CUDA_BACKWARD_GATHER] = g->kernel[CUDA_BACKWARD_SCATTER] = plain;
     if (plan->passes.width && head->gate)
         g->kernel[CUDA_BACKWARD_PASS_GATES] = plain;
-    g->kernel[CUDA_BACKWARD_STATE] =
-        (struct fpa_cuda_block){g->backward_walks ? g->backward_walks * CUDA_THREADS : threads,
-                                back->state.size, back->state_blocks};
+    g->kernel[CUDA_BACKWARD_STATE] = (struct fpa_cuda_block){
+        g->backward_walks ? g->backward_walks * CUDA_THREADS : threads, back->state.size, back->state_blocks};
     g->kernel[CUDA_BACKWARD_SEGMENTS] = plain;
     g->kernel[CUDA_BACKWARD_QUERIES] = g->kernel[CUDA_BACKWARD_KEYS] = own;
     if (g->backward_walks)
