@@ -206,6 +206,7 @@ static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     choose_sides(plan, back);
     back->coordinates = suits_coordinates(plan) && columns->blocks == 1;
     back->warpgroups = back->coordinates && plan->target->warpgroups;
+    back->walks = back->warpgroups ? count_slabs(plan->head->d) : 0;
     back->value_tiles = back->coordinates
                             ? columns->tiles
                             : round_up(largest(count_read(columns), count_read(&back->sides)), 2);
@@ -339,11 +340,6 @@ static int padded_width(const fpa_plan *plan, int width)
     return width % numbers ? round_up(width, numbers) : 0;
 }
 
-int backward_walks(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
-{
-    return back->warpgroups ? count_slabs(plan->head->d) : 0;
-}
-
 /* Blocks of backward_state a head and block of columns. */
 static int count_slices(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
@@ -355,7 +351,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
 {
     const fpa_head *head = plan->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
-    const int walks = backward_walks(plan, back);
+    const int walks = back->walks;
     *g = (struct fpa_cuda_geometry){
         .version = FPA_CUDA_VERSION,
         .features = plan->cuda.rows->features,

@@ -23,7 +23,8 @@ typedef struct fpa_cuda_backward_plan {
     int sum_blocks;      /* of 8 rows whose gradients are added up */
     int dots, *dot_sums; /* [dots] the first one of a dot's rows */
     bool coordinates;    /* features are coordinates: nothing is packed, and nothing contracted */
-    bool warpgroups;     /* and blocks of warpgroups walk a chunk, panel by panel */
+    bool warpgroups;     /* and blocks of warpgroups walk a chunk, panel by panel: */
+    int walks;           /* of queries, or between chunks, of one for each slab of features */
     int padded_vector;   /* numbers that rows of q and k, */
     int padded_value; /* and of v and d_o are brought to before other kernels run; 0: they stay as they are */
     int entries;      /* of run-time matrices of a head */
@@ -39,9 +40,6 @@ typedef struct fpa_cuda_backward_plan {
 
 /* Fills plan->chunk and the crossover, once all else is there. */
 void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back);
-
-/* Warpgroups of a block that walks a chunk's queries, or between chunks; 0: such blocks are not of warpgroups. */
-int backward_walks(const fpa_plan *plan, const fpa_cuda_backward_plan *back);
 
 /* Blocks on a multiprocessor at a time of walks of states; `blocks` where warps have no packed rows of 16 bits. */
 int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int blocks);

@@ -14,7 +14,7 @@ int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
     const int three = plan->target->warpgroups ? OF_THREE_LATER : OF_THREE;
     const int most = tiles <= OF_FOUR ? 4 : tiles <= three ? 3 : 2;
     const int room = (plan->target->shared_memory + 1024) / (back->state.size + 1024);
-    const int groups = back->warpgroups ? GROUPS / backward_walks(plan, back) : 0;
+    const int groups = back->warpgroups ? GROUPS / back->walks : 0;
     if (back->warpgroups)
         return room < groups ? room : groups;
     if (back->coordinates || plan->cuda.rows->element == 4 || back->warps != CUDA_WARPS)
