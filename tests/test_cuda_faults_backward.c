@@ -38,7 +38,9 @@ static bool is_of_segments(int i)
 static int late_of(int i)
 {
     const char *point = fault_at(i)->fault.point;
-    const bool of_groups = strncmp(point, "cuda_groups_", 12) == 0 || strncmp(point, "contraction_", 12) == 0;
+    const bool of_groups = strncmp(point, "cuda_groups_", 12) == 0 ||
+                           strncmp(point, "cuda_between_", 13) == 0 ||
+                           strncmp(point, "contraction_", 12) == 0;
     return strstr(point, "_awaited") ? LATE_COPIES : of_groups ? LATE_PRODUCTS : 0;
 }
 

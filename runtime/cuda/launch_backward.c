@@ -73,7 +73,7 @@ static int64_t copy_bytes(const pass *p)
  * would; where there are several, states come before, by walks of other blocks, which want to fill the GPU. */
 static int64_t count_walks(const pass *p, int64_t lines, int64_t room, int64_t length)
 {
-    enum { BESIDE = 128, STATES = 2, OF = 5 }; /* tokens; two fifths of a walk's time */
+    enum { BESIDE = 128, STATES = 1, OF = 4 }; /* tokens; a quarter of a walk's time */
     const int64_t part = (int64_t)p->cuda->geometry.chunk << p->back.part_shift;
     const int64_t all = divide_up(length, part), fill = divide_up(2 * room, lines) - 1;
     const int64_t first = fill < all ? fill : all;
@@ -178,7 +178,8 @@ static void place(pass *p, char *base)
     const int64_t gates = g->gate ? p->sequences * p->call.gate_row : 0;
     p->call.gates = take(base, &p->bytes, gates, 2 * sizeof(float));
     back->outputs =
-        take(base, &p->bytes, g->kernel[CUDA_BACKWARD_OUTPUTS].threads ? queries : 0, 2 * sizeof(float));
+        take(base, &p->bytes, g->backward_outputs || g->kernel[CUDA_BACKWARD_OUTPUTS].threads ? queries : 0,
+             2 * sizeof(float));
     back->query_sums = take(
         base, &p->bytes, g->gate ? queries * (g->backward_walks ? g->backward_walks : 1) : 0, sizeof(double));
     back->key_sums = take(base, &p->bytes, g->gate ? tokens * f->heads : 0, sizeof(double));
@@ -271,7 +272,7 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     }
     p->matrices = a->d_weights && cuda->geometry.backward_entries;
     p->gates = a->d_log_gate;
-    p->queries = a->d_q || p->matrices || p->gates;
+    p->queries = a->d_q || p->matrices || p->gates || cuda->geometry.backward_outputs;
     p->keys = a->d_k || a->d_v || p->matrices || p->gates;
     p->both = !cuda->geometry.backward_walks &&
               (p->gates || (cuda->geometry.backward_both && p->queries && p->keys));
@@ -324,7 +325,7 @@ static fpa_status launch_first(const pass *p, CUstream stream, fpa_error *error)
     fpa_status status = FPA_OK;
     if (g->gate && gates.blocks)
         status = cuda_launch(p->cuda, &gates, f, &p->call, stream, error);
-    if (!status && p->back.outputs)
+    if (!status && g->kernel[CUDA_BACKWARD_OUTPUTS].threads)
         status =
             launch_own(p, CUDA_BACKWARD_OUTPUTS,
                        divide_up(p->call.batch * f->query_heads * p->call.length, FPA_CUDA_BACKWARD_OUTPUTS),
@@ -335,18 +336,17 @@ static fpa_status launch_first(const pass *p, CUstream stream, fpa_error *error)
 static fpa_status launch_states(pass *p, bool back, bool last, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int64_t numbers = 16 / g->copy_bytes;
-    const int64_t pieces =
-        divide_up((int64_t)g->features * g->columns / numbers, g->kernel[CUDA_BACKWARD_SEGMENTS].threads);
+    const int64_t pieces = divide_up((int64_t)g->features * g->columns / FPA_CUDA_BACKWARD_SEGMENTS,
+                                     g->kernel[CUDA_BACKWARD_SEGMENTS].threads);
     p->back.walks_back = back;
     p->back.last = last;
     fpa_status status =
         launch_own(p, CUDA_BACKWARD_STATE,
                    p->back.sequences * p->walks * p->back.segments * g->chunk_state_slices * g->column_blocks,
                    stream, error);
-    return status ? status
-                  : launch_own(p, CUDA_BACKWARD_SEGMENTS, p->back.sequences * (p->back.segments - 1) * pieces,
-                               stream, error);
+    return status || p->back.segments < 2
+               ? status
+               : launch_own(p, CUDA_BACKWARD_SEGMENTS, p->back.sequences * pieces, stream, error);
 }
 
 static fpa_status launch_parts(pass *p, int64_t count, bool adds, CUstream stream, fpa_error *error)

@@ -49,7 +49,8 @@ static int count_slabs(int width)
 }
 
 /* Both sides' tokens of two panels in slabs, of 64 numbers of each token, so that loads run ahead; behind them the copy of the state that products
- * read, numbers beside tokens, the copy's last column, bounds of columns for both warpgroups, and sums of warps. */
+ * read, outputs of a normalised head's queries, numbers beside tokens, the copy's last column, bounds of columns for both warpgroups, and sums of
+ * warps. */
 static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { NUMBERS = 1424, BOUNDS = 16 + 4 * 128, GROUPS = 2, WARPS = 8 };
@@ -57,7 +58,8 @@ static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     const int rows = count_slabs(plan->head->d), values = count_slabs(plan->head->dv);
     const int slab = back->panel * SLAB_ROW;
     own->tiles = 2 * 2 * (rows + values) * slab;
-    own->gates = own->tiles + rows * values * slab;
+    own->values = own->tiles + rows * values * slab;
+    own->gates = own->values + (plan->head->normalize != FPA_NORMALIZE_NONE ? 2 * values * slab : 0);
     own->queries = own->gates + 2 * NUMBERS;
     own->edge = own->queries + 4 * SLAB_NUMBERS * rows;
     own->output = own->edge + GROUPS * BOUNDS;
@@ -69,6 +71,17 @@ static int boundary_bytes(const fpa_head *head)
 {
     const int features = SLAB_NUMBERS * count_slabs(head->d);
     return features * (2 * head->dv + (head->normalize != FPA_NORMALIZE_NONE ? 4 : 0));
+}
+
+/* One side's tokens of some panels in slabs. */
+static void place_slabs_state(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    enum { PLACES = 3 };
+    const int slab = back->panel * SLAB_ROW;
+    back->state_places = PLACES;
+    back->state.raw = 0;
+    back->state.values = count_slabs(plan->head->d) * slab;
+    back->state.size = PLACES * (back->state.values + count_slabs(plan->head->dv) * slab);
 }
 
 /* Panels of keys, or of queries, one after the other; values of two, so that loads run ahead. */
@@ -193,6 +206,7 @@ static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     choose_sides(plan, back);
     back->coordinates = suits_coordinates(plan) && columns->blocks == 1;
     back->warpgroups = back->coordinates && plan->target->warpgroups;
+    back->walks = back->warpgroups ? count_slabs(plan->head->d) : 0;
     back->value_tiles = back->coordinates
                             ? columns->tiles
                             : round_up(largest(count_read(columns), count_read(&back->sides)), 2);
@@ -265,12 +279,12 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
         back->pairs = back->panel;
     back->span = choose_span(plan, back);
     choose_pitches(plan, back);
-    if (back->coordinates) {
+    if (back->warpgroups) {
+        place_slabs_state(plan, back);
+        place_slabs(plan, back);
+    } else if (back->coordinates) {
         place_coordinates_state(back);
-        if (back->warpgroups)
-            place_slabs(plan, back);
-        else
-            place_coordinates(plan, back);
+        place_coordinates(plan, back);
     } else {
         place_state(plan, back);
         place_own(plan, back);
@@ -338,7 +352,7 @@ static int padded_width(const fpa_plan *plan, int width)
 /* Blocks of backward_state a head and block of columns. */
 static int count_slices(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    return plan->cuda.rows->slices * CUDA_WARPS / back->warps;
+    return back->warpgroups ? 1 : plan->cuda.rows->slices * CUDA_WARPS / back->warps;
 }
 
 static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
@@ -346,7 +360,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
 {
     const fpa_head *head = plan->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
-    const int walks = back->warpgroups ? count_slabs(head->d) : 0;
+    const int walks = back->walks;
     *g = (struct fpa_cuda_geometry){
         .version = FPA_CUDA_VERSION,
         .features = plan->cuda.rows->features,
@@ -364,6 +378,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .backward_tokens = back->query_tokens,
         .backward_both = back->coordinates,
         .backward_walks = walks,
+        .backward_outputs = walks && normalized,
         .backward_boundary = walks && head->gate ? boundary_bytes(head) : 0,
         .backward_columns = back->sides.blocks,
         .backward_entries = back->entries,
@@ -434,6 +449,7 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(span),
     BACKWARD(group),
     BACKWARD(stages),
+    BACKWARD(state_places),
     BACKWARD(sum_blocks),
     FIELD_ARRAY(fpa_cuda_backward_plan, "dot_sums", dot_sums, dots, 1, 0),
     BACKWARD(padded_vector),
@@ -481,6 +497,6 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
             plan->made.width, plan->made.coordinate_count, plan->made.weighs ? " with weights" : "",
             plan->made.projection_count, plan->made.projection_count == 1 ? "x" : "ces");
     fprintf(out, "states       %d blocks a head, each warp %d units; %.1f KiB of shared memory\n",
-            count_slices(plan, back) * back->columns.blocks, plan->cuda.rows->warp_units,
-            back->state.size / 1024.0);
+            count_slices(plan, back) * back->columns.blocks,
+            back->warpgroups ? 1 : plan->cuda.rows->warp_units, back->state.size / 1024.0);
 }

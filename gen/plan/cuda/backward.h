@@ -19,10 +19,12 @@ typedef struct fpa_cuda_backward_plan {
     int span;            /* of them whose gradients of dots are kept in registers */
     int group;           /* units in a tile of a state */
     int stages;          /* tiles on their way */
+    int state_places;    /* of warpgroups: for panels of walks of states */
     int sum_blocks;      /* of 8 rows whose gradients are added up */
     int dots, *dot_sums; /* [dots] the first one of a dot's rows */
     bool coordinates;    /* features are coordinates: nothing is packed, and nothing contracted */
-    bool warpgroups;     /* and blocks of warpgroups walk a chunk, panel by panel */
+    bool warpgroups;     /* and blocks of warpgroups walk a chunk, panel by panel: */
+    int walks;           /* of queries, or between chunks, of one for each slab of features */
     int padded_vector;   /* numbers that rows of q and k, */
     int padded_value; /* and of v and d_o are brought to before other kernels run; 0: they stay as they are */
     int entries;      /* of run-time matrices of a head */

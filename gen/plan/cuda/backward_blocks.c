@@ -9,13 +9,14 @@
 int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int blocks)
 {
     enum { OF_FOUR = 16, OF_THREE = 28, OF_THREE_LATER = 32 }; /* tiles of sums */
-    enum { OF_COORDINATES = 2 };
+    enum { GROUPS = 4 /* whose threads have registers for a slab's sums */ };
     const int tiles = plan->cuda.rows->warp_units * back->columns.tiles;
     const int three = plan->target->warpgroups ? OF_THREE_LATER : OF_THREE;
     const int most = tiles <= OF_FOUR ? 4 : tiles <= three ? 3 : 2;
     const int room = (plan->target->shared_memory + 1024) / (back->state.size + 1024);
+    const int groups = back->warpgroups ? GROUPS / back->walks : 0;
     if (back->warpgroups)
-        return OF_COORDINATES;
+        return room < groups ? room : groups;
     if (back->coordinates || plan->cuda.rows->element == 4 || back->warps != CUDA_WARPS)
         return blocks;
     return room < most ? largest(room, blocks) : most;
@@ -32,7 +33,7 @@ void fill_backward_kernels(const fpa_plan *plan, const fpa_cuda_backward_plan *b
     if (head->gate)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0},
         g->kernel[CUDA_BACKWARD_GATES] = plain;
-    if (head->normalize != FPA_NORMALIZE_NONE)
+    if (head->normalize != FPA_NORMALIZE_NONE && !g->backward_outputs)
         g->kernel[CUDA_BACKWARD_OUTPUTS] = plain;
     if (back->padded_vector || back->padded_value)
         g->kernel[CUDA_BACKWARD_PADS] = plain;
@@ -44,7 +45,8 @@ void fill_backward_kernels(const fpa_plan *plan, const fpa_cuda_backward_plan *b
         g->kernel[CUDA_BACKWARD_GATHER] = g->kernel[CUDA_BACKWARD_SCATTER] = plain;
     if (plan->passes.width && head->gate)
         g->kernel[CUDA_BACKWARD_PASS_GATES] = plain;
-    g->kernel[CUDA_BACKWARD_STATE] = (struct fpa_cuda_block){threads, back->state.size, back->state_blocks};
+    g->kernel[CUDA_BACKWARD_STATE] = (struct fpa_cuda_block){
+        g->backward_walks ? g->backward_walks * CUDA_THREADS : threads, back->state.size, back->state_blocks};
     g->kernel[CUDA_BACKWARD_SEGMENTS] = plain;
     g->kernel[CUDA_BACKWARD_QUERIES] = g->kernel[CUDA_BACKWARD_KEYS] = own;
     if (g->backward_walks)

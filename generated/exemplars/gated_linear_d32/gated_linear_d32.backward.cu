@@ -108,7 +108,8 @@ enum {
  *
  * Gradients are a file of their own, which has NAME_gate_scan and
  *
- *   NAME_backward_outputs   of normalised heads: 1 / n, and the gradient of the sum of scores, of each output
+ *   NAME_backward_outputs   of normalised heads: 1 / n, and the gradient of the sum of scores, of each output; walks of
+ *   queries find it themselves
  *   NAME_backward_state     the state before each chunk; or the one behind it, of queries and d_o, from the last chunk
  *   on
  *   NAME_backward_segments  adds what earlier segments of such a walk left to the states of later ones
@@ -236,6 +237,7 @@ struct fpa_cuda_geometry {
     int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
     /* their blocks walk a chunk; slabs of 64 features that its state has; 0: they take backward_tokens */
     int backward_walks;
+    int backward_outputs; /* 1: queries' walks find what gradients of outputs are divided by, for walks back */
     int backward_boundary; /* bytes of a state between parts of chunks, of `chunk` tokens each, beside gates */
     int backward_columns;  /* blocks of columns that NAME_backward_keys is launched for */
     int backward_entries;  /* numbers of the run-time matrices that a head's rows are made by */
@@ -274,6 +276,8 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STEP 2048
 #define FPA_CUDA_MADE_STAGES 8
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
+/* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
+#define FPA_CUDA_BACKWARD_SEGMENTS 4
 /* Tokens that a block of NAME_backward_pads takes. */
 #define FPA_CUDA_BACKWARD_PADDED 64
 
@@ -700,7 +704,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 0, 0, 0 }, /* chunk_contraction */
         { 0, 0, 0 }, /* backward_outputs */
         { 0, 0, 0 }, /* backward_pads */
-        { 128, 20608, 2 }, /* backward_state */
+        { 128, 49152, 4 }, /* backward_state */
         { 128, 0, 0 }, /* backward_segments */
         { 128, 77952, 2 }, /* backward_queries */
         { 256, 77952, 2 }, /* backward_keys */
@@ -763,6 +767,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     64, /* backward_tokens */
     1, /* backward_both */
     1, /* backward_walks */
+    0, /* backward_outputs */
     4096, /* backward_boundary */
     1, /* backward_columns */
     0, /* backward_entries */
@@ -879,17 +884,6 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
-/* 16 bytes of numbers to shared memory. */
-__device__ __forceinline__ void put_piece(u32 to, const element *number)
-{
-    u32 word[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        word[i] = (u32)number[2 * i] | (u32)number[2 * i + 1] << 16;
-    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
-                 : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
-}
-
 /* How threads share rows of `parts` pieces: rows of a power of two of threads each, so that a thread has one piece of
  * every few rows, whose places need no divisions. */
 template <int parts, int threads> struct row_shares {
@@ -900,46 +894,6 @@ template <int parts, int threads> struct row_shares {
         STEP = threads / WIDE
     };
 };
-
-/* to[token][] = x[first + token][], of which there are `width` numbers, by all `threads` of a block; zeros behind them
- * up to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned; else
- * a thread waits for `together` times 16 bytes at a time. */
-template <int tokens, int parts, int pitch, int together = 1, int threads = THREADS>
-__device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
-                                           bool aligned)
-{
-    enum { NUMBERS = 16 / (int)sizeof(element) };
-    if (aligned) {
-        enum { WIDE = row_shares<parts, threads>::WIDE, STEP = row_shares<parts, threads>::STEP };
-        const int begin = threadIdx.x / WIDE;
-#pragma unroll 1
-        for (int part = threadIdx.x % WIDE; part < parts; part += WIDE) {
-            const element *from = x + (i64)(first + begin) * stride + part * NUMBERS;
-            const int count = part * NUMBERS < width ? limit - first : 0;
-#pragma unroll 8
-            for (int token = begin; token < tokens; token += STEP, from += STEP * stride)
-                copy_async(to + token * pitch + part * 16, token < count ? from : x, token < count ? 16 : 0);
-        }
-        return;
-    }
-#pragma unroll 1
-    for (int i = threadIdx.x; i < tokens * parts; i += together * threads) {
-        element number[together][NUMBERS];
-#pragma unroll
-        for (int n = 0; n < together; n++) {
-            const int token = (i + n * threads) / parts, part = (i + n * threads) % parts;
-            const int count = first + token < limit && token < tokens ? width - part * NUMBERS : 0;
-            const element *from = x + (count > 0 ? (i64)(first + token) * stride + part * NUMBERS : 0);
-#pragma unroll
-            for (int j = 0; j < NUMBERS; j++)
-                number[n][j] = j < count ? from[j] : from_float(0.0f);
-        }
-#pragma unroll
-        for (int n = 0; n < together; n++)
-            if (i + n * threads < tokens * parts)
-                put_piece(to + (i + n * threads) / parts * pitch + (i + n * threads) % parts * 16, number[n]);
-    }
-}
 
 /* ---- tensors and heads of a call ---- */
 
@@ -1166,13 +1120,6 @@ gated_linear_d32_gate_scan(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- panels ---- */
 
-/* raw[token][] = x[first + token][], zero from token limit on. Asynchronous when aligned. */
-template <int tokens>
-__device__ __forceinline__ void fetch_raw(u32 raw, const element *x, i64 stride, int first, int limit, bool aligned)
-{
-    fetch_rows<tokens, 4, RAW_PITCH>(raw, x, stride, first, limit, D_IN, aligned);
-}
-
 /* ---- features ---- */
 
 /* b[tile][2]: 16 rows of values or of a tile of the state, all columns. */
@@ -1184,43 +1131,6 @@ template <int tiles> __device__ __forceinline__ void load_columns(u32 (*b)[2], u
         load_transposed(b[n], from + (n + matrix_half()) * 16);
     if (tiles % 2)
         load_transposed2(b[tiles - 1], from + (tiles - 1) * 16);
-}
-
-/* c[unit][tile] += phi(k)' v of one panel, for the units of this warp; row[l][u] is where from keys on the
- * lane's row of factor l is, here: the lane's token at the unit's coordinates. A fragment has features for rows and
- * tokens for columns. */
-__device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, const u32 (*row)[WARP_UNITS], u32 values,
-                                          u32 decay)
-{
-#pragma unroll
-    for (int k = 0; k < PANEL / 16; k++) {
-        u32 b[ALL_TILES][2];
-        load_columns<COLUMN_TILES>(b, values + k * 16 * VALUE_PITCH, VALUE_PITCH);
-        const u32 first = get_word(decay + k * 32 + lane_column() * 4);
-        const u32 second = get_word(decay + k * 32 + 16 + lane_column() * 4);
-        u32 factor0[4];
-#pragma unroll
-        for (int u = 0; u < WARP_UNITS; u++) {
-            if ((threadIdx.x >> 5) * WARP_UNITS + u >= UNITS)
-                break; /* features behind the last one stay zero */
-            load_transposed(factor0, keys + row[0][u] + k * 16 * RAW_PITCH);
-            u32 a[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                a[i] = factor0[i];
-                a[i] = times(a[i], i < 2 ? first : second);
-            }
-#pragma unroll
-            for (int n = 0; n < ALL_TILES; n++)
-                multiply(c[u][n], a, b[n][0], b[n][1]);
-        }
-    }
-}
-
-/* Where from keys on the lane's part of a unit's coordinates is: see add_panel. */
-__device__ __forceinline__ u32 coordinates_row(int unit)
-{
-    return ((threadIdx.x & 7) + matrix_half() * 8) * RAW_PITCH + unit * 32 + (threadIdx.x >> 3 & 1) * 16;
 }
 
 /* ---- products: c[16][8] += a[16][16] b[16][8] ----
@@ -1408,15 +1318,6 @@ __device__ __forceinline__ side keys_side(const struct fpa_cuda_call &call, i64 
     return a;
 }
 
-/* Tokens first.. of those before limit, on their way; zeros behind. */
-template <int tokens>
-__device__ __forceinline__ void fetch_side(u32 raw, u32 values, const side &a, int first, int limit)
-{
-    fetch_raw<tokens>(raw, a.rows, a.row_stride, first, limit, a.rows_aligned);
-    fetch_rows<tokens, VALUE_TILES * 8 * ELEMENT / 16, VALUE_PITCH>(values, a.values, a.value_stride, first, limit, DV,
-                                                                    a.values_aligned);
-}
-
 /* Values that have come become those of the sums; other threads see them behind a barrier. */
 template <int tokens>
 __device__ __forceinline__ void finish_values(u32 values, const side &a, bool keys, int first, int limit)
@@ -1430,270 +1331,6 @@ template <int tokens> __device__ __forceinline__ void fetch_gates(u32 gates, con
     for (int i = threadIdx.x; i < tokens; i += THREADS)
         put_floats(gates + i * 8, sums[first + i < limit ? first + i : limit - 1]);
 }
-
-/* ---- states between chunks ----
- *
- * Forth: S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j'. Back: the same of phi(q) and d_o', from the last chunk on.
- * Each warp owns WARP_UNITS units of features, and a block's columns of values. Where sequences are few, each is walked
- * in segments at once, all but the first from nothing; NAME_backward_segments then adds to their copies what came
- * before them. */
-
-/* Feature of a lane's sums c[u][n][2i], c[u][n][2i+1]; behind the last one is none. */
-__device__ __forceinline__ int feature_of(int unit, int i)
-{
-    return unit * 16 + lane_row() + i * 8;
-}
-
-/* Calls use(number, feature, column) for each sum of a lane that a given state has, too. */
-template <typename action>
-__device__ __forceinline__ void each_sum(float (*c)[ALL_TILES][4], int unit, int block, const action &use)
-{
-#pragma unroll
-    for (int u = 0; u < WARP_UNITS; u++)
-#pragma unroll
-        for (int n = 0; n < ALL_TILES; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int f = feature_of(unit + u, i >> 1), column = (block * ALL_TILES + n) * 8 + lane_column() * 2
-                    + (i & 1);
-                if (f < FEATURES && column < VALUES)
-                    use(c[u][n][i], f, column);
-            }
-}
-
-/* Where a state as it is given has a number: S[feature][value]. */
-__device__ __forceinline__ i64 state_place(int feature, int column)
-{
-    return (i64)feature * DV + column;
-}
-
-/* Sums -> the copy that queries or keys read: [FEATURES16][COLUMNS]. */
-__device__ __forceinline__ void store_copy(const float (*c)[ALL_TILES][4], copy_element *s, int unit, int block)
-{
-#pragma unroll
-    for (int u = 0; u < WARP_UNITS; u++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            copy_element *row = s + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * ALL_TILES + lane_column() * 2;
-#pragma unroll
-            for (int n = 0; n < ALL_TILES; n++)
-                *(u32 *)(row + n * 8) = copy_pair(c[u][n][2 * i], c[u][n][2 * i + 1]);
-        }
-}
-
-/* What a segment adds up to. */
-__device__ __forceinline__ void store_total(const float (*c)[ALL_TILES][4], float *total, int unit, int block)
-{
-#pragma unroll
-    for (int u = 0; u < WARP_UNITS; u++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            float *row = total + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * ALL_TILES + lane_column() * 2;
-#pragma unroll
-            for (int n = 0; n < ALL_TILES; n++)
-                *(float2 *)(row + n * 8) = float2{c[u][n][2 * i], c[u][n][2 * i + 1]};
-        }
-}
-
-/* Where a walk is: a panel of a chunk, of one of the query heads that share a state. */
-struct walk {
-    int chunk, member, first, end, length;
-};
-
-__device__ __forceinline__ void begin_chunk(walk &at, const struct fpa_cuda_call &call)
-{
-    at.first = at.chunk * (int)call.chunk;
-    at.end = at.first + (int)call.chunk < at.length ? at.first + (int)call.chunk : at.length;
-}
-
-/* The next panel; members: heads of a side that share the state. */
-__device__ __forceinline__ void go_on(walk &at, const struct fpa_cuda_call &call, int members, int step)
-{
-    at.first += PANEL;
-    if (at.first < at.end)
-        return;
-    if (++at.member == members) {
-        at.member = 0;
-        at.chunk += step;
-    }
-    begin_chunk(at, call);
-}
-
-/* What tokens of a panel are multiplied by: what is left of a key at the chunk's end; back, of the chunk's begin at a
- * query, the scale. */
-__device__ __forceinline__ void finish_tokens(u32 factors, u32 values, const side &a, const walk &at, bool back,
-                                              const float2 *sums)
-{
-    const int token = at.first + threadIdx.x;
-    if (threadIdx.x >= PANEL)
-        return;
-    const bool there = token < at.end;
-    float factor = back ? 0.176776695f : 1.0f;
-    (void)values, (void)a, (void)there;
-    const float2 own = sums[there ? token : at.end - 1];
-    factor *= back ? power_of_two(own.x + own.y) : gate_between(sums[at.end - 1], own);
-    put_element(factors + threadIdx.x * ELEMENT, from_float(factor));
-}
-
-/* Sums of the tokens before times the gates of the chunk. */
-__device__ __forceinline__ void fade_chunk(float (*c)[ALL_TILES][4], float2 last)
-{
-    const float factor = power_of_two(last.x + last.y);
-#pragma unroll
-    for (int u = 0; u < WARP_UNITS; u++)
-#pragma unroll
-        for (int n = 0; n < ALL_TILES; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                c[u][n][i] *= factor;
-}
-
-#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
-extern "C" __global__ void __launch_bounds__(THREADS, 2)
-gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call call,
-                                const __grid_constant__ struct fpa_cuda_backward back)
-{
-    const int block = blockIdx.x % COLUMN_BLOCKS, slice = blockIdx.x / COLUMN_BLOCKS % SLICES;
-    const u32 walk_number = blockIdx.x / (COLUMN_BLOCKS * SLICES), place = walk_number / (u32)back.segments;
-    const int segment = walk_number % (u32)back.segments;
-    const bool leaves_total = segment + 1 < back.segments;
-    /* of a line; where lengths differ it has a walk for each sequence */
-    const u32 walks = call.cu_seqlens ? (u32)call.sequences : 1, line = place / walks;
-    const u32 number = (u32)back.first_sequence + line;
-    const struct sequence own = sequence_of(call, call.cu_seqlens ? place % walks : number / (u32)call.heads);
-    const i64 head = call.cu_seqlens ? number : number % (u32)call.heads;
-    const bool walks_back = back.walks_back;
-    const int unit = (slice * WARPS + (threadIdx.x >> 5)) * WARP_UNITS;
-    const int group = (int)(call.query_heads / call.heads), members = walks_back ? group : 1;
-    const int chunks = count_chunks(call, own.length), step = walks_back ? -1 : 1;
-    const u32 shared = shared_address(), raw = shared, values = shared + 10240;
-    copy_element *copies = (copy_element *)(walks_back ? back.reversed : back.states) + first_copy_of(call, line, own)
-        * FEATURES16 * COLUMNS;
-    const u32 decay = shared + 20480;
-    const float2 *sums = gate_sums_of(call, own.b, own.number, head);
-
-    float c[WARP_UNITS][ALL_TILES][4] = {};
-    const state_element *given = !walks_back       ? given_state(call, own.number, head)
-                                 : back.d_state_out ? (const state_element *)back.d_state_out
-                                     + own.number * back.d_state_out_stride[0] + head * back.d_state_out_stride[1]
-                                                    : 0;
-    if (segment == 0 && given)
-        each_sum(c, unit, block, [&](float &a, int f, int column) {
-            a = state_to_float(given[state_place(f, column)]);
-        });
-    u32 row[FACTORS][WARP_UNITS];
-#pragma unroll
-    for (int l = 0; l < FACTORS; l++)
-#pragma unroll
-        for (int u = 0; u < WARP_UNITS; u++)
-            row[l][u] = coordinates_row(unit + u);
-
-    /* The next panel's tokens are on their way while one is added up. */
-    const int first_step = segment * (int)back.segment_chunks, steps_left = chunks - first_step;
-    const int steps = steps_left < back.segment_chunks ? steps_left : (int)back.segment_chunks;
-    const int first_chunk = walks_back ? chunks - 1 - first_step : first_step;
-    const int last_chunk = first_chunk + (steps - 1) * step;
-    const bool wanted = leaves_total || back.last || (walks_back && back.d_state_in); /* the state behind it */
-    const auto is_walked = [&](int chunk) { return walks_back ? chunk >= last_chunk : chunk <= last_chunk; };
-    walk at = {first_chunk, 0, 0, 0, own.length};
-    begin_chunk(at, call);
-    const auto fetch = [&](const walk &w, int stage) {
-        const side from = walks_back ? queries_side(call, back, own.b, head * group + w.member)
-            : keys_side(call, own.b, head);
-        fetch_side<PANEL>(raw + stage * PANEL * RAW_PITCH, values + stage * PANEL * VALUE_PITCH, from, w.first, w.end);
-    };
-    if (steps > 0)
-        fetch(at, 0);
-    copy_commit();
-    for (int stage = 0; is_walked(at.chunk); stage ^= 1) {
-        const u32 panel_values = values + stage * PANEL * VALUE_PITCH + block * 8 * ALL_TILES * ELEMENT;
-        walk next = at;
-        go_on(next, call, members, step);
-        if (at.member == 0 && at.first == at.chunk * (int)call.chunk) {
-            store_copy(c, copies + (i64)(at.chunk + (walks_back ? 1 : 0)) * FEATURES16 * COLUMNS, unit, block);
-            fade_chunk(c, sums[at.end - 1]);
-            if (at.chunk == last_chunk && !wanted)
-                break;
-        }
-        copy_wait<0>();
-        __syncthreads();
-        if (is_walked(next.chunk))
-            fetch(next, stage ^ 1);
-        copy_commit();
-        finish_tokens(decay, values + stage * PANEL * VALUE_PITCH,
-                      walks_back ? queries_side(call, back, own.b, head * group + at.member)
-                      : keys_side(call, own.b, head), at, walks_back, sums);
-        __syncthreads();
-        add_panel(c, raw + stage * PANEL * RAW_PITCH, row, panel_values, decay);
-        at = next;
-    }
-    copy_wait<0>();
-    if (leaves_total) {
-        store_total(c, back.totals + ((i64)place * (back.segments - 1) + segment) * FEATURES16 * COLUMNS, unit, block);
-        return;
-    }
-    if (back.last)
-        store_copy(c, copies + (i64)(walks_back ? 0 : chunks) * FEATURES16 * COLUMNS, unit, block);
-    if (walks_back && back.d_state_in) {
-        state_element *to = (state_element *)back.d_state_in + own.number * back.d_state_in_stride[0]
-            + head * back.d_state_in_stride[1];
-        each_sum(c, unit, block, [&](float &a, int f, int column) {
-            to[state_place(f, column)] = state_from_float(a);
-        });
-    }
-}
-#endif
-
-/* A block adds to 16 bytes a thread of all copies of a segment: what is left of its start, which is what segments
- * before it have left, in order. */
-#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
-extern "C" __global__ void __launch_bounds__(THREADS)
-gated_linear_d32_backward_segments(const __grid_constant__ struct fpa_cuda_call call,
-                                   const __grid_constant__ struct fpa_cuda_backward back)
-{
-    enum { NUMBERS = 16 / (int)sizeof(copy_element), COPY = FEATURES16 * COLUMNS,
-          BLOCKS = (COPY / NUMBERS + THREADS - 1) / THREADS };
-    const i64 first = (i64)(blockIdx.x % BLOCKS * THREADS + threadIdx.x) * NUMBERS;
-    const u32 segments = (u32)back.segments - 1, place = blockIdx.x / BLOCKS / segments;
-    const int segment = blockIdx.x / BLOCKS % segments + 1, chunks = (int)call.chunks, each = (int)back.segment_chunks;
-    if (first >= COPY)
-        return;
-    const auto chunk_at = [&](int number) { return back.walks_back ? chunks - 1 - number : number; };
-    const struct key_head own = key_head_of(call, (u32)back.first_sequence + place);
-    const float2 *sums = gate_sums_of(call, own.b, (int)own.b, own.head);
-    const auto decay_of = [&](int number) {
-        const i64 end = (chunk_at(number) + 1) * call.chunk;
-        const float2 last = sums[(end < call.length ? end : call.length) - 1];
-        return power_of_two(last.x + last.y);
-    };
-    float start[NUMBERS] = {};
-    for (int before = 0; before < segment; before++) {
-        const float *total = back.totals + ((i64)place * segments + before) * COPY + first;
-        float left = before > 0 ? 1.0f : 0.0f;
-        for (int number = before * each; before > 0 && number < (before + 1) * each; number++)
-            left *= decay_of(number);
-#pragma unroll
-        for (int i = 0; i < NUMBERS; i++)
-            start[i] = left * start[i] + total[i];
-    }
-    copy_element *copies = (copy_element *)(back.walks_back ? back.reversed : back.states) + (i64)place * (chunks + 1)
-        * COPY + first;
-    const int begin = segment * each, behind = begin + each < chunks ? begin + each : chunks;
-    for (int number = begin; number < behind + (behind == chunks && back.last); number++) {
-        copy_element *copy = copies + (i64)(chunk_at(number) + (back.walks_back ? 1 : 0)) * COPY;
-        uint4 piece = *(uint4 *)copy;
-        u32 *word = &piece.x;
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            word[i] = copy_pair(copy_low(word[i]) + start[2 * i], copy_high(word[i]) + start[2 * i + 1]);
-        *(uint4 *)copy = piece;
-        const float left = number < behind ? decay_of(number) : 1.0f;
-#pragma unroll
-        for (int i = 0; i < NUMBERS; i++)
-            start[i] *= left;
-    }
-}
-#endif
 
 /* ---- barriers in shared memory ---- */
 
@@ -1917,12 +1554,14 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
     const int bytes = lane_block * 8 < width ? 16 : 0;
     const element *from = x + lane_token * stride + lane_block * 8;
     to += lane_block / 8 * SLAB;
+    const u32 place = to + slab_place(lane_token, lane_block % 8); /* tokens 8 further on lie 8 rows further on */
 #pragma unroll 2
     for (int i = 0; i < FUSED_PANEL; i += TOKENS) {
         const int token = lane_token + i;
         if (FUSED_PANEL % TOKENS && token >= FUSED_PANEL)
             break;
-        copy_async(to + slab_place(token, lane_block % 8), from, token < count ? bytes : 0);
+        copy_async(TOKENS % 8 ? to + slab_place(token, lane_block % 8) : place + i * 128, from,
+                   token < count ? bytes : 0);
         from = unknown(from + TOKENS * stride);
     }
 }
@@ -2359,11 +1998,11 @@ template <bool keys> __device__ __forceinline__ void fetch_step(const chunk_walk
                              queries.values_aligned);
 }
 
-/* Columns behind the last one of rows, which products of 64 of them take in. */
-__device__ __forceinline__ void clear_columns(u32 shared)
+/* Columns behind the last one of rows in places for sides, which products of 64 of them take in. */
+__device__ __forceinline__ void clear_columns(u32 shared, int places)
 {
     enum { FIRST = D_IN % 64 / 8, MORE = 8 - FIRST };
-    for (int i = threadIdx.x; i < 4 * PANEL * MORE; i += blockDim.x)
+    for (int i = threadIdx.x; i < places * PANEL * MORE; i += blockDim.x)
         put_words(shared + i / (PANEL * MORE) * SIDE + (ROW_SLABS - 1) * SLAB
                   + slab_place(i / MORE % PANEL, FIRST + i % MORE), uint4{0, 0, 0, 0});
 }
@@ -2805,13 +2444,13 @@ __device__ __forceinline__ void take_panels(const chunk_walk<keys> &w, const cop
 }
 
 template <bool keys>
-__device__ __forceinline__ void walk(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back)
+__device__ __forceinline__ void take_chunk(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back)
 {
     chunk_walk<keys> w = {call, back};
     const copy_element *begin;
     if (!find_chunk(w, begin, blockIdx.x))
         return;
-    clear_columns(w.shared);
+    clear_columns(w.shared, 2 * 2);
     const step at = w.first_step();
     fetch_step(w, at);
     copy_commit();
@@ -2831,7 +2470,7 @@ extern "C" __global__ void __launch_bounds__(QUERY_THREADS, 1)
 gated_linear_d32_backward_queries(const __grid_constant__ struct fpa_cuda_call call,
                                   const __grid_constant__ struct fpa_cuda_backward back)
 {
-    walk<false>(call, back);
+    take_chunk<false>(call, back);
 }
 #endif
 
@@ -2840,7 +2479,334 @@ extern "C" __global__ void __launch_bounds__(KEY_THREADS, 1)
 gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call,
                                const __grid_constant__ struct fpa_cuda_backward back)
 {
-    walk<true>(call, back);
+    take_chunk<true>(call, back);
+}
+#endif
+
+/* ---- states between chunks ----
+ *
+ * Forth: S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j'. Back: the same of phi(q) and d_o', from the last chunk on.
+ * Each warp owns WARP_UNITS units of features, and a block's columns of values. Where sequences are few, each is walked
+ * in segments at once, all but the first from nothing; NAME_backward_segments then adds to their copies what came
+ * before them. */
+
+/* Feature of a lane's sums c[u][n][2i], c[u][n][2i+1]; behind the last one is none. */
+__device__ __forceinline__ int feature_of(int unit, int i)
+{
+    return unit * 16 + lane_row() + i * 8;
+}
+
+/* Calls use(number, feature, column) for each sum of a lane that a given state has, too. */
+template <typename action>
+__device__ __forceinline__ void each_sum(float (*c)[ALL_TILES][4], int unit, int block, const action &use)
+{
+#pragma unroll
+    for (int u = 0; u < WARP_UNITS; u++)
+#pragma unroll
+        for (int n = 0; n < ALL_TILES; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const int f = feature_of(unit + u, i >> 1), column = (block * ALL_TILES + n) * 8 + lane_column() * 2
+                    + (i & 1);
+                if (f < FEATURES && column < VALUES)
+                    use(c[u][n][i], f, column);
+            }
+}
+
+/* Where a state as it is given has a number: S[feature][value]. */
+__device__ __forceinline__ i64 state_place(int feature, int column)
+{
+    return (i64)feature * DV + column;
+}
+
+/* Sums -> the copy that queries or keys read: [FEATURES16][COLUMNS]. */
+__device__ __forceinline__ void store_copy(const float (*c)[ALL_TILES][4], copy_element *s, int unit, int block)
+{
+#pragma unroll
+    for (int u = 0; u < WARP_UNITS; u++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            copy_element *row = s + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * ALL_TILES + lane_column() * 2;
+#pragma unroll
+            for (int n = 0; n < ALL_TILES; n++)
+                *(u32 *)(row + n * 8) = copy_pair(c[u][n][2 * i], c[u][n][2 * i + 1]);
+        }
+}
+
+/* What a segment adds up to. */
+__device__ __forceinline__ void store_total(const float (*c)[ALL_TILES][4], float *total, int unit, int block)
+{
+#pragma unroll
+    for (int u = 0; u < WARP_UNITS; u++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            float *row = total + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * ALL_TILES + lane_column() * 2;
+#pragma unroll
+            for (int n = 0; n < ALL_TILES; n++)
+                *(float2 *)(row + n * 8) = float2{c[u][n][2 * i], c[u][n][2 * i + 1]};
+        }
+}
+
+/* Where a walk is: a panel of a chunk, of one of the query heads that share a state. */
+struct walk {
+    int chunk, member, first, end, length;
+};
+
+__device__ __forceinline__ void begin_chunk(walk &at, const struct fpa_cuda_call &call)
+{
+    at.first = at.chunk * (int)call.chunk;
+    at.end = at.first + (int)call.chunk < at.length ? at.first + (int)call.chunk : at.length;
+}
+
+/* The next panel; members: heads of a side that share the state. */
+__device__ __forceinline__ void go_on(walk &at, const struct fpa_cuda_call &call, int members, int step)
+{
+    at.first += PANEL;
+    if (at.first < at.end)
+        return;
+    if (++at.member == members) {
+        at.member = 0;
+        at.chunk += step;
+    }
+    begin_chunk(at, call);
+}
+
+/* ---- states between chunks: each warpgroup has the features of a slab, each of its warps 16 of them ---- */
+
+enum {
+    STATE_THREADS = QUERY_THREADS,
+    STATE_PLACES = 3 /* for panels, of one side each */
+};
+
+/* What lane l knows of tokens 2l and 2l + 1 of a panel, while the one before is added up. */
+struct lane_tokens {
+    float2 gate[2], final; /* sums of log-gates; at the chunk's end */
+};
+
+__device__ __forceinline__ lane_tokens load_lane_tokens(const walk &at, const float2 *sums)
+{
+    lane_tokens l;
+    l.final = sums[at.end - 1];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int token = at.first + (threadIdx.x & 31) * 2 + i;
+        const bool there = token < at.end;
+        l.gate[i] = sums[there ? token : at.end - 1];
+    }
+    return l;
+}
+
+/* What tokens are multiplied by: what is left of a key at the chunk's end; back, of the chunk's begin at a query, the
+ * scale. A pair of a lane's. */
+__device__ __forceinline__ u32 factors_of(const lane_tokens &l, bool back)
+{
+    float factor[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        factor[i] = back ? 0.176776695f : 1.0f;
+        factor[i] *= back ? power_of_two(l.gate[i].x + l.gate[i].y) : gate_between(l.final, l.gate[i]);
+    }
+    return pair_of(factor[0], factor[1]);
+}
+
+/* Both pairs of a lane, of the 16 tokens of step e of a product, of pairs by lanes. */
+__device__ __forceinline__ uint2 pairs_of_step(u32 pairs, int e)
+{
+    return {from_lane(pairs, e * 8 + lane_column()), from_lane(pairs, e * 8 + 4 + lane_column())};
+}
+
+/* c[n] of a warp's 16 features and columns 8n.. += a panel's rows times its values. */
+__device__ __forceinline__ void add_slabs(float (*c)[4], u32 slab, u32 values, u32 factors)
+{
+    const u32 from = slab + slab_place((threadIdx.x & 7) + matrix_half() * 8, own_warp() * 2 + (threadIdx.x >> 3 & 1));
+    u32 a[PANEL / 16][4];
+#pragma unroll
+    for (int e = 0; e < PANEL / 16; e++) {
+        load_transposed(a[e], from + e * 2048);
+        const uint2 factor = pairs_of_step(factors, e);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            a[e][i] = times(a[e][i], i < 2 ? factor.x : factor.y);
+    }
+    make_opaque<4 * STATE_TILES>(&c[0][0]);
+    multiply_begin();
+#pragma unroll
+    for (int e = 0; e < PANEL / 16; e++)
+        add_other_values(&c[0][0], a[e], step_down(rows_down(values), e));
+    multiply_commit();
+    multiply_wait<0>();
+    make_opaque<4 * STATE_TILES>(&c[0][0]);
+}
+
+/* Sums of the tokens before times the gates of the chunk. */
+__device__ __forceinline__ void fade_chunk(float (*c)[ALL_TILES][4], float2 last)
+{
+    const float factor = power_of_two(last.x + last.y);
+#pragma unroll
+    for (int u = 0; u < WARP_UNITS; u++)
+#pragma unroll
+        for (int n = 0; n < ALL_TILES; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                c[u][n][i] *= factor;
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
+extern "C" __global__ void __launch_bounds__(STATE_THREADS, 4)
+gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call call,
+                                const __grid_constant__ struct fpa_cuda_backward back)
+{
+    const int block = blockIdx.x % COLUMN_BLOCKS, slice = blockIdx.x / COLUMN_BLOCKS % SLICES;
+    const u32 walk_number = blockIdx.x / (COLUMN_BLOCKS * SLICES), place = walk_number / (u32)back.segments;
+    const int segment = walk_number % (u32)back.segments;
+    const bool leaves_total = segment + 1 < back.segments;
+    /* of a line; where lengths differ it has a walk for each sequence */
+    const u32 walks = call.cu_seqlens ? (u32)call.sequences : 1, line = place / walks;
+    const u32 number = (u32)back.first_sequence + line;
+    const struct sequence own = sequence_of(call, call.cu_seqlens ? place % walks : number / (u32)call.heads);
+    const i64 head = call.cu_seqlens ? number : number % (u32)call.heads;
+    const bool walks_back = back.walks_back;
+    const int unit = (slice * WARPS + (threadIdx.x >> 5)) * WARP_UNITS;
+    const int group = (int)(call.query_heads / call.heads), members = walks_back ? group : 1;
+    const int chunks = count_chunks(call, own.length), step = walks_back ? -1 : 1;
+    const u32 shared = shared_address(), raw = shared, values = shared + 8192;
+    copy_element *copies = (copy_element *)(walks_back ? back.reversed : back.states) + first_copy_of(call, line, own)
+        * FEATURES16 * COLUMNS;
+    const float2 *sums = gate_sums_of(call, own.b, own.number, head);
+
+    float c[WARP_UNITS][ALL_TILES][4] = {};
+    const state_element *given = !walks_back       ? given_state(call, own.number, head)
+                                 : back.d_state_out ? (const state_element *)back.d_state_out
+                                     + own.number * back.d_state_out_stride[0] + head * back.d_state_out_stride[1]
+                                                    : 0;
+    if (segment == 0 && given)
+        each_sum(c, unit, block, [&](float &a, int f, int column) {
+            a = state_to_float(given[state_place(f, column)]);
+        });
+
+    /* The next panels' tokens are on their way while one is added up, and numbers beside the next one's. */
+    const int first_step = segment * (int)back.segment_chunks, steps_left = chunks - first_step;
+    const int steps = steps_left < back.segment_chunks ? steps_left : (int)back.segment_chunks;
+    const int first_chunk = walks_back ? chunks - 1 - first_step : first_step;
+    const int last_chunk = first_chunk + (steps - 1) * step;
+    const bool wanted = leaves_total || back.last || (walks_back && back.d_state_in); /* the state behind it */
+    const auto is_walked = [&](int chunk) { return walks_back ? chunk >= last_chunk : chunk <= last_chunk; };
+    walk at = {first_chunk, 0, 0, 0, own.length};
+    begin_chunk(at, call);
+    const auto side_of =
+        [&](const walk &w) { return walks_back ? queries_side(call, back, own.b, head * group + w.member)
+                            : keys_side(call, own.b, head); };
+    const auto fetch = [&](const walk &w, int stage) {
+        const side from = side_of(w);
+        fetch_pieces<D_IN / 8, STATE_THREADS>(raw + stage * SIDE, from.rows, from.row_stride, w.first, w.end, D_IN,
+                                              from.rows_aligned);
+        fetch_pieces<DV / 8, STATE_THREADS>(values + stage * SIDE, from.values, from.value_stride, w.first, w.end, DV,
+                                            from.values_aligned);
+    };
+    walk ahead = at;
+#pragma unroll 1
+    for (int stage = 0; stage + 1 < STATE_PLACES; stage++, go_on(ahead, call, members, step)) {
+        if (is_walked(ahead.chunk))
+            fetch(ahead, stage);
+        copy_commit();
+    }
+    clear_columns(shared, STATE_PLACES);
+    lane_tokens numbers = {};
+    if (is_walked(at.chunk))
+        numbers = load_lane_tokens(at, sums);
+    for (int stage = 0; is_walked(at.chunk); stage = stage + 1 < STATE_PLACES ? stage + 1 : 0) {
+        walk next = at;
+        go_on(next, call, members, step);
+        if (at.member == 0 && at.first == at.chunk * (int)call.chunk) {
+            store_copy(c, copies + (i64)(at.chunk + (walks_back ? 1 : 0)) * FEATURES16 * COLUMNS, unit, block);
+            fade_chunk(c, sums[at.end - 1]);
+            if (at.chunk == last_chunk && !wanted)
+                break;
+        }
+        copy_wait<STATE_PLACES - 2>();
+        fence_shared();
+        __syncthreads();
+        if (is_walked(ahead.chunk))
+            fetch(ahead, stage > 0 ? stage - 1 : STATE_PLACES - 1);
+        copy_commit();
+        go_on(ahead, call, members, step);
+        const u32 factors = factors_of(numbers, walks_back);
+        if (is_walked(next.chunk))
+            numbers = load_lane_tokens(next, sums);
+        add_slabs(c[0], raw + stage * SIDE + threadIdx.x / GROUP_THREADS * SLAB, values + stage * SIDE, factors);
+        at = next;
+    }
+    copy_wait<0>();
+    if (leaves_total) {
+        store_total(c, back.totals + ((i64)place * (back.segments - 1) + segment) * FEATURES16 * COLUMNS, unit, block);
+        return;
+    }
+    if (back.last)
+        store_copy(c, copies + (i64)(walks_back ? 0 : chunks) * FEATURES16 * COLUMNS, unit, block);
+    if (walks_back && back.d_state_in) {
+        state_element *to = (state_element *)back.d_state_in + own.number * back.d_state_in_stride[0]
+            + head * back.d_state_in_stride[1];
+        each_sum(c, unit, block, [&](float &a, int f, int column) {
+            to[state_place(f, column)] = state_from_float(a);
+        });
+    }
+}
+#endif
+
+/* A thread goes through a walk's copies with four numbers of them, from the second segment on, in order: to each is
+ * added what segments before it have left of their totals. Some chunks' numbers are asked for at once: what they are
+ * does not depend on what came before. */
+#if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
+extern "C" __global__ void __launch_bounds__(THREADS)
+gated_linear_d32_backward_segments(const __grid_constant__ struct fpa_cuda_call call,
+                                   const __grid_constant__ struct fpa_cuda_backward back)
+{
+    enum { NUMBERS = FPA_CUDA_BACKWARD_SEGMENTS, COPY = FEATURES16 * COLUMNS,
+          BLOCKS = (COPY / NUMBERS + THREADS - 1) / THREADS, AT_ONCE = 4 };
+    const i64 first = (i64)(blockIdx.x % BLOCKS * THREADS + threadIdx.x) * NUMBERS;
+    const u32 place = blockIdx.x / BLOCKS;
+    const int segments = (int)back.segments, chunks = (int)call.chunks, each = (int)back.segment_chunks;
+    const int behind = chunks + (back.last ? 1 : 0);
+    if (first >= COPY)
+        return;
+    copy_element *copies = (copy_element *)(back.walks_back ? back.reversed : back.states) + (i64)place * (chunks + 1)
+        * COPY + first;
+    const float *totals = back.totals + (i64)place * (segments - 1) * COPY + first;
+    const auto chunk_at = [&](int number) { return back.walks_back ? chunks - 1 - number : number; };
+    const auto copy_at =
+        [&](int number) { return (uint2 *)(copies + (i64)(chunk_at(number) + (back.walks_back ? 1 : 0)) * COPY); };
+    const struct key_head own = key_head_of(call, (u32)back.first_sequence + place);
+    const float2 *sums = gate_sums_of(call, own.b, (int)own.b, own.head);
+    const auto decay_of = [&](int number) {
+        const i64 end = (chunk_at(number) + 1) * call.chunk;
+        const float2 last = sums[(end < call.length ? end : call.length) - 1];
+        return power_of_two(last.x + last.y);
+    };
+    float4 start = *(const float4 *)totals;
+    for (int begin = each; begin < behind; begin += AT_ONCE) {
+        uint2 copy[AT_ONCE];
+        float4 total[AT_ONCE];
+        float left[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            const int number = begin + i, segment = (number + 1) / each;
+            const bool there = number < chunks, ends = (number + 1) % each == 0 && segment < segments;
+            if (number < behind)
+                copy[i] = *copy_at(number);
+            total[i] = there && ends ? *(const float4 *)(totals + (i64)(segment - 1) * COPY) : float4{};
+            left[i] = there ? decay_of(number) : 1.0f;
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            if (begin + i >= behind)
+                break;
+            copy[i] = uint2{copy_pair(copy_low(copy[i].x) + start.x, copy_high(copy[i].x) + start.y),
+                            copy_pair(copy_low(copy[i].y) + start.z, copy_high(copy[i].y) + start.w)};
+            *copy_at(begin + i) = copy[i];
+            start = float4{left[i] * start.x + total[i].x, left[i] * start.y + total[i].y,
+                           left[i] * start.z + total[i].z, left[i] * start.w + total[i].w};
+        }
+    }
 }
 #endif
 

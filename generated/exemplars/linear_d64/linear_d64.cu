@@ -103,7 +103,8 @@ enum {
  *
  * Gradients are a file of their own, which has NAME_gate_scan and
  *
- *   NAME_backward_outputs   of normalised heads: 1 / n, and the gradient of the sum of scores, of each output
+ *   NAME_backward_outputs   of normalised heads: 1 / n, and the gradient of the sum of scores, of each output; walks of
+ *   queries find it themselves
  *   NAME_backward_state     the state before each chunk; or the one behind it, of queries and d_o, from the last chunk
  *   on
  *   NAME_backward_segments  adds what earlier segments of such a walk left to the states of later ones
@@ -231,6 +232,7 @@ struct fpa_cuda_geometry {
     int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
     /* their blocks walk a chunk; slabs of 64 features that its state has; 0: they take backward_tokens */
     int backward_walks;
+    int backward_outputs; /* 1: queries' walks find what gradients of outputs are divided by, for walks back */
     int backward_boundary; /* bytes of a state between parts of chunks, of `chunk` tokens each, beside gates */
     int backward_columns;  /* blocks of columns that NAME_backward_keys is launched for */
     int backward_entries;  /* numbers of the run-time matrices that a head's rows are made by */
@@ -269,6 +271,8 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STEP 2048
 #define FPA_CUDA_MADE_STAGES 8
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
+/* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
+#define FPA_CUDA_BACKWARD_SEGMENTS 4
 /* Tokens that a block of NAME_backward_pads takes. */
 #define FPA_CUDA_BACKWARD_PADDED 64
 
@@ -683,6 +687,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
     0, /* backward_tokens */
     0, /* backward_both */
     0, /* backward_walks */
+    0, /* backward_outputs */
     0, /* backward_boundary */
     0, /* backward_columns */
     0, /* backward_entries */
