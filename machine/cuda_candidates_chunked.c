@@ -139,6 +139,25 @@ static const char *refuse_clusters(const cuda_task *task)
                : NULL;
 }
 
+/* More sequences of one length than there is room for clusters: these share all spans, without a second round. If sequences are few more than clusters, one is walked by
+ * a cluster a little behind the others, and heads of a token are still read at about the same time. Else fewer clusters than sequences are never the fastest, but what
+ * a call of more sequences asks of the kernel. */
+static void list_shared(const cuda_task *task, int blocks, cuda_listing *l)
+{
+    const int64_t sequences = cuda_fused_blocks(task), places = task->room->cluster_counts[blocks];
+    const bool short_of_places = places < sequences && 8 * places >= 7 * sequences;
+    const int64_t clusters = places < sequences ? places : sequences - 1;
+    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN],
+                               .segments = blocks,
+                               .blocks = clusters * blocks,
+                               .variant = SCAN_SHARED};
+    if (cuda_refusal(task->geometry, task->size, &candidate) ||
+        !(short_of_places || (l->all && blocks == 2)))
+        return;
+    candidate.cost = cuda_estimate_cluster_scan(task, &candidate);
+    listing_offer(l, &candidate);
+}
+
 void list_cluster_scan(const cuda_task *task, cuda_listing *l)
 {
     const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN),
@@ -157,6 +176,7 @@ void list_cluster_scan(const cuda_task *task, cuda_listing *l)
         candidate.segments = blocks;
         candidate.cost = cuda_estimate_cluster_scan(task, &candidate);
         listing_offer(l, &candidate);
+        list_shared(task, blocks, l);
     }
     if (l->count == first)
         listing_refuse(l, MECHANISM_CLUSTER_SCAN, 0,

@@ -64,8 +64,20 @@ static const char *refuse_split(const struct fpa_cuda_geometry *g, const fpa_cal
     return NULL;
 }
 
+static const char *refuse_shared(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
+                                 const fpa_candidate *candidate)
+{
+    if (!(candidate->variant & SCAN_SHARED))
+        return NULL;
+    if (!has(g, CUDA_SEQUENCE_SCAN))
+        return "the module has no kernel of it whose clusters share sequences";
+    if (size->sequences || !size->joined)
+        return "deals sequences of one length to clusters, whose tokens lie one behind the other";
+    return candidate->blocks < candidate->segments ? "needs a cluster at least" : NULL;
+}
+
 static const char *refuse_fused(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
-                                cuda_mechanism mechanism)
+                                cuda_mechanism mechanism, const fpa_candidate *candidate)
 {
     if (size->form != FORM_CHUNKED)
         return "carries out the chunked form";
@@ -77,7 +89,7 @@ static const char *refuse_fused(const struct fpa_cuda_geometry *g, const fpa_cal
         return "answers queries, and here are none";
     if (precede_windows(g, size))
         return "begins with the first query's window, and here are keys before it";
-    return NULL;
+    return mechanism == MECHANISM_CLUSTER_SCAN ? refuse_shared(g, size, candidate) : NULL;
 }
 
 const char *cuda_refusal(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
@@ -91,6 +103,6 @@ const char *cuda_refusal(const struct fpa_cuda_geometry *g, const fpa_call_size 
     if (mechanism == MECHANISM_SPLIT)
         return refuse_split(g, size, candidate->variant);
     return mechanism == MECHANISM_FUSED_CHUNK || mechanism == MECHANISM_CLUSTER_SCAN
-               ? refuse_fused(g, size, mechanism)
+               ? refuse_fused(g, size, mechanism, candidate)
                : refuse_decode(g, size, mechanism);
 }

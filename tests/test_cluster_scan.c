@@ -89,10 +89,9 @@ static void memory_and_registers_suffice(void **state)
             continue;
         plan_of(heads[i].body, heads[i].target, &cluster_scan, why, &memory);
         assert_in_range(cluster_scan.bytes, 1, memory);
-        const bool by_position = cluster_scan.turns || cluster_scan.product; /* or by a matrix */
         const int two = cluster_scan.query_registers +
-                        (cluster_scan.maps ? cluster_scan.make_registers : cluster_scan.query_registers);
-        assert_int_equal(cluster_scan.sequences, !by_position && cluster_scan.sequence_bytes <= memory);
+                        (cluster_scan.makes ? cluster_scan.make_registers : cluster_scan.query_registers);
+        assert_int_equal(cluster_scan.sequences, cluster_scan.sequence_bytes <= memory);
         assert_true(cluster_scan.at_spans >= cluster_scan.bytes && cluster_scan.at_spans % 16 == 0);
         assert_true(cluster_scan.sequence_key_registers + two + cluster_scan.sequence_fetch_registers <= 512);
         assert_int_equal(cluster_scan.at_ones % 1024, 0);

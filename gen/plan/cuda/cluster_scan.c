@@ -99,7 +99,7 @@ static void share_made_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *sc
 static void share_sequence_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const bool wide = in->rows->warp_units > 1;
-    scan->sequence_fetch_registers = scan->makes || !wide ? 56 : 40;
+    scan->sequence_fetch_registers = scan->maps || !wide ? 56 : 40;
     scan->sequence_key_registers =
         scan->makes ? scan->key_registers : 512 - 2 * scan->query_registers - scan->sequence_fetch_registers;
 }
@@ -126,8 +126,8 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
         scan->at_cuts = scan->sequence_bytes;
         scan->sequence_bytes += CUT_BYTES;
     }
-    scan->sequences =
-        !scan->turns && !scan->product && scan->sequence_bytes <= in->plan->target->shared_memory;
+    scan->sequences = scan->sequence_bytes <= in->plan->target->shared_memory &&
+                      !(scan->maps && lift_made_by_head(in->plan));
     if (scan->makes)
         share_made_registers(in, scan);
     else
@@ -149,11 +149,11 @@ void print_cluster_scan(FILE *out, const fpa_plan *plan)
     if (scan->sequences)
         fprintf(
             out,
-            "sequence_scan chunked, where lengths of sequences differ: clusters that stay share all spans; "
+            "sequence_scan chunked, where lengths of sequences differ, or there is no room for a cluster each: clusters that stay share all spans; "
             "%.1f KiB of shared memory\n",
             scan->sequence_bytes / 1024.0);
-    else if (scan->turns || scan->product)
-        fprintf(out, "sequence_scan no: coordinates are made there\n");
+    else if (scan->maps && lift_made_by_head(plan))
+        fprintf(out, "sequence_scan no: each head has a matrix of its own, and its clusters go from one head to the next\n");
     else
         fprintf(out, "sequence_scan no: it needs %d bytes of shared memory\n", scan->sequence_bytes);
 }

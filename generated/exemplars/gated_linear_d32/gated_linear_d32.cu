@@ -3803,10 +3803,17 @@ __device__ __forceinline__ int span_flags(u32 shared, const struct turn &at)
     return (int)(get_word(span_place(shared, at) + 12) % SPAN_LINE);
 }
 
+/* A sequence of the batch, which is one: if its offsets are not given all have one length. */
+__device__ __forceinline__ struct sequence scanned_sequence(const struct fpa_cuda_call &call, u32 number)
+{
+    return call.cu_seqlens ? sequence_of(call, number) : sequence{(i64)(number * (u32)call.longest), (int)number,
+                                                                  (int)call.longest};
+}
+
 /* The place of a line at which a sequence begins. */
 __device__ __forceinline__ int first_place(const struct fpa_cuda_call &call, u32 number)
 {
-    return (int)(offset_of(call, number) / SPAN + number);
+    return (int)((call.cu_seqlens ? offset_of(call, number) : number * (u32)call.longest) / SPAN + number);
 }
 
 __device__ __forceinline__ int count_spans(int length)
@@ -3856,7 +3863,7 @@ __device__ __forceinline__ uint4 cut_at(const struct fpa_cuda_call &call, u32 sh
     const int span = inside - first_place(call, s);
     if (span <= 0)
         return uint4{(u32)s, (u32)line, 0, 0};
-    if (span < count_spans(sequence_of(call, s).length))
+    if (span < count_spans(scanned_sequence(call, s).length))
         return uint4{(u32)s, (u32)line, (u32)span, 0};
     const bool over = s + 1 == (int)call.sequences; /* the place that is one too many */
     return uint4{over ? 0 : (u32)s + 1, (u32)line + over, 0, 0};
@@ -3927,7 +3934,7 @@ __device__ __forceinline__ void take_part(const struct fpa_cuda_call &call, stru
                                           int line, int begin, int end, int ahead)
 {
     if (walk.own.number != number)
-        walk.own = sequence_of(call, number);
+        walk.own = scanned_sequence(call, number);
     const int spans = count_spans(walk.own.length);
     walk.line = line;
     walk.begin = begin;
@@ -4197,9 +4204,9 @@ __device__ __forceinline__ void sequence_scan_keys(const struct fpa_cuda_call &c
     const u32 next_place = cluster_address(place, next), next_come = cluster_address(come, next);
     struct turn at = {0, 0}, copies = {0, 0};
     u32 phase = 0;
-    float c[WARP_UNITS][ALL_TILES][4] = {}, sum[WARP_UNITS][ALL_TILES][4];
+    float sum[WARP_UNITS][ALL_TILES][4];
     for (;; advance<SPANS>(at), advance<CLUSTER_SCAN_COPIES>(copies)) {
-        const u32 ready = shared + COPY_BARRIERS + copies.slot * 8, full = shared + HALF_BARRIERS + 2 * at.slot * 8;
+        const u32 full = shared + HALF_BARRIERS + 2 * at.slot * 8;
         barrier_wait(full, at.phase);
         const int flags = span_flags(shared, at);
         if (flags & SPAN_NONE)
@@ -4211,13 +4218,14 @@ __device__ __forceinline__ void sequence_scan_keys(const struct fpa_cuda_call &c
         if (!(flags & SPAN_FIRST)) {
             barrier_wait(come, phase);
             phase ^= 1;
-            if (!(flags & SPAN_BEGINS))
-                cluster_scan_receive(c, place);
-            if (is_first_lane())
-                barrier_expect(come, CLUSTER_SCAN_WARP);
         }
+        float c[WARP_UNITS][ALL_TILES][4]; /* nothing of it lives while keys are added */
         if (flags & SPAN_BEGINS)
             begin_part(call, c, get_span(call, shared, at), unit);
+        else
+            cluster_scan_receive(c, place);
+        if (!(flags & SPAN_FIRST) && is_first_lane())
+            barrier_expect(come, CLUSTER_SCAN_WARP);
 #pragma unroll
         for (int u = 0; u < WARP_UNITS; u++)
 #pragma unroll
@@ -4227,10 +4235,7 @@ __device__ __forceinline__ void sequence_scan_keys(const struct fpa_cuda_call &c
                     sum[u][n][i] += decay * c[u][n][i];
         if (!(flags & SPAN_LAST))
             cluster_scan_send(sum, next_place, next_come);
-        barrier_wait(ready + 8 * CLUSTER_SCAN_COPIES, copies.phase ^ 1);
-        share_state(c, shared + AT_COPIES + copies.slot * TILE, unit);
-        fence_shared();
-        warp_arrive(ready);
+        cluster_scan_copy(c, shared, copies, unit);
         if (flags & SPAN_LEFT)
             leave_sums(call, sum);
         if (flags & SPAN_ENDS)
