@@ -139,20 +139,20 @@ static const char *refuse_clusters(const cuda_task *task)
                : NULL;
 }
 
-/* More sequences of one length than there is room for clusters: these share all spans, without a second round. If sequences are few more than clusters, one is walked by
- * a cluster a little behind the others, and heads of a token are still read at about the same time. Else fewer clusters than sequences are never the fastest, but what
- * a call of more sequences asks of the kernel. */
+/* Sequences of one length for which there is no room for a cluster each: all clusters share their spans, without a second round. Only if sequences are few more, so that
+ * nobody is far behind, and heads of a token are read at about the same time. Where there is room fewer clusters than sequences are never the fastest, but what a call
+ * of more of them asks of the kernel. */
 static void list_shared(const cuda_task *task, int blocks, cuda_listing *l)
 {
     const int64_t sequences = cuda_fused_blocks(task), places = task->room->cluster_counts[blocks];
-    const bool short_of_places = places < sequences && 8 * places >= 7 * sequences;
-    const int64_t clusters = places < sequences ? places : sequences - 1;
+    const bool lacks = places < sequences;
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN],
                                .segments = blocks,
-                               .blocks = clusters * blocks,
+                               .blocks = blocks * (lacks ? places : sequences - 1),
                                .variant = SCAN_SHARED};
-    if (cuda_refusal(task->geometry, task->size, &candidate) ||
-        !(short_of_places || (l->all && blocks == 2)))
+    if (lacks ? 8 * places < 7 * sequences : !l->all || blocks > 2)
+        return;
+    if (cuda_refusal(task->geometry, task->size, &candidate))
         return;
     candidate.cost = cuda_estimate_cluster_scan(task, &candidate);
     listing_offer(l, &candidate);
