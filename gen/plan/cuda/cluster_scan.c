@@ -12,6 +12,7 @@ enum {
     SLAB = 64 * 128, /* bytes of 64 numbers of 64 tokens */
     GATE_BYTES =
         128 * 10 + 64 * 2 + 16, /* two parts of a sum and a factor a token; a factor a key of a half */
+    STATE_BARRIERS = 2 * 4 * 8, /* of two pieces of each warp's sums */
     CUT_BYTES = 32,             /* where a cluster's sequences begin and end */
     SPAN_BYTES = 16,            /* what a span of a sequence is, in words */
 };
@@ -30,7 +31,7 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->at_state = scan->at_copies + scan->copies * copy;
     scan->at_gates = scan->at_state + 2 * copy;
     scan->at_barriers = scan->at_gates + scan->spans * scan->gate_bytes;
-    scan->at_mapped = scan->at_barriers + 32 * scan->spans + 16 * scan->copies + 4 * 8;
+    scan->at_mapped = scan->at_barriers + 32 * scan->spans + 16 * scan->copies + STATE_BARRIERS;
     scan->at_looked = scan->at_mapped + (scan->maps ? 16 * scan->spans : 0);
     scan->at_edges = scan->at_looked + 16 * scan->spans;
     scan->at_turns = scan->at_edges + 8 * scan->spans;
