@@ -104,7 +104,8 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
 static int64_t shared_spans(const cuda_task *task, int64_t all, int64_t clusters)
 {
     const int64_t lines = task->size->query_heads * task->geometry->column_blocks;
-    const int64_t share = divide_up(lines * all, clusters), longest = divide_up(task->size->length, FPA_CUDA_SPAN) + 1;
+    const int64_t share = divide_up(lines * all, clusters),
+                  longest = divide_up(task->size->length, FPA_CUDA_SPAN) + 1;
     return share > longest ? share : longest;
 }
 

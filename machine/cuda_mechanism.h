@@ -37,7 +37,8 @@ enum {
 
 /* What cluster_scan's says. */
 enum {
-    SCAN_SHARED = 1, /* sequences of one length are dealt to fewer clusters, fpa_candidate.blocks in all: NAME_sequence_scan */
+    SCAN_SHARED =
+        1, /* sequences of one length are dealt to fewer clusters, fpa_candidate.blocks in all: NAME_sequence_scan */
 };
 
 /* Whether a launch can have it: it is of the call's form, and the module has its kernels. NULL, or why not.

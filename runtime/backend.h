@@ -79,8 +79,8 @@ static inline int64_t planned_sequences(const struct fpa_launch *launch)
 /* Whether a batch entry's first token lies behind the last one of the entry before, as tokens do: in all operands that there are. */
 static inline bool joins_batch(const struct fpa_launch *launch)
 {
-    const int64_t *strides[] = {launch->q_stride,    launch->k_stride,        launch->v_stride,
-                                launch->o_stride,    launch->gate_stride,     launch->den_stride,
+    const int64_t *strides[] = {launch->q_stride,        launch->k_stride,       launch->v_stride,
+                                launch->o_stride,        launch->gate_stride,    launch->den_stride,
                                 launch->key_mask_stride, launch->position_stride}; /* 0: there is none */
     for (size_t i = 0; i < sizeof strides / sizeof *strides && launch->batch > 1; i++)
         if (strides[i][0] != launch->length * strides[i][1])

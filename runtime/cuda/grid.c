@@ -6,9 +6,9 @@
 /* Sequences begin where strides of tokens say. */
 static void join_strides(struct fpa_cuda_call *call)
 {
-    long long *strides[] = {call->q_stride,        call->k_stride,       call->v_stride,
-                            call->o_stride,        call->den_stride,     call->gate_stride,
-                            call->given_q_stride,  call->given_k_stride, call->key_mask_stride,
+    long long *strides[] = {call->q_stride,       call->k_stride,       call->v_stride,
+                            call->o_stride,       call->den_stride,     call->gate_stride,
+                            call->given_q_stride, call->given_k_stride, call->key_mask_stride,
                             call->position_stride};
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
         strides[i][0] = strides[i][1];

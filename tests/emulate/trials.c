@@ -26,13 +26,16 @@ enum { FEW = 3 };
 static const emulated_call calls[EMULATED_CALLS] = {
     {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132, false, 0, 0, 0},
     {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME | CHECK_REPEAT, 132, false, 0, 0, 0}, /* a cluster a head */
-    {0, 1, 1, 1, 9, LAYOUT_HEAD_MAJOR, 0, 132, false, 0, 0, 0},     /* in three passes over the state */
-    {0, 3, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 6, false, 0, 0, 0}, /* one token after the other, with a state */
+    {0, 1, 1, 1, 9, LAYOUT_HEAD_MAJOR, 0, 132, false, 0, 0, 0}, /* in three passes over the state */
+    {0, 3, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 6, false, 0, 0,
+     0}, /* one token after the other, with a state */
     {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1, false, 0, 0, 0},
     {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0, 0},
     {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 0, 0},
-    {0, 5, 1, 4, 4, LAYOUT_PLAIN, CHECK_RESUME, 1, false, 0, 0, 0}, /* one block a head in the recurrent form */
-    {0, 11, 1, 2, 4, LAYOUT_PADDED, CHECK_RECENT, 132, false, 0, 0, 0}, /* with recent tokens beside the state */
+    {0, 5, 1, 4, 4, LAYOUT_PLAIN, CHECK_RESUME, 1, false, 0, 0,
+     0}, /* one block a head in the recurrent form */
+    {0, 11, 1, 2, 4, LAYOUT_PADDED, CHECK_RECENT, 132, false, 0, 0,
+     0}, /* with recent tokens beside the state */
     {1, -1, 1, 3, 3, LAYOUT_PIECES, CHECK_FUTURE, 132, false, 0, 0, 0}, /* rows that lean */
     {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false, 0, 0, 0},
     {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0, 0},
@@ -49,7 +52,7 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {5, 70, 2, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2, 0, 0},
     {30, 9, 1, 1, 2, LAYOUT_PLAIN, CHECK_REPEAT, 132, false, 3, 0, 0},
     {9, 1, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 132, false, 8, 0, 0},
-    {5, 70, 2, 1, 2, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2, 0, 3}, /* SHARED_CALL */
+    {5, 70, 2, 2, 2, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2, 0, 3},  /* SHARED_CALL */
     {0, -1, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1, 0}, /* WINDOW_CALL */
     {0, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 1, false, 0, 1, 0},
     {0, 1, 2, 1, 2, LAYOUT_HEAD_MAJOR, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1, 0},
@@ -92,10 +95,14 @@ static bool choose_cluster(const void *choice, const fpa_module *module, const f
                            fpa_candidate *candidate)
 {
     const emulated_call *c = choice;
-    (void)module;
+    const struct fpa_cuda_module *cuda = module->handle;
+    const fpa_candidate shared = {.mechanism = "cluster_scan",
+                                  .segments = c->cluster,
+                                  .blocks = (int64_t)c->cluster * c->clusters,
+                                  .variant = SCAN_SHARED};
     *candidate = (fpa_candidate){.mechanism = "cluster_scan", .segments = c->cluster};
-    if (c->clusters && size->joined)
-        candidate->variant = SCAN_SHARED, candidate->blocks = (int64_t)c->cluster * c->clusters;
+    if (c->clusters && !cuda_refusal(&cuda->geometry, size, &shared))
+        *candidate = shared;
     return size->form == FORM_CHUNKED && size->query_heads > 0 && size->length > 0;
 }
 

@@ -148,13 +148,14 @@ void print_cluster_scan(FILE *out, const fpa_plan *plan)
             CLUSTER_SCAN_SPAN, scan->spans, scan->bytes / 1024.0,
             scan->maps ? "; coordinates are made there, without lift_rows" : "");
     if (scan->sequences)
-        fprintf(
-            out,
-            "sequence_scan chunked, where lengths of sequences differ, or there is no room for a cluster each: clusters that stay share all spans; "
-            "%.1f KiB of shared memory\n",
-            scan->sequence_bytes / 1024.0);
+        fprintf(out,
+                "sequence_scan chunked, where lengths of sequences differ, or there is no room for a cluster "
+                "each: clusters that stay share all spans; "
+                "%.1f KiB of shared memory\n",
+                scan->sequence_bytes / 1024.0);
     else if (scan->maps && lift_made_by_head(plan))
-        fprintf(out, "sequence_scan no: each head has a matrix of its own, and its clusters go from one head to the next\n");
+        fprintf(out, "sequence_scan no: each head has a matrix of its own, and its clusters go from one head "
+                     "to the next\n");
     else
         fprintf(out, "sequence_scan no: it needs %d bytes of shared memory\n", scan->sequence_bytes);
 }
