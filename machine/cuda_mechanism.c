@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cuda_division.h"
 #include "head/form.h"
 
 cuda_mechanism cuda_mechanism_of(const fpa_candidate *candidate)
@@ -64,6 +65,14 @@ static const char *refuse_split(const struct fpa_cuda_geometry *g, const fpa_cal
     return NULL;
 }
 
+/* Tokens of all sequences, which are one batch entry's, and places of spans of all heads. */
+static bool counts_in_32_bits(const struct fpa_cuda_geometry *g, const fpa_call_size *size)
+{
+    enum { MOST_TOKENS = 1 << 30 };
+    const int64_t lines = size->query_heads * g->column_blocks, tokens = size->batch * size->length;
+    return tokens <= MOST_TOKENS && lines * cuda_span_places(tokens, size->batch) <= INT32_MAX;
+}
+
 static const char *refuse_shared(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
                                  const fpa_candidate *candidate)
 {
@@ -73,6 +82,8 @@ static const char *refuse_shared(const struct fpa_cuda_geometry *g, const fpa_ca
         return "the module has no kernel of it whose clusters share sequences";
     if (size->sequences || !size->joined)
         return "deals sequences of one length to clusters, whose tokens lie one behind the other";
+    if (!counts_in_32_bits(g, size))
+        return "counts tokens and spans of all sequences in 32 bits";
     return candidate->blocks < candidate->segments ? "needs a cluster at least" : NULL;
 }
 

@@ -292,6 +292,8 @@ static void a_few_more_sequences_than_clusters_share_them(void **state)
     assert_int_equal(best.variant, SCAN_SHARED);
     assert_int_equal(best.blocks, 30 * 4);
     assert_int_equal(fastest_of(1, 16, 65536, false).variant, 0);
+    assert_int_equal(fastest_of(1, 16, (int64_t)1 << 29, true).variant, SCAN_SHARED);
+    assert_int_equal(fastest_of(1, 16, ((int64_t)1 << 30) + 1, true).variant, 0);
     assert_int_equal(fastest_of(16, 16, 4096, true).variant, 0);
 }
 
