@@ -327,7 +327,8 @@ static fpa_call_size size_of(const fpa_load *load, const fpa_kernel *kernel)
                            .query_heads = load->heads,
                            .heads = load->heads,
                            .state_in = form == FPA_FORM_RECURRENT,
-                           .state_out = form == FPA_FORM_RECURRENT};
+                           .state_out = form == FPA_FORM_RECURRENT,
+                           .joined = true};
 }
 
 /* *own: rows of what is chosen. */

@@ -25,6 +25,14 @@ static const char *split_text(char text[CANDIDATE_TEXT], const fpa_candidate *ca
     return text;
 }
 
+static const char *shared_text(char text[CANDIDATE_TEXT], const fpa_candidate *candidate)
+{
+    const int64_t clusters = candidate->blocks / candidate->segments;
+    snprintf(text, CANDIDATE_TEXT, "%" PRId64 " cluster%s of %" PRId64 " share all", clusters,
+             plural(clusters), candidate->segments);
+    return text;
+}
+
 const char *candidate_text(char text[CANDIDATE_TEXT], const fpa_candidate *candidate)
 {
     static const char *const units[MECHANISMS] = {[MECHANISM_FUSED_CHUNK] = "segment",
@@ -38,6 +46,8 @@ const char *candidate_text(char text[CANDIDATE_TEXT], const fpa_candidate *candi
         return split_text(text, candidate);
     if (mechanism == MECHANISMS || candidate->refused)
         return text;
+    if (mechanism == MECHANISM_CLUSTER_SCAN && candidate->variant & SCAN_SHARED)
+        return shared_text(text, candidate);
     const char *unit = units[mechanism], *rest = strchr(unit, ' ');
     const int word = rest ? (int)(rest - unit) : (int)strlen(unit);
     snprintf(text, CANDIDATE_TEXT, "%" PRId64 " %.*s%s%s", candidate->segments, word, unit,

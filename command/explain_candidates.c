@@ -25,7 +25,8 @@ static fpa_call_size size_of(const explain_call *call, int form)
                            .query_heads = call->heads,
                            .heads = call->heads,
                            .state_in = call->states || form == FORM_RECURRENT,
-                           .state_out = call->states || form == FORM_RECURRENT};
+                           .state_out = call->states || form == FORM_RECURRENT,
+                           .joined = true};
 }
 
 static void print_form(const fpa_call_size *size, const fpa_candidate_list *list)

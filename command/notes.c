@@ -87,7 +87,8 @@ void note_call(const fpa_kernel *kernel, fpa_form asked, const fpa_tensors *tens
                                 .query_heads = tensors->q->shape[2],
                                 .heads = tensors->k->shape[2],
                                 .state_in = tensors->state_in != NULL,
-                                .state_out = tensors->state_out != NULL};
+                                .state_out = tensors->state_out != NULL,
+                                .joined = true};
     if (!*verbose_flag())
         return;
     if (asked != FPA_FORM_AUTO)

@@ -49,7 +49,8 @@ fpa_call_size page_call(const page_machine *machine, int form, int64_t length)
                            .query_heads = machine->heads,
                            .heads = machine->heads,
                            .state_in = form == FORM_RECURRENT,
-                           .state_out = form == FORM_RECURRENT};
+                           .state_out = form == FORM_RECURRENT,
+                           .joined = true};
 }
 
 /* A, B, ... of the constant matrices, in their order; Z27 and so on behind them. */

@@ -18,6 +18,8 @@ typedef struct fpa_call_size {
     int64_t sequences;
     int64_t recent; /* recurrent form: tokens beside the state */
     bool state_in, state_out;
+    bool
+        joined; /* of one length: the first token of a batch entry lies behind the last one of the entry before, in all operands */
 } fpa_call_size;
 
 typedef struct fpa_cost {

@@ -139,6 +139,25 @@ static const char *refuse_clusters(const cuda_task *task)
                : NULL;
 }
 
+/* Sequences of one length for which there is no room for a cluster each: all clusters share their spans, without a second round. Only if sequences are few more, so that
+ * nobody is far behind, and heads of a token are read at about the same time. Where there is room fewer clusters than sequences are never the fastest, but what a call
+ * of more of them asks of the kernel. */
+static void list_shared(const cuda_task *task, int blocks, cuda_listing *l)
+{
+    const int64_t sequences = cuda_fused_blocks(task), places = task->room->cluster_counts[blocks];
+    const bool lacks = places < sequences;
+    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN],
+                               .segments = blocks,
+                               .blocks = blocks * (lacks ? places : sequences - 1),
+                               .variant = SCAN_SHARED};
+    if (lacks ? 8 * places < 7 * sequences : !l->all || blocks > 2)
+        return;
+    if (cuda_refusal(task->geometry, task->size, &candidate))
+        return;
+    candidate.cost = cuda_estimate_cluster_scan(task, &candidate);
+    listing_offer(l, &candidate);
+}
+
 void list_cluster_scan(const cuda_task *task, cuda_listing *l)
 {
     const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN),
@@ -157,6 +176,7 @@ void list_cluster_scan(const cuda_task *task, cuda_listing *l)
         candidate.segments = blocks;
         candidate.cost = cuda_estimate_cluster_scan(task, &candidate);
         listing_offer(l, &candidate);
+        list_shared(task, blocks, l);
     }
     if (l->count == first)
         listing_refuse(l, MECHANISM_CLUSTER_SCAN, 0,

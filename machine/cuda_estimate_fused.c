@@ -100,21 +100,34 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
 
 /* ---- cluster_scan ---- */
 
+/* Spans that each of some clusters has where they share all of a line, at least those of the longest sequence. */
+static int64_t shared_spans(const cuda_task *task, int64_t all, int64_t clusters)
+{
+    const int64_t lines = task->size->query_heads * task->geometry->column_blocks;
+    const int64_t share = divide_up(lines * all, clusters),
+                  longest = divide_up(task->size->length, FPA_CUDA_SPAN) + 1;
+    return share > longest ? share : longest;
+}
+
 /* Spans that a cluster walks, one after the other. As many sequences at a time as there is room for clusters; in the last round not
  * all blocks have a span. Where lengths differ clusters share all spans, of which a sequence's last one is half full on average, and each
- * has one; but none has less than the longest. */
-static int64_t walked_spans(const cuda_task *task, int64_t blocks, int64_t *rounds)
+ * has one; but none has less than the longest. Of one length, too, if they are to. */
+static int64_t walked_spans(const cuda_task *task, const fpa_candidate *candidate, int64_t *rounds)
 {
     const fpa_call_size *size = task->size;
+    const int64_t blocks = candidate->segments, lines = size->query_heads * task->geometry->column_blocks;
     const int64_t spans = divide_up(size->length, FPA_CUDA_SPAN), places = task->room->cluster_counts[blocks];
-    *rounds = size->sequences ? 1 : divide_up(cuda_fused_blocks(task), places);
+    const bool shared = candidate->variant & SCAN_SHARED;
+    *rounds = size->sequences || shared ? 1 : divide_up(cuda_fused_blocks(task), places);
+    if (shared)
+        return round_up(shared_spans(task, cuda_span_places(size->batch * size->length, size->batch),
+                                     candidate->blocks / blocks),
+                        blocks);
     if (!size->sequences)
         return round_up(spans, blocks);
     const int64_t even = cuda_span_places(size->batch * size->length, size->sequences / 2);
     const int64_t all = even > size->sequences ? even : size->sequences;
-    const int64_t lines = size->query_heads * task->geometry->column_blocks;
-    const int64_t share = divide_up(lines * all, cuda_scan_clusters(places, lines));
-    return round_up(share > spans + 1 ? share : spans + 1, blocks);
+    return round_up(shared_spans(task, all, cuda_scan_clusters(places, lines)), blocks);
 }
 
 /* Seconds in which a block adds a span to the state that it hears of and hands it on. */
@@ -143,7 +156,7 @@ fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *
     const struct fpa_cuda_kernel_work *work = &g->work[CUDA_CLUSTER_SCAN];
     const fpa_gpu *gpu = task->room->gpu;
     int64_t rounds;
-    const int64_t blocks = candidate->segments, walk = walked_spans(task, blocks, &rounds);
+    const int64_t blocks = candidate->segments, walk = walked_spans(task, candidate, &rounds);
     fpa_cuda_sum span = {0};
     cuda_sum_add(&span, &work->step, FPA_CUDA_SPAN / 16.0 / g->column_blocks);
     const double own =
@@ -154,5 +167,8 @@ fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *
     const fpa_cost pass = {cuda_overlapped(walked, memory), memory > walked  ? "device memory"
                                                             : share > handed ? "blocks' own work"
                                                                              : "handing the state on"};
-    return cost_then(before_cost(task, MECHANISM_CLUSTER_SCAN), pass);
+    fpa_cost cost = cost_then(before_cost(task, MECHANISM_CLUSTER_SCAN), pass);
+    if (candidate->variant & SCAN_SHARED)
+        cost.seconds += 2 * GPU_LAUNCH; /* flags are cleared before, and it waits for that */
+    return cost;
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cuda_division.h"
 #include "head/form.h"
 
 cuda_mechanism cuda_mechanism_of(const fpa_candidate *candidate)
@@ -64,8 +65,30 @@ static const char *refuse_split(const struct fpa_cuda_geometry *g, const fpa_cal
     return NULL;
 }
 
+/* Tokens of all sequences, which are one batch entry's, and places of spans of all heads. */
+static bool counts_in_32_bits(const struct fpa_cuda_geometry *g, const fpa_call_size *size)
+{
+    enum { MOST_TOKENS = 1 << 30 };
+    const int64_t lines = size->query_heads * g->column_blocks, tokens = size->batch * size->length;
+    return tokens <= MOST_TOKENS && lines * cuda_span_places(tokens, size->batch) <= INT32_MAX;
+}
+
+static const char *refuse_shared(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
+                                 const fpa_candidate *candidate)
+{
+    if (!(candidate->variant & SCAN_SHARED))
+        return NULL;
+    if (!has(g, CUDA_SEQUENCE_SCAN))
+        return "the module has no kernel of it whose clusters share sequences";
+    if (size->sequences || !size->joined)
+        return "deals sequences of one length to clusters, whose tokens lie one behind the other";
+    if (!counts_in_32_bits(g, size))
+        return "counts tokens and spans of all sequences in 32 bits";
+    return candidate->blocks < candidate->segments ? "needs a cluster at least" : NULL;
+}
+
 static const char *refuse_fused(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
-                                cuda_mechanism mechanism)
+                                cuda_mechanism mechanism, const fpa_candidate *candidate)
 {
     if (size->form != FORM_CHUNKED)
         return "carries out the chunked form";
@@ -77,7 +100,7 @@ static const char *refuse_fused(const struct fpa_cuda_geometry *g, const fpa_cal
         return "answers queries, and here are none";
     if (precede_windows(g, size))
         return "begins with the first query's window, and here are keys before it";
-    return NULL;
+    return mechanism == MECHANISM_CLUSTER_SCAN ? refuse_shared(g, size, candidate) : NULL;
 }
 
 const char *cuda_refusal(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
@@ -91,6 +114,6 @@ const char *cuda_refusal(const struct fpa_cuda_geometry *g, const fpa_call_size 
     if (mechanism == MECHANISM_SPLIT)
         return refuse_split(g, size, candidate->variant);
     return mechanism == MECHANISM_FUSED_CHUNK || mechanism == MECHANISM_CLUSTER_SCAN
-               ? refuse_fused(g, size, mechanism)
+               ? refuse_fused(g, size, mechanism, candidate)
                : refuse_decode(g, size, mechanism);
 }

@@ -35,6 +35,12 @@ enum {
     SPLIT_OVERLAPPED = 2, /* queries are read beside the walk, in one segment */
 };
 
+/* What cluster_scan's says. */
+enum {
+    SCAN_SHARED =
+        1, /* sequences of one length are dealt to fewer clusters, fpa_candidate.blocks in all: NAME_sequence_scan */
+};
+
 /* Whether a launch can have it: it is of the call's form, and the module has its kernels. NULL, or why not.
  * What it costs, and whether there is room for all of its blocks at a time, is not asked. */
 const char *cuda_refusal(const struct fpa_cuda_geometry *geometry, const fpa_call_size *size,

@@ -76,6 +76,18 @@ static inline int64_t planned_sequences(const struct fpa_launch *launch)
     return whole < 1 ? 1 : whole < launch->batch ? whole : launch->batch;
 }
 
+/* Whether a batch entry's first token lies behind the last one of the entry before, as tokens do: in all operands that there are. */
+static inline bool joins_batch(const struct fpa_launch *launch)
+{
+    const int64_t *strides[] = {launch->q_stride,        launch->k_stride,       launch->v_stride,
+                                launch->o_stride,        launch->gate_stride,    launch->den_stride,
+                                launch->key_mask_stride, launch->position_stride}; /* 0: there is none */
+    for (size_t i = 0; i < sizeof strides / sizeof *strides && launch->batch > 1; i++)
+        if (strides[i][0] != launch->length * strides[i][1])
+            return false;
+    return true;
+}
+
 /* What a launch asks for. Token by token lengths do not count. */
 static inline fpa_call_size call_size(int form, const struct fpa_launch *launch)
 {
@@ -88,7 +100,8 @@ static inline fpa_call_size call_size(int form, const struct fpa_launch *launch)
                            .heads = launch->heads,
                            .recent = launch->recent,
                            .state_in = launch->state_in != NULL,
-                           .state_out = launch->state_out != NULL};
+                           .state_out = launch->state_out != NULL,
+                           .joined = !packed && joins_batch(launch)};
 }
 
 /* The memory that a module computes on, when that is not the process's own. For verification and

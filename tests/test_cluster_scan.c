@@ -89,10 +89,9 @@ static void memory_and_registers_suffice(void **state)
             continue;
         plan_of(heads[i].body, heads[i].target, &cluster_scan, why, &memory);
         assert_in_range(cluster_scan.bytes, 1, memory);
-        const bool by_position = cluster_scan.turns || cluster_scan.product; /* or by a matrix */
         const int two = cluster_scan.query_registers +
-                        (cluster_scan.maps ? cluster_scan.make_registers : cluster_scan.query_registers);
-        assert_int_equal(cluster_scan.sequences, !by_position && cluster_scan.sequence_bytes <= memory);
+                        (cluster_scan.makes ? cluster_scan.make_registers : cluster_scan.query_registers);
+        assert_int_equal(cluster_scan.sequences, cluster_scan.sequence_bytes <= memory);
         assert_true(cluster_scan.at_spans >= cluster_scan.bytes && cluster_scan.at_spans % 16 == 0);
         assert_true(cluster_scan.sequence_key_registers + two + cluster_scan.sequence_fetch_registers <= 512);
         assert_int_equal(cluster_scan.at_ones % 1024, 0);
@@ -269,6 +268,35 @@ static void sequences_of_different_lengths_go_by_clusters(void **state)
     assert_int_equal(choose_packed(&linear64, 16384, 65536, 8, &seconds), 0);
 }
 
+/* The fastest of a call whose sequences lie as one batch entry's, or do not. */
+static fpa_candidate fastest_of(int64_t batch, int64_t heads_each, int64_t length, bool joined)
+{
+    const fpa_gpu_room room = h200();
+    fpa_call_size size = call_of(heads_each, length);
+    fpa_candidate best;
+    size.batch = batch;
+    size.joined = joined;
+    assert_true(cuda_fastest(&linear64, &room, &size, &best));
+    return best;
+}
+
+/* Of 8 blocks, for which there is room 15 times; where sequences are many more than clusters each has one. */
+static void a_few_more_sequences_than_clusters_share_them(void **state)
+{
+    (void)state;
+    fpa_candidate best = fastest_of(1, 16, 65536, true);
+    assert_int_equal(best.variant, SCAN_SHARED);
+    assert_int_equal(best.segments, 8);
+    assert_int_equal(best.blocks, 15 * 8);
+    best = fastest_of(2, 16, 32768, true);
+    assert_int_equal(best.variant, SCAN_SHARED);
+    assert_int_equal(best.blocks, 30 * 4);
+    assert_int_equal(fastest_of(1, 16, 65536, false).variant, 0);
+    assert_int_equal(fastest_of(1, 16, (int64_t)1 << 29, true).variant, SCAN_SHARED);
+    assert_int_equal(fastest_of(1, 16, ((int64_t)1 << 30) + 1, true).variant, 0);
+    assert_int_equal(fastest_of(16, 16, 4096, true).variant, 0);
+}
+
 static void places_of_all_heads_are_counted_in_32_bits(void **state)
 {
     enum { MANY = 200 };
@@ -345,6 +373,7 @@ int main(void)
         cmocka_unit_test(gates_make_clusters_worth_more),
         cmocka_unit_test(without_the_kernel_or_room_for_clusters_there_is_no_cluster_scan),
         cmocka_unit_test(sequences_of_different_lengths_go_by_clusters),
+        cmocka_unit_test(a_few_more_sequences_than_clusters_share_them),
         cmocka_unit_test(places_of_all_heads_are_counted_in_32_bits),
         cmocka_unit_test(every_choice_can_be_launched),
     };

@@ -35,10 +35,10 @@ static const char *const fixed_heads[] = {
 
 /* One segment, several, by threads, a cluster. */
 static const emulated_call edge_calls[] = {
-    {3, 7, 1, 1, 2, LAYOUT_PLAIN, 0, 1, false, 0, 0},
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false, 0, 0},
-    {2, 30, 1, 1, 1, LAYOUT_PADDED, 0, 1, true, 0, 0},
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false, 2, 0},
+    {3, 7, 1, 1, 2, LAYOUT_PLAIN, 0, 1, false, 0, 0, 0},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false, 0, 0, 0},
+    {2, 30, 1, 1, 1, LAYOUT_PADDED, 0, 1, true, 0, 0, 0},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 132, false, 2, 0, 0},
 };
 
 enum operand { Q, K, V, GATE, OPERANDS };

@@ -59,6 +59,7 @@ static const struct {
     [IN_SEQUENCES] = {"plain", SEQUENCES_CALL, 2},
     [IN_PLACED_SEQUENCES] = {"placed", SEQUENCES_CALL, 2},
     [IN_SCANNED_SEQUENCES] = {"clusteredblocks", SCANNED_CALL, 1},
+    [IN_SHARED_SCAN] = {"clusteredwaves", SHARED_CALL, 1},
     [IN_PRODUCTS] = {"fourfold", LONG_CALL, 2},
     [IN_SLABS] = {"manydots", LONG_CALL, 2},
     [IN_TURN] = {"turns", LONG_CALL, 2},

@@ -3,12 +3,32 @@
 
 #include <limits.h>
 
-/* What a call says of its sequences; where lengths differ they begin where strides of tokens say. */
-static void fill_sequences(const struct fpa_launch *launch, struct fpa_cuda_call *call)
+/* Sequences begin where strides of tokens say. */
+static void join_strides(struct fpa_cuda_call *call)
 {
     long long *strides[] = {call->q_stride,       call->k_stride,       call->v_stride,
                             call->o_stride,       call->den_stride,     call->gate_stride,
-                            call->given_q_stride, call->given_k_stride, call->key_mask_stride};
+                            call->given_q_stride, call->given_k_stride, call->key_mask_stride,
+                            call->position_stride};
+    for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
+        strides[i][0] = strides[i][1];
+}
+
+bool cuda_join_batch(struct fpa_cuda_call *call)
+{
+    const long long *strides[] = {call->q_stride, call->k_stride, call->v_stride, call->o_stride};
+    for (size_t i = 0; i < sizeof strides / sizeof *strides && call->batch > 1; i++)
+        if (strides[i][0] != call->length * strides[i][1])
+            return false;
+    join_strides(call);
+    call->length *= call->batch;
+    call->batch = 1;
+    return true;
+}
+
+/* What a call says of its sequences. */
+static void fill_sequences(const struct fpa_launch *launch, struct fpa_cuda_call *call)
+{
     call->cu_seqlens = launch->cu_seqlens;
     call->cu_seqlens_bytes = launch->cu_seqlens_bytes;
     call->sequences = launch->batch;
@@ -18,8 +38,8 @@ static void fill_sequences(const struct fpa_launch *launch, struct fpa_cuda_call
     call->state_out_index = launch->state_out_index;
     call->state_in_slots = launch->state_in_slots;
     call->state_out_slots = launch->state_out_slots;
-    for (size_t i = 0; launch->cu_seqlens && i < sizeof strides / sizeof *strides; i++)
-        strides[i][0] = strides[i][1];
+    if (launch->cu_seqlens)
+        join_strides(call);
 }
 
 void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call)

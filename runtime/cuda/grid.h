@@ -35,6 +35,9 @@ static inline int64_t cuda_recent(const struct fpa_launch *launch)
 /* The operands of a launch as kernels take them; sizes and parts of the workspace are left alone. */
 void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call);
 
+/* Make the batch one entry, in which sequences of call->longest tokens lie one behind the other. False: they do not. */
+bool cuda_join_batch(struct fpa_cuda_call *call);
+
 /* Put one kernel into the stream. UNSUPPORTED: more blocks than a launch can have. */
 fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid,
                        const struct fpa_launch *launch, const struct fpa_cuda_call *call, CUstream stream,

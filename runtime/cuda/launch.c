@@ -188,34 +188,42 @@ static fpa_status clear_progress(const struct fpa_cuda_module *cuda, const cuda_
     return result ? driver_fail(cuda->driver, result, cuda->name, "the counters of a launch", error) : FPA_OK;
 }
 
-/* In one piece. Who writes the state has heard from who read it, but of other columns and query heads. */
-static fpa_status launch_cluster_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                                      const cuda_sizes *s, CUstream stream, fpa_error *error)
+/* Clusters that share all sequences: `walked` has them in one batch entry. */
+static fpa_status launch_sequence_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                       const cuda_sizes *s, struct fpa_cuda_call *walked, CUstream stream,
+                                       fpa_error *error)
 {
-    struct fpa_cuda_call call = s->call;
-    fpa_status status;
-    if (cuda->geometry.column_blocks == 1 && launch->query_heads == launch->heads)
-        call.partial = NULL;
-    if (s->clusters) {
-        call.totals = s->left;
-        status = s->progress ? clear_progress(cuda, s, stream, error) : FPA_OK;
-        if (!status)
-            status = sequence_scan_launch(cuda, launch, &call, &s->maps, s->cluster_scan, s->clusters, stream,
-                                          error);
-    } else {
-        status = cluster_scan_launch(cuda, launch, &call, &s->maps, s->cluster_scan, stream, error);
-    }
-    return status || !call.partial ? status : launch_final(cuda, launch, &call, stream, error);
+    const fpa_status status = s->progress ? clear_progress(cuda, s, stream, error) : FPA_OK;
+    walked->totals = s->left;
+    return status ? status
+                  : sequence_scan_launch(cuda, launch, walked, &s->maps, s->cluster_scan, s->clusters, stream,
+                                         error);
 }
 
-/* If the copy engine can fetch and write the operands. */
+/* In one piece. Who writes the state has heard from who read it, but of other columns and query heads. */
+static fpa_status launch_cluster_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                      const cuda_sizes *s, struct fpa_cuda_call *walked, bool shared,
+                                      CUstream stream, fpa_error *error)
+{
+    const bool late = cuda->geometry.column_blocks > 1 || launch->query_heads > launch->heads;
+    if (!late)
+        walked->partial = NULL;
+    fpa_status status =
+        shared ? launch_sequence_scan(cuda, launch, s, walked, stream, error)
+               : cluster_scan_launch(cuda, launch, walked, &s->maps, s->cluster_scan, stream, error);
+    return status || !walked->partial ? status : launch_final(cuda, launch, &s->call, stream, error);
+}
+
+/* If the copy engine can fetch and write the operands. Where they do not lie as one batch entry's, each sequence has a cluster. */
 static fpa_status try_cluster_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                    cuda_sizes *s, bool *done, CUstream stream, fpa_error *error)
 {
-    fpa_status status = s->clusters ? cuda_fill_sequence_maps(cuda, &s->call, &s->maps, error)
-                                    : cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
+    struct fpa_cuda_call walked = s->call;
+    const bool shared = s->clusters && (launch->cu_seqlens || cuda_join_batch(&walked));
+    fpa_status status = shared ? cuda_fill_sequence_maps(cuda, &walked, &s->maps, error)
+                               : cuda_fill_fused_maps(cuda, &walked, &s->maps, error);
     *done = !status && s->maps.queries && s->maps.keys && s->maps.outputs;
-    return *done ? launch_cluster_scan(cuda, launch, s, stream, error) : status;
+    return *done ? launch_cluster_scan(cuda, launch, s, &walked, shared, stream, error) : status;
 }
 
 static fpa_status launch_queries(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
@@ -476,7 +484,8 @@ fpa_status cuda_piece(const fpa_module *module, const struct fpa_launch *launch,
 static bool find_cluster_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               fpa_candidate *found)
 {
-    const fpa_call_size size = call_size(FORM_CHUNKED, launch);
+    fpa_call_size size = call_size(FORM_CHUNKED, launch);
+    size.joined = false; /* NAME_sequence_scan takes no tokens from the last one on */
     return cuda_fastest_cluster_scan(&cuda->geometry, &cuda->room, &size, found);
 }
 

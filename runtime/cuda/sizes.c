@@ -165,6 +165,8 @@ static void divide_call(const struct fpa_cuda_module *cuda, const struct fpa_lau
     else
         size_fused(task, candidate, s);
     s->in_segments = call->segments > 1;
+    if (s->cluster_scan && candidate->variant & SCAN_SHARED)
+        s->clusters = candidate->blocks / candidate->segments;
     if (!launch->cu_seqlens)
         return;
     size_sequences(task, launch->total, s);

@@ -86,7 +86,8 @@ static fpa_call_size size_of(const fpa_shape *shape, fpa_form_index form)
                            .query_heads = shape->query_heads,
                            .heads = shape->heads,
                            .state_in = true,
-                           .state_out = true};
+                           .state_out = true,
+                           .joined = true};
 }
 
 bool walk_is_short(const fpa_shape *shape)

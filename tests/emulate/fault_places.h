@@ -49,6 +49,7 @@ enum fault_place {
     IN_SEQUENCES,
     IN_PLACED_SEQUENCES,
     IN_SCANNED_SEQUENCES,
+    IN_SHARED_SCAN,
     IN_PRODUCTS,
     IN_SLABS,
     IN_TURN,

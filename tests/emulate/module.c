@@ -96,7 +96,8 @@ static bool takes_weights(const emulated_kernel *kernel)
         return cuda->geometry.weights &&
                ((const void *)kernel == (const void *)cuda->kernel[CUDA_LIFT_ROWS] ||
                 (cuda->geometry.cluster_maps &&
-                 (const void *)kernel == (const void *)cuda->kernel[CUDA_CLUSTER_SCAN]));
+                 ((const void *)kernel == (const void *)cuda->kernel[CUDA_CLUSTER_SCAN] ||
+                  (const void *)kernel == (const void *)cuda->kernel[CUDA_SEQUENCE_SCAN])));
     return cuda->geometry.weights && (!takes_maps(kernel) || is_backward(kernel) ||
                                       (const void *)kernel == (const void *)cuda->kernel[CUDA_FUSED_CHUNK]);
 }

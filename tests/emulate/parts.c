@@ -39,7 +39,8 @@ static emulated_part part_of(const fpa_source *source)
         return PART_WINDOW;
     /* where a pass makes coordinates itself no kernel does before */
     if (has_kernel(source, CUDA_LIFT_ROWS) && !strstr(source->code, " map_pair(") &&
-        !strstr(source->code, " cluster_scan_map(") && !strstr(source->code, " cluster_scan_turn("))
+        !strstr(source->code, " cluster_scan_map(") && !strstr(source->code, " cluster_scan_turn(") &&
+        !strstr(source->code, " cluster_scan_project("))
         return PART_LIFT;
     return has_kernel(source, CUDA_FUSED_CHUNK) && !has_kernel(source, CUDA_CLUSTER_SCAN) ? PART_FUSED
                                                                                           : PART_OTHERS;
@@ -57,7 +58,7 @@ static int calls_of(emulated_part part)
 
 uint64_t emulated_part_kernels(emulated_part part)
 {
-    enum { SEQUENCES = 1 << CUDA_SEQUENCE_SCAN }; /* test_cuda_emulated_sequences.c has its calls */
+    enum { SEQUENCES = 1 << CUDA_SEQUENCE_SCAN };
     const uint64_t all =
         (UINT64_C(1) << CUDA_STATE_PRODUCT) - 1; /* it and those behind it are of gradients */
     const uint64_t left[EMULATED_PARTS] = {
@@ -70,7 +71,7 @@ uint64_t emulated_part_kernels(emulated_part part)
             all & ~(uint64_t)(1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS | 1u << CUDA_CHUNK_STATE |
                               1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CHUNK_OUTPUT | 1u << CUDA_DECODE |
                               1u << CUDA_DECODE_WINDOW),
-        [PART_OTHERS] = SEQUENCES | 1u << CUDA_LIFT_ROWS | 1u << CUDA_PACK_ROWS | 1u << CUDA_DECODE_WINDOW,
+        [PART_OTHERS] = 1u << CUDA_LIFT_ROWS | 1u << CUDA_PACK_ROWS | 1u << CUDA_DECODE_WINDOW,
     };
     return all & ~left[part];
 }

@@ -24,41 +24,45 @@ enum { SEED = 20260722 };
 enum { FEW = 3 };
 
 static const emulated_call calls[EMULATED_CALLS] = {
-    {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132, false, 0, 0},
-    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME | CHECK_REPEAT, 132, false, 0, 0}, /* a cluster a head */
-    {0, 1, 1, 1, 9, LAYOUT_HEAD_MAJOR, 0, 132, false, 0, 0},     /* in three passes over the state */
-    {0, 3, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 6, false, 0, 0}, /* one token after the other, with a state */
-    {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1, false, 0, 0},
-    {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0},
-    {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 0},
-    {0, 5, 1, 4, 4, LAYOUT_PLAIN, CHECK_RESUME, 1, false, 0, 0}, /* one block a head in the recurrent form */
-    {0, 11, 1, 2, 4, LAYOUT_PADDED, CHECK_RECENT, 132, false, 0, 0}, /* with recent tokens beside the state */
-    {1, -1, 1, 3, 3, LAYOUT_PIECES, CHECK_FUTURE, 132, false, 0, 0}, /* rows that lean */
-    {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false, 0, 0},
-    {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0},
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 132, false, 0, 0}, /* LONG_CALL: by segments */
-    {3, 7, 1, 2, 2, LAYOUT_PIECES, 0, 1, false, 0, 0},             /* and by one */
-    {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0, 0},             /* by fewer, of several panels each */
-    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0},            /* rings are gone round several times */
-    {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0},            /* TOTALS_CALL: in totals, too */
-    {1, 63, 2, 3, 6, LAYOUT_PADDED, CHECK_RESUME | CHECK_REPEAT, FEW, false, 0, 0}, /* ROUNDS_CALL */
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0, 0},                                /* THREADS_CALL */
-    {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true, 0, 0},
-    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 3, 0}, /* CLUSTER_CALL */
-    {0, 128, 1, 2, 4, LAYOUT_HEAD_MAJOR, CHECK_RESUME, 132, false, 2, 0},
-    {5, 70, 2, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2, 0},
-    {30, 9, 1, 1, 2, LAYOUT_PLAIN, CHECK_REPEAT, 132, false, 3, 0},
-    {9, 1, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 132, false, 8, 0},
-    {0, -1, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1}, /* WINDOW_CALL */
-    {0, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 1, false, 0, 1},
-    {0, 1, 2, 1, 2, LAYOUT_HEAD_MAJOR, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1},
-    {1, 3, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0, 1},
-    {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 2},
-    {3, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, FEW, false, 0, 0},             /* SEQUENCES_CALL */
-    {0, 7, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0},             /* one key more shows */
-    {3, 9, 1, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, MOST_SEGMENTS, 0}, /* SEGMENTS_CALL */
-    {23, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 3, 0},            /* SCANNED_CALL */
-    {1, 63, 2, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0},            /* ENTRIES_CALL */
+    {0, 1, 2, 1, 2, LAYOUT_PADDED, CHECK_RESUME, 132, false, 0, 0, 0},
+    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME | CHECK_REPEAT, 132, false, 0, 0, 0}, /* a cluster a head */
+    {0, 1, 1, 1, 9, LAYOUT_HEAD_MAJOR, 0, 132, false, 0, 0, 0}, /* in three passes over the state */
+    {0, 3, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 6, false, 0, 0,
+     0}, /* one token after the other, with a state */
+    {0, 63, 1, 1, 1, LAYOUT_HEAD_MAJOR, 0, 1, false, 0, 0, 0},
+    {0, 64, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0, 0},
+    {0, 65, 1, 2, 4, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 0, 0},
+    {0, 5, 1, 4, 4, LAYOUT_PLAIN, CHECK_RESUME, 1, false, 0, 0,
+     0}, /* one block a head in the recurrent form */
+    {0, 11, 1, 2, 4, LAYOUT_PADDED, CHECK_RECENT, 132, false, 0, 0,
+     0}, /* with recent tokens beside the state */
+    {1, -1, 1, 3, 3, LAYOUT_PIECES, CHECK_FUTURE, 132, false, 0, 0, 0}, /* rows that lean */
+    {1, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_REPEAT, 1, false, 0, 0, 0},
+    {1, 1, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0, 0},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 132, false, 0, 0, 0}, /* LONG_CALL: by segments */
+    {3, 7, 1, 2, 2, LAYOUT_PIECES, 0, 1, false, 0, 0, 0},             /* and by one */
+    {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0, 0, 0},             /* by fewer, of several panels each */
+    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0, 0},            /* rings are gone round several times */
+    {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0, 0},            /* TOTALS_CALL: in totals, too */
+    {1, 63, 2, 3, 6, LAYOUT_PADDED, CHECK_RESUME | CHECK_REPEAT, FEW, false, 0, 0, 0}, /* ROUNDS_CALL */
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0, 0, 0},                                /* THREADS_CALL */
+    {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true, 0, 0, 0},
+    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 3, 0, 0}, /* CLUSTER_CALL */
+    {0, 128, 1, 2, 4, LAYOUT_HEAD_MAJOR, CHECK_RESUME, 132, false, 2, 0, 0},
+    {5, 70, 2, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2, 0, 0},
+    {30, 9, 1, 1, 2, LAYOUT_PLAIN, CHECK_REPEAT, 132, false, 3, 0, 0},
+    {9, 1, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 132, false, 8, 0, 0},
+    {5, 70, 2, 2, 2, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2, 0, 3},  /* SHARED_CALL */
+    {0, -1, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1, 0}, /* WINDOW_CALL */
+    {0, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 1, false, 0, 1, 0},
+    {0, 1, 2, 1, 2, LAYOUT_HEAD_MAJOR, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1, 0},
+    {1, 3, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0, 1, 0},
+    {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 2, 0},
+    {3, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, FEW, false, 0, 0, 0},             /* SEQUENCES_CALL */
+    {0, 7, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0, 0},             /* one key more shows */
+    {3, 9, 1, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, MOST_SEGMENTS, 0, 0}, /* SEGMENTS_CALL */
+    {23, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 3, 0, 0},            /* SCANNED_CALL */
+    {1, 63, 2, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0, 0},            /* ENTRIES_CALL */
 };
 
 static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fpa_facts *facts)
@@ -86,13 +90,19 @@ static bool is_wanted(const fpa_facts *facts, int form, int64_t length)
            (form != FORM_RECURRENT || facts->features < 1000);
 }
 
-/* Blocks of a cluster go round a few times, or have no span at all. */
+/* Blocks of a cluster go round a few times, or have no span at all. Sequences of pieces of a call do not lie one behind the other. */
 static bool choose_cluster(const void *choice, const fpa_module *module, const fpa_call_size *size,
                            fpa_candidate *candidate)
 {
     const emulated_call *c = choice;
-    (void)module;
+    const struct fpa_cuda_module *cuda = module->handle;
+    const fpa_candidate shared = {.mechanism = "cluster_scan",
+                                  .segments = c->cluster,
+                                  .blocks = (int64_t)c->cluster * c->clusters,
+                                  .variant = SCAN_SHARED};
     *candidate = (fpa_candidate){.mechanism = "cluster_scan", .segments = c->cluster};
+    if (c->clusters && !cuda_refusal(&cuda->geometry, size, &shared))
+        *candidate = shared;
     return size->form == FORM_CHUNKED && size->query_heads > 0 && size->length > 0;
 }
 

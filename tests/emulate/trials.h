@@ -17,7 +17,8 @@ typedef struct emulated_call {
     int multiprocessors; /* 1: kernels of large calls, several items a block; many: segments */
     bool threads;        /* fetch, not the copy engine */
     int cluster; /* blocks of a sequence that take turns; 0: none do; MOST_SEGMENTS: none, and the call is by segments */
-    int windows; /* not 0: of heads that have one */
+    int windows;  /* not 0: of heads that have one */
+    int clusters; /* that share sequences of one length; 0: each has one */
 } emulated_call;
 
 /* As many as there are candidates of: long sequences have them, which an emulated call has none of. */
@@ -32,11 +33,12 @@ enum {
     ROUNDS_CALL = 17, /* blocks take a second walk */
     THREADS_CALL = 18,
     CLUSTER_CALL = 20,
-    WINDOW_CALL = 25,
-    SEQUENCES_CALL = 30, /* of faults alone: test_cuda_emulated_sequences.c has the others */
-    SEGMENTS_CALL = 32,  /* of faults alone, too */
-    SCANNED_CALL = 33,   /* SEQUENCES_CALL by clusters, of faults alone, too */
-    ENTRIES_CALL = 34,   /* pieces of several batch entries, of faults alone, too */
+    SHARED_CALL = 25, /* by clusters that are fewer than sequences */
+    WINDOW_CALL = 26,
+    SEQUENCES_CALL = 31, /* of faults alone: test_cuda_emulated_sequences.c has the others */
+    SEGMENTS_CALL = 33,  /* of faults alone, too */
+    SCANNED_CALL = 34,   /* SEQUENCES_CALL by clusters, of faults alone, too */
+    ENTRIES_CALL = 35,   /* pieces of several batch entries, of faults alone, too */
     EMULATED_CALLS
 };
 

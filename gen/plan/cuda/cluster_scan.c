@@ -12,6 +12,7 @@ enum {
     SLAB = 64 * 128, /* bytes of 64 numbers of 64 tokens */
     GATE_BYTES =
         128 * 10 + 64 * 2 + 16, /* two parts of a sum and a factor a token; a factor a key of a half */
+    STATE_BARRIERS = 2 * 4 * 8, /* of two pieces of each warp's sums */
     CUT_BYTES = 32,             /* where a cluster's sequences begin and end */
     SPAN_BYTES = 16,            /* what a span of a sequence is, in words */
 };
@@ -30,7 +31,7 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->at_state = scan->at_copies + scan->copies * copy;
     scan->at_gates = scan->at_state + 2 * copy;
     scan->at_barriers = scan->at_gates + scan->spans * scan->gate_bytes;
-    scan->at_mapped = scan->at_barriers + 32 * scan->spans + 16 * scan->copies + 4 * 8;
+    scan->at_mapped = scan->at_barriers + 32 * scan->spans + 16 * scan->copies + STATE_BARRIERS;
     scan->at_looked = scan->at_mapped + (scan->maps ? 16 * scan->spans : 0);
     scan->at_edges = scan->at_looked + 16 * scan->spans;
     scan->at_turns = scan->at_edges + 8 * scan->spans;
@@ -99,7 +100,7 @@ static void share_made_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *sc
 static void share_sequence_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const bool wide = in->rows->warp_units > 1;
-    scan->sequence_fetch_registers = scan->makes || !wide ? 56 : 40;
+    scan->sequence_fetch_registers = scan->maps || !wide ? 56 : 40;
     scan->sequence_key_registers =
         scan->makes ? scan->key_registers : 512 - 2 * scan->query_registers - scan->sequence_fetch_registers;
 }
@@ -126,8 +127,8 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
         scan->at_cuts = scan->sequence_bytes;
         scan->sequence_bytes += CUT_BYTES;
     }
-    scan->sequences =
-        !scan->turns && !scan->product && scan->sequence_bytes <= in->plan->target->shared_memory;
+    scan->sequences = scan->sequence_bytes <= in->plan->target->shared_memory &&
+                      !(scan->maps && lift_made_by_head(in->plan));
     if (scan->makes)
         share_made_registers(in, scan);
     else
@@ -147,13 +148,14 @@ void print_cluster_scan(FILE *out, const fpa_plan *plan)
             CLUSTER_SCAN_SPAN, scan->spans, scan->bytes / 1024.0,
             scan->maps ? "; coordinates are made there, without lift_rows" : "");
     if (scan->sequences)
-        fprintf(
-            out,
-            "sequence_scan chunked, where lengths of sequences differ: clusters that stay share all spans; "
-            "%.1f KiB of shared memory\n",
-            scan->sequence_bytes / 1024.0);
-    else if (scan->turns || scan->product)
-        fprintf(out, "sequence_scan no: coordinates are made there\n");
+        fprintf(out,
+                "sequence_scan chunked, where lengths of sequences differ, or there is no room for a cluster "
+                "each: clusters that stay share all spans; "
+                "%.1f KiB of shared memory\n",
+                scan->sequence_bytes / 1024.0);
+    else if (scan->maps && lift_made_by_head(plan))
+        fprintf(out, "sequence_scan no: each head has a matrix of its own, and its clusters go from one head "
+                     "to the next\n");
     else
         fprintf(out, "sequence_scan no: it needs %d bytes of shared memory\n", scan->sequence_bytes);
 }

@@ -16,7 +16,7 @@ typedef struct fpa_cluster_scan {
     int copies;         /* of the state, for queries */
     bool outputs_apart; /* o leaves from places of its own, else its queries' */
     bool reverses;      /* it can take tokens from the last one on */
-    bool sequences;     /* NAME_sequence_scan fits, too */
+    bool sequences;     /* NAME_sequence_scan fits, too, and needs nothing of a head's own */
     bool maps;          /* q and k become coordinates where they lie, */
     bool turns;         /* by functions of the position, */
     bool product;       /* or by a matrix */

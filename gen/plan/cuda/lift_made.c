@@ -84,6 +84,15 @@ int lift_matrix_parts(const fpa_plan *plan)
     return lift_is_whole(matrix, lift->width, plan->head->dtype) ? 1 : 2;
 }
 
+bool lift_made_by_head(const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    const fpa_lift_part *part = lift->parts;
+    const fpa_matrix *matrix =
+        part->factors->source == FPA_INPUT ? NULL : &plan->written->matrices[part->factors->source];
+    return matrix && (matrix->heads || matrix->per_head);
+}
+
 int lift_turn_bytes(const fpa_plan *plan)
 {
     const fpa_lift *lift = plan->written->lift;

@@ -24,6 +24,9 @@ int lift_matrix_parts(const fpa_plan *plan);
 /* What NAME_cluster_scan does for that, for 16 tokens of q and k each. */
 struct fpa_cuda_work work_made(const fpa_plan *plan);
 
+/* Of a product: whether each head has a matrix of its own. */
+bool lift_made_by_head(const fpa_plan *plan);
+
 /* Of turns: bytes of what rows need: angles in two parts, and what queries are turned by besides. */
 int lift_turn_bytes(const fpa_plan *plan);
 

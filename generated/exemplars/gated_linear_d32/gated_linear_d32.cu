@@ -705,8 +705,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { 256, 0, 0 }, /* segment_scan */
         { 128, 31040, 2 }, /* chunk_output */
         { 128, 113680, 2 }, /* fused_chunk */
-        { 512, 184728, 1 }, /* cluster_scan */
-        { 512, 184864, 1 }, /* sequence_scan */
+        { 512, 184760, 1 }, /* cluster_scan */
+        { 512, 184896, 1 }, /* sequence_scan */
         { 256, 71936, 3 }, /* decode */
         { 256, 22784, 0 }, /* decode_resident */
         { 256, 71936, 3 }, /* decode_recent */
@@ -3204,7 +3204,9 @@ enum {
     QUERIES = VECTORS,
     HALF = QUERIES + VECTORS + SLAB,   /* bytes: queries, keys, values */
     CLUSTER_SCAN_SUMS = WARP_UNITS * ALL_TILES, /* fours of sums a thread */
-    CLUSTER_SCAN_WARP = CLUSTER_SCAN_SUMS * 16 * 32,   /* bytes of a warp's */
+    CLUSTER_SCAN_WARP = CLUSTER_SCAN_SUMS * 16 * 32,   /* bytes of a warp's, */
+    HANDED = 2,                                        /* handed on in so many pieces, */
+    HANDED_SUMS = (CLUSTER_SCAN_SUMS + 1) / HANDED,    /* of so many fours, the last one of what is left */
     CLUSTER_SCAN_COPIES = 2,
     /* of a span's gates: sums up to each token, in two parts; behind them */
     GATE_DECAYS = SPAN * 8,               /* what each key keeps until the span's end, 16 bits each, */
@@ -3219,8 +3221,8 @@ enum {
     HALF_BARRIERS = 184496, /* full, then free */
     COPY_BARRIERS = HALF_BARRIERS + 32 * SPANS,
     STATE_BARRIERS = COPY_BARRIERS + 16 * CLUSTER_SCAN_COPIES,
-    LOOKED_BARRIERS = 184656, /* of each half: it is known */
-    AT_EDGES = 184704 /* whether some value of it is not finite */
+    LOOKED_BARRIERS = 184688, /* of each half: it is known */
+    AT_EDGES = 184736 /* whether some value of it is not finite */
 };
 
 /* What a block walks. */
@@ -3246,6 +3248,12 @@ __device__ __forceinline__ int count_tokens(const struct fpa_cuda_call &call, co
     return (int)call.length;
 }
 
+/* Bytes of a piece of a warp's sums. */
+__device__ __forceinline__ u32 handed_bytes(int piece)
+{
+    return (piece + 1 < HANDED ? HANDED_SUMS : CLUSTER_SCAN_SUMS - (HANDED - 1) * HANDED_SUMS) * 512;
+}
+
 __device__ __forceinline__ void cluster_scan_init(u32 shared)
 {
     for (int i = 0; i < 2 * SPANS; i++) {
@@ -3259,11 +3267,11 @@ __device__ __forceinline__ void cluster_scan_init(u32 shared)
         barrier_init(shared + COPY_BARRIERS + i * 8, 4);
         barrier_init(shared + COPY_BARRIERS + (CLUSTER_SCAN_COPIES + i) * 8, 8);
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4 * HANDED; i++)
         barrier_init(shared + STATE_BARRIERS + i * 8, 1);
     barrier_fence();
-    for (int i = 0; i < 4; i++)
-        barrier_expect(shared + STATE_BARRIERS + i * 8, CLUSTER_SCAN_WARP);
+    for (int i = 0; i < 4 * HANDED; i++)
+        barrier_expect(shared + STATE_BARRIERS + i * 8, handed_bytes(i % HANDED));
 }
 
 /* ---- cluster_scan: boxes, by one thread ---- */
@@ -3400,11 +3408,82 @@ __device__ __forceinline__ void get_four(u32 address, float *a)
                  "=f"(a[3]) : "r"(address) : "memory");
 }
 
-__device__ __forceinline__ void cluster_scan_receive(float (*c)[ALL_TILES][4], u32 place)
+/* Fours of a warp's sums that are a piece. */
+template <int piece> struct handed {
+    enum { FIRST = piece * HANDED_SUMS, END = piece + 1 < HANDED ? FIRST + HANDED_SUMS : (int)CLUSTER_SCAN_SUMS };
+};
+
+template <int piece> __device__ __forceinline__ void cluster_scan_receive(float (*c)[ALL_TILES][4], u32 place)
 {
 #pragma unroll
-    for (int i = 0; i < CLUSTER_SCAN_SUMS; i++)
+    for (int i = handed<piece>::FIRST; i < handed<piece>::END; i++)
         get_four(place + i * 512, c[i / ALL_TILES][i % ALL_TILES]);
+}
+
+/* To the same place in another block, whose barrier hears of it. */
+template <int piece>
+__device__ __forceinline__ void cluster_scan_send(const float (*sum)[ALL_TILES][4], u32 place, u32 barrier)
+{
+#pragma unroll
+    for (int i = handed<piece>::FIRST; i < handed<piece>::END; i++) {
+        const float *a = sum[i / ALL_TILES][i % ALL_TILES];
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1,%2,%3,%4}, [%5];"
+                     : : "r"(place + i * 512), "f"(a[0]), "f"(a[1]), "f"(a[2]), "f"(a[3]), "r"(barrier) : "memory");
+    }
+}
+
+/* Where a thread's sums come, and where they go: places, and barriers of the first piece. */
+struct handover {
+    u32 place, come, next_place, next_come;
+};
+
+/* What a thread does with a piece of the state before a span: it waits for it (come), adds it to what the span's keys
+ * add and sends that on (go). Then the next block adds to the piece while another one is on its way. */
+template <int piece>
+__device__ __forceinline__ void cluster_scan_hand(float (*sum)[ALL_TILES][4], float (*c)[ALL_TILES][4],
+                                                  const struct handover &way, u32 phase, bool come, bool go,
+                                                  float decay)
+{
+    if (come) {
+        barrier_wait(way.come + piece * 8, phase);
+    }
+    cluster_scan_receive<piece>(c, way.place);
+    if (come && is_first_lane())
+        barrier_expect(way.come + piece * 8, handed_bytes(piece));
+#pragma unroll
+    for (int i = handed<piece>::FIRST; i < handed<piece>::END; i++)
+#pragma unroll
+        for (int n = 0; n < 4; n++)
+            sum[i / ALL_TILES][i % ALL_TILES][n] += decay * c[i / ALL_TILES][i % ALL_TILES][n];
+    if (go)
+        cluster_scan_send<piece>(sum, way.next_place, way.next_come + piece * 8);
+}
+
+__device__ __forceinline__ void cluster_scan_await(const struct handover &way, u32 phase)
+{
+    for (int piece = 0; piece < HANDED; piece++)
+        barrier_wait(way.come + piece * 8, phase);
+}
+
+/* A state that comes from elsewhere -> where the others come. */
+__device__ __forceinline__ void cluster_scan_put(const float (*sum)[ALL_TILES][4], u32 place)
+{
+#pragma unroll
+    for (int i = 0; i < CLUSTER_SCAN_SUMS; i++) {
+        const float *a = sum[i / ALL_TILES][i % ALL_TILES];
+        put_words(place + i * 512,
+                  uint4{__float_as_uint(a[0]), __float_as_uint(a[1]), __float_as_uint(a[2]), __float_as_uint(a[3])});
+    }
+}
+
+/* The state before all tokens. */
+__device__ __forceinline__ void cluster_scan_begin(const struct fpa_cuda_call &call,
+                                                   const struct cluster_scan_part &part, u32 place, int unit)
+{
+    float c[WARP_UNITS][ALL_TILES][4] = {};
+    if (is_given(call, part.b))
+        load_state(c, given_state(call, part.b, part.head), unit, part.block);
+    cluster_scan_put(c, place);
 }
 
 /* A copy of the state before a span for its queries, when nobody needs the one that lay there. */
@@ -3418,15 +3497,13 @@ __device__ __forceinline__ void cluster_scan_copy(const float (*c)[ALL_TILES][4]
     warp_arrive(ready);
 }
 
-/* To the same place in another block, whose barrier hears of it. */
-__device__ __forceinline__ void cluster_scan_send(const float (*sum)[ALL_TILES][4], u32 place, u32 barrier)
+/* The way of a thread's sums to the next block of its cluster. */
+__device__ __forceinline__ struct handover cluster_scan_way(u32 shared, int next)
 {
-#pragma unroll
-    for (int i = 0; i < CLUSTER_SCAN_SUMS; i++) {
-        const float *a = sum[i / ALL_TILES][i % ALL_TILES];
-        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1,%2,%3,%4}, [%5];"
-                     : : "r"(place + i * 512), "f"(a[0]), "f"(a[1]), "f"(a[2]), "f"(a[3]), "r"(barrier) : "memory");
-    }
+    const int warp = threadIdx.x >> 5;
+    const u32 place = shared + AT_STATE + warp * CLUSTER_SCAN_WARP + (threadIdx.x & 31) * 16;
+    const u32 come = shared + STATE_BARRIERS + warp * HANDED * 8;
+    return {place, come, cluster_address(place, next), cluster_address(come, next)};
 }
 
 /* sum = what the keys of a span add to the state. */
@@ -3453,16 +3530,14 @@ __device__ __forceinline__ void cluster_scan_sum(float (*sum)[ALL_TILES][4], u32
 __device__ __forceinline__ void cluster_scan_keys(const struct fpa_cuda_call &call,
                                                   const struct cluster_scan_part &part, u32 shared)
 {
-    const int warp = threadIdx.x >> 5, unit = warp * WARP_UNITS;
-    const u32 place = shared + AT_STATE + warp * CLUSTER_SCAN_WARP + (threadIdx.x & 31) * 16;
-    const u32 come = shared + STATE_BARRIERS + warp * 8;
+    const int unit = (threadIdx.x >> 5) * WARP_UNITS;
     const int next = part.rank + 1 < part.blocks ? part.rank + 1 : 0;
-    const u32 next_place = cluster_address(place, next), next_come = cluster_address(come, next);
+    const struct handover way = cluster_scan_way(shared, next);
     struct turn at = {0, 0}, copies = {0, 0};
     u32 phase = 0;
-    float c[WARP_UNITS][ALL_TILES][4] = {}, sum[WARP_UNITS][ALL_TILES][4];
-    if (part.rank == 0 && is_given(call, part.b))
-        load_state(c, given_state(call, part.b, part.head), unit, part.block);
+    float sum[WARP_UNITS][ALL_TILES][4];
+    if (part.rank == 0)
+        cluster_scan_begin(call, part, way.place, unit);
     for (int span = part.rank; span < part.spans; span += part.blocks, advance<SPANS>(at),
          advance<CLUSTER_SCAN_COPIES>(copies)) {
         const u32 full = shared + HALF_BARRIERS + 2 * at.slot * 8;
@@ -3470,22 +3545,10 @@ __device__ __forceinline__ void cluster_scan_keys(const struct fpa_cuda_call &ca
         const float decay = get_float(shared + AT_GATES + at.slot * GATES + GATE_DECAY);
         warp_arrive(full + 16 * SPANS);
         warp_arrive(full + 16 * SPANS + 8);
-        if (span > 0) {
-            barrier_wait(come, phase);
-            phase ^= 1;
-            cluster_scan_receive(c, place);
-            if (is_first_lane())
-                barrier_expect(come, CLUSTER_SCAN_WARP);
-        }
-#pragma unroll
-        for (int u = 0; u < WARP_UNITS; u++)
-#pragma unroll
-            for (int n = 0; n < ALL_TILES; n++)
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    sum[u][n][i] += decay * c[u][n][i];
-        if (span + 1 < part.spans)
-            cluster_scan_send(sum, next_place, next_come);
+        float c[WARP_UNITS][ALL_TILES][4]; /* nothing of it lives while keys are added */
+        cluster_scan_hand<0>(sum, c, way, phase, span > 0, span + 1 < part.spans, decay);
+        cluster_scan_hand<1>(sum, c, way, phase, span > 0, span + 1 < part.spans, decay);
+        phase ^= span > 0;
         cluster_scan_copy(c, shared, copies, unit);
         if (span + 1 == part.spans && final_state(call, part.b, part.head) && leads_group(call, part.query_head))
             leave_state(call, sum, part.b, part.head, unit, part.block);
@@ -3756,8 +3819,8 @@ gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
  * the second one walks the rest at last. Nobody waits for long, and the longest item takes as long as it has to. */
 
 enum {
-    AT_SPANS = 184736,   /* of as many spans as lie there, and those before: four words each */
-    AT_CUTS = 184832,    /* where a cluster begins and ends: two fours of words */
+    AT_SPANS = 184768,   /* of as many spans as lie there, and those before: four words each */
+    AT_CUTS = 184864,    /* where a cluster begins and ends: two fours of words */
     AT_COUNTS = AT_COPIES,    /* a word a warp, before there are copies */
     SCAN_FAR = 1 << 30        /* the tensor maps' size: behind the last token of any sequence */
 };
@@ -3814,10 +3877,17 @@ __device__ __forceinline__ int span_flags(u32 shared, const struct turn &at)
     return (int)(get_word(span_place(shared, at) + 12) % SPAN_LINE);
 }
 
+/* A sequence of the batch, which is one: if its offsets are not given all have one length. */
+__device__ __forceinline__ struct sequence scanned_sequence(const struct fpa_cuda_call &call, u32 number)
+{
+    return call.cu_seqlens ? sequence_of(call, number) : sequence{(i64)(number * (u32)call.longest), (int)number,
+                                                                  (int)call.longest};
+}
+
 /* The place of a line at which a sequence begins. */
 __device__ __forceinline__ int first_place(const struct fpa_cuda_call &call, u32 number)
 {
-    return (int)(offset_of(call, number) / SPAN + number);
+    return (int)((call.cu_seqlens ? offset_of(call, number) : number * (u32)call.longest) / SPAN + number);
 }
 
 __device__ __forceinline__ int count_spans(int length)
@@ -3867,7 +3937,7 @@ __device__ __forceinline__ uint4 cut_at(const struct fpa_cuda_call &call, u32 sh
     const int span = inside - first_place(call, s);
     if (span <= 0)
         return uint4{(u32)s, (u32)line, 0, 0};
-    if (span < count_spans(sequence_of(call, s).length))
+    if (span < count_spans(scanned_sequence(call, s).length))
         return uint4{(u32)s, (u32)line, (u32)span, 0};
     const bool over = s + 1 == (int)call.sequences; /* the place that is one too many */
     return uint4{over ? 0 : (u32)s + 1, (u32)line + over, 0, 0};
@@ -3938,7 +4008,7 @@ __device__ __forceinline__ void take_part(const struct fpa_cuda_call &call, stru
                                           int line, int begin, int end, int ahead)
 {
     if (walk.own.number != number)
-        walk.own = sequence_of(call, number);
+        walk.own = scanned_sequence(call, number);
     const int spans = count_spans(walk.own.length);
     walk.line = line;
     walk.begin = begin;
@@ -4176,10 +4246,11 @@ __device__ __forceinline__ void resume_sums(const struct fpa_cuda_call &call, fl
     }
 }
 
-/* c = the state before a part of a sequence. */
-__device__ __forceinline__ void begin_part(const struct fpa_cuda_call &call, float (*c)[ALL_TILES][4],
-                                           const struct sequence_span &span, int unit)
+/* The state before a part of a sequence -> the place of the one that has come, which is another sequence's. */
+__device__ __forceinline__ void begin_part(const struct fpa_cuda_call &call, const struct sequence_span &span,
+                                           u32 place, int unit)
 {
+    float c[WARP_UNITS][ALL_TILES][4];
 #pragma unroll
     for (int i = 0; i < CLUSTER_SCAN_SUMS; i++)
 #pragma unroll
@@ -4189,6 +4260,7 @@ __device__ __forceinline__ void begin_part(const struct fpa_cuda_call &call, flo
         resume_sums(call, c);
     else if (is_given(call, span.number))
         load_state(c, given_state(call, span.number, span.head), unit, span.block);
+    cluster_scan_put(c, place);
 }
 
 /* Its final state, where that is wanted. */
@@ -4201,16 +4273,13 @@ __device__ __forceinline__ void end_sequence(const struct fpa_cuda_call &call, c
 
 __device__ __forceinline__ void sequence_scan_keys(const struct fpa_cuda_call &call, u32 shared)
 {
-    const int warp = threadIdx.x >> 5, unit = warp * WARP_UNITS;
-    const u32 place = shared + AT_STATE + warp * CLUSTER_SCAN_WARP + (threadIdx.x & 31) * 16;
-    const u32 come = shared + STATE_BARRIERS + warp * 8;
-    const int next = blockIdx.x + 1 < gridDim.x ? blockIdx.x + 1 : 0;
-    const u32 next_place = cluster_address(place, next), next_come = cluster_address(come, next);
+    const int unit = (threadIdx.x >> 5) * WARP_UNITS;
+    const struct handover way = cluster_scan_way(shared, blockIdx.x + 1 < gridDim.x ? blockIdx.x + 1 : 0);
     struct turn at = {0, 0}, copies = {0, 0};
     u32 phase = 0;
-    float c[WARP_UNITS][ALL_TILES][4] = {}, sum[WARP_UNITS][ALL_TILES][4];
+    float sum[WARP_UNITS][ALL_TILES][4];
     for (;; advance<SPANS>(at), advance<CLUSTER_SCAN_COPIES>(copies)) {
-        const u32 ready = shared + COPY_BARRIERS + copies.slot * 8, full = shared + HALF_BARRIERS + 2 * at.slot * 8;
+        const u32 full = shared + HALF_BARRIERS + 2 * at.slot * 8;
         barrier_wait(full, at.phase);
         const int flags = span_flags(shared, at);
         if (flags & SPAN_NONE)
@@ -4219,29 +4288,16 @@ __device__ __forceinline__ void sequence_scan_keys(const struct fpa_cuda_call &c
         const float decay = get_float(shared + AT_GATES + at.slot * GATES + GATE_DECAY);
         warp_arrive(full + 16 * SPANS);
         warp_arrive(full + 16 * SPANS + 8);
-        if (!(flags & SPAN_FIRST)) {
-            barrier_wait(come, phase);
-            phase ^= 1;
-            if (!(flags & SPAN_BEGINS))
-                cluster_scan_receive(c, place);
-            if (is_first_lane())
-                barrier_expect(come, CLUSTER_SCAN_WARP);
+        if (flags & SPAN_BEGINS) {
+            if (!(flags & SPAN_FIRST))
+                cluster_scan_await(way, phase);
+            begin_part(call, get_span(call, shared, at), way.place, unit);
         }
-        if (flags & SPAN_BEGINS)
-            begin_part(call, c, get_span(call, shared, at), unit);
-#pragma unroll
-        for (int u = 0; u < WARP_UNITS; u++)
-#pragma unroll
-            for (int n = 0; n < ALL_TILES; n++)
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    sum[u][n][i] += decay * c[u][n][i];
-        if (!(flags & SPAN_LAST))
-            cluster_scan_send(sum, next_place, next_come);
-        barrier_wait(ready + 8 * CLUSTER_SCAN_COPIES, copies.phase ^ 1);
-        share_state(c, shared + AT_COPIES + copies.slot * TILE, unit);
-        fence_shared();
-        warp_arrive(ready);
+        float c[WARP_UNITS][ALL_TILES][4]; /* nothing of it lives while keys are added */
+        cluster_scan_hand<0>(sum, c, way, phase, !(flags & SPAN_FIRST), !(flags & SPAN_LAST), decay);
+        cluster_scan_hand<1>(sum, c, way, phase, !(flags & SPAN_FIRST), !(flags & SPAN_LAST), decay);
+        phase ^= !(flags & SPAN_FIRST);
+        cluster_scan_copy(c, shared, copies, unit);
         if (flags & SPAN_LEFT)
             leave_sums(call, sum);
         if (flags & SPAN_ENDS)
