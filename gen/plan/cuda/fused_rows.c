@@ -130,7 +130,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
     rows->copy_bytes = rows->slots * 16 * in->columns->all;
     rows->at_copies = panels * rows->panel_bytes;
     rows->at_barriers = rows->at_copies + copies * rows->copy_bytes;
-    rows->at_part = round_up(rows->at_barriers + 8 * (6 * panels + 2 * copies), 16);
+    rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
+    rows->at_part = round_up(rows->at_barriers + 8 * (6 * rows->total_panels + 2 * copies), 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
     return rows->bytes <= in->plan->target->shared_memory;
 }
@@ -243,6 +244,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        FIELD_ARRAY(fpa_fused_rows, "feature", slot_feature, slots, 1, 0),
                                        FIELD_ARRAY(fpa_fused_rows, "weight", slot_weight, slots, 1, 0),
                                        ROWS(panels),
+                                       ROWS(total_panels),
                                        ROWS(copies),
                                        ROWS(panel_bytes),
                                        ROWS(query_bytes),

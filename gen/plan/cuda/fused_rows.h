@@ -28,6 +28,7 @@ typedef struct fpa_fused_rows {
     double *slot_weight;                                 /* [slots] on the key side */
     /* shared memory: places for panels and copies of the state, bytes of one, and from where on they lie */
     int panels, copies;
+    int total_panels; /* places for panels without queries, of segments' totals */
     int panel_bytes, copy_bytes;
     int query_bytes;  /* of a panel, for queries, then values where some are not finite */
     bool any_address; /* rows that are no whole pieces of 16 bytes have room for all words that they touch: */
