@@ -7,7 +7,7 @@
 
 enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
-    GATES = 1024,              /* sums, what keys keep, what is left of the state: slabs follow */
+    GATES = 1024,              /* sums, what keys keep, what is left of the state, sums before: slabs follow */
     PART = 96,                 /* what a block knows of its part of the work, and of panels' values */
     FACTORS = 256,             /* of gates of segments */
     MOST_SUMS_OF_ONE = 144,    /* registers of a thread for sums, of one warpgroup of keys */
@@ -131,7 +131,7 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
     rows->at_copies = panels * rows->panel_bytes;
     rows->at_barriers = rows->at_copies + copies * rows->copy_bytes;
     rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
-    rows->at_part = round_up(rows->at_barriers + 8 * (6 * rows->total_panels + 2 * copies), 16);
+    rows->at_part = round_up(rows->at_barriers + 8 * ((gate ? 7 : 6) * rows->total_panels + 2 * copies), 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
     return rows->bytes <= in->plan->target->shared_memory;
 }
