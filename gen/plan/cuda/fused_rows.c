@@ -143,6 +143,13 @@ static bool begins_anywhere(const fpa_head *head)
 }
 
 /* Steps of 16 features, and all blocks' columns, have places behind the last one. */
+/* Keys are weighed, or some rows come as words in any call: three warps take longer for that than the product of keys and values. */
+static bool finishes_much(const fpa_fused_rows *rows, const fpa_head *head)
+{
+    return rows->weighted || cuda_most_lean(head->d) > rows->vector_room ||
+           cuda_most_lean(head->dv) > rows->value_room;
+}
+
 static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const fpa_head *head = in->plan->head;
@@ -201,6 +208,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     if (!choose_places(in, rows))
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
+    rows->finishes_much = finishes_much(rows, plan->head);
     rows->cluster = choose_cluster(in);
     return FPA_OK;
 }
@@ -253,6 +261,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(vector_tails),
                                        ROWS(value_tails),
                                        ROWS(leans),
+                                       ROWS(finishes_much),
                                        ROWS(vector_room),
                                        ROWS(value_room),
                                        ROWS(at_gates),

@@ -35,6 +35,7 @@ typedef struct fpa_fused_rows {
     int vector_tails, value_tails; /* bytes of a panel for those behind the slabs */
     bool leans;                    /* some rows begin amid a piece, and boxes may begin before them: */
     int vector_room, value_room;   /* by at most so many numbers */
+    bool finishes_much;            /* so that in totals warpgroups of queries take part */
     int at_gates;                  /* of a panel */
     int at_copies, at_barriers, at_part, bytes;
 } fpa_fused_rows;
