@@ -220,10 +220,10 @@ void print_fused_rows(FILE *out, const fpa_plan *plan)
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
     fprintf(out,
             "fused_chunk  chunked: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
-            "%d panels of 64 tokens on their way, %d cop%s of the state; %.1f KiB of shared memory\n",
+            "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared memory\n",
             rows->key_groups, rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles,
             rows->key_tiles == 1 ? "" : "s", rows->query_groups, rows->query_groups == 1 ? "s" : "",
-            rows->panels, rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0);
+            rows->panels, rows->total_panels, rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0);
 }
 
 void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
