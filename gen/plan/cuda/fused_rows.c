@@ -7,11 +7,11 @@
 
 enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
-    GATES = 1024,              /* sums, what keys keep, what is left of the state, sums before: slabs follow */
-    PART = 96,                 /* what a block knows of its part of the work, and of panels' values */
-    FACTORS = 256,             /* of gates of segments */
-    MOST_SUMS_OF_ONE = 144,    /* registers of a thread for sums, of one warpgroup of keys */
-    MOST_SUMS_OF_TWO = 128,    /* and of two */
+    GATES = 1024,           /* sums, what keys keep, what is left of the state, sums before: slabs follow */
+    PART = 96,              /* what a block knows of its part of the work, and of panels' values */
+    FACTORS = 256,          /* of gates of segments */
+    MOST_SUMS_OF_ONE = 144, /* registers of a thread for sums, of one warpgroup of keys */
+    MOST_SUMS_OF_TWO = 128, /* and of two */
 };
 
 /* ---- features ---- */
@@ -220,10 +220,12 @@ void print_fused_rows(FILE *out, const fpa_plan *plan)
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
     fprintf(out,
             "fused_chunk  chunked: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
-            "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared memory\n",
+            "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared "
+            "memory\n",
             rows->key_groups, rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles,
             rows->key_tiles == 1 ? "" : "s", rows->query_groups, rows->query_groups == 1 ? "s" : "",
-            rows->panels, rows->total_panels, rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0);
+            rows->panels, rows->total_panels, rows->copies, rows->copies == 1 ? "y" : "ies",
+            rows->bytes / 1024.0);
 }
 
 void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
