@@ -190,6 +190,9 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
+/* Of a matrix on its way to a block of NAME_backward_project or _unproject: bytes of a step of 16 numbers and 32 others, and how many of these. */
+#define FPA_CUDA_MADE_STEP 2048
+#define FPA_CUDA_MADE_STAGES 8
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 /* Tokens that a block of NAME_backward_pads takes. */
 #define FPA_CUDA_BACKWARD_PADDED 64

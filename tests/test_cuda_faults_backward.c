@@ -39,7 +39,7 @@ static int late_of(int i)
 {
     const char *point = fault_at(i)->fault.point;
     const bool of_groups = strncmp(point, "cuda_groups_", 12) == 0 || strncmp(point, "contraction_", 12) == 0;
-    return !of_groups ? 0 : strstr(point, "_awaited") ? LATE_COPIES : LATE_PRODUCTS;
+    return strstr(point, "_awaited") ? LATE_COPIES : of_groups ? LATE_PRODUCTS : 0;
 }
 
 /* Faults that show where something is not finite. */

@@ -254,22 +254,51 @@ static void blocks_fetch_the_slabs_of_their_strips(void **state)
     planned_free(&made);
 }
 
-/* Two blocks pack beside each other: a whole tile each before two halves. */
-static void tiles_of_packed_rows_are_whole_where_two_blocks_have_room(void **state)
+/* Rows of projections come first in a tile, in whole chunks, with nothing else between them. */
+static void chunks_have_all_projected_rows(const fpa_pack_kernel *pack, int rows)
 {
-    enum { SOME_TOKENS = 64 };
+    const int end = pack->given + pack->chunks * pack->chunk_rows;
+    int found = 0;
+    for (int i = 0; i < pack->places; i++)
+        found += pack->place[i] >= pack->given && pack->place[i] < end;
+    assert_int_equal(found, rows);
+    assert_true(end <= pack->rows && pack->chunk_rows % 8 == 0);
+}
+
+static void plan_packing(planned_head *made, const char *spec, int rows, const fpa_pack_kernel **pack)
+{
+    planned_make(made, spec, "cuda:sm_90a");
+    const fpa_split_outer *split = made->plan.cuda.suited[SPLIT_OUTER].plan;
+    assert_non_null(split);
+    *pack = &split->pack;
+    chunks_have_all_projected_rows(*pack, rows);
+    assert_true((*pack)->bytes <= made->plan.target->shared_memory);
+    assert_int_equal((*pack)->threads, 128 * (*pack)->groups);
+}
+
+static void matrices_of_packed_rows_stay_where_two_warpgroups_have_room(void **state)
+{
     (void)state;
     planned_head made;
-    planned_make(&made, "d = 240, dv = 64, terms = { term { " SOME(40, 240, 1) ", " SOME(6, 240, 2) " } }",
-                 "cuda:sm_90a");
-    const fpa_split_outer *split = made.plan.cuda.suited[SPLIT_OUTER].plan;
-    assert_non_null(split);
-    const fpa_pack_kernel *pack = &split->pack;
-    const int second = SOME_TOKENS * pack->pitch; /* bytes that another tile would take */
-    assert_true(!pack->direct && pack->blocks == 2 && pack->keeps_matrices);
-    assert_true(2 * (pack->bytes + second + 1024) > made.plan.target->shared_memory);
-    assert_int_equal(pack->tile, SOME_TOKENS);
-    assert_int_equal(pack->buffers, 1);
+    const fpa_pack_kernel *pack;
+    plan_packing(&made, "d = 240, dv = 64, terms = { term { " SOME(40, 240, 1) ", " SOME(6, 240, 2) " } }",
+                 46, &pack);
+    assert_true(pack->kept && pack->chunk_places == pack->chunks);
+    assert_int_equal(pack->groups, 2);
+    assert_int_equal(pack->stages, 2);
+    planned_free(&made);
+}
+
+static void chunks_of_larger_matrices_come_by_turns(void **state)
+{
+    (void)state;
+    planned_head made;
+    const fpa_pack_kernel *pack;
+    plan_packing(&made, "d = 240, dv = 64, terms = { term { " SOME(160, 240, 1) ", " SOME(6, 240, 2) " } }",
+                 166, &pack);
+    assert_true(!pack->kept && pack->chunks > 2);
+    assert_int_equal(pack->chunk_places, 2);
+    assert_true(pack->groups >= 2);
     planned_free(&made);
 }
 
@@ -303,7 +332,8 @@ int main(void)
         cmocka_unit_test(keys_carry_no_weights_where_products_of_states_are_wanted),
         cmocka_unit_test(heads_of_wide_dots_keep_their_rows),
         cmocka_unit_test(blocks_fetch_the_slabs_of_their_strips),
-        cmocka_unit_test(tiles_of_packed_rows_are_whole_where_two_blocks_have_room),
+        cmocka_unit_test(matrices_of_packed_rows_stay_where_two_warpgroups_have_room),
+        cmocka_unit_test(chunks_of_larger_matrices_come_by_turns),
         cmocka_unit_test(powers_of_few_coordinates_fill_few_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

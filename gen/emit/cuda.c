@@ -30,6 +30,17 @@ static void push_geometry(lua_State *L, const struct fpa_cuda_geometry *geometry
     lua_setfield(L, -2, "geometry");
 }
 
+static void push_made_weights(lua_State *L, const fpa_row_head *made)
+{
+    const int count = made->weighs ? made->coordinate_count : 0;
+    lua_createtable(L, count, 0);
+    for (int i = 0; i < count; i++) {
+        lua_pushnumber(L, made->weights[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "weights");
+}
+
 /* plan.made: rows that are made before other kernels of gradients run, or false. */
 static void push_made(lua_State *L, const fpa_plan *plan)
 {
@@ -39,9 +50,10 @@ static void push_made(lua_State *L, const fpa_plan *plan)
         set_boolean(L, "made", false);
         return;
     }
-    lua_createtable(L, 0, 4);
+    lua_createtable(L, 0, 5);
     push_integers(L, made->coordinates, made->coordinate_count);
     lua_setfield(L, -2, "coordinates");
+    push_made_weights(L, made);
     lua_createtable(L, made->projection_count, 0);
     for (int i = 0; i < made->projection_count; i++) {
         push_projection(L, plan->head, &made->projections[i], NULL);

@@ -109,11 +109,24 @@ static bool copies_all(const fpa_simplified *simple)
            power_of(score, 0) == 1 && number_is_one(score->monomials[0].weight) && coordinates_fit(head);
 }
 
+/* Where f' is constant and nothing is divided or forgotten, rows are d_o and v as they are given, and no number lies behind those. */
+static bool rows_are_given(const fpa_simplified *simple)
+{
+    return !has_slope(&simple->score) && !simple->head->gate && simple->head->normalize == FPA_NORMALIZE_NONE;
+}
+
+/* Of f16 a slope, or what outputs' gradients are divided by, could leave the range; d_o and v as they are given leave it no sooner than in the
+ * kernels of the contraction. */
+static bool is_wide_enough(const fpa_simplified *simple)
+{
+    return simple->head->dtype == FPA_BF16 || (simple->head->dtype == FPA_F16 && rows_are_given(simple));
+}
+
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target)
 {
     const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
-    if (!target->warpgroups || head->dtype != FPA_BF16 || !head->causal || written->lift || written->window)
+    if (!target->warpgroups || !is_wide_enough(simple) || !head->causal || written->lift || written->window)
         return false;
     if (score->dot_count != 1 || !is_whole(&score->dots[0], head->d))
         return false;
@@ -169,12 +182,6 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
         return head;
     head_free(head);
     return NULL;
-}
-
-/* Where f' is constant and nothing is divided or forgotten, rows are d_o and v as they are given, and no number lies behind those. */
-static bool rows_are_given(const fpa_simplified *simple)
-{
-    return !has_slope(&simple->score) && !simple->head->gate && simple->head->normalize == FPA_NORMALIZE_NONE;
 }
 
 /* f'(s) (g.v + h): dv are q's numbers, or k's. */

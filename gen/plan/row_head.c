@@ -2,7 +2,9 @@
 
 #include "base/round.h"
 
-enum { PIECE = 8, MOST_WIDTH = 256 }; /* numbers of 16 bytes; that CUDA kernels take of q and k */
+#include <limits.h>
+
+enum { PIECE = 8 }; /* numbers of 16 bytes, and rows of whose gradients kernels keep sums together */
 
 static bool each_branch(const fpa_simplified *simple, bool (*visit)(void *, const fpa_branch *), void *user)
 {
@@ -19,9 +21,10 @@ static bool each_branch(const fpa_simplified *simple, bool (*visit)(void *, cons
 
 /* ---- where rows are ---- */
 
-/* Of each coordinate and each matrix its first row; -1: none. */
+/* Of each matrix its first row, of each dot of coordinates that has rows of its own theirs, of other coordinates their row; -1: none. */
 typedef struct places {
-    int *coordinate, *matrix;
+    const fpa_score *score;
+    int *matrix, *dot, *rest;
 } places;
 
 static bool mark(void *user, const fpa_branch *branch)
@@ -30,34 +33,108 @@ static bool mark(void *user, const fpa_branch *branch)
     if (branch->source != FPA_INPUT)
         at->matrix[branch->source] = 0;
     for (int w = 0; branch->source == FPA_INPUT && w < branch->width; w++)
-        at->coordinate[branch->row[w]] = 0;
+        at->rest[branch->row[w]] = 0;
     return true;
 }
 
-static bool start(fpa_row_head *made, const fpa_head *head, places *at)
+static int *array_of_none(arena *memory, int count)
 {
-    at->coordinate = arena_array(&made->memory, head->d, sizeof *at->coordinate);
-    at->matrix = arena_array(&made->memory, head->matrix_count, sizeof *at->matrix);
-    made->coordinates = arena_array(&made->memory, head->d, sizeof *made->coordinates);
+    int *array = arena_array(memory, count, sizeof *array);
+    for (int i = 0; array && i < count; i++)
+        array[i] = -1;
+    return array;
+}
+
+static int count_coordinates(const fpa_score *score)
+{
+    int rows = 0;
+    for (int i = 0; i < score->dot_count; i++)
+        rows += score->dots[i].source == FPA_INPUT ? round_up(score->dots[i].width, PIECE) : 0;
+    return rows;
+}
+
+static bool start(fpa_row_head *made, const fpa_simplified *simple, places *at)
+{
+    const fpa_head *head = simple->head;
+    const int rows = count_coordinates(&simple->score) + round_up(head->d, PIECE);
+    *at = (places){.score = &simple->score};
+    at->matrix = array_of_none(&made->memory, head->matrix_count);
+    at->dot = array_of_none(&made->memory, simple->score.dot_count);
+    at->rest = array_of_none(&made->memory, head->d);
+    made->coordinates = array_of_none(&made->memory, rows);
+    made->weights = arena_array(&made->memory, rows, sizeof *made->weights);
     made->projections = arena_array(&made->memory, head->matrix_count, sizeof *made->projections);
-    if (!at->coordinate || !at->matrix || !made->coordinates || !made->projections)
-        return false;
-    for (int i = 0; i < head->d; i++)
-        at->coordinate[i] = -1;
-    for (int m = 0; m < head->matrix_count; m++)
-        at->matrix[m] = -1;
-    return true;
+    return at->matrix && at->dot && at->rest && made->coordinates && made->weights && made->projections;
 }
 
-static void place(fpa_row_head *made, const fpa_head *head, places *at)
+static void add_coordinate(fpa_row_head *made, int coordinate, double weight)
 {
-    for (int i = 0; i < head->d; i++)
-        if (at->coordinate[i] >= 0) {
-            at->coordinate[i] = made->coordinate_count;
-            made->coordinates[made->coordinate_count++] = i;
-        }
-    made->width = round_up(made->coordinate_count, PIECE);
-    for (int m = 0; m < head->matrix_count && made->width <= MOST_WIDTH; m++)
+    made->weighs = made->weighs || weight != 1;
+    made->weights[made->coordinate_count] = weight;
+    made->coordinates[made->coordinate_count++] = coordinate;
+}
+
+/* Zeros up to a whole piece. */
+static void end_piece(fpa_row_head *made)
+{
+    while (made->coordinate_count % PIECE)
+        made->weights[made->coordinate_count++] = 1;
+}
+
+/* Rows of a dot of coordinates lie one behind the other, with their weights, as the rows of a matrix do. */
+static void place_dots(fpa_row_head *made, places *at)
+{
+    for (int i = 0; i < at->score->dot_count; i++) {
+        const fpa_branch *dot = &at->score->dots[i];
+        if (dot->source != FPA_INPUT)
+            continue;
+        at->dot[i] = made->coordinate_count;
+        for (int w = 0; w < dot->width; w++)
+            add_coordinate(made, dot->row[w], dot->gram ? dot->gram[w].value : 1);
+        end_piece(made);
+    }
+}
+
+static fpa_number gram_of(const fpa_branch *branch, int w)
+{
+    return branch->gram ? branch->gram[w] : number_int(1);
+}
+
+/* Which of a dot's rows is a coordinate; of weight `gram`, where that is given. -1: none. */
+static int find_row(const fpa_branch *dot, int coordinate, const fpa_number *gram)
+{
+    for (int w = 0; w < dot->width; w++)
+        if (dot->row[w] == coordinate && (!gram || number_equal(gram_of(dot, w), *gram)))
+            return w;
+    return -1;
+}
+
+/* A dot that has a coordinate, and its row there; -1: none has. */
+static int find_dot(const places *at, int coordinate, const fpa_number *gram, int *row)
+{
+    for (int i = 0; i < at->score->dot_count; i++)
+        if (at->dot[i] >= 0 && (*row = find_row(&at->score->dots[i], coordinate, gram)) >= 0)
+            return i;
+    return -1;
+}
+
+/* Coordinates of branches that no dot has rows of, in their order. */
+static void place_rest(fpa_row_head *made, int d, places *at)
+{
+    int row;
+    for (int i = 0; i < d; i++) {
+        const bool wanted = at->rest[i] >= 0 && find_dot(at, i, NULL, &row) < 0;
+        at->rest[i] = wanted ? made->coordinate_count : -1;
+        if (wanted)
+            add_coordinate(made, i, 1);
+    }
+    end_piece(made);
+}
+
+static void place_matrices(fpa_row_head *made, const fpa_head *head, places *at)
+{
+    made->width = made->coordinate_count;
+    for (int m = 0; m < head->matrix_count && made->width <= ROW_HEAD_MOST; m++)
         if (at->matrix[m] >= 0) {
             at->matrix[m] = made->width;
             made->projections[made->projection_count++] = (fpa_projection){m, made->width};
@@ -67,15 +144,69 @@ static void place(fpa_row_head *made, const fpa_head *head, places *at)
 
 /* ---- the head of rows ---- */
 
+static bool covers(const fpa_branch *dot, const fpa_branch *branch)
+{
+    for (int w = 0; w < branch->width; w++) {
+        const fpa_number gram = gram_of(branch, w);
+        if (find_row(dot, branch->row[w], &gram) < 0)
+            return false;
+    }
+    return true;
+}
+
+/* The shortest dot of coordinates that has all rows of a branch, of the same weights; -1: none has. */
+static int find_cover(const places *at, const fpa_branch *branch)
+{
+    const fpa_branch *dots = at->score->dots;
+    int best = -1;
+    for (int i = 0; i < at->score->dot_count; i++)
+        if (at->dot[i] >= 0 && (best < 0 || dots[i].width < dots[best].width) && covers(&dots[i], branch))
+            best = i;
+    return best;
+}
+
+/* Row w of a branch of coordinates, in dot `cover` or, without one, wherever it is. *left: what is left of its weight. */
+static int coordinate_row(fpa_row_head *made, const places *at, const fpa_branch *branch, int w, int cover,
+                          fpa_number *left)
+{
+    const int coordinate = branch->row[w];
+    const fpa_number gram = gram_of(branch, w);
+    int row, dot;
+    *left = number_int(1);
+    if (cover >= 0)
+        return at->dot[cover] + find_row(&at->score->dots[cover], coordinate, &gram);
+    if ((dot = find_dot(at, coordinate, &gram, &row)) >= 0)
+        return at->dot[dot] + row;
+    dot = find_dot(at, coordinate, NULL, &row);
+    *left = dot < 0 ? gram : number_div(&made->memory, gram, gram_of(&at->score->dots[dot], row));
+    return dot < 0 ? at->rest[coordinate] : at->dot[dot] + row;
+}
+
+static bool set_coordinates(fpa_row_head *made, const places *at, const fpa_branch *from, fpa_branch *to)
+{
+    const int cover = find_cover(at, from);
+    bool weighs = false;
+    to->gram = arena_array(&made->memory, from->width, sizeof *to->gram);
+    for (int w = 0; to->gram && w < from->width; w++) {
+        to->row[w] = coordinate_row(made, at, from, w, cover, &to->gram[w]);
+        weighs = weighs || !number_is_one(to->gram[w]);
+    }
+    const bool done = to->gram != NULL;
+    if (!weighs)
+        to->gram = NULL;
+    return done;
+}
+
 static bool set_branch(fpa_row_head *made, const places *at, const fpa_branch *from, fpa_branch *to)
 {
     *to = *from;
     to->kind = FPA_BRANCH_SELECT;
     to->source = FPA_INPUT;
     to->row = arena_array(&made->memory, from->width, sizeof *to->row);
+    if (to->row && from->source == FPA_INPUT)
+        return set_coordinates(made, at, from, to);
     for (int w = 0; to->row && w < from->width; w++)
-        to->row[w] = from->source == FPA_INPUT ? at->coordinate[from->row[w]]
-                                               : at->matrix[from->source] + from->row[w];
+        to->row[w] = at->matrix[from->source] + from->row[w];
     return to->row != NULL;
 }
 
@@ -86,10 +217,27 @@ static bool set_branches(fpa_row_head *made, const places *at, const fpa_branch 
     bool done = (*to = arena_array(&made->memory, count, sizeof **to)) != NULL;
     for (int b = 0; b < count && done; b++) {
         const bool shared = b && from[b].source == from[b - 1].source && from[b].row == from[b - 1].row &&
-                            from[b].width == from[b - 1].width;
-        done = set_branch(made, at, &from[b], &(*to)[b]);
-        if (done && shared)
-            (*to)[b].row = (*to)[b - 1].row;
+                            from[b].width == from[b - 1].width && from[b].gram == from[b - 1].gram;
+        if (shared)
+            (*to)[b] = (*to)[b - 1];
+        else
+            done = set_branch(made, at, &from[b], &(*to)[b]);
+    }
+    return done;
+}
+
+/* Dots of coordinates have rows of their own, in their order. */
+static bool set_dots(fpa_row_head *made, const places *at, fpa_branch **to)
+{
+    const int count = at->score->dot_count;
+    bool done = set_branches(made, at, at->score->dots, count, to);
+    for (int i = 0; i < count && done; i++) {
+        fpa_branch *dot = &(*to)[i];
+        if (at->dot[i] < 0)
+            continue;
+        done = (dot->row = arena_array(&made->memory, dot->width, sizeof *dot->row)) != NULL;
+        for (int w = 0; w < dot->width && done; w++)
+            dot->row[w] = at->dot[i] + w;
     }
     return done;
 }
@@ -117,8 +265,7 @@ static bool make_simple(fpa_row_head *made, const places *at, const fpa_simplifi
         return false;
     simple->head = make_head(made, at, from->head);
     made->simple = simple;
-    return simple->head &&
-           set_branches(made, at, from->score.dots, from->score.dot_count, &simple->score.dots);
+    return simple->head && set_dots(made, at, &simple->score.dots);
 }
 
 static bool suits(const fpa_head *head, const fpa_target *target)
@@ -126,20 +273,91 @@ static bool suits(const fpa_head *head, const fpa_target *target)
     return target->backend == BACKEND_CUDA && !head->lift && dtype_size(head->dtype) == 2;
 }
 
-fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, fpa_row_head *made,
-                         fpa_error *error)
+/* of_dots: each dot of coordinates has rows of its own; else all have those of the coordinates, and weights stay with branches. Of width 0
+ * when there is nothing to make. False: no memory. */
+static bool make(const fpa_simplified *simple, bool of_dots, fpa_row_head *made)
 {
     places at;
     *made = (fpa_row_head){.scale = simple->head->scale};
-    if (!suits(simple->head, target))
-        return FPA_OK;
-    bool done = start(made, simple->head, &at);
-    if (done && each_branch(simple, mark, &at))
-        place(made, simple->head, &at);
-    const bool wanted = done && made->projection_count && made->width <= MOST_WIDTH;
+    bool done = start(made, simple, &at);
+    if (done && each_branch(simple, mark, &at)) {
+        if (of_dots)
+            place_dots(made, &at);
+        place_rest(made, simple->head->d, &at);
+        place_matrices(made, simple->head, &at);
+    }
+    const bool wanted = done && (made->projection_count || made->weighs) && made->width <= ROW_HEAD_MOST;
     if (wanted)
         done = make_simple(made, &at, simple);
     if (!wanted || !done)
+        row_head_free(made);
+    return done;
+}
+
+/* ---- how many rows kernels have of a token ---- */
+
+typedef struct weighted_rows {
+    int count, room;
+    struct {
+        int row;
+        double gram;
+    } * found; /* [room] */
+} weighted_rows;
+
+static bool count_room(void *user, const fpa_branch *branch)
+{
+    weighted_rows *rows = user;
+    rows->room += branch->gram ? branch->width : 0;
+    return true;
+}
+
+static bool add_weighted(void *user, const fpa_branch *branch)
+{
+    weighted_rows *rows = user;
+    for (int w = 0; branch->gram && w < branch->width; w++) {
+        const double gram = branch->gram[w].value;
+        int i = 0;
+        while (i < rows->count && (rows->found[i].row != branch->row[w] || rows->found[i].gram != gram))
+            i++;
+        if (i < rows->count || number_is_one(branch->gram[w]))
+            continue;
+        rows->found[i].row = branch->row[w];
+        rows->found[i].gram = gram;
+        rows->count++;
+    }
+    return true;
+}
+
+/* Those that are made, and what branches have with a weight. -1: no memory. */
+static int count_rows(fpa_row_head *made)
+{
+    weighted_rows rows = {0};
+    each_branch(made->simple, count_room, &rows);
+    rows.found = arena_array(&made->memory, rows.room, sizeof *rows.found);
+    if (!rows.found)
+        return -1;
+    each_branch(made->simple, add_weighted, &rows);
+    return made->width + rows.count;
+}
+
+/* Dots of few rows, which begin with a block of 8 each, can take more than their weights spare: the fewest rows are made. */
+fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, fpa_row_head *made,
+                         fpa_error *error)
+{
+    fpa_row_head shared = {0};
+    *made = (fpa_row_head){0};
+    if (!suits(simple->head, target))
+        return FPA_OK;
+    bool done = make(simple, true, made) && make(simple, false, &shared);
+    if (done && shared.width) {
+        const fpa_row_head own = *made;
+        const int rows = own.width ? count_rows(made) : INT_MAX, others = count_rows(&shared);
+        done = rows >= 0 && others >= 0;
+        if (others < rows)
+            *made = shared, shared = own;
+    }
+    row_head_free(&shared);
+    if (!done)
         row_head_free(made);
     return done ? FPA_OK : fail_memory(error);
 }

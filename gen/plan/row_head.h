@@ -1,8 +1,10 @@
-/* row_head: a head of projected rows as a head of plain ones, whose q and k these are.
+/* row_head: a head of projected and weighted rows as a head of plain ones, whose q and k these are.
  *
- * k(q, k) = f(W scale q, W k), and the gradients of f with respect to both vectors of rows are those of a head without
- * matrices, whatever kernels it has. What is left are products of all tokens: d_q = scale W' d_rows(q), d_k = W' d_rows(k), and
- * d_W, the sum over tokens of d_rows(q) scale q' + d_rows(k) k'.
+ * k(q, k) = f(W scale q, G W k), G being weights of keys' rows, and the gradients of f with respect to both vectors of rows are those of
+ * a head without matrices, whatever kernels it has. What is left are products of all tokens: d_q = scale W' d_rows(q),
+ * d_k = W' G d_rows(k), and d_W, the sum over tokens of d_rows(q) scale q' + d_rows(k) k': matrices have no weights here.
+ * Rows of a dot of coordinates are its own, one behind the other, so that kernels need no table to find them, unless fewer rows are made where
+ * dots share them.
  * Given: a simplified head. Gives: the head of rows, with the same features in the same order, so that states are the
  * same, and where rows come from. */
 #ifndef FPAC_GEN_PLAN_ROW_HEAD_H
@@ -24,12 +26,16 @@ typedef struct fpa_row_head {
     int width;                    /* numbers of a vector of rows, whole pieces of 8; 0: there is none */
     double scale;                 /* of queries, which their rows have */
     int coordinate_count;
-    int *coordinates; /* [coordinate_count] of q and k, which are a vector's first rows */
+    int *coordinates; /* [coordinate_count] of q and k, which are a vector's first rows; -1: zeros */
+    double *weights;  /* [coordinate_count] of keys */
+    bool weighs;      /* some are not 1 */
     int projection_count;
     fpa_projection *projections; /* behind them, from whole pieces of 8 on, zeros between */
 } fpa_row_head;
 
-/* made->width 0: the head has no matrices, or products of float32, or too many rows. */
+enum { ROW_HEAD_MOST = 512 }; /* numbers of a vector of rows */
+
+/* made->width 0: the head has neither matrices nor dots with weights, or products of float32, or too many rows. */
 fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, fpa_row_head *made,
                          fpa_error *error);
 void row_head_free(fpa_row_head *made);

@@ -63,6 +63,15 @@ static fpa_status launch_gates(const struct fpa_cuda_module *cuda, const struct 
     return gates.blocks ? cuda_launch(cuda, &gates, launch, call, stream, error) : FPA_OK;
 }
 
+/* Blocks that pack: as many as run at a time, which share all tiles evenly. */
+static int64_t count_packs(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int64_t heads)
+{
+    const int64_t all =
+        cuda_batch(launch) * heads * divide_up(cuda_tokens(launch), cuda->geometry.pack_tokens);
+    const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_PACK_ROWS];
+    return all < room ? all : room;
+}
+
 /* vectors <- packed keys or queries, which the call then has in their place. */
 static fpa_status launch_pack(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               struct fpa_cuda_call *call, void *vectors, bool queries, CUstream stream,
@@ -70,8 +79,7 @@ static fpa_status launch_pack(const struct fpa_cuda_module *cuda, const struct f
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t heads = queries ? launch->query_heads : launch->heads;
-    const fpa_cuda_grid pack = {
-        CUDA_PACK_ROWS, cuda_batch(launch) * heads * divide_up(cuda_tokens(launch), g->pack_tokens), NULL, 0};
+    const fpa_cuda_grid pack = {CUDA_PACK_ROWS, count_packs(cuda, launch, heads), NULL, 0};
     long long *stride = queries ? call->q_stride : call->k_stride;
     call->vectors = vectors;
     call->packs_queries = queries;

@@ -282,6 +282,14 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     return true;
 }
 
+/* Blocks that walk have no more than a multiprocessor's warps to hide their waits, so that long panels must leave room for three. */
+static bool walks_fit(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    enum { LONG = 64, WALKS = 3, RESERVED = 1024 };
+    return back->panel < LONG ||
+           WALKS * (back->state.size + RESERVED) <= plan->target->shared_memory + RESERVED;
+}
+
 /* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. Sums of many rows' gradients leave room for
  * the tokens of one or two warps. */
 static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
@@ -299,7 +307,8 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
         for (int i = back->coordinates ? COORDINATES : 0; i < (back->coordinates ? COORDINATES + 1 : SHAPES);
              i++)
             if (shapes[i].tiles <= most && (blocks == 1 || shapes[i].warps == CUDA_WARPS) &&
-                fits(plan, &shapes[i], limit / blocks - 1024 * (blocks - 1), back)) {
+                fits(plan, &shapes[i], limit / blocks - 1024 * (blocks - 1), back) &&
+                (blocks > 1 || back->coordinates || walks_fit(plan, back))) {
                 back->state_blocks = backward_state_blocks(plan, back, blocks);
                 back->own_blocks = blocks;
                 return true;
@@ -466,8 +475,11 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
                 back->passes.width - back->passes.input);
     if (plan->made.width)
         fprintf(
-            out, "rows         %d numbers a query or key are made before other kernels run, by %d matri%s\n",
-            plan->made.width, plan->made.projection_count, plan->made.projection_count == 1 ? "x" : "ces");
+            out,
+            "rows         %d numbers a query or key are made before other kernels run: %d of coordinates%s, "
+            "the others by %d matri%s\n",
+            plan->made.width, plan->made.coordinate_count, plan->made.weighs ? " with weights" : "",
+            plan->made.projection_count, plan->made.projection_count == 1 ? "x" : "ces");
     fprintf(out, "states       %d blocks a head, each warp %d units; %.1f KiB of shared memory\n",
             count_slices(plan, back) * back->columns.blocks, plan->cuda.rows->warp_units,
             back->state.size / 1024.0);

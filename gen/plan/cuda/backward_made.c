@@ -3,18 +3,21 @@
 
 #include "parts.h"
 
+enum { RING = FPA_CUDA_MADE_STAGES * FPA_CUDA_MADE_STEP };
+
 /* Blocks have all numbers of their tokens, and make as many. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     const int width = largest(round_up(head_width(plan->written), 16), round_up(plan->made.width, 16));
     back->made_pitch = cuda_odd_pitch(width * 2);
-    back->made_tiles = 2 * 2 * 16 * back->warps * back->made_pitch <= plan->target->shared_memory / 2 ? 2 : 1;
+    const int two = 2 * 2 * 16 * back->warps * back->made_pitch + RING;
+    back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
 }
 
 /* Sides of the stacked matrix that have rows of run-time matrices, times those of its columns. */
 static int count_sides(const fpa_plan *plan)
 {
-    bool has[CUDA_MAX_WIDTH / FPA_CUDA_MADE_SIDE] = {false};
+    bool has[ROW_HEAD_MOST / FPA_CUDA_MADE_SIDE] = {false};
     int sides = 0;
     for (int i = 0; i < plan->made.projection_count; i++) {
         const fpa_projection *projection = &plan->made.projections[i];
@@ -41,10 +44,10 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
 {
     const int given = round_up(head_width(plan->written), 16), rows = round_up(plan->made.width, 16);
     const int threads = 32 * back->warps, tokens = 16 * back->warps * back->made_tiles;
-    const struct fpa_cuda_block block = {threads, 2 * tokens * back->made_pitch, 0};
+    const struct fpa_cuda_block block = {threads, 2 * tokens * back->made_pitch + RING, 0};
     g->made_width = plan->made.width;
     g->made_tokens = tokens;
-    g->made_operand = given * rows * 4;
+    g->made_operand = given * rows * 4 * (plan->made.weighs ? 2 : 1); /* of keys, too */
     g->made_per_head = is_per_head(plan);
     g->made_sides = count_sides(plan);
     g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};

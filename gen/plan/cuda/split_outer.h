@@ -11,8 +11,7 @@ enum {
     WARPGROUP_THREADS = 128,
     WARPGROUP_KERNELS = 2,   /* state kernels, of blocks of several sizes */
     SPLIT_MOST_COLUMNS = 16, /* tiles of 8, for which a warpgroup has registers */
-    PACK_TOKENS = 1024,      /* of a block that packs vectors, */
-    PACK_PIECE_TOKENS = 256, /* and of one that has nothing to prepare */
+    PACK_TILE = 64,          /* tokens of a warpgroup that packs vectors */
     PRODUCT_THREADS = 256    /* of NAME_state_product */
 };
 
@@ -34,21 +33,21 @@ typedef struct fpa_chunk_state_kernel {
     int threads, registers, producer_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_chunk_state_kernel;
 
-/* The kernel that packs vectors: of a tile of tokens all packed rows are in shared memory, twice, where there is room. A vector's
- * blocks of 8 rows lie in the tile as vectors have them: rows as they come, or *formed*, of weighted rows, products, or rows that lie
- * here and there. */
+/* The kernel that packs vectors: a warpgroup has all packed rows of a tile of 64 tokens in shared memory. The first rows are coordinates, which are
+ * fetched, the others are derived of them. A vector's blocks of 8 rows lie in the tile as vectors have them: rows as they come, from any row on, or
+ * *formed*, of weighted rows, products, or rows that lie here and there. */
 typedef struct fpa_pack_kernel {
-    bool direct; /* rows are coordinates, times weights, or ones: from device memory, without shared memory */
-    int tokens;  /* of a block */
-    int tile;    /* tokens */
-    int pitch;   /* bytes of a token */
-    int buffers; /* tiles of tokens in shared memory */
-    int threads, blocks; /* of a block; blocks of a multiprocessor */
-    bool keeps_matrices; /* in shared memory; else they are read anew for each tile */
-    int bytes;
-    int rows;   /* of a token there */
+    int groups;             /* warpgroups of a block */
+    int stages;             /* of coordinates, 1 or 2 */
+    int raw_pitch, pitch;   /* bytes of a token's coordinates, and of its derived rows */
+    int chunks, chunk_rows; /* of projected rows, which are the first derived ones: a product has a chunk's */
+    int chunk_places;       /* for the matrices of chunks in shared memory: */
+    bool kept;              /* all of them; else two, and chunks come by turns */
+    int threads, bytes;
+    int given;  /* rows of a tile that are coordinates */
+    int rows;   /* all of them */
     int places; /* numbers of place: packed rows as fpa_cuda_rows count them */
-    int *place; /* row that each one is there; -1: none */
+    int *place; /* row of the tile that each one is; -1: none */
     int blocks_of_vector;
     int *block;       /* [blocks_of_vector] row there that each one begins with; */
     int first_formed; /* from this one on they are formed */

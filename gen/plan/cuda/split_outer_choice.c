@@ -12,10 +12,9 @@
 /* A token of a head in sequences of 65,536 and of 4,096 tokens, the geometric mean: each by the form that takes less. */
 static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
 {
-    enum { DIRECT = 64 }; /* warps of a multiprocessor */
     static const double lengths[] = {65536, 4096};
     const fpa_gpu *gpu = gpu_of_target(plan->target);
-    const int warps = split->pack.direct ? DIRECT : split->pack.threads * split->pack.blocks / 32;
+    const int warps = split->pack.threads / 32;
     struct fpa_cuda_geometry geometry = {0};
     work_split_outer(plan, split, &geometry);
     const double chunked = cuda_chunk_seconds(gpu, &geometry, split->chunk),

@@ -70,8 +70,7 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->kernel[CUDA_CHUNK_OUTPUT] =
         (struct fpa_cuda_block){WARPGROUP_THREADS * (split->output_groups + 1), split->output_bytes, 1};
     if (!split->outer.coordinates)
-        g->kernel[CUDA_PACK_ROWS] =
-            (struct fpa_cuda_block){split->pack.threads, split->pack.bytes, split->pack.blocks};
+        g->kernel[CUDA_PACK_ROWS] = (struct fpa_cuda_block){split->pack.threads, split->pack.bytes, 1};
     if (split->leaves_dots)
         g->kernel[CUDA_STATE_PRODUCT] = (struct fpa_cuda_block){PRODUCT_THREADS, 0, 0};
     if (split->contraction.groups) {
@@ -83,13 +82,14 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->value_width = plan->head->dv;
     g->value_box = split->value_box;
     g->vector_rows = split->outer.vector_rows;
-    g->pack_tokens = split->pack.tokens;
+    g->pack_tokens = PACK_TILE * split->pack.groups;
     g->chunk_state_slices = large->slices;
     g->small_state_slices = split->kernels > 1 ? small->slices : 0;
     g->persistent = 1;
     work_split_outer(split->seen ? split->seen : plan, split, g);
 }
 
+#define PACK(member) FIELD_AS(fpa_split_outer, "pack_" #member, pack.member)
 #define KERNEL(member) FIELD(fpa_chunk_state_kernel, member)
 static const fpa_field kernel_fields[] = {
     KERNEL(groups),
@@ -146,13 +146,8 @@ const fpa_field split_outer_fields[] = {
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
     CONTRACTION(groups), CONTRACTION(own_stages), CONTRACTION(key_stages), CONTRACTION(tile_stages),
-    CONTRACTION(registers), CONTRACTION(producer_registers),
-    FIELD_AS(fpa_split_outer, "pack_direct", pack.direct), FIELD_AS(fpa_split_outer, "pack_tile", pack.tile),
-    FIELD_AS(fpa_split_outer, "pack_pitch", pack.pitch),
-    FIELD_AS(fpa_split_outer, "pack_buffers", pack.buffers),
-    FIELD_AS(fpa_split_outer, "pack_blocks", pack.blocks),
-    FIELD_AS(fpa_split_outer, "pack_threads", pack.threads),
-    FIELD_AS(fpa_split_outer, "pack_keeps", pack.keeps_matrices),
-    FIELD_AS(fpa_split_outer, "pack_tokens", pack.tokens), TABLE("pack_place", pack.place, pack.places, 1, 0),
+    CONTRACTION(registers), CONTRACTION(producer_registers), PACK(groups), PACK(stages), PACK(raw_pitch),
+    PACK(pitch), PACK(chunks), PACK(chunk_rows), PACK(chunk_places), PACK(kept), PACK(given),
+    TABLE("pack_place", pack.place, pack.places, 1, 0),
     TABLE("pack_block", pack.block, pack.blocks_of_vector, 1, 0),
     FIELD_AS(fpa_split_outer, "pack_formed", pack.first_formed), FIELDS_END};

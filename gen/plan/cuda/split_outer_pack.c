@@ -38,11 +38,9 @@ static int find_block(const places *p, const int *source)
     for (int j = 0; j < BLOCK && first < 0; j++)
         if (source[j] != p->in->rows->zero_row)
             first = p->place[source[j]] - j;
-    if (first < 0 || first % BLOCK)
-        return -1;
-    for (int j = 0; j < BLOCK; j++)
+    for (int j = 0; j < BLOCK && first >= 0; j++)
         if (source[j] == p->in->rows->zero_row ? !is_free(p, first + j) : p->place[source[j]] != first + j)
-            return -1;
+            first = -1;
     return first;
 }
 
@@ -66,6 +64,31 @@ static int place_block(places *p, const int *source)
     return p->next - BLOCK;
 }
 
+/* A product with a matrix, not with a diagonal. */
+static bool is_projected(const places *p, int row)
+{
+    for (int i = 0; i < p->in->plan->projection_count; i++) {
+        const fpa_projection *projection = &p->in->plan->projections[i];
+        const fpa_matrix *matrix = &p->in->plan->head->matrices[projection->matrix];
+        const int first = p->in->rows->row[projection->first_row];
+        if (matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL && row >= first && row < first + matrix->rows)
+            return true;
+    }
+    return false;
+}
+
+/* Zeros and projected rows, of these at least one. */
+static bool is_projected_block(const places *p, const int *source)
+{
+    bool some = false;
+    for (int j = 0; j < BLOCK; j++) {
+        if (source[j] != p->in->rows->zero_row && !is_projected(p, source[j]))
+            return false;
+        some |= source[j] != p->in->rows->zero_row;
+    }
+    return some;
+}
+
 /* Rows of a run-time diagonal follow each other, as in vectors that have them. */
 static void place_diagonal(places *p, const fpa_projection *projection)
 {
@@ -79,41 +102,74 @@ static void place_diagonal(places *p, const fpa_projection *projection)
 }
 
 /* What a formed row is made of. */
-static void place_source(places *p, int row)
+static void place_source(places *p, int row, bool projected)
 {
     row = unweighted(p, row);
-    if (row != p->in->rows->zero_row && row != p->in->rows->ones_row && p->place[row] < 0)
+    if (row != p->in->rows->zero_row && row != p->in->rows->ones_row && p->place[row] < 0 &&
+        (!projected || is_projected(p, row)))
         p->place[row] = p->next++;
 }
 
-static void place_sources(places *p, int block)
+static void place_sources(places *p, int block, bool projected)
 {
     const fpa_split_outer *split = p->split;
     for (int i = block * BLOCK; i < (block + 1) * BLOCK; i++)
         for (int l = 0; l < split->product_factors; l++)
-            place_source(p, split->product_row[i * split->product_factors + l]);
+            place_source(p, split->product_row[i * split->product_factors + l], projected);
     for (int i = block * BLOCK; i < (block + 1) * BLOCK; i++)
         if (split->source[i] < split->first_product)
-            place_source(p, split->source[i]);
+            place_source(p, split->source[i], projected);
 }
 
-/* Coordinates as they come, with zeros up to whole steps, or a word of 16 bytes more where they begin amid one; then blocks of vectors as
- * they lie there, what other blocks are formed of, and these. Projected rows that nothing needs have no place: -1. */
-static void place_rows(places *p, fpa_pack_kernel *pack)
+/* Coordinates as they come, with zeros up to whole steps, or a word of 16 bytes more where they begin amid one. */
+static void place_coordinates(places *p, fpa_pack_kernel *pack)
 {
-    const fpa_split_outer *split = p->split;
-    const int d = p->in->plan->head->d, blocks = pack->blocks_of_vector;
+    const int d = p->in->plan->head->d;
     for (int i = 0; i < p->in->rows->row_count; i++)
         p->place[i] = i < d ? i : -1;
     p->next = largest(round_up(d, STEP), BLOCK * ((2 * d + 14 + 15) / 16));
-    p->next = round_up(p->next, BLOCK);
+    pack->given = p->next;
+}
+
+/* Rows of a chunk, at most so many, of whole blocks: those of which chunks have the fewest, where a chunk's own waits count as a block. */
+static int best_chunk(int rows, int most)
+{
+    int best = BLOCK;
+    for (int chunk = BLOCK; chunk <= most; chunk += BLOCK)
+        if (divide_up(rows, chunk) * (chunk + BLOCK) <= divide_up(rows, best) * (best + BLOCK))
+            best = chunk;
+    return best;
+}
+
+/* Projected rows come first, in chunks of at most so many: blocks of vectors as they lie there, then what formed blocks are made of.
+ * Between them are zeros. Projected rows that nothing needs have no place: -1. */
+static void place_projected(places *p, fpa_pack_kernel *pack, int most)
+{
+    for (int b = 0; b < pack->blocks_of_vector; b++) {
+        const int *source = p->split->source + b * BLOCK;
+        pack->block[b] = is_projected_block(p, source) ? place_block(p, source) : -1;
+    }
+    for (int b = 0; b < pack->blocks_of_vector; b++)
+        if (pack->block[b] < 0)
+            place_sources(p, b, true);
+    const int rows = p->next - pack->given;
+    pack->chunk_rows = rows ? best_chunk(rows, most) : 0;
+    pack->chunks = rows ? (int)divide_up(rows, pack->chunk_rows) : 0;
+    p->next = pack->given + pack->chunks * pack->chunk_rows;
+}
+
+/* Behind them other blocks of vectors as they lie there, what other blocks are formed of, and these. */
+static void place_others(places *p, fpa_pack_kernel *pack)
+{
+    const int blocks = pack->blocks_of_vector;
     for (int b = 0; b < blocks; b++)
-        pack->block[b] = place_block(p, split->source + b * BLOCK);
+        if (pack->block[b] < 0)
+            pack->block[b] = place_block(p, p->split->source + b * BLOCK);
     for (int i = 0; i < p->in->plan->projection_count; i++)
         place_diagonal(p, &p->in->plan->projections[i]);
     for (int b = 0; b < blocks; b++)
         if (pack->block[b] < 0)
-            place_sources(p, b);
+            place_sources(p, b, false);
     p->next = round_up(p->next, BLOCK);
     pack->first_formed = p->next;
     for (int b = 0; b < blocks; b++)
@@ -124,92 +180,90 @@ static void place_rows(places *p, fpa_pack_kernel *pack)
     pack->rows = p->next;
 }
 
-/* Fragments of the matrices, in 8 rows and 16 columns: two 16-bit numbers for each, 512 bytes. */
-static int matrix_bytes(const fpa_plan *plan)
+static int odd_pitch(int rows)
 {
-    const int steps = (plan->head->d + 15) / 16;
-    int tiles = 0;
-    for (int i = 0; i < plan->projection_count; i++) {
-        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
-        if (matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL)
-            tiles += (matrix->rows + 7) / 8;
-    }
-    return tiles * steps * 512;
+    return 16 * ((2 * rows + 15) / 16 | 1);
 }
 
-static bool take_tile(fpa_pack_kernel *pack, int matrices, int buffers, int tile, int limit)
-{
-    pack->buffers = buffers, pack->tile = tile;
-    pack->bytes = buffers * tile * pack->pitch + matrices;
-    return pack->bytes <= limit;
-}
-
-/* Of two blocks of a multiprocessor one multiplies or stores while the other waits for tokens or for its slowest warp, with two tiles each
- * or one (docs/decisions/0054-packing-by-lanes.md): a tile of as many tokens as warps have work for comes before a second one, which is fetched
- * while the first is packed (0061-heads-beside-each-other.md). A block by itself needs the second one. But matrices that are split anew for each tile
- * of tokens take longer than what a second block, or a second tile, gains. */
-static bool choose_sizes(const fpa_plan *plan, fpa_pack_kernel *pack)
-{
-    static const struct {
-        int blocks, buffers, tile;
-    } sizes[] = {{2, 2, 64}, {2, 1, 64}, {2, 2, 32}, {2, 1, 32},
-                 {1, 2, 64}, {1, 2, 32}, {1, 1, 64}, {1, 1, 32}};
-    static const int anew[] = {128, 64, 32};
-    const int limit = plan->target->shared_memory, matrices = matrix_bytes(plan);
-    pack->keeps_matrices = true;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (take_tile(pack, matrices, sizes[i].buffers, sizes[i].tile,
-                      sizes[i].blocks > 1 ? limit / sizes[i].blocks - 1024 : limit))
-            return true;
-    pack->keeps_matrices = false;
-    for (size_t i = 0; i < sizeof anew / sizeof *anew; i++)
-        if (take_tile(pack, 0, 1, anew[i], limit))
-            return true;
-    return false;
-}
-
-/* As many warps as hide each other's waits; fewer where sums of many tokens need registers. */
-static void choose_threads(const fpa_plan *plan, fpa_pack_kernel *pack)
-{
-    const int warps = pack->keeps_matrices ? 32 : 16;
-    pack->blocks = 2 * (pack->bytes + 1024) <= plan->target->shared_memory ? 2 : 1;
-    pack->threads = 32 * warps / pack->blocks;
-}
-
-static const fpa_pack_kernel directly = {
-    .direct = true, .tokens = PACK_PIECE_TOKENS, .threads = CUDA_THREADS};
-
-/* False: a block does not fit into shared memory. */
-static bool choose_pack(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack)
+static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack,
+                       int most)
 {
     places p = {.in = in, .split = split, .place = pack->place};
-    place_rows(&p, pack);
-    pack->pitch = 16 * ((2 * pack->rows + 15) / 16 | 1);
-    if (!choose_sizes(in->plan, pack))
-        return false;
-    choose_threads(in->plan, pack);
-    return true;
+    place_coordinates(&p, pack);
+    place_projected(&p, pack, most);
+    place_others(&p, pack);
+    pack->raw_pitch = odd_pitch(pack->given);
+    pack->pitch = odd_pitch(pack->rows - pack->given);
 }
 
-/* Rows that begin amid 16 bytes would be read number by number if they were read directly. */
+/* A chunk's rows of matrices, in two numbers of 16 bits each, in slabs of 64 columns. */
+static int chunk_bytes(const fpa_plan *plan, int rows)
+{
+    return 2 * divide_up(plan->head->d, 64) * rows * 128;
+}
+
+/* Warpgroups that registers suffice for: sums of both parts of a chunk, tokens, the rest. */
+static int most_groups(const fpa_plan *plan, const fpa_pack_kernel *pack)
+{
+    enum { REGISTERS = 65536 / WARPGROUP_THREADS, REST = 56, MOST = 6 };
+    const int own = pack->chunks ? pack->chunk_rows + 4 * (int)divide_up(plan->head->d, STEP) + REST : REST;
+    return REGISTERS / own < MOST ? REGISTERS / own : MOST;
+}
+
+/* Whether so many warpgroups are better: two of them, of which one multiplies while lanes of the other put rows together; then as many tiles of coordinates
+ * as there is room for, of a warpgroup the next one beside the one that is packed. Where chunks come by turns, as many warpgroups as share them. */
+static bool is_better(const fpa_pack_kernel *pack, int groups, int stages)
+{
+    if ((groups > 1) != (pack->groups > 1) || !pack->kept)
+        return groups > pack->groups;
+    return groups * stages > pack->groups * pack->stages;
+}
+
+/* A word behind the last row is read where blocks begin amid 16 bytes. */
+static void choose_groups(const fpa_plan *plan, fpa_pack_kernel *pack)
+{
+    const int matrices = pack->chunk_places * chunk_bytes(plan, pack->chunk_rows),
+              most = most_groups(plan, pack);
+    pack->groups = 0;
+    for (int stages = 2; stages >= 1; stages--) {
+        const int own = PACK_TILE * (stages * pack->raw_pitch + pack->pitch);
+        const int room = (plan->target->shared_memory - matrices - 2 * BLOCK) / own,
+                  groups = room < most ? room : most;
+        if (!is_better(pack, groups, stages))
+            continue;
+        pack->groups = groups, pack->stages = stages;
+        pack->bytes = matrices + groups * own + 2 * BLOCK;
+    }
+    pack->threads = WARPGROUP_THREADS * pack->groups;
+}
+
+/* Matrices stay in shared memory where that leaves room for two warpgroups; else a chunk comes while another is multiplied, for all warpgroups. False: a tile
+ * does not fit. */
+static bool choose_pack(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack)
+{
+    enum { MOST_ROWS = 64, TURN_BYTES = 32 << 10, ENOUGH = 2 };
+    const int turn = TURN_BYTES / chunk_bytes(in->plan, 1) / BLOCK * BLOCK;
+    place_rows(in, split, pack, MOST_ROWS);
+    pack->kept = true, pack->chunk_places = pack->chunks;
+    choose_groups(in->plan, pack);
+    if (pack->groups >= ENOUGH || !pack->chunks)
+        return pack->groups > 0;
+    place_rows(in, split, pack, turn < BLOCK ? BLOCK : turn < MOST_ROWS ? turn : MOST_ROWS);
+    pack->kept = false, pack->chunk_places = 2;
+    choose_groups(in->plan, pack);
+    return pack->groups > 0;
+}
+
 fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
 {
-    const bool as_they_lie = in->plan->projection_count == 0 && !split->product_factors;
     fpa_pack_kernel *pack = &split->pack;
-    *pack = directly;
-    if (as_they_lie && in->plan->head->d % BLOCK == 0)
-        return FPA_OK;
-    *pack = (fpa_pack_kernel){.tokens = PACK_TOKENS,
-                              .places = in->rows->row_count,
+    *pack = (fpa_pack_kernel){.places = in->rows->row_count,
                               .blocks_of_vector = split->outer.vector_rows / BLOCK};
     pack->place = arena_array(in->memory, pack->places, sizeof *pack->place);
     pack->block = arena_array(in->memory, pack->blocks_of_vector, sizeof *pack->block);
     if (!pack->place || !pack->block)
         return fail_memory(error);
-    if (choose_pack(in, split, pack))
-        return FPA_OK;
-    if (!as_they_lie)
-        return unsuited(why, "a block of its packed rows does not fit into shared memory");
-    *pack = directly;
-    return FPA_OK;
+    return choose_pack(in, split, pack)
+               ? FPA_OK
+               : unsuited(why, "a tile of its packed rows does not fit into shared memory");
 }

@@ -160,16 +160,6 @@ struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_sp
                                          .trips = 3};
 }
 
-/* A piece of 8 rows: their numbers of coordinates, and weights, are looked up, a number each is read. */
-static struct fpa_cuda_kernel_work count_pieces(const fpa_plan *plan, const fpa_split_outer *split)
-{
-    const int blocks = split->outer.vector_rows / OUTER_BLOCK;
-    return (struct fpa_cuda_kernel_work){
-        .step = {.instructions = blocks * (plan->weighted_count ? 50 : 40),
-                 .bytes = work_operand_bytes(plan, plan->head->d + split->outer.vector_rows)},
-        .trips = 2};
-}
-
 /* Blocks of 8 rows that are formed, and factors of all of them. */
 static int count_formed(const fpa_pack_kernel *pack)
 {
@@ -179,23 +169,48 @@ static int count_formed(const fpa_pack_kernel *pack)
     return formed;
 }
 
-/* 16 tokens. Coordinates come by 16 bytes (10 instructions), which are put together where rows begin amid 16 (20). Of a formed block a lane has a
- * token: for each factor it loads 16 bytes or two, and selects, weighs and multiplies four words. Blocks leave by 16 bytes, 7 instructions.
- * Matrices that are not kept are split anew for each tile of tokens: 70 instructions for 16 x 16 numbers. */
+/* Projections of 16 tokens, a warp's share of 64: they are loaded once, and matrices read from shared memory for all four warps. A chunk's product has
+ * three instructions for each 16 coordinates, and sums leave 16 rows at a time. Of matrices that are not kept two numbers are asked for, split and put
+ * by 16 instructions, once for the tokens of all warpgroups. */
+static struct fpa_cuda_work count_projections(const fpa_plan *plan, const fpa_pack_kernel *pack)
+{
+    const int d = plan->head->d, steps = (d + 15) / 16, slabs = (d + 63) / 64,
+              rows = pack->chunks * pack->chunk_rows;
+    const int turns = pack->kept ? 0 : 4 * pack->groups;
+    return (struct fpa_cuda_work){.products = 2 * rows / 8 * steps,
+                                  .shared = 4 * steps + rows * steps / 8 + rows / 4 +
+                                            (turns ? 2 * rows * slabs / turns : 0),
+                                  .instructions = steps + pack->chunks * (3 * steps + 20) + 10 * rows / 16 +
+                                                  (turns ? 16 * rows * slabs / turns : 0),
+                                  .cached = turns ? rows * d * 4 / turns : 0};
+}
+
+/* Blocks of a vector that begin amid 16 bytes of a tile. */
+static bool is_shifted(const fpa_pack_kernel *pack)
+{
+    for (int b = 0; b < pack->blocks_of_vector; b++)
+        if (pack->block[b] % OUTER_BLOCK)
+            return true;
+    return false;
+}
+
+/* 16 tokens. Coordinates come by words of 16 bytes (14 instructions), which are put together where rows begin amid 16 (14). Of a formed block a lane has a
+ * token: for each factor it loads 16 bytes or two, and selects, weighs and multiplies four words. Blocks leave by 16 bytes, 7 instructions; 12 more where
+ * they begin amid 16 bytes. What else a tile's warps do are 100 instructions each. */
 static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_split_outer *split)
 {
-    const int d = plan->head->d, pieces = (d + 7) / 8, blocks = split->pack.blocks_of_vector;
-    const int formed = count_formed(&split->pack), factors = largest(split->product_factors, 1);
-    const int projected = work_projected_rows(plan) * d / 256,
-              split_anew = split->pack.keeps_matrices ? 0 : 70 * 16 / split->pack.tile;
-    return (struct fpa_cuda_kernel_work){.step = {.products = work_projection_products(plan),
-                                                  .shared = 2 * pieces * (d % 8 ? 3 : 1) + 9 * projected / 2 +
-                                                            (3 * factors + 2) * formed + 2 * blocks,
-                                                  .instructions = 40 + pieces * (d % 8 ? 15 : 5) +
-                                                                  (21 + split_anew) * projected +
-                                                                  (6 * factors + 3) * formed + 7 * blocks / 2,
-                                                  .bytes = work_operand_bytes(plan, d + 8 * blocks)},
-                                         .trips = 2};
+    const fpa_pack_kernel *pack = &split->pack;
+    const int d = plan->head->d, pieces = (d + 7) / 8, words = (2 * d + 29) / 16,
+              blocks = pack->blocks_of_vector;
+    const int formed = count_formed(pack), factors = largest(split->product_factors, 1);
+    const bool amid = d % 8, shifted = is_shifted(pack);
+    struct fpa_cuda_work step = pack->chunks ? count_projections(plan, pack) : (struct fpa_cuda_work){0};
+    step.shared +=
+        2 * words + (amid ? 4 * pieces : 0) + (3 * factors + 2) * formed + (shifted ? 4 : 2) * blocks;
+    step.instructions += 100 + 7 * words + (amid ? 7 * pieces : 0) + (6 * factors + 3) * formed +
+                         (shifted ? 19 : 7) * blocks / 2;
+    step.bytes = work_operand_bytes(plan, d + 8 * blocks);
+    return (struct fpa_cuda_kernel_work){.warpgroups = pack->chunks > 0, .step = step, .trips = 2};
 }
 
 /* Two copies are read. */
@@ -223,5 +238,5 @@ void work_split_outer(const fpa_plan *plan, const fpa_split_outer *split, struct
     if (split->leaves_dots)
         g->work[CUDA_STATE_PRODUCT] = count_product(split);
     if (!split->outer.coordinates)
-        g->work[CUDA_PACK_ROWS] = split->pack.direct ? count_pieces(plan, split) : count_pack(plan, split);
+        g->work[CUDA_PACK_ROWS] = count_pack(plan, split);
 }

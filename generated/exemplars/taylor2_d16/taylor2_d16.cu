@@ -270,6 +270,10 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
+/* Of a matrix on its way to a block of NAME_backward_project or _unproject: bytes of a step of 16 numbers and 32
+ * others, and how many of these. */
+#define FPA_CUDA_MADE_STEP 2048
+#define FPA_CUDA_MADE_STAGES 8
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 /* Tokens that a block of NAME_backward_pads takes. */
 #define FPA_CUDA_BACKWARD_PADDED 64
@@ -618,6 +622,11 @@ __device__ __forceinline__ void store_words(void *to, uint4 a)
                  "r"(a.w) : "memory");
 }
 
+__device__ __forceinline__ void put_element(u32 address, element a)
+{
+    asm volatile("st.shared.u16 [%0], %1;" : : "r"(address), "h"(a) : "memory");
+}
+
 __device__ __forceinline__ element get_element(u32 address)
 {
     u16 a;
@@ -669,7 +678,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
         { 0, 0, 0 }, /* pad_rows */
-        { 128, 0, 0 }, /* pack_rows */
+        { 768, 43024, 1 }, /* pack_rows */
         { 512, 190136, 1 }, /* chunk_state */
         { 384, 171176, 1 }, /* chunk_state_small */
         { 1024, 0, 0 }, /* segment_scan */
@@ -729,7 +738,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     0, /* cluster_reverses */
     0, /* key_mask */
     24, /* vector_rows */
-    256, /* pack_tokens */
+    384, /* pack_tokens */
     1, /* chunk_state_slices */
     2, /* small_state_slices */
     192, /* query_tokens */
@@ -771,7 +780,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
-        { { 0, 0, 120, 1280, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
+        { { 0, 12, 131, 1280, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
         { { 216, 228, 456, 2816, 0, 0 }, { 0, 864, 1728, 44928, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
         /* chunk_state_small */
         { { 288, 304, 608, 2816, 0, 0 }, { 0, 864, 1728, 44928, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 },
@@ -1375,6 +1384,29 @@ __device__ __forceinline__ float kernel_of(float d0)
     return ((0.5f * d0 + 1.0f) * d0 + 1.0f);
 }
 
+/* Bytes of word number `word` that a row has which begins `before` bytes behind a multiple of 16. */
+__device__ __forceinline__ int word_bytes(int before, int bytes, int word)
+{
+    const int left = before + bytes - word * 16;
+    return left > 16 ? 16 : left > 0 ? left : 0;
+}
+
+/* 16 bytes of two words, from byte number `before` on, which is even. */
+__device__ __forceinline__ uint4 piece_of(uint4 low, uint4 high, u32 before)
+{
+    u32 word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        word[i] = before & 8 ? word[i + 2] : word[i];
+#pragma unroll
+    for (int i = 0; i < 5; i++)
+        word[i] = before & 4 ? word[i + 1] : word[i];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        word[i] = __byte_perm(word[i], word[i + 1], before & 2 ? 0x5432 : 0x3210);
+    return uint4{word[0], word[1], word[2], word[3]};
+}
+
 /* ---- copies and threads of warpgroups ---- */
 
 /* The phase waits for so many bytes more. */
@@ -1821,65 +1853,6 @@ static __device__ const int tile_feature[TILES * 64] = {
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.03125f, 0.03125f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.03125f, 0.03125f,
 };
 
-/* ---- pack ---- */
-
-enum {
-    PACK_TOKENS = 256,     /* of a block */
-    IN_ORDER = 0x8000        /* 8 coordinates, from a multiple of 8 on */
-};
-
-/* Coordinate that each row of a vector is; D_IN: zero, D_IN + 1: one. The first row of a piece of 8 says whether they
- * are in order. */
-static __device__ const __align__(16) u16 vector_row[VECTOR_ROWS] = {
-    32768, 1, 2, 3, 4, 5, 6, 7, 32776, 9, 10, 11, 12, 13, 14, 15, 17, 16, 16, 16, 16, 16, 16, 16,
-};
-
-__device__ __forceinline__ element pack_number(const element *x, u32 row)
-{
-    return row < D_IN ? x[row] : from_float(row == D_IN ? 0.0f : 1.0f);
-}
-
-/* Two rows of a token x, whose numbers are in a word. */
-__device__ __forceinline__ u32 pack_pair(const element *x, u32 rows)
-{
-    return (u32)pack_number(x, rows & (IN_ORDER - 1)) | (u32)pack_number(x, rows >> 16) << 16;
-}
-
-/* Piece number `piece` of a token x. */
-__device__ __forceinline__ uint4 pack_piece(const element *x, int piece, bool aligned)
-{
-    const uint4 rows = *(const uint4 *)(vector_row + piece * 8);
-    uint4 words;
-    if (aligned && rows.x & IN_ORDER)
-        words = *(const uint4 *)(x + (rows.x & (IN_ORDER - 1)));
-    else
-        words = uint4{pack_pair(x, rows.x), pack_pair(x, rows.y), pack_pair(x, rows.z), pack_pair(x, rows.w)};
-    return words;
-}
-
-/* Keys or queries -> vectors[b][head][token][VECTOR_ROWS], once for all blocks that read them. A thread has a piece of
- * 8 rows of a token. */
-#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
-extern "C" __global__ void __launch_bounds__(THREADS)
-taylor2_d16_pack_rows(const __grid_constant__ struct fpa_cuda_call call)
-{
-    enum { PIECES = VECTOR_ROWS / 8 };
-    const u32 blocks = (u32)((call.length + PACK_TOKENS - 1) / PACK_TOKENS), bh = blockIdx.x / blocks;
-    const bool keys = !call.packs_queries;
-    const u32 heads = (u32)(keys ? call.heads : call.query_heads);
-    const int start = blockIdx.x % blocks * PACK_TOKENS, length = (int)call.length;
-    const int count = length - start < PACK_TOKENS ? length - start : PACK_TOKENS;
-    const long long *stride = keys ? call.k_stride : call.q_stride;
-    const void *base = keys ? call.k : call.q;
-    const element *x = (const element *)base + bh / heads * stride[0] + bh % heads * stride[2] + start * stride[1];
-    const bool aligned = is_aligned(base, stride, 0);
-    element *const vectors = (element *)call.vectors + ((i64)bh * length + start) * VECTOR_ROWS;
-#pragma unroll 2
-    for (int i = threadIdx.x; i < count * PIECES; i += THREADS)
-        store_words(vectors + (i64)i * 8, pack_piece(x + i / PIECES * stride[1], i % PIECES, aligned));
-}
-#endif
-
 /* ---- slabs ----
  *
  * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
@@ -1912,6 +1885,198 @@ __device__ __forceinline__ void fetch_eight(u32 to, const element *from, int cou
     asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
                  : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
 }
+
+/* ---- pack ----
+ *
+ * A warpgroup packs tiles of 64 tokens by itself. Their coordinates come a tile ahead, in words of 16 bytes; what is
+ * derived of them lies beside them until a vector's blocks of 8 rows leave, each from where its rows are:
+ *
+ *     coordinates --wgmma--> projected rows --lanes have tokens--> formed rows: weighted ones, products
+ *          |                      |                                   |
+ *          +----------------------+-----------------------------------+--16 bytes a thread--> vectors
+ */
+enum {
+    PACK_GROUPS = 6,         /* warpgroups */
+    PACK_THREADS = 128 * PACK_GROUPS,
+    PACK_TILE = 64,          /* tokens of a warpgroup at a time */
+    PACK_STAGES = 2,         /* of coordinates: with two the next tile's come meanwhile */
+    PACK_GIVEN = 24,        /* rows of a token that are coordinates, */
+    PACK_RAW_PITCH = 48,    /* bytes of them, */
+    PACK_PITCH = 16,        /* and of derived rows: odd multiples of 16 */
+    PACK_RAW_BYTES = PACK_TILE * PACK_RAW_PITCH,
+    PACK_GROUP_BYTES = PACK_STAGES * PACK_RAW_BYTES + PACK_TILE * PACK_PITCH,
+    PACK_PIECES = (D_IN + 7) / 8,
+    PACK_WORDS = (2 * D_IN + 14 + 15) / 16, /* of 16 bytes, that a row which begins anywhere has a part of */
+    PACK_AT_GROUPS = 0
+};
+
+/* Row of a tile that each block of 8 rows of a vector begins with. */
+static __device__ const u16 vector_block[VECTOR_ROWS / 8] = {
+    0, 8, 24,
+};
+
+/* What a warpgroup's threads share in a head's tiles. */
+struct pack_task {
+    const element *x; /* the head's first token */
+    element *vectors; /* of it */
+    i64 stride[2];    /* of batches and tokens */
+    i64 vectors_stride;
+    u32 length, per_sequence; /* tokens, tiles */
+    bool keys;
+};
+
+/* A tile of a head. */
+struct pack_tile {
+    const element *x;
+    element *vectors;
+    int count; /* of tokens that are there */
+};
+
+__device__ __forceinline__ struct pack_tile tile_of(const struct pack_task &task, u32 number)
+{
+    const u32 b = number / task.per_sequence, first = number % task.per_sequence * PACK_TILE;
+    return {task.x + b * task.stride[0] + first * task.stride[1],
+            task.vectors + b * task.vectors_stride + (i64)first * VECTOR_ROWS,
+            task.length - first < PACK_TILE ? (int)(task.length - first) : (int)PACK_TILE};
+}
+
+/* Words of 16 bytes of a tile's rows, each to the place of the piece that begins in it: zeros behind a row's end, and
+ * where no token is. Rows 8 tokens apart begin equally far behind a multiple of 16 bytes: what a lane needs to know of
+ * a word is worked out once for 8 of them. */
+__device__ __forceinline__ void fetch_words(u32 raw, const struct pack_tile &tile, i64 stride, bool aligned)
+{
+    enum { LANES = PACK_WORDS > 16 ? 32 : PACK_WORDS > 8 ? 16 : PACK_WORDS > 4 ? 8 : 4, ROWS = 32 / LANES };
+    const int lane = threadIdx.x & 31;
+    for (int word = lane % LANES; word < (aligned ? PACK_PIECES : PACK_WORDS); word += LANES)
+#pragma unroll 1
+        for (int first = own_warp() * ROWS + lane / LANES; first < 8; first += 4 * ROWS) {
+            const unsigned char *from = (const unsigned char *)(tile.x + first * stride);
+            const int before = (int)((u64)from & 15), bytes = word_bytes(before, 2 * D_IN, word);
+            const u32 to = raw + first * PACK_RAW_PITCH + word * 16;
+            from += word * 16 - before;
+#pragma unroll
+            for (int token = 0; token < PACK_TILE; token += 8, from += 16 * stride)
+                copy_async(to + token * PACK_RAW_PITCH, from, first + token < tile.count ? bytes : 0);
+        }
+    copy_commit();
+}
+
+/* Words -> pieces. A warp has 8 tokens, of which rows no two meet in a bank, and four lanes share a row: what a lane
+ * needs of the next one's words it reads before that puts pieces in their places. start: the low part of the first
+ * row's address; stride in bytes. */
+__device__ __forceinline__ void form_pieces(u32 raw, u32 start, u32 stride)
+{
+    enum { SHARE = (PACK_PIECES + 3) / 4 };
+    const int share = threadIdx.x >> 3 & 3;
+    const int begin = share * SHARE < PACK_PIECES ? share * SHARE : PACK_PIECES;
+    const int end = begin + SHARE < PACK_PIECES ? begin + SHARE : PACK_PIECES;
+#pragma unroll 1
+    for (int token = own_warp() * 8 + (threadIdx.x & 7); token < PACK_TILE; token += 32) {
+        const u32 row = raw + token * PACK_RAW_PITCH, before = start + token * stride & 15;
+        uint4 word = get_words(row + begin * 16);
+        const uint4 behind = get_words(row + end * 16);
+        __syncwarp();
+#pragma unroll 4
+        for (int i = begin; i < end; i++) {
+            const uint4 next = i + 1 < end ? get_words(row + i * 16 + 16) : behind;
+            put_words(row + i * 16, piece_of(word, next, before));
+            word = next;
+        }
+        if (end == PACK_PIECES)
+            put_words(row + end * 16, uint4{0, 0, 0, 0});
+    }
+}
+
+/* vectors[token][] = rows of a tile's tokens. A thread has the same block of every so many tokens. */
+__device__ __forceinline__ void store_vectors(const struct pack_tile &tile, u32 raw, u32 rows)
+{
+    enum { BLOCKS = VECTOR_ROWS / 8, TOGETHER = 128 > BLOCKS ? 128 / BLOCKS : 1 };
+    const int thread = threadIdx.x % 128, own = thread / BLOCKS;
+    if (own >= TOGETHER)
+        return;
+    for (int block = thread - own * BLOCKS; block < BLOCKS; block += 128) {
+        const u32 row = vector_block[block], pitch = row < PACK_GIVEN ? PACK_RAW_PITCH : PACK_PITCH;
+        u32 from = (row < PACK_GIVEN ? raw : rows - PACK_GIVEN * 2) + row * 2 + own * pitch;
+        element *to = tile.vectors + (i64)own * VECTOR_ROWS + block * 8;
+#pragma unroll 4
+        for (int token = own; token < tile.count; token += TOGETHER) {
+            store_words(to, get_words(from));
+            from += TOGETHER * pitch, to += TOGETHER * VECTOR_ROWS;
+        }
+    }
+}
+
+/* Tiles first.. of a head, up to last: each warpgroup's own. */
+__device__ __forceinline__ void pack_head(const struct pack_task &task, u32 shared, u32 first, u32 last)
+{
+    const u32 group = threadIdx.x / 128;
+    const u32 own = shared + PACK_AT_GROUPS + group * PACK_GROUP_BYTES, rows = own + PACK_STAGES * PACK_RAW_BYTES;
+    const bool aligned = (((i64)task.x | task.stride[0] * 2 | task.stride[1] * 2) & 15) == 0;
+    warpgroup_sync(1 + group); /* the head before has left */
+    struct pack_tile next = {};
+    if (first + group < last) {
+        next = tile_of(task, first + group);
+        fetch_words(own, next, task.stride[1], aligned);
+    }
+    for (u32 number = first + group, stage = 0; number < last; number += PACK_GROUPS,
+         stage = (stage + 1) % PACK_STAGES) {
+        const u32 raw = own + stage * PACK_RAW_BYTES;
+        const struct pack_tile tile = next;
+        copy_wait<0>();
+        warpgroup_sync(1 + group); /* and the tile before has left */
+        const bool more = number + PACK_GROUPS < last;
+        if (more) {
+            next = tile_of(task, number + PACK_GROUPS);
+            fetch_words(own + (stage ^ 1) * PACK_RAW_BYTES, next, task.stride[1], aligned);
+        }
+        if (!aligned) {
+            form_pieces(raw, (u32)(u64)tile.x, (u32)task.stride[1] * 2);
+            warpgroup_sync(1 + group);
+        }
+        store_vectors(tile, raw, rows);
+    }
+}
+
+/* Zeros where nothing is packed, and the row of ones. */
+__device__ __forceinline__ void clear_tiles(u32 tiles)
+{
+    for (int i = threadIdx.x; i < PACK_GROUPS * PACK_GROUP_BYTES / 16; i += PACK_THREADS)
+        put_words(tiles + i * 16, uint4{0, 0, 0, 0});
+    __syncthreads();
+    for (int i = threadIdx.x; i < PACK_THREADS / 2; i += PACK_THREADS)
+        put_element(tiles + i / PACK_TILE * PACK_GROUP_BYTES + PACK_STAGES * PACK_RAW_BYTES + i % PACK_TILE
+                    * PACK_PITCH, from_float(1.0f));
+}
+
+/* Keys or queries -> vectors[b][head][token][VECTOR_ROWS], once for all blocks that read them. Tiles are counted head
+ * by head, and blocks share them evenly, so that a block has matrices of one head or two. */
+#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
+extern "C" __global__ void __launch_bounds__(PACK_THREADS)
+taylor2_d16_pack_rows(const __grid_constant__ struct fpa_cuda_call call)
+{
+    const u32 shared = shared_address();
+    const bool keys = !call.packs_queries;
+    const long long *stride = keys ? call.k_stride : call.q_stride;
+    const u32 heads = (u32)(keys ? call.heads : call.query_heads);
+    const u32 per_sequence = (u32)((call.length + PACK_TILE - 1) / PACK_TILE);
+    const i64 of_head = call.batch * per_sequence, all = of_head * heads, end = all * (blockIdx.x + 1) / gridDim.x;
+    clear_tiles(shared + PACK_AT_GROUPS);
+    __syncthreads();
+    for (i64 begin = all * blockIdx.x / gridDim.x; begin < end;) {
+        const i64 own_head = begin / of_head, first = own_head * of_head, last = first + of_head < end ? first + of_head
+            : end;
+        const struct pack_task task = {(const element *)(keys ? call.k : call.q) + own_head * stride[2],
+                                (element *)call.vectors + own_head * call.length * VECTOR_ROWS,
+                                {stride[0], stride[1]},
+                                heads * call.length * VECTOR_ROWS,
+                                (u32)call.length,
+                                per_sequence,
+                                keys};
+        pack_head(task, shared, (u32)(begin - first), (u32)(last - first));
+        begin = last;
+    }
+}
+#endif
 
 /* ---- loads ---- */
 

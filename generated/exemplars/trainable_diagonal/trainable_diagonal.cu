@@ -252,6 +252,10 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
+/* Of a matrix on its way to a block of NAME_backward_project or _unproject: bytes of a step of 16 numbers and 32
+ * others, and how many of these. */
+#define FPA_CUDA_MADE_STEP 2048
+#define FPA_CUDA_MADE_STAGES 8
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 /* Tokens that a block of NAME_backward_pads takes. */
 #define FPA_CUDA_BACKWARD_PADDED 64
@@ -663,7 +667,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
         { 0, 0, 0 }, /* pad_rows */
-        { 512, 18432, 2 }, /* pack_rows */
+        { 768, 92176, 1 }, /* pack_rows */
         { 384, 143528, 1 }, /* chunk_state */
         { 0, 0, 0 }, /* chunk_state_small */
         { 768, 0, 0 }, /* segment_scan */
@@ -723,7 +727,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     0, /* cluster_reverses */
     0, /* key_mask */
     40, /* vector_rows */
-    1024, /* pack_tokens */
+    384, /* pack_tokens */
     1, /* chunk_state_slices */
     0, /* small_state_slices */
     384, /* query_tokens */
@@ -765,7 +769,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
-        { { 12, 25, 114, 2048, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
+        { { 0, 18, 145, 2048, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
         { { 64, 120, 360, 2048, 0, 0 }, { 0, 144, 288, 9216, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 360, 18432, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
@@ -906,17 +910,6 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
-/* 16 bytes of numbers to shared memory. */
-__device__ __forceinline__ void put_piece(u32 to, const element *number)
-{
-    u32 word[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        word[i] = (u32)number[2 * i] | (u32)number[2 * i + 1] << 16;
-    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
-                 : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
-}
-
 /* How threads share rows of `parts` pieces: rows of a power of two of threads each, so that a thread has one piece of
  * every few rows, whose places need no divisions. */
 template <int parts, int threads> struct row_shares {
@@ -927,46 +920,6 @@ template <int parts, int threads> struct row_shares {
         STEP = threads / WIDE
     };
 };
-
-/* to[token][] = x[first + token][], of which there are `width` numbers, by all `threads` of a block; zeros behind them
- * up to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned; else
- * a thread waits for `together` times 16 bytes at a time. */
-template <int tokens, int parts, int pitch, int together = 1, int threads = THREADS>
-__device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
-                                           bool aligned)
-{
-    enum { NUMBERS = 16 / (int)sizeof(element) };
-    if (aligned) {
-        enum { WIDE = row_shares<parts, threads>::WIDE, STEP = row_shares<parts, threads>::STEP };
-        const int begin = threadIdx.x / WIDE;
-#pragma unroll 1
-        for (int part = threadIdx.x % WIDE; part < parts; part += WIDE) {
-            const element *from = x + (i64)(first + begin) * stride + part * NUMBERS;
-            const int count = part * NUMBERS < width ? limit - first : 0;
-#pragma unroll 8
-            for (int token = begin; token < tokens; token += STEP, from += STEP * stride)
-                copy_async(to + token * pitch + part * 16, token < count ? from : x, token < count ? 16 : 0);
-        }
-        return;
-    }
-#pragma unroll 1
-    for (int i = threadIdx.x; i < tokens * parts; i += together * threads) {
-        element number[together][NUMBERS];
-#pragma unroll
-        for (int n = 0; n < together; n++) {
-            const int token = (i + n * threads) / parts, part = (i + n * threads) % parts;
-            const int count = first + token < limit && token < tokens ? width - part * NUMBERS : 0;
-            const element *from = x + (count > 0 ? (i64)(first + token) * stride + part * NUMBERS : 0);
-#pragma unroll
-            for (int j = 0; j < NUMBERS; j++)
-                number[n][j] = j < count ? from[j] : from_float(0.0f);
-        }
-#pragma unroll
-        for (int n = 0; n < together; n++)
-            if (i + n * threads < tokens * parts)
-                put_piece(to + (i + n * threads) / parts * pitch + (i + n * threads) % parts * 16, number[n]);
-    }
-}
 
 /* ---- tensors and heads of a call ---- */
 
@@ -1720,149 +1673,6 @@ static __device__ const int tile_feature[TILES * 64] = {
         191,
 };
 
-/* ---- pack ---- */
-
-enum {
-    PACK_THREADS = 512,
-    PACK_TILE = 64,          /* tokens of a block at a time */
-    PACK_TILES = 16,          /* one after the other */
-    PACK_PLACES = 2,         /* for tiles */
-    PACK_PITCH = 144,        /* bytes of a token's rows: an odd multiple of 16 */
-    PACK_PIECES = (D_IN + 7) / 8,
-    PACK_STEPS = (D_IN + 15) / 16,
-    FRAGMENT = 512           /* bytes of 8 rows and 16 columns of a matrix, as split_matrix leaves them */
-};
-
-/* Packed row that each block of 8 rows of a vector begins with. */
-static __device__ const u16 vector_block[VECTOR_ROWS / 8] = {
-    32, 40, 48, 56, 0,
-};
-
-/* Words of 16 bytes of rows that begin anywhere, each to the place of the piece that begins in it. */
-__device__ __forceinline__ void fetch_words(u32 tile, const element *x, i64 stride, int first, int limit)
-{
-    enum { WORDS = (2 * D_IN + 14 + 15) / 16 };
-    for (int i = threadIdx.x; i < PACK_TILE * WORDS; i += PACK_THREADS) {
-        const int token = i / WORDS, word = i % WORDS;
-        const bool there = first + token < limit;
-        const unsigned char *from = (const unsigned char *)(x + (there ? (i64)(first + token) * stride : 0));
-        const int before = (int)((u64)from & 15);
-        copy_async(tile + token * PACK_PITCH + word * 16, from - before + word * 16,
-                   there ? word_bytes(before, 2 * D_IN, word) : 0);
-    }
-}
-
-/* tile[token][row < d] = x[first + token][], zero from token limit on; as words where rows begin amid 16 bytes. */
-__device__ __forceinline__ void fetch_tokens(u32 tile, const element *x, i64 stride, int first, int limit, bool aligned)
-{
-    if (aligned)
-        fetch_rows<PACK_TILE, PACK_PIECES, PACK_PITCH, 1, PACK_THREADS>(tile, x, stride, first, limit, D_IN, true);
-    else
-        fetch_words(tile, x, stride, first, limit);
-}
-
-/* Words -> pieces. A warp has 8 tokens, of which rows no two meet in a bank, and four lanes share a row: what a lane
- * needs of the next one's words it reads before that puts pieces in their places. start: the low part of the first
- * row's address; stride in bytes. */
-__device__ __forceinline__ void form_pieces(u32 tile, u32 start, u32 stride)
-{
-    enum { SHARE = (PACK_PIECES + 3) / 4 };
-    const int share = threadIdx.x >> 3 & 3;
-    const int begin = share * SHARE < PACK_PIECES ? share * SHARE : PACK_PIECES;
-    const int end = begin + SHARE < PACK_PIECES ? begin + SHARE : PACK_PIECES;
-#pragma unroll 1
-    for (int token = threadIdx.x / 32 * 8 + (threadIdx.x & 7); token < PACK_TILE; token += PACK_THREADS / 4) {
-        const u32 row = tile + token * PACK_PITCH, before = start + token * stride & 15;
-        uint4 word = get_words(row + begin * 16);
-        const uint4 behind = get_words(row + end * 16);
-        __syncwarp();
-#pragma unroll 4
-        for (int i = begin; i < end; i++) {
-            const uint4 next = i + 1 < end ? get_words(row + i * 16 + 16) : behind;
-            put_words(row + i * 16, piece_of(word, next, before));
-            word = next;
-        }
-        if (end == PACK_PIECES)
-            put_words(row + end * 16, uint4{0, 0, 0, 0});
-    }
-}
-
-/* Rows of a tile's tokens that are not coordinates. Ends with all rows written. */
-__device__ __forceinline__ void derive_rows(u32 tile, bool keys, i64 head, const struct run_time_weights &weights)
-{
-    for (int i = threadIdx.x; i < 24 * PACK_TILE; i += PACK_THREADS) { /* g, 24 x 24 */
-        const int r = i % 24;
-        const u32 token = tile + i / 24 * PACK_PITCH;
-        put_element(token + (32 + r) * 2,
-                    from_float((weights.matrix[0] + head * 24)[r] * to_float(get_element(token + r * 2))));
-    }
-    __syncthreads();
-}
-
-/* vectors[token][] = rows of a tile's tokens, of which there are count. A thread has the same block of every so many
- * tokens. */
-__device__ __forceinline__ void store_vectors(element *vectors, u32 tile, int count)
-{
-    enum { BLOCKS = VECTOR_ROWS / 8, TOGETHER = PACK_THREADS > BLOCKS ? PACK_THREADS / BLOCKS : 1 };
-    const int own = threadIdx.x / BLOCKS;
-    if (own >= TOGETHER)
-        return;
-    for (int block = threadIdx.x - own * BLOCKS; block < BLOCKS; block += PACK_THREADS) {
-        const u32 from = tile + vector_block[block] * 2;
-#pragma unroll 4
-        for (int token = own; token < (count < PACK_TILE ? count : PACK_TILE); token += TOGETHER)
-            store_words(vectors + (i64)token * VECTOR_ROWS + block * 8, get_words(from + token * PACK_PITCH));
-    }
-}
-
-/* Keys or queries -> vectors[b][head][token][VECTOR_ROWS], once for all blocks that read them. A tile is fetched
- * while the one before it is packed. */
-#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
-extern "C" __global__ void __launch_bounds__(PACK_THREADS, 2)
-trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
-                             const __grid_constant__ struct run_time_weights weights)
-{
-    const u32 blocks = (u32)((call.length + PACK_TILE * PACK_TILES - 1) / (PACK_TILE * PACK_TILES));
-    const u32 bh = blockIdx.x / blocks;
-    const bool keys = !call.packs_queries;
-    const u32 heads = (u32)(keys ? call.heads : call.query_heads);
-    const i64 b = bh / heads, own_head = bh % heads;
-    const i64 head = keys ? own_head : own_head / (call.query_heads / call.heads);
-    const int start = blockIdx.x % blocks * (PACK_TILE * PACK_TILES), length = (int)call.length;
-    const int end = length - start > PACK_TILE * PACK_TILES ? start + PACK_TILE * PACK_TILES : length;
-    const long long *stride = keys ? call.k_stride : call.q_stride;
-    const void *base = keys ? call.k : call.q;
-    const element *x = (const element *)base + b * stride[0] + own_head * stride[2];
-    const bool aligned = is_aligned(base, stride, D_IN);
-    element *const vectors = (element *)call.vectors + (i64)bh * length * VECTOR_ROWS;
-    const u32 tiles = shared_address();
-    for (int i = threadIdx.x; i < PACK_PLACES * PACK_TILE * PACK_PITCH / 16; i += PACK_THREADS)
-        put_words(tiles + i * 16, uint4{0, 0, 0, 0});
-    __syncthreads();
-    fetch_tokens(tiles, x, stride[1], start, length, aligned);
-    copy_commit();
-    for (int first = start, i = 0; first < end; first += PACK_TILE, i = (i + 1) % PACK_PLACES) {
-        const u32 tile = tiles + i * (PACK_TILE * PACK_PITCH);
-        copy_wait<0>();
-        __syncthreads(); /* the other tile has been stored, too */
-        if (PACK_PLACES > 1 && first + PACK_TILE < end)
-            fetch_tokens(tiles + (i ^ 1) * (PACK_TILE * PACK_PITCH), x, stride[1], first + PACK_TILE, length, aligned);
-        copy_commit();
-        if (!aligned) {
-            form_pieces(tile, (u32)(u64)(x + first * stride[1]), (u32)stride[1] * 2);
-            __syncthreads();
-        }
-        derive_rows(tile, keys, head, weights);
-        store_vectors(vectors + (i64)first * VECTOR_ROWS, tile, end - first);
-        if (PACK_PLACES == 1 && first + PACK_TILE < end) {
-            __syncthreads();
-            fetch_tokens(tiles, x, stride[1], first + PACK_TILE, length, aligned);
-            copy_commit();
-        }
-    }
-}
-#endif
-
 /* ---- slabs ----
  *
  * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
@@ -1895,6 +1705,205 @@ __device__ __forceinline__ void fetch_eight(u32 to, const element *from, int cou
     asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
                  : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
 }
+
+/* ---- pack ----
+ *
+ * A warpgroup packs tiles of 64 tokens by itself. Their coordinates come a tile ahead, in words of 16 bytes; what is
+ * derived of them lies beside them until a vector's blocks of 8 rows leave, each from where its rows are:
+ *
+ *     coordinates --wgmma--> projected rows --lanes have tokens--> formed rows: weighted ones, products
+ *          |                      |                                   |
+ *          +----------------------+-----------------------------------+--16 bytes a thread--> vectors
+ */
+enum {
+    PACK_GROUPS = 6,         /* warpgroups */
+    PACK_THREADS = 128 * PACK_GROUPS,
+    PACK_TILE = 64,          /* tokens of a warpgroup at a time */
+    PACK_STAGES = 2,         /* of coordinates: with two the next tile's come meanwhile */
+    PACK_GIVEN = 32,        /* rows of a token that are coordinates, */
+    PACK_RAW_PITCH = 80,    /* bytes of them, */
+    PACK_PITCH = 80,        /* and of derived rows: odd multiples of 16 */
+    PACK_RAW_BYTES = PACK_TILE * PACK_RAW_PITCH,
+    PACK_GROUP_BYTES = PACK_STAGES * PACK_RAW_BYTES + PACK_TILE * PACK_PITCH,
+    PACK_PIECES = (D_IN + 7) / 8,
+    PACK_WORDS = (2 * D_IN + 14 + 15) / 16, /* of 16 bytes, that a row which begins anywhere has a part of */
+    PACK_AT_GROUPS = 0
+};
+
+/* Row of a tile that each block of 8 rows of a vector begins with. */
+static __device__ const u16 vector_block[VECTOR_ROWS / 8] = {
+    32, 40, 48, 56, 0,
+};
+
+/* What a warpgroup's threads share in a head's tiles. */
+struct pack_task {
+    const element *x; /* the head's first token */
+    element *vectors; /* of it */
+    i64 stride[2];    /* of batches and tokens */
+    i64 vectors_stride;
+    u32 length, per_sequence; /* tokens, tiles */
+    bool keys;
+};
+
+/* A tile of a head. */
+struct pack_tile {
+    const element *x;
+    element *vectors;
+    int count; /* of tokens that are there */
+};
+
+__device__ __forceinline__ struct pack_tile tile_of(const struct pack_task &task, u32 number)
+{
+    const u32 b = number / task.per_sequence, first = number % task.per_sequence * PACK_TILE;
+    return {task.x + b * task.stride[0] + first * task.stride[1],
+            task.vectors + b * task.vectors_stride + (i64)first * VECTOR_ROWS,
+            task.length - first < PACK_TILE ? (int)(task.length - first) : (int)PACK_TILE};
+}
+
+/* Words of 16 bytes of a tile's rows, each to the place of the piece that begins in it: zeros behind a row's end, and
+ * where no token is. Rows 8 tokens apart begin equally far behind a multiple of 16 bytes: what a lane needs to know of
+ * a word is worked out once for 8 of them. */
+__device__ __forceinline__ void fetch_words(u32 raw, const struct pack_tile &tile, i64 stride, bool aligned)
+{
+    enum { LANES = PACK_WORDS > 16 ? 32 : PACK_WORDS > 8 ? 16 : PACK_WORDS > 4 ? 8 : 4, ROWS = 32 / LANES };
+    const int lane = threadIdx.x & 31;
+    for (int word = lane % LANES; word < (aligned ? PACK_PIECES : PACK_WORDS); word += LANES)
+#pragma unroll 1
+        for (int first = own_warp() * ROWS + lane / LANES; first < 8; first += 4 * ROWS) {
+            const unsigned char *from = (const unsigned char *)(tile.x + first * stride);
+            const int before = (int)((u64)from & 15), bytes = word_bytes(before, 2 * D_IN, word);
+            const u32 to = raw + first * PACK_RAW_PITCH + word * 16;
+            from += word * 16 - before;
+#pragma unroll
+            for (int token = 0; token < PACK_TILE; token += 8, from += 16 * stride)
+                copy_async(to + token * PACK_RAW_PITCH, from, first + token < tile.count ? bytes : 0);
+        }
+    copy_commit();
+}
+
+/* Words -> pieces. A warp has 8 tokens, of which rows no two meet in a bank, and four lanes share a row: what a lane
+ * needs of the next one's words it reads before that puts pieces in their places. start: the low part of the first
+ * row's address; stride in bytes. */
+__device__ __forceinline__ void form_pieces(u32 raw, u32 start, u32 stride)
+{
+    enum { SHARE = (PACK_PIECES + 3) / 4 };
+    const int share = threadIdx.x >> 3 & 3;
+    const int begin = share * SHARE < PACK_PIECES ? share * SHARE : PACK_PIECES;
+    const int end = begin + SHARE < PACK_PIECES ? begin + SHARE : PACK_PIECES;
+#pragma unroll 1
+    for (int token = own_warp() * 8 + (threadIdx.x & 7); token < PACK_TILE; token += 32) {
+        const u32 row = raw + token * PACK_RAW_PITCH, before = start + token * stride & 15;
+        uint4 word = get_words(row + begin * 16);
+        const uint4 behind = get_words(row + end * 16);
+        __syncwarp();
+#pragma unroll 4
+        for (int i = begin; i < end; i++) {
+            const uint4 next = i + 1 < end ? get_words(row + i * 16 + 16) : behind;
+            put_words(row + i * 16, piece_of(word, next, before));
+            word = next;
+        }
+        if (end == PACK_PIECES)
+            put_words(row + end * 16, uint4{0, 0, 0, 0});
+    }
+}
+
+/* vectors[token][] = rows of a tile's tokens. A thread has the same block of every so many tokens. */
+__device__ __forceinline__ void store_vectors(const struct pack_tile &tile, u32 raw, u32 rows)
+{
+    enum { BLOCKS = VECTOR_ROWS / 8, TOGETHER = 128 > BLOCKS ? 128 / BLOCKS : 1 };
+    const int thread = threadIdx.x % 128, own = thread / BLOCKS;
+    if (own >= TOGETHER)
+        return;
+    for (int block = thread - own * BLOCKS; block < BLOCKS; block += 128) {
+        const u32 row = vector_block[block], pitch = row < PACK_GIVEN ? PACK_RAW_PITCH : PACK_PITCH;
+        u32 from = (row < PACK_GIVEN ? raw : rows - PACK_GIVEN * 2) + row * 2 + own * pitch;
+        element *to = tile.vectors + (i64)own * VECTOR_ROWS + block * 8;
+#pragma unroll 4
+        for (int token = own; token < tile.count; token += TOGETHER) {
+            store_words(to, get_words(from));
+            from += TOGETHER * pitch, to += TOGETHER * VECTOR_ROWS;
+        }
+    }
+}
+
+/* Tiles first.. of a head, up to last: each warpgroup's own. */
+__device__ __forceinline__ void pack_head(const struct pack_task &task, u32 shared, u32 first, u32 last, i64 head,
+                                          const struct run_time_weights &weights)
+{
+    const u32 group = threadIdx.x / 128;
+    const u32 own = shared + PACK_AT_GROUPS + group * PACK_GROUP_BYTES, rows = own + PACK_STAGES * PACK_RAW_BYTES;
+    const bool aligned = (((i64)task.x | task.stride[0] * 2 | task.stride[1] * 2) & 15) == 0;
+    warpgroup_sync(1 + group); /* the head before has left */
+    struct pack_tile next = {};
+    if (first + group < last) {
+        next = tile_of(task, first + group);
+        fetch_words(own, next, task.stride[1], aligned);
+    }
+    for (u32 number = first + group, stage = 0; number < last; number += PACK_GROUPS,
+         stage = (stage + 1) % PACK_STAGES) {
+        const u32 raw = own + stage * PACK_RAW_BYTES;
+        const struct pack_tile tile = next;
+        copy_wait<0>();
+        warpgroup_sync(1 + group); /* and the tile before has left */
+        const bool more = number + PACK_GROUPS < last;
+        if (more) {
+            next = tile_of(task, number + PACK_GROUPS);
+            fetch_words(own + (stage ^ 1) * PACK_RAW_BYTES, next, task.stride[1], aligned);
+        }
+        if (!aligned) {
+            form_pieces(raw, (u32)(u64)tile.x, (u32)task.stride[1] * 2);
+            warpgroup_sync(1 + group);
+        }
+        for (int i = threadIdx.x % 128; i < 24 * PACK_TILE; i += 128) { /* g, 24 x 24 */
+            const int r = i % 24, token = i / 24;
+            put_element(rows + token * PACK_PITCH + (r) * 2,
+                        from_float((weights.matrix[0] + head * 24)[r]
+                                   * to_float(get_element(raw + token * PACK_RAW_PITCH + r * 2))));
+        }
+        warpgroup_sync(1 + group);
+        store_vectors(tile, raw, rows);
+    }
+}
+
+/* Zeros where nothing is packed, and the row of ones. */
+__device__ __forceinline__ void clear_tiles(u32 tiles)
+{
+    for (int i = threadIdx.x; i < PACK_GROUPS * PACK_GROUP_BYTES / 16; i += PACK_THREADS)
+        put_words(tiles + i * 16, uint4{0, 0, 0, 0});
+    __syncthreads();
+}
+
+/* Keys or queries -> vectors[b][head][token][VECTOR_ROWS], once for all blocks that read them. Tiles are counted head
+ * by head, and blocks share them evenly, so that a block has matrices of one head or two. */
+#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
+extern "C" __global__ void __launch_bounds__(PACK_THREADS)
+trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
+                             const __grid_constant__ struct run_time_weights weights)
+{
+    const u32 shared = shared_address();
+    const bool keys = !call.packs_queries;
+    const long long *stride = keys ? call.k_stride : call.q_stride;
+    const u32 heads = (u32)(keys ? call.heads : call.query_heads);
+    const u32 per_sequence = (u32)((call.length + PACK_TILE - 1) / PACK_TILE);
+    const i64 of_head = call.batch * per_sequence, all = of_head * heads, end = all * (blockIdx.x + 1) / gridDim.x;
+    clear_tiles(shared + PACK_AT_GROUPS);
+    __syncthreads();
+    for (i64 begin = all * blockIdx.x / gridDim.x; begin < end;) {
+        const i64 own_head = begin / of_head, first = own_head * of_head, last = first + of_head < end ? first + of_head
+            : end;
+        const struct pack_task task = {(const element *)(keys ? call.k : call.q) + own_head * stride[2],
+                                (element *)call.vectors + own_head * call.length * VECTOR_ROWS,
+                                {stride[0], stride[1]},
+                                heads * call.length * VECTOR_ROWS,
+                                (u32)call.length,
+                                per_sequence,
+                                keys};
+        const i64 head = keys ? own_head : own_head / (call.query_heads / call.heads);
+        pack_head(task, shared, (u32)(begin - first), (u32)(last - first), head, weights);
+        begin = last;
+    }
+}
+#endif
 
 /* ---- loads ---- */
 
