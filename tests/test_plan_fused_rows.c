@@ -92,7 +92,34 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
                     512);
         assert_true(rows->panels >= 2 && rows->copies >= 1);
         assert_int_equal(rows->panel_bytes % 1024, 0);
+        assert_int_equal(rows->query_bytes % 1024, 0);
+        assert_true(rows->total_panels > rows->panels);
+        assert_true(rows->total_panels * (rows->panel_bytes - rows->query_bytes) <= rows->at_barriers);
         assert_true(rows->bytes <= m.plan.target->shared_memory);
+        planned_free(&m);
+    }
+}
+
+/* In totals, who has no queries finishes panels, where that takes longer than products: where keys are weighed, or rows have no room to lean. */
+static void totals_are_finished_by_more_where_panels_take_long(void **state)
+{
+    (void)state;
+    static const struct finished {
+        const char *body;
+        bool much;
+    } heads[] = {
+        {"d = 201, dv = 200, terms = linear {}", false},
+        {"d = 194, dv = 235, gate = true, terms = linear {}", true},
+        {"d = 256, dv = 256, gate = true, terms = linear {}", false},
+        {"d = 75, dv = 40, normalize = 'sum', terms = linear { weight = 3 }", true},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        planned_head m;
+        planned_make(&m, heads[i].body, "cuda:sm_90a");
+        const fpa_fused_rows *rows = m.plan.cuda.suited[FUSED_ROWS].plan;
+        assert_non_null(rows);
+        if (rows->finishes_much != heads[i].much)
+            fail_msg("%s: %d", heads[i].body, rows->finishes_much);
         planned_free(&m);
     }
 }
@@ -146,6 +173,7 @@ int main(void)
         cmocka_unit_test(linear_heads_of_any_width_have_a_pass_on_rows_as_they_lie),
         cmocka_unit_test(heads_without_it_say_why),
         cmocka_unit_test(warpgroups_share_all_registers_and_memory_suffices),
+        cmocka_unit_test(totals_are_finished_by_more_where_panels_take_long),
         cmocka_unit_test(features_have_the_slots_of_their_coordinates),
         cmocka_unit_test(rows_are_chosen_beside_clusters_where_these_were_measured_to_take_longer),
     };

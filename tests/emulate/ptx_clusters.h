@@ -153,7 +153,7 @@ RUNTIME void ptx_st_async_shared__cluster_mbarrier__complete_tx__bytes_v4_f32(
     emulate::send(to, four, 16, barrier);
 }
 
-RUNTIME void ptx_mbarrier_arrive_release_cluster_shared__cluster_b64(emulate::nothing, emulate::u32 address)
+RUNTIME void ptx_mbarrier_arrive_shared__cluster_b64(emulate::nothing, emulate::u32 address)
 {
     using namespace emulate;
     const int mine = rank;

@@ -7,11 +7,11 @@
 
 enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
-    GATES = 1024,              /* sums, what keys keep, what is left of the state: slabs follow */
-    PART = 96,                 /* what a block knows of its part of the work, and of panels' values */
-    FACTORS = 256,             /* of gates of segments */
-    MOST_SUMS_OF_ONE = 144,    /* registers of a thread for sums, of one warpgroup of keys */
-    MOST_SUMS_OF_TWO = 128,    /* and of two */
+    GATES = 1024,           /* sums, what keys keep, what is left of the state, sums before: slabs follow */
+    PART = 96,              /* what a block knows of its part of the work, and of panels' values */
+    FACTORS = 256,          /* of gates of segments */
+    MOST_SUMS_OF_ONE = 144, /* registers of a thread for sums, of one warpgroup of keys */
+    MOST_SUMS_OF_TWO = 128, /* and of two */
 };
 
 /* ---- features ---- */
@@ -130,7 +130,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
     rows->copy_bytes = rows->slots * 16 * in->columns->all;
     rows->at_copies = panels * rows->panel_bytes;
     rows->at_barriers = rows->at_copies + copies * rows->copy_bytes;
-    rows->at_part = round_up(rows->at_barriers + 8 * (6 * panels + 2 * copies), 16);
+    rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
+    rows->at_part = round_up(rows->at_barriers + 8 * ((gate ? 7 : 6) * rows->total_panels + 2 * copies), 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
     return rows->bytes <= in->plan->target->shared_memory;
 }
@@ -142,6 +143,13 @@ static bool begins_anywhere(const fpa_head *head)
 }
 
 /* Steps of 16 features, and all blocks' columns, have places behind the last one. */
+/* Keys are weighed, or some rows come as words in any call: three warps take longer for that than the product of keys and values. */
+static bool finishes_much(const fpa_fused_rows *rows, const fpa_head *head)
+{
+    return rows->weighted || cuda_most_lean(head->d) > rows->vector_room ||
+           cuda_most_lean(head->dv) > rows->value_room;
+}
+
 static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const fpa_head *head = in->plan->head;
@@ -200,6 +208,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     if (!choose_places(in, rows))
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
+    rows->finishes_much = finishes_much(rows, plan->head);
     rows->cluster = choose_cluster(in);
     return FPA_OK;
 }
@@ -211,10 +220,12 @@ void print_fused_rows(FILE *out, const fpa_plan *plan)
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
     fprintf(out,
             "fused_chunk  chunked: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
-            "%d panels of 64 tokens on their way, %d cop%s of the state; %.1f KiB of shared memory\n",
+            "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared "
+            "memory\n",
             rows->key_groups, rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles,
             rows->key_tiles == 1 ? "" : "s", rows->query_groups, rows->query_groups == 1 ? "s" : "",
-            rows->panels, rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0);
+            rows->panels, rows->total_panels, rows->copies, rows->copies == 1 ? "y" : "ies",
+            rows->bytes / 1024.0);
 }
 
 void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
@@ -243,6 +254,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        FIELD_ARRAY(fpa_fused_rows, "feature", slot_feature, slots, 1, 0),
                                        FIELD_ARRAY(fpa_fused_rows, "weight", slot_weight, slots, 1, 0),
                                        ROWS(panels),
+                                       ROWS(total_panels),
                                        ROWS(copies),
                                        ROWS(panel_bytes),
                                        ROWS(query_bytes),
@@ -251,6 +263,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(vector_tails),
                                        ROWS(value_tails),
                                        ROWS(leans),
+                                       ROWS(finishes_much),
                                        ROWS(vector_room),
                                        ROWS(value_room),
                                        ROWS(at_gates),

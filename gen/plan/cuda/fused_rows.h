@@ -28,12 +28,14 @@ typedef struct fpa_fused_rows {
     double *slot_weight;                                 /* [slots] on the key side */
     /* shared memory: places for panels and copies of the state, bytes of one, and from where on they lie */
     int panels, copies;
+    int total_panels; /* places for panels without queries, of segments' totals */
     int panel_bytes, copy_bytes;
     int query_bytes;  /* of a panel, for queries, then values where some are not finite */
     bool any_address; /* rows that are no whole pieces of 16 bytes have room for all words that they touch: */
     int vector_tails, value_tails; /* bytes of a panel for those behind the slabs */
     bool leans;                    /* some rows begin amid a piece, and boxes may begin before them: */
     int vector_room, value_room;   /* by at most so many numbers */
+    bool finishes_much;            /* so that in totals warpgroups of queries take part */
     int at_gates;                  /* of a panel */
     int at_copies, at_barriers, at_part, bytes;
 } fpa_fused_rows;

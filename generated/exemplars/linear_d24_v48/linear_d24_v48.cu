@@ -644,7 +644,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
         { 0, 0, 0 }, /* chunk_state_small */
         { 512, 0, 0 }, /* segment_scan */
         { 512, 213452, 1 }, /* chunk_output */
-        { 512, 110912, 1 }, /* fused_chunk */
+        { 512, 111008, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 0, 0, 0 }, /* sequence_scan */
         { 256, 72448, 3 }, /* decode */
@@ -3687,17 +3687,19 @@ enum {
     KEY_TAILS = QUERY_TAILS,
     VALUE_TAILS = KEY_TAILS,
     PANEL_BYTES = 24576,
-    PANELS = 4,             /* places for them */
-    FINISHERS = 96,           /* threads that finish what has come */
+    PANELS = 4,             /* places for them, */
+    TOTAL_PANELS = 6,       /* and of totals, which have no queries */
+    FINISHERS = 96,           /* threads that finish what has come, */
+    TOTAL_FINISHERS = FINISHERS,              /* and of totals */
     /* shared memory, behind the panels */
     AT_COPIES = 98304,
     PANEL_BARRIERS = 110592,       /* full, and from there on: */
-    FREE = 8 * PANELS,
+    FREE = 8 * TOTAL_PANELS,
     COME = 2 * FREE,          /* of queries, keys, values: as they were fetched */
     NEXT_COME = FREE,
     LOOKED = 5 * FREE,        /* whether values are finite is known */
     COPY_BARRIERS = PANEL_BARRIERS + 6 * FREE, /* full, then free */
-    AT_PART = 110816,
+    AT_PART = 110912,
     /* of each place for a panel: behind the number of the last one that had a value which is not finite */
     AT_EDGES = AT_PART + 80
 };
@@ -3757,6 +3759,12 @@ __device__ __forceinline__ int panel_token(const struct fused_part &part, int i)
 __device__ __forceinline__ int own_thread(void)
 {
     return threadIdx.x % 128;
+}
+
+/* A place for a panel. Of totals keys are the first that lies there: the place begins where queries would lie. */
+template <bool totals> __device__ __forceinline__ u32 panel_place(u32 shared, int slot)
+{
+    return totals ? shared - PANEL_KEYS + slot * (PANEL_BYTES - PANEL_KEYS) : shared + slot * PANEL_BYTES;
 }
 
 /* Features in the order of the sums, -1: none. */
@@ -3938,10 +3946,11 @@ template <bool totals>
 __device__ __forceinline__ void fetch_panels(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                              const struct fused_part &part, u32 shared, int boxed)
 {
+    enum { PLACES = totals ? TOTAL_PANELS : PANELS };
     struct turn at = {0, 1};
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++, advance<PANELS>(at)) {
-        const u32 panel = shared + at.slot * PANEL_BYTES, full = shared + PANEL_BARRIERS + at.slot * 8;
+    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
+        const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
         const u32 come = full + COME;
         const int first = panel_token(part, i), b = (int)part.b, head = (int)part.head;
         barrier_wait(full + FREE, at.phase);
@@ -3966,11 +3975,11 @@ __device__ __forceinline__ void fetch_panels(const struct fpa_cuda_call &call, c
 }
 
 /* Rows of an operand that has come as words. */
-template <int width, int pieces>
+template <int width, int pieces, int threads>
 __device__ __forceinline__ void form_rows(u32 rows, u32 tails, const element *x, i64 stride, int first, int thread)
 {
-    form_pieces<width, pieces, FINISHERS>(rows, tails, (u32)(u64)x + (u32)first * 2 * (u32)stride, 2 * (u32)stride,
-                                          thread);
+    form_pieces<width, pieces, threads>(rows, tails, (u32)(u64)x + (u32)first * 2 * (u32)stride, 2 * (u32)stride,
+                                        thread);
 }
 
 /* What has come becomes operands: queries, keys, values, in the order in which they are fetched. */
@@ -3978,19 +3987,20 @@ template <bool totals>
 __device__ __forceinline__ void finish_panel(const struct fpa_cuda_call &call, const struct fused_part &part, int boxed,
                                              u32 panel, int first, u32 come, u32 phase, int thread)
 {
+    enum { FINISHING = totals ? TOTAL_FINISHERS : FINISHERS };
     if (!totals)
         barrier_wait(come, phase);
     if (!totals && !(boxed & BOXED_QUERIES))
-        form_rows<WIDTH, 2 * UNITS>(panel, panel + QUERY_TAILS, queries_of(call, part.b, part.query_head),
-                                    call.q_stride[1], first, thread);
+        form_rows<WIDTH, 2 * UNITS, FINISHING>(panel, panel + QUERY_TAILS, queries_of(call, part.b, part.query_head),
+                                               call.q_stride[1], first, thread);
     barrier_wait(come + NEXT_COME, phase);
     if (!(boxed & BOXED_KEYS))
-        form_rows<WIDTH, 2 * UNITS>(panel + PANEL_KEYS, panel + KEY_TAILS, keys_of(call, part.b, part.head),
-                                    call.k_stride[1], first, thread);
+        form_rows<WIDTH, 2 * UNITS, FINISHING>(panel + PANEL_KEYS, panel + KEY_TAILS, keys_of(call, part.b, part.head),
+                                               call.k_stride[1], first, thread);
     barrier_wait(come + 2 * NEXT_COME, phase);
     if (!(boxed & BOXED_VALUES))
-        form_rows<COLUMN_TILES * 8, COLUMN_TILES>(panel + PANEL_VALUES, panel + VALUE_TAILS, block_values(call, part),
-                                                  call.v_stride[1], first, thread);
+        form_rows<COLUMN_TILES * 8, COLUMN_TILES, FINISHING>(panel + PANEL_VALUES, panel + VALUE_TAILS,
+                                                             block_values(call, part), call.v_stride[1], first, thread);
     fence_shared();
 }
 
@@ -3998,13 +4008,13 @@ __device__ __forceinline__ void finish_panel(const struct fpa_cuda_call &call, c
  * values of the panel. */
 template <bool totals>
 __device__ __forceinline__ void finish_panels(const struct fpa_cuda_call &call, const struct fused_part &part,
-                                              u32 shared, int boxed)
+                                              u32 shared, int boxed, int thread)
 {
-    const int thread = own_thread() - (128 - FINISHERS);
+    enum { PLACES = totals ? TOTAL_PANELS : PANELS };
     struct turn at = {0, 0};
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++, advance<PANELS>(at)) {
-        const u32 panel = shared + at.slot * PANEL_BYTES, full = shared + PANEL_BARRIERS + at.slot * 8;
+    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
+        const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
         const int first = panel_token(part, i);
         finish_panel<totals>(call, part, boxed, panel, first, full + COME, at.phase, thread);
         barrier_arrive(full);
@@ -4023,7 +4033,7 @@ __device__ __forceinline__ void bring_panels(const struct fpa_cuda_call &call, c
                                              const struct fused_part &part, u32 shared, int boxed)
 {
     if (own_thread() >= 128 - FINISHERS)
-        finish_panels<totals>(call, part, shared, boxed);
+        finish_panels<totals>(call, part, shared, boxed, own_thread() - (128 - FINISHERS));
     else
         fetch_panels<totals>(call, maps, part, shared, boxed);
 }
@@ -4058,13 +4068,14 @@ template <bool totals>
 __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, const struct fused_part &part,
                                              u32 shared)
 {
+    enum { PLACES = totals ? TOTAL_PANELS : PANELS };
     const int group = (int)from_lane(threadIdx.x >> 7, 0) - 1, first_tile = KEY_GROUPS > 1 ? group * GROUP_TILES : 0;
     struct turn panels = {0, 0}, copies = {0, 1};
     float c[GROUP_TILES][4 * ALL_TILES];
     begin_sums(c, call, part, first_tile, 0);
 #pragma unroll 1
     for (int i = 0; i < part.panels; i++) {
-        const u32 panel = shared + panels.slot * PANEL_BYTES, full = shared + PANEL_BARRIERS + panels.slot * 8;
+        const u32 panel = panel_place<totals>(shared, panels.slot), full = shared + PANEL_BARRIERS + panels.slot * 8;
         if (!totals && (i > 0 || part.given)) {
             barrier_wait(shared + COPY_BARRIERS + (COPIES + copies.slot) * 8, copies.phase);
             leave_copy(c, shared + AT_COPIES + copies.slot * COPY + first_tile * 1024);
@@ -4078,7 +4089,7 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
         for (int m = 0; m < GROUP_TILES; m++)
             make_opaque<4 * ALL_TILES>(c[m]);
         barrier_arrive(full + FREE);
-        advance<PANELS>(panels);
+        advance<PLACES>(panels);
     }
     end_sums(c, call, part, first_tile);
 }
@@ -4417,9 +4428,9 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
 
 __device__ __forceinline__ void init_fused(u32 shared, bool totals, int boxed)
 {
-    for (int i = 0; i < PANELS; i++) {
+    for (int i = 0; i < (totals ? TOTAL_PANELS : PANELS); i++) {
         const u32 full = shared + PANEL_BARRIERS + i * 8;
-        barrier_init(full, FINISHERS);
+        barrier_init(full, totals ? TOTAL_FINISHERS : FINISHERS);
         /* all keys' threads, and those of the panel's queries */
         barrier_init(full + FREE, 128 * (KEY_GROUPS + (totals ? 0 : 1)));
         for (int operand = 0; operand < 3; operand++)
