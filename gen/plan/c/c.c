@@ -31,7 +31,7 @@ static void choose_sizes(fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
     fpa_c_plan *c = &plan->c;
-    c->pairs = plan->target->pairs && head->dtype == FPA_BF16 && head->dv % plan->target->vector == 0;
+    c->pairs = plan->target->pairs && head->dtype == FPA_BF16 && head->dv >= plan->target->vector;
     c->unrolled = plan->features <= UNROLL_LIMIT;
     c->tile_features = tile_features(head->dv);
 }
@@ -44,8 +44,8 @@ static void set_panel(fpa_plan *plan, int tokens)
     const int unit = UNIT_TOKENS * (c->pairs ? 2 : 1);
     c->tokens = tokens;
     c->query_blocks = unit / tokens;
-    c->values = tile_choose(cpu, plan->target->vector, plan->head->dv, tokens);
-    c->scores = tile_choose(cpu, plan->target->vector, tokens, tokens);
+    c->values = tile_choose(cpu, plan->target->vector, plan->head->dv, tokens, c->pairs);
+    c->scores = tile_choose(cpu, plan->target->vector, tokens, tokens, c->pairs);
     c->forming = forming_count(plan);
 }
 
