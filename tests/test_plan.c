@@ -237,7 +237,7 @@ static void a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost(void **state)
     assert_int_equal(m.plan.chunk, 100);
     unmake(&m);
     int first = 0, last = 0;
-    for (int degree = 1; degree <= 3; degree++) {
+    for (int degree = 1; degree <= 4; degree++) {
         char spec[128];
         snprintf(spec, sizeof spec,
                  "return head { name = 'c', d = 32, dv = 32, terms = power { degree = %d } }", degree);
@@ -251,8 +251,7 @@ static void a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost(void **state)
     assert_true(last > first);
 }
 
-/* With its factors a register tile leaves registers free, and no step of it waits for loads or for sums: for sums only in panels
- * that six rows do not divide, where fewer pairs of tokens are worth it. */
+/* With its factors a register tile leaves registers free, and no step of it waits for loads or for sums. */
 static void check_register_tile(const fpa_plan *plan, fpa_register_tile tile, int columns)
 {
     const fpa_cpu *cpu = cpu_of_target(plan->target);
@@ -262,7 +261,7 @@ static void check_register_tile(const fpa_plan *plan, fpa_register_tile tile, in
     assert_true(tile.vectors <= (columns + width - 1) / width + 3); /* the last ones may be narrower */
     if (columns >= 2 * width && columns % (2 * width) == 0)
         assert_true(tile.rows + tile.vectors <= cpu->loads * sums / cpu->multiply_adds &&
-                    (cpu->latency <= sums / cpu->multiply_adds || plan->c.tokens % 6));
+                    cpu->latency <= sums / cpu->multiply_adds);
 }
 
 static void check_register_tiles(const struct made *m)
@@ -279,8 +278,7 @@ static void register_tiles_leave_room_and_keep_the_multiply_adds_busy(void **sta
     (void)state;
     each(check_register_tiles);
     make(specs[1], "c:avx512", &m);
-    assert_int_equal(m.plan.c.values.rows, 6);
-    assert_int_equal(m.plan.c.values.vectors, 4);
+    assert_true(m.plan.c.values.rows >= 4 && m.plan.c.values.vectors == 4);
     unmake(&m);
 }
 

@@ -10,6 +10,7 @@ enum {
     MICRO_ROWS = 6,
     PANEL_BYTES = 12 * 1024, /* of a tile's slice of the state: a quarter of a first-level cache */
     MAX_TILE = 48,
+    MOST_ROWS = 96,          /* tokens of a panel that every good number of rows divides */
     UNROLL_LIMIT = 4096,     /* features that are printed one by one: a few seconds of compile time */
     SLICE_FEATURES = 200,    /* of a slice at least: what a part of a chunk's outputs is worth */
     MAX_SLICES = 8,
@@ -130,6 +131,17 @@ static double choose_chunk(fpa_plan *plan, const fpa_cpu *cpu)
     return least;
 }
 
+/* Whether a panel's register tiles have more sums than are under way at once, or as many as those of the panel of MOST_ROWS
+ * tokens, whose rows more numbers divide: seconds do not tell how much sums wait that are just enough. */
+static bool keeps_busy(const fpa_plan *plan, const fpa_cpu *cpu, int tokens)
+{
+    const int lanes = plan->target->vector, dv = plan->head->dv;
+    const fpa_register_tile tile = tile_choose(cpu, lanes, dv, tokens, plan->c.pairs),
+                            other = tile_choose(cpu, lanes, dv, MOST_ROWS, plan->c.pairs);
+    const int sums = tile.rows * tile.vectors;
+    return sums > cpu->latency * cpu->multiply_adds || sums >= other.rows * other.vectors;
+}
+
 /* Panels and chunks whose tokens take the fewest seconds each. */
 static void choose_panel(fpa_plan *plan, const fpa_cpu *cpu)
 {
@@ -138,7 +150,7 @@ static void choose_panel(fpa_plan *plan, const fpa_cpu *cpu)
     double least = INFINITY;
     int best = sizes[0];
     for (size_t i = 0; i < count; i++) {
-        if (sizes[i] % plan->target->vector)
+        if (sizes[i] % plan->target->vector || !keeps_busy(plan, cpu, sizes[i]))
             continue;
         set_panel(plan, sizes[i]);
         const double seconds = choose_chunk(plan, cpu);
