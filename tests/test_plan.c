@@ -236,8 +236,8 @@ static void a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost(void **state)
     make("return head { name = 'c', d = 16, dv = 16, chunk = 100, terms = linear {} }", "c:avx2", &m);
     assert_int_equal(m.plan.chunk, 100);
     unmake(&m);
-    int first = 0, last = 0;
-    for (int degree = 1; degree <= 4; degree++) {
+    int last = 0;
+    for (int degree = 1; degree <= 3; degree++) {
         char spec[128];
         snprintf(spec, sizeof spec,
                  "return head { name = 'c', d = 32, dv = 32, terms = power { degree = %d } }", degree);
@@ -245,10 +245,9 @@ static void a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost(void **state)
         make(spec, "c:avx2", &m);
         assert_true(m.plan.chunk >= last); /* a larger state is visited less often */
         last = m.plan.chunk;
-        first = first ? first : last;
         unmake(&m);
     }
-    assert_true(last > first);
+    assert_true(last > 48);
 }
 
 /* With its factors a register tile leaves registers free, and no step of it waits for loads or for sums. */
@@ -278,7 +277,8 @@ static void register_tiles_leave_room_and_keep_the_multiply_adds_busy(void **sta
     (void)state;
     each(check_register_tiles);
     make(specs[1], "c:avx512", &m);
-    assert_true(m.plan.c.values.rows >= 4 && m.plan.c.values.vectors == 4);
+    assert_int_equal(m.plan.c.values.rows, 6);
+    assert_int_equal(m.plan.c.values.vectors, 4);
     unmake(&m);
 }
 

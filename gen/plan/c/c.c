@@ -1,16 +1,14 @@
 /* Sizes of C kernels. */
 #include "c.h"
 
-#include <math.h>
-
 #include "gen/plan/features.h"
 #include "work.h"
 
 enum {
+    PANEL = 48, /* tokens: a multiple of the micro-tile's 6 rows and of every vector's width; twice as many in pairs of bf16 */
     MICRO_ROWS = 6,
     PANEL_BYTES = 12 * 1024, /* of a tile's slice of the state: a quarter of a first-level cache */
     MAX_TILE = 48,
-    MOST_ROWS = 96,          /* tokens of a panel that every good number of rows divides */
     UNROLL_LIMIT = 4096,     /* features that are printed one by one: a few seconds of compile time */
     SLICE_FEATURES = 200,    /* of a slice at least: what a part of a chunk's outputs is worth */
     MAX_SLICES = 8,
@@ -18,8 +16,7 @@ enum {
     MAX_CHUNK = 768,   /* tokens: the workspace of a thread grows with them; twice as many in pairs */
 };
 
-/* Tokens a panel, of which those fit that fill vectors; 32 tokens are one vector in pairs of bf16. */
-static const int panel_tokens[] = {16, 24, 32, 48, 64, 96}, pair_panel_tokens[] = {32, 64, 96, 128};
+static const double WORTH = 0.05; /* of a call's seconds: about twice the median error of work_cost */
 
 static int tile_features(int dv)
 {
@@ -131,32 +128,35 @@ static double choose_chunk(fpa_plan *plan, const fpa_cpu *cpu)
     return least;
 }
 
-/* Whether a panel's register tiles have more sums than are under way at once, or as many as those of the panel of MOST_ROWS
- * tokens, whose rows more numbers divide: seconds do not tell how much sums wait that are just enough. */
-static bool keeps_busy(const fpa_plan *plan, const fpa_cpu *cpu, int tokens)
+/* Whether a panel's register tiles have more sums than are under way at once, or as many as those of the usual panel, whose
+ * rows more numbers divide: seconds do not tell how much sums wait that are just enough. */
+static bool keeps_busy(const fpa_plan *plan, const fpa_cpu *cpu, int tokens, int usual)
 {
     const int lanes = plan->target->vector, dv = plan->head->dv;
     const fpa_register_tile tile = tile_choose(cpu, lanes, dv, tokens, plan->c.pairs),
-                            other = tile_choose(cpu, lanes, dv, MOST_ROWS, plan->c.pairs);
+                            other = tile_choose(cpu, lanes, dv, usual, plan->c.pairs);
     const int sums = tile.rows * tile.vectors;
     return sums > cpu->latency * cpu->multiply_adds || sums >= other.rows * other.vectors;
 }
 
-/* Panels and chunks whose tokens take the fewest seconds each. */
+/* Panels and chunks: the usual ones, or smaller ones where they save more than the seconds may be wrong: pairs inside a
+ * chunk, which weigh where features are few. */
 static void choose_panel(fpa_plan *plan, const fpa_cpu *cpu)
 {
-    const int *const sizes = plan->c.pairs ? pair_panel_tokens : panel_tokens;
-    const size_t count = plan->c.pairs ? sizeof pair_panel_tokens / sizeof *sizes : sizeof panel_tokens / sizeof *sizes;
-    double least = INFINITY;
-    int best = sizes[0];
-    for (size_t i = 0; i < count; i++) {
-        if (sizes[i] % plan->target->vector || !keeps_busy(plan, cpu, sizes[i]))
+    static const int smaller[] = {16, 24, 32};
+    const int usual = PANEL * (plan->c.pairs ? 2 : 1);
+    set_panel(plan, usual);
+    double least = (1 - WORTH) * choose_chunk(plan, cpu);
+    int best = usual;
+    for (size_t i = 0; i < sizeof smaller / sizeof *smaller; i++) {
+        const int tokens = smaller[i] * (plan->c.pairs ? 2 : 1);
+        if (tokens % (plan->target->vector * (plan->c.pairs ? 2 : 1)) || !keeps_busy(plan, cpu, tokens, usual))
             continue;
-        set_panel(plan, sizes[i]);
+        set_panel(plan, tokens);
         const double seconds = choose_chunk(plan, cpu);
         if (seconds < least) {
             least = seconds;
-            best = sizes[i];
+            best = tokens;
         }
     }
     set_panel(plan, best);
@@ -244,7 +244,7 @@ fpa_status plan_c(fpa_plan *plan, fpa_error *error)
  * Panels are not chosen: seconds are those of the forward pass. */
 fpa_status plan_c_backward(fpa_plan *plan, fpa_error *error)
 {
-    enum { NEAR = 64 << 10, PANEL = 48 }; /* bytes, tokens */
+    enum { NEAR = 64 << 10 }; /* bytes */
     set_panel(plan, plan->c.pairs ? 2 * PANEL : PANEL);
     choose_chunk(plan, cpu_of_target(plan->target));
     plan->pair_queries = plan->c.query_blocks * plan->c.tokens;
