@@ -257,15 +257,14 @@ static inline void exchange8_1(vec8 *a, vec8 *b)
 /* 8 coordinates of 8 tokens. */
 static inline void pack_square(const stored *restrict from, int64_t stride, float scale, float *restrict x)
 {
-    vec8 r0, r1, r2, r3, r4, r5, r6, r7;
-    __builtin_memcpy(&r0, from, sizeof r0);
-    __builtin_memcpy(&r1, from + stride, sizeof r1);
-    __builtin_memcpy(&r2, from + 2 * stride, sizeof r2);
-    __builtin_memcpy(&r3, from + 3 * stride, sizeof r3);
-    __builtin_memcpy(&r4, from + 4 * stride, sizeof r4);
-    __builtin_memcpy(&r5, from + 5 * stride, sizeof r5);
-    __builtin_memcpy(&r6, from + 6 * stride, sizeof r6);
-    __builtin_memcpy(&r7, from + 7 * stride, sizeof r7);
+    vec8 r0 = get8(from);
+    vec8 r1 = get8(from + stride);
+    vec8 r2 = get8(from + 2 * stride);
+    vec8 r3 = get8(from + 3 * stride);
+    vec8 r4 = get8(from + 4 * stride);
+    vec8 r5 = get8(from + 5 * stride);
+    vec8 r6 = get8(from + 6 * stride);
+    vec8 r7 = get8(from + 7 * stride);
     /* turned */
     exchange8_4(&r0, &r4);
     exchange8_4(&r1, &r5);

@@ -268,11 +268,10 @@ static inline void exchange4_1(vec4 *a, vec4 *b)
 /* 4 coordinates of 4 tokens. */
 static inline void pack_square(const stored *restrict from, int64_t stride, float scale, float *restrict x)
 {
-    vec4 r0, r1, r2, r3;
-    __builtin_memcpy(&r0, from, sizeof r0);
-    __builtin_memcpy(&r1, from + stride, sizeof r1);
-    __builtin_memcpy(&r2, from + 2 * stride, sizeof r2);
-    __builtin_memcpy(&r3, from + 3 * stride, sizeof r3);
+    vec4 r0 = get4(from);
+    vec4 r1 = get4(from + stride);
+    vec4 r2 = get4(from + 2 * stride);
+    vec4 r3 = get4(from + 3 * stride);
     /* turned */
     exchange4_2(&r0, &r2);
     exchange4_2(&r1, &r3);

@@ -104,7 +104,7 @@ typedef float vec16 __attribute__((vector_size(64)));
 typedef int32_t vi __attribute__((vector_size(64)));
 typedef vec16 vf;
 
-static inline vec16 get16(const float *from)
+static inline __attribute__((unused)) vec16 get16(const float *from)
 {
     vec16 a;
     __builtin_memcpy(&a, from, sizeof a);
@@ -168,13 +168,13 @@ typedef uint16_t halves16 __attribute__((vector_size(32)));
 typedef uint32_t words16 __attribute__((vector_size(64)));
 
 /* what from_stored makes of the lower half of each lane; upper halves are 0 */
-static inline __attribute__((unused)) vec16 numbers16(words16 a)
+static inline vec16 numbers16(words16 a)
 {
     return (vec16)(a << 16);
 }
 
 /* what to_stored makes of each lane, in its lower half */
-static inline __attribute__((unused)) words16 rounded16(vec16 a)
+static inline words16 rounded16(vec16 a)
 {
     const words16 bits = (words16)a, nan = (words16)(a != a);
     return (((bits + 0x7fff + (bits >> 16 & 1)) & ~nan) | ((bits | 0x400000) & nan)) >> 16;
@@ -352,8 +352,10 @@ static int pair_lanes(int tokens)
 static void pair_rows(const float *restrict from, int64_t stride, int rows, int width, int32_t *restrict to)
 {
     for (int r = 0; r < rows; r += 2, from += 2 * stride, to += stride)
-        for (int i = 0; i < width; i += VL)
+        for (int next = 0; next < width; next += VL) {
+            const int i = next;
             setp(to + i, pair(get16(from + i), r + 1 < rows ? get16(from + stride + i) : (vf){0}));
+        }
 }
 
 /* to[f][t / 2]: n rows of a panel, `count` tokens (pair_lanes) */
@@ -446,22 +448,37 @@ static inline void exchange16_1(vec16 *a, vec16 *b)
 /* 32 coordinates of 16 tokens. */
 static inline void pack_square(const stored *restrict from, int64_t stride, float scale, float *restrict x)
 {
-    vec16 r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15;
+    vec16 r0;
     __builtin_memcpy(&r0, from, sizeof r0);
+    vec16 r1;
     __builtin_memcpy(&r1, from + stride, sizeof r1);
+    vec16 r2;
     __builtin_memcpy(&r2, from + 2 * stride, sizeof r2);
+    vec16 r3;
     __builtin_memcpy(&r3, from + 3 * stride, sizeof r3);
+    vec16 r4;
     __builtin_memcpy(&r4, from + 4 * stride, sizeof r4);
+    vec16 r5;
     __builtin_memcpy(&r5, from + 5 * stride, sizeof r5);
+    vec16 r6;
     __builtin_memcpy(&r6, from + 6 * stride, sizeof r6);
+    vec16 r7;
     __builtin_memcpy(&r7, from + 7 * stride, sizeof r7);
+    vec16 r8;
     __builtin_memcpy(&r8, from + 8 * stride, sizeof r8);
+    vec16 r9;
     __builtin_memcpy(&r9, from + 9 * stride, sizeof r9);
+    vec16 r10;
     __builtin_memcpy(&r10, from + 10 * stride, sizeof r10);
+    vec16 r11;
     __builtin_memcpy(&r11, from + 11 * stride, sizeof r11);
+    vec16 r12;
     __builtin_memcpy(&r12, from + 12 * stride, sizeof r12);
+    vec16 r13;
     __builtin_memcpy(&r13, from + 13 * stride, sizeof r13);
+    vec16 r14;
     __builtin_memcpy(&r14, from + 14 * stride, sizeof r14);
+    vec16 r15;
     __builtin_memcpy(&r15, from + 15 * stride, sizeof r15);
     /* turned */
     exchange16_8(&r0, &r8);

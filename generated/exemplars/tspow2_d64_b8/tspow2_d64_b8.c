@@ -358,23 +358,22 @@ static inline void exchange16_1(vec16 *a, vec16 *b)
 /* 16 coordinates of 16 tokens. */
 static inline void pack_square(const stored *restrict from, int64_t stride, float scale, float *restrict x)
 {
-    vec16 r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15;
-    __builtin_memcpy(&r0, from, sizeof r0);
-    __builtin_memcpy(&r1, from + stride, sizeof r1);
-    __builtin_memcpy(&r2, from + 2 * stride, sizeof r2);
-    __builtin_memcpy(&r3, from + 3 * stride, sizeof r3);
-    __builtin_memcpy(&r4, from + 4 * stride, sizeof r4);
-    __builtin_memcpy(&r5, from + 5 * stride, sizeof r5);
-    __builtin_memcpy(&r6, from + 6 * stride, sizeof r6);
-    __builtin_memcpy(&r7, from + 7 * stride, sizeof r7);
-    __builtin_memcpy(&r8, from + 8 * stride, sizeof r8);
-    __builtin_memcpy(&r9, from + 9 * stride, sizeof r9);
-    __builtin_memcpy(&r10, from + 10 * stride, sizeof r10);
-    __builtin_memcpy(&r11, from + 11 * stride, sizeof r11);
-    __builtin_memcpy(&r12, from + 12 * stride, sizeof r12);
-    __builtin_memcpy(&r13, from + 13 * stride, sizeof r13);
-    __builtin_memcpy(&r14, from + 14 * stride, sizeof r14);
-    __builtin_memcpy(&r15, from + 15 * stride, sizeof r15);
+    vec16 r0 = get16(from);
+    vec16 r1 = get16(from + stride);
+    vec16 r2 = get16(from + 2 * stride);
+    vec16 r3 = get16(from + 3 * stride);
+    vec16 r4 = get16(from + 4 * stride);
+    vec16 r5 = get16(from + 5 * stride);
+    vec16 r6 = get16(from + 6 * stride);
+    vec16 r7 = get16(from + 7 * stride);
+    vec16 r8 = get16(from + 8 * stride);
+    vec16 r9 = get16(from + 9 * stride);
+    vec16 r10 = get16(from + 10 * stride);
+    vec16 r11 = get16(from + 11 * stride);
+    vec16 r12 = get16(from + 12 * stride);
+    vec16 r13 = get16(from + 13 * stride);
+    vec16 r14 = get16(from + 14 * stride);
+    vec16 r15 = get16(from + 15 * stride);
     /* turned */
     exchange16_8(&r0, &r8);
     exchange16_8(&r1, &r9);
