@@ -5,12 +5,13 @@
 #include "work.h"
 
 enum {
-    PANEL = 48, /* tokens: a multiple of the micro-tile's 6 rows and of every vector's width; twice as many in pairs of bf16 */
+    PANEL =
+        48, /* tokens: a multiple of the micro-tile's 6 rows and of every vector's width; twice as many in pairs of bf16 */
     MICRO_ROWS = 6,
     PANEL_BYTES = 12 * 1024, /* of a tile's slice of the state: a quarter of a first-level cache */
     MAX_TILE = 48,
-    UNROLL_LIMIT = 4096,     /* features that are printed one by one: a few seconds of compile time */
-    SLICE_FEATURES = 200,    /* of a slice at least: what a part of a chunk's outputs is worth */
+    UNROLL_LIMIT = 4096,  /* features that are printed one by one: a few seconds of compile time */
+    SLICE_FEATURES = 200, /* of a slice at least: what a part of a chunk's outputs is worth */
     MAX_SLICES = 8,
     UNIT_TOKENS = 192, /* of queries that a unit of the parallel form takes; twice as many in pairs */
     MAX_CHUNK = 768,   /* tokens: the workspace of a thread grows with them; twice as many in pairs */
@@ -150,7 +151,8 @@ static void choose_panel(fpa_plan *plan, const fpa_cpu *cpu)
     int best = usual;
     for (size_t i = 0; i < sizeof smaller / sizeof *smaller; i++) {
         const int tokens = smaller[i] * (plan->c.pairs ? 2 : 1);
-        if (tokens % (plan->target->vector * (plan->c.pairs ? 2 : 1)) || !keeps_busy(plan, cpu, tokens, usual))
+        if (tokens % (plan->target->vector * (plan->c.pairs ? 2 : 1)) ||
+            !keeps_busy(plan, cpu, tokens, usual))
             continue;
         set_panel(plan, tokens);
         const double seconds = choose_chunk(plan, cpu);

@@ -41,10 +41,8 @@ static void count_coordinates(const fpa_counting *to, int tokens)
     const int squares = turned ? (d + lanes * numbers - 1) / (lanes * numbers) : 0;
     const int groups = turned ? tokens / lanes : 0;
     const double rows = lanes * numbers, each = 1 + reading_operations(plan->head->dtype);
-    const fpa_cpu_operations square = {.arithmetic = rows * each,
-                                       .shuffles = lanes * log2(lanes),
-                                       .loads = lanes,
-                                       .stores = rows};
+    const fpa_cpu_operations square = {
+        .arithmetic = rows * each, .shuffles = lanes * log2(lanes), .loads = lanes, .stores = rows};
     fpa_cpu_loop loop = {.name = "transpose", .runs = (double)groups * squares, .steps = 1, .others = lanes};
     if (lanes == counting_lanes(plan))
         loop.step = square;
@@ -345,13 +343,13 @@ void parts_store_outputs(const fpa_counting *to, int tokens)
                               .narrow = {.arithmetic = scaled * (rests + 2), .loads = rests, .stores = rests},
                               .others = 8});
     else
-        counting_loop(to, (fpa_cpu_loop){
-                              .name = "store", /* rounded, narrowed */
-                              .runs = tokens,
-                              .steps = 1,
-                              .step = stored_row(plan, writing_operations(plan->head->dtype) + scaled),
-                              .narrow = stored_rest(plan, writing_operations(plan->head->dtype) + scaled),
-                              .others = 4});
+        counting_loop(
+            to, (fpa_cpu_loop){.name = "store", /* rounded, narrowed */
+                               .runs = tokens,
+                               .steps = 1,
+                               .step = stored_row(plan, writing_operations(plan->head->dtype) + scaled),
+                               .narrow = stored_rest(plan, writing_operations(plan->head->dtype) + scaled),
+                               .others = 4});
 }
 
 /* ---- the recurrent form ---- */
