@@ -195,6 +195,10 @@ static const struct fault pair_faults[] = {
      "const vi seen = (2 * k < m + r ? -1 : 0) - (vi){0};"},
     {"a first half of features for both", "but the formula gives", "second_row",
      "setp(to + i, pair(get${VL}(from + i), r + 1 < rows ? get${VL}(from + i) : (vf){0}));"},
+    {"a last vector of pairs that begins too early", "is not a number", "last_pairs",
+     "const int i = next + VL < width ? next : width - VL - 1;"},
+    {"a coordinate in its neighbour's place", "but the formula gives", "lower_half",
+     "set${N}(x + ${2 * i} * T, scale * numbers${N}((words${N})r${i} >> 16));"},
 };
 
 #endif

@@ -21,7 +21,7 @@ static const char spec[] =
     "return head { name = 'small', d = 16, dv = 16, chunk = 64, gate = true, normalize = 'sum',\n"
     "  terms = tspow { d = 16, degree = 2, block = 4 } }\n";
 
-static const char pair_spec[] = "return head { name = 'small', d = 16, dv = 16, chunk = 64, gate = true, "
+static const char pair_spec[] = "return head { name = 'small', d = 16, dv = 24, chunk = 64, gate = true, "
                                 "normalize = 'sum', dtype = 'bf16',\n"
                                 "  terms = tspow { d = 16, degree = 2, block = 4 } }\n";
 

@@ -5,17 +5,19 @@
 #include "work.h"
 
 enum {
-    TOKENS = 48,      /* a multiple of the micro-tile's 6 rows and of every vector width */
-    PAIR_TOKENS = 96, /* with pairs of bf16 of 32 consecutive tokens in a vector, as well */
+    PANEL =
+        48, /* tokens: a multiple of the micro-tile's 6 rows and of every vector's width; twice as many in pairs of bf16 */
     MICRO_ROWS = 6,
     PANEL_BYTES = 12 * 1024, /* of a tile's slice of the state: a quarter of a first-level cache */
-    MAX_TILE = TOKENS,       /* tiles and panels of keys share their product */
-    UNROLL_LIMIT = 4096,     /* features that are printed one by one: a few seconds of compile time */
-    SLICE_FEATURES = 200,    /* of a slice at least: what a part of a chunk's outputs is worth */
+    MAX_TILE = 48,
+    UNROLL_LIMIT = 4096,  /* features that are printed one by one: a few seconds of compile time */
+    SLICE_FEATURES = 200, /* of a slice at least: what a part of a chunk's outputs is worth */
     MAX_SLICES = 8,
-    QUERY_BLOCKS = 4,
-    MAX_CHUNK = 16, /* panels: the workspace of a thread grows with them */
+    UNIT_TOKENS = 192, /* of queries that a unit of the parallel form takes; twice as many in pairs */
+    MAX_CHUNK = 768,   /* tokens: the workspace of a thread grows with them; twice as many in pairs */
 };
+
+static const double WORTH = 0.05; /* of a call's seconds: about twice the median error of work_cost */
 
 static int tile_features(int dv)
 {
@@ -23,19 +25,27 @@ static int tile_features(int dv)
     return features < 2 * MICRO_ROWS ? 2 * MICRO_ROWS : features > MAX_TILE ? MAX_TILE : features;
 }
 
-/* Of the kernels' arithmetic: panels and register tiles. */
+/* Of what is the same for panels of any number of tokens. */
 static void choose_sizes(fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
     fpa_c_plan *c = &plan->c;
-    c->pairs = plan->target->pairs && head->dtype == FPA_BF16 && head->dv % plan->target->vector == 0;
-    c->tokens = c->pairs ? PAIR_TOKENS : TOKENS;
-    c->query_blocks = QUERY_BLOCKS;
+    c->pairs = plan->target->pairs && head->dtype == FPA_BF16 && head->dv >= plan->target->vector;
     c->unrolled = plan->features <= UNROLL_LIMIT;
     c->tile_features = tile_features(head->dv);
+}
+
+/* Of panels and register tiles. The plan has its tiles of features. */
+static void set_panel(fpa_plan *plan, int tokens)
+{
+    fpa_c_plan *c = &plan->c;
     const fpa_cpu *cpu = cpu_of_target(plan->target);
-    c->values = tile_choose(cpu, plan->target->vector, head->dv, c->tokens);
-    c->scores = tile_choose(cpu, plan->target->vector, c->tokens, c->tokens);
+    const int unit = UNIT_TOKENS * (c->pairs ? 2 : 1);
+    c->tokens = tokens;
+    c->query_blocks = unit / tokens;
+    c->values = tile_choose(cpu, plan->target->vector, plan->head->dv, tokens, c->pairs);
+    c->scores = tile_choose(cpu, plan->target->vector, tokens, tokens, c->pairs);
+    c->forming = forming_count(plan);
 }
 
 static fpa_status place_tiles(fpa_plan *plan, fpa_error *error)
@@ -96,14 +106,15 @@ static double step_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, i
 }
 
 /* The whole number of panels whose tokens take the fewest seconds each, and whether teams share a head. Both count
- * on teams at first. */
-static void choose_chunk(fpa_plan *plan, const fpa_cpu *cpu)
+ * on teams at first. Returns a token's seconds. */
+static double choose_chunk(fpa_plan *plan, const fpa_cpu *cpu)
 {
-    const int panel = plan->c.tokens, fixed = plan->head->chunk;
+    const int panel = plan->c.tokens, fixed = plan->head->chunk, most = MAX_CHUNK * (plan->c.pairs ? 2 : 1);
     double least = 0;
     bool by_chunk = false, by_token = false;
+    plan->chunk = 0;
     plan->c.team_by_chunk = plan->c.team_by_token = true;
-    for (int chunk = fixed ? fixed : panel; chunk <= (fixed ? fixed : MAX_CHUNK * panel); chunk += panel) {
+    for (int chunk = fixed ? fixed : panel; chunk <= (fixed ? fixed : most); chunk += panel) {
         bool shared;
         const double seconds = step_seconds(plan, cpu, FORM_CHUNKED, chunk, &shared) / chunk;
         if (plan->chunk && seconds >= least)
@@ -115,6 +126,43 @@ static void choose_chunk(fpa_plan *plan, const fpa_cpu *cpu)
     step_seconds(plan, cpu, FORM_RECURRENT, 1, &by_token);
     plan->c.team_by_chunk = by_chunk;
     plan->c.team_by_token = by_token;
+    return least;
+}
+
+/* Whether a panel's register tiles have more sums than are under way at once, or as many as those of the usual panel, whose
+ * rows more numbers divide: seconds do not tell how much sums wait that are just enough. */
+static bool keeps_busy(const fpa_plan *plan, const fpa_cpu *cpu, int tokens, int usual)
+{
+    const int lanes = plan->target->vector, dv = plan->head->dv;
+    const fpa_register_tile tile = tile_choose(cpu, lanes, dv, tokens, plan->c.pairs),
+                            other = tile_choose(cpu, lanes, dv, usual, plan->c.pairs);
+    const int sums = tile.rows * tile.vectors;
+    return sums > cpu->latency * cpu->multiply_adds || sums >= other.rows * other.vectors;
+}
+
+/* Panels and chunks: the usual ones, or smaller ones where they save more than the seconds may be wrong: pairs inside a
+ * chunk, which weigh where features are few. */
+static void choose_panel(fpa_plan *plan, const fpa_cpu *cpu)
+{
+    static const int smaller[] = {16, 24, 32};
+    const int usual = PANEL * (plan->c.pairs ? 2 : 1);
+    set_panel(plan, usual);
+    double least = (1 - WORTH) * choose_chunk(plan, cpu);
+    int best = usual;
+    for (size_t i = 0; i < sizeof smaller / sizeof *smaller; i++) {
+        const int tokens = smaller[i] * (plan->c.pairs ? 2 : 1);
+        if (tokens % (plan->target->vector * (plan->c.pairs ? 2 : 1)) ||
+            !keeps_busy(plan, cpu, tokens, usual))
+            continue;
+        set_panel(plan, tokens);
+        const double seconds = choose_chunk(plan, cpu);
+        if (seconds < least) {
+            least = seconds;
+            best = tokens;
+        }
+    }
+    set_panel(plan, best);
+    choose_chunk(plan, cpu);
 }
 
 /* For one head on one thread. */
@@ -147,7 +195,7 @@ static int64_t choose_crossover(const fpa_plan *plan, const fpa_cpu *cpu)
 static void choose_by_seconds(fpa_plan *plan)
 {
     const fpa_cpu *cpu = cpu_of_target(plan->target);
-    choose_chunk(plan, cpu);
+    choose_panel(plan, cpu);
     plan->facts.crossover = choose_crossover(plan, cpu);
 }
 
@@ -185,7 +233,6 @@ fpa_status plan_c(fpa_plan *plan, fpa_error *error)
         status = place_slices(plan, error);
     if (status)
         return status;
-    c->forming = forming_count(plan);
     plan->facts.arithmetic = c->pairs ? FPA_BF16 : FPA_F32;
     choose_by_seconds(plan);
     plan->pair_queries = c->query_blocks * c->tokens;
@@ -195,10 +242,14 @@ fpa_status plan_c(fpa_plan *plan, fpa_error *error)
     return FPA_OK;
 }
 
-/* Pairs inside a chunk are worked out twice: one panel is enough for products of a state that is near, two for others. */
+/* Pairs inside a chunk are worked out twice: one panel is enough for products of a state that is near, two for others.
+ * Panels are not chosen: seconds are those of the forward pass. */
 fpa_status plan_c_backward(fpa_plan *plan, fpa_error *error)
 {
     enum { NEAR = 64 << 10 }; /* bytes */
+    set_panel(plan, plan->c.pairs ? 2 * PANEL : PANEL);
+    choose_chunk(plan, cpu_of_target(plan->target));
+    plan->pair_queries = plan->c.query_blocks * plan->c.tokens;
     const int most = (4 * plan->features * plan->head->dv > NEAR ? 2 : 1) * plan->c.tokens;
     (void)error;
     plan->chunk = plan->chunk < most ? plan->chunk : most;

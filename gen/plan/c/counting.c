@@ -107,7 +107,8 @@ void counting_product(const fpa_counting *to, fpa_product p)
     const int panels = (parts + p.tile.vectors - 1) / p.tile.vectors;
     for (int i = 0; i < panels; i++) {
         const int columns = parts * (i + 1) / panels - parts * i / panels;
-        const int narrow = p.columns < lanes ? columns : i == panels - 1 && p.columns % lanes;
+        const int rest = i == panels - 1 && p.columns % lanes && !to->plan->c.pairs;
+        const int narrow = p.columns < lanes ? columns : rest;
         if (p.rows / p.tile.rows)
             count_tiles(to, &p, p.tile.rows, columns, narrow, p.rows / p.tile.rows); // NOLINT: whole tiles
         if (p.rows % p.tile.rows)

@@ -18,23 +18,38 @@ static void count_numbers(const fpa_counting *to, double count)
                                      .others = 1 + conversion});
 }
 
-/* Tokens of a panel by squares, the rest number by number. */
+/* Operations that make numbers of a vector of storage, and storage of numbers (templates/c/storage.c.in). */
+static double reading_operations(fpa_dtype dtype)
+{
+    return dtype == FPA_F32 ? 0 : dtype == FPA_BF16 ? 1 : 9;
+}
+
+static double writing_operations(fpa_dtype dtype)
+{
+    return dtype == FPA_F32 ? 0 : dtype == FPA_BF16 ? 9 : 19;
+}
+
+/* Tokens of a panel by squares of words, each a coordinate or two halves; the rest number by number. */
 static void count_coordinates(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
-    const int lanes = counting_lanes(plan), d = head_width(plan->written);
-    const int squares = plan->head->dtype == FPA_F32 ? d / lanes : 0, groups = squares ? tokens / lanes : 0;
-    counting_loop(to, (fpa_cpu_loop){.name = "transpose",
-                                     .runs = (double)groups * squares,
-                                     .steps = 1,
-                                     .step.arithmetic = lanes,
-                                     .step.shuffles = lanes * log2(lanes),
-                                     .step.loads = lanes,
-                                     .step.stores = lanes,
-                                     .others = lanes});
-    const double alone =
-        (double)(tokens - groups * lanes) * d + (double)groups * lanes * (squares ? d % lanes : 0);
-    count_numbers(to, alone);
+    const int d = head_width(plan->written), numbers = plan->head->dtype == FPA_F32 ? 1 : 2;
+    int lanes = counting_lanes(plan);
+    while (lanes * numbers > d)
+        lanes /= 2;
+    const bool turned = lanes >= 4; /* templates/c/helpers.c.in: square_lanes */
+    const int squares = turned ? (d + lanes * numbers - 1) / (lanes * numbers) : 0;
+    const int groups = turned ? tokens / lanes : 0;
+    const double rows = lanes * numbers, each = 1 + reading_operations(plan->head->dtype);
+    const fpa_cpu_operations square = {
+        .arithmetic = rows * each, .shuffles = lanes * log2(lanes), .loads = lanes, .stores = rows};
+    fpa_cpu_loop loop = {.name = "transpose", .runs = (double)groups * squares, .steps = 1, .others = lanes};
+    if (lanes == counting_lanes(plan))
+        loop.step = square;
+    else
+        loop.narrow = square;
+    counting_loop(to, loop);
+    count_numbers(to, (double)(tokens - groups * lanes) * d);
 }
 
 static void count_projection(const fpa_counting *to, const fpa_matrix *matrix, int count)
@@ -114,11 +129,20 @@ static void count_scaled_rows(const fpa_counting *to, const char *name, double r
                                      .others = 6});
 }
 
-/* Compilers take whole vectors of bf16 where a row of values is made of them, of half the width at least; f16 has
- * branches. */
-static bool converts_vectors(const fpa_plan *plan)
+/* A row of values from or to storage: its whole vectors, and the part behind them. */
+static fpa_cpu_operations stored_row(const fpa_plan *plan, double operations)
 {
-    return plan->head->dtype == FPA_BF16 && plan->head->dv % counting_lanes(plan) == 0;
+    const double parts = counting_row_vectors(plan);
+    return (fpa_cpu_operations){
+        .arithmetic = parts * operations, .shuffles = parts, .loads = parts, .stores = parts};
+}
+
+static fpa_cpu_operations stored_rest(const fpa_plan *plan, double operations)
+{
+    const int lanes = counting_lanes(plan);
+    const double parts = tile_vectors(plan->head->dv, lanes) - counting_row_vectors(plan);
+    return (fpa_cpu_operations){
+        .arithmetic = parts * operations, .shuffles = parts, .loads = parts, .stores = parts};
 }
 
 static void count_values(const fpa_counting *to, int tokens)
@@ -131,19 +155,13 @@ static void count_values(const fpa_counting *to, int tokens)
                                          .steps = 1,
                                          .step = {.loads = 1, .stores = 1},
                                          .others = 1});
-    else if (converts_vectors(plan))
-        counting_loop(to,
-                      (fpa_cpu_loop){.name = "values", /* two vectors of a load of halves: widened, shifted */
-                                     .runs = numbers / counting_lanes(plan) / 2,
-                                     .steps = 1,
-                                     .step = {.arithmetic = 2, .shuffles = 3, .loads = 2, .stores = 2},
-                                     .others = 2});
     else
-        counting_loop(to, (fpa_cpu_loop){.name = "values",
-                                         .runs = numbers,
+        counting_loop(to, (fpa_cpu_loop){.name = "values", /* widened and made numbers */
+                                         .runs = tokens,
                                          .steps = 1,
-                                         .narrow = {.loads = 1, .stores = 1},
-                                         .others = plan->head->dtype == FPA_BF16 ? 4 : 11});
+                                         .step = stored_row(plan, reading_operations(plan->head->dtype)),
+                                         .narrow = stored_rest(plan, reading_operations(plan->head->dtype)),
+                                         .others = 4});
     if (plan->c.pairs)
         counting_pairing(to, "pairs of values", plan->c.tokens, counting_vectors(plan, plan->head->dv));
 }
@@ -324,20 +342,14 @@ void parts_store_outputs(const fpa_counting *to, int tokens)
                               .step = {.arithmetic = scaled * parts, .loads = parts, .stores = parts},
                               .narrow = {.arithmetic = scaled * (rests + 2), .loads = rests, .stores = rests},
                               .others = 8});
-    else if (converts_vectors(plan))
-        counting_loop(
-            to, (fpa_cpu_loop){
-                    .name = "store", /* two vectors: rounded, compared with NaN, narrowed, brought together */
-                    .runs = (double)tokens * plan->head->dv / counting_lanes(plan) / 2,
-                    .steps = 1,
-                    .step = {.arithmetic = 14 + 2 * scaled, .shuffles = 3, .loads = 2, .stores = 1},
-                    .others = 4});
     else
-        counting_loop(to, (fpa_cpu_loop){.name = "store",
-                                         .runs = (double)tokens * plan->head->dv,
-                                         .steps = 1,
-                                         .narrow = {.arithmetic = scaled, .loads = 1, .stores = 1},
-                                         .others = plan->head->dtype == FPA_BF16 ? 10 : 14});
+        counting_loop(
+            to, (fpa_cpu_loop){.name = "store", /* rounded, narrowed */
+                               .runs = tokens,
+                               .steps = 1,
+                               .step = stored_row(plan, writing_operations(plan->head->dtype) + scaled),
+                               .narrow = stored_rest(plan, writing_operations(plan->head->dtype) + scaled),
+                               .others = 4});
 }
 
 /* ---- the recurrent form ---- */

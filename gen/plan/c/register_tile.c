@@ -53,10 +53,11 @@ static double row_cost(const fpa_cpu *cpu, fpa_register_tile tile, int vectors)
     return (cycles + 0.01 * loads) / tile.rows;
 }
 
-fpa_register_tile tile_choose(const fpa_cpu *cpu, int lanes, int columns, int tokens)
+fpa_register_tile tile_choose(const fpa_cpu *cpu, int lanes, int columns, int tokens, bool pairs)
 {
     bool shared;
-    const int vectors = vectors_of(columns, lanes, &shared), least = shared ? 2 : 1;
+    const int vectors = vectors_of(columns, lanes, &shared);
+    const int least = shared || (pairs && columns % lanes) ? 2 : 1;
     fpa_register_tile best = {1, least};
     for (int v = least; v <= vectors && v < cpu->registers; v++)
         for (int r = 1; r <= cpu->registers && r <= TILE_MOST_ROWS; r++) {

@@ -15,7 +15,8 @@ typedef struct fpa_register_tile {
 /* Vectors, the last of them perhaps narrower, that `width` columns of a product take. */
 int tile_vectors(int width, int lanes);
 
-/* The tile with fewest cycles for products of `columns` columns; rows divide `tokens`. */
-fpa_register_tile tile_choose(const fpa_cpu *cpu, int lanes, int columns, int tokens);
+/* The tile with fewest cycles for products of `columns` columns; rows divide `tokens`. pairs: of pairs of bf16, whose
+ * last vector is a whole one. */
+fpa_register_tile tile_choose(const fpa_cpu *cpu, int lanes, int columns, int tokens, bool pairs);
 
 #endif

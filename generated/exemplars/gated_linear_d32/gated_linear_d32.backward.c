@@ -234,64 +234,76 @@ static void pack_lane(const stored *restrict from, float scale, float *restrict 
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
 #define HAS_SQUARES
+#endif
+#endif
 
-/* Swap the off-diagonal squares of 4 of two rows that are 4 apart. */
-static inline void exchange_4(vf *a, vf *b)
+#ifdef HAS_SQUARES
+/* Swap the off-diagonal squares of 4 of two rows of 8 that are 4 apart. */
+static inline void exchange8_4(vec8 *a, vec8 *b)
 {
-    const vf low = __builtin_shufflevector(*a, *b, 0, 1, 2, 3, 8, 9, 10, 11);
+    const vec8 low = __builtin_shufflevector(*a, *b, 0, 1, 2, 3, 8, 9, 10, 11);
     *b = __builtin_shufflevector(*a, *b, 4, 5, 6, 7, 12, 13, 14, 15);
     *a = low;
 }
 
-/* Swap the off-diagonal squares of 2 of two rows that are 2 apart. */
-static inline void exchange_2(vf *a, vf *b)
+/* Swap the off-diagonal squares of 2 of two rows of 8 that are 2 apart. */
+static inline void exchange8_2(vec8 *a, vec8 *b)
 {
-    const vf low = __builtin_shufflevector(*a, *b, 0, 1, 8, 9, 4, 5, 12, 13);
+    const vec8 low = __builtin_shufflevector(*a, *b, 0, 1, 8, 9, 4, 5, 12, 13);
     *b = __builtin_shufflevector(*a, *b, 2, 3, 10, 11, 6, 7, 14, 15);
     *a = low;
 }
 
-/* Swap the off-diagonal squares of 1 of two rows that are 1 apart. */
-static inline void exchange_1(vf *a, vf *b)
+/* Swap the off-diagonal squares of 1 of two rows of 8 that are 1 apart. */
+static inline void exchange8_1(vec8 *a, vec8 *b)
 {
-    const vf low = __builtin_shufflevector(*a, *b, 0, 8, 2, 10, 4, 12, 6, 14);
+    const vec8 low = __builtin_shufflevector(*a, *b, 0, 8, 2, 10, 4, 12, 6, 14);
     *b = __builtin_shufflevector(*a, *b, 1, 9, 3, 11, 5, 13, 7, 15);
     *a = low;
 }
 
 /* 8 coordinates of 8 tokens. */
-static inline void pack_square(const float *restrict from, int64_t stride, float scale, float *restrict x)
+static inline void pack_square(const stored *restrict from, int64_t stride, float scale, float *restrict x)
 {
-    vf r0 = scale * get8(from);
-    vf r1 = scale * get8(from + stride);
-    vf r2 = scale * get8(from + 2 * stride);
-    vf r3 = scale * get8(from + 3 * stride);
-    vf r4 = scale * get8(from + 4 * stride);
-    vf r5 = scale * get8(from + 5 * stride);
-    vf r6 = scale * get8(from + 6 * stride);
-    vf r7 = scale * get8(from + 7 * stride);
-    exchange_4(&r0, &r4);
-    exchange_4(&r1, &r5);
-    exchange_4(&r2, &r6);
-    exchange_4(&r3, &r7);
-    exchange_2(&r0, &r2);
-    exchange_2(&r1, &r3);
-    exchange_2(&r4, &r6);
-    exchange_2(&r5, &r7);
-    exchange_1(&r0, &r1);
-    exchange_1(&r2, &r3);
-    exchange_1(&r4, &r5);
-    exchange_1(&r6, &r7);
-    set8(x, r0);
-    set8(x + T, r1);
-    set8(x + 2 * T, r2);
-    set8(x + 3 * T, r3);
-    set8(x + 4 * T, r4);
-    set8(x + 5 * T, r5);
-    set8(x + 6 * T, r6);
-    set8(x + 7 * T, r7);
+    vec8 r0 = get8(from);
+    vec8 r1 = get8(from + stride);
+    vec8 r2 = get8(from + 2 * stride);
+    vec8 r3 = get8(from + 3 * stride);
+    vec8 r4 = get8(from + 4 * stride);
+    vec8 r5 = get8(from + 5 * stride);
+    vec8 r6 = get8(from + 6 * stride);
+    vec8 r7 = get8(from + 7 * stride);
+    /* turned */
+    exchange8_4(&r0, &r4);
+    exchange8_4(&r1, &r5);
+    exchange8_4(&r2, &r6);
+    exchange8_4(&r3, &r7);
+    exchange8_2(&r0, &r2);
+    exchange8_2(&r1, &r3);
+    exchange8_2(&r4, &r6);
+    exchange8_2(&r5, &r7);
+    exchange8_1(&r0, &r1);
+    exchange8_1(&r2, &r3);
+    exchange8_1(&r4, &r5);
+    exchange8_1(&r6, &r7);
+    /* rows of x */
+    set8(x, scale * r0);
+    set8(x + T, scale * r1);
+    set8(x + 2 * T, scale * r2);
+    set8(x + 3 * T, scale * r3);
+    set8(x + 4 * T, scale * r4);
+    set8(x + 5 * T, scale * r5);
+    set8(x + 6 * T, scale * r6);
+    set8(x + 7 * T, scale * r7);
 }
-#endif
+
+/* All coordinates of 8 tokens. */
+static void pack_squares(const stored *restrict from, int64_t stride, float scale, float *restrict x)
+{
+    for (int i = 0; i < 32; i += 8)
+        pack_square(from + i, stride, scale, x + i * T);
+    set8(x + 32 * T, (vec8){0} + 1.0f);
+}
 #endif
 
 /* Coordinates of a panel's tokens. */
@@ -299,14 +311,8 @@ static void pack_tokens(const stored *restrict from, int64_t stride, int tokens,
 {
     int t = 0;
 #ifdef HAS_SQUARES
-    for (; t + VL <= tokens; t += VL) {
-        const float *tokens_at = from + t * stride;
-        pack_square(tokens_at, stride, scale, x + t);
-        pack_square(tokens_at + 8, stride, scale, x + 8 * T + t);
-        pack_square(tokens_at + 16, stride, scale, x + 16 * T + t);
-        pack_square(tokens_at + 24, stride, scale, x + 24 * T + t);
-        set8(x + 32 * T + t, splat(1.0f));
-    }
+    for (; t + 8 <= tokens; t += 8)
+        pack_squares(from + t * stride, stride, scale, x + t);
 #endif
     for (; t < tokens; t++)
         pack_lane(from + t * stride, scale, x + t);
@@ -1215,18 +1221,18 @@ static inline void turn_square(const float *restrict from, int64_t pitch, float 
     vf r5 = get8(from + 5 * pitch);
     vf r6 = get8(from + 6 * pitch);
     vf r7 = get8(from + 7 * pitch);
-    exchange_4(&r0, &r4);
-    exchange_4(&r1, &r5);
-    exchange_4(&r2, &r6);
-    exchange_4(&r3, &r7);
-    exchange_2(&r0, &r2);
-    exchange_2(&r1, &r3);
-    exchange_2(&r4, &r6);
-    exchange_2(&r5, &r7);
-    exchange_1(&r0, &r1);
-    exchange_1(&r2, &r3);
-    exchange_1(&r4, &r5);
-    exchange_1(&r6, &r7);
+    exchange8_4(&r0, &r4);
+    exchange8_4(&r1, &r5);
+    exchange8_4(&r2, &r6);
+    exchange8_4(&r3, &r7);
+    exchange8_2(&r0, &r2);
+    exchange8_2(&r1, &r3);
+    exchange8_2(&r4, &r6);
+    exchange8_2(&r5, &r7);
+    exchange8_1(&r0, &r1);
+    exchange8_1(&r2, &r3);
+    exchange8_1(&r4, &r5);
+    exchange8_1(&r6, &r7);
     set8(to, r0);
     set8(to + to_pitch, r1);
     set8(to + 2 * to_pitch, r2);

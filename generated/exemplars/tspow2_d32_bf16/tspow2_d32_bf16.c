@@ -104,7 +104,7 @@ typedef float vec16 __attribute__((vector_size(64)));
 typedef int32_t vi __attribute__((vector_size(64)));
 typedef vec16 vf;
 
-static inline vec16 get16(const float *from)
+static inline __attribute__((unused)) vec16 get16(const float *from)
 {
     vec16 a;
     __builtin_memcpy(&a, from, sizeof a);
@@ -153,13 +153,44 @@ static inline float from_stored(uint16_t a)
 }
 
 /* round to nearest even; a NaN stays one */
-static inline uint16_t to_stored(float a)
+static inline __attribute__((unused)) uint16_t to_stored(float a)
 {
     uint32_t bits;
     __builtin_memcpy(&bits, &a, sizeof bits);
     if ((bits & 0x7fffffff) > 0x7f800000)
         return (uint16_t)(bits >> 16 | 0x40);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* ---- vectors of storage ---- */
+
+typedef uint16_t halves16 __attribute__((vector_size(32)));
+typedef uint32_t words16 __attribute__((vector_size(64)));
+
+/* what from_stored makes of the lower half of each lane; upper halves are 0 */
+static inline vec16 numbers16(words16 a)
+{
+    return (vec16)(a << 16);
+}
+
+/* what to_stored makes of each lane, in its lower half */
+static inline words16 rounded16(vec16 a)
+{
+    const words16 bits = (words16)a, nan = (words16)(a != a);
+    return (((bits + 0x7fff + (bits >> 16 & 1)) & ~nan) | ((bits | 0x400000) & nan)) >> 16;
+}
+
+static inline vec16 read16(const stored *from)
+{
+    halves16 a;
+    __builtin_memcpy(&a, from, sizeof a);
+    return numbers16(__builtin_convertvector(a, words16));
+}
+
+static inline void write16(stored *to, vec16 a)
+{
+    const halves16 b = __builtin_convertvector(rounded16(a), halves16);
+    __builtin_memcpy(to, &b, sizeof b);
 }
 
 /* ---- arguments ---- */
@@ -317,12 +348,14 @@ static int pair_lanes(int tokens)
     return (tokens + 2 * VL - 1) / (2 * VL) * (2 * VL);
 }
 
-/* to[r / 2][i] = rows r and r + 1 of from, `width` numbers of rows `stride` apart; an odd row's pair is 0 */
+/* to[r / 2][i] = rows r and r + 1 of from, `width` numbers of rows `stride` apart; an odd row's pair is 0. */
 static void pair_rows(const float *restrict from, int64_t stride, int rows, int width, int32_t *restrict to)
 {
     for (int r = 0; r < rows; r += 2, from += 2 * stride, to += stride)
-        for (int i = 0; i < width; i += VL)
+        for (int next = 0; next < width; next += VL) {
+            const int i = next;
             setp(to + i, pair(get16(from + i), r + 1 < rows ? get16(from + stride + i) : (vf){0}));
+        }
 }
 
 /* to[f][t / 2]: n rows of a panel, `count` tokens (pair_lanes) */
@@ -373,10 +406,164 @@ static void pack_lane(const stored *restrict from, float scale, float *restrict 
     x[32 * T] = 1.0f;
 }
 
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define HAS_SQUARES
+#endif
+#endif
+
+#ifdef HAS_SQUARES
+/* Swap the off-diagonal squares of 8 of two rows of 16 that are 8 apart. */
+static inline void exchange16_8(vec16 *a, vec16 *b)
+{
+    const vec16 low = __builtin_shufflevector(*a, *b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+    *b = __builtin_shufflevector(*a, *b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    *a = low;
+}
+
+/* Swap the off-diagonal squares of 4 of two rows of 16 that are 4 apart. */
+static inline void exchange16_4(vec16 *a, vec16 *b)
+{
+    const vec16 low = __builtin_shufflevector(*a, *b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+    *b = __builtin_shufflevector(*a, *b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+    *a = low;
+}
+
+/* Swap the off-diagonal squares of 2 of two rows of 16 that are 2 apart. */
+static inline void exchange16_2(vec16 *a, vec16 *b)
+{
+    const vec16 low = __builtin_shufflevector(*a, *b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+    *b = __builtin_shufflevector(*a, *b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    *a = low;
+}
+
+/* Swap the off-diagonal squares of 1 of two rows of 16 that are 1 apart. */
+static inline void exchange16_1(vec16 *a, vec16 *b)
+{
+    const vec16 low = __builtin_shufflevector(*a, *b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+    *b = __builtin_shufflevector(*a, *b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+    *a = low;
+}
+
+/* 32 coordinates of 16 tokens. */
+static inline void pack_square(const stored *restrict from, int64_t stride, float scale, float *restrict x)
+{
+    vec16 r0;
+    __builtin_memcpy(&r0, from, sizeof r0);
+    vec16 r1;
+    __builtin_memcpy(&r1, from + stride, sizeof r1);
+    vec16 r2;
+    __builtin_memcpy(&r2, from + 2 * stride, sizeof r2);
+    vec16 r3;
+    __builtin_memcpy(&r3, from + 3 * stride, sizeof r3);
+    vec16 r4;
+    __builtin_memcpy(&r4, from + 4 * stride, sizeof r4);
+    vec16 r5;
+    __builtin_memcpy(&r5, from + 5 * stride, sizeof r5);
+    vec16 r6;
+    __builtin_memcpy(&r6, from + 6 * stride, sizeof r6);
+    vec16 r7;
+    __builtin_memcpy(&r7, from + 7 * stride, sizeof r7);
+    vec16 r8;
+    __builtin_memcpy(&r8, from + 8 * stride, sizeof r8);
+    vec16 r9;
+    __builtin_memcpy(&r9, from + 9 * stride, sizeof r9);
+    vec16 r10;
+    __builtin_memcpy(&r10, from + 10 * stride, sizeof r10);
+    vec16 r11;
+    __builtin_memcpy(&r11, from + 11 * stride, sizeof r11);
+    vec16 r12;
+    __builtin_memcpy(&r12, from + 12 * stride, sizeof r12);
+    vec16 r13;
+    __builtin_memcpy(&r13, from + 13 * stride, sizeof r13);
+    vec16 r14;
+    __builtin_memcpy(&r14, from + 14 * stride, sizeof r14);
+    vec16 r15;
+    __builtin_memcpy(&r15, from + 15 * stride, sizeof r15);
+    /* turned */
+    exchange16_8(&r0, &r8);
+    exchange16_8(&r1, &r9);
+    exchange16_8(&r2, &r10);
+    exchange16_8(&r3, &r11);
+    exchange16_8(&r4, &r12);
+    exchange16_8(&r5, &r13);
+    exchange16_8(&r6, &r14);
+    exchange16_8(&r7, &r15);
+    exchange16_4(&r0, &r4);
+    exchange16_4(&r1, &r5);
+    exchange16_4(&r2, &r6);
+    exchange16_4(&r3, &r7);
+    exchange16_4(&r8, &r12);
+    exchange16_4(&r9, &r13);
+    exchange16_4(&r10, &r14);
+    exchange16_4(&r11, &r15);
+    exchange16_2(&r0, &r2);
+    exchange16_2(&r1, &r3);
+    exchange16_2(&r4, &r6);
+    exchange16_2(&r5, &r7);
+    exchange16_2(&r8, &r10);
+    exchange16_2(&r9, &r11);
+    exchange16_2(&r12, &r14);
+    exchange16_2(&r13, &r15);
+    exchange16_1(&r0, &r1);
+    exchange16_1(&r2, &r3);
+    exchange16_1(&r4, &r5);
+    exchange16_1(&r6, &r7);
+    exchange16_1(&r8, &r9);
+    exchange16_1(&r10, &r11);
+    exchange16_1(&r12, &r13);
+    exchange16_1(&r14, &r15);
+    /* rows of x */
+    set16(x, scale * numbers16((words16)r0 & 0xffff));
+    set16(x + T, scale * numbers16((words16)r0 >> 16));
+    set16(x + 2 * T, scale * numbers16((words16)r1 & 0xffff));
+    set16(x + 3 * T, scale * numbers16((words16)r1 >> 16));
+    set16(x + 4 * T, scale * numbers16((words16)r2 & 0xffff));
+    set16(x + 5 * T, scale * numbers16((words16)r2 >> 16));
+    set16(x + 6 * T, scale * numbers16((words16)r3 & 0xffff));
+    set16(x + 7 * T, scale * numbers16((words16)r3 >> 16));
+    set16(x + 8 * T, scale * numbers16((words16)r4 & 0xffff));
+    set16(x + 9 * T, scale * numbers16((words16)r4 >> 16));
+    set16(x + 10 * T, scale * numbers16((words16)r5 & 0xffff));
+    set16(x + 11 * T, scale * numbers16((words16)r5 >> 16));
+    set16(x + 12 * T, scale * numbers16((words16)r6 & 0xffff));
+    set16(x + 13 * T, scale * numbers16((words16)r6 >> 16));
+    set16(x + 14 * T, scale * numbers16((words16)r7 & 0xffff));
+    set16(x + 15 * T, scale * numbers16((words16)r7 >> 16));
+    set16(x + 16 * T, scale * numbers16((words16)r8 & 0xffff));
+    set16(x + 17 * T, scale * numbers16((words16)r8 >> 16));
+    set16(x + 18 * T, scale * numbers16((words16)r9 & 0xffff));
+    set16(x + 19 * T, scale * numbers16((words16)r9 >> 16));
+    set16(x + 20 * T, scale * numbers16((words16)r10 & 0xffff));
+    set16(x + 21 * T, scale * numbers16((words16)r10 >> 16));
+    set16(x + 22 * T, scale * numbers16((words16)r11 & 0xffff));
+    set16(x + 23 * T, scale * numbers16((words16)r11 >> 16));
+    set16(x + 24 * T, scale * numbers16((words16)r12 & 0xffff));
+    set16(x + 25 * T, scale * numbers16((words16)r12 >> 16));
+    set16(x + 26 * T, scale * numbers16((words16)r13 & 0xffff));
+    set16(x + 27 * T, scale * numbers16((words16)r13 >> 16));
+    set16(x + 28 * T, scale * numbers16((words16)r14 & 0xffff));
+    set16(x + 29 * T, scale * numbers16((words16)r14 >> 16));
+    set16(x + 30 * T, scale * numbers16((words16)r15 & 0xffff));
+    set16(x + 31 * T, scale * numbers16((words16)r15 >> 16));
+}
+
+/* All coordinates of 16 tokens. */
+static void pack_squares(const stored *restrict from, int64_t stride, float scale, float *restrict x)
+{
+    pack_square(from, stride, scale, x);
+    set16(x + 32 * T, (vec16){0} + 1.0f);
+}
+#endif
+
 /* Coordinates of a panel's tokens. */
 static void pack_tokens(const stored *restrict from, int64_t stride, int tokens, float scale, float *restrict x)
 {
     int t = 0;
+#ifdef HAS_SQUARES
+    for (; t + 16 <= tokens; t += 16)
+        pack_squares(from + t * stride, stride, scale, x + t);
+#endif
     for (; t < tokens; t++)
         pack_lane(from + t * stride, scale, x + t);
 }
@@ -435,12 +622,20 @@ static int32_t *value_pairs(const float *v)
     return (int32_t *)(v + T * DV);
 }
 
+/* A row of values. */
+static inline void read_row(const stored *restrict from, float *restrict to)
+{
+    set16(to, read16(from));
+    set16(to + 16, read16(from + 16));
+    set16(to + 32, read16(from + 32));
+    set16(to + 48, read16(from + 48));
+}
+
 /* Values, one token a row; rows behind the last are zero. */
 static void pack_values(const stored *restrict from, int64_t stride, int tokens, float *restrict v)
 {
     for (int t = 0; t < tokens; t++)
-        for (int e = 0; e < DV; e++)
-            v[t * DV + e] = from_stored(from[t * stride + e]);
+        read_row(from + t * stride, v + t * DV);
     memset(v + tokens * DV, 0, sizeof(float) * (T - tokens) * DV);
     pair_rows(v, DV, T, DV, value_pairs(v));
 }
@@ -1455,8 +1650,8 @@ static void query(const float *restrict p, const float *restrict s, float *restr
 
 /* The pairs of steps that some of `rows` rows from m on see, or see half of, from `first` on; apart, so that tiles keep
  * their registers. */
-static __attribute__((noinline)) void edge_pair_query_4(const int32_t *restrict a, const int32_t *restrict b,
-                                                        float *restrict c, int rows, int m, int first)
+static __attribute__((noinline)) void edge_pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *restrict b,
+                                                                  float *restrict c, int rows, int m, int first)
 {
     for (int r = 0; r < rows; r++) {
         /* 1 x 4 sums */
@@ -1480,8 +1675,8 @@ static __attribute__((noinline)) void edge_pair_query_4(const int32_t *restrict 
     }
 }
 
-static void pair_query_4(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n,
-                         int causal, struct fetch *fetch)
+static void pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count,
+                                   int n, int causal, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         /* 6 x 4 sums */
@@ -1511,7 +1706,7 @@ static void pair_query_4(const int32_t *restrict a, const int32_t *restrict b, f
         vec16 c5_3 = get16(c + 5 * DV + 48);
         const int last = causal ? (m + 1) / 2 : n; /* that all rows see */
         if (!last) {
-            edge_pair_query_4(a, b, c, count < 6 ? count : 6, m, last);
+            edge_pair_query_16_16_16_16(a, b, c, count < 6 ? count : 6, m, last);
             continue;
         }
         int k = 0;
@@ -1574,7 +1769,7 @@ static void pair_query_4(const int32_t *restrict a, const int32_t *restrict b, f
         set16(c + 5 * DV + 32, c5_2);
         set16(c + 5 * DV + 48, c5_3);
         if (causal)
-            edge_pair_query_4(a, b, c, count - m < 6 ? count - m : 6, m, last);
+            edge_pair_query_16_16_16_16(a, b, c, count - m < 6 ? count - m : 6, m, last);
     }
 }
 
@@ -1582,10 +1777,10 @@ static void pair_query_4(const int32_t *restrict a, const int32_t *restrict b, f
 static void pair_query(const int32_t *restrict p, const int32_t *restrict s, float *restrict o, int tokens, int n,
                        int causal, struct fetch *fetch)
 {
-    pair_query_4(p, s, o, tokens, n, causal, fetch);
+    pair_query_16_16_16_16(p, s, o, tokens, n, causal, fetch);
 }
 
-static void pair_update6_4(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs)
+static void pair_update6_16_16_16_16(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs)
 {
     /* 6 x 4 sums */
     vec16 s0_0 = get16(s);
@@ -1669,7 +1864,7 @@ static void pair_update6_4(const int32_t *restrict p, const int32_t *restrict v,
     set16(s + 5 * DV + 48, s5_3);
 }
 
-static void pair_update4_4(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs)
+static void pair_update4_16_16_16_16(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs)
 {
     /* 4 x 4 sums */
     vec16 s0_0 = get16(s);
@@ -1733,18 +1928,19 @@ static void pair_update4_4(const int32_t *restrict p, const int32_t *restrict v,
 static void pair_update(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs, int n)
 {
     for (; n >= 6; n -= 6, p += 6 * (T / 2), s += 6 * DV) {
-        pair_update6_4(p, v, s, pairs);
+        pair_update6_16_16_16_16(p, v, s, pairs);
     }
     switch (n) {
     case 4:
-        pair_update4_4(p, v, s, pairs);
+        pair_update4_16_16_16_16(p, v, s, pairs);
         break;
     }
 }
 
 /* ---- scores: p[key][token] = k(q_t, k_j) for a panel of keys and one of tokens ---- */
 
-static void pair_columns_6(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n)
+static void pair_columns_16_16_16_16_16_16(const int32_t *restrict a, const int32_t *restrict b, float *restrict c,
+                                           int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
         /* 4 x 6 sums */
@@ -1834,7 +2030,8 @@ static void pair_columns_6(const int32_t *restrict a, const int32_t *restrict b,
     }
 }
 
-static void pair_columns_5(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n)
+static void pair_columns_16_16_16_16_16(const int32_t *restrict a, const int32_t *restrict b, float *restrict c,
+                                        int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
         /* 4 x 5 sums */
@@ -1911,7 +2108,8 @@ static void pair_columns_5(const int32_t *restrict a, const int32_t *restrict b,
     }
 }
 
-static void pair_columns_4(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n)
+static void pair_columns_16_16_16_16(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count,
+                                     int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
         /* 4 x 4 sums */
@@ -1975,7 +2173,8 @@ static void pair_columns_4(const int32_t *restrict a, const int32_t *restrict b,
     }
 }
 
-static void pair_columns_3(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n)
+static void pair_columns_16_16_16(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count,
+                                  int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
         /* 4 x 3 sums */
@@ -2026,7 +2225,8 @@ static void pair_columns_3(const int32_t *restrict a, const int32_t *restrict b,
     }
 }
 
-static void pair_columns_2(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n)
+static void pair_columns_16_16(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count,
+                               int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
         /* 4 x 2 sums */
@@ -2064,7 +2264,7 @@ static void pair_columns_2(const int32_t *restrict a, const int32_t *restrict b,
     }
 }
 
-static void pair_columns_1(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n)
+static void pair_columns_16(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count, int n)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
         /* 4 x 1 sums */
@@ -2469,22 +2669,22 @@ static void pair_dot_0(const int32_t *restrict qx, const int32_t *restrict kx, f
     kx += 0, qx += 0;
     int t = first;
     for (; t + 6 * VL <= tokens; t += 6 * VL)
-        pair_columns_6(kx, qx + t, d + t, keys, 16);
+        pair_columns_16_16_16_16_16_16(kx, qx + t, d + t, keys, 16);
     switch ((tokens - t) / VL) {
     case 5:
-        pair_columns_5(kx, qx + t, d + t, keys, 16);
+        pair_columns_16_16_16_16_16(kx, qx + t, d + t, keys, 16);
         break;
     case 4:
-        pair_columns_4(kx, qx + t, d + t, keys, 16);
+        pair_columns_16_16_16_16(kx, qx + t, d + t, keys, 16);
         break;
     case 3:
-        pair_columns_3(kx, qx + t, d + t, keys, 16);
+        pair_columns_16_16_16(kx, qx + t, d + t, keys, 16);
         break;
     case 2:
-        pair_columns_2(kx, qx + t, d + t, keys, 16);
+        pair_columns_16_16(kx, qx + t, d + t, keys, 16);
         break;
     case 1:
-        pair_columns_1(kx, qx + t, d + t, keys, 16);
+        pair_columns_16(kx, qx + t, d + t, keys, 16);
         break;
     }
 }
@@ -2568,8 +2768,10 @@ static void store_den(const struct fpa_launch *a, int64_t b, int64_t token, int6
 static void store_token(const float *restrict o, float den, stored *restrict to)
 {
     const float factor = 1.0f / divisor(den);
-    for (int e = 0; e < DV; e++)
-        to[e] = to_stored(o[e] * factor);
+    write16(to, get16(o) * factor);
+    write16(to + 16, get16(o + 16) * factor);
+    write16(to + 32, get16(o + 32) * factor);
+    write16(to + 48, get16(o + 48) * factor);
 }
 
 /* ---- threads ---- */

@@ -319,108 +319,120 @@ static void pack_lane(const stored *restrict from, float scale, float *restrict 
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
 #define HAS_SQUARES
+#endif
+#endif
 
-/* Swap the off-diagonal squares of 8 of two rows that are 8 apart. */
-static inline void exchange_8(vf *a, vf *b)
+#ifdef HAS_SQUARES
+/* Swap the off-diagonal squares of 8 of two rows of 16 that are 8 apart. */
+static inline void exchange16_8(vec16 *a, vec16 *b)
 {
-    const vf low = __builtin_shufflevector(*a, *b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+    const vec16 low = __builtin_shufflevector(*a, *b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
     *b = __builtin_shufflevector(*a, *b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
     *a = low;
 }
 
-/* Swap the off-diagonal squares of 4 of two rows that are 4 apart. */
-static inline void exchange_4(vf *a, vf *b)
+/* Swap the off-diagonal squares of 4 of two rows of 16 that are 4 apart. */
+static inline void exchange16_4(vec16 *a, vec16 *b)
 {
-    const vf low = __builtin_shufflevector(*a, *b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+    const vec16 low = __builtin_shufflevector(*a, *b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
     *b = __builtin_shufflevector(*a, *b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
     *a = low;
 }
 
-/* Swap the off-diagonal squares of 2 of two rows that are 2 apart. */
-static inline void exchange_2(vf *a, vf *b)
+/* Swap the off-diagonal squares of 2 of two rows of 16 that are 2 apart. */
+static inline void exchange16_2(vec16 *a, vec16 *b)
 {
-    const vf low = __builtin_shufflevector(*a, *b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+    const vec16 low = __builtin_shufflevector(*a, *b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
     *b = __builtin_shufflevector(*a, *b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
     *a = low;
 }
 
-/* Swap the off-diagonal squares of 1 of two rows that are 1 apart. */
-static inline void exchange_1(vf *a, vf *b)
+/* Swap the off-diagonal squares of 1 of two rows of 16 that are 1 apart. */
+static inline void exchange16_1(vec16 *a, vec16 *b)
 {
-    const vf low = __builtin_shufflevector(*a, *b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+    const vec16 low = __builtin_shufflevector(*a, *b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
     *b = __builtin_shufflevector(*a, *b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
     *a = low;
 }
 
 /* 16 coordinates of 16 tokens. */
-static inline void pack_square(const float *restrict from, int64_t stride, float scale, float *restrict x)
+static inline void pack_square(const stored *restrict from, int64_t stride, float scale, float *restrict x)
 {
-    vf r0 = scale * get16(from);
-    vf r1 = scale * get16(from + stride);
-    vf r2 = scale * get16(from + 2 * stride);
-    vf r3 = scale * get16(from + 3 * stride);
-    vf r4 = scale * get16(from + 4 * stride);
-    vf r5 = scale * get16(from + 5 * stride);
-    vf r6 = scale * get16(from + 6 * stride);
-    vf r7 = scale * get16(from + 7 * stride);
-    vf r8 = scale * get16(from + 8 * stride);
-    vf r9 = scale * get16(from + 9 * stride);
-    vf r10 = scale * get16(from + 10 * stride);
-    vf r11 = scale * get16(from + 11 * stride);
-    vf r12 = scale * get16(from + 12 * stride);
-    vf r13 = scale * get16(from + 13 * stride);
-    vf r14 = scale * get16(from + 14 * stride);
-    vf r15 = scale * get16(from + 15 * stride);
-    exchange_8(&r0, &r8);
-    exchange_8(&r1, &r9);
-    exchange_8(&r2, &r10);
-    exchange_8(&r3, &r11);
-    exchange_8(&r4, &r12);
-    exchange_8(&r5, &r13);
-    exchange_8(&r6, &r14);
-    exchange_8(&r7, &r15);
-    exchange_4(&r0, &r4);
-    exchange_4(&r1, &r5);
-    exchange_4(&r2, &r6);
-    exchange_4(&r3, &r7);
-    exchange_4(&r8, &r12);
-    exchange_4(&r9, &r13);
-    exchange_4(&r10, &r14);
-    exchange_4(&r11, &r15);
-    exchange_2(&r0, &r2);
-    exchange_2(&r1, &r3);
-    exchange_2(&r4, &r6);
-    exchange_2(&r5, &r7);
-    exchange_2(&r8, &r10);
-    exchange_2(&r9, &r11);
-    exchange_2(&r12, &r14);
-    exchange_2(&r13, &r15);
-    exchange_1(&r0, &r1);
-    exchange_1(&r2, &r3);
-    exchange_1(&r4, &r5);
-    exchange_1(&r6, &r7);
-    exchange_1(&r8, &r9);
-    exchange_1(&r10, &r11);
-    exchange_1(&r12, &r13);
-    exchange_1(&r14, &r15);
-    set16(x, r0);
-    set16(x + T, r1);
-    set16(x + 2 * T, r2);
-    set16(x + 3 * T, r3);
-    set16(x + 4 * T, r4);
-    set16(x + 5 * T, r5);
-    set16(x + 6 * T, r6);
-    set16(x + 7 * T, r7);
-    set16(x + 8 * T, r8);
-    set16(x + 9 * T, r9);
-    set16(x + 10 * T, r10);
-    set16(x + 11 * T, r11);
-    set16(x + 12 * T, r12);
-    set16(x + 13 * T, r13);
-    set16(x + 14 * T, r14);
-    set16(x + 15 * T, r15);
+    vec16 r0 = get16(from);
+    vec16 r1 = get16(from + stride);
+    vec16 r2 = get16(from + 2 * stride);
+    vec16 r3 = get16(from + 3 * stride);
+    vec16 r4 = get16(from + 4 * stride);
+    vec16 r5 = get16(from + 5 * stride);
+    vec16 r6 = get16(from + 6 * stride);
+    vec16 r7 = get16(from + 7 * stride);
+    vec16 r8 = get16(from + 8 * stride);
+    vec16 r9 = get16(from + 9 * stride);
+    vec16 r10 = get16(from + 10 * stride);
+    vec16 r11 = get16(from + 11 * stride);
+    vec16 r12 = get16(from + 12 * stride);
+    vec16 r13 = get16(from + 13 * stride);
+    vec16 r14 = get16(from + 14 * stride);
+    vec16 r15 = get16(from + 15 * stride);
+    /* turned */
+    exchange16_8(&r0, &r8);
+    exchange16_8(&r1, &r9);
+    exchange16_8(&r2, &r10);
+    exchange16_8(&r3, &r11);
+    exchange16_8(&r4, &r12);
+    exchange16_8(&r5, &r13);
+    exchange16_8(&r6, &r14);
+    exchange16_8(&r7, &r15);
+    exchange16_4(&r0, &r4);
+    exchange16_4(&r1, &r5);
+    exchange16_4(&r2, &r6);
+    exchange16_4(&r3, &r7);
+    exchange16_4(&r8, &r12);
+    exchange16_4(&r9, &r13);
+    exchange16_4(&r10, &r14);
+    exchange16_4(&r11, &r15);
+    exchange16_2(&r0, &r2);
+    exchange16_2(&r1, &r3);
+    exchange16_2(&r4, &r6);
+    exchange16_2(&r5, &r7);
+    exchange16_2(&r8, &r10);
+    exchange16_2(&r9, &r11);
+    exchange16_2(&r12, &r14);
+    exchange16_2(&r13, &r15);
+    exchange16_1(&r0, &r1);
+    exchange16_1(&r2, &r3);
+    exchange16_1(&r4, &r5);
+    exchange16_1(&r6, &r7);
+    exchange16_1(&r8, &r9);
+    exchange16_1(&r10, &r11);
+    exchange16_1(&r12, &r13);
+    exchange16_1(&r14, &r15);
+    /* rows of x */
+    set16(x, scale * r0);
+    set16(x + T, scale * r1);
+    set16(x + 2 * T, scale * r2);
+    set16(x + 3 * T, scale * r3);
+    set16(x + 4 * T, scale * r4);
+    set16(x + 5 * T, scale * r5);
+    set16(x + 6 * T, scale * r6);
+    set16(x + 7 * T, scale * r7);
+    set16(x + 8 * T, scale * r8);
+    set16(x + 9 * T, scale * r9);
+    set16(x + 10 * T, scale * r10);
+    set16(x + 11 * T, scale * r11);
+    set16(x + 12 * T, scale * r12);
+    set16(x + 13 * T, scale * r13);
+    set16(x + 14 * T, scale * r14);
+    set16(x + 15 * T, scale * r15);
 }
-#endif
+
+/* All coordinates of 16 tokens. */
+static void pack_squares(const stored *restrict from, int64_t stride, float scale, float *restrict x)
+{
+    for (int i = 0; i < 64; i += 16)
+        pack_square(from + i, stride, scale, x + i * T);
+    set16(x + 64 * T, (vec16){0} + 1.0f);
+}
 #endif
 
 /* Coordinates of a panel's tokens. */
@@ -428,14 +440,8 @@ static void pack_tokens(const stored *restrict from, int64_t stride, int tokens,
 {
     int t = 0;
 #ifdef HAS_SQUARES
-    for (; t + VL <= tokens; t += VL) {
-        const float *tokens_at = from + t * stride;
-        pack_square(tokens_at, stride, scale, x + t);
-        pack_square(tokens_at + 16, stride, scale, x + 16 * T + t);
-        pack_square(tokens_at + 32, stride, scale, x + 32 * T + t);
-        pack_square(tokens_at + 48, stride, scale, x + 48 * T + t);
-        set16(x + 64 * T + t, splat(1.0f));
-    }
+    for (; t + 16 <= tokens; t += 16)
+        pack_squares(from + t * stride, stride, scale, x + t);
 #endif
     for (; t < tokens; t++)
         pack_lane(from + t * stride, scale, x + t);
