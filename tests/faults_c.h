@@ -83,6 +83,15 @@ static const struct fault c_faults[] = {
     {"the wrong key head of a group", "but the formula gives", "key_head", "u.h = u.query_head % a->heads;"},
 };
 
+/* Of heads that a thread walks in turn. */
+static const struct fault abreast_faults[] = {
+    {"heads that share a state", "but the formula gives", "state_abreast", "own.state += 0 * place;"},
+    {"states that overlap", "but the formula gives", "state_abreast",
+     "own.state += place * (STATE_ROOM / 2);"},
+    {"the first head's initial state for all", "but the formula gives", "states_given",
+     "state_load(a, b, h, state_abreast(a, b, h, i, w));"},
+};
+
 /* The same of a head with a window and a mask of keys: what is particular to windows. */
 static const struct fault window_faults[] = {
     {"a window that is one key too long", SAYS_WRONG, "window_keys",

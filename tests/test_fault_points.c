@@ -34,6 +34,7 @@ struct table {
 
 static const struct table tables[] = {
     FAULTS_OF(c_faults),
+    FAULTS_OF(abreast_faults),
     FAULTS_OF(window_faults),
     FAULTS_OF(pair_faults),
     FAULTS_OF(open_faults),

@@ -7,6 +7,7 @@
 #include "gen/gen.h"
 #include "faults_c.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,6 +75,16 @@ static int setup(void **state)
     static struct fixture f;
     *state = &f;
     return make_fixture(spec, narrow_target(), &f);
+}
+
+/* Heads are walked in turn where a thread has several of them: one has all. */
+static int setup_abreast(void **state)
+{
+    void *openmp = dlopen("libgomp.so.1", RTLD_NOW);
+    void (*set_threads)(int) = openmp ? (void (*)(int))dlsym(openmp, "omp_set_num_threads") : NULL;
+    if (set_threads)
+        set_threads(1);
+    return setup(state);
 }
 
 static int setup_window(void **state)
@@ -162,6 +173,12 @@ static void every_fault_is_refused_in_its_words(void **state)
     refuse_all(*state, c_faults, sizeof c_faults / sizeof *c_faults);
 }
 
+static void every_fault_of_heads_in_turn_is_refused_in_its_words(void **state)
+{
+    the_kernel_as_emitted_is_accepted(state);
+    refuse_all(*state, abreast_faults, sizeof abreast_faults / sizeof *abreast_faults);
+}
+
 static void every_fault_of_a_window_is_refused_in_its_words(void **state)
 {
     refuse_all(*state, window_faults, sizeof window_faults / sizeof *window_faults);
@@ -208,9 +225,14 @@ int main(void)
     const struct CMUnitTest in_pairs[] = {
         cmocka_unit_test(every_fault_in_pairs_is_refused_in_its_words),
     };
+    const struct CMUnitTest abreast[] = {
+        cmocka_unit_test(every_fault_of_heads_in_turn_is_refused_in_its_words),
+    };
     int failed = cmocka_run_group_tests_name("mutation", tests, setup, teardown);
     failed += cmocka_run_group_tests_name("mutation of windows", of_windows, setup_window, teardown);
     failed += cmocka_run_group_tests_name("mutation without a mask", open, setup_open, teardown);
     failed += cmocka_run_group_tests_name("mutation of a lift", lifted, setup_lift, teardown);
-    return failed + cmocka_run_group_tests_name("mutation in pairs", in_pairs, setup_pairs, teardown);
+    failed += cmocka_run_group_tests_name("mutation in pairs", in_pairs, setup_pairs, teardown);
+    return failed +
+           cmocka_run_group_tests_name("mutation of heads in turn", abreast, setup_abreast, teardown);
 }

@@ -1,6 +1,7 @@
 /* Sizes of C kernels. */
 #include "c.h"
 
+#include "counting.h"
 #include "gen/plan/features.h"
 #include "work.h"
 
@@ -14,6 +15,7 @@ enum {
     SLICE_FEATURES = 200, /* of a slice at least: what a part of a chunk's outputs is worth */
     MAX_SLICES = 8,
     UNIT_TOKENS = 192, /* of queries that a unit of the parallel form takes; twice as many in pairs */
+    MAX_ABREAST = 64,  /* heads whose rows of a token lie beside each other */
     MAX_CHUNK = 768,   /* tokens: the workspace of a thread grows with them; twice as many in pairs */
 };
 
@@ -192,10 +194,20 @@ static int64_t choose_crossover(const fpa_plan *plan, const fpa_cpu *cpu)
     return sooner;
 }
 
+/* Heads walked in turn: their states come back from the second-level cache with each chunk, half of which is for rows of
+ * tokens. Heads with a window, and those without a mask, have other walks. */
+static int choose_abreast(const fpa_plan *plan, const fpa_cpu *cpu)
+{
+    const double states = cpu->cache[CACHE_SECOND].bytes / 2 / counting_state_bytes(plan);
+    const bool one_walk = plan->head->causal && !plan->written->window;
+    return !one_walk || states < 2 ? 1 : states < MAX_ABREAST ? (int)states : MAX_ABREAST;
+}
+
 static void choose_by_seconds(fpa_plan *plan)
 {
     const fpa_cpu *cpu = cpu_of_target(plan->target);
     choose_panel(plan, cpu);
+    plan->c.abreast = choose_abreast(plan, cpu);
     plan->facts.crossover = choose_crossover(plan, cpu);
 }
 

@@ -31,6 +31,7 @@ static const fpa_field c_fields[] = {C(tokens),
                                      C(pairs),
                                      C(team_by_chunk),
                                      C(team_by_token),
+                                     C(abreast),
                                      FIELD_PARTS(fpa_c_plan, "tiles", tiles, tile_count, tile_fields, true),
                                      FIELD_ARRAY(fpa_c_plan, "slices", slices, slice_count, 1, 1),
                                      FIELDS_END};

@@ -813,6 +813,8 @@ enum {
     WAITING = 1,                  /* of them at a time, for a thread alone */
     QUERY_BLOCKS = 12,             /* panels of queries of one unit of the parallel form */
     STATE = FEATURES * (DV),    /* of one (batch, head) */
+    STATE_ROOM = (STATE + 15) / 16 * 16, /* in whole lines of a cache */
+    ABREAST = 32,                 /* heads whose chunks a thread walks in turn, at most */
     SCRATCH = T * 48         /* a panel of features, or of dots */
 };
 
@@ -829,7 +831,7 @@ struct work {
     float *o;       /* [QUERY_BLOCKS] panels of OUT: values, then sums, of the parallel form; of the recurrent form
                      * two buffers of [SLICES] partial results of one token */
     float *partial; /* [partials][queries][BLOCKS] panels of OUT: values, then sums */
-    float *state;   /* [STATE], when the caller's cannot be used */
+    float *state;   /* [states][STATE_ROOM], when the caller's cannot be used */
     float *p;       /* [SCRATCH] */
     struct meeting *meeting;
 };
@@ -854,7 +856,7 @@ static int64_t larger(int64_t a, int64_t b)
 }
 
 /* Lay a thread's memory out at `base`; returns the end. */
-static char *work_layout(struct work *w, char *base, int64_t queries, int64_t partials)
+static char *work_layout(struct work *w, char *base, int64_t queries, int64_t partials, int64_t states)
 {
     const int64_t panels = larger(queries * BLOCKS, QUERY_BLOCKS);
     char *at = base;
@@ -863,7 +865,7 @@ static char *work_layout(struct work *w, char *base, int64_t queries, int64_t pa
     w->v = carve(&at, sizeof(float) * BLOCKS * VALUE_PANEL);
     w->o = carve(&at, sizeof(float) * larger(QUERY_BLOCKS * OUT, 2 * SLICES * partial_size(queries)));
     w->partial = carve(&at, sizeof(float) * larger(partials * queries * BLOCKS, QUERY_BLOCKS) * OUT);
-    w->state = carve(&at, sizeof(float) * STATE);
+    w->state = carve(&at, sizeof(float) * states * STATE_ROOM);
     w->p = carve(&at, sizeof(float) * SCRATCH);
     w->meeting = carve(&at, sizeof *w->meeting);
     return at;
@@ -880,10 +882,19 @@ static int64_t partials_for(const struct fpa_launch *a, int threads)
     return a->cu_seqlens || a->batch * a->heads % threads ? SLICES : WAITING;
 }
 
+/* Heads that a thread walks in turn at most, wherever they lie: its share of the call's, in sequences of several
+ * chunks. Of sequences of different lengths its share of each one's. */
+static int64_t abreast_for(const struct fpa_launch *a, int threads)
+{
+    const int64_t heads = a->cu_seqlens ? a->heads : a->batch * a->heads;
+    const int64_t share = (heads + threads - 1) / threads, most = a->heads < ABREAST ? a->heads : ABREAST;
+    return a->length <= CHUNK ? 1 : larger(share < most ? share : most, 1);
+}
+
 static size_t work_size(const struct fpa_launch *a, int threads)
 {
     struct work w;
-    const char *end = work_layout(&w, (char *)64, group_of(a), partials_for(a, threads));
+    const char *end = work_layout(&w, (char *)64, group_of(a), partials_for(a, threads), abreast_for(a, threads));
     return (size_t)(end - (char *)64);
 }
 
@@ -898,7 +909,8 @@ static int threads_for(const struct fpa_launch *a)
 
 static void work_at(const struct fpa_launch *a, int threads, int slot, struct work *w)
 {
-    work_layout(w, (char *)a->workspace + slot * work_size(a, threads), group_of(a), partials_for(a, threads));
+    work_layout(w, (char *)a->workspace + slot * work_size(a, threads), group_of(a), partials_for(a, threads),
+                abreast_for(a, threads));
 }
 
 /* Wait for the other threads of this head: a short while by looking, then by giving the
@@ -1277,10 +1289,10 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
     team_wait(w, team);
 }
 
-/* The tokens after chunk `first`, as a thread that has the head for itself asks for them. */
-static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct fetch *f)
+/* A chunk of tokens from `token` on, as a thread that has the head for itself asks for them. */
+static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t token, struct fetch *f)
 {
-    const int64_t token = first + CHUNK, left = a->length - token, group = group_of(a), size = sizeof(stored);
+    const int64_t left = a->length - token, group = group_of(a), size = sizeof(stored);
     *f = (struct fetch){.left = group && left > 0 ? (left < CHUNK ? left : CHUNK) : 0};
     if (!f->left)
         return;
@@ -1295,31 +1307,65 @@ static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_
     }
 }
 
+/* The chunk from token `first` on of a head whose state is c.s. */
+static void chunk_walk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct pass c, int rank,
+                       int team)
+{
+    c.z = c.s + (int64_t)FEATURES * DV;
+    c.queries = group_of(a);
+    c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);
+    c.size = c.queries * BLOCKS * OUT;
+    c.read = (first > 0 || a->state_in) && c.queries;
+    c.write = first + CHUNK < a->length || a->state_out;
+    chunk_pack(a, b, h, first, c.tokens, c.w, rank, team);
+    chunk_slices(&c, rank, team);
+    chunk_finish(a, b, h, first, &c, rank, team);
+}
+
 static void chunked_head(const struct fpa_launch *a, int64_t index, const struct work *w, const struct work *mine,
                          int rank, int team)
 {
     const int64_t b = index / a->heads, h = index % a->heads;
-    float *s = state_memory(a, b, h, w);
     struct fetch fetch;
+    struct pass c = {.w = w, .s = state_memory(a, b, h, w), .mine = mine, .fetch = team == 1 ? &fetch : NULL};
     if (rank == 0)
-        state_load(a, b, h, s);
+        state_load(a, b, h, c.s);
     for (int64_t first = 0; first < a->length; first += CHUNK) {
-        struct pass c = {.w = w, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = mine, .queries = group_of(a)};
-        c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);
-        c.size = c.queries * BLOCKS * OUT;
-        c.read = (first > 0 || a->state_in) && c.queries;
-        c.write = first + CHUNK < a->length || a->state_out;
-        if (team == 1) {
-            fetch_begin(a, b, h, first, &fetch);
-            c.fetch = &fetch;
-        }
-        chunk_pack(a, b, h, first, c.tokens, w, rank, team);
-        chunk_slices(&c, rank, team);
-        chunk_finish(a, b, h, first, &c, rank, team);
+        if (team == 1)
+            fetch_begin(a, b, h, first + CHUNK, &fetch);
+        chunk_walk(a, b, h, first, c, rank, team);
     }
     team_wait(w, team);
     if (rank == 0)
-        state_store(a, b, h, s);
+        state_store(a, b, h, c.s);
+}
+
+/* The state of a thread's head number `place` in a walk of several. */
+static float *state_abreast(const struct fpa_launch *a, int64_t b, int64_t h, int64_t place, const struct work *w)
+{
+    struct work own = *w;
+    own.state += place * STATE_ROOM;
+    return state_memory(a, b, h + place, &own);
+}
+
+/* Heads that lie side by side, by one thread: a chunk of each in turn, so that a token's pages, which they share, are
+ * walked once and not once a head. */
+static void chunked_abreast(const struct fpa_launch *a, int64_t index, int64_t heads, const struct work *w)
+{
+    const int64_t b = index / a->heads, h = index % a->heads;
+    struct fetch fetch;
+    struct pass c = {.w = w, .mine = w, .fetch = &fetch};
+    for (int64_t i = 0; i < heads; i++)
+        state_load(a, b, h + i, state_abreast(a, b, h, i, w));
+    for (int64_t first = 0; first < a->length; first += CHUNK)
+        for (int64_t i = 0; i < heads; i++) {
+            const int is_last = i + 1 == heads;
+            fetch_begin(a, b, is_last ? h : h + i + 1, is_last ? first + CHUNK : first, &fetch);
+            c.s = state_abreast(a, b, h, i, w);
+            chunk_walk(a, b, h + i, first, c, 0, 1);
+        }
+    for (int64_t i = 0; i < heads; i++)
+        state_store(a, b, h + i, state_abreast(a, b, h, i, w));
 }
 
 /* ---- parallel form: every query with every visible key ---- */
@@ -1660,13 +1706,18 @@ static void recurrent_head(const struct fpa_launch *a, int64_t index, const stru
 typedef void head_form(const struct fpa_launch *a, int64_t index, const struct work *shared,
                        const struct work *mine, int rank, int team);
 
+static int is_wanted(const struct fpa_launch *s)
+{
+    return s->state_out || (s->query_heads && s->length);
+}
+
 /* A form's work on one head of one sequence; none where nobody wants its results. */
 static void run_head(head_form *form, const struct fpa_launch *a, int64_t index, const struct work *shared,
                      const struct work *mine, int rank, int team)
 {
     struct fpa_launch own;
     const struct fpa_launch *s = sequence_of(a, index / a->heads, &own);
-    if (s->state_out || (s->query_heads && s->length))
+    if (is_wanted(s))
         form(s, s == a ? index : index % a->heads, shared, mine, rank, team);
 }
 
@@ -1675,6 +1726,34 @@ static void one_head(head_form *form, const struct fpa_launch *a, int threads, i
     struct work w;
     work_at(a, threads, thread, &w);
     run_head(form, a, index, &w, &w, 0, 1);
+}
+
+/* Heads from..end - 1 of the call by one thread: several are of the chunked form, those of a sequence in turn. */
+static void some_heads(head_form *form, const struct fpa_launch *a, int threads, int64_t from, int64_t end, int thread)
+{
+    struct work w;
+    struct fpa_launch own;
+    if (end - from == 1) {
+        one_head(form, a, threads, from, thread);
+        return;
+    }
+    work_at(a, threads, thread, &w);
+    for (int64_t i = from, heads; i < end; i += heads) {
+        const int64_t h = i % a->heads;
+        const struct fpa_launch *s = sequence_of(a, i / a->heads, &own);
+        heads = end - i < a->heads - h ? end - i : a->heads - h;
+        if (is_wanted(s))
+            chunked_abreast(s, s == a ? i : h, heads, &w);
+    }
+}
+
+/* Heads that one thread takes at a time, so that threads have equal shares of `heads`: several where a token has those
+ * of all heads beside each other. */
+static int64_t heads_at_once(head_form *form, const struct fpa_launch *a, int threads, int64_t heads)
+{
+    const int in_turn = form == chunked_head && a->k_stride[2] < a->k_stride[1];
+    const int64_t all = threads * (in_turn ? abreast_for(a, threads) : 1), rounds = larger((heads + all - 1) / all, 1);
+    return larger((heads + threads * rounds - 1) / (threads * rounds), 1);
 }
 
 #ifdef _OPENMP
@@ -1702,7 +1781,7 @@ static int is_long(const struct fpa_launch *a, int threads, int64_t b)
 }
 
 /* Heads of sequences of different lengths: those of long ones by all threads together, one after the other; the others
- * by one thread each. */
+ * by one thread each, several of a sequence at a time. */
 static void run_ragged(head_form *form, const struct fpa_launch *a, int threads, int worth_a_team)
 {
     const int64_t heads = a->batch * a->heads;
@@ -1718,10 +1797,13 @@ static void run_ragged(head_form *form, const struct fpa_launch *a, int threads,
                 one_head(form, a, threads, i, 0);
         }
     }
+    const int64_t each = heads_at_once(form, a, threads, a->heads), parts = (a->heads + each - 1) / each;
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (int64_t i = 0; i < heads; i++)
-        if (!worth_a_team || threads == 1 || !is_long(a, threads, i / a->heads))
-            one_head(form, a, threads, i, omp_get_thread_num());
+    for (int64_t i = 0; i < a->batch * parts; i++) {
+        const int64_t b = i / parts, from = b * a->heads + i % parts * each, end = (b + 1) * a->heads;
+        if (!worth_a_team || threads == 1 || !is_long(a, threads, b))
+            some_heads(form, a, threads, from, from + each < end ? from + each : end, omp_get_thread_num());
+    }
 }
 #endif
 
@@ -1738,9 +1820,10 @@ static void run_heads(head_form *form, const struct fpa_launch *a, int threads, 
     const int64_t whole = worth_a_team ? heads / threads * threads : heads;
     const int rest = (int)(heads - whole), team = rest ? threads / rest : 1;
     const int singles = whole < threads ? (int)larger(whole, 1) : threads;
+    const int64_t each = heads_at_once(form, a, threads, whole);
 #pragma omp parallel for num_threads(singles) schedule(dynamic)
-    for (int64_t i = 0; i < whole; i++)
-        one_head(form, a, threads, i, omp_get_thread_num());
+    for (int64_t i = 0; i < whole; i += each)
+        some_heads(form, a, threads, i, i + each < whole ? i + each : whole, omp_get_thread_num());
     if (!rest)
         return;
     for (int i = 0; i < rest; i++)
@@ -1756,8 +1839,9 @@ static void run_heads(head_form *form, const struct fpa_launch *a, int threads, 
     }
 #else
     (void)worth_a_team;
-    for (int64_t i = 0; i < heads; i++)
-        one_head(form, a, threads, i, 0);
+    const int64_t each = heads_at_once(form, a, threads, heads);
+    for (int64_t i = 0; i < heads; i += each)
+        some_heads(form, a, threads, i, i + each < heads ? i + each : heads, 0);
 #endif
 }
 
@@ -1866,14 +1950,14 @@ EXPORT void linear_d64_share(int form, const struct fpa_launch *a, struct fpa_sh
         s->pieces[1] = a->state_out ? heads : 0;
     }
     s->most = by_team && !a->cu_seqlens ? SLICES : 1;
-    s->room = (size_t)(work_layout(&w, (char *)64, group_of(a), SLICES) - (char *)64);
+    s->room = (size_t)(work_layout(&w, (char *)64, group_of(a), SLICES, 1) - (char *)64);
 }
 
 /* `memory` of a member and of the first one of its team, which meets at `meeting`. */
 static void member_works(const struct fpa_launch *a, const struct fpa_member *m, struct work *shared, struct work *mine)
 {
-    work_layout(mine, m->mine, group_of(a), SLICES);
-    work_layout(shared, m->shared, group_of(a), SLICES);
+    work_layout(mine, m->mine, group_of(a), SLICES, 1);
+    work_layout(shared, m->shared, group_of(a), SLICES, 1);
     shared->meeting = m->meeting;
 }
 

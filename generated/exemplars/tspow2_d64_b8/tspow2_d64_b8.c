@@ -4641,10 +4641,10 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
     team_wait(w, team);
 }
 
-/* The tokens after chunk `first`, as a thread that has the head for itself asks for them. */
-static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct fetch *f)
+/* A chunk of tokens from `token` on, as a thread that has the head for itself asks for them. */
+static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t token, struct fetch *f)
 {
-    const int64_t token = first + CHUNK, left = a->length - token, group = group_of(a), size = sizeof(stored);
+    const int64_t left = a->length - token, group = group_of(a), size = sizeof(stored);
     *f = (struct fetch){.left = group && left > 0 ? (left < CHUNK ? left : CHUNK) : 0};
     if (!f->left)
         return;
@@ -4659,31 +4659,37 @@ static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_
     }
 }
 
+/* The chunk from token `first` on of a head whose state is c.s. */
+static void chunk_walk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct pass c, int rank,
+                       int team)
+{
+    c.z = c.s + (int64_t)FEATURES * DV;
+    c.queries = group_of(a);
+    c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);
+    c.size = c.queries * BLOCKS * OUT;
+    c.read = (first > 0 || a->state_in) && c.queries;
+    c.write = first + CHUNK < a->length || a->state_out;
+    chunk_pack(a, b, h, first, c.tokens, c.w, rank, team);
+    chunk_slices(&c, rank, team);
+    chunk_finish(a, b, h, first, &c, rank, team);
+}
+
 static void chunked_head(const struct fpa_launch *a, int64_t index, const struct work *w, const struct work *mine,
                          int rank, int team)
 {
     const int64_t b = index / a->heads, h = index % a->heads;
-    float *s = state_memory(a, b, h, w);
     struct fetch fetch;
+    struct pass c = {.w = w, .s = state_memory(a, b, h, w), .mine = mine, .fetch = team == 1 ? &fetch : NULL};
     if (rank == 0)
-        state_load(a, b, h, s);
+        state_load(a, b, h, c.s);
     for (int64_t first = 0; first < a->length; first += CHUNK) {
-        struct pass c = {.w = w, .s = s, .z = s + (int64_t)FEATURES * DV, .mine = mine, .queries = group_of(a)};
-        c.tokens = (int)(a->length - first < CHUNK ? a->length - first : CHUNK);
-        c.size = c.queries * BLOCKS * OUT;
-        c.read = (first > 0 || a->state_in) && c.queries;
-        c.write = first + CHUNK < a->length || a->state_out;
-        if (team == 1) {
-            fetch_begin(a, b, h, first, &fetch);
-            c.fetch = &fetch;
-        }
-        chunk_pack(a, b, h, first, c.tokens, w, rank, team);
-        chunk_slices(&c, rank, team);
-        chunk_finish(a, b, h, first, &c, rank, team);
+        if (team == 1)
+            fetch_begin(a, b, h, first + CHUNK, &fetch);
+        chunk_walk(a, b, h, first, c, rank, team);
     }
     team_wait(w, team);
     if (rank == 0)
-        state_store(a, b, h, s);
+        state_store(a, b, h, c.s);
 }
 
 /* ---- parallel form: every query with every visible key ---- */
@@ -5024,13 +5030,18 @@ static void recurrent_head(const struct fpa_launch *a, int64_t index, const stru
 typedef void head_form(const struct fpa_launch *a, int64_t index, const struct work *shared,
                        const struct work *mine, int rank, int team);
 
+static int is_wanted(const struct fpa_launch *s)
+{
+    return s->state_out || (s->query_heads && s->length);
+}
+
 /* A form's work on one head of one sequence; none where nobody wants its results. */
 static void run_head(head_form *form, const struct fpa_launch *a, int64_t index, const struct work *shared,
                      const struct work *mine, int rank, int team)
 {
     struct fpa_launch own;
     const struct fpa_launch *s = sequence_of(a, index / a->heads, &own);
-    if (s->state_out || (s->query_heads && s->length))
+    if (is_wanted(s))
         form(s, s == a ? index : index % a->heads, shared, mine, rank, team);
 }
 
