@@ -88,8 +88,6 @@ static const struct fault abreast_faults[] = {
     {"heads that share a state", "but the formula gives", "state_abreast", "own.state += 0 * place;"},
     {"states that overlap", "but the formula gives", "state_abreast",
      "own.state += place * (STATE_ROOM / 2);"},
-    {"the first head's initial state for all", "but the formula gives", "states_given",
-     "state_load(a, b, h, state_abreast(a, b, h, i, w));"},
 };
 
 /* The same of a head with a window and a mask of keys: what is particular to windows. */
