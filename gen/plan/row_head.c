@@ -2,7 +2,15 @@
 
 #include "base/round.h"
 
-enum { PIECE = 8, MOST_WIDTH = 256 }; /* numbers of 16 bytes; that CUDA kernels take of q and k */
+enum { PIECE = 8 }; /* numbers of 16 bytes */
+
+/* Rows of 64 tokens, and what they are made of or made to, lie in a block's shared memory. */
+static int most_width(const fpa_target *target)
+{
+    enum { TOKENS = 64, OPERANDS = 2, ELEMENT = 2, ODD = 16 /* numbers that pitches may add */ };
+    const int room = target->shared_memory / (TOKENS * OPERANDS * ELEMENT) - ODD;
+    return room < ROW_HEAD_WIDEST ? room / PIECE * PIECE : ROW_HEAD_WIDEST;
+}
 
 static bool each_branch(const fpa_simplified *simple, bool (*visit)(void *, const fpa_branch *), void *user)
 {
@@ -49,7 +57,7 @@ static bool start(fpa_row_head *made, const fpa_head *head, places *at)
     return true;
 }
 
-static void place(fpa_row_head *made, const fpa_head *head, places *at)
+static void place(fpa_row_head *made, const fpa_head *head, int most, places *at)
 {
     for (int i = 0; i < head->d; i++)
         if (at->coordinate[i] >= 0) {
@@ -57,7 +65,7 @@ static void place(fpa_row_head *made, const fpa_head *head, places *at)
             made->coordinates[made->coordinate_count++] = i;
         }
     made->width = round_up(made->coordinate_count, PIECE);
-    for (int m = 0; m < head->matrix_count && made->width <= MOST_WIDTH; m++)
+    for (int m = 0; m < head->matrix_count && made->width <= most; m++)
         if (at->matrix[m] >= 0) {
             at->matrix[m] = made->width;
             made->projections[made->projection_count++] = (fpa_projection){m, made->width};
@@ -130,13 +138,14 @@ fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target,
                          fpa_error *error)
 {
     places at;
+    const int most = most_width(target);
     *made = (fpa_row_head){.scale = simple->head->scale};
     if (!suits(simple->head, target))
         return FPA_OK;
     bool done = start(made, simple->head, &at);
     if (done && each_branch(simple, mark, &at))
-        place(made, simple->head, &at);
-    const bool wanted = done && made->projection_count && made->width <= MOST_WIDTH;
+        place(made, simple->head, most, &at);
+    const bool wanted = done && made->projection_count && made->width <= most;
     if (wanted)
         done = make_simple(made, &at, simple);
     if (!wanted || !done)

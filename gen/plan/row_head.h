@@ -12,6 +12,8 @@
 #include "gen/simplify/simplify.h"
 #include "machine/target.h"
 
+enum { ROW_HEAD_WIDEST = 768 /* rows, in whole pieces of 8 */ };
+
 /* A matrix whose rows are computed for every token. */
 typedef struct fpa_projection {
     int matrix;    /* index of head->matrices */

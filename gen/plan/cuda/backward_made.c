@@ -14,7 +14,7 @@ void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 /* Sides of the stacked matrix that have rows of run-time matrices, times those of its columns. */
 static int count_sides(const fpa_plan *plan)
 {
-    bool has[CUDA_MAX_WIDTH / FPA_CUDA_MADE_SIDE] = {false};
+    bool has[ROW_HEAD_WIDEST / FPA_CUDA_MADE_SIDE] = {false};
     int sides = 0;
     for (int i = 0; i < plan->made.projection_count; i++) {
         const fpa_projection *projection = &plan->made.projections[i];

@@ -32,7 +32,7 @@ static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' makes %d coordinates of q and k; CUDA kernels take at most %d coordinates",
                     head->name, head->d, CUDA_MAX_COORDINATES);
-    if ((!plan->written->lift && head->d > widest) || head->dv > CUDA_MAX_WIDTH)
+    if ((!plan->written->lift && head_width(plan->written) > widest) || head->dv > CUDA_MAX_WIDTH)
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' has d = %d and dv = %d; CUDA kernels take at most %d", head->name,
                     head_width(plan->written), head->dv, CUDA_MAX_WIDTH);
