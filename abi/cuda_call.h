@@ -149,6 +149,7 @@ struct fpa_cuda_geometry {
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
     int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
+    int fused_kept;            /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -168,6 +169,7 @@ struct fpa_cuda_geometry {
     int pass_values;            /* where d_o and values begin in it, */
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values */
+    int pass_line;              /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
     int made_width;             /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
     int made_tokens;            /* that a block of it, or of NAME_backward_unproject, takes */
     int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
@@ -184,6 +186,9 @@ struct fpa_cuda_geometry {
 
 /* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
 #define FPA_CUDA_PASS_TOKENS 32
+
+/* Tokens after which NAME_fused_chunk of a pass leaves the state, and sums of gates' gradients begin anew. */
+#define FPA_CUDA_KEPT 256
 /* NAME_backward_products: rows and columns of a matrix that a block has; tokens that it takes, and of these at a time; bytes
  * of a token's part in shared memory. */
 #define FPA_CUDA_MADE_SIDE 64
@@ -271,7 +276,8 @@ struct fpa_cuda_call {
     /* NAME_segment_scan: 1: segments were walked without the initial state; it is added to all copies, those of the first
        segment, too, and no final state is left. `states` NULL: no copies are written, the final state alone */
     long long kept;
-    /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted.
+    /* NAME_chunk_output of gated heads on warpgroups, and NAME_fused_chunk of passes, which then leaves `states`: o times such rows,
+       before it is rounded; NULL: not wanted.
        NAME_chunk_contraction: gradients of o, whose d_q goes to o; dots are o times them, where wanted */
     const void *dot_rows;
     long long dot_stride[3];

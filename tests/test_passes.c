@@ -33,6 +33,10 @@ static const struct asked {
     {"a normalised line", "cuda:sm_90a", "terms = linear {}, normalize = 'sum'", 0, 0},
     {"a normalised line of no whole steps", "cuda:sm_90a", "d = 40, terms = linear {}, normalize = 'sum'", 72,
      40},
+    {"a gated, normalised line of no whole steps", "cuda:sm_90a",
+     "d = 40, terms = linear {}, gate = true, normalize = 'sum'", 72, 40},
+    {"a gated line of many values", "cuda:sm_90a", "d = 256, dv = 256, terms = linear {}, gate = true", 256, 256},
+    {"a gated line in half precision", "cuda:sm_90a", "terms = linear {}, gate = true, dtype = 'f16'", 64, 64},
     {"a sum of powers", "cuda:sm_90a", "terms = { term {}, linear {}, power { degree = 2 } }", 128, 64},
     {"a third power, whose derivative has more features", "cuda:sm_90a",
      "d = 16, terms = power { degree = 3 }", 0, 0},
@@ -42,7 +46,10 @@ static const struct asked {
      "terms = power { degree = 2 }, gate = true, normalize = 'sum'", CONTRACTED, 0},
     {"a gated sum of powers", "cuda:sm_90a", "terms = { linear {}, power { degree = 2 } }, gate = true", 128,
      64},
-    {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 0, 0},
+    {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 64, 64},
+    {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0},
+    {"a gated power in half precision", "cuda:sm_90a", "terms = power { degree = 2 }, dtype = 'f16', gate = true", 0,
+     0},
     {"kernels without warpgroups", "cuda:sm_80", "terms = linear {}", 0, 0},
     {"kernels of C", "c:avx2", "terms = linear {}", 0, 0},
     {"part of the vectors", "cuda:sm_90a", "terms = term { select(range(1, 32)) }", 0, 0},
@@ -72,7 +79,8 @@ static void polynomials_of_one_dot_have_passes(void **state)
         if (spec_load_text("passes.lua", NULL, text, strlen(text), &list, &error) ||
             source_passes(list.heads[0], a->target, &passes, &error))
             fail_msg("%s: %s: %s", a->what, error.where, error.message);
-        const bool contracted = a->d == CONTRACTED, divides = list.heads[0]->normalize || list.heads[0]->gate;
+        const bool contracted = a->d == CONTRACTED, line = strstr(a->what, "line") != NULL;
+        const bool divides = list.heads[0]->normalize || (list.heads[0]->gate && !line);
         const fpa_head *rows = passes.own[PASS_ROWS] ? list.heads[0] : passes.head[PASS_ROWS];
         if (!rows != (a->d <= 0))
             fail_msg("%s: it %s a pass of rows", a->what, rows ? "has" : "has no");
@@ -81,8 +89,8 @@ static void polynomials_of_one_dot_have_passes(void **state)
             assert_int_equal(rows->dv, a->dv);
             assert_int_equal(rows->normalize, FPA_NORMALIZE_NONE);
         }
-        assert_int_equal(passes.own[PASS_ROWS], strcmp(a->what, "a line") == 0);
-        /* a head that divides nothing and forgets nothing is its own pass of values */
+        assert_int_equal(passes.own[PASS_ROWS], strcmp(a->what, "a line") == 0 || strcmp(a->what, "half precision") == 0);
+        /* a head that divides nothing, and forgets nothing or is a line, is its own pass of values */
         assert_true(passes.own[PASS_VALUES] == ((contracted || rows) && !divides));
         assert_true(!passes.head[PASS_VALUES] == !((contracted || rows) && divides));
         head_free(passes.head[PASS_ROWS]);
@@ -94,12 +102,14 @@ static void polynomials_of_one_dot_have_passes(void **state)
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {"plain",     "square", "line",  "lines",  "taylor",  "gated",
-                                       "gatednorm", "linear", "broad", "ragged", "squares", "powers"};
+                                       "gatednorm", "linear", "broad", "ragged", "squares", "powers",
+                                       "fading",    "fadinghalf"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
     SHORT = 90 /* tokens, of many columns */,
-    LONGER = 400
+    LONGER = 400,
+    SEVERAL = 2 * FPA_CUDA_KEPT + 88 /* states are left within */
 };
 
 /* FPA_TEST_HEAD: one alone, by its name. */
@@ -125,7 +135,8 @@ static void passes_are_the_gradients_of_the_formula(void **state)
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
             jobs[count].check =
                 dear_tests() || strcmp(emulated[i], "gatednorm") == 0 ? backward_edge_check : NULL;
-            jobs[count].longest = f->list.heads[head]->dv > 128        ? SHORT
+            jobs[count].longest = strncmp(emulated[i], "fading", 6) == 0 ? SEVERAL
+                                  : f->list.heads[head]->dv > 128        ? SHORT
                                   : f->source[head].facts.chunk >= 384 ? LONGER
                                                                        : 0;
             jobs[count++].code = f->source[head].code;

@@ -63,6 +63,11 @@ bool contraction_fits(const fpa_head *values)
     return sums_fit(values->d, values->dv, values->gate);
 }
 
+static bool is_line(const fpa_score *score)
+{
+    return score->monomial_count == 1 && power_of(score, 0) == 1;
+}
+
 static bool is_square(const fpa_score *score)
 {
     return score->monomial_count == 1 && power_of(score, 0) == 2;
@@ -78,6 +83,12 @@ static bool is_contracted(const fpa_simplified *simple)
            sums_fit(head->d, round_up(head->dv + normalized, PIECE), false);
 }
 
+bool passes_leaves_dots(const fpa_head *head, fpa_pass pass)
+{
+    const bool line = head->term_count == 1 && head->terms[0].branch_count == 1;
+    return head->gate && line == (pass == PASS_ROWS);
+}
+
 bool passes_contract(const fpa_head *values)
 {
     return values->term_count == 1 && values->terms[0].branch_count == 2 && values->dv % PIECE == 0 &&
@@ -89,9 +100,9 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
     const fpa_head *head = simple->head;
     const int first = round_up(head->d, PIECE);
     const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
-    const bool whole = head->gate || is_contracted(simple);
+    const bool whole = (head->gate && !is_line(&simple->score)) || is_contracted(simple);
     return (fpa_pass_rows){first, first + values, whole ? values : head->dv,
-                           has_slope(&simple->score) ? 0 : first};
+                           has_slope(&simple->score) ? 0 : first, is_line(&simple->score)};
 }
 
 bool coordinates_fit(const fpa_head *head)
@@ -100,20 +111,28 @@ bool coordinates_fit(const fpa_head *head)
     return head->d % STEP == 0 && head->dv % STEP == 0 && head->d <= MOST && head->dv <= MOST;
 }
 
-/* Linear attention with a gate or a normaliser: every operand of passes would be a copy. */
+/* Linear attention with a gate or a normaliser: every operand of passes would be a copy, and there are kernels that need none. */
 static bool copies_all(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
-    return (head->gate || head->normalize != FPA_NORMALIZE_NONE) && score->monomial_count == 1 &&
-           power_of(score, 0) == 1 && number_is_one(score->monomials[0].weight) && coordinates_fit(head);
+    return (head->gate || head->normalize != FPA_NORMALIZE_NONE) && head->dtype == FPA_BF16 && is_line(score) &&
+           number_is_one(score->monomials[0].weight) && coordinates_fit(head);
+}
+
+/* d_o / n may be far outside of f16's range, and outputs of f16 leave dots only where the kernel is a line. */
+static bool suits_type(const fpa_simplified *simple)
+{
+    const fpa_head *head = simple->head;
+    return head->dtype == FPA_BF16 || (head->dtype == FPA_F16 && head->normalize == FPA_NORMALIZE_NONE &&
+                                       (!head->gate || is_line(&simple->score)));
 }
 
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target)
 {
     const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
-    if (!target->warpgroups || head->dtype != FPA_BF16 || !head->causal || written->lift || written->window)
+    if (!target->warpgroups || !suits_type(simple) || !head->causal || written->lift || written->window)
         return false;
     if (score->dot_count != 1 || !is_whole(&score->dots[0], head->d))
         return false;
@@ -245,7 +264,8 @@ fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fp
     fpa_head *(*const make[PASSES])(const fpa_simplified *, const fpa_head *) = {make_rows, make_values};
     fpa_status status = FPA_OK;
     *passes = (fpa_passes){
-        .own = {rows_are_own(simple), !simple->head->gate && simple->head->normalize == FPA_NORMALIZE_NONE}};
+        .own = {rows_are_own(simple), (!simple->head->gate || is_line(&simple->score)) &&
+                                          simple->head->normalize == FPA_NORMALIZE_NONE}};
     for (int i = 0; i < PASSES && !status; i++) {
         if (passes->own[i])
             continue;

@@ -304,6 +304,7 @@ static void set_dots(const cuda_dots *dots, cuda_sizes *s)
 {
     s->call.dot_rows = dots->rows;
     s->call.dots = dots->dots;
+    s->call.states = dots->kept ? dots->kept : s->call.states;
     for (int i = 0; i < 3; i++)
         s->call.dot_stride[i] = dots->stride[i];
 }
@@ -356,9 +357,10 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
 }
 
 fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fpa_launch *launch,
-                             const cuda_dots *dots, const void **states, void *stream, fpa_error *error)
+                             const fpa_candidate *candidate, const cuda_dots *dots, const void **states,
+                             void *stream, fpa_error *error)
 {
-    return forward(module, form, launch, NULL, dots, states, stream, error);
+    return forward(module, form, launch, candidate, dots, states, stream, error);
 }
 
 fpa_status cuda_walk_states(const fpa_module *module, int form, const struct fpa_launch *launch, bool walked,

@@ -147,6 +147,14 @@ static bool is_plain(const passes *p, fpa_pass pass)
     return p->contracts ? p->d % 8 == 0 && describes_all(p) : pass == PASS_VALUES || g->pass_input;
 }
 
+/* Those of d_q. Log-gates are the head's own there, and rows have no number of their own beside d_o and v. */
+static bool is_plain_forth(const passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const bool gated = g->gate && g->pass_line && !p->back.outputs && p->group == 1;
+    return gated ? p->d % 8 == 0 && p->dv % 8 == 0 && describes_all(p) : is_plain(p, PASS_ROWS);
+}
+
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
 static tensor query_rows(const passes *p, passes_piece these, int column)
 {
@@ -165,24 +173,56 @@ static tensor result_rows(const passes *p, passes_piece these, int width)
 
 /* ---- forth ---- */
 
+/* A pass of rows. Of a gated line it leaves, where these are wanted, dots of its outputs with the other factor of q.d_q or k.d_k, and
+ * states; else it has to be carried out alike. */
+static fpa_status forward_rows(const passes *p, const struct fpa_launch *f, const tensor *with, float *dots,
+                               void *kept, const void **states, CUstream stream, fpa_error *error)
+{
+    const bool wanted = p->launch->d_log_gate;
+    const cuda_dots leaves = {with->at,
+                              {with->stride[0], with->stride[1], with->stride[2]},
+                              wanted ? dots : NULL,
+                              wanted ? kept : NULL};
+    fpa_candidate found;
+    if (!passes_find(p, PASS_ROWS, f, &found))
+        return forward(p, PASS_ROWS, f, stream, error);
+    return cuda_forward_dots(p->module->passes[PASS_ROWS], FORM_CHUNKED, f, &found, &leaves, states, stream,
+                             error);
+}
+
+/* Log-gates of sequences as they are given. */
+static void set_gates(const passes *p, passes_piece these, struct fpa_launch *pass)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const int64_t *stride = f->gate_stride;
+    if (!p->cuda->geometry.gate)
+        return;
+    pass->log_gate =
+        f->log_gate + these.first / f->heads * stride[0] + these.first % f->heads * stride[2];
+    memcpy(pass->gate_stride, stride, sizeof pass->gate_stride);
+}
+
 /* d_q: queries are [q, g, h], keys [k, v, 1], values k. */
-static fpa_status launch_queries(const passes *p, passes_piece these, CUstream stream, fpa_error *error)
+static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
-    const tensor o = given(these, f->query_heads, a->d_q, a->d_q_stride);
-    if (is_plain(p, PASS_ROWS)) {
+    const tensor o =
+        a->d_q ? given(these, f->query_heads, a->d_q, a->d_q_stride) : result_rows(p, these, p->d);
+    if (is_plain_forth(p)) {
         const tensor q = given(these, f->heads, a->d_o, a->d_o_stride);
         const tensor k = given(these, f->heads, f->v, f->v_stride);
         const tensor v = given(these, f->heads, f->k, f->k_stride);
-        const struct fpa_launch pass = launch_of(p, these, &q, &k, &v, &o);
-        return forward(p, PASS_ROWS, &pass, stream, error);
+        const tensor with = given(these, f->heads, f->q, f->q_stride);
+        struct fpa_launch pass = launch_of(p, these, &q, &k, &v, &o);
+        set_gates(p, these, &pass);
+        return forward_rows(p, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
     }
     const tensor q = query_rows(p, these, g->pass_input), k = key_rows(p, these, g->pass_input);
-    const tensor v = key_rows(p, these, 0);
+    const tensor v = key_rows(p, these, 0), with = query_rows(p, these, 0);
     const struct fpa_launch pass = launch_of_rows(p, these, &q, &k, &v, &o);
-    return forward(p, PASS_ROWS, &pass, stream, error);
+    return forward_rows(p, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
 }
 
 /* What queries read, times its gradient: values are [v, 1], dots are with [g, h]. */
@@ -192,10 +232,10 @@ static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, f
     const tensor q = query_rows(p, these, 0), k = key_rows(p, these, 0), v = key_rows(p, these, values);
     const tensor o = result_rows(p, these, p->dv), with = query_rows(p, these, values);
     struct fpa_launch pass = launch_of_rows(p, these, &q, &k, &v, &o);
-    cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->read_dots};
+    cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->read_dots, NULL};
     pass.workspace = p->reads;
     pass.workspace_size = p->room.reads;
-    return cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &pass, &dots, &p->states, stream,
+    return cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &pass, NULL, &dots, &p->states, stream,
                              error);
 }
 
@@ -236,14 +276,16 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
 static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
+    const bool reads = a->d_log_gate && p->dots == PASS_VALUES, wanted = a->d_q || (a->d_log_gate && !reads);
     fpa_status status = FPA_OK;
-    if ((a->d_q && !is_plain(p, PASS_ROWS)) || a->d_log_gate)
+    p->back.pass_length = a->forward.length;
+    if ((wanted && !is_plain_forth(p)) || reads)
         status = gather(p, false, stream, error);
     if (!status && p->contracts)
         return a->d_q || a->d_log_gate ? contract_queries(p, these, stream, error) : FPA_OK;
-    if (!status && a->d_log_gate)
+    if (!status && reads)
         status = launch_reads(p, these, stream, error);
-    return status || !a->d_q ? status : launch_queries(p, these, stream, error);
+    return status || !wanted ? status : launch_queries(p, these, stream, error);
 }
 
 /* ---- back ---- */
@@ -276,17 +318,6 @@ static fpa_status scatter(passes *p, bool values, CUstream stream, fpa_error *er
                          stream, error);
 }
 
-/* d_k: queries are [k, v, 1], keys [q, g, h], values q. */
-static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
-{
-    const int input = p->cuda->geometry.pass_input;
-    const tensor q = key_rows(p, these, input), k = query_rows(p, these, input), v = query_rows(p, these, 0);
-    const tensor o = result_rows(p, these, p->d);
-    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
-    fpa_status status = forward(p, PASS_ROWS, &f, stream, error);
-    return status ? status : scatter(p, false, stream, error);
-}
-
 /* The same tensor from its last token on. */
 static tensor turned(const passes *p, tensor t)
 {
@@ -301,6 +332,22 @@ static bool is_direct(const passes *p)
     return p->group == 1 && p->back.pass_length == p->launch->forward.length;
 }
 
+/* d_k: queries are [k, v, 1], keys [q, g, h], values q. */
+static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    const int input = p->cuda->geometry.pass_input;
+    const struct fpa_backward_launch *a = p->launch;
+    const bool direct = a->d_k && p->cuda->geometry.pass_line && is_direct(p);
+    const tensor q = key_rows(p, these, input), k = query_rows(p, these, input), v = query_rows(p, these, 0);
+    const tensor o = direct ? turned(p, given(these, a->forward.heads, a->d_k, a->d_k_stride))
+                            : result_rows(p, these, p->d);
+    const tensor with = key_rows(p, these, 0);
+    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
+    const fpa_status status = forward_rows(p, &f, &with, p->given_dots, p->reversed_kept, &p->reversed_states,
+                                           stream, error);
+    return status || direct || !a->d_k ? status : scatter(p, false, stream, error);
+}
+
 /* d_v: queries k, keys q, values g; with a gate [g, h], and dots are with [v, 1]. */
 static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
@@ -308,15 +355,18 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
     const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
     const struct fpa_backward_launch *a = p->launch;
     /* kernels whose results threads store, without columns that d_v has not */
-    const bool direct = p->contracts && is_direct(p) && !p->back.outputs && !p->cuda->geometry.gate;
+    const bool own = p->cuda->geometry.pass_line ||
+                     (p->contracts && !p->back.outputs && !p->cuda->geometry.gate);
+    const bool direct = own && is_direct(p);
     const tensor o = direct ? turned(p, given(these, a->forward.heads, a->d_v, a->d_v_stride))
                             : result_rows(p, these, p->dv);
     const tensor with = key_rows(p, these, values);
     const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
-    const cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots};
-    fpa_status status = p->launch->d_log_gate && !p->contracts
-                            ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, &dots,
-                                                &p->reversed_states, stream, error)
+    const cuda_dots dots = {
+        with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots, NULL};
+    const bool leaves = a->d_log_gate && p->dots == PASS_VALUES && !p->contracts;
+    fpa_status status = leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL, &dots,
+                                                   &p->reversed_states, stream, error)
                             : forward(p, PASS_VALUES, &f, stream, error);
     return status || !p->launch->d_v || direct ? status : scatter(p, true, stream, error);
 }
@@ -368,7 +418,7 @@ static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fp
     fpa_status status = FPA_OK;
     if (p->contracts)
         return contract_back(p, these, stream, error);
-    if (p->launch->d_k)
+    if (p->launch->d_k || (p->launch->d_log_gate && p->dots == PASS_ROWS))
         status = launch_reversed(p, PASS_ROWS, these, &gathered, stream, error);
     return status || !passes_want(p, PASS_VALUES)
                ? status
@@ -379,8 +429,8 @@ static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fp
 
 static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
 {
-    const fpa_module *module = p->module->passes[PASS_VALUES];
-    const struct fpa_cuda_module *values = module->handle;
+    const fpa_module *module = p->module->passes[p->dots];
+    const struct fpa_cuda_module *cuda = module->handle;
     struct fpa_cuda_backward *back = &p->back;
     fpa_status status = FPA_OK;
     if (p->chunks > 1)
@@ -389,9 +439,9 @@ static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
     back->pass_reads = p->read_dots;
     back->pass_gives = p->given_dots;
     back->pass_products = p->products;
-    back->pass_blocks = values->geometry.column_blocks;
+    back->pass_blocks = cuda->geometry.column_blocks;
     back->pass_chunks = p->chunks;
-    back->pass_chunk = p->chunks > 1 ? values->geometry.chunk : p->launch->forward.length;
+    back->pass_chunk = p->chunks > 1 ? p->chunk : p->launch->forward.length;
     return status ? status
                   : launch_kernel(p, CUDA_BACKWARD_PASS_GATES, back->sequences / p->group * p->chunks, stream,
                                   error);
@@ -429,6 +479,8 @@ static void place(passes *p, char *base)
     p->read_dots = take(&base, r->read_dots);
     p->given_dots = take(&base, r->given_dots);
     p->products = take(&base, r->products);
+    p->kept = take(&base, r->kept);
+    p->reversed_kept = take(&base, r->kept);
 }
 
 fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch,

@@ -76,6 +76,8 @@ static const char heads[] =
     "  h('rowful', { d = 20, dv = 8, scale = 1 / 4, terms = { term { trainable { name = 'a', rows = 140 }, "
     "some(2, 20, 1) }, term { trainable { name = 'b', rows = 130 }, trainable { name = 'c', rows = 3 } } } "
     "}),\n"
+    "  h('fading', { d = 40, dv = 24, scale = 1 / 5, gate = true, terms = linear {} }),\n"
+    "  h('fadinghalf', { d = 21, dv = 72, scale = 1 / 4, dtype = 'f16', gate = true, terms = linear { weight = 2 } }),\n"
     "  h('ragged', { d = 24, dv = 20, scale = 1 / 4, terms = linear {} }),\n"
     "  h('lines', { d = 24, dv = 36, scale = 1 / 4, normalize = 'sum', terms = linear {} }),\n"
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"

@@ -367,6 +367,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_input = plan->passes.input,
         .pass_d = head->d,
         .pass_dv = plan->passes.columns,
+        .pass_line = plan->passes.line,
     };
     fill_backward_kernels(plan, back, g);
 }

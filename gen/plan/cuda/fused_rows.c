@@ -3,6 +3,7 @@
 #include "fused_packed.h"
 #include "fused_pass.h"
 #include "parts.h"
+#include "split_outer.h"
 #include "work.h"
 
 enum {
@@ -170,11 +171,17 @@ static bool has_room_for_ones(const fpa_cuda_inputs *in)
     return in->plan->head->normalize == FPA_NORMALIZE_NONE || in->columns->tiles % 8;
 }
 
-/* Blocks of other passes on coordinates, which have fewer columns each. */
+bool cuda_leaves_dots(const fpa_plan *plan)
+{
+    return plan->pass && plan->head->gate && plan->forced == FUSED_ROWS;
+}
+
+/* Blocks of other passes on coordinates, which have fewer columns each, and leave nothing for gates' gradients. */
 static bool shares_nothing(const fpa_cuda_inputs *in)
 {
     const fpa_split_panel *panel = in->suited[SPLIT_PANEL].plan;
-    return in->suited[FUSED_COORDINATES].plan && in->columns->blocks >= panel->columns.blocks;
+    return in->suited[FUSED_COORDINATES].plan && in->columns->blocks >= panel->columns.blocks &&
+           !cuda_leaves_dots(in->plan);
 }
 
 fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
@@ -201,6 +208,8 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
     rows->cluster = choose_cluster(in);
+    rows->leaves_dots = cuda_leaves_dots(plan);
+    rows->kept = 64 * divide_up(rows->width, 64) * 8 * in->columns->all * in->columns->blocks;
     return FPA_OK;
 }
 
@@ -227,6 +236,10 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
     g->fused_unpadded = rows->leans ? 2 : 1;
+    if (rows->leaves_dots) {
+        g->fused_kept = rows->kept;
+        g->kernel[CUDA_STATE_PRODUCT] = (struct fpa_cuda_block){PRODUCT_THREADS, 0, 0};
+    }
     work_fused_rows(plan, g);
 }
 
@@ -253,6 +266,8 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(leans),
                                        ROWS(vector_room),
                                        ROWS(value_room),
+                                       ROWS(leaves_dots),
+                                       ROWS(kept),
                                        ROWS(at_gates),
                                        ROWS(at_copies),
                                        ROWS(at_barriers),

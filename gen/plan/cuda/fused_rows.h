@@ -34,9 +34,14 @@ typedef struct fpa_fused_rows {
     int vector_tails, value_tails; /* bytes of a panel for those behind the slabs */
     bool leans;                    /* some rows begin amid a piece, and boxes may begin before them: */
     int vector_room, value_room;   /* by at most so many numbers */
+    bool leaves_dots;              /* of outputs, and the state now and then: gradients of gates (gen/plan/passes.h) */
+    int kept;                      /* numbers of such a state, of all columns */
     int at_gates;                  /* of a panel */
     int at_copies, at_barriers, at_part, bytes;
 } fpa_fused_rows;
+
+/* Whether a plan is of a pass whose outputs' dots and states gates' gradients are made of, and carried out by this. */
+bool cuda_leaves_dots(const fpa_plan *plan);
 
 /* It has the columns of the split that is chosen. */
 fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
