@@ -170,6 +170,7 @@ struct fpa_cuda_geometry {
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values */
     int pass_line;              /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
+    int pass_weighted;          /* 1: which is of keys that have weights as they are gathered */
     int made_width;             /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
     int made_tokens;            /* that a block of it, or of NAME_backward_unproject, takes */
     int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
@@ -345,6 +346,7 @@ struct fpa_cuda_backward {
     /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
     long long pass_length;
     long long pass_reversed;   /* 1: from the last token on */
+    long long pass_vectors;    /* 1: of q and k alone */
     long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
     /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times
      * their gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */

@@ -52,9 +52,11 @@ static const struct asked {
      0},
     {"kernels without warpgroups", "cuda:sm_80", "terms = linear {}", 0, 0},
     {"kernels of C", "c:avx2", "terms = linear {}", 0, 0},
-    {"part of the vectors", "cuda:sm_90a", "terms = term { select(range(1, 32)) }", 0, 0},
-    {"two dots", "cuda:sm_90a",
-     "terms = { term { select(range(1, 32)) }, term { select(range(33, 64)), weight = 3 } }", 0, 0},
+    {"a line of a part of the vectors", "cuda:sm_90a", "terms = term { select(range(1, 32)) }", 64, 64},
+    {"a line of a small part of the vectors", "cuda:sm_90a", "terms = term { select(range(1, 16)) }", 0, 0},
+    {"a line of a part of the vectors beside that of another", "cuda:sm_90a",
+     "terms = { term { select(range(1, 32)) }, term { select(range(33, 64)), weight = 3 } }", 64, 64},
+    {"two dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }", 0, 0},
     {"a learned matrix", "cuda:sm_90a", "terms = term { trainable { name = 'w', rows = 16 } }", 0, 0},
     {"a constant", "cuda:sm_90a", "terms = term {}", 0, 0},
     {"values as wide as they may be", "cuda:sm_90a", "d = 64, dv = 256, terms = power { degree = 2 }", 320,
@@ -80,7 +82,8 @@ static void polynomials_of_one_dot_have_passes(void **state)
             source_passes(list.heads[0], a->target, &passes, &error))
             fail_msg("%s: %s: %s", a->what, error.where, error.message);
         const bool contracted = a->d == CONTRACTED, line = strstr(a->what, "line") != NULL;
-        const bool divides = list.heads[0]->normalize || (list.heads[0]->gate && !line);
+        const bool part = strstr(a->what, "a part of the vectors") != NULL;
+        const bool divides = list.heads[0]->normalize || (list.heads[0]->gate && !line) || part;
         const fpa_head *rows = passes.own[PASS_ROWS] ? list.heads[0] : passes.head[PASS_ROWS];
         if (!rows != (a->d <= 0))
             fail_msg("%s: it %s a pass of rows", a->what, rows ? "has" : "has no");
@@ -90,7 +93,7 @@ static void polynomials_of_one_dot_have_passes(void **state)
             assert_int_equal(rows->normalize, FPA_NORMALIZE_NONE);
         }
         assert_int_equal(passes.own[PASS_ROWS], strcmp(a->what, "a line") == 0 || strcmp(a->what, "half precision") == 0);
-        /* a head that divides nothing, and forgets nothing or is a line, is its own pass of values */
+        /* a head that divides nothing, and forgets nothing or is a line, and weighs nothing, is its own pass of values */
         assert_true(passes.own[PASS_VALUES] == ((contracted || rows) && !divides));
         assert_true(!passes.head[PASS_VALUES] == !((contracted || rows) && divides));
         head_free(passes.head[PASS_ROWS]);
@@ -103,7 +106,7 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 static const char *const emulated[] = {"plain",     "square", "line",  "lines",  "taylor",  "gated",
                                        "gatednorm", "linear", "broad", "ragged", "squares", "powers",
-                                       "fading",    "fadinghalf"};
+                                       "fading",    "fadinghalf", "fadingsome", "manyrows"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

@@ -23,6 +23,16 @@ static bool is_whole(const fpa_branch *dot, int d)
     return true;
 }
 
+/* Coordinates, each once at most, some times a weight. */
+static bool is_weighed(const fpa_branch *dot, int d)
+{
+    for (int w = 0; w < dot->width; w++)
+        for (int other = 0; other < w; other++)
+            if (dot->row[w] == dot->row[other])
+                return false;
+    return dot->source == FPA_INPUT && dot->width <= d;
+}
+
 static int power_of(const fpa_score *score, int m)
 {
     return score->monomials[m].power[0];
@@ -68,6 +78,12 @@ static bool is_line(const fpa_score *score)
     return score->monomial_count == 1 && power_of(score, 0) == 1;
 }
 
+/* A line of some coordinates, or with weights: that of all of them, whose keys are weighed as they are gathered. */
+static bool is_weighted(const fpa_simplified *simple)
+{
+    return !is_whole(&simple->score.dots[0], simple->head->d);
+}
+
 static bool is_square(const fpa_score *score)
 {
     return score->monomial_count == 1 && power_of(score, 0) == 2;
@@ -102,7 +118,17 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
     const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
     const bool whole = (head->gate && !is_line(&simple->score)) || is_contracted(simple);
     return (fpa_pass_rows){first, first + values, whole ? values : head->dv,
-                           has_slope(&simple->score) ? 0 : first, is_line(&simple->score)};
+                           has_slope(&simple->score) ? 0 : first, is_line(&simple->score),
+                           is_weighted(simple)};
+}
+
+void passes_weigh(const fpa_score *score, int d, double *weight)
+{
+    const fpa_branch *dot = &score->dots[0];
+    for (int i = 0; i < d; i++)
+        weight[i] = 0;
+    for (int w = 0; w < dot->width; w++)
+        weight[dot->row[w]] = score->monomials[0].weight.value * (dot->gram ? dot->gram[w].value : 1);
 }
 
 bool coordinates_fit(const fpa_head *head)
@@ -117,7 +143,7 @@ static bool copies_all(const fpa_simplified *simple)
     const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
     return (head->gate || head->normalize != FPA_NORMALIZE_NONE) && head->dtype == FPA_BF16 && is_line(score) &&
-           number_is_one(score->monomials[0].weight) && coordinates_fit(head);
+           number_is_one(score->monomials[0].weight) && !is_weighted(simple) && coordinates_fit(head);
 }
 
 /* d_o / n may be far outside of f16's range, and outputs of f16 leave dots only where the kernel is a line. */
@@ -134,7 +160,8 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
     const fpa_score *score = &simple->score;
     if (!target->warpgroups || !suits_type(simple) || !head->causal || written->lift || written->window)
         return false;
-    if (score->dot_count != 1 || !is_whole(&score->dots[0], head->d))
+    if (score->dot_count != 1 || !(is_whole(&score->dots[0], head->d) ||
+                                   (is_line(score) && is_weighed(&score->dots[0], head->d))))
         return false;
     if (copies_all(simple))
         return false;
@@ -193,7 +220,15 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
 /* Where f' is constant and nothing is divided or forgotten, rows are d_o and v as they are given, and no number lies behind those. */
 static bool rows_are_given(const fpa_simplified *simple)
 {
-    return !has_slope(&simple->score) && !simple->head->gate && simple->head->normalize == FPA_NORMALIZE_NONE;
+    return !has_slope(&simple->score) && !simple->head->gate && simple->head->normalize == FPA_NORMALIZE_NONE &&
+           !is_weighted(simple);
+}
+
+/* Keys that are weighed have the kernel's own weight, too. */
+static fpa_number weight_of(arena *memory, const fpa_simplified *simple, int monomial)
+{
+    return is_weighted(simple) ? number_int(1)
+                               : number_copy(memory, simple->score.monomials[monomial].weight);
 }
 
 /* f'(s) (g.v + h): dv are q's numbers, or k's. */
@@ -211,7 +246,8 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
     head->dv = from->d;
     for (int m = 0; done && m < score->monomial_count; m++) {
         const int power = power_of(score, m);
-        const fpa_number weight = number_mul(&head->memory, number_int(power), score->monomials[m].weight);
+        const fpa_number weight =
+            number_mul(&head->memory, number_int(power), weight_of(&head->memory, simple, m));
         if (power)
             done = add_term(head, number_copy(&head->memory, weight), power - 1, from->d,
                             rows.values - rows.input, values);
@@ -243,7 +279,7 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
     head->dv = rows.columns;
     head->block = written->block;
     for (int m = 0; done && m < score->monomial_count; m++)
-        done = add_term(head, number_copy(&head->memory, score->monomials[m].weight), power_of(score, m),
+        done = add_term(head, weight_of(&head->memory, simple, m), power_of(score, m),
                         head->d, 0, 0);
     if (done)
         return head;
@@ -265,6 +301,7 @@ fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fp
     fpa_status status = FPA_OK;
     *passes = (fpa_passes){
         .own = {rows_are_own(simple), (!simple->head->gate || is_line(&simple->score)) &&
+                                          !is_weighted(simple) &&
                                           simple->head->normalize == FPA_NORMALIZE_NONE}};
     for (int i = 0; i < PASSES && !status; i++) {
         if (passes->own[i])

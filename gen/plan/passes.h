@@ -22,12 +22,16 @@ typedef struct fpa_pass_rows {
     int columns; /* that the pass of values has */
     int input;   /* the first one that kernels of PASS_ROWS read: with f' constant, `values` */
     int line;    /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
+    int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh) */
 } fpa_pass_rows;
 
 /* Whether passes are the faster way: f is as above, products are of bf16 by warpgroups, and the work is at most so much
  * more than the contraction's as its kernels are slower. */
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target);
 fpa_pass_rows passes_rows(const fpa_simplified *simple);
+
+/* Of such a line each coordinate's weight, 0 where it is none of the dot's. */
+void passes_weigh(const fpa_score *score, int d, double *weight);
 
 /* Whether a pass of a gated head has to leave dots of its outputs, and states, for gates' gradients; of a line that of rows. */
 bool passes_leaves_dots(const fpa_head *head, fpa_pass pass);

@@ -54,8 +54,10 @@ static fpa_status launch_outputs(const passes *p, CUstream stream, fpa_error *er
                            : FPA_OK;
 }
 
-static fpa_status gather(passes *p, bool reversed, CUstream stream, fpa_error *error)
+/* vectors: q and k alone. */
+static fpa_status gather(passes *p, bool reversed, bool vectors, CUstream stream, fpa_error *error)
 {
+    p->back.pass_vectors = vectors;
     p->back.pass_reversed = reversed;
     p->back.pass_length = reversed ? p->reached : p->launch->forward.length;
     return launch_tokens(p, CUDA_BACKWARD_GATHER, p->back.sequences, p->back.pass_length, stream, error);
@@ -142,17 +144,25 @@ static bool describes_all(const passes *p)
 static bool is_plain(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    if (p->back.outputs || g->gate || p->group != 1)
+    if (p->back.outputs || g->gate || g->pass_weighted || p->group != 1)
         return false;
     return p->contracts ? p->d % 8 == 0 && describes_all(p) : pass == PASS_VALUES || g->pass_input;
 }
 
-/* Those of d_q. Log-gates are the head's own there, and rows have no number of their own beside d_o and v. */
+/* Whether d_q takes d_o and v as they are given, log-gates too: rows of a line have no other number. */
+static bool has_plain_values(const passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_launch *f = &p->launch->forward;
+    return g->pass_line && (g->gate || g->pass_weighted) && !p->back.outputs && p->group == 1 && p->dv % 8 == 0 &&
+           describes(p, f->v, f->v_stride) && describes(p, p->launch->d_o, p->launch->d_o_stride);
+}
+
+/* And q and k, which gathered ones have weights beside. */
 static bool is_plain_forth(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const bool gated = g->gate && g->pass_line && !p->back.outputs && p->group == 1;
-    return gated ? p->d % 8 == 0 && p->dv % 8 == 0 && describes_all(p) : is_plain(p, PASS_ROWS);
+    return has_plain_values(p) ? !g->pass_weighted && p->d % 8 == 0 && describes_all(p) : is_plain(p, PASS_ROWS);
 }
 
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
@@ -210,11 +220,12 @@ static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream,
     const struct fpa_launch *f = &a->forward;
     const tensor o =
         a->d_q ? given(these, f->query_heads, a->d_q, a->d_q_stride) : result_rows(p, these, p->d);
-    if (is_plain_forth(p)) {
+    const bool plain = is_plain_forth(p);
+    if (plain || has_plain_values(p)) {
         const tensor q = given(these, f->heads, a->d_o, a->d_o_stride);
         const tensor k = given(these, f->heads, f->v, f->v_stride);
-        const tensor v = given(these, f->heads, f->k, f->k_stride);
-        const tensor with = given(these, f->heads, f->q, f->q_stride);
+        const tensor v = plain ? given(these, f->heads, f->k, f->k_stride) : key_rows(p, these, 0);
+        const tensor with = plain ? given(these, f->heads, f->q, f->q_stride) : query_rows(p, these, 0);
         struct fpa_launch pass = launch_of(p, these, &q, &k, &v, &o);
         set_gates(p, these, &pass);
         return forward_rows(p, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
@@ -280,7 +291,7 @@ static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, f
     fpa_status status = FPA_OK;
     p->back.pass_length = a->forward.length;
     if ((wanted && !is_plain_forth(p)) || reads)
-        status = gather(p, false, stream, error);
+        status = gather(p, false, !reads && has_plain_values(p), stream, error);
     if (!status && p->contracts)
         return a->d_q || a->d_log_gate ? contract_queries(p, these, stream, error) : FPA_OK;
     if (!status && reads)
@@ -335,10 +346,11 @@ static bool is_direct(const passes *p)
 /* d_k: queries are [k, v, 1], keys [q, g, h], values q. */
 static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
-    const int input = p->cuda->geometry.pass_input;
     const struct fpa_backward_launch *a = p->launch;
-    const bool direct = a->d_k && p->cuda->geometry.pass_line && is_direct(p);
-    const tensor q = key_rows(p, these, input), k = query_rows(p, these, input), v = query_rows(p, these, 0);
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const bool direct = a->d_k && g->pass_line && !g->pass_weighted && is_direct(p);
+    const tensor q = key_rows(p, these, g->pass_input), k = query_rows(p, these, g->pass_input);
+    const tensor v = query_rows(p, these, 0);
     const tensor o = direct ? turned(p, given(these, a->forward.heads, a->d_k, a->d_k_stride))
                             : result_rows(p, these, p->d);
     const tensor with = key_rows(p, these, 0);
@@ -380,7 +392,7 @@ static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, 
     if (reverses(p, pass, these))
         return cuda_forward_reversed(p->module->passes[pass], &f, stream, error);
     if (!*gathered)
-        status = gather(p, true, stream, error);
+        status = gather(p, true, false, stream, error);
     *gathered = true;
     if (status)
         return status;
@@ -406,7 +418,7 @@ static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, 
 static fpa_status contract_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const bool keys = p->launch->d_k || p->launch->d_log_gate, values = p->launch->d_v;
-    fpa_status status = keys || values ? gather(p, true, stream, error) : FPA_OK;
+    fpa_status status = keys || values ? gather(p, true, false, stream, error) : FPA_OK;
     if (!status && values)
         status = launch_values(p, these, stream, error);
     return status || !keys ? status : contract_keys(p, these, stream, error);

@@ -78,6 +78,8 @@ static const char heads[] =
     "}),\n"
     "  h('fading', { d = 40, dv = 24, scale = 1 / 5, gate = true, terms = linear {} }),\n"
     "  h('fadinghalf', { d = 21, dv = 72, scale = 1 / 4, dtype = 'f16', gate = true, terms = linear { weight = 2 } }),\n"
+    "  h('fadingsome', { d = 21, dv = 24, scale = 1 / 4, gate = true, terms = term { "
+    "diagonal { [range(1, 9)] = 1, [range(12, 20)] = sqrt2 } } }),\n"
     "  h('ragged', { d = 24, dv = 20, scale = 1 / 4, terms = linear {} }),\n"
     "  h('lines', { d = 24, dv = 36, scale = 1 / 4, normalize = 'sum', terms = linear {} }),\n"
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
