@@ -149,6 +149,7 @@ struct fpa_cuda_geometry {
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
     int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
+    int fused_reverses;        /* 1: it can take tokens from the last one on */
     int fused_kept;            /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
@@ -273,7 +274,7 @@ struct fpa_cuda_call {
     /* beside a window: as they are given, whatever coordinates q and k become */
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
-    long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
+    long long reversed; /* NAME_cluster_scan, NAME_fused_chunk: 1: from the last token on, which sees itself only */
     /* NAME_segment_scan: 1: segments were walked without the initial state; it is added to all copies, those of the first
        segment, too, and no final state is left. `states` NULL: no copies are written, the final state alone */
     long long kept;

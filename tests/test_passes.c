@@ -106,12 +106,13 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 static const char *const emulated[] = {"plain",     "square", "line",  "lines",  "taylor",  "gated",
                                        "gatednorm", "linear", "broad", "ragged", "squares", "powers",
-                                       "fading",    "fadinghalf", "fadingsome", "manyrows"};
+                                       "fading",    "fadinghalf", "fadingsome", "manyrows", "turned"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
     SHORT = 90 /* tokens, of many columns */,
     LONGER = 400,
+    MANY = 132 /* multiprocessors: walks are cut into segments */,
     SEVERAL = 2 * FPA_CUDA_KEPT + 88 /* states are left within */
 };
 
@@ -136,9 +137,11 @@ static void passes_are_the_gradients_of_the_formula(void **state)
         if (is_run(emulated[i])) {
             jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
+            jobs[count].multiprocessors = strcmp(emulated[i], "turned") == 0 ? MANY : 0;
             jobs[count].check =
-                dear_tests() || strcmp(emulated[i], "gatednorm") == 0 ? backward_edge_check : NULL;
-            jobs[count].longest = strncmp(emulated[i], "fading", 6) == 0 ? SEVERAL
+                dear_tests() || strcmp(emulated[i], "gatednorm") == 0 || strcmp(emulated[i], "turned") == 0 ? backward_edge_check : NULL;
+            jobs[count].longest = strncmp(emulated[i], "fading", 6) == 0 || strcmp(emulated[i], "turned") == 0
+                                      ? SEVERAL
                                   : f->list.heads[head]->dv > 128        ? SHORT
                                   : f->source[head].facts.chunk >= 384 ? LONGER
                                                                        : 0;

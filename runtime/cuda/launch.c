@@ -262,8 +262,7 @@ static fpa_status prepare_chunks(const struct fpa_cuda_module *cuda, const struc
     return status;
 }
 
-/* Several kernels, one behind the other; s is of a candidate that suits. */
-static fpa_status launch_all(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                              cuda_sizes *s, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
@@ -347,7 +346,7 @@ static fpa_status forward(const fpa_module *module, int form, const struct fpa_l
         set_dots(dots, &s);
     if (states)
         *states = s.call.states;
-    return launch_all(cuda, launch, &s, stream, error);
+    return cuda_launch_all(cuda, launch, &s, stream, error);
 }
 
 fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch,
@@ -463,38 +462,4 @@ fpa_status cuda_piece(const fpa_module *module, const struct fpa_launch *launch,
         return status;
     return launch->query_heads ? answer_piece(cuda, launch, &s, stream, error)
                                : walk_piece(cuda, launch, &s, stream, error);
-}
-
-/* ---- from the last token on ---- */
-
-static bool find_cluster_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                              fpa_candidate *found)
-{
-    const fpa_call_size size = call_size(FORM_CHUNKED, launch);
-    return cuda_fastest_cluster_scan(&cuda->geometry, &cuda->room, &size, found);
-}
-
-bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch)
-{
-    const struct fpa_cuda_module *cuda = module->handle;
-    fpa_candidate found;
-    return cuda->geometry.cluster_reverses && cuda->driver->cuTensorMapEncodeTiled &&
-           cuda_describes(launch) && find_cluster_scan(cuda, launch, &found);
-}
-
-fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch, void *stream,
-                                 fpa_error *error)
-{
-    const struct fpa_cuda_module *cuda = module->handle;
-    fpa_candidate found;
-    cuda_sizes s;
-    bool done = false;
-    if (!find_cluster_scan(cuda, launch, &found))
-        return fail(error, FPA_INVALID, cuda->name, "no cluster_scan carries this call out");
-    find_sizes(cuda, launch, FORM_CHUNKED, &found, NULL, &s);
-    cuda_fill_call(launch, &s.call);
-    s.call.reversed = 1;
-    fpa_status status = try_cluster_scan(cuda, launch, &s, &done, stream, error);
-    return status || done ? status
-                          : fail(error, FPA_INVALID, cuda->name, "the copy engine cannot fetch the operands");
 }

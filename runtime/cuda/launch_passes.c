@@ -9,6 +9,7 @@
 #include "launch_contraction.h"
 #include "launch_maps.h"
 #include "launch_passes_sizes.h"
+#include "launch_reversed.h"
 
 enum { ELEMENT = 2 };
 

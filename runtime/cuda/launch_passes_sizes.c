@@ -3,6 +3,7 @@
 #include "base/round.h"
 #include "head/form.h"
 #include "launch_contraction.h"
+#include "launch_reversed.h"
 
 enum { ALIGNMENT = 256, ELEMENT = 2 };
 
@@ -60,7 +61,9 @@ static size_t pass_bytes(const passes *p, fpa_pass pass, passes_piece these, int
         .batch = these.batch, .length = length, .query_heads = these.heads, .heads = these.heads};
     fpa_candidate found;
     const bool only = passes_find(p, pass, &sizes, &found);
-    return aligned((int64_t)module->workspace(module, only ? FORM_CHUNKED : p->form, &sizes, only ? &found : NULL), 1);
+    const size_t bytes =
+        module->workspace(module, only ? FORM_CHUNKED : p->form, &sizes, only ? &found : NULL);
+    return aligned((int64_t)larger(bytes, only ? 0 : cuda_reversed_workspace(module, &sizes)), 1);
 }
 
 /* What passes forth and back need, one after the other. */

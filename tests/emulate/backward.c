@@ -80,6 +80,7 @@ static const char heads[] =
     "  h('fadinghalf', { d = 21, dv = 72, scale = 1 / 4, dtype = 'f16', gate = true, terms = linear { weight = 2 } }),\n"
     "  h('fadingsome', { d = 21, dv = 24, scale = 1 / 4, gate = true, terms = term { "
     "diagonal { [range(1, 9)] = 1, [range(12, 20)] = sqrt2 } } }),\n"
+    "  h('turned', { d = 70, dv = 85, scale = 1 / 4, terms = linear { weight = 2 } }),\n"
     "  h('ragged', { d = 24, dv = 20, scale = 1 / 4, terms = linear {} }),\n"
     "  h('lines', { d = 24, dv = 36, scale = 1 / 4, normalize = 'sum', terms = linear {} }),\n"
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
@@ -271,8 +272,11 @@ static void run_job(int index, void *argument)
         emulated.cuda.pass_limit = j->pass_limit;
     if (!j->status && j->passes)
         j->status = open_passes(&passes, j, &emulated.module, folder, &j->error);
-    for (int i = 0; i < PASSES; i++)
+    for (int i = 0; i < PASSES; i++) {
         passes.module[i].late = emulated.late;
+        if (j->multiprocessors)
+            passes.module[i].cuda.room.multiprocessors = j->multiprocessors;
+    }
     if (!j->status)
         j->status = verify_backward_up_to(f->list.heads[j->head], facts, &emulated.module,
                                           &f->forward[j->head], longest, j->text, &j->error);

@@ -208,6 +208,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
     rows->cluster = choose_cluster(in);
+    rows->reverses = !plan->head->gate && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots = cuda_leaves_dots(plan);
     rows->kept = 64 * divide_up(rows->width, 64) * 8 * in->columns->all * in->columns->blocks;
     return FPA_OK;
@@ -236,6 +237,7 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
     g->fused_unpadded = rows->leans ? 2 : 1;
+    g->fused_reverses = rows->reverses;
     if (rows->leaves_dots) {
         g->fused_kept = rows->kept;
         g->kernel[CUDA_STATE_PRODUCT] = (struct fpa_cuda_block){PRODUCT_THREADS, 0, 0};
@@ -266,6 +268,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(leans),
                                        ROWS(vector_room),
                                        ROWS(value_room),
+                                       ROWS(reverses),
                                        ROWS(leaves_dots),
                                        ROWS(kept),
                                        ROWS(at_gates),
