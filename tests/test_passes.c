@@ -139,7 +139,8 @@ static void passes_are_the_gradients_of_the_formula(void **state)
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
             jobs[count].multiprocessors = strcmp(emulated[i], "turned") == 0 ? MANY : 0;
             jobs[count].check =
-                dear_tests() || strcmp(emulated[i], "gatednorm") == 0 || strcmp(emulated[i], "turned") == 0 ? backward_edge_check : NULL;
+                dear_tests() || strcmp(emulated[i], "gatednorm") == 0 || strcmp(emulated[i], "turned") == 0 ||
+                                          strcmp(emulated[i], "fading") == 0 ? backward_edge_check : NULL;
             jobs[count].longest = strncmp(emulated[i], "fading", 6) == 0 || strcmp(emulated[i], "turned") == 0
                                       ? SEVERAL
                                   : f->list.heads[head]->dv > 128        ? SHORT

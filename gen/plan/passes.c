@@ -217,10 +217,10 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
     return NULL;
 }
 
-/* Where f' is constant and nothing is divided or forgotten, rows are d_o and v as they are given, and no number lies behind those. */
+/* Where f' is constant and nothing is divided, rows are d_o and v as they are given, and no number lies behind those. */
 static bool rows_are_given(const fpa_simplified *simple)
 {
-    return !has_slope(&simple->score) && !simple->head->gate && simple->head->normalize == FPA_NORMALIZE_NONE &&
+    return !has_slope(&simple->score) && (!simple->head->gate || is_line(&simple->score)) && simple->head->normalize == FPA_NORMALIZE_NONE &&
            !is_weighted(simple);
 }
 
@@ -262,7 +262,7 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
 static bool rows_are_own(const fpa_simplified *simple)
 {
     const fpa_score *score = &simple->score;
-    return rows_are_given(simple) && simple->head->d == simple->head->dv && score->monomial_count == 1 &&
+    return rows_are_given(simple) && !simple->head->gate && simple->head->d == simple->head->dv && score->monomial_count == 1 &&
            number_is_one(score->monomials[0].weight);
 }
 

@@ -299,7 +299,7 @@ static fpa_status check_workspace(const struct fpa_launch *launch, size_t bytes,
                 launch->workspace_size, bytes);
 }
 
-static void set_dots(const cuda_dots *dots, cuda_sizes *s)
+void cuda_set_dots(const cuda_dots *dots, cuda_sizes *s)
 {
     s->call.dot_rows = dots->rows;
     s->call.dots = dots->dots;
@@ -343,7 +343,7 @@ static fpa_status forward(const fpa_module *module, int form, const struct fpa_l
     if (form == FORM_RECURRENT)
         return decode_forward(cuda, launch, chosen, stream, error);
     if (dots)
-        set_dots(dots, &s);
+        cuda_set_dots(dots, &s);
     if (states)
         *states = s.call.states;
     return cuda_launch_all(cuda, launch, &s, stream, error);

@@ -28,6 +28,8 @@ typedef struct cuda_dots {
     void *kept; /* by fused_chunk: [B][H][parts of FPA_CUDA_KEPT tokens][geometry.fused_kept], 16 bits each; NULL: not wanted */
 } cuda_dots;
 
+void cuda_set_dots(const cuda_dots *dots, struct cuda_sizes *s);
+
 /* As cuda_forward. *states: what cuda_state_products (launch_contraction.h) takes: `kept`, or in the workspace the states before each chunk
  * but the first of geometry.chunk tokens; NULL: of a single chunk. */
 fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fpa_launch *launch,

@@ -155,15 +155,17 @@ static bool has_plain_values(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_launch *f = &p->launch->forward;
-    return g->pass_line && (g->gate || g->pass_weighted) && !p->back.outputs && p->group == 1 && p->dv % 8 == 0 &&
-           describes(p, f->v, f->v_stride) && describes(p, p->launch->d_o, p->launch->d_o_stride);
+    if (!g->pass_line || !(g->gate || g->pass_weighted) || p->back.outputs || p->group != 1)
+        return false;
+    return !g->pass_weighted || (p->dv % 8 == 0 && describes(p, f->v, f->v_stride) &&
+                                 describes(p, p->launch->d_o, p->launch->d_o_stride));
 }
 
 /* And q and k, which gathered ones have weights beside. */
 static bool is_plain_forth(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    return has_plain_values(p) ? !g->pass_weighted && p->d % 8 == 0 && describes_all(p) : is_plain(p, PASS_ROWS);
+    return has_plain_values(p) ? !g->pass_weighted : is_plain(p, PASS_ROWS);
 }
 
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
@@ -186,14 +188,19 @@ static tensor result_rows(const passes *p, passes_piece these, int width)
 
 /* A pass of rows. Of a gated line it leaves, where these are wanted, dots of its outputs with the other factor of q.d_q or k.d_k, and
  * states; else it has to be carried out alike. */
+static cuda_dots leaves_of(const passes *p, const tensor *with, float *dots, void *kept)
+{
+    const bool wanted = p->launch->d_log_gate;
+    return (cuda_dots){with->at,
+                       {with->stride[0], with->stride[1], with->stride[2]},
+                       wanted ? dots : NULL,
+                       wanted ? kept : NULL};
+}
+
 static fpa_status forward_rows(const passes *p, const struct fpa_launch *f, const tensor *with, float *dots,
                                void *kept, const void **states, CUstream stream, fpa_error *error)
 {
-    const bool wanted = p->launch->d_log_gate;
-    const cuda_dots leaves = {with->at,
-                              {with->stride[0], with->stride[1], with->stride[2]},
-                              wanted ? dots : NULL,
-                              wanted ? kept : NULL};
+    const cuda_dots leaves = leaves_of(p, with, dots, kept);
     fpa_candidate found;
     if (!passes_find(p, PASS_ROWS, f, &found))
         return forward(p, PASS_ROWS, f, stream, error);
@@ -310,17 +317,36 @@ static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, passes_pie
     const tensor q = given(these, f->heads, f->q, f->q_stride), k = given(these, f->heads, f->k, f->k_stride);
     const tensor v = given(these, f->heads, f->v, f->v_stride);
     const tensor d_o = given(these, f->heads, a->d_o, a->d_o_stride);
-    const tensor d_k = given(these, f->heads, a->d_k, a->d_k_stride);
+    const tensor d_k = a->d_k ? given(these, f->heads, a->d_k, a->d_k_stride) : result_rows(p, these, p->d);
     const tensor d_v = given(these, f->heads, a->d_v, a->d_v_stride);
-    return pass == PASS_ROWS ? launch_of(p, these, &v, &d_o, &q, &d_k)
-                             : launch_of(p, these, &k, &q, &d_o, &d_v);
+    struct fpa_launch launch = pass == PASS_ROWS ? launch_of(p, these, &v, &d_o, &q, &d_k)
+                                                 : launch_of(p, these, &k, &q, &d_o, &d_v);
+    set_gates(p, these, &launch);
+    return launch;
 }
 
 /* Whether kernels take the tokens from the last one on by themselves, of operands as they are given. */
 static bool reverses(const passes *p, fpa_pass pass, passes_piece these)
 {
     const struct fpa_launch f = plain_launch(p, pass, these);
-    return p->form == FORM_CHUNKED && is_plain(p, pass) && cuda_reverses(p->module->passes[pass], &f);
+    const bool plain = p->cuda->geometry.gate ? is_plain_forth(p) : is_plain(p, pass);
+    return p->form == FORM_CHUNKED && plain && cuda_reverses(p->module->passes[pass], &f);
+}
+
+static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these, CUstream stream,
+                                   fpa_error *error)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const tensor with = given(these, f->heads, f->k, f->k_stride);
+    const cuda_dots leaves = leaves_of(p, &with, p->given_dots, p->reversed_kept);
+    const bool keeps = p->keeps && pass == p->dots;
+    p->back.pass_length = f->length;
+    if (keeps) {
+        p->gives_ahead = true;
+        p->reversed_states = p->reversed_kept;
+    }
+    const struct fpa_launch launch = plain_launch(p, pass, these);
+    return cuda_forward_reversed(p->module->passes[pass], &launch, keeps ? &leaves : NULL, stream, error);
 }
 
 static fpa_status scatter(passes *p, bool values, CUstream stream, fpa_error *error)
@@ -388,10 +414,10 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
 static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, bool *gathered,
                                   CUstream stream, fpa_error *error)
 {
-    const struct fpa_launch f = plain_launch(p, pass, these);
     fpa_status status = FPA_OK;
     if (reverses(p, pass, these))
-        return cuda_forward_reversed(p->module->passes[pass], &f, stream, error);
+        return forward_reversed(p, pass, these, stream, error);
+    p->back.pass_length = p->reached;
     if (!*gathered)
         status = gather(p, true, false, stream, error);
     *gathered = true;
@@ -449,6 +475,8 @@ static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
     if (p->chunks > 1)
         status = cuda_state_products(module, back->sequences, p->chunks, p->states, p->reversed_states,
                                      p->products, stream, error);
+    back->pass_reversed = !p->gives_ahead;
+    back->pass_length = p->gives_ahead ? p->launch->forward.length : p->reached;
     back->pass_reads = p->read_dots;
     back->pass_gives = p->given_dots;
     back->pass_products = p->products;
@@ -464,6 +492,7 @@ static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
 
 static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
+    p->gives_ahead = false;
     p->back.first_sequence = these.first;
     p->back.sequences = these.batch * these.heads;
     fpa_status status = launch_forth(p, these, stream, error);

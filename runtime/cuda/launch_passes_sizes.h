@@ -36,6 +36,7 @@ typedef struct passes {
     float *read_dots, *given_dots;
     double *products;
     const void *states, *reversed_states; /* in these */
+    bool gives_ahead;                     /* given_dots are of tokens from the first one on */
 } passes;
 
 /* Sequences from number `first` on. */

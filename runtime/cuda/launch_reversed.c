@@ -14,7 +14,11 @@ static bool find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
     const fpa_call_size size = call_size(FORM_CHUNKED, launch);
     *clusters = g->cluster_reverses && cuda->driver->cuTensorMapEncodeTiled && cuda_describes(launch) &&
                 cuda_fastest_cluster_scan(g, &cuda->room, &size, found);
-    return *clusters || (g->fused_reverses && cuda_fastest_fused(g, &cuda->room, &size, found));
+    if (*clusters)
+        return true;
+    /* what is left between segments is known from the first token on alone */
+    return g->fused_reverses && cuda_fastest_fused(g, &cuda->room, &size, found) &&
+           (!g->gate || found->segments == 1);
 }
 
 bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch)
@@ -34,8 +38,8 @@ size_t cuda_reversed_workspace(const fpa_module *module, const struct fpa_launch
     return s.bytes;
 }
 
-fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch, void *stream,
-                                 fpa_error *error)
+fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch,
+                                 const cuda_dots *dots, void *stream, fpa_error *error)
 {
     const struct fpa_cuda_module *cuda = module->handle;
     fpa_candidate found;
@@ -48,5 +52,7 @@ fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_laun
         return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
                     launch->workspace_size, s.bytes);
     s.call.reversed = 1;
+    if (dots)
+        cuda_set_dots(dots, &s);
     return cuda_launch_all(cuda, launch, &s, stream, error);
 }

@@ -147,7 +147,9 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const fpa_head *head = in->plan->head;
     const fpa_columns *columns = in->columns;
-    rows->leans = begins_anywhere(head);
+    rows->leans = begins_anywhere(head) && !cuda_leaves_dots(in->plan); /* states both ways have the same columns */
+    if (!rows->leans)
+        return;
     rows->vector_room = head->d % 8 ? round_up(rows->width, 16) - rows->width : 0;
     /* the last block's columns are a piece of o at least, whatever they lean by */
     rows->value_room =
@@ -208,7 +210,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
     rows->cluster = choose_cluster(in);
-    rows->reverses = !plan->head->gate && plan->head->normalize == FPA_NORMALIZE_NONE;
+    rows->reverses = plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots = cuda_leaves_dots(plan);
     rows->kept = 64 * divide_up(rows->width, 64) * 8 * in->columns->all * in->columns->blocks;
     return FPA_OK;
