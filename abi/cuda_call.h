@@ -190,7 +190,7 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_PASS_TOKENS 32
 
 /* Tokens after which NAME_fused_chunk of a pass leaves the state, and sums of gates' gradients begin anew. */
-#define FPA_CUDA_KEPT 256
+#define FPA_CUDA_KEPT 512
 /* NAME_backward_products: rows and columns of a matrix that a block has; tokens that it takes, and of these at a time; bytes
  * of a token's part in shared memory. */
 #define FPA_CUDA_MADE_SIDE 64

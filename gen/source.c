@@ -180,9 +180,11 @@ fpa_status source_generate_faulty(const fpa_head *head, const char *target_name,
                                   fpa_source *source, fpa_error *error)
 {
     const request wanted = {.target = target_name,
-                            .mechanism = fault->values ? pass_mechanism(head, PASS_VALUES) : NULL,
+                            .mechanism = fault->values ? pass_mechanism(head, PASS_VALUES)
+                                         : fault->rows ? pass_mechanism(head, PASS_ROWS)
+                                                       : NULL,
                             .backward = fault->backward,
-                            .pass = fault->values};
+                            .pass = fault->values || fault->rows};
     fpa_source right = {0};
     *source = (fpa_source){0};
     if (!is_point(fault->point))

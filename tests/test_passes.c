@@ -106,14 +106,14 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 static const char *const emulated[] = {"plain",     "square", "line",  "lines",  "taylor",  "gated",
                                        "gatednorm", "linear", "broad", "ragged", "squares", "powers",
-                                       "fading",    "fadinghalf", "fadingsome", "manyrows", "turned"};
+                                       "fading",    "fadinghalf", "fadingsome", "manyrows", "turned", "fadingsum"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
     SHORT = 90 /* tokens, of many columns */,
     LONGER = 400,
     MANY = 132 /* multiprocessors: walks are cut into segments */,
-    SEVERAL = 2 * FPA_CUDA_KEPT + 88 /* states are left within */
+    SEVERAL = 1600 /* states are left within */
 };
 
 /* FPA_TEST_HEAD: one alone, by its name. */
