@@ -11,47 +11,16 @@
  *   ./context_parallel specs/tspow.lua tspow2_d64_b8 [TARGET [TOKENS [PIECES [HEADS]]]]
  *
  * Prints the least seconds of one pass on one device, of the totals and of all pieces, and how far results are apart. */
-#include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "context_parallel.h" /* memory, NCCL, numbers */
 #include "fpa.h"
 
-enum { MOST = 64, ROUNDS = 6 /* the first loads code and finds workspaces */, NCCL_FLOAT = 7, NCCL_SUM = 0 };
-
-typedef unsigned long long address; /* CUdeviceptr */
-
-/* Of cuda.h and nccl.h: the functions that are used. All return 0 for success. */
-static struct driver {
-    int (*cuInit)(unsigned flags);
-    int (*cuDeviceGetCount)(int *count);
-    int (*cuDevicePrimaryCtxRetain)(void **context, int device);
-    int (*cuCtxSetCurrent)(void *context);
-    int (*cuStreamCreate)(void **stream, unsigned flags);
-    int (*cuStreamSynchronize)(void *stream);
-    int (*cuMemAlloc_v2)(address *memory, size_t size);
-    int (*cuMemcpy)(address to, address from, size_t size); /* from any GPU to any other */
-    int (*cuMemcpyHtoD_v2)(address to, const void *from, size_t size);
-    int (*cuMemcpyDtoH_v2)(void *to, address from, size_t size);
-    int (*cuMemsetD8_v2)(address to, unsigned char value, size_t size);
-    int (*cuMemFree_v2)(address memory);
-    int (*cuCtxSynchronize)(void);
-} cu;
-static const char *const cu_symbols[] = {"cuInit",          "cuDeviceGetCount", "cuDevicePrimaryCtxRetain",
-                                         "cuCtxSetCurrent", "cuStreamCreate",   "cuStreamSynchronize",
-                                         "cuMemAlloc_v2",   "cuMemcpy",         "cuMemcpyHtoD_v2",
-                                         "cuMemcpyDtoH_v2", "cuMemsetD8_v2",    "cuMemFree_v2",
-                                         "cuCtxSynchronize"};
-static struct collectives {
-    int (*ncclCommInitAll)(void **communicators, int count, const int *devices);
-    int (*ncclReduce)(const void *send, void *receive, size_t count, int type, int operation, int root,
-                      void *communicator, void *stream);
-} nccl;
-static const char *const nccl_symbols[] = {"ncclCommInitAll", "ncclReduce"};
+enum { MOST = 64, ROUNDS = 6 /* the first loads code and finds workspaces */ };
 
 typedef struct piece {
     int number, device;
@@ -65,10 +34,9 @@ typedef struct piece {
 } piece;
 
 static struct {
-    int pieces, heads, devices; /* devices: GPUs; 0: the CPU */
+    int pieces, heads;
     int64_t tokens;
     const fpa_description *head;
-    size_t element;
     char *q, *k, *v; /* [tokens][heads][width] */
     float *gate;
     int uses_nccl;
@@ -77,83 +45,12 @@ static struct {
     double totals, all; /* seconds */
 } world;
 
-static void stop(const char *where, const char *message)
-{
-    fprintf(stderr, "%s: %s\n", where, message);
-    exit(1);
-}
-
-static void check(fpa_status status, const fpa_error *error)
-{
-    if (status)
-        stop(error->where, error->message);
-}
-
-static void expect(int result, const char *call)
-{
-    if (result)
-        stop(call, "failed");
-}
-
-/* False: the library, or a function, is not here. */
-static int find_symbols(const char *name, const char *const *symbols, size_t count, void *table)
-{
-    void *library = dlopen(name, RTLD_NOW);
-    for (size_t i = 0; i < count; i++) {
-        void *function = library ? dlsym(library, symbols[i]) : NULL;
-        if (!function)
-            return 0;
-        memcpy((char *)table + i * sizeof function, &function, sizeof function);
-    }
-    return 1;
-}
-
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-/* Zeros, of the host. */
-static void *claim(size_t size)
-{
-    void *memory = calloc(1, size + 1);
-    if (!memory)
-        stop("context_parallel", "out of memory");
-    return memory;
-}
-
 /* ---- memory of a piece ---- */
 
 static void enter(const piece *p)
 {
-    if (world.devices)
+    if (devices)
         expect(cu.cuCtxSetCurrent(p->context), "cuCtxSetCurrent");
-}
-
-static void *put(const void *numbers, size_t size) /* NULL: zeros */
-{
-    address memory = 0;
-    if (world.devices) {
-        expect(cu.cuMemAlloc_v2(&memory, size + 1), "cuMemAlloc");
-        expect(numbers ? cu.cuMemcpyHtoD_v2(memory, numbers, size) : cu.cuMemsetD8_v2(memory, 0, size),
-               "a copy");
-        expect(cu.cuCtxSynchronize(), "cuCtxSynchronize");
-        return (void *)(uintptr_t)memory;
-    }
-    void *copy = aligned_alloc(64, (size + 64) / 64 * 64);
-    if (!copy)
-        stop("context_parallel", "out of memory");
-    return numbers ? memcpy(copy, numbers, size) : memset(copy, 0, size);
-}
-
-static void drop(void *memory)
-{
-    if (!world.devices)
-        free(memory);
-    else if (memory)
-        expect(cu.cuMemFree_v2((address)(uintptr_t)memory), "cuMemFree");
 }
 
 static void remove_operands(const piece *p)
@@ -166,16 +63,8 @@ static void remove_operands(const piece *p)
 
 static void finish(const piece *p)
 {
-    if (world.devices)
+    if (devices)
         expect(cu.cuStreamSynchronize(p->stream), "a stream");
-}
-
-static void get(void *to, const void *from, size_t size)
-{
-    if (world.devices)
-        expect(cu.cuMemcpyDtoH_v2(to, (address)(uintptr_t)from, size), "cuMemcpyDtoH");
-    else
-        memcpy(to, from, size);
 }
 
 static size_t state_numbers(void)
@@ -187,8 +76,7 @@ static size_t state_numbers(void)
 static void place(piece *p, int64_t first, int64_t tokens)
 {
     const size_t rows = (size_t)tokens * (size_t)world.heads, from = (size_t)first * (size_t)world.heads;
-    const size_t vector = (size_t)world.head->d * world.element,
-                 value = (size_t)world.head->dv * world.element;
+    const size_t vector = (size_t)world.head->d * element, value = (size_t)world.head->dv * element;
     p->first = first;
     p->tokens = tokens;
     p->q = put(world.q + from * vector, rows * vector);
@@ -205,9 +93,9 @@ static void place(piece *p, int64_t first, int64_t tokens)
 
 static DLTensor tensor(const piece *p, void *data, int axes, int64_t *shape, int is_token)
 {
-    const int bits = is_token ? 8 * (int)world.element : 32;
+    const int bits = is_token ? 8 * (int)element : 32;
     return (DLTensor){.data = data,
-                      .device = {world.devices ? kDLCUDA : kDLCPU, world.devices ? p->device : 0},
+                      .device = {devices ? kDLCUDA : kDLCPU, devices ? p->device : 0},
                       .ndim = axes,
                       .dtype = {bits == 16 ? kDLBfloat : kDLFloat, (uint8_t)bits, 1},
                       .shape = shape};
@@ -268,7 +156,7 @@ static void join_by_host(piece *p)
             for (int64_t e = h * elements; e < (h + 1) * elements; e++)
                 sum[e] += (float)(decay * (double)world.piece[i].host[e]);
         }
-    if (world.devices)
+    if (devices)
         expect(cu.cuMemcpyHtoD_v2((address)(uintptr_t)p->before, sum, state_numbers() * sizeof *sum),
                "cuMemcpyHtoD");
     else
@@ -278,7 +166,7 @@ static void join_by_host(piece *p)
 
 static void join_by_copies(piece *p)
 {
-    const int by_host = world.pieces > 2 || !world.devices;
+    const int by_host = world.pieces > 2 || !devices;
     finish(p);
     if (by_host)
         get(p->host, p->total, state_numbers() * sizeof(float));
@@ -289,7 +177,7 @@ static void join_by_copies(piece *p)
         expect(cu.cuMemcpy((address)(uintptr_t)p->before, (address)(uintptr_t)world.piece[0].total,
                            state_numbers() * sizeof(float)),
                "cuMemcpy");
-    if (world.devices)
+    if (devices)
         expect(cu.cuCtxSynchronize(), "cuCtxSynchronize"); /* our stream waits for no copy by itself */
 }
 
@@ -321,23 +209,6 @@ static void *run(void *argument)
 
 /* ---- a sequence, in one pass and in pieces ---- */
 
-/* Random ones, which begin again after 4 Mi of them: to make each anew would take longer than all calls. */
-static char *numbers(size_t count)
-{
-    enum { MADE = 1 << 22 };
-    char *made = claim(count * world.element);
-    static uint32_t state = 1;
-    for (size_t i = 0; i < count && i < MADE; i++) {
-        state = state * 1664525u + 1013904223u;
-        const float a = 0.1f + (float)(state >> 8) * 0x1p-24f; /* positive: normalisers are far from 0 */
-        memcpy(made + i * world.element, (const char *)&a + sizeof a - world.element,
-               world.element); /* little-endian: of bf16 the upper half */
-    }
-    for (size_t i = MADE; i < count; i += MADE)
-        memcpy(made + i * world.element, made, (count - i < MADE ? count - i : MADE) * world.element);
-    return made;
-}
-
 static void make_sequence(void)
 {
     const size_t rows = (size_t)world.tokens * (size_t)world.heads;
@@ -351,26 +222,26 @@ static void make_sequence(void)
 
 static void open_pieces(const char *spec, const char *name, const char *target)
 {
-    int devices[MOST];
+    int used[MOST];
     void *communicators[MOST];
     fpa_error error;
     for (int i = 0; i < world.pieces; i++) {
         piece *p = &world.piece[i];
-        const fpa_options options = {.target = target, .device = world.devices ? i % world.devices : 0};
+        const fpa_options options = {.target = target, .device = devices ? i % devices : 0};
         *p = (piece){.number = i, .device = options.device};
-        if (world.devices) {
+        if (devices) {
             expect(cu.cuDevicePrimaryCtxRetain(&p->context, p->device), "cuDevicePrimaryCtxRetain");
             enter(p);
             expect(cu.cuStreamCreate(&p->stream, 1), "cuStreamCreate");
         }
         check(fpa_open(spec, name, &options, &p->kernel, &error), &error);
-        devices[i] = p->device;
+        used[i] = p->device;
     }
     world.head = fpa_describe(world.piece[0].kernel);
     world.uses_nccl =
-        world.devices >= world.pieces && world.pieces > 1 && !world.head->gate &&
+        devices >= world.pieces && world.pieces > 1 && !world.head->gate &&
         find_symbols(getenv("FPA_NCCL") ? getenv("FPA_NCCL") : "libnccl.so.2", nccl_symbols, 2, &nccl) &&
-        nccl.ncclCommInitAll(communicators, world.pieces, devices) == 0;
+        nccl.ncclCommInitAll(communicators, world.pieces, used) == 0;
     for (int i = 0; i < world.pieces && world.uses_nccl; i++)
         world.piece[i].communicator = communicators[i];
 }
@@ -390,24 +261,14 @@ static void place_piece(int number)
     }
 }
 
-static double value_at(const char *numbers, size_t i)
-{
-    uint32_t bits = 0;
-    float a;
-    memcpy(&bits, numbers + i * world.element, world.element);
-    bits = world.element == 2 ? bits << 16 : bits;
-    memcpy(&a, &bits, sizeof a);
-    return a;
-}
-
 /* Largest difference of o between a piece and the whole, over the largest value. */
 static double distance(const piece *p, const char *whole)
 {
     const size_t row = (size_t)world.heads * (size_t)world.head->dv, count = (size_t)p->tokens * row;
-    char *own = claim(count * world.element);
+    char *own = claim(count * element);
     double most = 0, largest = 0;
     enter(p);
-    get(own, p->o, count * world.element);
+    get(own, p->o, count * element);
     for (size_t i = 0; i < count; i++) {
         const double b = value_at(whole, (size_t)p->first * row + i);
         most = fmax(most, fabs(value_at(own, i) - b));
@@ -422,10 +283,10 @@ static void open_head(char **arguments, const char *target)
 {
     if (strncmp(target, "cuda", 4) == 0 &&
         (!find_symbols("libcuda.so.1", cu_symbols, sizeof cu_symbols / sizeof *cu_symbols, &cu) ||
-         cu.cuInit(0) || cu.cuDeviceGetCount(&world.devices) || world.devices == 0))
+         cu.cuInit(0) || cu.cuDeviceGetCount(&devices) || devices == 0))
         stop("context_parallel", "there is no NVIDIA driver here, or no GPU");
     open_pieces(arguments[1], arguments[2], target);
-    world.element = strcmp(world.head->dtype, "f32") == 0 ? 4 : 2;
+    element = strcmp(world.head->dtype, "f32") == 0 ? 4 : 2;
     if (strcmp(world.head->dtype, "f16") == 0 || strcmp(world.head->state_dtype, "f32") != 0 ||
         !world.head->causal || world.head->weight_count || world.head->positions || world.head->key_mask ||
         world.head->window)
@@ -437,7 +298,7 @@ static void open_head(char **arguments, const char *target)
 /* o of one pass over the whole sequence, on the first device, and its seconds. */
 static char *run_whole(double *once)
 {
-    const size_t values = (size_t)world.tokens * (size_t)world.heads * (size_t)world.head->dv * world.element;
+    const size_t values = (size_t)world.tokens * (size_t)world.heads * (size_t)world.head->dv * element;
     piece whole = world.piece[0];
     char *o = claim(values);
     enter(&whole);
@@ -495,5 +356,5 @@ int main(int count, char **arguments)
         remove_operands(&world.piece[i]);
         fpa_close(world.piece[i].kernel);
     }
-    return most < (world.element == 2 ? 2e-2 : 1e-4) ? 0 : 1;
+    return most < (element == 2 ? 2e-2 : 1e-4) ? 0 : 1;
 }
