@@ -75,8 +75,7 @@ static char *fault_pass(const struct fault *fault, const fpa_head *head, fpa_pas
 {
     fpa_passes passes = {0};
     fpa_error error;
-    if (source_passes(head, "cuda:sm_90a", &passes, &error) ||
-        !(passes.head[pass] || passes.own[pass]))
+    if (source_passes(head, "cuda:sm_90a", &passes, &error) || !(passes.head[pass] || passes.own[pass]))
         fail_msg("%s has no such pass", head->name);
     const fpa_head *its = passes.own[pass] ? head : passes.head[pass];
     char *code = pass == PASS_ROWS ? fault_make_rows(fault, its, "cuda:sm_90a")
@@ -111,7 +110,7 @@ static void every_fault_is_refused_in_its_words(void **state)
                                        .late = late_of(i),
                                        .check = is_of_edge(i) ? backward_edge_check : NULL,
                                        .multiprocessors = is_of_segments(i) ? MANY : 0,
-                                       .longest = is_of_segments(i)                           ? LONGER
+                                       .longest = is_of_segments(i)                              ? LONGER
                                                   : strncmp(fault_at(i)->head, "fading", 6) == 0 ? SEVERAL
                                                                                                  : 0,
                                        .code = forward ? f->source[head].code : code,

@@ -35,8 +35,10 @@ static const struct asked {
      40},
     {"a gated, normalised line of no whole steps", "cuda:sm_90a",
      "d = 40, terms = linear {}, gate = true, normalize = 'sum'", 72, 40},
-    {"a gated line of many values", "cuda:sm_90a", "d = 256, dv = 256, terms = linear {}, gate = true", 256, 256},
-    {"a gated line in half precision", "cuda:sm_90a", "terms = linear {}, gate = true, dtype = 'f16'", 64, 64},
+    {"a gated line of many values", "cuda:sm_90a", "d = 256, dv = 256, terms = linear {}, gate = true", 256,
+     256},
+    {"a gated line in half precision", "cuda:sm_90a", "terms = linear {}, gate = true, dtype = 'f16'", 64,
+     64},
     {"a sum of powers", "cuda:sm_90a", "terms = { term {}, linear {}, power { degree = 2 } }", 128, 64},
     {"a third power, whose derivative has more features", "cuda:sm_90a",
      "d = 16, terms = power { degree = 3 }", 0, 0},
@@ -48,8 +50,8 @@ static const struct asked {
      64},
     {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 64, 64},
     {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0},
-    {"a gated power in half precision", "cuda:sm_90a", "terms = power { degree = 2 }, dtype = 'f16', gate = true", 0,
-     0},
+    {"a gated power in half precision", "cuda:sm_90a",
+     "terms = power { degree = 2 }, dtype = 'f16', gate = true", 0, 0},
     {"kernels without warpgroups", "cuda:sm_80", "terms = linear {}", 0, 0},
     {"kernels of C", "c:avx2", "terms = linear {}", 0, 0},
     {"a line of a part of the vectors", "cuda:sm_90a", "terms = term { select(range(1, 32)) }", 64, 64},
@@ -92,7 +94,8 @@ static void polynomials_of_one_dot_have_passes(void **state)
             assert_int_equal(rows->dv, a->dv);
             assert_int_equal(rows->normalize, FPA_NORMALIZE_NONE);
         }
-        assert_int_equal(passes.own[PASS_ROWS], strcmp(a->what, "a line") == 0 || strcmp(a->what, "half precision") == 0);
+        assert_int_equal(passes.own[PASS_ROWS],
+                         strcmp(a->what, "a line") == 0 || strcmp(a->what, "half precision") == 0);
         /* a head that divides nothing, and forgets nothing or is a line, and weighs nothing, is its own pass of values */
         assert_true(passes.own[PASS_VALUES] == ((contracted || rows) && !divides));
         assert_true(!passes.head[PASS_VALUES] == !((contracted || rows) && divides));
@@ -104,9 +107,9 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 /* ---- on the CPU ---- */
 
-static const char *const emulated[] = {"plain",     "square", "line",  "lines",  "taylor",  "gated",
-                                       "gatednorm", "linear", "broad", "ragged", "squares", "powers",
-                                       "fading",    "fadinghalf", "fadingsome", "manyrows", "turned", "fadingsum"};
+static const char *const emulated[] = {
+    "plain",  "square",  "line",   "lines",  "taylor",     "gated",      "gatednorm", "linear", "broad",
+    "ragged", "squares", "powers", "fading", "fadinghalf", "fadingsome", "manyrows",  "turned", "fadingsum"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -121,7 +124,8 @@ static bool is_run(const char *name)
 {
     static const char *const fixed[] = {"line", "taylor", "linear", "gatednorm", "ragged", "squares"};
     const char *only = getenv("FPA_TEST_HEAD");
-    return only ? strcmp(only, name) == 0 : dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, name);
+    return only ? strcmp(only, name) == 0
+                : dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, name);
 }
 
 static void passes_are_the_gradients_of_the_formula(void **state)
@@ -138,12 +142,14 @@ static void passes_are_the_gradients_of_the_formula(void **state)
             jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
             jobs[count].multiprocessors = strcmp(emulated[i], "turned") == 0 ? MANY : 0;
-            jobs[count].check =
-                dear_tests() || strcmp(emulated[i], "gatednorm") == 0 || strcmp(emulated[i], "turned") == 0 ||
-                                          strcmp(emulated[i], "fading") == 0 ? backward_edge_check : NULL;
+            jobs[count].check = dear_tests() || strcmp(emulated[i], "gatednorm") == 0 ||
+                                        strcmp(emulated[i], "turned") == 0 ||
+                                        strcmp(emulated[i], "fading") == 0
+                                    ? backward_edge_check
+                                    : NULL;
             jobs[count].longest = strncmp(emulated[i], "fading", 6) == 0 || strcmp(emulated[i], "turned") == 0
                                       ? SEVERAL
-                                  : f->list.heads[head]->dv > 128        ? SHORT
+                                  : f->list.heads[head]->dv > 128      ? SHORT
                                   : f->source[head].facts.chunk >= 384 ? LONGER
                                                                        : 0;
             jobs[count++].code = f->source[head].code;

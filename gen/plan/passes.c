@@ -117,8 +117,11 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
     const int first = round_up(head->d, PIECE);
     const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
     const bool whole = (head->gate && !is_line(&simple->score)) || is_contracted(simple);
-    return (fpa_pass_rows){first, first + values, whole ? values : head->dv,
-                           has_slope(&simple->score) ? 0 : first, is_line(&simple->score),
+    return (fpa_pass_rows){first,
+                           first + values,
+                           whole ? values : head->dv,
+                           has_slope(&simple->score) ? 0 : first,
+                           is_line(&simple->score),
                            is_weighted(simple)};
 }
 
@@ -142,8 +145,9 @@ static bool copies_all(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
-    return (head->gate || head->normalize != FPA_NORMALIZE_NONE) && head->dtype == FPA_BF16 && is_line(score) &&
-           number_is_one(score->monomials[0].weight) && !is_weighted(simple) && coordinates_fit(head);
+    return (head->gate || head->normalize != FPA_NORMALIZE_NONE) && head->dtype == FPA_BF16 &&
+           is_line(score) && number_is_one(score->monomials[0].weight) && !is_weighted(simple) &&
+           coordinates_fit(head);
 }
 
 /* d_o / n may be far outside of f16's range, and outputs of f16 leave dots only where the kernel is a line. */
@@ -160,8 +164,8 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
     const fpa_score *score = &simple->score;
     if (!target->warpgroups || !suits_type(simple) || !head->causal || written->lift || written->window)
         return false;
-    if (score->dot_count != 1 || !(is_whole(&score->dots[0], head->d) ||
-                                   (is_line(score) && is_weighed(&score->dots[0], head->d))))
+    if (score->dot_count != 1 ||
+        !(is_whole(&score->dots[0], head->d) || (is_line(score) && is_weighed(&score->dots[0], head->d))))
         return false;
     if (copies_all(simple))
         return false;
@@ -220,8 +224,8 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
 /* Where f' is constant and nothing is divided, rows are d_o and v as they are given, and no number lies behind those. */
 static bool rows_are_given(const fpa_simplified *simple)
 {
-    return !has_slope(&simple->score) && (!simple->head->gate || is_line(&simple->score)) && simple->head->normalize == FPA_NORMALIZE_NONE &&
-           !is_weighted(simple);
+    return !has_slope(&simple->score) && (!simple->head->gate || is_line(&simple->score)) &&
+           simple->head->normalize == FPA_NORMALIZE_NONE && !is_weighted(simple);
 }
 
 /* Keys that are weighed have the kernel's own weight, too. */
@@ -262,8 +266,8 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
 static bool rows_are_own(const fpa_simplified *simple)
 {
     const fpa_score *score = &simple->score;
-    return rows_are_given(simple) && !simple->head->gate && simple->head->d == simple->head->dv && score->monomial_count == 1 &&
-           number_is_one(score->monomials[0].weight);
+    return rows_are_given(simple) && !simple->head->gate && simple->head->d == simple->head->dv &&
+           score->monomial_count == 1 && number_is_one(score->monomials[0].weight);
 }
 
 /* f(s), without a normaliser, of all numbers of [g, h]. */
@@ -279,8 +283,7 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
     head->dv = rows.columns;
     head->block = written->block;
     for (int m = 0; done && m < score->monomial_count; m++)
-        done = add_term(head, weight_of(&head->memory, simple, m), power_of(score, m),
-                        head->d, 0, 0);
+        done = add_term(head, weight_of(&head->memory, simple, m), power_of(score, m), head->d, 0, 0);
     if (done)
         return head;
     head_free(head);
@@ -299,10 +302,9 @@ fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fp
 {
     fpa_head *(*const make[PASSES])(const fpa_simplified *, const fpa_head *) = {make_rows, make_values};
     fpa_status status = FPA_OK;
-    *passes = (fpa_passes){
-        .own = {rows_are_own(simple), (!simple->head->gate || is_line(&simple->score)) &&
-                                          !is_weighted(simple) &&
-                                          simple->head->normalize == FPA_NORMALIZE_NONE}};
+    *passes = (fpa_passes){.own = {rows_are_own(simple), (!simple->head->gate || is_line(&simple->score)) &&
+                                                             !is_weighted(simple) &&
+                                                             simple->head->normalize == FPA_NORMALIZE_NONE}};
     for (int i = 0; i < PASSES && !status; i++) {
         if (passes->own[i])
             continue;

@@ -21,7 +21,7 @@ typedef struct fpa_pass_rows {
         width; /* whole pieces of 8; the second dot, and values that go with it, are over all of the latter */
     int columns; /* that the pass of values has */
     int input;   /* the first one that kernels of PASS_ROWS read: with f' constant, `values` */
-    int line;    /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
+    int line; /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh) */
 } fpa_pass_rows;
 

@@ -262,8 +262,8 @@ static fpa_status prepare_chunks(const struct fpa_cuda_module *cuda, const struc
     return status;
 }
 
-fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                             cuda_sizes *s, CUstream stream, fpa_error *error)
+fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, cuda_sizes *s,
+                           CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const bool mapped = s->cluster_scan && cuda_maps_in_place(g, MECHANISM_CLUSTER_SCAN);

@@ -25,7 +25,8 @@ typedef struct cuda_dots {
     const void *rows; /* of o's type: o times them, before it is rounded, */
     int64_t stride[3];
     float *dots; /* here: [column blocks][B][query_heads][length]; NULL: not wanted */
-    void *kept; /* by fused_chunk: [B][H][parts of FPA_CUDA_KEPT tokens][geometry.fused_kept], 16 bits each; NULL: not wanted */
+    void *
+        kept; /* by fused_chunk: [B][H][parts of FPA_CUDA_KEPT tokens][geometry.fused_kept], 16 bits each; NULL: not wanted */
 } cuda_dots;
 
 void cuda_set_dots(const cuda_dots *dots, struct cuda_sizes *s);

@@ -215,8 +215,7 @@ static void set_gates(const passes *p, passes_piece these, struct fpa_launch *pa
     const int64_t *stride = f->gate_stride;
     if (!p->cuda->geometry.gate)
         return;
-    pass->log_gate =
-        f->log_gate + these.first / f->heads * stride[0] + these.first % f->heads * stride[2];
+    pass->log_gate = f->log_gate + these.first / f->heads * stride[0] + these.first % f->heads * stride[2];
     memcpy(pass->gate_stride, stride, sizeof pass->gate_stride);
 }
 
@@ -319,8 +318,8 @@ static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, passes_pie
     const tensor d_o = given(these, f->heads, a->d_o, a->d_o_stride);
     const tensor d_k = a->d_k ? given(these, f->heads, a->d_k, a->d_k_stride) : result_rows(p, these, p->d);
     const tensor d_v = given(these, f->heads, a->d_v, a->d_v_stride);
-    struct fpa_launch launch = pass == PASS_ROWS ? launch_of(p, these, &v, &d_o, &q, &d_k)
-                                                 : launch_of(p, these, &k, &q, &d_o, &d_v);
+    struct fpa_launch launch =
+        pass == PASS_ROWS ? launch_of(p, these, &v, &d_o, &q, &d_k) : launch_of(p, these, &k, &q, &d_o, &d_v);
     set_gates(p, these, &launch);
     return launch;
 }
@@ -382,8 +381,8 @@ static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fp
                             : result_rows(p, these, p->d);
     const tensor with = key_rows(p, these, 0);
     const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
-    const fpa_status status = forward_rows(p, &f, &with, p->given_dots, p->reversed_kept, &p->reversed_states,
-                                           stream, error);
+    const fpa_status status =
+        forward_rows(p, &f, &with, p->given_dots, p->reversed_kept, &p->reversed_states, stream, error);
     return status || direct || !a->d_k ? status : scatter(p, false, stream, error);
 }
 
@@ -394,19 +393,18 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
     const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
     const struct fpa_backward_launch *a = p->launch;
     /* kernels whose results threads store, without columns that d_v has not */
-    const bool own = p->cuda->geometry.pass_line ||
-                     (p->contracts && !p->back.outputs && !p->cuda->geometry.gate);
+    const bool own =
+        p->cuda->geometry.pass_line || (p->contracts && !p->back.outputs && !p->cuda->geometry.gate);
     const bool direct = own && is_direct(p);
     const tensor o = direct ? turned(p, given(these, a->forward.heads, a->d_v, a->d_v_stride))
                             : result_rows(p, these, p->dv);
     const tensor with = key_rows(p, these, values);
     const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
-    const cuda_dots dots = {
-        with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots, NULL};
+    const cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots, NULL};
     const bool leaves = a->d_log_gate && p->dots == PASS_VALUES && !p->contracts;
     fpa_status status = leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL, &dots,
                                                    &p->reversed_states, stream, error)
-                            : forward(p, PASS_VALUES, &f, stream, error);
+                               : forward(p, PASS_VALUES, &f, stream, error);
     return status || !p->launch->d_v || direct ? status : scatter(p, true, stream, error);
 }
 

@@ -91,7 +91,8 @@ static passes_piece last_piece(const passes *p)
 /* The pass whose states are kept beside those of a later one, and what both leave. */
 static size_t count_gates(passes *p, passes_piece whole)
 {
-    const struct fpa_cuda_geometry *g = &((struct fpa_cuda_module *)p->module->passes[p->dots]->handle)->geometry;
+    const struct fpa_cuda_geometry *g =
+        &((struct fpa_cuda_module *)p->module->passes[p->dots]->handle)->geometry;
     const int64_t length = p->launch->forward.length, sequences = whole.batch * whole.heads;
     const int64_t blocks = g->column_blocks;
     if (!p->launch->d_log_gate)
@@ -143,12 +144,12 @@ static size_t choose_pieces(passes *p)
 /* Chunks at whose ends sums of gates' gradients are begun anew: of states forth and back, whose chunks have to meet. */
 static void choose_chunks(passes *p)
 {
-    const struct fpa_cuda_geometry *g = &((struct fpa_cuda_module *)p->module->passes[p->dots]->handle)->geometry;
+    const struct fpa_cuda_geometry *g =
+        &((struct fpa_cuda_module *)p->module->passes[p->dots]->handle)->geometry;
     const int64_t length = p->launch->forward.length;
     p->keeps = g->fused_kept > 0;
     p->chunk = p->keeps ? FPA_CUDA_KEPT : g->chunk;
-    const bool many =
-        p->cuda->geometry.gate && (p->keeps || p->form == FORM_CHUNKED) && length > p->chunk;
+    const bool many = p->cuda->geometry.gate && (p->keeps || p->form == FORM_CHUNKED) && length > p->chunk;
     p->chunks = many ? divide_up(length, p->chunk) : 1;
     p->reached = many ? p->chunks * p->chunk : length;
 }

@@ -22,12 +22,13 @@ typedef struct passes {
     const fpa_module *module;
     const struct fpa_cuda_module *cuda;
     const struct fpa_backward_launch *launch;
-    int form, d, dv;         /* widths of results */
-    int64_t group, at_once;  /* query heads of a key; sequences */
-    bool contracts;          /* d_q and d_k are by NAME_chunk_contraction of the pass of values */
-    fpa_pass dots;           /* of gated heads the pass that leaves what gates' gradients are made of */
-    bool keeps;              /* which is by NAME_fused_chunk */
-    int64_t chunk, chunks, reached; /* at whose ends their sums begin anew; tokens with those that make chunks whole */
+    int form, d, dv;        /* widths of results */
+    int64_t group, at_once; /* query heads of a key; sequences */
+    bool contracts;         /* d_q and d_k are by NAME_chunk_contraction of the pass of values */
+    fpa_pass dots;          /* of gated heads the pass that leaves what gates' gradients are made of */
+    bool keeps;             /* which is by NAME_fused_chunk */
+    int64_t chunk, chunks,
+        reached; /* at whose ends their sums begin anew; tokens with those that make chunks whole */
     passes_room room;
     struct fpa_cuda_call call;
     struct fpa_cuda_backward back;

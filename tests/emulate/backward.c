@@ -77,11 +77,13 @@ static const char heads[] =
     "some(2, 20, 1) }, term { trainable { name = 'b', rows = 130 }, trainable { name = 'c', rows = 3 } } } "
     "}),\n"
     "  h('fading', { d = 40, dv = 24, chunk = 512, scale = 1 / 5, gate = true, terms = linear {} }),\n"
-    "  h('fadinghalf', { d = 21, dv = 72, scale = 1 / 4, dtype = 'f16', gate = true, terms = linear { weight = 2 } }),\n"
+    "  h('fadinghalf', { d = 21, dv = 72, scale = 1 / 4, dtype = 'f16', gate = true, terms = linear { weight "
+    "= 2 } }),\n"
     "  h('fadingsome', { d = 21, dv = 24, scale = 1 / 4, gate = true, terms = term { "
     "diagonal { [range(1, 9)] = 1, [range(12, 20)] = sqrt2 } } }),\n"
     "  h('turned', { d = 70, dv = 85, scale = 1 / 4, terms = linear { weight = 2 } }),\n"
-    "  h('fadingsum', { d = 20, dv = 14, scale = 1 / 4, gate = true, terms = { linear {}, power { degree = 2 } } }),\n"
+    "  h('fadingsum', { d = 20, dv = 14, scale = 1 / 4, gate = true, terms = { linear {}, power { degree = 2 "
+    "} } }),\n"
     "  h('ragged', { d = 24, dv = 20, scale = 1 / 4, terms = linear {} }),\n"
     "  h('lines', { d = 24, dv = 36, scale = 1 / 4, normalize = 'sum', terms = linear {} }),\n"
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
@@ -235,8 +237,7 @@ static fpa_status open_passes(emulated_passes *p, const backward_job *j, fpa_mod
     for (int i = 0; i < PASSES && !status; i++) {
         if (!its.head[i] && !its.own[i]) /* the other one's kernels contract */
             continue;
-        status = open_pass(p, i, its.own[i] ? head : its.head[i], j->pass[i], folder,
-                           error);
+        status = open_pass(p, i, its.own[i] ? head : its.head[i], j->pass[i], folder, error);
         module->passes[i] = &p->module[i].module;
     }
     for (int i = 0; i < PASSES; i++)

@@ -330,8 +330,8 @@ static const struct cuda_backward_fault cuda_reversed_faults[] = {
      {"segments in turn", "d_v at batch ... but the formula gives", "reversed_segment_place",
       "const int place = part.segment;"}},
     {"turned",
-     {"queries behind a value that is not finite, in the place of those before", "d_v", "reversed_spoilt_edge",
-      "spoil_queries<false>${spoil}"}},
+     {"queries behind a value that is not finite, in the place of those before", "d_v",
+      "reversed_spoilt_edge", "spoil_queries<false>${spoil}"}},
     {"fading",
      {"gates that fade what is behind", "d_v at batch ... but the formula gives", "reversed_gates",
       "return {own, begin, after};"}},
@@ -344,13 +344,14 @@ static const struct cuda_backward_fault cuda_reversed_faults[] = {
 static const struct cuda_backward_fault cuda_row_pass_faults[] = {
     {"fading", {"half of the dots of rows", "d_log_gate", "rows_dot", "to[token] = 0.5f * sum;"}},
     {"fading",
-     {"places of states in turn, from the last token on", "d_log_gate", "rows_kept_place",
-      "const i64 place = (part.own.number * call.heads + part.head) * places + number;"}},
+     {"states from the last token on, a place before their own", "d_log_gate", "rows_kept_place",
+      "const i64 place = (part.own.number * call.heads + part.head) * places + (call.reversed ? places - "
+      "number - 1 "
+      ": number);"}},
     {"fading",
      {"states that are kept without every second column", "d_log_gate", "rows_kept",
       "return feature && column < DV ? copy_pair(c[0], 0.0f) : 0;"}},
-    {"fading",
-     {"products of states without the scale", "d_log_gate", "state_product_scale", NULL}},
+    {"fading", {"products of states without the scale", "d_log_gate", "state_product_scale", NULL}},
 };
 
 #endif

@@ -450,8 +450,8 @@ static int choose_chunk(const fpa_plan *plan, const fpa_split_outer *split)
 static bool leaves_dots(const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
-    return !cuda_leaves_dots(plan) && head->gate && head->causal && head->normalize == FPA_NORMALIZE_NONE && head->dtype == FPA_BF16 &&
-           head->dv % 8 == 0;
+    return !cuda_leaves_dots(plan) && head->gate && head->causal && head->normalize == FPA_NORMALIZE_NONE &&
+           head->dtype == FPA_BF16 && head->dv % 8 == 0;
 }
 
 /* One block of a linear head has columns for values that lean, too: fused_rows.h. */
