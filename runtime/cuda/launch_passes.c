@@ -8,10 +8,8 @@
 #include "launch.h"
 #include "launch_contraction.h"
 #include "launch_maps.h"
-#include "launch_passes_sizes.h"
+#include "launch_passes_operands.h"
 #include "launch_reversed.h"
-
-enum { ELEMENT = 2 };
 
 bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launch *launch)
 {
@@ -64,60 +62,6 @@ static fpa_status gather(passes *p, bool reversed, bool vectors, CUstream stream
     return launch_tokens(p, CUDA_BACKWARD_GATHER, p->back.sequences, p->back.pass_length, stream, error);
 }
 
-/* An operand or the result of a pass. */
-typedef struct tensor {
-    char *at;
-    int64_t stride[3]; /* batch, token, head */
-} tensor;
-
-/* Numbers of rows of the workspace, as they were gathered last, from a column on. */
-static tensor rows_of(const passes *p, passes_piece these, void *rows, int width, int column)
-{
-    const int64_t length = p->back.pass_length;
-    return (tensor){(char *)rows + (size_t)column * ELEMENT,
-                    {these.heads * length * width, width, length * width}};
-}
-
-static tensor given(passes_piece these, int64_t heads, const void *base, const int64_t stride[3])
-{
-    const int64_t offset = these.first / heads * stride[0] + these.first % heads * stride[2];
-    char *at = base ? (char *)(uintptr_t)base + offset * ELEMENT : NULL;
-    return (tensor){at, {stride[0], stride[1], stride[2]}};
-}
-
-static struct fpa_launch launch_of(const passes *p, passes_piece these, const tensor *q, const tensor *k,
-                                   const tensor *v, const tensor *o)
-{
-    struct fpa_launch f = {.batch = these.batch,
-                           .length = p->launch->forward.length,
-                           .query_heads = these.heads,
-                           .heads = these.heads,
-                           .q = q->at,
-                           .k = k->at,
-                           .v = v->at,
-                           .o = o->at,
-                           .workspace = p->forward,
-                           .workspace_size = p->room.forward};
-    memcpy(f.q_stride, q->stride, sizeof f.q_stride);
-    memcpy(f.k_stride, k->stride, sizeof f.k_stride);
-    memcpy(f.v_stride, v->stride, sizeof f.v_stride);
-    memcpy(f.o_stride, o->stride, sizeof f.o_stride);
-    return f;
-}
-
-/* The same of rows that were gathered, as many as these are, with their gates. */
-static struct fpa_launch launch_of_rows(const passes *p, passes_piece these, const tensor *q, const tensor *k,
-                                        const tensor *v, const tensor *o)
-{
-    struct fpa_launch f = launch_of(p, these, q, k, v, o);
-    f.length = p->back.pass_length;
-    f.log_gate = p->back.pass_gates;
-    f.gate_stride[0] = these.heads * f.length;
-    f.gate_stride[1] = 1;
-    f.gate_stride[2] = f.length;
-    return f;
-}
-
 static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launch *f, CUstream stream,
                           fpa_error *error)
 {
@@ -125,70 +69,11 @@ static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launc
     return module->forward(module, p->form, f, NULL, stream, error);
 }
 
-/* What a contraction can fetch as it lies. */
-static bool describes(const passes *p, const void *base, const int64_t stride[3])
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    const long long its[3] = {stride[0], stride[1], stride[2]};
-    return cuda_can_describe(base, its, f->heads, f->length, f->batch);
-}
-
-static bool describes_all(const passes *p)
-{
-    const struct fpa_backward_launch *a = p->launch;
-    const struct fpa_launch *f = &a->forward;
-    return describes(p, f->q, f->q_stride) && describes(p, f->k, f->k_stride) &&
-           describes(p, f->v, f->v_stride) && describes(p, a->d_o, a->d_o_stride);
-}
-
-/* Of operands as they are given. Where f' is constant and nothing is divided, rows are d_o and v. */
-static bool is_plain(const passes *p, fpa_pass pass)
-{
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    if (p->back.outputs || g->gate || g->pass_weighted || p->group != 1)
-        return false;
-    return p->contracts ? p->d % 8 == 0 && describes_all(p) : pass == PASS_VALUES || g->pass_input;
-}
-
-/* Whether d_q takes d_o and v as they are given, log-gates too: rows of a line have no other number. */
-static bool has_plain_values(const passes *p)
-{
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const struct fpa_launch *f = &p->launch->forward;
-    if (!g->pass_line || !(g->gate || g->pass_weighted) || p->back.outputs || p->group != 1)
-        return false;
-    return !g->pass_weighted || (p->dv % 8 == 0 && describes(p, f->v, f->v_stride) &&
-                                 describes(p, p->launch->d_o, p->launch->d_o_stride));
-}
-
-/* And q and k, which gathered ones have weights beside. */
-static bool is_plain_forth(const passes *p)
-{
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    return has_plain_values(p) ? !g->pass_weighted : is_plain(p, PASS_ROWS);
-}
-
-/* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
-static tensor query_rows(const passes *p, passes_piece these, int column)
-{
-    return rows_of(p, these, p->back.pass_queries, p->cuda->geometry.pass_width, column);
-}
-
-static tensor key_rows(const passes *p, passes_piece these, int column)
-{
-    return rows_of(p, these, p->back.pass_keys, p->cuda->geometry.pass_width, column);
-}
-
-static tensor result_rows(const passes *p, passes_piece these, int width)
-{
-    return rows_of(p, these, (void *)(uintptr_t)p->back.pass_result, (int)round_up(width, 8), 0);
-}
-
 /* ---- forth ---- */
 
 /* A pass of rows. Of a gated line it leaves, where these are wanted, dots of its outputs with the other factor of q.d_q or k.d_k, and
  * states; else it has to be carried out alike. */
-static cuda_dots leaves_of(const passes *p, const tensor *with, float *dots, void *kept)
+static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots, void *kept)
 {
     const bool wanted = p->launch->d_log_gate;
     return (cuda_dots){with->at,
@@ -197,8 +82,9 @@ static cuda_dots leaves_of(const passes *p, const tensor *with, float *dots, voi
                        wanted ? kept : NULL};
 }
 
-static fpa_status forward_rows(const passes *p, const struct fpa_launch *f, const tensor *with, float *dots,
-                               void *kept, const void **states, CUstream stream, fpa_error *error)
+static fpa_status forward_rows(const passes *p, const struct fpa_launch *f, const pass_tensor *with,
+                               float *dots, void *kept, const void **states, CUstream stream,
+                               fpa_error *error)
 {
     const cuda_dots leaves = leaves_of(p, with, dots, kept);
     fpa_candidate found;
@@ -208,38 +94,30 @@ static fpa_status forward_rows(const passes *p, const struct fpa_launch *f, cons
                              error);
 }
 
-/* Log-gates of sequences as they are given. */
-static void set_gates(const passes *p, passes_piece these, struct fpa_launch *pass)
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    const int64_t *stride = f->gate_stride;
-    if (!p->cuda->geometry.gate)
-        return;
-    pass->log_gate = f->log_gate + these.first / f->heads * stride[0] + these.first % f->heads * stride[2];
-    memcpy(pass->gate_stride, stride, sizeof pass->gate_stride);
-}
-
 /* d_q: queries are [q, g, h], keys [k, v, 1], values k. */
 static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
-    const tensor o =
-        a->d_q ? given(these, f->query_heads, a->d_q, a->d_q_stride) : result_rows(p, these, p->d);
-    const bool plain = is_plain_forth(p);
-    if (plain || has_plain_values(p)) {
-        const tensor q = given(these, f->heads, a->d_o, a->d_o_stride);
-        const tensor k = given(these, f->heads, f->v, f->v_stride);
-        const tensor v = plain ? given(these, f->heads, f->k, f->k_stride) : key_rows(p, these, 0);
-        const tensor with = plain ? given(these, f->heads, f->q, f->q_stride) : query_rows(p, these, 0);
-        struct fpa_launch pass = launch_of(p, these, &q, &k, &v, &o);
-        set_gates(p, these, &pass);
+    const pass_tensor o =
+        a->d_q ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride) : pass_result_rows(p, these, p->d);
+    const bool plain = pass_is_plain_forth(p);
+    if (plain || pass_has_plain_values(p)) {
+        const pass_tensor q = pass_given(these, f->heads, a->d_o, a->d_o_stride);
+        const pass_tensor k = pass_given(these, f->heads, f->v, f->v_stride);
+        const pass_tensor v =
+            plain ? pass_given(these, f->heads, f->k, f->k_stride) : pass_key_rows(p, these, 0);
+        const pass_tensor with =
+            plain ? pass_given(these, f->heads, f->q, f->q_stride) : pass_query_rows(p, these, 0);
+        struct fpa_launch pass = pass_launch_of(p, these, &q, &k, &v, &o);
+        pass_set_gates(p, these, &pass);
         return forward_rows(p, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
     }
-    const tensor q = query_rows(p, these, g->pass_input), k = key_rows(p, these, g->pass_input);
-    const tensor v = key_rows(p, these, 0), with = query_rows(p, these, 0);
-    const struct fpa_launch pass = launch_of_rows(p, these, &q, &k, &v, &o);
+    const pass_tensor q = pass_query_rows(p, these, g->pass_input),
+                      k = pass_key_rows(p, these, g->pass_input);
+    const pass_tensor v = pass_key_rows(p, these, 0), with = pass_query_rows(p, these, 0);
+    const struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     return forward_rows(p, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
 }
 
@@ -247,9 +125,10 @@ static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream,
 static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const int values = p->cuda->geometry.pass_values;
-    const tensor q = query_rows(p, these, 0), k = key_rows(p, these, 0), v = key_rows(p, these, values);
-    const tensor o = result_rows(p, these, p->dv), with = query_rows(p, these, values);
-    struct fpa_launch pass = launch_of_rows(p, these, &q, &k, &v, &o);
+    const pass_tensor q = pass_query_rows(p, these, 0), k = pass_key_rows(p, these, 0),
+                      v = pass_key_rows(p, these, values);
+    const pass_tensor o = pass_result_rows(p, these, p->dv), with = pass_query_rows(p, these, values);
+    struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->read_dots, NULL};
     pass.workspace = p->reads;
     pass.workspace_size = p->room.reads;
@@ -258,8 +137,8 @@ static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, f
 }
 
 /* walked: the pass of values has left states in the launch's workspace. */
-static fpa_status contract(const passes *p, const struct fpa_launch *pass, const tensor *rows, bool walked,
-                           float *dots, const void **states, CUstream stream, fpa_error *error)
+static fpa_status contract(const passes *p, const struct fpa_launch *pass, const pass_tensor *rows,
+                           bool walked, float *dots, const void **states, CUstream stream, fpa_error *error)
 {
     const cuda_contraction c = {rows->at, {rows->stride[0], rows->stride[1], rows->stride[2]}, walked, dots};
     return cuda_contract(p->module->passes[PASS_VALUES], p->form, pass, &c, states, stream, error);
@@ -271,19 +150,20 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
     const int values = p->cuda->geometry.pass_values;
-    const tensor o =
-        a->d_q ? given(these, f->query_heads, a->d_q, a->d_q_stride) : result_rows(p, these, p->d);
-    if (is_plain(p, PASS_ROWS)) {
-        const tensor q = given(these, f->heads, f->q, f->q_stride),
-                     k = given(these, f->heads, f->k, f->k_stride);
-        const tensor v = given(these, f->heads, f->v, f->v_stride);
-        const tensor rows = given(these, f->heads, a->d_o, a->d_o_stride);
-        const struct fpa_launch pass = launch_of(p, these, &q, &k, &v, &o);
+    const pass_tensor o =
+        a->d_q ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride) : pass_result_rows(p, these, p->d);
+    if (pass_is_plain(p, PASS_ROWS)) {
+        const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
+                          k = pass_given(these, f->heads, f->k, f->k_stride);
+        const pass_tensor v = pass_given(these, f->heads, f->v, f->v_stride);
+        const pass_tensor rows = pass_given(these, f->heads, a->d_o, a->d_o_stride);
+        const struct fpa_launch pass = pass_launch_of(p, these, &q, &k, &v, &o);
         return contract(p, &pass, &rows, false, NULL, &p->states, stream, error);
     }
-    const tensor q = query_rows(p, these, 0), k = key_rows(p, these, 0), v = key_rows(p, these, values);
-    const tensor rows = query_rows(p, these, values);
-    struct fpa_launch pass = launch_of_rows(p, these, &q, &k, &v, &o);
+    const pass_tensor q = pass_query_rows(p, these, 0), k = pass_key_rows(p, these, 0),
+                      v = pass_key_rows(p, these, values);
+    const pass_tensor rows = pass_query_rows(p, these, values);
+    struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     if (a->d_log_gate) { /* states stay there */
         pass.workspace = p->reads;
         pass.workspace_size = p->room.reads;
@@ -297,8 +177,8 @@ static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, f
     const bool reads = a->d_log_gate && p->dots == PASS_VALUES, wanted = a->d_q || (a->d_log_gate && !reads);
     fpa_status status = FPA_OK;
     p->back.pass_length = a->forward.length;
-    if ((wanted && !is_plain_forth(p)) || reads)
-        status = gather(p, false, !reads && has_plain_values(p), stream, error);
+    if ((wanted && !pass_is_plain_forth(p)) || reads)
+        status = gather(p, false, !reads && pass_has_plain_values(p), stream, error);
     if (!status && p->contracts)
         return a->d_q || a->d_log_gate ? contract_queries(p, these, stream, error) : FPA_OK;
     if (!status && reads)
@@ -313,14 +193,16 @@ static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, passes_pie
 {
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
-    const tensor q = given(these, f->heads, f->q, f->q_stride), k = given(these, f->heads, f->k, f->k_stride);
-    const tensor v = given(these, f->heads, f->v, f->v_stride);
-    const tensor d_o = given(these, f->heads, a->d_o, a->d_o_stride);
-    const tensor d_k = a->d_k ? given(these, f->heads, a->d_k, a->d_k_stride) : result_rows(p, these, p->d);
-    const tensor d_v = given(these, f->heads, a->d_v, a->d_v_stride);
-    struct fpa_launch launch =
-        pass == PASS_ROWS ? launch_of(p, these, &v, &d_o, &q, &d_k) : launch_of(p, these, &k, &q, &d_o, &d_v);
-    set_gates(p, these, &launch);
+    const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
+                      k = pass_given(these, f->heads, f->k, f->k_stride);
+    const pass_tensor v = pass_given(these, f->heads, f->v, f->v_stride);
+    const pass_tensor d_o = pass_given(these, f->heads, a->d_o, a->d_o_stride);
+    const pass_tensor d_k =
+        a->d_k ? pass_given(these, f->heads, a->d_k, a->d_k_stride) : pass_result_rows(p, these, p->d);
+    const pass_tensor d_v = pass_given(these, f->heads, a->d_v, a->d_v_stride);
+    struct fpa_launch launch = pass == PASS_ROWS ? pass_launch_of(p, these, &v, &d_o, &q, &d_k)
+                                                 : pass_launch_of(p, these, &k, &q, &d_o, &d_v);
+    pass_set_gates(p, these, &launch);
     return launch;
 }
 
@@ -328,7 +210,7 @@ static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, passes_pie
 static bool reverses(const passes *p, fpa_pass pass, passes_piece these)
 {
     const struct fpa_launch f = plain_launch(p, pass, these);
-    const bool plain = p->cuda->geometry.gate ? is_plain_forth(p) : is_plain(p, pass);
+    const bool plain = p->cuda->geometry.gate ? pass_is_plain_forth(p) : pass_is_plain(p, pass);
     return p->form == FORM_CHUNKED && plain && cuda_reverses(p->module->passes[pass], &f);
 }
 
@@ -336,7 +218,7 @@ static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these,
                                    fpa_error *error)
 {
     const struct fpa_launch *f = &p->launch->forward;
-    const tensor with = given(these, f->heads, f->k, f->k_stride);
+    const pass_tensor with = pass_given(these, f->heads, f->k, f->k_stride);
     const cuda_dots leaves = leaves_of(p, &with, p->given_dots, p->reversed_kept);
     const bool keeps = p->keeps && pass == p->dots;
     p->back.pass_length = f->length;
@@ -355,14 +237,6 @@ static fpa_status scatter(passes *p, bool values, CUstream stream, fpa_error *er
                          stream, error);
 }
 
-/* The same tensor from its last token on. */
-static tensor turned(const passes *p, tensor t)
-{
-    t.at += (p->launch->forward.length - 1) * t.stride[1] * ELEMENT;
-    t.stride[1] = -t.stride[1];
-    return t;
-}
-
 /* Whether results from the last token on are a key's gradients as they are: none is of a row of zeros before it. */
 static bool is_direct(const passes *p)
 {
@@ -375,12 +249,13 @@ static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fp
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const bool direct = a->d_k && g->pass_line && !g->pass_weighted && is_direct(p);
-    const tensor q = key_rows(p, these, g->pass_input), k = query_rows(p, these, g->pass_input);
-    const tensor v = query_rows(p, these, 0);
-    const tensor o = direct ? turned(p, given(these, a->forward.heads, a->d_k, a->d_k_stride))
-                            : result_rows(p, these, p->d);
-    const tensor with = key_rows(p, these, 0);
-    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
+    const pass_tensor q = pass_key_rows(p, these, g->pass_input),
+                      k = pass_query_rows(p, these, g->pass_input);
+    const pass_tensor v = pass_query_rows(p, these, 0);
+    const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_k, a->d_k_stride))
+                                 : pass_result_rows(p, these, p->d);
+    const pass_tensor with = pass_key_rows(p, these, 0);
+    const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     const fpa_status status =
         forward_rows(p, &f, &with, p->given_dots, p->reversed_kept, &p->reversed_states, stream, error);
     return status || direct || !a->d_k ? status : scatter(p, false, stream, error);
@@ -390,16 +265,17 @@ static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fp
 static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const int values = p->cuda->geometry.pass_values;
-    const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
+    const pass_tensor q = pass_key_rows(p, these, 0), k = pass_query_rows(p, these, 0),
+                      v = pass_query_rows(p, these, values);
     const struct fpa_backward_launch *a = p->launch;
     /* kernels whose results threads store, without columns that d_v has not */
     const bool own =
         p->cuda->geometry.pass_line || (p->contracts && !p->back.outputs && !p->cuda->geometry.gate);
     const bool direct = own && is_direct(p);
-    const tensor o = direct ? turned(p, given(these, a->forward.heads, a->d_v, a->d_v_stride))
-                            : result_rows(p, these, p->dv);
-    const tensor with = key_rows(p, these, values);
-    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
+    const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_v, a->d_v_stride))
+                                 : pass_result_rows(p, these, p->dv);
+    const pass_tensor with = pass_key_rows(p, these, values);
+    const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     const cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots, NULL};
     const bool leaves = a->d_log_gate && p->dots == PASS_VALUES && !p->contracts;
     fpa_status status = leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL, &dots,
@@ -429,12 +305,13 @@ static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, 
 {
     const struct fpa_backward_launch *a = p->launch;
     const int values = p->cuda->geometry.pass_values;
-    const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
-    const tensor rows = key_rows(p, these, values);
+    const pass_tensor q = pass_key_rows(p, these, 0), k = pass_query_rows(p, these, 0),
+                      v = pass_query_rows(p, these, values);
+    const pass_tensor rows = pass_key_rows(p, these, values);
     const bool direct = a->d_k && is_direct(p);
-    const tensor o = direct ? turned(p, given(these, a->forward.heads, a->d_k, a->d_k_stride))
-                            : result_rows(p, these, p->d);
-    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
+    const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_k, a->d_k_stride))
+                                 : pass_result_rows(p, these, p->d);
+    const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     const fpa_status status = contract(p, &f, &rows, a->d_v, a->d_log_gate ? p->given_dots : NULL,
                                        &p->reversed_states, stream, error);
     return status || direct || !a->d_k ? status : scatter(p, false, stream, error);

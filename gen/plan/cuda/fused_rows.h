@@ -41,9 +41,6 @@ typedef struct fpa_fused_rows {
     int at_copies, at_barriers, at_part, bytes;
 } fpa_fused_rows;
 
-/* Whether a plan is of a pass whose outputs' dots and states gates' gradients are made of, and carried out by this. */
-bool cuda_leaves_dots(const fpa_plan *plan);
-
 /* It has the columns of the split that is chosen. */
 fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
 void print_fused_rows(FILE *out, const fpa_plan *plan);

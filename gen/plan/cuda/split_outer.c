@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "fused_rows.h"
 #include "machine/cuda_chunk.h"
 #include "machine/cuda_cost.h"
 #include "parts.h"
