@@ -3547,6 +3547,12 @@ __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride
     }
 }
 
+/* So many threads, that finish what has come, wait for each other. */
+__device__ __forceinline__ void formers_sync(int threads)
+{
+    asm volatile("bar.sync 1, %0;" : : "r"(threads) : "memory");
+}
+
 /* ---- rows from any address ----
  *
  * The copy engine, and copies of 16 bytes, begin at multiples of 16 bytes; rows of 201 numbers do not. So the lanes of
@@ -3637,11 +3643,6 @@ template <int width> __device__ __forceinline__ uint4 row_word(u32 rows, u32 tai
  * first row's address; pitch: bytes to the next one's. Lanes have rows, so that no two meet in a bank, of which those
  * 32 tokens apart begin equally far behind a multiple of 16 bytes; warps have parts of their pieces; what a part needs
  * of the next one is read before that is overwritten. */
-__device__ __forceinline__ void formers_sync(int threads)
-{
-    asm volatile("bar.sync 1, %0;" : : "r"(threads) : "memory");
-}
-
 template <int width, int pieces, int threads>
 __device__ __forceinline__ void form_pieces(u32 rows, u32 tails, u32 start, u32 pitch, int thread)
 {
