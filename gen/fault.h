@@ -11,7 +11,8 @@ typedef struct fpa_fault {
     const char *point; /* name of template lines */
     const char *wrong; /* template lines in their place; NULL: none */
     bool backward;     /* in the text of the gradients */
-    bool values;       /* in that of a pass of values (gen.h: source_generate_pass) */
+    bool values;       /* in that of a pass of values (gen.h: source_generate_pass), */
+    bool rows;         /* or of rows */
     const char *right; /* the text without the fault; NULL: it is generated too */
 } fpa_fault;
 

@@ -82,12 +82,13 @@ fpa_status source_generate_backward(const fpa_head *head, const char *target_nam
     return generate(head, (request){.target = target_name, .backward = true}, NULL, source, error);
 }
 
-/* Only that one leaves dots of outputs, and copies of states, and contracts them; and takes rows of more numbers than heads may have. */
+/* Only these leave dots of outputs, and states; only split_outer contracts these, and takes rows of more numbers than heads may have. */
 static const char *pass_mechanism(const fpa_head *head, fpa_pass pass)
 {
     enum { WIDE = 256 };
-    return (pass == PASS_VALUES && (head->gate || passes_contract(head))) || head->d > WIDE ? "split_outer"
-                                                                                            : NULL;
+    if (passes_leaves_dots(head, pass))
+        return pass == PASS_ROWS ? "fused_rows" : "split_outer";
+    return (pass == PASS_VALUES && passes_contract(head)) || head->d > WIDE ? "split_outer" : NULL;
 }
 
 fpa_status source_generate_pass(const fpa_head *head, const char *target_name, fpa_pass pass,
@@ -179,9 +180,11 @@ fpa_status source_generate_faulty(const fpa_head *head, const char *target_name,
                                   fpa_source *source, fpa_error *error)
 {
     const request wanted = {.target = target_name,
-                            .mechanism = fault->values ? pass_mechanism(head, PASS_VALUES) : NULL,
+                            .mechanism = fault->values ? pass_mechanism(head, PASS_VALUES)
+                                         : fault->rows ? pass_mechanism(head, PASS_ROWS)
+                                                       : NULL,
                             .backward = fault->backward,
-                            .pass = fault->values};
+                            .pass = fault->values || fault->rows};
     fpa_source right = {0};
     *source = (fpa_source){0};
     if (!is_point(fault->point))

@@ -57,6 +57,17 @@ bool cuda_fastest(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, c
     return l.found;
 }
 
+bool cuda_fastest_fused(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
+                        const fpa_call_size *size, fpa_candidate *best)
+{
+    cuda_listing l = {.found = false};
+    const cuda_task task = cuda_task_of(g, room, size);
+    if (!refuses(g, size, MECHANISM_FUSED_CHUNK, &l))
+        list_fused(&task, &l);
+    *best = l.best;
+    return l.found;
+}
+
 bool cuda_fastest_cluster_scan(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                                const fpa_call_size *size, fpa_candidate *best)
 {

@@ -18,6 +18,10 @@ int cuda_candidates(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room
 bool cuda_fastest(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
                   const fpa_call_size *size, fpa_candidate *best);
 
+/* The same among those of fused_chunk, in the chunked form. */
+bool cuda_fastest_fused(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
+                        const fpa_call_size *size, fpa_candidate *best);
+
 /* The same among those of cluster_scan. */
 bool cuda_fastest_cluster_scan(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
                                const fpa_call_size *size, fpa_candidate *best);

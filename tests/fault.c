@@ -13,7 +13,7 @@
 
 static char *make(const struct fault *fault, const fpa_head *head, const char *target, fpa_fault how)
 {
-    const fpa_fault made = {fault->point, fault->wrong, how.backward, how.values, how.right};
+    const fpa_fault made = {fault->point, fault->wrong, how.backward, how.values, how.rows, how.right};
     fpa_source source;
     fpa_error error;
     if (source_generate_faulty(head, target, &made, &source, &error))
@@ -35,6 +35,11 @@ char *fault_make_in(const struct fault *fault, const fpa_head *head, const char 
 char *fault_make_values(const struct fault *fault, const fpa_head *head, const char *target)
 {
     return make(fault, head, target, (fpa_fault){.values = true});
+}
+
+char *fault_make_rows(const struct fault *fault, const fpa_head *head, const char *target)
+{
+    return make(fault, head, target, (fpa_fault){.rows = true});
 }
 
 char *fault_make_backward(const struct fault *fault, const fpa_head *head, const char *target)

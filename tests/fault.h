@@ -18,8 +18,9 @@ struct fault {
 char *fault_make(const struct fault *fault, const fpa_head *head, const char *target);
 /* The same; right: its text without the fault. */
 char *fault_make_in(const struct fault *fault, const fpa_head *head, const char *target, const char *right);
-/* The same of a pass of values. */
+/* The same of a pass of values, and of rows. */
 char *fault_make_values(const struct fault *fault, const fpa_head *head, const char *target);
+char *fault_make_rows(const struct fault *fault, const fpa_head *head, const char *target);
 /* The same of the head's gradients. */
 char *fault_make_backward(const struct fault *fault, const fpa_head *head, const char *target);
 /* Whether a list's fault belongs to the part that make test refuses: the first with its words. That the

@@ -17,7 +17,8 @@ enum {
     OWN = sizeof cuda_backward_faults / sizeof *cuda_backward_faults,
     OF_PASSES = OWN + sizeof cuda_pass_faults / sizeof *cuda_pass_faults,
     OF_VALUES = OF_PASSES + sizeof cuda_reversed_faults / sizeof *cuda_reversed_faults,
-    FAULTS = OF_VALUES + sizeof cuda_value_pass_faults / sizeof *cuda_value_pass_faults
+    OF_ROWS = OF_VALUES + sizeof cuda_value_pass_faults / sizeof *cuda_value_pass_faults,
+    FAULTS = OF_ROWS + sizeof cuda_row_pass_faults / sizeof *cuda_row_pass_faults
 };
 
 static const struct cuda_backward_fault *fault_at(int i)
@@ -25,7 +26,8 @@ static const struct cuda_backward_fault *fault_at(int i)
     return i < OWN         ? &cuda_backward_faults[i]
            : i < OF_PASSES ? &cuda_pass_faults[i - OWN]
            : i < OF_VALUES ? &cuda_reversed_faults[i - OF_PASSES]
-                           : &cuda_value_pass_faults[i - OF_VALUES];
+           : i < OF_ROWS   ? &cuda_value_pass_faults[i - OF_VALUES]
+                           : &cuda_row_pass_faults[i - OF_ROWS];
 }
 
 /* Faults of segments need a GPU that one sequence does not fill, and a long one for three of them. */
@@ -59,25 +61,27 @@ static bool is_of_one_file(int i, int j)
     return strncmp(a, b, size) == 0 && (b[size] == '_' || !b[size]);
 }
 
-/* make test: the first of each part of the table; of gradients' own kernels the first of each file of templates. */
+/* FPA_TEST_HEAD: those of one head; make test: the first of each part of the table; of gradients' own kernels the first of each file of templates. */
 static bool is_fixed(int i)
 {
     bool seen = i > OWN;
+    if (getenv("FPA_TEST_HEAD"))
+        return strcmp(getenv("FPA_TEST_HEAD"), fault_at(i)->head) == 0;
     for (int j = 0; j < i; j++)
         seen = seen || is_of_one_file(j, i);
-    return !seen || i == OWN || i == OF_PASSES || i == OF_VALUES;
+    return !seen || i == OWN || i == OF_PASSES || i == OF_VALUES || i == OF_ROWS;
 }
 
-/* The text of the pass of values, with the fault. */
-static char *fault_values(const struct fault *fault, const fpa_head *head)
+/* The text of a pass, with the fault. */
+static char *fault_pass(const struct fault *fault, const fpa_head *head, fpa_pass pass)
 {
     fpa_passes passes = {0};
     fpa_error error;
-    if (source_passes(head, "cuda:sm_90a", &passes, &error) ||
-        !(passes.head[PASS_VALUES] || passes.own[PASS_VALUES]))
-        fail_msg("%s has no passes", head->name);
-    const fpa_head *values = passes.own[PASS_VALUES] ? head : passes.head[PASS_VALUES];
-    char *code = fault_make_values(fault, values, "cuda:sm_90a");
+    if (source_passes(head, "cuda:sm_90a", &passes, &error) || !(passes.head[pass] || passes.own[pass]))
+        fail_msg("%s has no such pass", head->name);
+    const fpa_head *its = passes.own[pass] ? head : passes.head[pass];
+    char *code = pass == PASS_ROWS ? fault_make_rows(fault, its, "cuda:sm_90a")
+                                   : fault_make_values(fault, its, "cuda:sm_90a");
     head_free(passes.head[PASS_ROWS]);
     head_free(passes.head[PASS_VALUES]);
     return code;
@@ -85,7 +89,7 @@ static char *fault_values(const struct fault *fault, const fpa_head *head)
 
 static void every_fault_is_refused_in_its_words(void **state)
 {
-    enum { MANY = 132, LONGER = 1400 };
+    enum { MANY = 132, LONGER = 1400, SEVERAL = 1600 };
     static backward_job jobs[FAULTS];
     const backward_fixture *f = *state;
     int wrong = 0, count = 0;
@@ -96,9 +100,10 @@ static void every_fault_is_refused_in_its_words(void **state)
             continue;
         const int head = backward_head_named(f, fault_at(i)->head);
         const bool forward = i >= OF_PASSES;
+        const fpa_pass pass = i >= OF_ROWS ? PASS_ROWS : PASS_VALUES;
         const struct fault *fault = &fault_at(i)->fault;
         char *code =
-            forward ? fault_values(fault, f->list.heads[head])
+            forward ? fault_pass(fault, f->list.heads[head], pass)
                     : fault_make_backward(fault, f->list.heads[head], backward_target(f->list.heads[head]));
         jobs[count++] = (backward_job){.fixture = f,
                                        .head = head,
@@ -107,17 +112,23 @@ static void every_fault_is_refused_in_its_words(void **state)
                                        .late = late_of(i),
                                        .check = is_of_edge(i) ? backward_edge_check : NULL,
                                        .multiprocessors = is_of_segments(i) ? MANY : 0,
-                                       .longest = is_of_segments(i) ? LONGER : 0,
+                                       .longest = is_of_segments(i)                              ? LONGER
+                                                  : strncmp(fault_at(i)->head, "fading", 6) == 0 ? SEVERAL
+                                                                                                 : 0,
                                        .code = forward ? f->source[head].code : code,
-                                       .base = forward ? NULL : f->source[head].code,
-                                       .values = forward ? code : NULL};
+                                       .base = forward ? NULL : f->source[head].code};
+        if (forward)
+            jobs[count - 1].pass[pass] = code;
     }
     dear_report("faults", count, FAULTS);
     backward_run(count, jobs);
     for (int i = 0; i < count; i++) {
         const struct cuda_backward_fault *fault = fault_at(jobs[i].number);
         wrong += !fault_refused(&fault->fault, fault->head, jobs[i].status, jobs[i].error.message);
-        free((char *)(uintptr_t)(jobs[i].values ? jobs[i].values : jobs[i].code));
+        const char *const *pass = jobs[i].pass;
+        free((char *)(uintptr_t)(pass[PASS_ROWS]     ? pass[PASS_ROWS]
+                                 : pass[PASS_VALUES] ? pass[PASS_VALUES]
+                                                     : jobs[i].code));
     }
     assert_int_equal(wrong, 0);
 }

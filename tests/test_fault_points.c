@@ -53,6 +53,7 @@ static const struct table tables[] = {
     HEADS_OF(cuda_pass_faults),
     HEADS_OF(cuda_value_pass_faults),
     HEADS_OF(cuda_reversed_faults),
+    HEADS_OF(cuda_row_pass_faults),
 };
 
 /* Of all tables; NULL: there are no more. */

@@ -33,6 +33,12 @@ static const struct asked {
     {"a normalised line", "cuda:sm_90a", "terms = linear {}, normalize = 'sum'", 0, 0},
     {"a normalised line of no whole steps", "cuda:sm_90a", "d = 40, terms = linear {}, normalize = 'sum'", 72,
      40},
+    {"a gated, normalised line of no whole steps", "cuda:sm_90a",
+     "d = 40, terms = linear {}, gate = true, normalize = 'sum'", 72, 40},
+    {"a gated line of many values", "cuda:sm_90a", "d = 256, dv = 256, terms = linear {}, gate = true", 256,
+     256},
+    {"a gated line in half precision", "cuda:sm_90a", "terms = linear {}, gate = true, dtype = 'f16'", 64,
+     64},
     {"a sum of powers", "cuda:sm_90a", "terms = { term {}, linear {}, power { degree = 2 } }", 128, 64},
     {"a third power, whose derivative has more features", "cuda:sm_90a",
      "d = 16, terms = power { degree = 3 }", 0, 0},
@@ -42,15 +48,17 @@ static const struct asked {
      "terms = power { degree = 2 }, gate = true, normalize = 'sum'", CONTRACTED, 0},
     {"a gated sum of powers", "cuda:sm_90a", "terms = { linear {}, power { degree = 2 } }, gate = true", 128,
      64},
-    {"half precision", "cuda:sm_90a", "dv = 48, terms = linear {}, dtype = 'f16'", 48, 64},
-    {"half precision with a gate", "cuda:sm_90a", "d = 40, terms = linear {}, gate = true, dtype = 'f16'", 0,
-     0},
-    {"a power of half precision", "cuda:sm_90a", "terms = power { degree = 2 }, dtype = 'f16'", 0, 0},
+    {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 64, 64},
+    {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0},
+    {"a gated power in half precision", "cuda:sm_90a",
+     "terms = power { degree = 2 }, dtype = 'f16', gate = true", 0, 0},
     {"kernels without warpgroups", "cuda:sm_80", "terms = linear {}", 0, 0},
     {"kernels of C", "c:avx2", "terms = linear {}", 0, 0},
-    {"part of the vectors", "cuda:sm_90a", "terms = term { select(range(1, 32)) }", 0, 0},
-    {"two dots", "cuda:sm_90a",
-     "terms = { term { select(range(1, 32)) }, term { select(range(33, 64)), weight = 3 } }", 0, 0},
+    {"a line of a part of the vectors", "cuda:sm_90a", "terms = term { select(range(1, 32)) }", 64, 64},
+    {"a line of a small part of the vectors", "cuda:sm_90a", "terms = term { select(range(1, 16)) }", 0, 0},
+    {"a line of a part of the vectors beside that of another", "cuda:sm_90a",
+     "terms = { term { select(range(1, 32)) }, term { select(range(33, 64)), weight = 3 } }", 64, 64},
+    {"two dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }", 0, 0},
     {"a learned matrix", "cuda:sm_90a", "terms = term { trainable { name = 'w', rows = 16 } }", 0, 0},
     {"a constant", "cuda:sm_90a", "terms = term {}", 0, 0},
     {"values as wide as they may be", "cuda:sm_90a", "d = 64, dv = 256, terms = power { degree = 2 }", 320,
@@ -75,7 +83,9 @@ static void polynomials_of_one_dot_have_passes(void **state)
         if (spec_load_text("passes.lua", NULL, text, strlen(text), &list, &error) ||
             source_passes(list.heads[0], a->target, &passes, &error))
             fail_msg("%s: %s: %s", a->what, error.where, error.message);
-        const bool contracted = a->d == CONTRACTED, divides = list.heads[0]->normalize || list.heads[0]->gate;
+        const bool contracted = a->d == CONTRACTED, line = strstr(a->what, "line") != NULL;
+        const bool part = strstr(a->what, "a part of the vectors") != NULL;
+        const bool divides = list.heads[0]->normalize || (list.heads[0]->gate && !line) || part;
         const fpa_head *rows = passes.own[PASS_ROWS] ? list.heads[0] : passes.head[PASS_ROWS];
         if (!rows != (a->d <= 0))
             fail_msg("%s: it %s a pass of rows", a->what, rows ? "has" : "has no");
@@ -84,8 +94,9 @@ static void polynomials_of_one_dot_have_passes(void **state)
             assert_int_equal(rows->dv, a->dv);
             assert_int_equal(rows->normalize, FPA_NORMALIZE_NONE);
         }
-        assert_int_equal(passes.own[PASS_ROWS], strcmp(a->what, "a line") == 0);
-        /* a head that divides nothing and forgets nothing is its own pass of values */
+        assert_int_equal(passes.own[PASS_ROWS],
+                         strcmp(a->what, "a line") == 0 || strcmp(a->what, "half precision") == 0);
+        /* a head that divides nothing, and forgets nothing or is a line, and weighs nothing, is its own pass of values */
         assert_true(passes.own[PASS_VALUES] == ((contracted || rows) && !divides));
         assert_true(!passes.head[PASS_VALUES] == !((contracted || rows) && divides));
         head_free(passes.head[PASS_ROWS]);
@@ -96,18 +107,29 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 /* ---- on the CPU ---- */
 
-static const char *const emulated[] = {"plain",     "square", "line",  "lines",  "taylor",  "gated",
-                                       "gatednorm", "linear", "broad", "ragged", "squares", "powers"};
+static const char *const emulated[] = {
+    "plain",  "square",  "line",   "lines",  "taylor",     "gated",      "gatednorm", "linear", "broad",
+    "ragged", "squares", "powers", "fading", "fadinghalf", "fadingsome", "manyrows",  "turned", "fadingsum"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
     SHORT = 90 /* tokens, of many columns */,
-    LONGER = 400
+    LONGER = 400,
+    MANY = 132 /* multiprocessors: walks are cut into segments */,
+    SEVERAL = 1600 /* states are left within */
 };
+
+/* FPA_TEST_HEAD: one alone, by its name. */
+static bool is_run(const char *name)
+{
+    static const char *const fixed[] = {"line", "taylor", "linear", "gatednorm", "ragged", "squares"};
+    const char *only = getenv("FPA_TEST_HEAD");
+    return only ? strcmp(only, name) == 0
+                : dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, name);
+}
 
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
-    static const char *const fixed[] = {"line", "taylor", "linear", "gatednorm", "ragged", "squares"};
     static backward_job jobs[EMULATED];
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
@@ -116,12 +138,18 @@ static void passes_are_the_gradients_of_the_formula(void **state)
         skip();
     for (int i = 0; i < EMULATED; i++) {
         const int head = backward_head_named(f, emulated[i]);
-        if (dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, emulated[i])) {
+        if (is_run(emulated[i])) {
             jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
-            jobs[count].check =
-                dear_tests() || strcmp(emulated[i], "gatednorm") == 0 ? backward_edge_check : NULL;
-            jobs[count].longest = f->list.heads[head]->dv > 128        ? SHORT
+            jobs[count].multiprocessors = strcmp(emulated[i], "turned") == 0 ? MANY : 0;
+            jobs[count].check = dear_tests() || strcmp(emulated[i], "gatednorm") == 0 ||
+                                        strcmp(emulated[i], "turned") == 0 ||
+                                        strcmp(emulated[i], "fading") == 0
+                                    ? backward_edge_check
+                                    : NULL;
+            jobs[count].longest = strncmp(emulated[i], "fading", 6) == 0 || strcmp(emulated[i], "turned") == 0
+                                      ? SEVERAL
+                                  : f->list.heads[head]->dv > 128      ? SHORT
                                   : f->source[head].facts.chunk >= 384 ? LONGER
                                                                        : 0;
             jobs[count++].code = f->source[head].code;
@@ -136,6 +164,8 @@ static void passes_are_the_gradients_of_the_formula(void **state)
         passed |= jobs[i].passed;
     }
     assert_int_equal(wrong, 0);
+    if (getenv("FPA_TEST_HEAD"))
+        return;
     assert_true(launched >> CUDA_BACKWARD_GATHER & 1);
     assert_true(launched >> CUDA_BACKWARD_SCATTER & 1);
     assert_true(passed >> CUDA_CLUSTER_SCAN & 1);

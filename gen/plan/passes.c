@@ -23,6 +23,16 @@ static bool is_whole(const fpa_branch *dot, int d)
     return true;
 }
 
+/* Coordinates, each once at most, some times a weight. */
+static bool is_weighed(const fpa_branch *dot, int d)
+{
+    for (int w = 0; w < dot->width; w++)
+        for (int other = 0; other < w; other++)
+            if (dot->row[w] == dot->row[other])
+                return false;
+    return dot->source == FPA_INPUT && dot->width <= d;
+}
+
 static int power_of(const fpa_score *score, int m)
 {
     return score->monomials[m].power[0];
@@ -63,6 +73,17 @@ bool contraction_fits(const fpa_head *values)
     return sums_fit(values->d, values->dv, values->gate);
 }
 
+static bool is_line(const fpa_score *score)
+{
+    return score->monomial_count == 1 && power_of(score, 0) == 1;
+}
+
+/* A line of some coordinates, or with weights: that of all of them, whose keys are weighed as they are gathered. */
+static bool is_weighted(const fpa_simplified *simple)
+{
+    return !is_whole(&simple->score.dots[0], simple->head->d);
+}
+
 static bool is_square(const fpa_score *score)
 {
     return score->monomial_count == 1 && power_of(score, 0) == 2;
@@ -78,6 +99,12 @@ static bool is_contracted(const fpa_simplified *simple)
            sums_fit(head->d, round_up(head->dv + normalized, PIECE), false);
 }
 
+bool passes_leaves_dots(const fpa_head *head, fpa_pass pass)
+{
+    const bool line = head->term_count == 1 && head->terms[0].branch_count == 1;
+    return head->gate && line == (pass == PASS_ROWS);
+}
+
 bool passes_contract(const fpa_head *values)
 {
     return values->term_count == 1 && values->terms[0].branch_count == 2 && values->dv % PIECE == 0 &&
@@ -89,9 +116,22 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
     const fpa_head *head = simple->head;
     const int first = round_up(head->d, PIECE);
     const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
-    const bool whole = head->gate || is_contracted(simple);
-    return (fpa_pass_rows){first, first + values, whole ? values : head->dv,
-                           has_slope(&simple->score) ? 0 : first};
+    const bool whole = (head->gate && !is_line(&simple->score)) || is_contracted(simple);
+    return (fpa_pass_rows){first,
+                           first + values,
+                           whole ? values : head->dv,
+                           has_slope(&simple->score) ? 0 : first,
+                           is_line(&simple->score),
+                           is_weighted(simple)};
+}
+
+void passes_weigh(const fpa_score *score, int d, double *weight)
+{
+    const fpa_branch *dot = &score->dots[0];
+    for (int i = 0; i < d; i++)
+        weight[i] = 0;
+    for (int w = 0; w < dot->width; w++)
+        weight[dot->row[w]] = score->monomials[0].weight.value * (dot->gram ? dot->gram[w].value : 1);
 }
 
 bool coordinates_fit(const fpa_head *head)
@@ -100,35 +140,32 @@ bool coordinates_fit(const fpa_head *head)
     return head->d % STEP == 0 && head->dv % STEP == 0 && head->d <= MOST && head->dv <= MOST;
 }
 
-/* Linear attention with a gate or a normaliser: every operand of passes would be a copy. */
+/* Linear attention with a gate or a normaliser: every operand of passes would be a copy, and there are kernels that need none. */
 static bool copies_all(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
-    return (head->gate || head->normalize != FPA_NORMALIZE_NONE) && score->monomial_count == 1 &&
-           power_of(score, 0) == 1 && number_is_one(score->monomials[0].weight) && coordinates_fit(head);
+    return (head->gate || head->normalize != FPA_NORMALIZE_NONE) && head->dtype == FPA_BF16 &&
+           is_line(score) && number_is_one(score->monomials[0].weight) && !is_weighted(simple) &&
+           coordinates_fit(head);
 }
 
-/* Where f' is constant and nothing is divided or forgotten, rows are d_o and v as they are given, and no number lies behind those. */
-static bool rows_are_given(const fpa_simplified *simple)
+/* d_o / n may be far outside of f16's range, and outputs of f16 leave dots only where the kernel is a line. */
+static bool suits_type(const fpa_simplified *simple)
 {
-    return !has_slope(&simple->score) && !simple->head->gate && simple->head->normalize == FPA_NORMALIZE_NONE;
-}
-
-/* Of f16 a slope, or what outputs' gradients are divided by, could leave the range; d_o and v as they are given leave it no sooner than in the
- * kernels of the contraction. */
-static bool is_wide_enough(const fpa_simplified *simple)
-{
-    return simple->head->dtype == FPA_BF16 || (simple->head->dtype == FPA_F16 && rows_are_given(simple));
+    const fpa_head *head = simple->head;
+    return head->dtype == FPA_BF16 || (head->dtype == FPA_F16 && head->normalize == FPA_NORMALIZE_NONE &&
+                                       (!head->gate || is_line(&simple->score)));
 }
 
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target)
 {
     const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
-    if (!target->warpgroups || !is_wide_enough(simple) || !head->causal || written->lift || written->window)
+    if (!target->warpgroups || !suits_type(simple) || !head->causal || written->lift || written->window)
         return false;
-    if (score->dot_count != 1 || !is_whole(&score->dots[0], head->d))
+    if (score->dot_count != 1 ||
+        !(is_whole(&score->dots[0], head->d) || (is_line(score) && is_weighed(&score->dots[0], head->d))))
         return false;
     if (copies_all(simple))
         return false;
@@ -184,6 +221,20 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
     return NULL;
 }
 
+/* Where f' is constant and nothing is divided, rows are d_o and v as they are given, and no number lies behind those. */
+static bool rows_are_given(const fpa_simplified *simple)
+{
+    return !has_slope(&simple->score) && (!simple->head->gate || is_line(&simple->score)) &&
+           simple->head->normalize == FPA_NORMALIZE_NONE && !is_weighted(simple);
+}
+
+/* Keys that are weighed have the kernel's own weight, too. */
+static fpa_number weight_of(arena *memory, const fpa_simplified *simple, int monomial)
+{
+    return is_weighted(simple) ? number_int(1)
+                               : number_copy(memory, simple->score.monomials[monomial].weight);
+}
+
 /* f'(s) (g.v + h): dv are q's numbers, or k's. */
 static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written)
 {
@@ -199,7 +250,8 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
     head->dv = from->d;
     for (int m = 0; done && m < score->monomial_count; m++) {
         const int power = power_of(score, m);
-        const fpa_number weight = number_mul(&head->memory, number_int(power), score->monomials[m].weight);
+        const fpa_number weight =
+            number_mul(&head->memory, number_int(power), weight_of(&head->memory, simple, m));
         if (power)
             done = add_term(head, number_copy(&head->memory, weight), power - 1, from->d,
                             rows.values - rows.input, values);
@@ -214,8 +266,8 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
 static bool rows_are_own(const fpa_simplified *simple)
 {
     const fpa_score *score = &simple->score;
-    return rows_are_given(simple) && simple->head->d == simple->head->dv && score->monomial_count == 1 &&
-           number_is_one(score->monomials[0].weight);
+    return rows_are_given(simple) && !simple->head->gate && simple->head->d == simple->head->dv &&
+           score->monomial_count == 1 && number_is_one(score->monomials[0].weight);
 }
 
 /* f(s), without a normaliser, of all numbers of [g, h]. */
@@ -231,8 +283,7 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
     head->dv = rows.columns;
     head->block = written->block;
     for (int m = 0; done && m < score->monomial_count; m++)
-        done = add_term(head, number_copy(&head->memory, score->monomials[m].weight), power_of(score, m),
-                        head->d, 0, 0);
+        done = add_term(head, weight_of(&head->memory, simple, m), power_of(score, m), head->d, 0, 0);
     if (done)
         return head;
     head_free(head);
@@ -251,8 +302,9 @@ fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fp
 {
     fpa_head *(*const make[PASSES])(const fpa_simplified *, const fpa_head *) = {make_rows, make_values};
     fpa_status status = FPA_OK;
-    *passes = (fpa_passes){
-        .own = {rows_are_own(simple), !simple->head->gate && simple->head->normalize == FPA_NORMALIZE_NONE}};
+    *passes = (fpa_passes){.own = {rows_are_own(simple), (!simple->head->gate || is_line(&simple->score)) &&
+                                                             !is_weighted(simple) &&
+                                                             simple->head->normalize == FPA_NORMALIZE_NONE}};
     for (int i = 0; i < PASSES && !status; i++) {
         if (passes->own[i])
             continue;

@@ -21,12 +21,20 @@ typedef struct fpa_pass_rows {
         width; /* whole pieces of 8; the second dot, and values that go with it, are over all of the latter */
     int columns; /* that the pass of values has */
     int input;   /* the first one that kernels of PASS_ROWS read: with f' constant, `values` */
+    int line; /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
+    int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh) */
 } fpa_pass_rows;
 
 /* Whether passes are the faster way: f is as above, products are of bf16 by warpgroups, and the work is at most so much
  * more than the contraction's as its kernels are slower. */
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target);
 fpa_pass_rows passes_rows(const fpa_simplified *simple);
+
+/* Of such a line each coordinate's weight, 0 where it is none of the dot's. */
+void passes_weigh(const fpa_score *score, int d, double *weight);
+
+/* Whether a pass of a gated head has to leave dots of its outputs, and states, for gates' gradients; of a line that of rows. */
+bool passes_leaves_dots(const fpa_head *head, fpa_pass pass);
 
 /* Whether NAME_chunk_contraction is wanted of a head that make passes: the pass of values, whose kernel is a square. */
 bool passes_contract(const fpa_head *values);
@@ -39,7 +47,8 @@ bool contraction_fits(const fpa_head *values);
 bool coordinates_fit(const fpa_head *head);
 
 /* The heads, both, also where one contracts. With a gate or a normaliser the pass of values is not the head itself, and has columns of h, too: its
- * outputs' dots and its states' products are what the gate's gradient is made of. On failure there are none. */
+ * outputs' dots and its states' products are what the gate's gradient is made of. Of a line those of rows are, and the pass of values has the values
+ * alone. On failure there are none. */
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_passes *passes,
                        fpa_error *error);
 void passes_free(fpa_passes *passes);

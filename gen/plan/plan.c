@@ -146,7 +146,8 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
     fpa_status status = plan_check_backward(written, target, error);
     const fpa_generator *generator = generator_of(target);
     fpa_row_head made = {0};
-    if (!status)
+    const bool has_passes = !status && passes_suit(simple, written, target);
+    if (!status && !has_passes) /* passes take q and k as they are given */
         status = row_head_make(simple, target, &made, error);
     if (status)
         return status;
@@ -159,7 +160,7 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
     plan->backward = true;
     plan->made = made;
     plan->facts.crossover = 0;
-    if (!made.width && passes_suit(simple, written, target))
+    if (has_passes)
         plan->passes = passes_rows(simple);
     status = generator->plan_backward(plan, error);
     if (status)

@@ -6,6 +6,14 @@
 
 enum { PIECE = 8 }; /* numbers of 16 bytes, and rows of whose gradients kernels keep sums together */
 
+/* Rows of 64 tokens, and what they are made of or made to, lie in a block's shared memory. */
+static int most_width(const fpa_target *target)
+{
+    enum { TOKENS = 64, OPERANDS = 2, ELEMENT = 2, ODD = 16 /* numbers that pitches may add */ };
+    const int room = target->shared_memory / (TOKENS * OPERANDS * ELEMENT) - ODD;
+    return room < ROW_HEAD_MOST ? room / PIECE * PIECE : ROW_HEAD_MOST;
+}
+
 static bool each_branch(const fpa_simplified *simple, bool (*visit)(void *, const fpa_branch *), void *user)
 {
     const fpa_head *head = simple->head;
@@ -275,7 +283,7 @@ static bool suits(const fpa_head *head, const fpa_target *target)
 
 /* of_dots: each dot of coordinates has rows of its own; else all have those of the coordinates, and weights stay with branches. Of width 0
  * when there is nothing to make. False: no memory. */
-static bool make(const fpa_simplified *simple, bool of_dots, fpa_row_head *made)
+static bool make(const fpa_simplified *simple, int most, bool of_dots, fpa_row_head *made)
 {
     places at;
     *made = (fpa_row_head){.scale = simple->head->scale};
@@ -286,7 +294,7 @@ static bool make(const fpa_simplified *simple, bool of_dots, fpa_row_head *made)
         place_rest(made, simple->head->d, &at);
         place_matrices(made, simple->head, &at);
     }
-    const bool wanted = done && (made->projection_count || made->weighs) && made->width <= ROW_HEAD_MOST;
+    const bool wanted = done && (made->projection_count || made->weighs) && made->width <= most;
     if (wanted)
         done = make_simple(made, &at, simple);
     if (!wanted || !done)
@@ -348,7 +356,8 @@ fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target,
     *made = (fpa_row_head){0};
     if (!suits(simple->head, target))
         return FPA_OK;
-    bool done = make(simple, true, made) && make(simple, false, &shared);
+    const int most = most_width(target);
+    bool done = make(simple, most, true, made) && make(simple, most, false, &shared);
     if (done && shared.width) {
         const fpa_row_head own = *made;
         const int rows = own.width ? count_rows(made) : INT_MAX, others = count_rows(&shared);

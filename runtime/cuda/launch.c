@@ -278,9 +278,8 @@ static fpa_status prepare_chunks(const struct fpa_cuda_module *cuda, const struc
     return status;
 }
 
-/* Several kernels, one behind the other; s is of a candidate that suits. */
-static fpa_status launch_all(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                             cuda_sizes *s, CUstream stream, fpa_error *error)
+fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, cuda_sizes *s,
+                           CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const bool mapped = s->cluster_scan && cuda_maps_in_place(g, MECHANISM_CLUSTER_SCAN);
@@ -316,10 +315,11 @@ static fpa_status check_workspace(const struct fpa_launch *launch, size_t bytes,
                 launch->workspace_size, bytes);
 }
 
-static void set_dots(const cuda_dots *dots, cuda_sizes *s)
+void cuda_set_dots(const cuda_dots *dots, cuda_sizes *s)
 {
     s->call.dot_rows = dots->rows;
     s->call.dots = dots->dots;
+    s->call.states = dots->kept ? dots->kept : s->call.states;
     for (int i = 0; i < 3; i++)
         s->call.dot_stride[i] = dots->stride[i];
 }
@@ -359,10 +359,10 @@ static fpa_status forward(const fpa_module *module, int form, const struct fpa_l
     if (form == FORM_RECURRENT)
         return decode_forward(cuda, launch, chosen, stream, error);
     if (dots)
-        set_dots(dots, &s);
+        cuda_set_dots(dots, &s);
     if (states)
         *states = s.call.states;
-    return launch_all(cuda, launch, &s, stream, error);
+    return cuda_launch_all(cuda, launch, &s, stream, error);
 }
 
 fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch,
@@ -372,9 +372,10 @@ fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_lau
 }
 
 fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fpa_launch *launch,
-                             const cuda_dots *dots, const void **states, void *stream, fpa_error *error)
+                             const fpa_candidate *candidate, const cuda_dots *dots, const void **states,
+                             void *stream, fpa_error *error)
 {
-    return forward(module, form, launch, NULL, dots, states, stream, error);
+    return forward(module, form, launch, candidate, dots, states, stream, error);
 }
 
 fpa_status cuda_walk_states(const fpa_module *module, int form, const struct fpa_launch *launch, bool walked,
@@ -477,39 +478,4 @@ fpa_status cuda_piece(const fpa_module *module, const struct fpa_launch *launch,
         return status;
     return launch->query_heads ? answer_piece(cuda, launch, &s, stream, error)
                                : walk_piece(cuda, launch, &s, stream, error);
-}
-
-/* ---- from the last token on ---- */
-
-static bool find_cluster_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                              fpa_candidate *found)
-{
-    fpa_call_size size = call_size(FORM_CHUNKED, launch);
-    size.joined = false; /* NAME_sequence_scan takes no tokens from the last one on */
-    return cuda_fastest_cluster_scan(&cuda->geometry, &cuda->room, &size, found);
-}
-
-bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch)
-{
-    const struct fpa_cuda_module *cuda = module->handle;
-    fpa_candidate found;
-    return cuda->geometry.cluster_reverses && cuda->driver->cuTensorMapEncodeTiled &&
-           cuda_describes(launch) && find_cluster_scan(cuda, launch, &found);
-}
-
-fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch, void *stream,
-                                 fpa_error *error)
-{
-    const struct fpa_cuda_module *cuda = module->handle;
-    fpa_candidate found;
-    cuda_sizes s;
-    bool done = false;
-    if (!find_cluster_scan(cuda, launch, &found))
-        return fail(error, FPA_INVALID, cuda->name, "no cluster_scan carries this call out");
-    find_sizes(cuda, launch, FORM_CHUNKED, &found, NULL, &s);
-    cuda_fill_call(launch, &s.call);
-    s.call.reversed = 1;
-    fpa_status status = try_cluster_scan(cuda, launch, &s, &done, stream, error);
-    return status || done ? status
-                          : fail(error, FPA_INVALID, cuda->name, "the copy engine cannot fetch the operands");
 }

@@ -25,22 +25,25 @@ typedef struct cuda_dots {
     const void *rows; /* of o's type: o times them, before it is rounded, */
     int64_t stride[3];
     float *dots; /* here: [column blocks][B][query_heads][length]; NULL: not wanted */
+    void *
+        kept; /* by fused_chunk: [B][H][parts of FPA_CUDA_KEPT tokens][geometry.fused_kept], 16 bits each; NULL: not wanted */
 } cuda_dots;
 
-/* As cuda_forward. *states: the workspace has them before each chunk but the first of geometry.chunk tokens, which
- * cuda_state_products (launch_contraction.h) takes; NULL: of a single chunk. */
+void cuda_set_dots(const cuda_dots *dots, struct cuda_sizes *s);
+
+/* As cuda_forward. *states: what cuda_state_products (launch_contraction.h) takes: `kept`, or in the workspace the states before each chunk
+ * but the first of geometry.chunk tokens; NULL: of a single chunk. */
 fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fpa_launch *launch,
-                             const cuda_dots *dots, const void **states, void *stream, fpa_error *error);
+                             const fpa_candidate *candidate, const cuda_dots *dots, const void **states,
+                             void *stream, fpa_error *error);
+
+/* Several kernels, one behind the other; s is of a candidate that suits. */
+fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                           struct cuda_sizes *s, CUstream stream, fpa_error *error);
 
 /* Sizes and workspace of a call of warpgroups' kernels of a head that nothing is padded for, with its operands; and what comes before its
  * queries there, copies of states where it has several chunks, unless cuda_forward of the same sizes has left that (walked). */
 fpa_status cuda_walk_states(const fpa_module *module, int form, const struct fpa_launch *launch, bool walked,
                             struct cuda_sizes *s, void *stream, fpa_error *error);
-
-/* The chunked form from the last token on, which sees itself only: whether NAME_cluster_scan can carry the call out, where
- * no state goes in or out, and that. The workspace: as cuda_workspace says of the call. */
-bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch);
-fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch, void *stream,
-                                 fpa_error *error);
 
 #endif

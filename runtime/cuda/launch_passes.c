@@ -8,9 +8,8 @@
 #include "launch.h"
 #include "launch_contraction.h"
 #include "launch_maps.h"
-#include "launch_passes_sizes.h"
-
-enum { ELEMENT = 2 };
+#include "launch_passes_operands.h"
+#include "launch_reversed.h"
 
 bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launch *launch)
 {
@@ -54,65 +53,13 @@ static fpa_status launch_outputs(const passes *p, CUstream stream, fpa_error *er
                            : FPA_OK;
 }
 
-static fpa_status gather(passes *p, bool reversed, CUstream stream, fpa_error *error)
+/* vectors: q and k alone. */
+static fpa_status gather(passes *p, bool reversed, bool vectors, CUstream stream, fpa_error *error)
 {
+    p->back.pass_vectors = vectors;
     p->back.pass_reversed = reversed;
     p->back.pass_length = reversed ? p->reached : p->launch->forward.length;
     return launch_tokens(p, CUDA_BACKWARD_GATHER, p->back.sequences, p->back.pass_length, stream, error);
-}
-
-/* An operand or the result of a pass. */
-typedef struct tensor {
-    char *at;
-    int64_t stride[3]; /* batch, token, head */
-} tensor;
-
-/* Numbers of rows of the workspace, as they were gathered last, from a column on. */
-static tensor rows_of(const passes *p, passes_piece these, void *rows, int width, int column)
-{
-    const int64_t length = p->back.pass_length;
-    return (tensor){(char *)rows + (size_t)column * ELEMENT,
-                    {these.heads * length * width, width, length * width}};
-}
-
-static tensor given(passes_piece these, int64_t heads, const void *base, const int64_t stride[3])
-{
-    const int64_t offset = these.first / heads * stride[0] + these.first % heads * stride[2];
-    char *at = base ? (char *)(uintptr_t)base + offset * ELEMENT : NULL;
-    return (tensor){at, {stride[0], stride[1], stride[2]}};
-}
-
-static struct fpa_launch launch_of(const passes *p, passes_piece these, const tensor *q, const tensor *k,
-                                   const tensor *v, const tensor *o)
-{
-    struct fpa_launch f = {.batch = these.batch,
-                           .length = p->launch->forward.length,
-                           .query_heads = these.heads,
-                           .heads = these.heads,
-                           .q = q->at,
-                           .k = k->at,
-                           .v = v->at,
-                           .o = o->at,
-                           .workspace = p->forward,
-                           .workspace_size = p->room.forward};
-    memcpy(f.q_stride, q->stride, sizeof f.q_stride);
-    memcpy(f.k_stride, k->stride, sizeof f.k_stride);
-    memcpy(f.v_stride, v->stride, sizeof f.v_stride);
-    memcpy(f.o_stride, o->stride, sizeof f.o_stride);
-    return f;
-}
-
-/* The same of rows that were gathered, as many as these are, with their gates. */
-static struct fpa_launch launch_of_rows(const passes *p, passes_piece these, const tensor *q, const tensor *k,
-                                        const tensor *v, const tensor *o)
-{
-    struct fpa_launch f = launch_of(p, these, q, k, v, o);
-    f.length = p->back.pass_length;
-    f.log_gate = p->back.pass_gates;
-    f.gate_stride[0] = these.heads * f.length;
-    f.gate_stride[1] = 1;
-    f.gate_stride[2] = f.length;
-    return f;
 }
 
 static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launch *f, CUstream stream,
@@ -122,86 +69,76 @@ static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launc
     return module->forward(module, p->form, f, NULL, stream, error);
 }
 
-/* What a contraction can fetch as it lies. */
-static bool describes(const passes *p, const void *base, const int64_t stride[3])
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    const long long its[3] = {stride[0], stride[1], stride[2]};
-    return cuda_can_describe(base, its, f->heads, f->length, f->batch);
-}
-
-static bool describes_all(const passes *p)
-{
-    const struct fpa_backward_launch *a = p->launch;
-    const struct fpa_launch *f = &a->forward;
-    return describes(p, f->q, f->q_stride) && describes(p, f->k, f->k_stride) &&
-           describes(p, f->v, f->v_stride) && describes(p, a->d_o, a->d_o_stride);
-}
-
-/* Of operands as they are given. Where f' is constant and nothing is divided, rows are d_o and v. */
-static bool is_plain(const passes *p, fpa_pass pass)
-{
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    if (p->back.outputs || g->gate || p->group != 1)
-        return false;
-    return p->contracts ? p->d % 8 == 0 && describes_all(p) : pass == PASS_VALUES || g->pass_input;
-}
-
-/* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
-static tensor query_rows(const passes *p, passes_piece these, int column)
-{
-    return rows_of(p, these, p->back.pass_queries, p->cuda->geometry.pass_width, column);
-}
-
-static tensor key_rows(const passes *p, passes_piece these, int column)
-{
-    return rows_of(p, these, p->back.pass_keys, p->cuda->geometry.pass_width, column);
-}
-
-static tensor result_rows(const passes *p, passes_piece these, int width)
-{
-    return rows_of(p, these, (void *)(uintptr_t)p->back.pass_result, (int)round_up(width, 8), 0);
-}
-
 /* ---- forth ---- */
 
+/* A pass of rows. Of a gated line it leaves, where these are wanted, dots of its outputs with the other factor of q.d_q or k.d_k, and
+ * states; else it has to be carried out alike. */
+static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots, void *kept)
+{
+    const bool wanted = p->launch->d_log_gate;
+    return (cuda_dots){with->at,
+                       {with->stride[0], with->stride[1], with->stride[2]},
+                       wanted ? dots : NULL,
+                       wanted ? kept : NULL};
+}
+
+static fpa_status forward_rows(const passes *p, const struct fpa_launch *f, const pass_tensor *with,
+                               float *dots, void *kept, const void **states, CUstream stream,
+                               fpa_error *error)
+{
+    const cuda_dots leaves = leaves_of(p, with, dots, kept);
+    fpa_candidate found;
+    if (!passes_find(p, PASS_ROWS, f, &found))
+        return forward(p, PASS_ROWS, f, stream, error);
+    return cuda_forward_dots(p->module->passes[PASS_ROWS], FORM_CHUNKED, f, &found, &leaves, states, stream,
+                             error);
+}
+
 /* d_q: queries are [q, g, h], keys [k, v, 1], values k. */
-static fpa_status launch_queries(const passes *p, passes_piece these, CUstream stream, fpa_error *error)
+static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
-    const tensor o = given(these, f->query_heads, a->d_q, a->d_q_stride);
-    if (is_plain(p, PASS_ROWS)) {
-        const tensor q = given(these, f->heads, a->d_o, a->d_o_stride);
-        const tensor k = given(these, f->heads, f->v, f->v_stride);
-        const tensor v = given(these, f->heads, f->k, f->k_stride);
-        const struct fpa_launch pass = launch_of(p, these, &q, &k, &v, &o);
-        return forward(p, PASS_ROWS, &pass, stream, error);
+    const pass_tensor o =
+        a->d_q ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride) : pass_result_rows(p, these, p->d);
+    const bool plain = pass_is_plain_forth(p);
+    if (plain || pass_has_plain_values(p)) {
+        const pass_tensor q = pass_given(these, f->heads, a->d_o, a->d_o_stride);
+        const pass_tensor k = pass_given(these, f->heads, f->v, f->v_stride);
+        const pass_tensor v =
+            plain ? pass_given(these, f->heads, f->k, f->k_stride) : pass_key_rows(p, these, 0);
+        const pass_tensor with =
+            plain ? pass_given(these, f->heads, f->q, f->q_stride) : pass_query_rows(p, these, 0);
+        struct fpa_launch pass = pass_launch_of(p, these, &q, &k, &v, &o);
+        pass_set_gates(p, these, &pass);
+        return forward_rows(p, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
     }
-    const tensor q = query_rows(p, these, g->pass_input), k = key_rows(p, these, g->pass_input);
-    const tensor v = key_rows(p, these, 0);
-    const struct fpa_launch pass = launch_of_rows(p, these, &q, &k, &v, &o);
-    return forward(p, PASS_ROWS, &pass, stream, error);
+    const pass_tensor q = pass_query_rows(p, these, g->pass_input),
+                      k = pass_key_rows(p, these, g->pass_input);
+    const pass_tensor v = pass_key_rows(p, these, 0), with = pass_query_rows(p, these, 0);
+    const struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
+    return forward_rows(p, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
 }
 
 /* What queries read, times its gradient: values are [v, 1], dots are with [g, h]. */
 static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const int values = p->cuda->geometry.pass_values;
-    const tensor q = query_rows(p, these, 0), k = key_rows(p, these, 0), v = key_rows(p, these, values);
-    const tensor o = result_rows(p, these, p->dv), with = query_rows(p, these, values);
-    struct fpa_launch pass = launch_of_rows(p, these, &q, &k, &v, &o);
-    cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->read_dots};
+    const pass_tensor q = pass_query_rows(p, these, 0), k = pass_key_rows(p, these, 0),
+                      v = pass_key_rows(p, these, values);
+    const pass_tensor o = pass_result_rows(p, these, p->dv), with = pass_query_rows(p, these, values);
+    struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
+    cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->read_dots, NULL};
     pass.workspace = p->reads;
     pass.workspace_size = p->room.reads;
-    return cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &pass, &dots, &p->states, stream,
+    return cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &pass, NULL, &dots, &p->states, stream,
                              error);
 }
 
 /* walked: the pass of values has left states in the launch's workspace. */
-static fpa_status contract(const passes *p, const struct fpa_launch *pass, const tensor *rows, bool walked,
-                           float *dots, const void **states, CUstream stream, fpa_error *error)
+static fpa_status contract(const passes *p, const struct fpa_launch *pass, const pass_tensor *rows,
+                           bool walked, float *dots, const void **states, CUstream stream, fpa_error *error)
 {
     const cuda_contraction c = {rows->at, {rows->stride[0], rows->stride[1], rows->stride[2]}, walked, dots};
     return cuda_contract(p->module->passes[PASS_VALUES], p->form, pass, &c, states, stream, error);
@@ -213,19 +150,20 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
     const int values = p->cuda->geometry.pass_values;
-    const tensor o =
-        a->d_q ? given(these, f->query_heads, a->d_q, a->d_q_stride) : result_rows(p, these, p->d);
-    if (is_plain(p, PASS_ROWS)) {
-        const tensor q = given(these, f->heads, f->q, f->q_stride),
-                     k = given(these, f->heads, f->k, f->k_stride);
-        const tensor v = given(these, f->heads, f->v, f->v_stride);
-        const tensor rows = given(these, f->heads, a->d_o, a->d_o_stride);
-        const struct fpa_launch pass = launch_of(p, these, &q, &k, &v, &o);
+    const pass_tensor o =
+        a->d_q ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride) : pass_result_rows(p, these, p->d);
+    if (pass_is_plain(p, PASS_ROWS)) {
+        const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
+                          k = pass_given(these, f->heads, f->k, f->k_stride);
+        const pass_tensor v = pass_given(these, f->heads, f->v, f->v_stride);
+        const pass_tensor rows = pass_given(these, f->heads, a->d_o, a->d_o_stride);
+        const struct fpa_launch pass = pass_launch_of(p, these, &q, &k, &v, &o);
         return contract(p, &pass, &rows, false, NULL, &p->states, stream, error);
     }
-    const tensor q = query_rows(p, these, 0), k = key_rows(p, these, 0), v = key_rows(p, these, values);
-    const tensor rows = query_rows(p, these, values);
-    struct fpa_launch pass = launch_of_rows(p, these, &q, &k, &v, &o);
+    const pass_tensor q = pass_query_rows(p, these, 0), k = pass_key_rows(p, these, 0),
+                      v = pass_key_rows(p, these, values);
+    const pass_tensor rows = pass_query_rows(p, these, values);
+    struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     if (a->d_log_gate) { /* states stay there */
         pass.workspace = p->reads;
         pass.workspace_size = p->room.reads;
@@ -236,14 +174,16 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
 static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
+    const bool reads = a->d_log_gate && p->dots == PASS_VALUES, wanted = a->d_q || (a->d_log_gate && !reads);
     fpa_status status = FPA_OK;
-    if ((a->d_q && !is_plain(p, PASS_ROWS)) || a->d_log_gate)
-        status = gather(p, false, stream, error);
+    p->back.pass_length = a->forward.length;
+    if ((wanted && !pass_is_plain_forth(p)) || reads)
+        status = gather(p, false, !reads && pass_has_plain_values(p), stream, error);
     if (!status && p->contracts)
         return a->d_q || a->d_log_gate ? contract_queries(p, these, stream, error) : FPA_OK;
-    if (!status && a->d_log_gate)
+    if (!status && reads)
         status = launch_reads(p, these, stream, error);
-    return status || !a->d_q ? status : launch_queries(p, these, stream, error);
+    return status || !wanted ? status : launch_queries(p, these, stream, error);
 }
 
 /* ---- back ---- */
@@ -253,20 +193,41 @@ static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, passes_pie
 {
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
-    const tensor q = given(these, f->heads, f->q, f->q_stride), k = given(these, f->heads, f->k, f->k_stride);
-    const tensor v = given(these, f->heads, f->v, f->v_stride);
-    const tensor d_o = given(these, f->heads, a->d_o, a->d_o_stride);
-    const tensor d_k = given(these, f->heads, a->d_k, a->d_k_stride);
-    const tensor d_v = given(these, f->heads, a->d_v, a->d_v_stride);
-    return pass == PASS_ROWS ? launch_of(p, these, &v, &d_o, &q, &d_k)
-                             : launch_of(p, these, &k, &q, &d_o, &d_v);
+    const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
+                      k = pass_given(these, f->heads, f->k, f->k_stride);
+    const pass_tensor v = pass_given(these, f->heads, f->v, f->v_stride);
+    const pass_tensor d_o = pass_given(these, f->heads, a->d_o, a->d_o_stride);
+    const pass_tensor d_k =
+        a->d_k ? pass_given(these, f->heads, a->d_k, a->d_k_stride) : pass_result_rows(p, these, p->d);
+    const pass_tensor d_v = pass_given(these, f->heads, a->d_v, a->d_v_stride);
+    struct fpa_launch launch = pass == PASS_ROWS ? pass_launch_of(p, these, &v, &d_o, &q, &d_k)
+                                                 : pass_launch_of(p, these, &k, &q, &d_o, &d_v);
+    pass_set_gates(p, these, &launch);
+    return launch;
 }
 
 /* Whether kernels take the tokens from the last one on by themselves, of operands as they are given. */
 static bool reverses(const passes *p, fpa_pass pass, passes_piece these)
 {
     const struct fpa_launch f = plain_launch(p, pass, these);
-    return p->form == FORM_CHUNKED && is_plain(p, pass) && cuda_reverses(p->module->passes[pass], &f);
+    const bool plain = p->cuda->geometry.gate ? pass_is_plain_forth(p) : pass_is_plain(p, pass);
+    return p->form == FORM_CHUNKED && plain && cuda_reverses(p->module->passes[pass], &f);
+}
+
+static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these, CUstream stream,
+                                   fpa_error *error)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const pass_tensor with = pass_given(these, f->heads, f->k, f->k_stride);
+    const cuda_dots leaves = leaves_of(p, &with, p->given_dots, p->reversed_kept);
+    const bool keeps = p->keeps && pass == p->dots;
+    p->back.pass_length = f->length;
+    if (keeps) {
+        p->gives_ahead = true;
+        p->reversed_states = p->reversed_kept;
+    }
+    const struct fpa_launch launch = plain_launch(p, pass, these);
+    return cuda_forward_reversed(p->module->passes[pass], &launch, keeps ? &leaves : NULL, stream, error);
 }
 
 static fpa_status scatter(passes *p, bool values, CUstream stream, fpa_error *error)
@@ -276,48 +237,50 @@ static fpa_status scatter(passes *p, bool values, CUstream stream, fpa_error *er
                          stream, error);
 }
 
-/* d_k: queries are [k, v, 1], keys [q, g, h], values q. */
-static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
-{
-    const int input = p->cuda->geometry.pass_input;
-    const tensor q = key_rows(p, these, input), k = query_rows(p, these, input), v = query_rows(p, these, 0);
-    const tensor o = result_rows(p, these, p->d);
-    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
-    fpa_status status = forward(p, PASS_ROWS, &f, stream, error);
-    return status ? status : scatter(p, false, stream, error);
-}
-
-/* The same tensor from its last token on. */
-static tensor turned(const passes *p, tensor t)
-{
-    t.at += (p->launch->forward.length - 1) * t.stride[1] * ELEMENT;
-    t.stride[1] = -t.stride[1];
-    return t;
-}
-
 /* Whether results from the last token on are a key's gradients as they are: none is of a row of zeros before it. */
 static bool is_direct(const passes *p)
 {
     return p->group == 1 && p->back.pass_length == p->launch->forward.length;
 }
 
+/* d_k: queries are [k, v, 1], keys [q, g, h], values q. */
+static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const bool direct = a->d_k && g->pass_line && !g->pass_weighted && is_direct(p);
+    const pass_tensor q = pass_key_rows(p, these, g->pass_input),
+                      k = pass_query_rows(p, these, g->pass_input);
+    const pass_tensor v = pass_query_rows(p, these, 0);
+    const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_k, a->d_k_stride))
+                                 : pass_result_rows(p, these, p->d);
+    const pass_tensor with = pass_key_rows(p, these, 0);
+    const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
+    const fpa_status status =
+        forward_rows(p, &f, &with, p->given_dots, p->reversed_kept, &p->reversed_states, stream, error);
+    return status || direct || !a->d_k ? status : scatter(p, false, stream, error);
+}
+
 /* d_v: queries k, keys q, values g; with a gate [g, h], and dots are with [v, 1]. */
 static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const int values = p->cuda->geometry.pass_values;
-    const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
+    const pass_tensor q = pass_key_rows(p, these, 0), k = pass_query_rows(p, these, 0),
+                      v = pass_query_rows(p, these, values);
     const struct fpa_backward_launch *a = p->launch;
     /* kernels whose results threads store, without columns that d_v has not */
-    const bool direct = p->contracts && is_direct(p) && !p->back.outputs && !p->cuda->geometry.gate;
-    const tensor o = direct ? turned(p, given(these, a->forward.heads, a->d_v, a->d_v_stride))
-                            : result_rows(p, these, p->dv);
-    const tensor with = key_rows(p, these, values);
-    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
-    const cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots};
-    fpa_status status = p->launch->d_log_gate && !p->contracts
-                            ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, &dots,
-                                                &p->reversed_states, stream, error)
-                            : forward(p, PASS_VALUES, &f, stream, error);
+    const bool own =
+        p->cuda->geometry.pass_line || (p->contracts && !p->back.outputs && !p->cuda->geometry.gate);
+    const bool direct = own && is_direct(p);
+    const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_v, a->d_v_stride))
+                                 : pass_result_rows(p, these, p->dv);
+    const pass_tensor with = pass_key_rows(p, these, values);
+    const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
+    const cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots, NULL};
+    const bool leaves = a->d_log_gate && p->dots == PASS_VALUES && !p->contracts;
+    fpa_status status = leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL, &dots,
+                                                   &p->reversed_states, stream, error)
+                               : forward(p, PASS_VALUES, &f, stream, error);
     return status || !p->launch->d_v || direct ? status : scatter(p, true, stream, error);
 }
 
@@ -325,12 +288,12 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
 static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, bool *gathered,
                                   CUstream stream, fpa_error *error)
 {
-    const struct fpa_launch f = plain_launch(p, pass, these);
     fpa_status status = FPA_OK;
     if (reverses(p, pass, these))
-        return cuda_forward_reversed(p->module->passes[pass], &f, stream, error);
+        return forward_reversed(p, pass, these, stream, error);
+    p->back.pass_length = p->reached;
     if (!*gathered)
-        status = gather(p, true, stream, error);
+        status = gather(p, true, false, stream, error);
     *gathered = true;
     if (status)
         return status;
@@ -342,12 +305,13 @@ static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, 
 {
     const struct fpa_backward_launch *a = p->launch;
     const int values = p->cuda->geometry.pass_values;
-    const tensor q = key_rows(p, these, 0), k = query_rows(p, these, 0), v = query_rows(p, these, values);
-    const tensor rows = key_rows(p, these, values);
+    const pass_tensor q = pass_key_rows(p, these, 0), k = pass_query_rows(p, these, 0),
+                      v = pass_query_rows(p, these, values);
+    const pass_tensor rows = pass_key_rows(p, these, values);
     const bool direct = a->d_k && is_direct(p);
-    const tensor o = direct ? turned(p, given(these, a->forward.heads, a->d_k, a->d_k_stride))
-                            : result_rows(p, these, p->d);
-    const struct fpa_launch f = launch_of_rows(p, these, &q, &k, &v, &o);
+    const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_k, a->d_k_stride))
+                                 : pass_result_rows(p, these, p->d);
+    const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     const fpa_status status = contract(p, &f, &rows, a->d_v, a->d_log_gate ? p->given_dots : NULL,
                                        &p->reversed_states, stream, error);
     return status || direct || !a->d_k ? status : scatter(p, false, stream, error);
@@ -356,7 +320,7 @@ static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, 
 static fpa_status contract_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const bool keys = p->launch->d_k || p->launch->d_log_gate, values = p->launch->d_v;
-    fpa_status status = keys || values ? gather(p, true, stream, error) : FPA_OK;
+    fpa_status status = keys || values ? gather(p, true, false, stream, error) : FPA_OK;
     if (!status && values)
         status = launch_values(p, these, stream, error);
     return status || !keys ? status : contract_keys(p, these, stream, error);
@@ -368,7 +332,7 @@ static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fp
     fpa_status status = FPA_OK;
     if (p->contracts)
         return contract_back(p, these, stream, error);
-    if (p->launch->d_k)
+    if (p->launch->d_k || (p->launch->d_log_gate && p->dots == PASS_ROWS))
         status = launch_reversed(p, PASS_ROWS, these, &gathered, stream, error);
     return status || !passes_want(p, PASS_VALUES)
                ? status
@@ -379,19 +343,21 @@ static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fp
 
 static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
 {
-    const fpa_module *module = p->module->passes[PASS_VALUES];
-    const struct fpa_cuda_module *values = module->handle;
+    const fpa_module *module = p->module->passes[p->dots];
+    const struct fpa_cuda_module *cuda = module->handle;
     struct fpa_cuda_backward *back = &p->back;
     fpa_status status = FPA_OK;
     if (p->chunks > 1)
         status = cuda_state_products(module, back->sequences, p->chunks, p->states, p->reversed_states,
                                      p->products, stream, error);
+    back->pass_reversed = !p->gives_ahead;
+    back->pass_length = p->gives_ahead ? p->launch->forward.length : p->reached;
     back->pass_reads = p->read_dots;
     back->pass_gives = p->given_dots;
     back->pass_products = p->products;
-    back->pass_blocks = values->geometry.column_blocks;
+    back->pass_blocks = cuda->geometry.column_blocks;
     back->pass_chunks = p->chunks;
-    back->pass_chunk = p->chunks > 1 ? values->geometry.chunk : p->launch->forward.length;
+    back->pass_chunk = p->chunks > 1 ? p->chunk : p->launch->forward.length;
     return status ? status
                   : launch_kernel(p, CUDA_BACKWARD_PASS_GATES, back->sequences / p->group * p->chunks, stream,
                                   error);
@@ -401,6 +367,7 @@ static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
 
 static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
+    p->gives_ahead = false;
     p->back.first_sequence = these.first;
     p->back.sequences = these.batch * these.heads;
     fpa_status status = launch_forth(p, these, stream, error);
@@ -429,6 +396,8 @@ static void place(passes *p, char *base)
     p->read_dots = take(&base, r->read_dots);
     p->given_dots = take(&base, r->given_dots);
     p->products = take(&base, r->products);
+    p->kept = take(&base, r->kept);
+    p->reversed_kept = take(&base, r->kept);
 }
 
 fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch,

@@ -3,6 +3,7 @@
 #include "base/round.h"
 #include "head/form.h"
 #include "launch_contraction.h"
+#include "launch_reversed.h"
 
 enum { ALIGNMENT = 256, ELEMENT = 2 };
 
@@ -26,7 +27,8 @@ passes_piece passes_piece_at(const passes *p, int64_t first)
 bool passes_want(const passes *p, fpa_pass pass)
 {
     const struct fpa_backward_launch *a = p->launch;
-    return pass == PASS_ROWS ? a->d_q || a->d_k : a->d_v || a->d_log_gate;
+    const bool own = pass == PASS_ROWS ? a->d_q || a->d_k : a->d_v != NULL;
+    return own || (a->d_log_gate && p->dots == pass);
 }
 
 /* Whether kernels of that pass run: contractions are the other one's. */
@@ -40,13 +42,28 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+bool passes_find(const passes *p, fpa_pass pass, const struct fpa_launch *launch, fpa_candidate *found)
+{
+    const struct fpa_cuda_module *cuda = p->module->passes[pass]->handle;
+    const fpa_call_size size = {.form = FORM_CHUNKED,
+                                .batch = launch->batch,
+                                .length = launch->length,
+                                .query_heads = launch->query_heads,
+                                .heads = launch->heads};
+    return p->keeps && pass == p->dots && cuda_fastest_fused(&cuda->geometry, &cuda->room, &size, found);
+}
+
 /* What a pass over so many tokens of such sequences needs. */
 static size_t pass_bytes(const passes *p, fpa_pass pass, passes_piece these, int64_t length)
 {
     const fpa_module *module = p->module->passes[pass];
     const struct fpa_launch sizes = {
         .batch = these.batch, .length = length, .query_heads = these.heads, .heads = these.heads};
-    return aligned((int64_t)module->workspace(module, p->form, &sizes, NULL), 1);
+    fpa_candidate found;
+    const bool only = passes_find(p, pass, &sizes, &found);
+    const size_t bytes =
+        module->workspace(module, only ? FORM_CHUNKED : p->form, &sizes, only ? &found : NULL);
+    return aligned((int64_t)larger(bytes, only ? 0 : cuda_reversed_workspace(module, &sizes)), 1);
 }
 
 /* What passes forth and back need, one after the other. */
@@ -74,17 +91,20 @@ static passes_piece last_piece(const passes *p)
 /* The pass whose states are kept beside those of a later one, and what both leave. */
 static size_t count_gates(passes *p, passes_piece whole)
 {
-    const struct fpa_cuda_module *values = p->module->passes[PASS_VALUES]->handle;
+    const struct fpa_cuda_geometry *g =
+        &((struct fpa_cuda_module *)p->module->passes[p->dots]->handle)->geometry;
     const int64_t length = p->launch->forward.length, sequences = whole.batch * whole.heads;
-    const int64_t blocks = values->geometry.column_blocks;
+    const int64_t blocks = g->column_blocks;
     if (!p->launch->d_log_gate)
         return 0;
-    p->room.reads =
-        larger(pass_bytes(p, PASS_VALUES, whole, length), pass_bytes(p, PASS_VALUES, last_piece(p), length));
+    p->room.reads = p->keeps ? 0
+                             : larger(pass_bytes(p, p->dots, whole, length),
+                                      pass_bytes(p, p->dots, last_piece(p), length));
+    p->room.kept = p->keeps && p->chunks > 1 ? aligned(sequences * p->chunks * g->fused_kept, ELEMENT) : 0;
     p->room.read_dots = aligned(blocks * sequences * length, sizeof(float));
     p->room.given_dots = aligned(blocks * sequences * p->reached, sizeof(float));
     p->room.products = p->chunks > 1 ? aligned(sequences * p->chunks, sizeof(double)) : 0;
-    return p->room.reads + p->room.read_dots + p->room.given_dots + p->room.products;
+    return p->room.reads + p->room.read_dots + p->room.given_dots + p->room.products + 2 * p->room.kept;
 }
 
 static size_t count_room(passes *p)
@@ -93,7 +113,7 @@ static size_t count_room(passes *p)
     const struct fpa_launch *f = &p->launch->forward;
     const passes_piece whole = passes_piece_at(p, 0);
     const int64_t tokens = whole.batch * whole.heads * p->reached;
-    const bool behind = p->launch->d_k || passes_want(p, PASS_VALUES);
+    const bool behind = p->launch->d_k || p->launch->d_v || p->launch->d_log_gate;
     p->room.outputs = g->kernel[CUDA_BACKWARD_OUTPUTS].threads
                           ? aligned(f->batch * f->query_heads * f->length, 2 * sizeof(float))
                           : 0;
@@ -124,11 +144,14 @@ static size_t choose_pieces(passes *p)
 /* Chunks at whose ends sums of gates' gradients are begun anew: of states forth and back, whose chunks have to meet. */
 static void choose_chunks(passes *p)
 {
-    const struct fpa_cuda_module *values = p->module->passes[PASS_VALUES]->handle;
-    const int64_t length = p->launch->forward.length, chunk = values->geometry.chunk;
-    const bool many = p->cuda->geometry.gate && p->form == FORM_CHUNKED && length > chunk;
-    p->chunks = many ? divide_up(length, chunk) : 1;
-    p->reached = many ? p->chunks * chunk : length;
+    const struct fpa_cuda_geometry *g =
+        &((struct fpa_cuda_module *)p->module->passes[p->dots]->handle)->geometry;
+    const int64_t length = p->launch->forward.length;
+    p->keeps = g->fused_kept > 0;
+    p->chunk = p->keeps ? FPA_CUDA_KEPT : g->chunk;
+    const bool many = p->cuda->geometry.gate && (p->keeps || p->form == FORM_CHUNKED) && length > p->chunk;
+    p->chunks = many ? divide_up(length, p->chunk) : 1;
+    p->reached = many ? p->chunks * p->chunk : length;
 }
 
 size_t passes_prepare(passes *p, const fpa_module *module, int form, const struct fpa_backward_launch *launch)
@@ -143,6 +166,7 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
                   .d = g->pass_d,
                   .dv = g->pass_dv,
                   .contracts = cuda_contracts(module->passes[PASS_VALUES]),
+                  .dots = g->pass_line ? PASS_ROWS : PASS_VALUES,
                   .group = f->heads ? f->query_heads / f->heads : 1};
     choose_chunks(p);
     return f->length > 0 && f->query_heads > 0 ? choose_pieces(p) : 0;

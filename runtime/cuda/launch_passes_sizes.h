@@ -2,6 +2,7 @@
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_PASSES_SIZES_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_PASSES_SIZES_H
 
+#include "machine/cuda_candidates.h"
 #include "module.h"
 
 /* Sequences, of query heads, that are taken at once: some heads of one batch entry, or all heads of some. */
@@ -13,6 +14,7 @@ typedef struct passes_piece {
 typedef struct passes_room {
     size_t outputs, rows, gates, result, forward;  /* rows: of queries, and again of keys */
     size_t reads, read_dots, given_dots, products; /* of gates' gradients: `reads` is a pass's own */
+    size_t kept;                                   /* states of such a pass, forth and again back */
 } passes_room;
 
 /* One call. */
@@ -20,17 +22,22 @@ typedef struct passes {
     const fpa_module *module;
     const struct fpa_cuda_module *cuda;
     const struct fpa_backward_launch *launch;
-    int form, d, dv;         /* widths of results */
-    int64_t group, at_once;  /* query heads of a key; sequences */
-    bool contracts;          /* d_q and d_k are by NAME_chunk_contraction of the pass of values */
-    int64_t chunks, reached; /* of gated heads; tokens with those that make chunks whole */
+    int form, d, dv;        /* widths of results */
+    int64_t group, at_once; /* query heads of a key; sequences */
+    bool contracts;         /* d_q and d_k are by NAME_chunk_contraction of the pass of values */
+    fpa_pass dots;          /* of gated heads the pass that leaves what gates' gradients are made of */
+    bool keeps;             /* which is by NAME_fused_chunk */
+    int64_t chunk, chunks,
+        reached; /* at whose ends their sums begin anew; tokens with those that make chunks whole */
     passes_room room;
     struct fpa_cuda_call call;
     struct fpa_cuda_backward back;
     char *forward, *reads; /* workspaces of passes */
+    void *kept, *reversed_kept;
     float *read_dots, *given_dots;
     double *products;
     const void *states, *reversed_states; /* in these */
+    bool gives_ahead;                     /* given_dots are of tokens from the first one on */
 } passes;
 
 /* Sequences from number `first` on. */
@@ -38,6 +45,9 @@ passes_piece passes_piece_at(const passes *p, int64_t first);
 
 /* Whether the call takes passes of that kind. */
 bool passes_want(const passes *p, fpa_pass pass);
+
+/* How a pass is carried out that leaves dots of its outputs: false: in any way. */
+bool passes_find(const passes *p, fpa_pass pass, const struct fpa_launch *launch, fpa_candidate *found);
 
 /* Fills *p but for operands and addresses. Gives bytes of the workspace: at most the module's limit, where one sequence, or
  * those that share a key, do not take more. */

@@ -74,6 +74,17 @@ static const char heads[] =
     "  h('manyrows', { d = 248, dv = 8, scale = 1 / 8, normalize = 'sum', gate = true, terms = { term { "
     "diagonal { [range(1, 100)] = 2, [range(101, 248)] = 3 } }, term { some(140, 248, 1), some(2, 248, 2) } "
     "} }),\n"
+    "  h('rowful', { d = 20, dv = 8, scale = 1 / 4, terms = { term { trainable { name = 'a', rows = 140 }, "
+    "some(2, 20, 1) }, term { trainable { name = 'b', rows = 130 }, trainable { name = 'c', rows = 3 } } } "
+    "}),\n"
+    "  h('fading', { d = 40, dv = 24, chunk = 512, scale = 1 / 5, gate = true, terms = linear {} }),\n"
+    "  h('fadinghalf', { d = 21, dv = 72, scale = 1 / 4, dtype = 'f16', gate = true, terms = linear { weight "
+    "= 2 } }),\n"
+    "  h('fadingsome', { d = 21, dv = 24, scale = 1 / 4, gate = true, terms = term { "
+    "diagonal { [range(1, 9)] = 1, [range(12, 20)] = sqrt2 } } }),\n"
+    "  h('turned', { d = 70, dv = 85, scale = 1 / 4, terms = linear { weight = 2 } }),\n"
+    "  h('fadingsum', { d = 20, dv = 14, scale = 1 / 4, gate = true, terms = { linear {}, power { degree = 2 "
+    "} } }),\n"
     "  h('ragged', { d = 24, dv = 20, dtype = 'f16', scale = 1 / 4, terms = linear {} }),\n"
     "  h('lines', { d = 24, dv = 36, scale = 1 / 4, normalize = 'sum', terms = linear {} }),\n"
     "  h('square', { scale = 1 / 4, normalize = 'max' }),\n"
@@ -227,8 +238,7 @@ static fpa_status open_passes(emulated_passes *p, const backward_job *j, fpa_mod
     for (int i = 0; i < PASSES && !status; i++) {
         if (!its.head[i] && !its.own[i]) /* the other one's kernels contract */
             continue;
-        status = open_pass(p, i, its.own[i] ? head : its.head[i], i == PASS_VALUES ? j->values : NULL, folder,
-                           error);
+        status = open_pass(p, i, its.own[i] ? head : its.head[i], j->pass[i], folder, error);
         module->passes[i] = &p->module[i].module;
     }
     for (int i = 0; i < PASSES; i++)
@@ -250,7 +260,7 @@ static void run_job(int index, void *argument)
     backward_job *j = &((backward_job *)argument)[index];
     const backward_fixture *f = j->fixture;
     const fpa_facts *facts = &f->source[j->head].facts;
-    const bool all = dear_tests() || j->base || j->values;
+    const bool all = dear_tests() || j->base || j->pass[PASS_ROWS] || j->pass[PASS_VALUES];
     const int64_t longest = j->longest ? j->longest : (all ? 3 : 2) * facts->chunk + 7;
     emulated_module emulated;
     char folder[96];
@@ -265,8 +275,11 @@ static void run_job(int index, void *argument)
         emulated.cuda.pass_limit = j->pass_limit;
     if (!j->status && j->passes)
         j->status = open_passes(&passes, j, &emulated.module, folder, &j->error);
-    for (int i = 0; i < PASSES; i++)
+    for (int i = 0; i < PASSES; i++) {
         passes.module[i].late = emulated.late;
+        if (j->multiprocessors)
+            passes.module[i].cuda.room.multiprocessors = j->multiprocessors;
+    }
     if (!j->status)
         j->status = verify_backward_up_to(f->list.heads[j->head], facts, &emulated.module,
                                           &f->forward[j->head], longest, j->text, &j->error);

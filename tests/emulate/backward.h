@@ -6,7 +6,7 @@
 #include "runtime/verify/verify.h"
 #include "module.h"
 
-enum { BACKWARD_MOST_HEADS = 33 };
+enum { BACKWARD_MOST_HEADS = 44 };
 
 typedef struct backward_fixture {
     bool ready; /* there is what it takes */
@@ -30,16 +30,16 @@ typedef fpa_status backward_check(const fpa_head *head, const fpa_facts *facts, 
 typedef struct backward_job {
     const backward_fixture *fixture;
     int head;
-    const char *code;      /* of the head, or a fault in it; */
-    const char *base;      /* then the head's */
-    int number;            /* of its own */
-    bool passes;           /* gradients are forward passes of other heads, where a call allows it, */
-    const char *values;    /* text of the pass of values, with a fault; NULL: as it is */
-    size_t pass_limit;     /* of so many bytes of workspace; 0: as many as they need */
-    int late;              /* what is late; 0: copies or products, by the number */
-    int multiprocessors;   /* that the GPU has; 0: one, so that nothing is walked in segments */
-    int64_t longest;       /* tokens; 0: three chunks and some, in make test two where nothing is faulty */
-    backward_check *check; /* NULL: nothing more */
+    const char *code;         /* of the head, or a fault in it; */
+    const char *base;         /* then the head's */
+    int number;               /* of its own */
+    bool passes;              /* gradients are forward passes of other heads, where a call allows it, */
+    const char *pass[PASSES]; /* text of a pass, with a fault; NULL: as it is */
+    size_t pass_limit;        /* of so many bytes of workspace; 0: as many as they need */
+    int late;                 /* what is late; 0: copies or products, by the number */
+    int multiprocessors;      /* that the GPU has; 0: one, so that nothing is walked in segments */
+    int64_t longest;          /* tokens; 0: three chunks and some, in make test two where nothing is faulty */
+    backward_check *check;    /* NULL: nothing more */
     /* what became of it */
     fpa_status status;
     fpa_error error;

@@ -114,19 +114,27 @@ static fpa_status check_form(fpa_gradient_trial *g, const fpa_module *module, fp
     return status;
 }
 
-fpa_status backward_edge_check(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,
-                               fpa_error *error)
+static fpa_status check_shape(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,
+                              fpa_shape shape, fpa_error *error)
 {
-    const fpa_shape shape = {.batch = 1,
-                             .length = LENGTH,
-                             .heads = 1,
-                             .query_heads = 2,
-                             .layout = LAYOUT_PLAIN,
-                             .inputs = head->normalize ? INPUTS_POSITIVE : INPUTS_DENSE};
     fpa_gradient_trial trial;
     fpa_status status = gradient_trial_make(&trial, head, facts, shape, 0, SEED, error);
     for (int form = FORM_PARALLEL; form <= FORM_CHUNKED && !status; form++)
         status = check_form(&trial, module, (fpa_form_index)form, error);
     gradient_trial_free(&trial);
     return status;
+}
+
+fpa_status backward_edge_check(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,
+                               fpa_error *error)
+{
+    fpa_shape shape = {.batch = 1,
+                       .length = LENGTH,
+                       .heads = 1,
+                       .query_heads = 2,
+                       .layout = LAYOUT_PLAIN,
+                       .inputs = head->normalize ? INPUTS_POSITIVE : INPUTS_DENSE};
+    const fpa_status status = check_shape(head, facts, module, shape, error);
+    shape.query_heads = 1; /* whose operands passes may take as they lie, from the last token on */
+    return status || !module->passes[PASS_VALUES] ? status : check_shape(head, facts, module, shape, error);
 }

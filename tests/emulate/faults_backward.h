@@ -263,6 +263,12 @@ static const struct cuda_backward_fault {
 
 /* In operands of gradients that are forward passes. */
 static const struct cuda_backward_fault cuda_pass_faults[] = {
+    {"fadingsome",
+     {"keys without their weights", "d_q at batch ... but the formula gives", "cuda_pass_weight",
+      "return weight == 0 ? from_float(0.0f) : x;"}},
+    {"fadingsome",
+     {"gradients of weighed keys without the weights", "d_k at batch ... but the formula gives",
+      "cuda_pass_weighed", NULL}},
     {"line",
      {"later tokens in turn, not from the last one on", "d_k at batch ... but the formula gives",
       "cuda_pass_order", "return place * back.pass_length + token;"}},
@@ -299,7 +305,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"gated",
      {"products of states with features' weights twice", "the RMS error of d_log_gate ... more than twice",
       "state_product_weight", "total += sum;"}},
-    {"linear", {"half of the dots", "d_log_gate", "output_dot", "to[token] = 0.5f * sum;"}},
+    {"fadingsum", {"half of the dots", "d_log_gate", "output_dot", "to[token] = 0.5f * sum;"}},
     {"gated",
      {"the state of the chunk before", "d_q at batch ... but the formula gives", "contraction_copy",
       "own.copy = first_chunk_of(call, own.b, (int)own.b, own.head) + (chunk > 1 ? chunk - 1 : chunk);"}},
@@ -347,6 +353,38 @@ static const struct cuda_backward_fault cuda_reversed_faults[] = {
     {"line",
      {"halves in turn in spans that are not", "d_v at batch ... but the formula gives", "reversed_token",
       "return ((call.reversed ? part.spans - 1 - span : span) * 2 + half) * PANEL;"}},
+    {"turned",
+     {"keys before a query that it does not see", "d_v at batch ... but the formula gives", "reversed_seen",
+      "if (k * 16 + n * 8 + (i & 1) - (i >> 1) * 8 > last)"}},
+    {"turned",
+     {"panels in turn", "d_v at batch ... but the formula gives", "reversed_panels",
+      "part.backwards = part.totals;"}},
+    {"turned",
+     {"segments in turn", "d_v at batch ... but the formula gives", "reversed_segment_place",
+      "const int place = part.segment;"}},
+    {"turned",
+     {"queries behind a value that is not finite, in the place of those before", "d_v",
+      "reversed_spoilt_edge", "spoil_queries<false>${spoil}"}},
+    {"fading",
+     {"gates that fade what is behind", "d_v at batch ... but the formula gives", "reversed_gates",
+      "return {own, begin, after};"}},
+    {"fading",
+     {"sums of gates that begin anew amid a walk", "d_v at batch ... but the formula gives", "reversed_chunk",
+      NULL}},
+};
+
+/* In the pass of rows, of which gates' gradients are made. */
+static const struct cuda_backward_fault cuda_row_pass_faults[] = {
+    {"fading", {"half of the dots of rows", "d_log_gate", "rows_dot", "to[token] = 0.5f * sum;"}},
+    {"fading",
+     {"states from the last token on, a place before their own", "d_log_gate", "rows_kept_place",
+      "const i64 place = (part.own.number * call.heads + part.head) * places + (call.reversed ? places - "
+      "number - 1 "
+      ": number);"}},
+    {"fading",
+     {"states that are kept without every second column", "d_log_gate", "rows_kept",
+      "return feature && column < DV ? copy_pair(c[0], 0.0f) : 0;"}},
+    {"fading", {"products of states without the scale", "d_log_gate", "state_product_scale", NULL}},
 };
 
 #endif

@@ -111,7 +111,7 @@ RUNTIME void visit(int other, const char *what)
 {
     const int mine = rank;
     if (!threads[current].met)
-        stop("%s: of the cluster a block may not have begun", what);
+        stop("%s: a block of the cluster that may not have begun", what);
     enter(other);
     int left = 0;
     while (left < count && threads[left].done)
@@ -119,7 +119,7 @@ RUNTIME void visit(int other, const char *what)
     if (left < count)
         return;
     enter(mine);
-    stop("%s: block %d of the cluster has ended", what, other);
+    stop("%s: block %d of the cluster, which has ended", what, other);
 }
 
 /* To another block of the cluster, whose barrier hears of it. */

@@ -391,8 +391,22 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_input = plan->passes.input,
         .pass_d = head->d,
         .pass_dv = plan->passes.columns,
+        .pass_line = plan->passes.line,
+        .pass_weighted = plan->passes.weighted,
     };
     fill_backward_kernels(plan, back, g);
+}
+
+/* False: no memory. */
+static bool weigh_passes(fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    if (!back->passes.weighted)
+        return true;
+    back->weights = plan->head->d;
+    back->pass_weight = arena_array(&plan->memory, back->weights, sizeof *back->pass_weight);
+    if (back->pass_weight)
+        passes_weigh(plan->score, back->weights, back->pass_weight);
+    return back->pass_weight != NULL;
 }
 
 fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
@@ -408,7 +422,7 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
     if (!plan->cuda.rows)
         return fail_memory(error);
     choose_columns(plan, back);
-    if (!place_sums(plan->cuda.rows, &plan->memory, back))
+    if (!place_sums(plan->cuda.rows, &plan->memory, back) || !weigh_passes(plan, back))
         return fail_memory(error);
     back->padded_vector = padded_width(plan, head->d);
     back->padded_value = padded_width(plan, head->dv);
@@ -470,6 +484,7 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "pass_width", passes.width),
     FIELD_AS(fpa_cuda_backward_plan, "pass_values", passes.values),
     FIELD_AS(fpa_cuda_backward_plan, "pass_columns", passes.columns),
+    FIELD_ARRAY(fpa_cuda_backward_plan, "pass_weights", pass_weight, weights, 1, 0),
     FIELDS_END};
 
 /* ---- for a person ---- */

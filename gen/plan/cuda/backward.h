@@ -35,6 +35,8 @@ typedef struct fpa_cuda_backward_plan {
     fpa_cuda_memory state, own;   /* own: others' values are at `queries`, their raw vectors at `keys` */
     int state_blocks, own_blocks; /* on a multiprocessor at a time */
     fpa_pass_rows passes;         /* width 0: no gradient is a forward pass */
+    int weights;                  /* of coordinates, that gathered keys have: */
+    double *pass_weight;          /* [weights] */
     bool no;                      /* what only the forward pass has */
 } fpa_cuda_backward_plan;
 

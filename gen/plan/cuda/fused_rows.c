@@ -3,6 +3,7 @@
 #include "fused_packed.h"
 #include "fused_pass.h"
 #include "parts.h"
+#include "split_outer.h"
 #include "work.h"
 
 enum {
@@ -154,7 +155,10 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const fpa_head *head = in->plan->head;
     const fpa_columns *columns = in->columns;
-    rows->leans = begins_anywhere(head);
+    rows->leans =
+        begins_anywhere(head) && !cuda_leaves_dots(in->plan); /* states both ways have the same columns */
+    if (!rows->leans)
+        return;
     rows->vector_room = head->d % 8 ? round_up(rows->width, 16) - rows->width : 0;
     /* the last block's columns are a piece of o at least, whatever they lean by */
     rows->value_room =
@@ -178,11 +182,17 @@ static bool has_room_for_ones(const fpa_cuda_inputs *in)
     return in->plan->head->normalize == FPA_NORMALIZE_NONE || in->columns->tiles % 8;
 }
 
-/* Blocks of other passes on coordinates, which have fewer columns each. */
+bool cuda_leaves_dots(const fpa_plan *plan)
+{
+    return plan->pass && plan->head->gate && plan->forced == FUSED_ROWS;
+}
+
+/* Blocks of other passes on coordinates, which have fewer columns each, and leave nothing for gates' gradients. */
 static bool shares_nothing(const fpa_cuda_inputs *in)
 {
     const fpa_split_panel *panel = in->suited[SPLIT_PANEL].plan;
-    return in->suited[FUSED_COORDINATES].plan && in->columns->blocks >= panel->columns.blocks;
+    return in->suited[FUSED_COORDINATES].plan && in->columns->blocks >= panel->columns.blocks &&
+           !cuda_leaves_dots(in->plan);
 }
 
 fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
@@ -210,6 +220,9 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     choose_leaning(in, rows);
     rows->finishes_much = finishes_much(rows, plan->head);
     rows->cluster = choose_cluster(in);
+    rows->reverses = plan->head->normalize == FPA_NORMALIZE_NONE;
+    rows->leaves_dots = cuda_leaves_dots(plan);
+    rows->kept = 64 * divide_up(rows->width, 64) * 8 * in->columns->all * in->columns->blocks;
     return FPA_OK;
 }
 
@@ -238,6 +251,11 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
     g->fused_unpadded = rows->leans ? 2 : 1;
+    g->fused_reverses = rows->reverses;
+    if (rows->leaves_dots) {
+        g->fused_kept = rows->kept;
+        g->kernel[CUDA_STATE_PRODUCT] = (struct fpa_cuda_block){PRODUCT_THREADS, 0, 0};
+    }
     work_fused_rows(plan, g);
 }
 
@@ -266,6 +284,9 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(finishes_much),
                                        ROWS(vector_room),
                                        ROWS(value_room),
+                                       ROWS(reverses),
+                                       ROWS(leaves_dots),
+                                       ROWS(kept),
                                        ROWS(at_gates),
                                        ROWS(at_copies),
                                        ROWS(at_barriers),

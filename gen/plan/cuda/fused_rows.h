@@ -36,7 +36,10 @@ typedef struct fpa_fused_rows {
     bool leans;                    /* some rows begin amid a piece, and boxes may begin before them: */
     int vector_room, value_room;   /* by at most so many numbers */
     bool finishes_much;            /* so that in totals warpgroups of queries take part */
-    int at_gates;                  /* of a panel */
+    bool reverses;                 /* it can take tokens from the last one on */
+    bool leaves_dots; /* of outputs, and the state now and then: gradients of gates (gen/plan/passes.h) */
+    int kept;         /* numbers of such a state, of all columns */
+    int at_gates;     /* of a panel */
     int at_copies, at_barriers, at_part, bytes;
 } fpa_fused_rows;
 

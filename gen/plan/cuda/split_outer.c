@@ -446,10 +446,11 @@ static int choose_chunk(const fpa_plan *plan, const fpa_split_outer *split)
 }
 
 /* Only gated heads like those that gradients are passes of. */
-static bool leaves_dots(const fpa_head *head)
+static bool leaves_dots(const fpa_plan *plan)
 {
-    return head->gate && head->causal && head->normalize == FPA_NORMALIZE_NONE && head->dtype == FPA_BF16 &&
-           head->dv % 8 == 0;
+    const fpa_head *head = plan->head;
+    return !cuda_leaves_dots(plan) && head->gate && head->causal && head->normalize == FPA_NORMALIZE_NONE &&
+           head->dtype == FPA_BF16 && head->dv % 8 == 0;
 }
 
 /* One block of a linear head has columns for values that lean, too: fused_rows.h. */
@@ -474,7 +475,7 @@ fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *prod
     split->columns = choose_columns(in);
     split->ones_behind = plan->head->normalize != FPA_NORMALIZE_NONE && split->columns.tiles < SLAB_BLOCKS;
     split->value_box = 8 * (split->ones_behind ? split->columns.tiles : SLAB_BLOCKS);
-    split->leaves_dots = leaves_dots(plan->head);
+    split->leaves_dots = leaves_dots(plan);
     const char *refusal;
     fpa_status status = choose_tiles(in, products, split, &refusal, error);
     if (status)

@@ -209,6 +209,8 @@ struct fpa_cuda_geometry {
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
     int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
+    int fused_reverses;        /* 1: it can take tokens from the last one on */
+    int fused_kept; /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -230,8 +232,10 @@ struct fpa_cuda_geometry {
     int pass_values;            /* where d_o and values begin in it, */
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values */
-    int made_width;             /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
-    int made_tokens;            /* that a block of it, or of NAME_backward_unproject, takes */
+    int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
+    int pass_weighted; /* 1: which is of keys that have weights as they are gathered */
+    int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
+    int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
     int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
     int made_per_head; /* 1: of each head */
     int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
@@ -239,13 +243,16 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 32
+#define FPA_CUDA_VERSION 33
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
 
 /* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
 #define FPA_CUDA_PASS_TOKENS 32
+
+/* Tokens after which NAME_fused_chunk of a pass leaves the state, and sums of gates' gradients begin anew. */
+#define FPA_CUDA_KEPT 512
 /* NAME_backward_products: rows and columns of a matrix that a block has; tokens that it takes, and of these at a time;
  * bytes of a token's part in shared memory. */
 #define FPA_CUDA_MADE_SIDE 64
@@ -335,13 +342,16 @@ struct fpa_cuda_call {
     /* beside a window: as they are given, whatever coordinates q and k become */
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
-    long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
+    long long
+        reversed; /* NAME_cluster_scan, NAME_fused_chunk: 1: from the last token on, which sees itself only */
     /* NAME_segment_scan: 1: segments were walked without the initial state; it is added to all copies, those of the
      * first
        segment, too, and no final state is left. `states` NULL: no copies are written, the final state
      * alone */
     long long kept;
-    /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted.
+    /* NAME_chunk_output of gated heads on warpgroups, and NAME_fused_chunk of passes, which then leaves `states`: o
+     * times such rows,
+       before it is rounded; NULL: not wanted.
        NAME_chunk_contraction: gradients of o, whose d_q goes to o; dots are o times them, where wanted */
     const void *dot_rows;
     long long dot_stride[3];
@@ -411,6 +421,7 @@ struct fpa_cuda_backward {
     /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
     long long pass_length;
     long long pass_reversed;   /* 1: from the last token on */
+    long long pass_vectors;    /* 1: of q and k alone */
     long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
     /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times
      * their gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
@@ -634,7 +645,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
-    32, /* version */
+    33, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -712,6 +723,8 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     24, /* fused_vector */
     48, /* fused_value */
     1, /* fused_unpadded */
+    1, /* fused_reverses */
+    0, /* fused_kept */
     21, /* decode_features */
     8, /* decode_cluster */
     35584, /* decode_resident_least */
@@ -733,6 +746,8 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* pass_input */
     0, /* pass_d */
     0, /* pass_dv */
+    0, /* pass_line */
+    0, /* pass_weighted */
     0, /* made_width */
     0, /* made_tokens */
     0, /* made_operand */
@@ -1197,22 +1212,25 @@ __device__ __forceinline__ int anew(int a)
     return a;
 }
 
-/* NaN for sums of 16 queries from a token on whose value is not finite. v: values of `count` tokens, from the first one
- * that products may have zeros for; of them the first query has number `first`. width: numbers of a value from v on. */
+/* NaN for sums of 16 queries from a token on (reversed: up to it) whose value is not finite. v: values of `count`
+ * tokens, from the first one that products may have zeros for; of them the first query has number `first`. width:
+ * numbers of a value from v on. */
+template <bool reversed = false>
 __device__ __forceinline__ void spoil_queries(float *c, const element *v, i64 stride, int count, int width, int first)
 {
     const int thread = anew(threadIdx.x), query = first + (thread >> 2 & 7);
 #pragma unroll 1
-    for (int token = 0; token < count && token <= query + 8; token++, v += stride)
+    for (int token = 0; token < count && (reversed || token <= query + 8); token++, v += stride)
 #pragma unroll
         for (int i = 0; i < 2 * COLUMN_TILES; i++) {
             const int column = i / 2 * 8 + (thread & 3) * 2 + i % 2;
             const float zero = column < width ? zero_of(v[column]) : 0.0f;
             if (zero == 0.0f)
                 continue;
-            if (token <= query)
+            if (reversed ? token >= query : token <= query)
                 c[i / 2 * 4 + i % 2] = zero;
-            c[i / 2 * 4 + 2 + i % 2] = zero;
+            if (!reversed || token >= query + 8)
+                c[i / 2 * 4 + 2 + i % 2] = zero;
         }
 }
 
@@ -3529,6 +3547,12 @@ __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride
     }
 }
 
+/* So many threads, that finish what has come, wait for each other. */
+__device__ __forceinline__ void formers_sync(int threads)
+{
+    asm volatile("bar.sync 1, %0;" : : "r"(threads) : "memory");
+}
+
 /* ---- rows from any address ----
  *
  * The copy engine, and copies of 16 bytes, begin at multiples of 16 bytes; rows of 201 numbers do not. So the lanes of
@@ -3619,11 +3643,6 @@ template <int width> __device__ __forceinline__ uint4 row_word(u32 rows, u32 tai
  * first row's address; pitch: bytes to the next one's. Lanes have rows, so that no two meet in a bank, of which those
  * 32 tokens apart begin equally far behind a multiple of 16 bytes; warps have parts of their pieces; what a part needs
  * of the next one is read before that is overwritten. */
-__device__ __forceinline__ void formers_sync(int threads)
-{
-    asm volatile("bar.sync 1, %0;" : : "r"(threads) : "memory");
-}
-
 template <int width, int pieces, int threads>
 __device__ __forceinline__ void form_pieces(u32 rows, u32 tails, u32 start, u32 pitch, int thread)
 {
@@ -3666,7 +3685,8 @@ __device__ __forceinline__ void form_pieces(u32 rows, u32 tails, u32 start, u32 
  * they leave a copy of it, then add the panel's keys. Warpgroups of queries read the copy and the panel's own keys, and
  * write o. Of the first warpgroup a thread has the copy engine fetch panels ahead, or a warp fetches what the copy
  * engine cannot, and three warps finish what has come: rows that began at any address get to their places. For totals
- * of segments there are no queries. */
+ * of segments there are no queries. From the last token on (call.reversed) the last segment is the first, and of each
+ * the last panel; tokens of a panel stay as they lie. */
 enum {
     KEY_GROUPS = 1,         /* warpgroups of keys */
     QUERY_GROUPS = 2,       /* and of queries, which take panels in turn */
@@ -3712,6 +3732,7 @@ struct fused_part {
     i64 b, query_head, head;
     int start, end, panels;
     bool totals;         /* no queries: they come in another launch */
+    bool backwards;      /* the last panel first */
     bool given;          /* a state before the first panel */
     bool leaves_state;       /* the final state */
     bool idle;           /* behind a sequence's end, or of a last segment, whose total nobody wants */
@@ -3729,12 +3750,14 @@ __device__ __forceinline__ struct fused_part find_part(const struct fpa_cuda_cal
     part.block = blockIdx.x % COLUMN_BLOCKS;
     part.own = at.own, part.segment = at.index, part.segments = count_segments(call, length);
     part.b = at.own.b, part.query_head = at.head, part.head = key_head_for(call, at.head);
-    part.start = part.segment > 0 ? (int)(call.first_chunks + (part.segment - 1) * call.segment_chunks) * chunk_tokens
-        : 0;
-    const int tokens = (int)(part.segment > 0 ? call.segment_chunks : call.first_chunks) * chunk_tokens;
+    /* of totals there is one less */
+    const int place = call.reversed ? part.segments - (call.totals_only ? 0 : 1) - part.segment : part.segment;
+    part.start = place > 0 ? (int)(call.first_chunks + (place - 1) * call.segment_chunks) * chunk_tokens : 0;
+    const int tokens = (int)(place > 0 ? call.segment_chunks : call.first_chunks) * chunk_tokens;
     part.end = length - part.start > tokens ? part.start + tokens : length;
     part.panels = part.end > part.start ? (part.end - part.start + FUSED_PANEL - 1) / FUSED_PANEL : 0;
     part.totals = call.totals_only;
+    part.backwards = part.totals != (call.reversed != 0);
     part.given = !part.totals && (part.segment > 0 || is_given(call, part.own.number));
     part.leaves_state = part.segment == part.segments - 1 && final_state(call, part.own.number, part.head)
         && leads_group(call, part.query_head);
@@ -3752,7 +3775,7 @@ __device__ __forceinline__ struct fused_part &own_part(void)
  * still be in the cache. */
 __device__ __forceinline__ int panel_token(const struct fused_part &part, int i)
 {
-    return part.start + (part.totals ? part.panels - 1 - i : i) * FUSED_PANEL;
+    return part.start + (part.backwards ? part.panels - 1 - i : i) * FUSED_PANEL;
 }
 
 /* Number of the thread in its warpgroup. */
@@ -4133,11 +4156,13 @@ __device__ __forceinline__ void multiply_panel(float *s, u32 panel)
     make_opaque<32>(s);
 }
 
-/* p[16 keys][4]: scores of the warp's queries, as operand of the values; later keys have none. */
-__device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 panel)
+/* p[16 keys][4]: scores of the warp's queries, as operand of the values; later keys have none, reversed: earlier
+ * ones. */
+__device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 panel, bool reversed)
 {
     /* key that the lane's first query sees, less its own first */
     const int last = own_warp() * 16 + lane_row() - lane_column() * 2;
+    const int turn = reversed ? -1 : 0;
     float s[FUSED_PANEL / 8][4];
     multiply_panel(&s[0][0], panel);
 #pragma unroll
@@ -4146,7 +4171,7 @@ __device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 panel)
         for (int n = 0; n < 2; n++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                if (k * 16 + n * 8 + (i & 1) - (i >> 1) * 8 > last)
+                if (((k * 16 + n * 8 + (i & 1) - (i >> 1) * 8 - last) ^ turn) > turn)
                     s[2 * k + n][i] = 0;
 #pragma unroll
         for (int i = 0; i < 4; i++)
@@ -4336,9 +4361,13 @@ __device__ __forceinline__ void spoil_panel(float *c, const struct fpa_cuda_call
                                             int first)
 {
     const int column = part.block * COLUMN_TILES * 8;
-    spoil_queries(c, values_of(call, part.b, part.head) + column + first * call.v_stride[1], call.v_stride[1],
-                  part.end - first, DV - column,
-                  (anew(threadIdx.x) >> 5 & 3) * 16);
+    if (call.reversed)
+        spoil_queries<true>(c, values_of(call, part.b, part.head) + column + first * call.v_stride[1], call.v_stride[1],
+                            part.end - first < FUSED_PANEL ? part.end - first : FUSED_PANEL, DV - column,
+                            (anew(threadIdx.x) >> 5 & 3) * 16);
+    else
+        spoil_queries<false>(c, values_of(call, part.b, part.head) + column + first * call.v_stride[1],
+                             call.v_stride[1], part.end - first, DV - column, (anew(threadIdx.x) >> 5 & 3) * 16);
     warpgroup_sync(edge_barrier()); /* all have multiplied what lies where the next panel goes */
 }
 
@@ -4392,7 +4421,7 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
             float c[4 * ALL_TILES];
             u32 p[FUSED_PANEL / 16][4];
             barrier_wait(full, panels.phase);
-            form_panel_scores(p, panel);
+            form_panel_scores(p, panel, call.reversed);
             barrier_wait(full + LOOKED, panels.phase);
             add_scored(c, p,
                        value_operand(finite_values(panel + PANEL_VALUES, panel, panel_leaks(shared, panels.slot, i))));

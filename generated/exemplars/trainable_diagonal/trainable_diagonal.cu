@@ -211,6 +211,8 @@ struct fpa_cuda_geometry {
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
     int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
+    int fused_reverses;        /* 1: it can take tokens from the last one on */
+    int fused_kept; /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -232,8 +234,10 @@ struct fpa_cuda_geometry {
     int pass_values;            /* where d_o and values begin in it, */
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values */
-    int made_width;             /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
-    int made_tokens;            /* that a block of it, or of NAME_backward_unproject, takes */
+    int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
+    int pass_weighted; /* 1: which is of keys that have weights as they are gathered */
+    int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
+    int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
     int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
     int made_per_head; /* 1: of each head */
     int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
@@ -241,13 +245,16 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 32
+#define FPA_CUDA_VERSION 33
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
 
 /* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
 #define FPA_CUDA_PASS_TOKENS 32
+
+/* Tokens after which NAME_fused_chunk of a pass leaves the state, and sums of gates' gradients begin anew. */
+#define FPA_CUDA_KEPT 512
 /* NAME_backward_products: rows and columns of a matrix that a block has; tokens that it takes, and of these at a time;
  * bytes of a token's part in shared memory. */
 #define FPA_CUDA_MADE_SIDE 64
@@ -337,13 +344,16 @@ struct fpa_cuda_call {
     /* beside a window: as they are given, whatever coordinates q and k become */
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
-    long long reversed; /* NAME_cluster_scan: 1: from the last token on, which sees itself only */
+    long long
+        reversed; /* NAME_cluster_scan, NAME_fused_chunk: 1: from the last token on, which sees itself only */
     /* NAME_segment_scan: 1: segments were walked without the initial state; it is added to all copies, those of the
      * first
        segment, too, and no final state is left. `states` NULL: no copies are written, the final state
      * alone */
     long long kept;
-    /* NAME_chunk_output of gated heads on warpgroups: o times such rows, before it is rounded; NULL: not wanted.
+    /* NAME_chunk_output of gated heads on warpgroups, and NAME_fused_chunk of passes, which then leaves `states`: o
+     * times such rows,
+       before it is rounded; NULL: not wanted.
        NAME_chunk_contraction: gradients of o, whose d_q goes to o; dots are o times them, where wanted */
     const void *dot_rows;
     long long dot_stride[3];
@@ -413,6 +423,7 @@ struct fpa_cuda_backward {
     /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
     long long pass_length;
     long long pass_reversed;   /* 1: from the last token on */
+    long long pass_vectors;    /* 1: of q and k alone */
     long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
     /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times
      * their gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
@@ -666,7 +677,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    32, /* version */
+    33, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -744,6 +755,8 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     24, /* fused_vector */
     24, /* fused_value */
     0, /* fused_unpadded */
+    0, /* fused_reverses */
+    0, /* fused_kept */
     42, /* decode_features */
     8, /* decode_cluster */
     35200, /* decode_resident_least */
@@ -765,6 +778,8 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     0, /* pass_input */
     0, /* pass_d */
     0, /* pass_dv */
+    0, /* pass_line */
+    0, /* pass_weighted */
     0, /* made_width */
     0, /* made_tokens */
     0, /* made_operand */
@@ -4856,8 +4871,7 @@ __device__ __forceinline__ void spoil_panel(float *c, const struct fpa_cuda_call
 {
     const int column = part.block * COLUMN_TILES * 8;
     spoil_queries(c, values_of(call, part.b, part.head) + column + first * call.v_stride[1], call.v_stride[1],
-                  part.end - first, DV - column,
-                  (anew(threadIdx.x) >> 5 & 3) * 16);
+                  part.end - first, DV - column, (anew(threadIdx.x) >> 5 & 3) * 16);
     warpgroup_sync(edge_barrier()); /* all have multiplied what lies where o goes */
 }
 

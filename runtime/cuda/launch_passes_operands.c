@@ -1,0 +1,134 @@
+#include "launch_passes_operands.h"
+
+#include <string.h>
+
+#include "base/round.h"
+#include "launch_maps.h"
+
+enum { ELEMENT = 2 };
+
+/* Numbers of rows of the workspace, as they were gathered last, from a column on. */
+static pass_tensor rows_of(const passes *p, passes_piece these, void *rows, int width, int column)
+{
+    const int64_t length = p->back.pass_length;
+    return (pass_tensor){(char *)rows + (size_t)column * ELEMENT,
+                         {these.heads * length * width, width, length * width}};
+}
+
+pass_tensor pass_given(passes_piece these, int64_t heads, const void *base, const int64_t stride[3])
+{
+    const int64_t offset = these.first / heads * stride[0] + these.first % heads * stride[2];
+    char *at = base ? (char *)(uintptr_t)base + offset * ELEMENT : NULL;
+    return (pass_tensor){at, {stride[0], stride[1], stride[2]}};
+}
+
+struct fpa_launch pass_launch_of(const passes *p, passes_piece these, const pass_tensor *q,
+                                 const pass_tensor *k, const pass_tensor *v, const pass_tensor *o)
+{
+    struct fpa_launch f = {.batch = these.batch,
+                           .length = p->launch->forward.length,
+                           .query_heads = these.heads,
+                           .heads = these.heads,
+                           .q = q->at,
+                           .k = k->at,
+                           .v = v->at,
+                           .o = o->at,
+                           .workspace = p->forward,
+                           .workspace_size = p->room.forward};
+    memcpy(f.q_stride, q->stride, sizeof f.q_stride);
+    memcpy(f.k_stride, k->stride, sizeof f.k_stride);
+    memcpy(f.v_stride, v->stride, sizeof f.v_stride);
+    memcpy(f.o_stride, o->stride, sizeof f.o_stride);
+    return f;
+}
+
+/* The same of rows that were gathered, as many as these are, with their gates. */
+struct fpa_launch pass_launch_of_rows(const passes *p, passes_piece these, const pass_tensor *q,
+                                      const pass_tensor *k, const pass_tensor *v, const pass_tensor *o)
+{
+    struct fpa_launch f = pass_launch_of(p, these, q, k, v, o);
+    f.length = p->back.pass_length;
+    f.log_gate = p->back.pass_gates;
+    f.gate_stride[0] = these.heads * f.length;
+    f.gate_stride[1] = 1;
+    f.gate_stride[2] = f.length;
+    return f;
+}
+
+/* What a contraction can fetch as it lies. */
+static bool describes(const passes *p, const void *base, const int64_t stride[3])
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const long long its[3] = {stride[0], stride[1], stride[2]};
+    return cuda_can_describe(base, its, f->heads, f->length, f->batch);
+}
+
+static bool describes_all(const passes *p)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    const struct fpa_launch *f = &a->forward;
+    return describes(p, f->q, f->q_stride) && describes(p, f->k, f->k_stride) &&
+           describes(p, f->v, f->v_stride) && describes(p, a->d_o, a->d_o_stride);
+}
+
+/* Of operands as they are given. Where f' is constant and nothing is divided, rows are d_o and v. */
+bool pass_is_plain(const passes *p, fpa_pass pass)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    if (p->back.outputs || g->gate || g->pass_weighted || p->group != 1)
+        return false;
+    return p->contracts ? p->d % 8 == 0 && describes_all(p) : pass == PASS_VALUES || g->pass_input;
+}
+
+/* Whether d_q takes d_o and v as they are given, log-gates too: rows of a line have no other number. */
+bool pass_has_plain_values(const passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_launch *f = &p->launch->forward;
+    if (!g->pass_line || !(g->gate || g->pass_weighted) || p->back.outputs || p->group != 1)
+        return false;
+    return !g->pass_weighted || (p->dv % 8 == 0 && describes(p, f->v, f->v_stride) &&
+                                 describes(p, p->launch->d_o, p->launch->d_o_stride));
+}
+
+/* And q and k, which gathered ones have weights beside. */
+bool pass_is_plain_forth(const passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    return pass_has_plain_values(p) ? !g->pass_weighted : pass_is_plain(p, PASS_ROWS);
+}
+
+/* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
+pass_tensor pass_query_rows(const passes *p, passes_piece these, int column)
+{
+    return rows_of(p, these, p->back.pass_queries, p->cuda->geometry.pass_width, column);
+}
+
+pass_tensor pass_key_rows(const passes *p, passes_piece these, int column)
+{
+    return rows_of(p, these, p->back.pass_keys, p->cuda->geometry.pass_width, column);
+}
+
+pass_tensor pass_result_rows(const passes *p, passes_piece these, int width)
+{
+    return rows_of(p, these, (void *)(uintptr_t)p->back.pass_result, (int)round_up(width, 8), 0);
+}
+
+/* Log-gates of sequences as they are given. */
+void pass_set_gates(const passes *p, passes_piece these, struct fpa_launch *pass)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const int64_t *stride = f->gate_stride;
+    if (!p->cuda->geometry.gate)
+        return;
+    pass->log_gate = f->log_gate + these.first / f->heads * stride[0] + these.first % f->heads * stride[2];
+    memcpy(pass->gate_stride, stride, sizeof pass->gate_stride);
+}
+
+/* The same tensor from its last token on. */
+pass_tensor pass_turned(const passes *p, pass_tensor t)
+{
+    t.at += (p->launch->forward.length - 1) * t.stride[1] * ELEMENT;
+    t.stride[1] = -t.stride[1];
+    return t;
+}

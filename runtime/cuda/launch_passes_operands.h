@@ -1,0 +1,34 @@
+/* launch_passes_operands: operands and results of passes, as they are given or as they were gathered last, and which are which. */
+#ifndef FPAC_RUNTIME_CUDA_LAUNCH_PASSES_OPERANDS_H
+#define FPAC_RUNTIME_CUDA_LAUNCH_PASSES_OPERANDS_H
+
+#include "launch_passes_sizes.h"
+
+/* An operand or the result of a pass. */
+typedef struct pass_tensor {
+    char *at;
+    int64_t stride[3]; /* batch, token, head */
+} pass_tensor;
+
+pass_tensor pass_given(passes_piece these, int64_t heads, const void *base, const int64_t stride[3]);
+struct fpa_launch pass_launch_of(const passes *p, passes_piece these, const pass_tensor *q,
+                                 const pass_tensor *k, const pass_tensor *v, const pass_tensor *o);
+/* The same of rows that were gathered, as many as these are, with their gates. */
+struct fpa_launch pass_launch_of_rows(const passes *p, passes_piece these, const pass_tensor *q,
+                                      const pass_tensor *k, const pass_tensor *v, const pass_tensor *o);
+/* Of operands as they are given. Where f' is constant and nothing is divided, rows are d_o and v. */
+bool pass_is_plain(const passes *p, fpa_pass pass);
+/* Whether d_q takes d_o and v as they are given, log-gates too: rows of a line have no other number. */
+bool pass_has_plain_values(const passes *p);
+/* And q and k, which gathered ones have weights beside. */
+bool pass_is_plain_forth(const passes *p);
+/* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
+pass_tensor pass_query_rows(const passes *p, passes_piece these, int column);
+pass_tensor pass_key_rows(const passes *p, passes_piece these, int column);
+pass_tensor pass_result_rows(const passes *p, passes_piece these, int width);
+/* Log-gates of sequences as they are given. */
+void pass_set_gates(const passes *p, passes_piece these, struct fpa_launch *pass);
+/* The same tensor from its last token on. */
+pass_tensor pass_turned(const passes *p, pass_tensor t);
+
+#endif

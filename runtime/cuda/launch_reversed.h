@@ -1,0 +1,16 @@
+/* launch_reversed: the chunked form from the last token on, which sees itself only, by NAME_cluster_scan or NAME_fused_chunk, where no state
+ * goes in or out: gradients of keys and values of operands as they are given. */
+#ifndef FPAC_RUNTIME_CUDA_LAUNCH_REVERSED_H
+#define FPAC_RUNTIME_CUDA_LAUNCH_REVERSED_H
+
+#include "launch.h"
+
+/* Whether a kernel can carry the call out. */
+bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch);
+
+size_t cuda_reversed_workspace(const fpa_module *module, const struct fpa_launch *launch);
+/* dots: as of cuda_forward_dots, or NULL; the last of the kept places is the first one that is left. */
+fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch,
+                                 const cuda_dots *dots, void *stream, fpa_error *error);
+
+#endif
