@@ -14,6 +14,7 @@
 #include "runtime/verify/bound.h"
 #include "hand_module.h"
 #include "random_head.h"
+#include "reference_bench.h"
 #include "rounded_module.h"
 
 #include <cmocka.h> /* last: it defines fail() */
@@ -87,6 +88,27 @@ static void the_bound_counts_the_roundings_of_each_form(void **state)
     assert_true(bound_of(head, &facts, FORM_PARALLEL, 100, 0).tau < 1.1 * 0x1p-8);
     assert_true(bound_of(head, &facts, FORM_PARALLEL, 100, 0).rounding == 0);
     head_free(head);
+}
+
+static double pairs_tau(int degree)
+{
+    fpa_head *head = power_head(degree);
+    head->dtype = FPA_BF16;
+    head->scale = 1;
+    const fpa_facts facts = rounded_facts(head, ALL);
+    const double tau = bound_of(head, &facts, FORM_PARALLEL, 100, 0).tau;
+    head_free(head);
+    return tau;
+}
+
+/* Rows of a score's dots may be products of the rows of a half of the branches, n - 2 products a side. */
+static void the_bound_counts_products_of_halves(void **state)
+{
+    (void)state;
+    for (int degree = 1; degree <= 5; degree++) {
+        const double roundings = pairs_tau(degree) / 0x1p-8, most = 1 + 2 * fmax(degree - 2, 0);
+        assert_true(roundings > most && roundings < 1.2 * most);
+    }
 }
 
 static void correct_modules_are_accepted(void **state)
@@ -200,6 +222,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(floats_round_as_the_storage_types_do),
         cmocka_unit_test(the_bound_counts_the_roundings_of_each_form),
+        cmocka_unit_test(the_bound_counts_products_of_halves),
         cmocka_unit_test(correct_modules_are_accepted),
         cmocka_unit_test(correct_modules_of_random_heads_are_accepted),
         cmocka_unit_test(every_fault_is_refused),
