@@ -370,7 +370,7 @@ static const struct cuda_backward_fault cuda_reversed_faults[] = {
       "return {own, begin, after};"}},
     {"fading",
      {"sums of gates that begin anew amid a walk", "d_v at batch ... but the formula gives", "reversed_chunk",
-      NULL}},
+      ";"}},
 };
 
 /* In the pass of rows, of which gates' gradients are made. */
