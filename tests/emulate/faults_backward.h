@@ -369,7 +369,7 @@ static const struct cuda_backward_fault cuda_reversed_faults[] = {
      {"gates that fade what is behind", "d_v at batch ... but the formula gives", "reversed_gates",
       "return {own, begin, after};"}},
     {"fading",
-     {"sums of gates that begin anew amid a walk", "d_v at batch ... but the formula gives", "reversed_chunk",
+     {"sums of gates that begin anew amid a walk", "d_v at batch ... is not a number", "reversed_chunk",
       ";"}},
 };
 
