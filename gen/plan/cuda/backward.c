@@ -6,112 +6,6 @@
 #include "gen/plan/plan.h"
 #include "parts.h"
 
-/* ---- shared memory ---- */
-
-static void choose_pitches(const fpa_plan *plan, fpa_cuda_backward_plan *back)
-{
-    const int element = plan->cuda.rows->element;
-    back->query_pitch = cuda_odd_pitch(back->query_tokens * element);
-    back->key_pitch = cuda_odd_pitch(back->panel * element);
-    back->raw_pitch = cuda_odd_pitch(plan->head->d * element);
-    back->value_pitch = back->tile_pitch = cuda_odd_pitch(8 * back->value_tiles * element);
-}
-
-/* Keys and values, or queries and gradients of outputs, of two panels as they lie, so that loads run ahead. */
-static void place_coordinates_state(fpa_cuda_backward_plan *back)
-{
-    fpa_cuda_memory *state = &back->state;
-    state->raw = 0;
-    state->values = 2 * back->panel * back->raw_pitch;
-    state->gates = state->values + 2 * back->panel * back->value_pitch;
-    state->size = round_up(state->gates + back->panel * 2, 16);
-}
-
-/* A block's own tokens; behind them a copy of the state, in the place of every second panel of others, and the panels between. */
-static void place_coordinates(const fpa_plan *plan, fpa_cuda_backward_plan *back)
-{
-    fpa_cuda_memory *own = &back->own;
-    const int panel = back->panel * (back->raw_pitch + back->value_pitch);
-    own->raw = 0;
-    own->values = back->query_tokens * back->raw_pitch;
-    own->gates = own->values + back->query_tokens * back->value_pitch;
-    own->output = own->gates + 8 * (back->query_tokens + back->panel);
-    own->tiles = own->output + 8 * (back->query_tokens + back->panel);
-    own->keys = own->tiles + largest(panel, plan->head->d * back->tile_pitch);
-    own->size = own->keys + panel;
-}
-
-enum { SLAB_ROW = 128 /* bytes of 64 numbers */, SLAB_NUMBERS = 64 };
-
-static int count_slabs(int width)
-{
-    return divide_up(width, SLAB_NUMBERS);
-}
-
-/* Both sides' tokens of two panels in slabs, of 64 numbers of each token, so that loads run ahead; behind them the copy of the state that products
- * read, outputs of a normalised head's queries, numbers beside tokens, the copy's last column, bounds of columns for both warpgroups, and sums of
- * warps. */
-static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
-{
-    enum { NUMBERS = 1424, BOUNDS = 16 + 4 * 128, GROUPS = 2, WARPS = 8 };
-    fpa_cuda_memory *own = &back->own;
-    const int rows = count_slabs(plan->head->d), values = count_slabs(plan->head->dv);
-    const int slab = back->panel * SLAB_ROW;
-    own->tiles = 2 * 2 * (rows + values) * slab;
-    own->values = own->tiles + rows * values * slab;
-    own->gates = own->values + (plan->head->normalize != FPA_NORMALIZE_NONE ? 2 * values * slab : 0);
-    own->queries = own->gates + 2 * NUMBERS;
-    own->edge = own->queries + 4 * SLAB_NUMBERS * rows;
-    own->output = own->edge + GROUPS * BOUNDS;
-    own->size = own->output + 8 * WARPS;
-}
-
-/* Of a state between parts of a chunk: 16 bits a number, and the last column in fp32 (backward_groups.cu.in). */
-static int boundary_bytes(const fpa_head *head)
-{
-    const int features = SLAB_NUMBERS * count_slabs(head->d);
-    return features * (2 * head->dv + (head->normalize != FPA_NORMALIZE_NONE ? 4 : 0));
-}
-
-/* One side's tokens of some panels in slabs. */
-static void place_slabs_state(const fpa_plan *plan, fpa_cuda_backward_plan *back)
-{
-    enum { PLACES = 3 };
-    const int slab = back->panel * SLAB_ROW;
-    back->state_places = PLACES;
-    back->state.raw = 0;
-    back->state.values = count_slabs(plan->head->d) * slab;
-    back->state.size = PLACES * (back->state.values + count_slabs(plan->head->dv) * slab);
-}
-
-/* Panels of keys, or of queries, one after the other; values of two, so that loads run ahead. */
-static void place_state(const fpa_plan *plan, fpa_cuda_backward_plan *back)
-{
-    fpa_cuda_memory *state = &back->state;
-    state->raw = plan->cuda.rows->row_count * back->key_pitch;
-    state->values = state->raw + back->panel * back->raw_pitch;
-    state->gates = state->values + 2 * back->panel * back->value_pitch;
-    state->size = round_up(state->gates + back->panel * 4, 16);
-}
-
-/* A block's own tokens, and sums of their rows' gradients; behind them in turn its raw vectors, tiles of a state, and the
- * other tokens of the chunk. */
-static void place_own(const fpa_plan *plan, fpa_cuda_backward_plan *back)
-{
-    const int rows = plan->cuda.rows->row_count;
-    const int gates = plan->head->gate ? 8 * back->query_tokens + 12 * back->panel : 0;
-    fpa_cuda_memory *own = &back->own;
-    own->values = rows * back->query_pitch;
-    own->gates = own->values + back->query_tokens * back->value_pitch;
-    own->output = round_up(own->gates + gates, 16);
-    own->raw = own->tiles = own->output + back->query_tokens / 16 * back->sum_blocks * 512;
-    own->queries = own->raw + rows * back->key_pitch;
-    own->keys = own->queries + 2 * back->panel * back->value_pitch;
-    int size = own->keys + back->panel * back->raw_pitch;
-    size = largest(size, own->raw + back->query_tokens * back->raw_pitch);
-    own->size = largest(size, own->tiles + back->stages * back->group * CUDA_UNIT * back->tile_pitch);
-}
-
 /* ---- sums ---- */
 
 static bool lies_in_blocks(const fpa_cuda_rows *rows, const fpa_cuda_dot *dot)
@@ -206,7 +100,7 @@ static void choose_columns(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     choose_sides(plan, back);
     back->coordinates = suits_coordinates(plan) && columns->blocks == 1;
     back->warpgroups = back->coordinates && plan->target->warpgroups;
-    back->walks = back->warpgroups ? count_slabs(plan->head->d) : 0;
+    back->walks = back->warpgroups ? backward_slabs(plan->head->d) : 0;
     back->value_tiles = back->coordinates
                             ? columns->tiles
                             : round_up(largest(count_read(columns), count_read(&back->sides)), 2);
@@ -240,11 +134,11 @@ static void deepen_group(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     if (group >= DEEP || back->query_tiles > 1)
         return;
     back->group = DEEP;
-    place_own(plan, back);
+    place_backward_own(plan, back);
     if (back->own.size <= size)
         return;
     back->group = group;
-    place_own(plan, back);
+    place_backward_own(plan, back);
 }
 
 /* Tiles of a state lie where panels of others do later: as many are on their way as these leave room for. */
@@ -255,13 +149,13 @@ static void add_stages(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     const int size = back->own.size;
     while (back->stages < MOST) {
         back->stages++;
-        place_own(plan, back);
+        place_backward_own(plan, back);
         if (back->own.size > size)
             break;
     }
     if (back->own.size > size) {
         back->stages--;
-        place_own(plan, back);
+        place_backward_own(plan, back);
     }
 }
 
@@ -278,17 +172,7 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     if (back->warpgroups)
         back->pairs = back->panel;
     back->span = choose_span(plan, back);
-    choose_pitches(plan, back);
-    if (back->warpgroups) {
-        place_slabs_state(plan, back);
-        place_slabs(plan, back);
-    } else if (back->coordinates) {
-        place_coordinates_state(back);
-        place_coordinates(plan, back);
-    } else {
-        place_state(plan, back);
-        place_own(plan, back);
-    }
+    place_backward(plan, back);
     if (largest(back->own.size, back->state.size) > bytes)
         return false;
     if (back->cells.used)
@@ -379,7 +263,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .backward_both = back->coordinates,
         .backward_walks = walks,
         .backward_outputs = walks && normalized,
-        .backward_boundary = walks && head->gate ? boundary_bytes(head) : 0,
+        .backward_boundary = walks && head->gate ? backward_boundary_bytes(head) : 0,
         .backward_columns = back->sides.blocks,
         .backward_entries = back->entries,
         .backward_padded_vector = back->padded_vector,

@@ -43,6 +43,16 @@ typedef struct fpa_cuda_backward_plan {
 /* Fills plan->chunk and the crossover, once all else is there. */
 void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back);
 
+/* Pitches, and places in shared memory of both kernels, back->own and back->state; of a block's own tokens alone, for other stages. */
+void place_backward(const fpa_plan *plan, fpa_cuda_backward_plan *back);
+void place_backward_own(const fpa_plan *plan, fpa_cuda_backward_plan *back);
+
+/* Slabs of 64 numbers that hold so many. */
+int backward_slabs(int width);
+
+/* Bytes of a state between parts of a chunk: 16 bits a number, and the last column in fp32 (backward_groups.cu.in). */
+int backward_boundary_bytes(const fpa_head *head);
+
 /* Blocks on a multiprocessor at a time of walks of states; `blocks` where warps have no packed rows of 16 bits. */
 int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int blocks);
 
