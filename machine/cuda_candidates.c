@@ -57,26 +57,28 @@ bool cuda_fastest(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, c
     return l.found;
 }
 
-bool cuda_fastest_fused(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
-                        const fpa_call_size *size, fpa_candidate *best)
+static bool fastest_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, const fpa_call_size *size,
+                       cuda_mechanism mechanism, void (*list)(const cuda_task *, cuda_listing *),
+                       fpa_candidate *best)
 {
     cuda_listing l = {.found = false};
     const cuda_task task = cuda_task_of(g, room, size);
-    if (!refuses(g, size, MECHANISM_FUSED_CHUNK, &l))
-        list_fused(&task, &l);
+    if (!refuses(g, size, mechanism, &l))
+        list(&task, &l);
     *best = l.best;
     return l.found;
+}
+
+bool cuda_fastest_fused(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
+                        const fpa_call_size *size, fpa_candidate *best)
+{
+    return fastest_of(g, room, size, MECHANISM_FUSED_CHUNK, list_fused, best);
 }
 
 bool cuda_fastest_cluster_scan(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                                const fpa_call_size *size, fpa_candidate *best)
 {
-    cuda_listing l = {.found = false};
-    const cuda_task task = cuda_task_of(g, room, size);
-    if (!refuses(g, size, MECHANISM_CLUSTER_SCAN, &l))
-        list_cluster_scan(&task, &l);
-    *best = l.best;
-    return l.found;
+    return fastest_of(g, room, size, MECHANISM_CLUSTER_SCAN, list_cluster_scan, best);
 }
 
 /* Queries of as many heads as keys have, whatever they will be: both halves of a call have to choose alike. */

@@ -25,7 +25,7 @@ typedef struct fpa_pass_rows {
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh) */
 } fpa_pass_rows;
 
-/* Whether passes are the faster way: f is as above, products are of bf16 by warpgroups, and the work is at most so much
+/* Whether passes are the faster way: f is as above, products are of 16 bits by warpgroups (of f16 where nothing is divided and, with a gate, f is a multiple of s), and the work is at most so much
  * more than the contraction's as its kernels are slower. */
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target);
 fpa_pass_rows passes_rows(const fpa_simplified *simple);

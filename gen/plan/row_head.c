@@ -6,7 +6,8 @@
 
 enum { PIECE = 8 }; /* numbers of 16 bytes, and rows of whose gradients kernels keep sums together */
 
-/* Rows of 64 tokens, and what they are made of or made to, lie in a block's shared memory. */
+/* Rows of 64 tokens, and what they are made of or made to, lie in a block's shared memory; where steps of matrices leave less room
+ * blocks have fewer tokens (backward_made.c). */
 static int most_width(const fpa_target *target)
 {
     enum { TOKENS = 64, OPERANDS = 2, ELEMENT = 2, ODD = 16 /* numbers that pitches may add */ };

@@ -35,7 +35,8 @@ static inline int64_t cuda_recent(const struct fpa_launch *launch)
 /* The operands of a launch as kernels take them; sizes and parts of the workspace are left alone. */
 void cuda_fill_call(const struct fpa_launch *launch, struct fpa_cuda_call *call);
 
-/* Make the batch one entry, in which sequences of call->longest tokens lie one behind the other. False: they do not. */
+/* Make the batch one entry, in which sequences of call->longest tokens lie one behind the other, of a call whose size is `joined`. q, k, v and o
+ * are asked again, since packed and padded rows may have taken their places. False: they do not. */
 bool cuda_join_batch(struct fpa_cuda_call *call);
 
 /* Put one kernel into the stream. UNSUPPORTED: more blocks than a launch can have. */

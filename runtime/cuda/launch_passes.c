@@ -1,13 +1,10 @@
 #include "launch_passes.h"
 
-#include <string.h>
-
 #include "base/round.h"
 #include "grid.h"
 #include "head/form.h"
 #include "launch.h"
 #include "launch_contraction.h"
-#include "launch_maps.h"
 #include "launch_passes_operands.h"
 #include "launch_reversed.h"
 
@@ -178,7 +175,7 @@ static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, f
     fpa_status status = FPA_OK;
     p->back.pass_length = a->forward.length;
     if ((wanted && !pass_is_plain_forth(p)) || reads)
-        status = gather(p, false, !reads && pass_has_plain_values(p), stream, error);
+        status = gather(p, false, pass_has_plain_values(p), stream, error);
     if (!status && p->contracts)
         return a->d_q || a->d_log_gate ? contract_queries(p, these, stream, error) : FPA_OK;
     if (!status && reads)
@@ -339,7 +336,7 @@ static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fp
                : launch_reversed(p, PASS_VALUES, these, &gathered, stream, error);
 }
 
-/* ---- gates, from what passes of values forth and back have left ---- */
+/* ---- gates, from what passes forth and back have left (p->dots) ---- */
 
 static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
 {

@@ -143,7 +143,6 @@ static bool begins_anywhere(const fpa_head *head)
     return head->d % 8 || head->dv % 8;
 }
 
-/* Steps of 16 features, and all blocks' columns, have places behind the last one. */
 /* Keys are weighed, or some rows come as words in any call: three warps take longer for that than the product of keys and values. */
 static bool finishes_much(const fpa_fused_rows *rows, const fpa_head *head)
 {
@@ -151,6 +150,7 @@ static bool finishes_much(const fpa_fused_rows *rows, const fpa_head *head)
            cuda_most_lean(head->dv) > rows->value_room;
 }
 
+/* Steps of 16 features, and all blocks' columns, have places behind the last one. */
 static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const fpa_head *head = in->plan->head;

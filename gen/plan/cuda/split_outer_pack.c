@@ -180,11 +180,6 @@ static void place_others(places *p, fpa_pack_kernel *pack)
     pack->rows = p->next;
 }
 
-static int odd_pitch(int rows)
-{
-    return 16 * ((2 * rows + 15) / 16 | 1);
-}
-
 static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack,
                        int most)
 {
@@ -192,8 +187,8 @@ static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, 
     place_coordinates(&p, pack);
     place_projected(&p, pack, most);
     place_others(&p, pack);
-    pack->raw_pitch = odd_pitch(pack->given);
-    pack->pitch = odd_pitch(pack->rows - pack->given);
+    pack->raw_pitch = cuda_odd_pitch(2 * pack->given);
+    pack->pitch = cuda_odd_pitch(2 * (pack->rows - pack->given));
 }
 
 /* A chunk's rows of matrices, in two numbers of 16 bits each, in slabs of 64 columns. */

@@ -7,26 +7,19 @@
 
 /* ---- shared memory ---- */
 
-/* Bytes from one row to the next such that 8 rows of 16 bytes lie in different banks. */
-static int odd_pitch(int bytes)
-{
-    int pitch = round_up(bytes, 16);
-    return pitch / 16 % 2 ? pitch : pitch + 16;
-}
-
 static void choose_pitches(const fpa_cuda_inputs *in, fpa_split_panel *split)
 {
     const int element = in->rows->element;
-    split->query_pitch = odd_pitch(split->query_tokens * element);
-    split->key_pitch = odd_pitch(split->panel * element);
-    split->raw_pitch = odd_pitch(in->plan->head->d * element);
-    split->value_pitch = odd_pitch(8 * split->columns.tiles * element);
-    split->tile_pitch = odd_pitch(8 * split->columns.all * element);
-    split->output_pitch = odd_pitch(8 * split->columns.tiles * (int)dtype_size(in->plan->head->dtype));
+    split->query_pitch = cuda_odd_pitch(split->query_tokens * element);
+    split->key_pitch = cuda_odd_pitch(split->panel * element);
+    split->raw_pitch = cuda_odd_pitch(in->plan->head->d * element);
+    split->value_pitch = cuda_odd_pitch(8 * split->columns.tiles * element);
+    split->tile_pitch = cuda_odd_pitch(8 * split->columns.all * element);
+    split->output_pitch = cuda_odd_pitch(8 * split->columns.tiles * (int)dtype_size(in->plan->head->dtype));
     if (!in->plan->written->window)
         return;
     /* whole steps of the matrix instruction */
-    split->given_pitch = odd_pitch(round_up(head_width(in->plan->written), 16) * element);
+    split->given_pitch = cuda_odd_pitch(round_up(head_width(in->plan->written), 16) * element);
     if (!in->plan->written->lift)
         split->raw_pitch = split->given_pitch;
 }
