@@ -2508,15 +2508,14 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
         for (int n = 0; n < N / 2; n++)
             c[i][n] = 0;
 #pragma unroll 1
-    for (u32 index = blockIdx.x;; index += gridDim.x) {
-        const bool is_through = index >= count_walks<sizes>(call);
-        const struct walk w = find_walk<sizes>(call, is_through ? blockIdx.x : index);
-        const bool walks = !is_through && !is_idle(call, w);
+    /* behind the last walk its state leaves */
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call) + gridDim.x; index += gridDim.x) {
+        const bool is_behind = index >= count_walks<sizes>(call);
+        const struct walk w = find_walk<sizes>(call, is_behind ? blockIdx.x : index);
+        const bool walks = !is_behind && !is_idle(call, w);
         const struct state_at<const state_element> given =
             {walks && w.segment == 0 ? given_state(call, w.own.number, w.head) : 0, w.block};
         begin_walk<sizes>(c, call, left, given, first_strip);
-        if (is_through)
-            break;
         left.place = -1;
         if (!walks)
             continue;
