@@ -2767,8 +2767,7 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
         const struct state_at<const state_element> given =
             {walks && w.segment == 0 ? given_state(call, w.own.number, w.head) : 0, w.block};
         begin_walk<sizes>(c, call, left, given, first_strip);
-        left.place = -1;
-        if (!walks)
+        if (!walks) /* behind all; or one of segments, whose totals are left and no states */
             continue;
 #pragma unroll 1
         for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
