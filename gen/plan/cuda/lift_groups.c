@@ -61,7 +61,7 @@ static part_shape shape_of(const fpa_plan *plan, const fpa_cuda_lift *l, const f
     return (part_shape){rows, blocks, matrices * rows, l->in_f16 || is_whole(plan, part) ? 1 : 2};
 }
 
-/* Rows of ordinary numbers: f16 has all of them, and what it rounds off is at most 2^-12 of a row's largest. */
+/* Rows of ordinary numbers: f16 has all of them, and what it rounds off is at most 2^-11 of a row's largest. */
 static bool is_ordinary(const fpa_matrix *matrix, int width)
 {
     const double most = 0x1p15, least = 0x1p-12;
