@@ -1,4 +1,4 @@
-/* Verification must be able to fail: emitted kernels with one mistake each are refused (DESIGN 8).
+/* Verification must be able to fail: emitted kernels with one mistake each are refused.
  *
  * make test: one of each refusal; make test-all: all. */
 #include "dear.h"
