@@ -113,7 +113,8 @@ def main():
     print(f"{time.monotonic() - begun:5.1f} s: open are {sum(map(len, ready.values()))} of {len(jobs)}", flush=True)
     by_all = ready.get((USER, target, True), [])
     users = by_all + ready.get((USER, target, False), [])
-    shapes, by_mma = ready.get((SHAPES, target, False), []), ready.get((USER, portable, False), [])
+    shapes = ready.get((SHAPES, target, False), [])
+    by_mma = ready.get((USER, portable, False), []) if portable != target else []
     end = begun + options.seconds
     with tempfile.TemporaryDirectory() as folder:
         for call in CALLS:
