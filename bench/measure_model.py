@@ -2,11 +2,12 @@
 """Measure what the model of GPUs predicts: python3 bench/measure_model.py [--build build] [--seconds 150] OUT
 
 First every head is opened, so compiled and verified, by as many processes as there are cores; those of REGRET by each
-mechanism that suits it. Then, one call after the other, OUT/candidates.tsv gets each candidate of the heads of REGRET,
-forced, and OUT/predict-gpu.tsv what every head takes, after the command that measured it. The cache of kernels is that of
-the environment. What is not open when half of --seconds has passed is left out and named; what a call has not measured
-at the end, too. bench/regret.py and bench/predict_cuda.py print what comes of it.
+mechanism that suits it. Then, a call at a time, OUT/candidates.tsv gets each candidate of the heads of REGRET, forced,
+and OUT/predict-gpu.tsv what every head takes, after the command that measured it. The cache of kernels is that of the
+environment. What is not open when half of --seconds has passed is left out and named; what a call has not measured at
+the end, too. bench/regret.py and bench/predict_cuda.py print what comes of it.
 """
+
 import argparse
 import os
 import pathlib

@@ -7,6 +7,7 @@ What the model predicts is what `fpac explain` says of the fastest candidate of 
 limits the prediction, and the error: predicted over measured, less one; then the medians. --gpu is the GPU that was measured, as
 fpac explain --gpu takes it; without it the target's own.
 """
+
 import argparse
 import json
 import statistics
@@ -27,15 +28,24 @@ def read_groups(path):
 
 def predict(build, options, gpu):
     """{head: the fastest candidate} of a spec's heads."""
-    out = subprocess.run([f"{build}/fpac", "explain", *options, *(["--gpu", gpu] if gpu else []), "--json"], capture_output=True, text=True, check=True)
-    return {head["head"]: next(c for c in head["calls"][0]["candidates"] if c.get("fastest"))
-            for head in json.loads(out.stdout)}
+    out = subprocess.run(
+        [f"{build}/fpac", "explain", *options, *(["--gpu", gpu] if gpu else []), "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {
+        head["head"]: next(c for c in head["calls"][0]["candidates"] if c.get("fastest"))
+        for head in json.loads(out.stdout)
+    }
 
 
 def show(title, errors):
     sizes = [abs(e) for e in errors]
-    print(f"{title}: {len(errors)} calls, median error {100 * statistics.median(sizes):.1f} %, "
-          f"mean {100 * statistics.mean(sizes):.1f} %, predicted over measured {100 * statistics.median(errors):+.1f} %")
+    print(
+        f"{title}: {len(errors)} calls, median error {100 * statistics.median(sizes):.1f} %, "
+        f"mean {100 * statistics.mean(sizes):.1f} %, predicted over measured {100 * statistics.median(errors):+.1f} %"
+    )
 
 
 def main():
@@ -53,8 +63,10 @@ def main():
             candidate = predicted[head]
             error = candidate["ns_per_token_and_head"] / ns - 1
             errors.append(error)
-            print(f"  {head:16} measured {ns:8.4f} predicted {candidate['ns_per_token_and_head']:8.4f} "
-                  f"{100 * error:+6.1f} %  {candidate['mechanism']}: {candidate['limit']}")
+            print(
+                f"  {head:16} measured {ns:8.4f} predicted {candidate['ns_per_token_and_head']:8.4f} "
+                f"{100 * error:+6.1f} %  {candidate['mechanism']}: {candidate['limit']}"
+            )
         show(" ", errors)
         targets.setdefault(command[command.index("--target") + 1], []).extend(errors)
     for target, errors in targets.items():

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What the model chooses beside all that could have been chosen: python3 bench/regret.py CANDIDATES.tsv
 
-CANDIDATES.tsv is what `fpac bench --candidates --tsv` writes. A line a call: how many candidates suit, the chosen one, its
-predicted and measured microseconds, the least of all, and the regret: the chosen one's time over the least of its own
-kernels' candidates, and of all mechanisms', less one. Then the means.
+CANDIDATES.tsv is what `fpac bench --candidates --tsv` writes. A line a call: how many candidates suit, the chosen one,
+its predicted and measured microseconds, the least of all, and the regret: the chosen one's time over the least of its
+own kernels' candidates, and of all mechanisms', less one. Then the means.
 """
+
 import argparse
 import statistics
 
@@ -37,8 +38,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split(":")[0])
     parser.add_argument("lines")
     own, every, errors, count, heads = [], [], [], 0, set()
-    print(f"{'head':16} {'form':8} {'length':>6} {'B':>3} {'H':>3} {'cand.':>5} {'predicted':>9} {'measured':>9} {'least':>9} "
-          f"{'regret':>7} {'of all':>7}  chosen; the least where it is another")
+    print(
+        f"{'head':16} {'form':8} {'length':>6} {'B':>3} {'H':>3} {'cand.':>5} {'predicted':>9} {'measured':>9} "
+        f"{'least':>9} "
+        f"{'regret':>7} {'of all':>7}  chosen; the least where it is another"
+    )
     for call, rows in read(parser.parse_args().lines).items():
         chosen = next((row for row in rows if row["chosen"] == "1"), None)
         if not chosen:
@@ -49,14 +53,18 @@ def main():
         errors.append(abs(float(chosen["predicted_seconds"]) / seconds(chosen) - 1))
         count += len(rows)
         heads.add(call[0])
-        print(f"{call[0]:16} {call[1]:8} {call[2]:>6} {call[3]:>3} {call[4]:>3} {len(rows):5} "
-              f"{1e6 * float(chosen['predicted_seconds']):9.1f} {1e6 * seconds(chosen):9.1f} {1e6 * seconds(least):9.1f} "
-              f"{100 * own[-1]:6.1f}% {100 * every[-1]:6.1f}%  {name_of(chosen)}"
-              f"{'; ' + name_of(least) if least is not chosen else ''}")
+        print(
+            f"{call[0]:16} {call[1]:8} {call[2]:>6} {call[3]:>3} {call[4]:>3} {len(rows):5} "
+            f"{1e6 * float(chosen['predicted_seconds']):9.1f} {1e6 * seconds(chosen):9.1f} {1e6 * seconds(least):9.1f} "
+            f"{100 * own[-1]:6.1f}% {100 * every[-1]:6.1f}%  {name_of(chosen)}"
+            f"{'; ' + name_of(least) if least is not chosen else ''}"
+        )
     if own:
-        print(f"{len(own)} calls of {len(heads)} heads, {count} candidates timed: regret {100 * statistics.mean(own):.2f} % on average "
-              f"among the chosen kernels' own candidates, at most {100 * max(own):.1f} %; {100 * statistics.mean(every):.2f} % and "
-              f"{100 * max(every):.1f} % among all.")
+        print(
+            f"{len(own)} calls of {len(heads)} heads, {count} candidates timed: "
+            f"regret {100 * statistics.mean(own):.2f} % on average among the chosen kernels' own candidates, at most {100 * max(own):.1f} %; "
+            f"{100 * statistics.mean(every):.2f} % and {100 * max(every):.1f} % among all."
+        )
         print(f"Predicted over measured of what is chosen: median error {100 * statistics.median(errors):.1f} %.")
 
 

@@ -18,7 +18,10 @@ import measure_model  # noqa: E402
 import predict_cuda  # noqa: E402
 import regret  # noqa: E402
 
-FIELDS = "# head\tdtype\ttarget\tform\tlength\tbatch\theads\tplan\tmechanism\tcandidate\tpredicted_seconds\tmeasured_seconds\tchosen"
+FIELDS = "\t".join(
+    ["# head", "dtype", "target", "form", "length", "batch", "heads", "plan", "mechanism", "candidate"]
+    + ["predicted_seconds", "measured_seconds", "chosen"]
+)
 
 
 def row(plan: str, candidate: str, predicted: float, measured: float, chosen: int) -> str:
@@ -38,7 +41,12 @@ class Model(unittest.TestCase):
         return out.getvalue()
 
     def test_regret_is_the_chosen_time_over_the_least_of_its_own_and_of_all(self):
-        lines = [FIELDS, row("a", "1 segment", 3e-6, 4e-6, 1), row("a", "2 segments", 5e-6, 3.2e-6, 0), row("b", "", 9e-6, 2e-6, 0)]
+        lines = [
+            FIELDS,
+            row("a", "1 segment", 3e-6, 4e-6, 1),
+            row("a", "2 segments", 5e-6, 3.2e-6, 0),
+            row("b", "", 9e-6, 2e-6, 0),
+        ]
         path = self.folder / "candidates.tsv"
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         text = self.printed(regret.main, str(path))
@@ -56,13 +64,21 @@ class Model(unittest.TestCase):
         few = {"REGRET": ["l_32_32"], "REST": ["l_64_64"], "OTHER": ["l_16_64"], "PORTABLE": [], "CALLS": [(64, 1, 1)]}
         words = measure_model.words_of
         with (
-            mock.patch.multiple(measure_model, USER=str(TOP / measure_model.USER), SHAPES=str(TOP / measure_model.SHAPES)),
-            mock.patch.multiple(measure_model, **few, words_of=lambda target, form, call: words(target, form, (64, 1, 1))),
+            mock.patch.multiple(
+                measure_model, USER=str(TOP / measure_model.USER), SHAPES=str(TOP / measure_model.SHAPES)
+            ),
+            mock.patch.multiple(
+                measure_model, **few, words_of=lambda target, form, call: words(target, form, (64, 1, 1))
+            ),
         ):
-            out = self.printed(measure_model.main, "--build", str(COMMAND.parent), "--target", "c", "--portable", "c", str(self.folder))
+            out = self.printed(
+                measure_model.main, "--build", str(COMMAND.parent), "--target", "c", "--portable", "c", str(self.folder)
+            )
         self.assertIn("open are 3 of 3", out)
         groups = predict_cuda.read_groups(self.folder / "predict-gpu.tsv")
-        self.assertEqual([sorted(heads) for _, heads in groups], [["l_32_32", "l_64_64"], ["l_16_64"], ["l_32_32", "l_64_64"]])
+        self.assertEqual(
+            [sorted(heads) for _, heads in groups], [["l_32_32", "l_64_64"], ["l_16_64"], ["l_32_32", "l_64_64"]]
+        )
         self.assertIn("1 calls of 1 heads", self.printed(regret.main, str(self.folder / "candidates.tsv")))
 
 
