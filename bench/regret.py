@@ -62,7 +62,8 @@ def main():
     if own:
         print(
             f"{len(own)} calls of {len(heads)} heads, {count} candidates timed: "
-            f"regret {100 * statistics.mean(own):.2f} % on average among the chosen kernels' own candidates, at most {100 * max(own):.1f} %; "
+            f"regret {100 * statistics.mean(own):.2f} % on average "
+            f"among the chosen kernels' own candidates, at most {100 * max(own):.1f} %; "
             f"{100 * statistics.mean(every):.2f} % and {100 * max(every):.1f} % among all."
         )
         print(f"Predicted over measured of what is chosen: median error {100 * statistics.median(errors):.1f} %.")
