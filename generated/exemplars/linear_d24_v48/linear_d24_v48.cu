@@ -1331,6 +1331,11 @@ __device__ __forceinline__ float kernel_of(float d0)
     return d0;
 }
 
+/* Lanes of a warp that share a row of so many words, and rows that the warp has at a time. */
+template <int count> struct row_lanes {
+    enum { LANES = count > 16 ? 32 : count > 8 ? 16 : count > 4 ? 8 : 4, ROWS = 32 / LANES };
+};
+
 /* Bytes of word number `word` that a row has which begins `before` bytes behind a multiple of 16. */
 __device__ __forceinline__ int word_bytes(int before, int bytes, int word)
 {
@@ -3583,7 +3588,7 @@ __device__ __forceinline__ void formers_sync(int threads)
  * row are in its first word's 16, and so in the same allocation; behind a row's end nothing is read. */
 
 /* Words that may have a part of a row of `width` numbers, places for them, and those that are copied there: at least as
- * many as the row's steps of 16 numbers have pieces, zeros behind its end. Lanes that share a row of so many words. */
+ * many as the row's steps of 16 numbers have pieces, zeros behind its end. */
 template <int width> struct row_words {
     enum {
         WORDS = (2 * width + 14 + 15) / 16,
@@ -3592,10 +3597,6 @@ template <int width> struct row_words {
         COPIED = WORDS > PIECES ? WORDS : PIECES,
         PLACED = COPIED < PLACES ? COPIED : PLACES
     };
-};
-
-template <int count> struct row_lanes {
-    enum { LANES = count > 16 ? 32 : count > 8 ? 16 : count > 4 ? 8 : 4, ROWS = 32 / LANES };
 };
 
 /* Where word or piece number i of a token's row lies. */

@@ -1339,6 +1339,11 @@ __device__ __forceinline__ float kernel_of(float d0, float d1)
     return d1 * d0;
 }
 
+/* Lanes of a warp that share a row of so many words, and rows that the warp has at a time. */
+template <int count> struct row_lanes {
+    enum { LANES = count > 16 ? 32 : count > 8 ? 16 : count > 4 ? 8 : 4, ROWS = 32 / LANES };
+};
+
 /* Bytes of word number `word` that a row has which begins `before` bytes behind a multiple of 16. */
 __device__ __forceinline__ int word_bytes(int before, int bytes, int word)
 {
@@ -1783,13 +1788,13 @@ __device__ __forceinline__ struct pack_tile tile_of(const struct pack_task &task
 /* Words of 16 bytes of a tile's rows, each to the place of the piece that begins in it: zeros behind a row's end, and
  * where no token is. Rows 8 tokens apart begin equally far behind a multiple of 16 bytes: what a lane needs to know of
  * a word is worked out once for 8 of them. */
-__device__ __forceinline__ void fetch_words(u32 raw, const struct pack_tile &tile, i64 stride, bool aligned)
+__device__ __forceinline__ void fetch_tile(u32 raw, const struct pack_tile &tile, i64 stride, bool aligned)
 {
-    enum { LANES = PACK_WORDS > 16 ? 32 : PACK_WORDS > 8 ? 16 : PACK_WORDS > 4 ? 8 : 4, ROWS = 32 / LANES };
+    typedef row_lanes<PACK_WORDS> lanes;
     const int lane = threadIdx.x & 31;
-    for (int word = lane % LANES; word < (aligned ? PACK_PIECES : PACK_WORDS); word += LANES)
+    for (int word = lane % lanes::LANES; word < (aligned ? PACK_PIECES : PACK_WORDS); word += lanes::LANES)
 #pragma unroll 1
-        for (int first = own_warp() * ROWS + lane / LANES; first < 8; first += 4 * ROWS) {
+        for (int first = own_warp() * lanes::ROWS + lane / lanes::LANES; first < 8; first += 4 * lanes::ROWS) {
             const unsigned char *from = (const unsigned char *)(tile.x + first * stride);
             const int before = (int)((u64)from & 15), bytes = word_bytes(before, 2 * D_IN, word);
             const u32 to = raw + first * PACK_RAW_PITCH + word * 16;
@@ -1801,10 +1806,10 @@ __device__ __forceinline__ void fetch_words(u32 raw, const struct pack_tile &til
     copy_commit();
 }
 
-/* Words -> pieces. A warp has 8 tokens, of which rows no two meet in a bank, and four lanes share a row: what a lane
- * needs of the next one's words it reads before that puts pieces in their places. start: the low part of the first
- * row's address; stride in bytes. */
-__device__ __forceinline__ void form_pieces(u32 raw, u32 start, u32 stride)
+/* Words of a tile -> pieces, where rows begin amid 16 bytes. A warp has 8 tokens, of which rows no two meet in a bank,
+ * and four lanes share a row: what a lane needs of the next one's words it reads before that puts pieces in their
+ * places. start: the low part of the first row's address; stride in bytes. */
+__device__ __forceinline__ void align_tile(u32 raw, u32 start, u32 stride)
 {
     enum { SHARE = (PACK_PIECES + 3) / 4 };
     const int share = threadIdx.x >> 3 & 3;
@@ -1857,7 +1862,7 @@ __device__ __forceinline__ void pack_head(const struct pack_task &task, u32 shar
     struct pack_tile next = {};
     if (first + group < last) {
         next = tile_of(task, first + group);
-        fetch_words(own, next, task.stride[1], aligned);
+        fetch_tile(own, next, task.stride[1], aligned);
     }
     for (u32 number = first + group, stage = 0; number < last; number += PACK_GROUPS,
          stage = (stage + 1) % PACK_STAGES) {
@@ -1868,10 +1873,10 @@ __device__ __forceinline__ void pack_head(const struct pack_task &task, u32 shar
         const bool more = number + PACK_GROUPS < last;
         if (more) {
             next = tile_of(task, number + PACK_GROUPS);
-            fetch_words(own + (stage ^ 1) * PACK_RAW_BYTES, next, task.stride[1], aligned);
+            fetch_tile(own + (stage ^ 1) * PACK_RAW_BYTES, next, task.stride[1], aligned);
         }
         if (!aligned) {
-            form_pieces(raw, (u32)(u64)tile.x, (u32)task.stride[1] * 2);
+            align_tile(raw, (u32)(u64)tile.x, (u32)task.stride[1] * 2);
             warpgroup_sync(1 + group);
         }
         for (int i = threadIdx.x % 128; i < 24 * PACK_TILE; i += 128) { /* g, 24 x 24 */
