@@ -8,9 +8,7 @@
 enum {
     PANEL =
         48, /* tokens: a multiple of the micro-tile's 6 rows and of every vector's width; twice as many in pairs of bf16 */
-    MICRO_ROWS = 6,
-    PANEL_BYTES = 12 * 1024, /* of a tile's slice of the state: a quarter of a first-level cache */
-    MAX_TILE = 48,
+    TILE = 48, /* features: of fewer, products read and write their sums again after too few steps */
     UNROLL_LIMIT = 4096,  /* features that are printed one by one: a few seconds of compile time */
     SLICE_FEATURES = 200, /* of a slice at least: what a part of a chunk's outputs is worth */
     MAX_SLICES = 8,
@@ -21,12 +19,6 @@ enum {
 
 static const double WORTH = 0.05; /* of a call's seconds: about twice the median error of work_cost */
 
-static int tile_features(int dv)
-{
-    int features = PANEL_BYTES / (4 * dv) / MICRO_ROWS * MICRO_ROWS;
-    return features < 2 * MICRO_ROWS ? 2 * MICRO_ROWS : features > MAX_TILE ? MAX_TILE : features;
-}
-
 /* Of what is the same for panels of any number of tokens. */
 static void choose_sizes(fpa_plan *plan)
 {
@@ -34,7 +26,7 @@ static void choose_sizes(fpa_plan *plan)
     fpa_c_plan *c = &plan->c;
     c->pairs = plan->target->pairs && head->dtype == FPA_BF16 && head->dv >= plan->target->vector;
     c->unrolled = plan->features <= UNROLL_LIMIT;
-    c->tile_features = tile_features(head->dv);
+    c->tile_features = TILE;
 }
 
 /* Of panels and register tiles. The plan has its tiles of features. */
