@@ -204,13 +204,15 @@ static void choose_by_seconds(fpa_plan *plan)
 }
 
 /* Bytes of machine code. A register tile is one instruction of about 10 bytes a product, and three more to
- * clear or load, and store, a sum; an unrolled feature a product and a store; a piece a row of the table. */
+ * clear or load, and store, a sum; an unrolled feature a product and a store, and in pairs three times as much again; a
+ * piece a row of the table. */
 static double code_bytes(const fpa_plan *plan)
 {
     const fpa_c_plan *c = &plan->c;
     const double value_tile = 10.0 * (c->values.rows + 1) * c->values.vectors;
     const double score_tile = 10.0 * (c->scores.rows + 1) * c->scores.vectors;
-    double features = c->unrolled ? 18.0 * (double)plan->features : 16.0 * plan->piece_count;
+    const double feature = c->pairs ? 72 : 18;
+    double features = c->unrolled ? feature * (double)plan->features : 16.0 * plan->piece_count;
     double matrices = 0;
     for (int i = 0; i < plan->projection_count; i++) {
         const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
