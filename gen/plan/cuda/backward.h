@@ -23,13 +23,14 @@ typedef struct fpa_cuda_backward_plan {
     int walk_panel;      /* tokens of a panel of backward_state */
     /* of its blocks that pack what their cells have, most of each: pieces of a token, blocks of 8 rows; prefixes */
     int walk_pieces, walk_suffixes, walk_prefixes;
-    int walk_pitch, walk_raw_pitch, walk_value_pitch; /* bytes there from a row, a token, a token's values to the next */
-    int sum_blocks;      /* of 8 rows whose gradients are added up */
-    int dots, *dot_sums; /* [dots] the first one of a dot's rows */
-    bool coordinates;    /* features are coordinates: nothing is packed, and nothing contracted */
-    bool warpgroups;     /* and blocks of warpgroups walk a chunk, panel by panel: */
-    int walks;           /* of queries, or between chunks, of one for each slab of features */
-    int padded_vector;   /* numbers that rows of q and k, */
+    int walk_pitch, walk_raw_pitch,
+        walk_value_pitch; /* bytes there from a row, a token, a token's values to the next */
+    int sum_blocks;       /* of 8 rows whose gradients are added up */
+    int dots, *dot_sums;  /* [dots] the first one of a dot's rows */
+    bool coordinates;     /* features are coordinates: nothing is packed, and nothing contracted */
+    bool warpgroups;      /* and blocks of warpgroups walk a chunk, panel by panel: */
+    int walks;            /* of queries, or between chunks, of one for each slab of features */
+    int padded_vector;    /* numbers that rows of q and k, */
     int padded_value; /* and of v and d_o are brought to before other kernels run; 0: they stay as they are */
     int entries;      /* of run-time matrices of a head */
     int made_tiles;   /* of 16 tokens a warp of backward_project and backward_unproject, */
