@@ -57,6 +57,7 @@ enum {
     QUERY_TOKENS = 64,  /* a block of backward_queries or backward_keys: its own tokens */
     SUM_BLOCKS = 5,     /* of 8 rows, whose gradients a token has */
     PANEL = 64,          /* tokens of a panel of others */
+    WALK_PANEL = 64,     /* of a panel of backward_state */
     PAIRS = 64,          /* of them at a time */
     SPAN = 64,           /* of them whose gradients of dots are kept until rows get them */
     EDGE = 16,                              /* of them at a time where not all are seen */
@@ -1333,11 +1334,12 @@ __device__ __forceinline__ side keys_side(const struct fpa_cuda_call &call, i64 
     return a;
 }
 
-/* Values that have come become those of the sums; other threads see them behind a barrier. */
-template <int tokens>
-__device__ __forceinline__ void finish_values(u32 values, const side &a, bool keys, int first, int limit)
+/* Values that have come, `columns` of them from `column` on, become those of the sums; other threads see them behind a
+ * barrier. */
+template <int tokens, int columns, int pitch>
+__device__ __forceinline__ void finish_values(u32 values, const side &a, bool keys, int first, int limit, int column)
 {
-    (void)values, (void)a, (void)keys, (void)first, (void)limit;
+    (void)values, (void)a, (void)keys, (void)first, (void)limit, (void)column;
 }
 
 /* gates[i]: sums of log-gates of tokens first.., of those before limit. */
@@ -2576,7 +2578,7 @@ __device__ __forceinline__ void begin_chunk(walk &at, const struct fpa_cuda_call
 /* The next panel; members: heads of a side that share the state. */
 __device__ __forceinline__ void go_on(walk &at, const struct fpa_cuda_call &call, int members, int step)
 {
-    at.first += PANEL;
+    at.first += WALK_PANEL;
     if (at.first < at.end)
         return;
     if (++at.member == members) {
