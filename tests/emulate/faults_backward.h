@@ -55,12 +55,31 @@ static const struct cuda_backward_fault {
       "if ((f = feature_of(unit + u, i >> 1)) < FEATURES && column < VALUES)"}},
     {"plain",
      {"states of rows that are others'", "but the formula gives", "cuda_cells_packed",
-      "$ for i = 1, #from, 32 do local line = string.rep(\"1, \", math.min(32, #from - i + 1)):sub(1, -3)"}},
+      "$ for i = 1, #rows, 32 do local line = string.rep(\"1, \", math.min(32, #rows - i + 1)):sub(1, -3)"}},
+    {"plain",
+     {"pieces of a token that are its first one", "but the formula gives", "cuda_cells_pieces",
+      "$ for i = 1, #pieces, 32 do local line = string.rep(\"0, \", math.min(32, #pieces - i + 1)):sub(1, "
+      "-3)"}},
+    {"plain",
+     {"states whose prefixes are ones", "but the formula gives", "cuda_cells_prefixes",
+      "$ for i = 1, #factors[l], 32 do local line = string.rep(\"0, \", math.min(32, #factors[l] - i + "
+      "1)):sub(1, -3)"}},
+    {"cubic",
+     {"states whose prefixes are their last factor", "but the formula gives", "cuda_cells_prefix",
+      "word[t] = factor;"}},
+    {"parted",
+     {"states of features that cells do not have", "but the formula gives", "cuda_cells_empty",
+      "there |= 1u << i;"}},
     {"widecells",
      {"states of keys without rows' weights", "the RMS error of d_log_gate ... more than twice",
       "cuda_cells_packed_weights",
-      "$ for i = 1, #gram, 16 do local line = string.rep(\"1.0f, \", math.min(16, #gram - i + 1)):sub(1, "
-      "-3)"}},
+      "$ for i = 1, #row_weights, 16 do local line = string.rep(\"1.0f, \", math.min(16, #row_weights - i + "
+      "1)):sub(1, -3)"}},
+    {"widecells",
+     {"states of keys without prefixes' weights", "the RMS error of d_log_gate ... more than twice",
+      "cuda_cells_prefix_weights",
+      "$ for i = 1, #factor_weights[l], 16 do local line = string.rep(\"1.0f, \", math.min(16, "
+      "#factor_weights[l] - i + 1)):sub(1, -3)"}},
     {"plain",
      {"a reversed state of the chunk before", "d_k at batch ... is not a number", "cuda_backward_reversed",
       "if (chunk + 1 < count_chunks(call, length) || back.d_state_out) {\n"

@@ -180,11 +180,12 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     return true;
 }
 
-/* Blocks that walk have no more than a multiprocessor's warps to hide their waits, so that long panels must leave room for three. */
+/* Blocks that walk have no more than a multiprocessor's warps to hide their waits, so that long panels, where walks have them too, must
+ * leave room for three. */
 static bool walks_fit(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     enum { LONG = 64, WALKS = 3, RESERVED = 1024 };
-    return back->panel < LONG ||
+    return back->panel < LONG || backward_packs_slices(plan, back) ||
            WALKS * (back->state.size + RESERVED) <= plan->target->shared_memory + RESERVED;
 }
 
@@ -348,6 +349,13 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(group),
     BACKWARD(stages),
     BACKWARD(state_places),
+    BACK(walk_panel),
+    BACK(walk_pieces),
+    BACK(walk_suffixes),
+    BACK(walk_prefixes),
+    BACK(walk_pitch),
+    BACK(walk_raw_pitch),
+    BACK(walk_value_pitch),
     BACKWARD(sum_blocks),
     FIELD_ARRAY(fpa_cuda_backward_plan, "dot_sums", dot_sums, dots, 1, 0),
     BACKWARD(padded_vector),

@@ -20,12 +20,17 @@ typedef struct fpa_cuda_backward_plan {
     int group;           /* units in a tile of a state */
     int stages;          /* tiles on their way */
     int state_places;    /* of warpgroups: for panels of walks of states */
-    int sum_blocks;      /* of 8 rows whose gradients are added up */
-    int dots, *dot_sums; /* [dots] the first one of a dot's rows */
-    bool coordinates;    /* features are coordinates: nothing is packed, and nothing contracted */
-    bool warpgroups;     /* and blocks of warpgroups walk a chunk, panel by panel: */
-    int walks;           /* of queries, or between chunks, of one for each slab of features */
-    int padded_vector;   /* numbers that rows of q and k, */
+    int walk_panel;      /* tokens of a panel of backward_state */
+    /* of its blocks that pack what their cells have, most of each: pieces of a token, blocks of 8 rows; prefixes */
+    int walk_pieces, walk_suffixes, walk_prefixes;
+    int walk_pitch, walk_raw_pitch,
+        walk_value_pitch; /* bytes there from a row, a token, a token's values to the next */
+    int sum_blocks;       /* of 8 rows whose gradients are added up */
+    int dots, *dot_sums;  /* [dots] the first one of a dot's rows */
+    bool coordinates;     /* features are coordinates: nothing is packed, and nothing contracted */
+    bool warpgroups;      /* and blocks of warpgroups walk a chunk, panel by panel: */
+    int walks;            /* of queries, or between chunks, of one for each slab of features */
+    int padded_vector;    /* numbers that rows of q and k, */
     int padded_value; /* and of v and d_o are brought to before other kernels run; 0: they stay as they are */
     int entries;      /* of run-time matrices of a head */
     int made_tiles;   /* of 16 tokens a warp of backward_project and backward_unproject, */
@@ -47,6 +52,10 @@ void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back);
 void place_backward(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 void place_backward_own(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 
+/* Whether blocks of backward_state pack what their own cells have; then also walk_panel and its sizes, and places. */
+bool backward_packs_slices(const fpa_plan *plan, const fpa_cuda_backward_plan *back);
+void place_backward_slices(const fpa_plan *plan, fpa_cuda_backward_plan *back);
+
 /* Slabs of 64 numbers that hold so many. */
 int backward_slabs(int width);
 
@@ -54,6 +63,8 @@ int backward_slabs(int width);
 int backward_boundary_bytes(const fpa_head *head);
 
 /* Blocks on a multiprocessor at a time of walks of states; `blocks` where warps have no packed rows of 16 bits. */
+int backward_most_walks(const fpa_plan *plan, const fpa_cuda_backward_plan *back); /* by registers */
+int backward_walks_room(const fpa_plan *plan, const fpa_cuda_backward_plan *back); /* by shared memory */
 int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int blocks);
 
 /* Entries of the geometry: threads, shared memory and blocks a multiprocessor of each kernel that the head has. */

@@ -3,17 +3,27 @@
 
 #include "parts.h"
 
-/* Blocks of a walk on a multiprocessor: what a warp waits for others do meanwhile. Of packed rows of 16 bits they are as many as have
- * registers for the sums of a warp's units and some 40 more, and shared memory; elsewhere `blocks`. On GPUs of before sm_90 three blocks
- * of 32 tiles would keep a tenth of their sums in local memory. */
-int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int blocks)
+/* Blocks of a walk of packed rows of 16 bits that have registers for the sums of a warp's units and some 40 more. On GPUs of before sm_90
+ * three blocks of 32 tiles would keep a tenth of their sums in local memory. */
+int backward_most_walks(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     enum { OF_FOUR = 16, OF_THREE = 28, OF_THREE_LATER = 32 }; /* tiles of sums */
-    enum { GROUPS = 4 /* whose threads have registers for a slab's sums */ };
     const int tiles = plan->cuda.rows->warp_units * back->columns.tiles;
     const int three = plan->target->warpgroups ? OF_THREE_LATER : OF_THREE;
-    const int most = tiles <= OF_FOUR ? 4 : tiles <= three ? 3 : 2;
-    const int room = (plan->target->shared_memory + 1024) / (back->state.size + 1024);
+    return tiles <= OF_FOUR ? 4 : tiles <= three ? 3 : 2;
+}
+
+int backward_walks_room(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    return (plan->target->shared_memory + 1024) / (back->state.size + 1024);
+}
+
+/* Blocks of a walk on a multiprocessor: what a warp waits for others do meanwhile. Of packed rows of 16 bits they are as many as have
+ * registers and shared memory; elsewhere `blocks`. */
+int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int blocks)
+{
+    enum { GROUPS = 4 /* whose threads have registers for a slab's sums */ };
+    const int most = backward_most_walks(plan, back), room = backward_walks_room(plan, back);
     const int groups = back->warpgroups ? GROUPS / back->walks : 0;
     if (back->warpgroups)
         return room < groups ? room : groups;

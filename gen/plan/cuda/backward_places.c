@@ -7,6 +7,7 @@
 static void choose_pitches(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     const int element = plan->cuda.rows->element;
+    back->walk_panel = back->panel;
     back->query_pitch = cuda_odd_pitch(back->query_tokens * element);
     back->key_pitch = cuda_odd_pitch(back->panel * element);
     back->raw_pitch = cuda_odd_pitch(plan->head->d * element);
@@ -117,7 +118,10 @@ void place_backward(const fpa_plan *plan, fpa_cuda_backward_plan *back)
         place_coordinates_state(back);
         place_coordinates(plan, back);
     } else {
-        place_state(plan, back);
+        if (backward_packs_slices(plan, back))
+            place_backward_slices(plan, back);
+        else
+            place_state(plan, back);
         place_backward_own(plan, back);
     }
 }

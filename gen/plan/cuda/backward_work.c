@@ -43,14 +43,25 @@ static double count_unit(const fpa_plan *plan, const fpa_cuda_backward_plan *bac
     return read + contracted + (keys ? 12 + back->sides.tiles * (1 + 0.5 / back->query_tiles) : 0);
 }
 
+/* Of a warp and 16 tokens that a state gets, whose block packs its cells' rows: all but features and their products. */
+static double count_slice(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    enum { A_PANEL = 25, A_PIECE = 4, A_SUFFIX = 6, A_FACTOR = 7, A_PREFIX = 8, LANES = 128 / 16 };
+    const fpa_cuda_rows *rows = plan->cuda.rows;
+    const double prefix = A_PREFIX + A_FACTOR * (rows->factors - 1);
+    return A_PANEL + A_PIECE * (back->walk_pieces + back->columns.tiles) / (double)LANES +
+           A_SUFFIX * back->walk_suffixes + prefix * rows->warp_units / 2;
+}
+
 /* Of a unit and 16 tokens that a state gets; its warps' blocks pack their cells' rows, or all. */
 static double count_walk(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    enum { CELLS_ROWS = 24 };
+    enum { FEATURES = 6 };
     const fpa_cuda_rows *rows = plan->cuda.rows;
-    const bool few = back->cells.used && !plan->projection_count;
-    const double packed = few ? 2 * CELLS_ROWS : rows->row_count; /* instructions of a warp */
-    return (back->columns.tiles + 5 * rows->factors + packed / rows->warp_units) * back->columns.blocks;
+    const bool few = backward_packs_slices(plan, back);
+    const double packed = few ? count_slice(plan, back) : rows->row_count; /* instructions of a warp */
+    const double formed = few ? FEATURES : 5 * rows->factors;
+    return (back->columns.tiles + formed + packed / rows->warp_units) * back->columns.blocks;
 }
 
 static fpa_backward_work count_work(const fpa_plan *plan, const fpa_cuda_backward_plan *back)

@@ -57,6 +57,7 @@ enum {
     QUERY_TOKENS = 64,  /* a block of backward_queries or backward_keys: its own tokens */
     SUM_BLOCKS = 5,     /* of 8 rows, whose gradients a token has */
     PANEL = 64,          /* tokens of a panel of others */
+    WALK_PANEL = 64,     /* of a panel of backward_state */
     PAIRS = 64,          /* of them at a time */
     SPAN = 64,           /* of them whose gradients of dots are kept until rows get them */
     EDGE = 16,                              /* of them at a time where not all are seen */
@@ -262,7 +263,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 33
+#define FPA_CUDA_VERSION 34
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -692,7 +693,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    33, /* version */
+    34, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -1333,11 +1334,12 @@ __device__ __forceinline__ side keys_side(const struct fpa_cuda_call &call, i64 
     return a;
 }
 
-/* Values that have come become those of the sums; other threads see them behind a barrier. */
-template <int tokens>
-__device__ __forceinline__ void finish_values(u32 values, const side &a, bool keys, int first, int limit)
+/* Values that have come, `columns` of them from `column` on, become those of the sums; other threads see them behind a
+ * barrier. */
+template <int tokens, int columns, int pitch>
+__device__ __forceinline__ void finish_values(u32 values, const side &a, bool keys, int first, int limit, int column)
 {
-    (void)values, (void)a, (void)keys, (void)first, (void)limit;
+    (void)values, (void)a, (void)keys, (void)first, (void)limit, (void)column;
 }
 
 /* gates[i]: sums of log-gates of tokens first.., of those before limit. */
@@ -2576,7 +2578,7 @@ __device__ __forceinline__ void begin_chunk(walk &at, const struct fpa_cuda_call
 /* The next panel; members: heads of a side that share the state. */
 __device__ __forceinline__ void go_on(walk &at, const struct fpa_cuda_call &call, int members, int step)
 {
-    at.first += PANEL;
+    at.first += WALK_PANEL;
     if (at.first < at.end)
         return;
     if (++at.member == members) {
