@@ -138,6 +138,7 @@ static bool is_run(const char *name)
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
+    static const char *const cut[] = {"turned", "fadinghalf"};
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
@@ -148,7 +149,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
         if (is_run(emulated[i])) {
             jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
-            jobs[count].multiprocessors = strcmp(emulated[i], "turned") == 0 ? MANY : 0;
+            jobs[count].multiprocessors = is_one_of(cut, sizeof cut / sizeof *cut, emulated[i]) ? MANY : 0;
             jobs[count].check = dear_tests() || strcmp(emulated[i], "gatednorm") == 0 ||
                                         strcmp(emulated[i], "turned") == 0 ||
                                         strcmp(emulated[i], "fading") == 0
