@@ -116,7 +116,8 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 static const char *const emulated[] = {
     "plain",  "square",  "line",   "lines",  "taylor",     "gated",      "gatednorm", "linear", "broad",
-    "ragged", "squares", "powers", "fading", "fadinghalf", "fadingsome", "manyrows",  "turned", "fadingsum"};
+    "ragged", "squares", "powers", "fading", "fadinghalf", "fadingsome", "manyrows",  "turned", "fadingsum",
+    "weighed"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

@@ -145,9 +145,10 @@ static size_t count_room(passes *p)
     p->room.outputs = g->kernel[CUDA_BACKWARD_OUTPUTS].threads
                           ? aligned(f->batch * f->query_heads * f->length, 2 * sizeof(float))
                           : 0;
+    p->room.weights = g->pass_weighs ? aligned(g->pass_d, sizeof(float)) : 0;
     p->room.forward = larger(forward_bytes(p, whole), forward_bytes(p, last_piece(p)));
     return p->room.outputs + 2 * p->room.rows + p->room.gates + p->room.result + p->room.forward +
-           count_gates(p, whole);
+           p->room.weights + count_gates(p, whole);
 }
 
 /* Of like size, and halved until there is room for one, or for those that share a key. */

@@ -82,6 +82,8 @@ static const char heads[] =
     "= 2 } }),\n"
     "  h('fadingsome', { d = 21, dv = 24, scale = 1 / 4, gate = true, terms = term { "
     "diagonal { [range(1, 9)] = 1, [range(12, 20)] = sqrt2 } } }),\n"
+    "  h('weighed', { d = 21, dv = 24, scale = 1 / 4, terms = term { diagonal { [range(1, 9)] = 1, [range(12, 20)] "
+    "= sqrt2 } } }),\n"
     "  h('turned', { d = 70, dv = 85, scale = 1 / 4, terms = linear { weight = 2 } }),\n"
     "  h('fadingsum', { d = 20, dv = 14, scale = 1 / 4, gate = true, terms = { linear {}, power { degree = 2 "
     "} } }),\n"
