@@ -67,6 +67,8 @@ static const struct asked {
     {"a line of a part of the vectors beside that of another", "cuda:sm_90a",
      "terms = { term { select(range(1, 32)) }, term { select(range(33, 64)), weight = 3 } }", 64, 64, false,
      false},
+    {"a gated line of a part of the vectors", "cuda:sm_90a",
+     "terms = term { select(range(1, 32)) }, gate = true", 64, 64, false, true},
     {"two dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }", 0, 0, false,
      false},
     {"a learned matrix", "cuda:sm_90a", "terms = term { trainable { name = 'w', rows = 16 } }", 0, 0, false,
