@@ -23,7 +23,7 @@ fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_la
 
 /* products[B][H][chunks] <- states of a walk and of one from the last token on, of whole chunks; of columns times these weights (NULL: 1). */
 fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
-                               const void *states, const void *reversed_states,
-                               const float *column_weights, double *products, void *stream, fpa_error *error);
+                               const void *states, const void *reversed_states, const float *column_weights,
+                               double *products, void *stream, fpa_error *error);
 
 #endif

@@ -54,8 +54,7 @@ static fpa_status launch_outputs(const passes *p, CUstream stream, fpa_error *er
 static fpa_status launch_weights(passes *p, CUstream stream, fpa_error *error)
 {
     p->back.pass_weights = p->weights;
-    const fpa_status status =
-        p->weights ? launch_kernel(p, CUDA_BACKWARD_GATHER, 1, stream, error) : FPA_OK;
+    const fpa_status status = p->weights ? launch_kernel(p, CUDA_BACKWARD_GATHER, 1, stream, error) : FPA_OK;
     p->back.pass_weights = NULL;
     return status;
 }
@@ -284,7 +283,8 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
                                  : pass_result_rows(p, these, p->dv);
     const pass_tensor with = pass_key_rows(p, these, values);
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    const cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots, NULL, NULL};
+    const cuda_dots dots = {
+        with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots, NULL, NULL};
     const bool leaves = a->d_log_gate && p->dots == PASS_VALUES && !p->contracts;
     fpa_status status = leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL, &dots,
                                                    &p->reversed_states, stream, error)

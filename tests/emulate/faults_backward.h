@@ -378,8 +378,8 @@ static const struct cuda_backward_fault cuda_reversed_faults[] = {
      {"a state of later segments that the first one's gate does not fade", "d_v at batch ... is not a number",
       "reversed_segment_behind", "const i64 behind = part.end - first - FUSED_PANEL;"}},
     {"fadinghalf",
-     {"states of later segments that do not fade", "d_v at batch ... but the formula gives", "reversed_segment_gates",
-      "sum = 0;"}},
+     {"states of later segments that do not fade", "d_v at batch ... but the formula gives",
+      "reversed_segment_gates", "sum = 0;"}},
 };
 
 /* In the pass of rows, of which gates' gradients are made. */
