@@ -419,7 +419,8 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
     if (f->workspace_size < bytes)
         return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
                     f->workspace_size, bytes);
-    if (!bytes || !(launch->d_q || launch->d_k || launch->d_v || launch->d_log_gate))
+    if (f->batch * f->length * f->query_heads == 0 ||
+        !(launch->d_q || launch->d_k || launch->d_v || launch->d_log_gate))
         return FPA_OK;
     p.call = *call;
     p.back = *back;
