@@ -426,9 +426,9 @@ struct fpa_cuda_backward {
     const void *pass_result;
     /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
     long long pass_length;
-    long long pass_reversed;   /* 1: from the last token on */
-    long long pass_vectors;    /* 1: of q and k alone */
-    float *pass_weights;       /* NAME_backward_gather: only these are written, of each coordinate; else NULL */
+    long long pass_reversed; /* 1: from the last token on */
+    long long pass_vectors;  /* 1: of q and k alone */
+    float *pass_weights;     /* NAME_backward_gather: only these are written, of each coordinate; else NULL */
     long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
     /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times
      * their gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
