@@ -5,7 +5,7 @@
  *
  * and with a window of w the newest w keys, the token's own among them, have the weight exp(scale q_t . k_j) instead.
  *
- * (seeds/000, "The FPA Kernel"; terms are the Appendix's "heads", which are summed.)
+ * ("The FPA Kernel" of the paper that runtime/api/fpa.h names; terms are the Appendix's "heads", which are summed.)
  * Given: terms, branches and matrices, by whoever builds a head, or its canonical text. Gives: the rules that
  * a head must obey, its canonical text and digest, and its figures. Knows no target and no kernel.
  * A head lives in one arena; every pointer below points into it. */

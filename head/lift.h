@@ -6,8 +6,8 @@
  *   m   = map(inner y - square |x|^2 - shift)                      a map of q and one of k
  *   u   = gain m                                                   a gain of q and one of k
  *
- * and u is a coordinate; or Re y and Im y, times the gain, are two (TensorSketch in the frequency domain, seeds/001);
- * or with positions p and t = angle p (for queries: + phase), u cos t and u sin t are (seeds/002), u times the
+ * and u is a coordinate; or Re y and Im y, times the gain, are two (TensorSketch in the frequency domain);
+ * or with positions p and t = angle p (for queries: + phase), u cos t and u sin t are (docs/spec.md), u times the
  * amplitude for queries. Coordinates of the parts follow each other; of a part with two, all first ones come first.
  * Every coordinate of a key that is masked is 0: it contributes nothing, whatever its other operands.
  *

@@ -202,6 +202,12 @@ static const struct fault pair_faults[] = {
      "const vi seen = (2 * k < m + r ? -1 : 0) - (vi){0};"},
     {"a first half of features for both", "but the formula gives", "second_row",
      "setp(to + i, pair(get${VL}(from + i), r + 1 < rows ? get${VL}(from + i) : (vf){0}));"},
+    {"a feature of queries twice in a pair", "but the formula gives", "query_features",
+     "setp(to + ${(first + f) // 2} * T, pair(${waiting or value}, ${waiting or \"(vf){0}\"}));"},
+    {"keys' features in pairs the wrong way round", "but the formula gives", "key_features",
+     "setp(to${first + f > 0 and \" + \" .. first + f .. \" * T / 2\" or \"\"}, narrow(${feature(piece, f, "
+     "b, "
+     "\"next\")}, ${feature(piece, f, a, \"x\")}));"},
     {"a last vector of pairs that begins too early", "is not a number", "last_pairs",
      "const int i = next + VL < width ? next : width - VL - 1;"},
     {"a coordinate in its neighbour's place", "but the formula gives", "lower_half",

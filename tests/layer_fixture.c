@@ -1,8 +1,8 @@
 #include "runtime/api/layer.h"
 
-#include <dlfcn.h>
 #include <math.h>
 
+#include "openmp_threads.h"
 #include "layer_fixture.h"
 
 static char cache[64]; /* of all claims: kernels are compiled once */
@@ -21,14 +21,9 @@ int layer_ungroup(void **state)
     return 0;
 }
 
-/* By the program's own OpenMP where it has one (tests/threads/openmp.c), else by libgomp. */
 void layer_set_threads(int threads)
 {
-    void *openmp = dlopen("libgomp.so.1", RTLD_NOW);
-    void *own = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
-    void (*set)(int) = (void (*)(int))(own || !openmp ? own : dlsym(openmp, "omp_set_num_threads"));
-    if (set)
-        set(threads);
+    openmp_threads(threads);
 }
 
 static void check(const layer_fixture *f, fpa_status status)

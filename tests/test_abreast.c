@@ -1,9 +1,9 @@
 /* test_abreast: heads that a thread walks in turn have the bits of heads that have a thread each. */
 #include "runtime/api/fpa.h"
 #include "c_hurry.h"
+#include "openmp_threads.h"
 #include "random_head.h"
 
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,15 +151,13 @@ static void run(const fpa_kernel *kernel, const call *c, bool side_by_side, oper
     free(workspace);
 }
 
-static void (*set_threads)(int);
-
 /* Outputs and states of few threads and of one a head. */
 static void compare(const fpa_kernel *kernel, const call *c, bool side_by_side, int threads)
 {
     operands turns = {0}, alone = {0};
-    set_threads(threads);
+    openmp_threads(threads);
     run(kernel, c, side_by_side, &turns);
-    set_threads(ALONE);
+    openmp_threads(ALONE);
     run(kernel, c, side_by_side, &alone);
     if (memcmp(turns.o.data, alone.o.data, alone.o.bytes) ||
         memcmp(turns.wanted.data, alone.wanted.data, alone.wanted.bytes))
@@ -192,15 +190,13 @@ static void check(const char *name)
         {4, 251, ragged, true, true, true},  {4, 251, ragged, false, false, false},
         {4, 240, equal, true, true, true},
     };
-    void *openmp = dlopen("libgomp.so.1", RTLD_NOW);
     fpa_kernel *kernel = NULL;
     fpa_error error = {0};
-    set_threads = openmp ? (void (*)(int))dlsym(openmp, "omp_set_num_threads") : NULL;
-    if (!set_threads)
-        skip();
-    set_threads(1);
+    openmp_threads(1); /* verification walks heads in turn, too */
     if (fpa_open_text("abreast.lua", spec, name, NULL, &kernel, &error))
         fail_msg("%s: %s", error.where, error.message);
+    if (!openmp_threads(1))
+        skip();
     check_workspace(kernel);
     for (int threads = 1; threads <= 4; threads++)
         for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -208,7 +204,6 @@ static void check(const char *name)
             compare(kernel, &calls[i], false, threads);
         }
     fpa_close(kernel);
-    dlclose(openmp);
 }
 
 static void heads_in_turn_have_the_bits_of_heads_one_by_one(void **state)

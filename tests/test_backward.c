@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <dlfcn.h>
 
 #include "runtime/api/fpa.h"
+#include "openmp_threads.h"
 #include "scratch.h"
 
 #include <cmocka.h> /* last: it defines fail() */
@@ -260,12 +260,9 @@ static void gradients_are_the_slopes_of_the_forward_pass(void **state)
 static void bits_do_not_depend_on_the_number_of_threads(void **state)
 {
     fixture *f = *state;
-    void *openmp = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD);
-    void *own = dlsym(RTLD_DEFAULT, "omp_set_num_threads"); /* of tests/threads/openmp.c */
-    void (*set_threads)(int) = (void (*)(int))(own || !openmp ? own : dlsym(openmp, "omp_set_num_threads"));
     float *kept[ARRAYS];
 
-    if (!set_threads)
+    if (!openmp_threads(2))
         skip();
 
     run(f, FPA_FORM_CHUNKED);
@@ -274,13 +271,12 @@ static void bits_do_not_depend_on_the_number_of_threads(void **state)
         memcpy(kept[i], f->a[i].values, (size_t)f->a[i].count * sizeof(float));
     }
     for (int threads = 1; threads <= 5; threads += 2) {
-        set_threads(threads);
+        openmp_threads(threads);
         run(f, FPA_FORM_CHUNKED);
         for (int i = D_Q; i < ARRAYS; i++)
             assert_memory_equal(kept[i], f->a[i].values, (size_t)f->a[i].count * sizeof(float));
     }
-    set_threads(2);
-    dlclose(openmp);
+    openmp_threads(2);
     for (int i = D_Q; i < ARRAYS; i++)
         free(kept[i]);
 }

@@ -1,4 +1,4 @@
-/* The paper's invariants (seeds/000, "Invariant Properties"): exchange of q and k, of branches and of terms, moving a
+/* The paper's invariants ("Invariant Properties"): exchange of q and k, of branches and of terms, moving a
  * scalar between projections, linearity in each factor. Each of the reference in double and of emitted kernels in every form.
  *
  * k(x_t, y_j) is read from o: keys y come first, with the rows of 1 as values, then queries x, with values of 0. */

@@ -1,4 +1,4 @@
-/* Verification must be able to fail: emitted kernels with one mistake each are refused (DESIGN 8).
+/* Verification must be able to fail: emitted kernels with one mistake each are refused.
  *
  * make test: one of each refusal; make test-all: all. */
 #include "dear.h"
@@ -6,8 +6,8 @@
 #include "runtime/verify/verify.h"
 #include "gen/gen.h"
 #include "faults_c.h"
+#include "openmp_threads.h"
 
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,10 +80,7 @@ static int setup(void **state)
 /* Heads are walked in turn where a thread has several of them: one has all. */
 static int setup_abreast(void **state)
 {
-    void *openmp = dlopen("libgomp.so.1", RTLD_NOW);
-    void (*set_threads)(int) = openmp ? (void (*)(int))dlsym(openmp, "omp_set_num_threads") : NULL;
-    if (set_threads)
-        set_threads(1);
+    openmp_threads(1);
     return setup(state);
 }
 

@@ -159,7 +159,7 @@ static void reflect(const float *from, float *to)
     }
 }
 
-/* seeds/000, "Invariant Properties", 3: U of the common isometry group changes nothing. */
+/* The paper's "Invariant Properties", 3: U of the common isometry group changes nothing. */
 static void a_rotation_of_q_and_k_together_leaves_an_isotropic_kernel_alone(void **state)
 {
     static float rotated_q[SIZE_QK], rotated_k[SIZE_QK];

@@ -83,7 +83,7 @@ static void a_power_is_the_power_of_the_dot_product(void **state)
         }
 }
 
-/* Anchors of 2 with 1 on themselves and 2 on what follows: (q.k)^2 (DESIGN 4). */
+/* Anchors of 2 with 1 on themselves and 2 on what follows: (q.k)^2. */
 static void the_tspow_of_the_appendix_is_the_square(void **state)
 {
     fpa_head *head = bench_head(3);

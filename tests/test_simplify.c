@@ -1,4 +1,4 @@
-/* simplify: the identities of DESIGN 4 on symbols, on heads built here in C. */
+/* simplify: its identities on symbols, on heads built here in C. */
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>

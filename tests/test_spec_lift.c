@@ -337,7 +337,7 @@ static void families_take_maps(void **state)
     }
 }
 
-/* seeds/002, and 1 + cos; weights by name: a, b and c of two key/value heads, or shared. */
+/* Attention with a Fourier encoding of positions, and 1 + cos; weights by name: a, b and c of two key/value heads, or shared. */
 static void fourier_has_its_formula(void **state)
 {
     static const struct {

@@ -114,23 +114,18 @@ run_drafts() {
     return $status
 }
 
-# Lines after the command that measured them, as bench/predict_cuda.py reads them.
+# The GPU as fpac explain --gpu names it: a word of the device's name.
+gpu_row() { gpu_name | tr '[:upper:]' '[:lower:]' | grep -oE '\b[abhl][0-9]+s?\b' | head -n 1; }
+
+# Predictions and what launches choose, beside measurements; kernels are compiled side by side first.
 run_model() {
-    local status=0 spec length head heads
-    for spec in bench/user_shapes.lua bench/shapes.lua; do
-        for length in 4096 65536; do
-            echo "# fpac bench $spec --target $target --form chunked --length $length --batch $((65536 / length)) --heads 16" \
-                >>"$made/predict-gpu.tsv"
-            "$fpac" bench "$spec" --target "$target" --form chunked --length $length --batch $((65536 / length)) --heads 16 \
-                --repeats 5 --tsv "$made/predict-gpu.tsv" || status=1
-        done
-    done
-    "$python" bench/predict_cuda.py --build "$build" "$made/predict-gpu.tsv" | tee "$made/predict-gpu.txt" || status=1
-    heads=$("$fpac" list bench/user_shapes.lua | awk '{ print $1 }')
-    for head in $heads; do
-        "$fpac" bench bench/user_shapes.lua --head "$head" --target "$target" --form chunked --length 16384 --batch 4 --heads 16 \
-            --repeats 5 --candidates --tsv "$made/candidates.tsv" || status=1
-    done
+    local status=0 portable
+    portable=$(portable_target)
+    "$python" bench/measure_model.py --build "$build" --target "$target" --portable "${portable:-$target}" --seconds 600 "$made" || status=1
+    "$python" bench/predict_cuda.py --build "$build" --gpu "$(gpu_row)" "$made/predict-gpu.tsv" >"$made/predict-gpu.txt" || status=1
+    "$python" bench/regret.py "$made/candidates.tsv" >"$made/candidates.txt" || status=1
+    tail -n 4 "$made/predict-gpu.txt"
+    tail -n 2 "$made/candidates.txt"
     return $status
 }
 

@@ -18,7 +18,7 @@
 #   models     the heads of specs/models beside the packages that their models use: models.txt, models.tsv
 #   python     what a call from Python takes beyond the C call: python.txt
 #   model      what the model of GPUs predicts beside what is measured, and each candidate of some heads, forced:
-#              predict-gpu.txt, predict-gpu.tsv, candidates.tsv
+#              predict-gpu.txt, predict-gpu.tsv, candidates.txt, candidates.tsv
 #   portable   the portable CUDA kernels, where the GPU has kernels of its own: portable.txt, portable.tsv
 #   suite      the tests that need a GPU, also with portable kernels: suite.txt
 #   sanitizer  compute-sanitizer's memcheck and racecheck: sanitizer.txt

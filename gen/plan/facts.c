@@ -89,7 +89,7 @@ void plan_facts(fpa_plan *plan)
 }
 
 /* Of a pair dots and gradients of scores twice, on the way forth and back, once of each what queries, keys and values
- * get; of a token two states' updates, three products with them and what is formed in between (DESIGN 11). */
+ * get; of a token two states' updates, three products with them and what is formed in between. */
 void plan_backward_facts(fpa_plan *plan)
 {
     const fpa_head *head = plan->head;

@@ -5,7 +5,7 @@
  *   dk_j = sum_{i >= j} f'(s_ij) scale (g_i.v_j + h_i) q_i
  *   dv_j = sum_{i >= j} f(s_ij) g_i:
  * heads of the rows [q, g, h] and [k, v, 1] whose kernels are products of two dots, and the head itself; sums over later
- * tokens are those of tokens in reverse order (DESIGN 11: the forward's own update and query on other operands).
+ * tokens are those of tokens in reverse order (docs/decisions/0032-gradients-as-forward-passes.md: the forward's own update and query on other operands).
  * Where f is a square, the first two are the contraction of the state that the pass of values has anyway (NAME_chunk_contraction).
  * Given: a simplified head. Gives: the heads, and how their rows lie. */
 #ifndef FPAC_GEN_PLAN_PASSES_H

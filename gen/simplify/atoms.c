@@ -1,6 +1,6 @@
 /* Atoms: the coarsest sets of symbols on which every linear form of the kernel is constant. The
  * kernel is a polynomial in the sums over them, with forms that share no symbol, so that like
- * monomials of different terms meet (DESIGN 4, simplification 4). */
+ * monomials of different terms meet. */
 #include <string.h>
 
 #include "passes.h"

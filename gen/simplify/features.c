@@ -1,6 +1,6 @@
 /* Features of an expression. A power s^m of a form over blocks of rows S_1..S_n is the sum over
- * non-decreasing tuples of blocks of  m! / prod mult!  * prod s_(block)  (DESIGN 4, full
- * construction): one term a tuple, integer weights, no feature twice but inside diagonal blocks.
+ * non-decreasing tuples of blocks of  m! / prod mult!  * prod s_(block): the full construction of
+ * TSPOW, one term a tuple, integer weights, no feature twice but inside diagonal blocks.
  * In squares these are halved until they have two rows, (a + b)^2 = 2 a b + a^2 + b^2: the products
  * stay rectangles of rows, and few features come twice. Several forms in a monomial: all combinations
  * of their terms. */

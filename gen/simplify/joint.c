@@ -1,4 +1,4 @@
-/* Joint diagonalisation (DESIGN 4, simplification 5). With R'R the sum of the Grams G_i and
+/* Joint diagonalisation. With R'R the sum of the Grams G_i and
  * G_i = R' M_i R, the M_i add up to 1, so two of them always commute, and more do where the Grams
  * do. The eigenvectors V of a generic combination of commuting M_i diagonalise each of them, and
  * G_i = T' D_i T with T = V'R: forms over rows of one matrix T, whose monomials can be collected. */

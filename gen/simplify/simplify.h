@@ -44,8 +44,8 @@ typedef struct fpa_simplified {
 /* *simple is filled on success and freed with simplified_free. The features of the result:
  * - in a kernel that is a polynomial of few linear forms (power, tspow, spow, taylor ...),
  *   each power s^m of a form over r rows becomes one term for every non-decreasing tuple of
- *   blocks of head->block rows, weight m!/prod mult! (DESIGN 4, full construction, integer
- *   weights); in squares (m = 2) a block with itself is halved down to two rows,
+ *   blocks of head->block rows, weight m!/prod mult! (the full construction of
+ *   TSPOW, whose weights are integers); in squares (m = 2) a block with itself is halved down to two rows,
  *   (a + b)^2 = 2 a b + a^2 + b^2: r (r + 1) / 2 features and one more for each square of two
  *   rows. head->block 0 takes the largest of 8, 4, 2, 1 within 1.4, 1.32, 1.20, 1 times the exact minimum;
  * - else the terms as written, after rank reduction and merging of like monomials; dense branches

@@ -1,5 +1,5 @@
 /* symmetry: the rotations of q and k together that leave a kernel as it is: the orthogonal U with
- * k(Uq, Uk) = k(q, k) (seeds/000, "Invariant Properties", 3).
+ * k(Uq, Uk) = k(q, k) (the paper's "Invariant Properties", 3).
  *
  * For one product of branches they are the U that commute with every Gram G_l = W_l' W_l. Of a sum the kernel
  * counts, not how it is written: with f_l = q' G_l k, k = P(f_1, ..., f_n), they are looked for among the U that

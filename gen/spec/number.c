@@ -1,5 +1,5 @@
 /* Exact numbers of a spec: rationals and square roots of them. sqrt2 enters a head as the
- * kernel weight 2 and never as 1.41421356 (DESIGN 3). */
+ * kernel weight 2 and never as 1.41421356. */
 #include "value.h"
 
 #include <math.h>

@@ -6,7 +6,8 @@
  *
  * Given: specs, or bundles, and tensors of the caller. Gives: kernels that were verified, and their results.
  *
- * The formula (FPA paper, seeds/000, "The FPA Kernel" and "Relationship to Linear Attention"):
+ * The formula (A. Nejati, "Long Context Transformers with Finely Crafted State Spaces", 2025, "The FPA Kernel" and
+ * "Relationship to Linear Attention"):
  *     k(q,k) = sum over terms  weight * prod over branches (W q).(W k)
  *     o_t    = sum over visible j of  exp(G_t - G_j) k(scale q_t, k_j) v_j   [/ normaliser]
  * with G the running sum of the log-gates: the gate of step t multiplies all that came before

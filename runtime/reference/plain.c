@@ -1,5 +1,5 @@
 /* reference_plain: the formula as it stands, in float, rounded at every operation. An emitted
- * kernel may not be more than twice as far from the truth as this (DESIGN 8). */
+ * kernel may not be more than twice as far from the truth as this (docs/numerics.md). */
 #include "reference.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* cache: a content-addressed store of compiled modules (DESIGN 9).
+/* cache: a content-addressed store of compiled modules (docs/command.md, "Cache").
  *
  * One file an entry, named by its key: a header with the SHA-256 of the rest; the verdict, with what the
  * caller keeps beside it; the object's bytes. Written to a temporary file in the same folder, fsynced,

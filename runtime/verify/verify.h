@@ -1,4 +1,4 @@
-/* verify: module -> kernel. The only place that can make an fpa_kernel (DESIGN 8).
+/* verify: module -> kernel. The only place that can make an fpa_kernel (docs/numerics.md).
  *
  * Given: a module, its facts, and the head as written. Gives: a kernel, when trials of it agree with the
  * reference within bounds from the head's own operation count, with a verdict in words; else REFUSED. */

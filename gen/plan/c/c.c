@@ -8,9 +8,7 @@
 enum {
     PANEL =
         48, /* tokens: a multiple of the micro-tile's 6 rows and of every vector's width; twice as many in pairs of bf16 */
-    MICRO_ROWS = 6,
-    PANEL_BYTES = 12 * 1024, /* of a tile's slice of the state: a quarter of a first-level cache */
-    MAX_TILE = 48,
+    TILE = 48, /* features: of fewer, products read and write their sums again after too few steps */
     UNROLL_LIMIT = 4096,  /* features that are printed one by one: a few seconds of compile time */
     SLICE_FEATURES = 200, /* of a slice at least: what a part of a chunk's outputs is worth */
     MAX_SLICES = 8,
@@ -21,12 +19,6 @@ enum {
 
 static const double WORTH = 0.05; /* of a call's seconds: about twice the median error of work_cost */
 
-static int tile_features(int dv)
-{
-    int features = PANEL_BYTES / (4 * dv) / MICRO_ROWS * MICRO_ROWS;
-    return features < 2 * MICRO_ROWS ? 2 * MICRO_ROWS : features > MAX_TILE ? MAX_TILE : features;
-}
-
 /* Of what is the same for panels of any number of tokens. */
 static void choose_sizes(fpa_plan *plan)
 {
@@ -34,7 +26,7 @@ static void choose_sizes(fpa_plan *plan)
     fpa_c_plan *c = &plan->c;
     c->pairs = plan->target->pairs && head->dtype == FPA_BF16 && head->dv >= plan->target->vector;
     c->unrolled = plan->features <= UNROLL_LIMIT;
-    c->tile_features = tile_features(head->dv);
+    c->tile_features = TILE;
 }
 
 /* Of panels and register tiles. The plan has its tiles of features. */
@@ -212,13 +204,15 @@ static void choose_by_seconds(fpa_plan *plan)
 }
 
 /* Bytes of machine code. A register tile is one instruction of about 10 bytes a product, and three more to
- * clear or load, and store, a sum; an unrolled feature a product and a store; a piece a row of the table. */
+ * clear or load, and store, a sum; an unrolled feature a product and a store, and in pairs three times as much again; a
+ * piece a row of the table. */
 static double code_bytes(const fpa_plan *plan)
 {
     const fpa_c_plan *c = &plan->c;
     const double value_tile = 10.0 * (c->values.rows + 1) * c->values.vectors;
     const double score_tile = 10.0 * (c->scores.rows + 1) * c->scores.vectors;
-    double features = c->unrolled ? 18.0 * (double)plan->features : 16.0 * plan->piece_count;
+    const double feature = c->pairs ? 72 : 18;
+    double features = c->unrolled ? feature * (double)plan->features : 16.0 * plan->piece_count;
     double matrices = 0;
     for (int i = 0; i < plan->projection_count; i++) {
         const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];

@@ -187,11 +187,18 @@ void parts_pack_keys(const fpa_counting *to, int tokens)
 
 /* ---- the state ---- */
 
-/* All features of `count` tokens, as panels. */
-static void count_forms(const fpa_counting *to, double count)
+/* Features that are formed in pairs, without a panel of numbers (templates/c/tile_pairs.c.in). */
+static double formed_in_pairs(const fpa_plan *plan)
+{
+    return plan->c.pairs && plan->c.unrolled ? plan->c.forming.features : 0;
+}
+
+/* All features of `count` vectors of tokens, as panels; pairs: those that are formed in pairs, which take so many shuffles each. */
+static void count_forms(const fpa_counting *to, double count, bool pairs, double shuffles)
 {
     const fpa_forming *f = to->forming;
     const bool table = !to->plan->c.unrolled;
+    const double halves = pairs ? formed_in_pairs(to->plan) / 2 : 0;
     const double runs = (table ? f->pieces : f->tiles) * count, each = fmax(table ? f->pieces : f->tiles, 1);
     counting_loop(to, (fpa_cpu_loop){.name = "features",
                                      .runs = runs,
@@ -199,7 +206,9 @@ static void count_forms(const fpa_counting *to, double count)
                                      .step.arithmetic =
                                          (f->products + f->weights) / each, /* a weight: one choice by bits */
                                      .step.loads = f->loads / each,
-                                     .step.stores = f->features / each,
+                                     .step.shuffles = halves * shuffles / each,
+                                     .step.roundings = halves / each,
+                                     .step.stores = (halves > 0 ? halves : f->features) / each,
                                      .others = table ? 12 : 6});
 }
 
@@ -236,9 +245,9 @@ void parts_read_state(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
     const double tiles = plan->c.tile_count, count = counting_vectors(plan, tokens);
-    count_forms(to, count);
+    count_forms(to, count, true, 1);
     if (plan->c.pairs)
-        counting_pairing(to, "pairs of features", (double)plan->features, count);
+        counting_pairing(to, "pairs of features", (double)plan->features - formed_in_pairs(plan), count);
     counting_product(to, (fpa_product){.name = "query",
                                        .rows = counting_whole_rows(tokens, plan->c.values),
                                        .columns = plan->head->dv,
@@ -272,10 +281,10 @@ void parts_write_state(const fpa_counting *to, int tokens)
     const fpa_plan *plan = to->plan;
     const int lanes = counting_lanes(plan) * (plan->c.pairs ? 2 : 1);
     const double count = ceil((double)tokens / lanes) * (plan->c.pairs ? 2 : 1); /* vectors of numbers */
-    count_forms(to, count);
+    count_forms(to, count, true, 0);
     if (plan->c.pairs)
         counting_loop(to, (fpa_cpu_loop){.name = "pairs of tokens",
-                                         .runs = (double)plan->features * count / 2,
+                                         .runs = ((double)plan->features - formed_in_pairs(plan)) * count / 2,
                                          .steps = 1,
                                          .step.loads = 2,
                                          .step.roundings = 1,
@@ -420,7 +429,7 @@ void parts_token(const fpa_counting *to, int queries, double share, double set, 
     fpa_counting mine = *to;
     mine.times *= share;
     count_token_pack(to, queries, count);
-    count_forms(&mine, count);
+    count_forms(&mine, count, false, 0);
     count_state(&mine, queries, set, enters);
     count_token_sums(&mine, count);
     counting_loop(to, (fpa_cpu_loop){.name = "slices",

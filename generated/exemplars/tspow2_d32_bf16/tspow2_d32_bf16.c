@@ -643,6 +643,7 @@ static void pack_values(const stored *restrict from, int64_t stride, int tokens,
 /* ---- features: p[feature][token] of one tile, from x[row][token], for one vector of tokens ---- */
 
 typedef void features_of(const float *restrict x, float *restrict p, vi key);
+typedef void pairs_of_features(const float *restrict x, int32_t *restrict to);
 
 /* Tile 0: features 0..47. */
 static void features_0(const float *restrict x, float *restrict p, vi key)
@@ -1482,6 +1483,1178 @@ static void features_11(const float *restrict x, float *restrict p, vi key)
     a = get16(x + 31 * T);
     set16(p + 14 * T, a * get16(x + 30 * T));
     set16(p + 15 * T, a * get16(x + 31 * T));
+}
+
+/* Tile 0 of queries, in pairs of features, for one vector of tokens. */
+static void query_pairs_0(const float *restrict x, int32_t *restrict to)
+{
+    const vf a0 = get16(x);
+    setp(to, pair(a0 * get16(x + 4 * T), a0 * get16(x + 5 * T)));
+    setp(to + T, pair(a0 * get16(x + 6 * T), a0 * get16(x + 7 * T)));
+    const vf a4 = get16(x + T);
+    setp(to + 2 * T, pair(a4 * get16(x + 4 * T), a4 * get16(x + 5 * T)));
+    setp(to + 3 * T, pair(a4 * get16(x + 6 * T), a4 * get16(x + 7 * T)));
+    const vf a8 = get16(x + 2 * T);
+    setp(to + 4 * T, pair(a8 * get16(x + 4 * T), a8 * get16(x + 5 * T)));
+    setp(to + 5 * T, pair(a8 * get16(x + 6 * T), a8 * get16(x + 7 * T)));
+    const vf a12 = get16(x + 3 * T);
+    setp(to + 6 * T, pair(a12 * get16(x + 4 * T), a12 * get16(x + 5 * T)));
+    setp(to + 7 * T, pair(a12 * get16(x + 6 * T), a12 * get16(x + 7 * T)));
+    const vf a16 = get16(x);
+    setp(to + 8 * T, pair(a16 * get16(x + 2 * T), a16 * get16(x + 3 * T)));
+    const vf a18 = get16(x + T);
+    setp(to + 9 * T, pair(a18 * get16(x + 2 * T), a18 * get16(x + 3 * T)));
+    const vf a20 = get16(x);
+    setp(to + 10 * T, pair(a20 * get16(x), a20 * get16(x + T)));
+    const vf a22 = get16(x + T);
+    setp(to + 11 * T, pair(a22 * get16(x), a22 * get16(x + T)));
+    const vf a24 = get16(x + 2 * T);
+    setp(to + 12 * T, pair(a24 * get16(x + 2 * T), a24 * get16(x + 3 * T)));
+    const vf a26 = get16(x + 3 * T);
+    setp(to + 13 * T, pair(a26 * get16(x + 2 * T), a26 * get16(x + 3 * T)));
+    const vf a28 = get16(x + 4 * T);
+    setp(to + 14 * T, pair(a28 * get16(x + 6 * T), a28 * get16(x + 7 * T)));
+    const vf a30 = get16(x + 5 * T);
+    setp(to + 15 * T, pair(a30 * get16(x + 6 * T), a30 * get16(x + 7 * T)));
+    const vf a32 = get16(x + 4 * T);
+    setp(to + 16 * T, pair(a32 * get16(x + 4 * T), a32 * get16(x + 5 * T)));
+    const vf a34 = get16(x + 5 * T);
+    setp(to + 17 * T, pair(a34 * get16(x + 4 * T), a34 * get16(x + 5 * T)));
+    const vf a36 = get16(x + 6 * T);
+    setp(to + 18 * T, pair(a36 * get16(x + 6 * T), a36 * get16(x + 7 * T)));
+    const vf a38 = get16(x + 7 * T);
+    setp(to + 19 * T, pair(a38 * get16(x + 6 * T), a38 * get16(x + 7 * T)));
+    const vf a40 = get16(x);
+    setp(to + 20 * T, pair(a40 * get16(x + 8 * T), a40 * get16(x + 9 * T)));
+    setp(to + 21 * T, pair(a40 * get16(x + 10 * T), a40 * get16(x + 11 * T)));
+    setp(to + 22 * T, pair(a40 * get16(x + 12 * T), a40 * get16(x + 13 * T)));
+    setp(to + 23 * T, pair(a40 * get16(x + 14 * T), a40 * get16(x + 15 * T)));
+}
+
+/* The same of keys, in pairs of tokens, for two vectors of them. */
+static void key_pairs_0(const float *restrict x, int32_t *restrict to)
+{
+    const float *next = x + VL;
+    const vf a0 = splat(2.0f) * get16(x), b0 = splat(2.0f) * get16(next);
+    setp(to, narrow(a0 * get16(x + 4 * T), b0 * get16(next + 4 * T)));
+    setp(to + T / 2, narrow(a0 * get16(x + 5 * T), b0 * get16(next + 5 * T)));
+    setp(to + 2 * T / 2, narrow(a0 * get16(x + 6 * T), b0 * get16(next + 6 * T)));
+    setp(to + 3 * T / 2, narrow(a0 * get16(x + 7 * T), b0 * get16(next + 7 * T)));
+    const vf a4 = splat(2.0f) * get16(x + T), b4 = splat(2.0f) * get16(next + T);
+    setp(to + 4 * T / 2, narrow(a4 * get16(x + 4 * T), b4 * get16(next + 4 * T)));
+    setp(to + 5 * T / 2, narrow(a4 * get16(x + 5 * T), b4 * get16(next + 5 * T)));
+    setp(to + 6 * T / 2, narrow(a4 * get16(x + 6 * T), b4 * get16(next + 6 * T)));
+    setp(to + 7 * T / 2, narrow(a4 * get16(x + 7 * T), b4 * get16(next + 7 * T)));
+    const vf a8 = splat(2.0f) * get16(x + 2 * T), b8 = splat(2.0f) * get16(next + 2 * T);
+    setp(to + 8 * T / 2, narrow(a8 * get16(x + 4 * T), b8 * get16(next + 4 * T)));
+    setp(to + 9 * T / 2, narrow(a8 * get16(x + 5 * T), b8 * get16(next + 5 * T)));
+    setp(to + 10 * T / 2, narrow(a8 * get16(x + 6 * T), b8 * get16(next + 6 * T)));
+    setp(to + 11 * T / 2, narrow(a8 * get16(x + 7 * T), b8 * get16(next + 7 * T)));
+    const vf a12 = splat(2.0f) * get16(x + 3 * T), b12 = splat(2.0f) * get16(next + 3 * T);
+    setp(to + 12 * T / 2, narrow(a12 * get16(x + 4 * T), b12 * get16(next + 4 * T)));
+    setp(to + 13 * T / 2, narrow(a12 * get16(x + 5 * T), b12 * get16(next + 5 * T)));
+    setp(to + 14 * T / 2, narrow(a12 * get16(x + 6 * T), b12 * get16(next + 6 * T)));
+    setp(to + 15 * T / 2, narrow(a12 * get16(x + 7 * T), b12 * get16(next + 7 * T)));
+    const vf a16 = splat(2.0f) * get16(x), b16 = splat(2.0f) * get16(next);
+    setp(to + 16 * T / 2, narrow(a16 * get16(x + 2 * T), b16 * get16(next + 2 * T)));
+    setp(to + 17 * T / 2, narrow(a16 * get16(x + 3 * T), b16 * get16(next + 3 * T)));
+    const vf a18 = splat(2.0f) * get16(x + T), b18 = splat(2.0f) * get16(next + T);
+    setp(to + 18 * T / 2, narrow(a18 * get16(x + 2 * T), b18 * get16(next + 2 * T)));
+    setp(to + 19 * T / 2, narrow(a18 * get16(x + 3 * T), b18 * get16(next + 3 * T)));
+    const vf a20 = get16(x), b20 = get16(next);
+    setp(to + 20 * T / 2, narrow(a20 * get16(x), b20 * get16(next)));
+    setp(to + 21 * T / 2, narrow(a20 * get16(x + T), b20 * get16(next + T)));
+    const vf a22 = get16(x + T), b22 = get16(next + T);
+    setp(to + 22 * T / 2, narrow(a22 * get16(x), b22 * get16(next)));
+    setp(to + 23 * T / 2, narrow(a22 * get16(x + T), b22 * get16(next + T)));
+    const vf a24 = get16(x + 2 * T), b24 = get16(next + 2 * T);
+    setp(to + 24 * T / 2, narrow(a24 * get16(x + 2 * T), b24 * get16(next + 2 * T)));
+    setp(to + 25 * T / 2, narrow(a24 * get16(x + 3 * T), b24 * get16(next + 3 * T)));
+    const vf a26 = get16(x + 3 * T), b26 = get16(next + 3 * T);
+    setp(to + 26 * T / 2, narrow(a26 * get16(x + 2 * T), b26 * get16(next + 2 * T)));
+    setp(to + 27 * T / 2, narrow(a26 * get16(x + 3 * T), b26 * get16(next + 3 * T)));
+    const vf a28 = splat(2.0f) * get16(x + 4 * T), b28 = splat(2.0f) * get16(next + 4 * T);
+    setp(to + 28 * T / 2, narrow(a28 * get16(x + 6 * T), b28 * get16(next + 6 * T)));
+    setp(to + 29 * T / 2, narrow(a28 * get16(x + 7 * T), b28 * get16(next + 7 * T)));
+    const vf a30 = splat(2.0f) * get16(x + 5 * T), b30 = splat(2.0f) * get16(next + 5 * T);
+    setp(to + 30 * T / 2, narrow(a30 * get16(x + 6 * T), b30 * get16(next + 6 * T)));
+    setp(to + 31 * T / 2, narrow(a30 * get16(x + 7 * T), b30 * get16(next + 7 * T)));
+    const vf a32 = get16(x + 4 * T), b32 = get16(next + 4 * T);
+    setp(to + 32 * T / 2, narrow(a32 * get16(x + 4 * T), b32 * get16(next + 4 * T)));
+    setp(to + 33 * T / 2, narrow(a32 * get16(x + 5 * T), b32 * get16(next + 5 * T)));
+    const vf a34 = get16(x + 5 * T), b34 = get16(next + 5 * T);
+    setp(to + 34 * T / 2, narrow(a34 * get16(x + 4 * T), b34 * get16(next + 4 * T)));
+    setp(to + 35 * T / 2, narrow(a34 * get16(x + 5 * T), b34 * get16(next + 5 * T)));
+    const vf a36 = get16(x + 6 * T), b36 = get16(next + 6 * T);
+    setp(to + 36 * T / 2, narrow(a36 * get16(x + 6 * T), b36 * get16(next + 6 * T)));
+    setp(to + 37 * T / 2, narrow(a36 * get16(x + 7 * T), b36 * get16(next + 7 * T)));
+    const vf a38 = get16(x + 7 * T), b38 = get16(next + 7 * T);
+    setp(to + 38 * T / 2, narrow(a38 * get16(x + 6 * T), b38 * get16(next + 6 * T)));
+    setp(to + 39 * T / 2, narrow(a38 * get16(x + 7 * T), b38 * get16(next + 7 * T)));
+    const vf a40 = splat(2.0f) * get16(x), b40 = splat(2.0f) * get16(next);
+    setp(to + 40 * T / 2, narrow(a40 * get16(x + 8 * T), b40 * get16(next + 8 * T)));
+    setp(to + 41 * T / 2, narrow(a40 * get16(x + 9 * T), b40 * get16(next + 9 * T)));
+    setp(to + 42 * T / 2, narrow(a40 * get16(x + 10 * T), b40 * get16(next + 10 * T)));
+    setp(to + 43 * T / 2, narrow(a40 * get16(x + 11 * T), b40 * get16(next + 11 * T)));
+    setp(to + 44 * T / 2, narrow(a40 * get16(x + 12 * T), b40 * get16(next + 12 * T)));
+    setp(to + 45 * T / 2, narrow(a40 * get16(x + 13 * T), b40 * get16(next + 13 * T)));
+    setp(to + 46 * T / 2, narrow(a40 * get16(x + 14 * T), b40 * get16(next + 14 * T)));
+    setp(to + 47 * T / 2, narrow(a40 * get16(x + 15 * T), b40 * get16(next + 15 * T)));
+}
+
+/* Tile 1 of queries, in pairs of features, for one vector of tokens. */
+static void query_pairs_1(const float *restrict x, int32_t *restrict to)
+{
+    const vf a0 = get16(x + T);
+    setp(to, pair(a0 * get16(x + 8 * T), a0 * get16(x + 9 * T)));
+    setp(to + T, pair(a0 * get16(x + 10 * T), a0 * get16(x + 11 * T)));
+    setp(to + 2 * T, pair(a0 * get16(x + 12 * T), a0 * get16(x + 13 * T)));
+    setp(to + 3 * T, pair(a0 * get16(x + 14 * T), a0 * get16(x + 15 * T)));
+    const vf a8 = get16(x + 2 * T);
+    setp(to + 4 * T, pair(a8 * get16(x + 8 * T), a8 * get16(x + 9 * T)));
+    setp(to + 5 * T, pair(a8 * get16(x + 10 * T), a8 * get16(x + 11 * T)));
+    setp(to + 6 * T, pair(a8 * get16(x + 12 * T), a8 * get16(x + 13 * T)));
+    setp(to + 7 * T, pair(a8 * get16(x + 14 * T), a8 * get16(x + 15 * T)));
+    const vf a16 = get16(x + 3 * T);
+    setp(to + 8 * T, pair(a16 * get16(x + 8 * T), a16 * get16(x + 9 * T)));
+    setp(to + 9 * T, pair(a16 * get16(x + 10 * T), a16 * get16(x + 11 * T)));
+    setp(to + 10 * T, pair(a16 * get16(x + 12 * T), a16 * get16(x + 13 * T)));
+    setp(to + 11 * T, pair(a16 * get16(x + 14 * T), a16 * get16(x + 15 * T)));
+    const vf a24 = get16(x + 4 * T);
+    setp(to + 12 * T, pair(a24 * get16(x + 8 * T), a24 * get16(x + 9 * T)));
+    setp(to + 13 * T, pair(a24 * get16(x + 10 * T), a24 * get16(x + 11 * T)));
+    setp(to + 14 * T, pair(a24 * get16(x + 12 * T), a24 * get16(x + 13 * T)));
+    setp(to + 15 * T, pair(a24 * get16(x + 14 * T), a24 * get16(x + 15 * T)));
+    const vf a32 = get16(x + 5 * T);
+    setp(to + 16 * T, pair(a32 * get16(x + 8 * T), a32 * get16(x + 9 * T)));
+    setp(to + 17 * T, pair(a32 * get16(x + 10 * T), a32 * get16(x + 11 * T)));
+    setp(to + 18 * T, pair(a32 * get16(x + 12 * T), a32 * get16(x + 13 * T)));
+    setp(to + 19 * T, pair(a32 * get16(x + 14 * T), a32 * get16(x + 15 * T)));
+    const vf a40 = get16(x + 6 * T);
+    setp(to + 20 * T, pair(a40 * get16(x + 8 * T), a40 * get16(x + 9 * T)));
+    setp(to + 21 * T, pair(a40 * get16(x + 10 * T), a40 * get16(x + 11 * T)));
+    setp(to + 22 * T, pair(a40 * get16(x + 12 * T), a40 * get16(x + 13 * T)));
+    setp(to + 23 * T, pair(a40 * get16(x + 14 * T), a40 * get16(x + 15 * T)));
+}
+
+/* The same of keys, in pairs of tokens, for two vectors of them. */
+static void key_pairs_1(const float *restrict x, int32_t *restrict to)
+{
+    const float *next = x + VL;
+    const vf a0 = splat(2.0f) * get16(x + T), b0 = splat(2.0f) * get16(next + T);
+    setp(to, narrow(a0 * get16(x + 8 * T), b0 * get16(next + 8 * T)));
+    setp(to + T / 2, narrow(a0 * get16(x + 9 * T), b0 * get16(next + 9 * T)));
+    setp(to + 2 * T / 2, narrow(a0 * get16(x + 10 * T), b0 * get16(next + 10 * T)));
+    setp(to + 3 * T / 2, narrow(a0 * get16(x + 11 * T), b0 * get16(next + 11 * T)));
+    setp(to + 4 * T / 2, narrow(a0 * get16(x + 12 * T), b0 * get16(next + 12 * T)));
+    setp(to + 5 * T / 2, narrow(a0 * get16(x + 13 * T), b0 * get16(next + 13 * T)));
+    setp(to + 6 * T / 2, narrow(a0 * get16(x + 14 * T), b0 * get16(next + 14 * T)));
+    setp(to + 7 * T / 2, narrow(a0 * get16(x + 15 * T), b0 * get16(next + 15 * T)));
+    const vf a8 = splat(2.0f) * get16(x + 2 * T), b8 = splat(2.0f) * get16(next + 2 * T);
+    setp(to + 8 * T / 2, narrow(a8 * get16(x + 8 * T), b8 * get16(next + 8 * T)));
+    setp(to + 9 * T / 2, narrow(a8 * get16(x + 9 * T), b8 * get16(next + 9 * T)));
+    setp(to + 10 * T / 2, narrow(a8 * get16(x + 10 * T), b8 * get16(next + 10 * T)));
+    setp(to + 11 * T / 2, narrow(a8 * get16(x + 11 * T), b8 * get16(next + 11 * T)));
+    setp(to + 12 * T / 2, narrow(a8 * get16(x + 12 * T), b8 * get16(next + 12 * T)));
+    setp(to + 13 * T / 2, narrow(a8 * get16(x + 13 * T), b8 * get16(next + 13 * T)));
+    setp(to + 14 * T / 2, narrow(a8 * get16(x + 14 * T), b8 * get16(next + 14 * T)));
+    setp(to + 15 * T / 2, narrow(a8 * get16(x + 15 * T), b8 * get16(next + 15 * T)));
+    const vf a16 = splat(2.0f) * get16(x + 3 * T), b16 = splat(2.0f) * get16(next + 3 * T);
+    setp(to + 16 * T / 2, narrow(a16 * get16(x + 8 * T), b16 * get16(next + 8 * T)));
+    setp(to + 17 * T / 2, narrow(a16 * get16(x + 9 * T), b16 * get16(next + 9 * T)));
+    setp(to + 18 * T / 2, narrow(a16 * get16(x + 10 * T), b16 * get16(next + 10 * T)));
+    setp(to + 19 * T / 2, narrow(a16 * get16(x + 11 * T), b16 * get16(next + 11 * T)));
+    setp(to + 20 * T / 2, narrow(a16 * get16(x + 12 * T), b16 * get16(next + 12 * T)));
+    setp(to + 21 * T / 2, narrow(a16 * get16(x + 13 * T), b16 * get16(next + 13 * T)));
+    setp(to + 22 * T / 2, narrow(a16 * get16(x + 14 * T), b16 * get16(next + 14 * T)));
+    setp(to + 23 * T / 2, narrow(a16 * get16(x + 15 * T), b16 * get16(next + 15 * T)));
+    const vf a24 = splat(2.0f) * get16(x + 4 * T), b24 = splat(2.0f) * get16(next + 4 * T);
+    setp(to + 24 * T / 2, narrow(a24 * get16(x + 8 * T), b24 * get16(next + 8 * T)));
+    setp(to + 25 * T / 2, narrow(a24 * get16(x + 9 * T), b24 * get16(next + 9 * T)));
+    setp(to + 26 * T / 2, narrow(a24 * get16(x + 10 * T), b24 * get16(next + 10 * T)));
+    setp(to + 27 * T / 2, narrow(a24 * get16(x + 11 * T), b24 * get16(next + 11 * T)));
+    setp(to + 28 * T / 2, narrow(a24 * get16(x + 12 * T), b24 * get16(next + 12 * T)));
+    setp(to + 29 * T / 2, narrow(a24 * get16(x + 13 * T), b24 * get16(next + 13 * T)));
+    setp(to + 30 * T / 2, narrow(a24 * get16(x + 14 * T), b24 * get16(next + 14 * T)));
+    setp(to + 31 * T / 2, narrow(a24 * get16(x + 15 * T), b24 * get16(next + 15 * T)));
+    const vf a32 = splat(2.0f) * get16(x + 5 * T), b32 = splat(2.0f) * get16(next + 5 * T);
+    setp(to + 32 * T / 2, narrow(a32 * get16(x + 8 * T), b32 * get16(next + 8 * T)));
+    setp(to + 33 * T / 2, narrow(a32 * get16(x + 9 * T), b32 * get16(next + 9 * T)));
+    setp(to + 34 * T / 2, narrow(a32 * get16(x + 10 * T), b32 * get16(next + 10 * T)));
+    setp(to + 35 * T / 2, narrow(a32 * get16(x + 11 * T), b32 * get16(next + 11 * T)));
+    setp(to + 36 * T / 2, narrow(a32 * get16(x + 12 * T), b32 * get16(next + 12 * T)));
+    setp(to + 37 * T / 2, narrow(a32 * get16(x + 13 * T), b32 * get16(next + 13 * T)));
+    setp(to + 38 * T / 2, narrow(a32 * get16(x + 14 * T), b32 * get16(next + 14 * T)));
+    setp(to + 39 * T / 2, narrow(a32 * get16(x + 15 * T), b32 * get16(next + 15 * T)));
+    const vf a40 = splat(2.0f) * get16(x + 6 * T), b40 = splat(2.0f) * get16(next + 6 * T);
+    setp(to + 40 * T / 2, narrow(a40 * get16(x + 8 * T), b40 * get16(next + 8 * T)));
+    setp(to + 41 * T / 2, narrow(a40 * get16(x + 9 * T), b40 * get16(next + 9 * T)));
+    setp(to + 42 * T / 2, narrow(a40 * get16(x + 10 * T), b40 * get16(next + 10 * T)));
+    setp(to + 43 * T / 2, narrow(a40 * get16(x + 11 * T), b40 * get16(next + 11 * T)));
+    setp(to + 44 * T / 2, narrow(a40 * get16(x + 12 * T), b40 * get16(next + 12 * T)));
+    setp(to + 45 * T / 2, narrow(a40 * get16(x + 13 * T), b40 * get16(next + 13 * T)));
+    setp(to + 46 * T / 2, narrow(a40 * get16(x + 14 * T), b40 * get16(next + 14 * T)));
+    setp(to + 47 * T / 2, narrow(a40 * get16(x + 15 * T), b40 * get16(next + 15 * T)));
+}
+
+/* Tile 2 of queries, in pairs of features, for one vector of tokens. */
+static void query_pairs_2(const float *restrict x, int32_t *restrict to)
+{
+    const vf a0 = get16(x + 7 * T);
+    setp(to, pair(a0 * get16(x + 8 * T), a0 * get16(x + 9 * T)));
+    setp(to + T, pair(a0 * get16(x + 10 * T), a0 * get16(x + 11 * T)));
+    setp(to + 2 * T, pair(a0 * get16(x + 12 * T), a0 * get16(x + 13 * T)));
+    setp(to + 3 * T, pair(a0 * get16(x + 14 * T), a0 * get16(x + 15 * T)));
+    const vf a8 = get16(x);
+    setp(to + 4 * T, pair(a8 * get16(x + 16 * T), a8 * get16(x + 17 * T)));
+    setp(to + 5 * T, pair(a8 * get16(x + 18 * T), a8 * get16(x + 19 * T)));
+    setp(to + 6 * T, pair(a8 * get16(x + 20 * T), a8 * get16(x + 21 * T)));
+    setp(to + 7 * T, pair(a8 * get16(x + 22 * T), a8 * get16(x + 23 * T)));
+    const vf a16 = get16(x + T);
+    setp(to + 8 * T, pair(a16 * get16(x + 16 * T), a16 * get16(x + 17 * T)));
+    setp(to + 9 * T, pair(a16 * get16(x + 18 * T), a16 * get16(x + 19 * T)));
+    setp(to + 10 * T, pair(a16 * get16(x + 20 * T), a16 * get16(x + 21 * T)));
+    setp(to + 11 * T, pair(a16 * get16(x + 22 * T), a16 * get16(x + 23 * T)));
+    const vf a24 = get16(x + 2 * T);
+    setp(to + 12 * T, pair(a24 * get16(x + 16 * T), a24 * get16(x + 17 * T)));
+    setp(to + 13 * T, pair(a24 * get16(x + 18 * T), a24 * get16(x + 19 * T)));
+    setp(to + 14 * T, pair(a24 * get16(x + 20 * T), a24 * get16(x + 21 * T)));
+    setp(to + 15 * T, pair(a24 * get16(x + 22 * T), a24 * get16(x + 23 * T)));
+    const vf a32 = get16(x + 3 * T);
+    setp(to + 16 * T, pair(a32 * get16(x + 16 * T), a32 * get16(x + 17 * T)));
+    setp(to + 17 * T, pair(a32 * get16(x + 18 * T), a32 * get16(x + 19 * T)));
+    setp(to + 18 * T, pair(a32 * get16(x + 20 * T), a32 * get16(x + 21 * T)));
+    setp(to + 19 * T, pair(a32 * get16(x + 22 * T), a32 * get16(x + 23 * T)));
+    const vf a40 = get16(x + 4 * T);
+    setp(to + 20 * T, pair(a40 * get16(x + 16 * T), a40 * get16(x + 17 * T)));
+    setp(to + 21 * T, pair(a40 * get16(x + 18 * T), a40 * get16(x + 19 * T)));
+    setp(to + 22 * T, pair(a40 * get16(x + 20 * T), a40 * get16(x + 21 * T)));
+    setp(to + 23 * T, pair(a40 * get16(x + 22 * T), a40 * get16(x + 23 * T)));
+}
+
+/* The same of keys, in pairs of tokens, for two vectors of them. */
+static void key_pairs_2(const float *restrict x, int32_t *restrict to)
+{
+    const float *next = x + VL;
+    const vf a0 = splat(2.0f) * get16(x + 7 * T), b0 = splat(2.0f) * get16(next + 7 * T);
+    setp(to, narrow(a0 * get16(x + 8 * T), b0 * get16(next + 8 * T)));
+    setp(to + T / 2, narrow(a0 * get16(x + 9 * T), b0 * get16(next + 9 * T)));
+    setp(to + 2 * T / 2, narrow(a0 * get16(x + 10 * T), b0 * get16(next + 10 * T)));
+    setp(to + 3 * T / 2, narrow(a0 * get16(x + 11 * T), b0 * get16(next + 11 * T)));
+    setp(to + 4 * T / 2, narrow(a0 * get16(x + 12 * T), b0 * get16(next + 12 * T)));
+    setp(to + 5 * T / 2, narrow(a0 * get16(x + 13 * T), b0 * get16(next + 13 * T)));
+    setp(to + 6 * T / 2, narrow(a0 * get16(x + 14 * T), b0 * get16(next + 14 * T)));
+    setp(to + 7 * T / 2, narrow(a0 * get16(x + 15 * T), b0 * get16(next + 15 * T)));
+    const vf a8 = splat(2.0f) * get16(x), b8 = splat(2.0f) * get16(next);
+    setp(to + 8 * T / 2, narrow(a8 * get16(x + 16 * T), b8 * get16(next + 16 * T)));
+    setp(to + 9 * T / 2, narrow(a8 * get16(x + 17 * T), b8 * get16(next + 17 * T)));
+    setp(to + 10 * T / 2, narrow(a8 * get16(x + 18 * T), b8 * get16(next + 18 * T)));
+    setp(to + 11 * T / 2, narrow(a8 * get16(x + 19 * T), b8 * get16(next + 19 * T)));
+    setp(to + 12 * T / 2, narrow(a8 * get16(x + 20 * T), b8 * get16(next + 20 * T)));
+    setp(to + 13 * T / 2, narrow(a8 * get16(x + 21 * T), b8 * get16(next + 21 * T)));
+    setp(to + 14 * T / 2, narrow(a8 * get16(x + 22 * T), b8 * get16(next + 22 * T)));
+    setp(to + 15 * T / 2, narrow(a8 * get16(x + 23 * T), b8 * get16(next + 23 * T)));
+    const vf a16 = splat(2.0f) * get16(x + T), b16 = splat(2.0f) * get16(next + T);
+    setp(to + 16 * T / 2, narrow(a16 * get16(x + 16 * T), b16 * get16(next + 16 * T)));
+    setp(to + 17 * T / 2, narrow(a16 * get16(x + 17 * T), b16 * get16(next + 17 * T)));
+    setp(to + 18 * T / 2, narrow(a16 * get16(x + 18 * T), b16 * get16(next + 18 * T)));
+    setp(to + 19 * T / 2, narrow(a16 * get16(x + 19 * T), b16 * get16(next + 19 * T)));
+    setp(to + 20 * T / 2, narrow(a16 * get16(x + 20 * T), b16 * get16(next + 20 * T)));
+    setp(to + 21 * T / 2, narrow(a16 * get16(x + 21 * T), b16 * get16(next + 21 * T)));
+    setp(to + 22 * T / 2, narrow(a16 * get16(x + 22 * T), b16 * get16(next + 22 * T)));
+    setp(to + 23 * T / 2, narrow(a16 * get16(x + 23 * T), b16 * get16(next + 23 * T)));
+    const vf a24 = splat(2.0f) * get16(x + 2 * T), b24 = splat(2.0f) * get16(next + 2 * T);
+    setp(to + 24 * T / 2, narrow(a24 * get16(x + 16 * T), b24 * get16(next + 16 * T)));
+    setp(to + 25 * T / 2, narrow(a24 * get16(x + 17 * T), b24 * get16(next + 17 * T)));
+    setp(to + 26 * T / 2, narrow(a24 * get16(x + 18 * T), b24 * get16(next + 18 * T)));
+    setp(to + 27 * T / 2, narrow(a24 * get16(x + 19 * T), b24 * get16(next + 19 * T)));
+    setp(to + 28 * T / 2, narrow(a24 * get16(x + 20 * T), b24 * get16(next + 20 * T)));
+    setp(to + 29 * T / 2, narrow(a24 * get16(x + 21 * T), b24 * get16(next + 21 * T)));
+    setp(to + 30 * T / 2, narrow(a24 * get16(x + 22 * T), b24 * get16(next + 22 * T)));
+    setp(to + 31 * T / 2, narrow(a24 * get16(x + 23 * T), b24 * get16(next + 23 * T)));
+    const vf a32 = splat(2.0f) * get16(x + 3 * T), b32 = splat(2.0f) * get16(next + 3 * T);
+    setp(to + 32 * T / 2, narrow(a32 * get16(x + 16 * T), b32 * get16(next + 16 * T)));
+    setp(to + 33 * T / 2, narrow(a32 * get16(x + 17 * T), b32 * get16(next + 17 * T)));
+    setp(to + 34 * T / 2, narrow(a32 * get16(x + 18 * T), b32 * get16(next + 18 * T)));
+    setp(to + 35 * T / 2, narrow(a32 * get16(x + 19 * T), b32 * get16(next + 19 * T)));
+    setp(to + 36 * T / 2, narrow(a32 * get16(x + 20 * T), b32 * get16(next + 20 * T)));
+    setp(to + 37 * T / 2, narrow(a32 * get16(x + 21 * T), b32 * get16(next + 21 * T)));
+    setp(to + 38 * T / 2, narrow(a32 * get16(x + 22 * T), b32 * get16(next + 22 * T)));
+    setp(to + 39 * T / 2, narrow(a32 * get16(x + 23 * T), b32 * get16(next + 23 * T)));
+    const vf a40 = splat(2.0f) * get16(x + 4 * T), b40 = splat(2.0f) * get16(next + 4 * T);
+    setp(to + 40 * T / 2, narrow(a40 * get16(x + 16 * T), b40 * get16(next + 16 * T)));
+    setp(to + 41 * T / 2, narrow(a40 * get16(x + 17 * T), b40 * get16(next + 17 * T)));
+    setp(to + 42 * T / 2, narrow(a40 * get16(x + 18 * T), b40 * get16(next + 18 * T)));
+    setp(to + 43 * T / 2, narrow(a40 * get16(x + 19 * T), b40 * get16(next + 19 * T)));
+    setp(to + 44 * T / 2, narrow(a40 * get16(x + 20 * T), b40 * get16(next + 20 * T)));
+    setp(to + 45 * T / 2, narrow(a40 * get16(x + 21 * T), b40 * get16(next + 21 * T)));
+    setp(to + 46 * T / 2, narrow(a40 * get16(x + 22 * T), b40 * get16(next + 22 * T)));
+    setp(to + 47 * T / 2, narrow(a40 * get16(x + 23 * T), b40 * get16(next + 23 * T)));
+}
+
+/* Tile 3 of queries, in pairs of features, for one vector of tokens. */
+static void query_pairs_3(const float *restrict x, int32_t *restrict to)
+{
+    const vf a0 = get16(x + 5 * T);
+    setp(to, pair(a0 * get16(x + 16 * T), a0 * get16(x + 17 * T)));
+    setp(to + T, pair(a0 * get16(x + 18 * T), a0 * get16(x + 19 * T)));
+    setp(to + 2 * T, pair(a0 * get16(x + 20 * T), a0 * get16(x + 21 * T)));
+    setp(to + 3 * T, pair(a0 * get16(x + 22 * T), a0 * get16(x + 23 * T)));
+    const vf a8 = get16(x + 6 * T);
+    setp(to + 4 * T, pair(a8 * get16(x + 16 * T), a8 * get16(x + 17 * T)));
+    setp(to + 5 * T, pair(a8 * get16(x + 18 * T), a8 * get16(x + 19 * T)));
+    setp(to + 6 * T, pair(a8 * get16(x + 20 * T), a8 * get16(x + 21 * T)));
+    setp(to + 7 * T, pair(a8 * get16(x + 22 * T), a8 * get16(x + 23 * T)));
+    const vf a16 = get16(x + 7 * T);
+    setp(to + 8 * T, pair(a16 * get16(x + 16 * T), a16 * get16(x + 17 * T)));
+    setp(to + 9 * T, pair(a16 * get16(x + 18 * T), a16 * get16(x + 19 * T)));
+    setp(to + 10 * T, pair(a16 * get16(x + 20 * T), a16 * get16(x + 21 * T)));
+    setp(to + 11 * T, pair(a16 * get16(x + 22 * T), a16 * get16(x + 23 * T)));
+    const vf a24 = get16(x);
+    setp(to + 12 * T, pair(a24 * get16(x + 24 * T), a24 * get16(x + 25 * T)));
+    setp(to + 13 * T, pair(a24 * get16(x + 26 * T), a24 * get16(x + 27 * T)));
+    setp(to + 14 * T, pair(a24 * get16(x + 28 * T), a24 * get16(x + 29 * T)));
+    setp(to + 15 * T, pair(a24 * get16(x + 30 * T), a24 * get16(x + 31 * T)));
+    const vf a32 = get16(x + T);
+    setp(to + 16 * T, pair(a32 * get16(x + 24 * T), a32 * get16(x + 25 * T)));
+    setp(to + 17 * T, pair(a32 * get16(x + 26 * T), a32 * get16(x + 27 * T)));
+    setp(to + 18 * T, pair(a32 * get16(x + 28 * T), a32 * get16(x + 29 * T)));
+    setp(to + 19 * T, pair(a32 * get16(x + 30 * T), a32 * get16(x + 31 * T)));
+    const vf a40 = get16(x + 2 * T);
+    setp(to + 20 * T, pair(a40 * get16(x + 24 * T), a40 * get16(x + 25 * T)));
+    setp(to + 21 * T, pair(a40 * get16(x + 26 * T), a40 * get16(x + 27 * T)));
+    setp(to + 22 * T, pair(a40 * get16(x + 28 * T), a40 * get16(x + 29 * T)));
+    setp(to + 23 * T, pair(a40 * get16(x + 30 * T), a40 * get16(x + 31 * T)));
+}
+
+/* The same of keys, in pairs of tokens, for two vectors of them. */
+static void key_pairs_3(const float *restrict x, int32_t *restrict to)
+{
+    const float *next = x + VL;
+    const vf a0 = splat(2.0f) * get16(x + 5 * T), b0 = splat(2.0f) * get16(next + 5 * T);
+    setp(to, narrow(a0 * get16(x + 16 * T), b0 * get16(next + 16 * T)));
+    setp(to + T / 2, narrow(a0 * get16(x + 17 * T), b0 * get16(next + 17 * T)));
+    setp(to + 2 * T / 2, narrow(a0 * get16(x + 18 * T), b0 * get16(next + 18 * T)));
+    setp(to + 3 * T / 2, narrow(a0 * get16(x + 19 * T), b0 * get16(next + 19 * T)));
+    setp(to + 4 * T / 2, narrow(a0 * get16(x + 20 * T), b0 * get16(next + 20 * T)));
+    setp(to + 5 * T / 2, narrow(a0 * get16(x + 21 * T), b0 * get16(next + 21 * T)));
+    setp(to + 6 * T / 2, narrow(a0 * get16(x + 22 * T), b0 * get16(next + 22 * T)));
+    setp(to + 7 * T / 2, narrow(a0 * get16(x + 23 * T), b0 * get16(next + 23 * T)));
+    const vf a8 = splat(2.0f) * get16(x + 6 * T), b8 = splat(2.0f) * get16(next + 6 * T);
+    setp(to + 8 * T / 2, narrow(a8 * get16(x + 16 * T), b8 * get16(next + 16 * T)));
+    setp(to + 9 * T / 2, narrow(a8 * get16(x + 17 * T), b8 * get16(next + 17 * T)));
+    setp(to + 10 * T / 2, narrow(a8 * get16(x + 18 * T), b8 * get16(next + 18 * T)));
+    setp(to + 11 * T / 2, narrow(a8 * get16(x + 19 * T), b8 * get16(next + 19 * T)));
+    setp(to + 12 * T / 2, narrow(a8 * get16(x + 20 * T), b8 * get16(next + 20 * T)));
+    setp(to + 13 * T / 2, narrow(a8 * get16(x + 21 * T), b8 * get16(next + 21 * T)));
+    setp(to + 14 * T / 2, narrow(a8 * get16(x + 22 * T), b8 * get16(next + 22 * T)));
+    setp(to + 15 * T / 2, narrow(a8 * get16(x + 23 * T), b8 * get16(next + 23 * T)));
+    const vf a16 = splat(2.0f) * get16(x + 7 * T), b16 = splat(2.0f) * get16(next + 7 * T);
+    setp(to + 16 * T / 2, narrow(a16 * get16(x + 16 * T), b16 * get16(next + 16 * T)));
+    setp(to + 17 * T / 2, narrow(a16 * get16(x + 17 * T), b16 * get16(next + 17 * T)));
+    setp(to + 18 * T / 2, narrow(a16 * get16(x + 18 * T), b16 * get16(next + 18 * T)));
+    setp(to + 19 * T / 2, narrow(a16 * get16(x + 19 * T), b16 * get16(next + 19 * T)));
+    setp(to + 20 * T / 2, narrow(a16 * get16(x + 20 * T), b16 * get16(next + 20 * T)));
+    setp(to + 21 * T / 2, narrow(a16 * get16(x + 21 * T), b16 * get16(next + 21 * T)));
+    setp(to + 22 * T / 2, narrow(a16 * get16(x + 22 * T), b16 * get16(next + 22 * T)));
+    setp(to + 23 * T / 2, narrow(a16 * get16(x + 23 * T), b16 * get16(next + 23 * T)));
+    const vf a24 = splat(2.0f) * get16(x), b24 = splat(2.0f) * get16(next);
+    setp(to + 24 * T / 2, narrow(a24 * get16(x + 24 * T), b24 * get16(next + 24 * T)));
+    setp(to + 25 * T / 2, narrow(a24 * get16(x + 25 * T), b24 * get16(next + 25 * T)));
+    setp(to + 26 * T / 2, narrow(a24 * get16(x + 26 * T), b24 * get16(next + 26 * T)));
+    setp(to + 27 * T / 2, narrow(a24 * get16(x + 27 * T), b24 * get16(next + 27 * T)));
+    setp(to + 28 * T / 2, narrow(a24 * get16(x + 28 * T), b24 * get16(next + 28 * T)));
+    setp(to + 29 * T / 2, narrow(a24 * get16(x + 29 * T), b24 * get16(next + 29 * T)));
+    setp(to + 30 * T / 2, narrow(a24 * get16(x + 30 * T), b24 * get16(next + 30 * T)));
+    setp(to + 31 * T / 2, narrow(a24 * get16(x + 31 * T), b24 * get16(next + 31 * T)));
+    const vf a32 = splat(2.0f) * get16(x + T), b32 = splat(2.0f) * get16(next + T);
+    setp(to + 32 * T / 2, narrow(a32 * get16(x + 24 * T), b32 * get16(next + 24 * T)));
+    setp(to + 33 * T / 2, narrow(a32 * get16(x + 25 * T), b32 * get16(next + 25 * T)));
+    setp(to + 34 * T / 2, narrow(a32 * get16(x + 26 * T), b32 * get16(next + 26 * T)));
+    setp(to + 35 * T / 2, narrow(a32 * get16(x + 27 * T), b32 * get16(next + 27 * T)));
+    setp(to + 36 * T / 2, narrow(a32 * get16(x + 28 * T), b32 * get16(next + 28 * T)));
+    setp(to + 37 * T / 2, narrow(a32 * get16(x + 29 * T), b32 * get16(next + 29 * T)));
+    setp(to + 38 * T / 2, narrow(a32 * get16(x + 30 * T), b32 * get16(next + 30 * T)));
+    setp(to + 39 * T / 2, narrow(a32 * get16(x + 31 * T), b32 * get16(next + 31 * T)));
+    const vf a40 = splat(2.0f) * get16(x + 2 * T), b40 = splat(2.0f) * get16(next + 2 * T);
+    setp(to + 40 * T / 2, narrow(a40 * get16(x + 24 * T), b40 * get16(next + 24 * T)));
+    setp(to + 41 * T / 2, narrow(a40 * get16(x + 25 * T), b40 * get16(next + 25 * T)));
+    setp(to + 42 * T / 2, narrow(a40 * get16(x + 26 * T), b40 * get16(next + 26 * T)));
+    setp(to + 43 * T / 2, narrow(a40 * get16(x + 27 * T), b40 * get16(next + 27 * T)));
+    setp(to + 44 * T / 2, narrow(a40 * get16(x + 28 * T), b40 * get16(next + 28 * T)));
+    setp(to + 45 * T / 2, narrow(a40 * get16(x + 29 * T), b40 * get16(next + 29 * T)));
+    setp(to + 46 * T / 2, narrow(a40 * get16(x + 30 * T), b40 * get16(next + 30 * T)));
+    setp(to + 47 * T / 2, narrow(a40 * get16(x + 31 * T), b40 * get16(next + 31 * T)));
+}
+
+/* Tile 4 of queries, in pairs of features, for one vector of tokens. */
+static void query_pairs_4(const float *restrict x, int32_t *restrict to)
+{
+    const vf a0 = get16(x + 3 * T);
+    setp(to, pair(a0 * get16(x + 24 * T), a0 * get16(x + 25 * T)));
+    setp(to + T, pair(a0 * get16(x + 26 * T), a0 * get16(x + 27 * T)));
+    setp(to + 2 * T, pair(a0 * get16(x + 28 * T), a0 * get16(x + 29 * T)));
+    setp(to + 3 * T, pair(a0 * get16(x + 30 * T), a0 * get16(x + 31 * T)));
+    const vf a8 = get16(x + 4 * T);
+    setp(to + 4 * T, pair(a8 * get16(x + 24 * T), a8 * get16(x + 25 * T)));
+    setp(to + 5 * T, pair(a8 * get16(x + 26 * T), a8 * get16(x + 27 * T)));
+    setp(to + 6 * T, pair(a8 * get16(x + 28 * T), a8 * get16(x + 29 * T)));
+    setp(to + 7 * T, pair(a8 * get16(x + 30 * T), a8 * get16(x + 31 * T)));
+    const vf a16 = get16(x + 5 * T);
+    setp(to + 8 * T, pair(a16 * get16(x + 24 * T), a16 * get16(x + 25 * T)));
+    setp(to + 9 * T, pair(a16 * get16(x + 26 * T), a16 * get16(x + 27 * T)));
+    setp(to + 10 * T, pair(a16 * get16(x + 28 * T), a16 * get16(x + 29 * T)));
+    setp(to + 11 * T, pair(a16 * get16(x + 30 * T), a16 * get16(x + 31 * T)));
+    const vf a24 = get16(x + 6 * T);
+    setp(to + 12 * T, pair(a24 * get16(x + 24 * T), a24 * get16(x + 25 * T)));
+    setp(to + 13 * T, pair(a24 * get16(x + 26 * T), a24 * get16(x + 27 * T)));
+    setp(to + 14 * T, pair(a24 * get16(x + 28 * T), a24 * get16(x + 29 * T)));
+    setp(to + 15 * T, pair(a24 * get16(x + 30 * T), a24 * get16(x + 31 * T)));
+    const vf a32 = get16(x + 7 * T);
+    setp(to + 16 * T, pair(a32 * get16(x + 24 * T), a32 * get16(x + 25 * T)));
+    setp(to + 17 * T, pair(a32 * get16(x + 26 * T), a32 * get16(x + 27 * T)));
+    setp(to + 18 * T, pair(a32 * get16(x + 28 * T), a32 * get16(x + 29 * T)));
+    setp(to + 19 * T, pair(a32 * get16(x + 30 * T), a32 * get16(x + 31 * T)));
+    const vf a40 = get16(x + 8 * T);
+    setp(to + 20 * T, pair(a40 * get16(x + 12 * T), a40 * get16(x + 13 * T)));
+    setp(to + 21 * T, pair(a40 * get16(x + 14 * T), a40 * get16(x + 15 * T)));
+    const vf a44 = get16(x + 9 * T);
+    setp(to + 22 * T, pair(a44 * get16(x + 12 * T), a44 * get16(x + 13 * T)));
+    setp(to + 23 * T, pair(a44 * get16(x + 14 * T), a44 * get16(x + 15 * T)));
+}
+
+/* The same of keys, in pairs of tokens, for two vectors of them. */
+static void key_pairs_4(const float *restrict x, int32_t *restrict to)
+{
+    const float *next = x + VL;
+    const vf a0 = splat(2.0f) * get16(x + 3 * T), b0 = splat(2.0f) * get16(next + 3 * T);
+    setp(to, narrow(a0 * get16(x + 24 * T), b0 * get16(next + 24 * T)));
+    setp(to + T / 2, narrow(a0 * get16(x + 25 * T), b0 * get16(next + 25 * T)));
+    setp(to + 2 * T / 2, narrow(a0 * get16(x + 26 * T), b0 * get16(next + 26 * T)));
+    setp(to + 3 * T / 2, narrow(a0 * get16(x + 27 * T), b0 * get16(next + 27 * T)));
+    setp(to + 4 * T / 2, narrow(a0 * get16(x + 28 * T), b0 * get16(next + 28 * T)));
+    setp(to + 5 * T / 2, narrow(a0 * get16(x + 29 * T), b0 * get16(next + 29 * T)));
+    setp(to + 6 * T / 2, narrow(a0 * get16(x + 30 * T), b0 * get16(next + 30 * T)));
+    setp(to + 7 * T / 2, narrow(a0 * get16(x + 31 * T), b0 * get16(next + 31 * T)));
+    const vf a8 = splat(2.0f) * get16(x + 4 * T), b8 = splat(2.0f) * get16(next + 4 * T);
+    setp(to + 8 * T / 2, narrow(a8 * get16(x + 24 * T), b8 * get16(next + 24 * T)));
+    setp(to + 9 * T / 2, narrow(a8 * get16(x + 25 * T), b8 * get16(next + 25 * T)));
+    setp(to + 10 * T / 2, narrow(a8 * get16(x + 26 * T), b8 * get16(next + 26 * T)));
+    setp(to + 11 * T / 2, narrow(a8 * get16(x + 27 * T), b8 * get16(next + 27 * T)));
+    setp(to + 12 * T / 2, narrow(a8 * get16(x + 28 * T), b8 * get16(next + 28 * T)));
+    setp(to + 13 * T / 2, narrow(a8 * get16(x + 29 * T), b8 * get16(next + 29 * T)));
+    setp(to + 14 * T / 2, narrow(a8 * get16(x + 30 * T), b8 * get16(next + 30 * T)));
+    setp(to + 15 * T / 2, narrow(a8 * get16(x + 31 * T), b8 * get16(next + 31 * T)));
+    const vf a16 = splat(2.0f) * get16(x + 5 * T), b16 = splat(2.0f) * get16(next + 5 * T);
+    setp(to + 16 * T / 2, narrow(a16 * get16(x + 24 * T), b16 * get16(next + 24 * T)));
+    setp(to + 17 * T / 2, narrow(a16 * get16(x + 25 * T), b16 * get16(next + 25 * T)));
+    setp(to + 18 * T / 2, narrow(a16 * get16(x + 26 * T), b16 * get16(next + 26 * T)));
+    setp(to + 19 * T / 2, narrow(a16 * get16(x + 27 * T), b16 * get16(next + 27 * T)));
+    setp(to + 20 * T / 2, narrow(a16 * get16(x + 28 * T), b16 * get16(next + 28 * T)));
+    setp(to + 21 * T / 2, narrow(a16 * get16(x + 29 * T), b16 * get16(next + 29 * T)));
+    setp(to + 22 * T / 2, narrow(a16 * get16(x + 30 * T), b16 * get16(next + 30 * T)));
+    setp(to + 23 * T / 2, narrow(a16 * get16(x + 31 * T), b16 * get16(next + 31 * T)));
+    const vf a24 = splat(2.0f) * get16(x + 6 * T), b24 = splat(2.0f) * get16(next + 6 * T);
+    setp(to + 24 * T / 2, narrow(a24 * get16(x + 24 * T), b24 * get16(next + 24 * T)));
+    setp(to + 25 * T / 2, narrow(a24 * get16(x + 25 * T), b24 * get16(next + 25 * T)));
+    setp(to + 26 * T / 2, narrow(a24 * get16(x + 26 * T), b24 * get16(next + 26 * T)));
+    setp(to + 27 * T / 2, narrow(a24 * get16(x + 27 * T), b24 * get16(next + 27 * T)));
+    setp(to + 28 * T / 2, narrow(a24 * get16(x + 28 * T), b24 * get16(next + 28 * T)));
+    setp(to + 29 * T / 2, narrow(a24 * get16(x + 29 * T), b24 * get16(next + 29 * T)));
+    setp(to + 30 * T / 2, narrow(a24 * get16(x + 30 * T), b24 * get16(next + 30 * T)));
+    setp(to + 31 * T / 2, narrow(a24 * get16(x + 31 * T), b24 * get16(next + 31 * T)));
+    const vf a32 = splat(2.0f) * get16(x + 7 * T), b32 = splat(2.0f) * get16(next + 7 * T);
+    setp(to + 32 * T / 2, narrow(a32 * get16(x + 24 * T), b32 * get16(next + 24 * T)));
+    setp(to + 33 * T / 2, narrow(a32 * get16(x + 25 * T), b32 * get16(next + 25 * T)));
+    setp(to + 34 * T / 2, narrow(a32 * get16(x + 26 * T), b32 * get16(next + 26 * T)));
+    setp(to + 35 * T / 2, narrow(a32 * get16(x + 27 * T), b32 * get16(next + 27 * T)));
+    setp(to + 36 * T / 2, narrow(a32 * get16(x + 28 * T), b32 * get16(next + 28 * T)));
+    setp(to + 37 * T / 2, narrow(a32 * get16(x + 29 * T), b32 * get16(next + 29 * T)));
+    setp(to + 38 * T / 2, narrow(a32 * get16(x + 30 * T), b32 * get16(next + 30 * T)));
+    setp(to + 39 * T / 2, narrow(a32 * get16(x + 31 * T), b32 * get16(next + 31 * T)));
+    const vf a40 = splat(2.0f) * get16(x + 8 * T), b40 = splat(2.0f) * get16(next + 8 * T);
+    setp(to + 40 * T / 2, narrow(a40 * get16(x + 12 * T), b40 * get16(next + 12 * T)));
+    setp(to + 41 * T / 2, narrow(a40 * get16(x + 13 * T), b40 * get16(next + 13 * T)));
+    setp(to + 42 * T / 2, narrow(a40 * get16(x + 14 * T), b40 * get16(next + 14 * T)));
+    setp(to + 43 * T / 2, narrow(a40 * get16(x + 15 * T), b40 * get16(next + 15 * T)));
+    const vf a44 = splat(2.0f) * get16(x + 9 * T), b44 = splat(2.0f) * get16(next + 9 * T);
+    setp(to + 44 * T / 2, narrow(a44 * get16(x + 12 * T), b44 * get16(next + 12 * T)));
+    setp(to + 45 * T / 2, narrow(a44 * get16(x + 13 * T), b44 * get16(next + 13 * T)));
+    setp(to + 46 * T / 2, narrow(a44 * get16(x + 14 * T), b44 * get16(next + 14 * T)));
+    setp(to + 47 * T / 2, narrow(a44 * get16(x + 15 * T), b44 * get16(next + 15 * T)));
+}
+
+/* Tile 5 of queries, in pairs of features, for one vector of tokens. */
+static void query_pairs_5(const float *restrict x, int32_t *restrict to)
+{
+    const vf a0 = get16(x + 10 * T);
+    setp(to, pair(a0 * get16(x + 12 * T), a0 * get16(x + 13 * T)));
+    setp(to + T, pair(a0 * get16(x + 14 * T), a0 * get16(x + 15 * T)));
+    const vf a4 = get16(x + 11 * T);
+    setp(to + 2 * T, pair(a4 * get16(x + 12 * T), a4 * get16(x + 13 * T)));
+    setp(to + 3 * T, pair(a4 * get16(x + 14 * T), a4 * get16(x + 15 * T)));
+    const vf a8 = get16(x + 8 * T);
+    setp(to + 4 * T, pair(a8 * get16(x + 10 * T), a8 * get16(x + 11 * T)));
+    const vf a10 = get16(x + 9 * T);
+    setp(to + 5 * T, pair(a10 * get16(x + 10 * T), a10 * get16(x + 11 * T)));
+    const vf a12 = get16(x + 8 * T);
+    setp(to + 6 * T, pair(a12 * get16(x + 8 * T), a12 * get16(x + 9 * T)));
+    const vf a14 = get16(x + 9 * T);
+    setp(to + 7 * T, pair(a14 * get16(x + 8 * T), a14 * get16(x + 9 * T)));
+    const vf a16 = get16(x + 10 * T);
+    setp(to + 8 * T, pair(a16 * get16(x + 10 * T), a16 * get16(x + 11 * T)));
+    const vf a18 = get16(x + 11 * T);
+    setp(to + 9 * T, pair(a18 * get16(x + 10 * T), a18 * get16(x + 11 * T)));
+    const vf a20 = get16(x + 12 * T);
+    setp(to + 10 * T, pair(a20 * get16(x + 14 * T), a20 * get16(x + 15 * T)));
+    const vf a22 = get16(x + 13 * T);
+    setp(to + 11 * T, pair(a22 * get16(x + 14 * T), a22 * get16(x + 15 * T)));
+    const vf a24 = get16(x + 12 * T);
+    setp(to + 12 * T, pair(a24 * get16(x + 12 * T), a24 * get16(x + 13 * T)));
+    const vf a26 = get16(x + 13 * T);
+    setp(to + 13 * T, pair(a26 * get16(x + 12 * T), a26 * get16(x + 13 * T)));
+    const vf a28 = get16(x + 14 * T);
+    setp(to + 14 * T, pair(a28 * get16(x + 14 * T), a28 * get16(x + 15 * T)));
+    const vf a30 = get16(x + 15 * T);
+    setp(to + 15 * T, pair(a30 * get16(x + 14 * T), a30 * get16(x + 15 * T)));
+    const vf a32 = get16(x + 8 * T);
+    setp(to + 16 * T, pair(a32 * get16(x + 16 * T), a32 * get16(x + 17 * T)));
+    setp(to + 17 * T, pair(a32 * get16(x + 18 * T), a32 * get16(x + 19 * T)));
+    setp(to + 18 * T, pair(a32 * get16(x + 20 * T), a32 * get16(x + 21 * T)));
+    setp(to + 19 * T, pair(a32 * get16(x + 22 * T), a32 * get16(x + 23 * T)));
+    const vf a40 = get16(x + 9 * T);
+    setp(to + 20 * T, pair(a40 * get16(x + 16 * T), a40 * get16(x + 17 * T)));
+    setp(to + 21 * T, pair(a40 * get16(x + 18 * T), a40 * get16(x + 19 * T)));
+    setp(to + 22 * T, pair(a40 * get16(x + 20 * T), a40 * get16(x + 21 * T)));
+    setp(to + 23 * T, pair(a40 * get16(x + 22 * T), a40 * get16(x + 23 * T)));
+}
+
+/* The same of keys, in pairs of tokens, for two vectors of them. */
+static void key_pairs_5(const float *restrict x, int32_t *restrict to)
+{
+    const float *next = x + VL;
+    const vf a0 = splat(2.0f) * get16(x + 10 * T), b0 = splat(2.0f) * get16(next + 10 * T);
+    setp(to, narrow(a0 * get16(x + 12 * T), b0 * get16(next + 12 * T)));
+    setp(to + T / 2, narrow(a0 * get16(x + 13 * T), b0 * get16(next + 13 * T)));
+    setp(to + 2 * T / 2, narrow(a0 * get16(x + 14 * T), b0 * get16(next + 14 * T)));
+    setp(to + 3 * T / 2, narrow(a0 * get16(x + 15 * T), b0 * get16(next + 15 * T)));
+    const vf a4 = splat(2.0f) * get16(x + 11 * T), b4 = splat(2.0f) * get16(next + 11 * T);
+    setp(to + 4 * T / 2, narrow(a4 * get16(x + 12 * T), b4 * get16(next + 12 * T)));
+    setp(to + 5 * T / 2, narrow(a4 * get16(x + 13 * T), b4 * get16(next + 13 * T)));
+    setp(to + 6 * T / 2, narrow(a4 * get16(x + 14 * T), b4 * get16(next + 14 * T)));
+    setp(to + 7 * T / 2, narrow(a4 * get16(x + 15 * T), b4 * get16(next + 15 * T)));
+    const vf a8 = splat(2.0f) * get16(x + 8 * T), b8 = splat(2.0f) * get16(next + 8 * T);
+    setp(to + 8 * T / 2, narrow(a8 * get16(x + 10 * T), b8 * get16(next + 10 * T)));
+    setp(to + 9 * T / 2, narrow(a8 * get16(x + 11 * T), b8 * get16(next + 11 * T)));
+    const vf a10 = splat(2.0f) * get16(x + 9 * T), b10 = splat(2.0f) * get16(next + 9 * T);
+    setp(to + 10 * T / 2, narrow(a10 * get16(x + 10 * T), b10 * get16(next + 10 * T)));
+    setp(to + 11 * T / 2, narrow(a10 * get16(x + 11 * T), b10 * get16(next + 11 * T)));
+    const vf a12 = get16(x + 8 * T), b12 = get16(next + 8 * T);
+    setp(to + 12 * T / 2, narrow(a12 * get16(x + 8 * T), b12 * get16(next + 8 * T)));
+    setp(to + 13 * T / 2, narrow(a12 * get16(x + 9 * T), b12 * get16(next + 9 * T)));
+    const vf a14 = get16(x + 9 * T), b14 = get16(next + 9 * T);
+    setp(to + 14 * T / 2, narrow(a14 * get16(x + 8 * T), b14 * get16(next + 8 * T)));
+    setp(to + 15 * T / 2, narrow(a14 * get16(x + 9 * T), b14 * get16(next + 9 * T)));
+    const vf a16 = get16(x + 10 * T), b16 = get16(next + 10 * T);
+    setp(to + 16 * T / 2, narrow(a16 * get16(x + 10 * T), b16 * get16(next + 10 * T)));
+    setp(to + 17 * T / 2, narrow(a16 * get16(x + 11 * T), b16 * get16(next + 11 * T)));
+    const vf a18 = get16(x + 11 * T), b18 = get16(next + 11 * T);
+    setp(to + 18 * T / 2, narrow(a18 * get16(x + 10 * T), b18 * get16(next + 10 * T)));
+    setp(to + 19 * T / 2, narrow(a18 * get16(x + 11 * T), b18 * get16(next + 11 * T)));
+    const vf a20 = splat(2.0f) * get16(x + 12 * T), b20 = splat(2.0f) * get16(next + 12 * T);
+    setp(to + 20 * T / 2, narrow(a20 * get16(x + 14 * T), b20 * get16(next + 14 * T)));
+    setp(to + 21 * T / 2, narrow(a20 * get16(x + 15 * T), b20 * get16(next + 15 * T)));
+    const vf a22 = splat(2.0f) * get16(x + 13 * T), b22 = splat(2.0f) * get16(next + 13 * T);
+    setp(to + 22 * T / 2, narrow(a22 * get16(x + 14 * T), b22 * get16(next + 14 * T)));
+    setp(to + 23 * T / 2, narrow(a22 * get16(x + 15 * T), b22 * get16(next + 15 * T)));
+    const vf a24 = get16(x + 12 * T), b24 = get16(next + 12 * T);
+    setp(to + 24 * T / 2, narrow(a24 * get16(x + 12 * T), b24 * get16(next + 12 * T)));
+    setp(to + 25 * T / 2, narrow(a24 * get16(x + 13 * T), b24 * get16(next + 13 * T)));
+    const vf a26 = get16(x + 13 * T), b26 = get16(next + 13 * T);
+    setp(to + 26 * T / 2, narrow(a26 * get16(x + 12 * T), b26 * get16(next + 12 * T)));
+    setp(to + 27 * T / 2, narrow(a26 * get16(x + 13 * T), b26 * get16(next + 13 * T)));
+    const vf a28 = get16(x + 14 * T), b28 = get16(next + 14 * T);
+    setp(to + 28 * T / 2, narrow(a28 * get16(x + 14 * T), b28 * get16(next + 14 * T)));
+    setp(to + 29 * T / 2, narrow(a28 * get16(x + 15 * T), b28 * get16(next + 15 * T)));
+    const vf a30 = get16(x + 15 * T), b30 = get16(next + 15 * T);
+    setp(to + 30 * T / 2, narrow(a30 * get16(x + 14 * T), b30 * get16(next + 14 * T)));
+    setp(to + 31 * T / 2, narrow(a30 * get16(x + 15 * T), b30 * get16(next + 15 * T)));
+    const vf a32 = splat(2.0f) * get16(x + 8 * T), b32 = splat(2.0f) * get16(next + 8 * T);
+    setp(to + 32 * T / 2, narrow(a32 * get16(x + 16 * T), b32 * get16(next + 16 * T)));
+    setp(to + 33 * T / 2, narrow(a32 * get16(x + 17 * T), b32 * get16(next + 17 * T)));
+    setp(to + 34 * T / 2, narrow(a32 * get16(x + 18 * T), b32 * get16(next + 18 * T)));
+    setp(to + 35 * T / 2, narrow(a32 * get16(x + 19 * T), b32 * get16(next + 19 * T)));
+    setp(to + 36 * T / 2, narrow(a32 * get16(x + 20 * T), b32 * get16(next + 20 * T)));
+    setp(to + 37 * T / 2, narrow(a32 * get16(x + 21 * T), b32 * get16(next + 21 * T)));
+    setp(to + 38 * T / 2, narrow(a32 * get16(x + 22 * T), b32 * get16(next + 22 * T)));
+    setp(to + 39 * T / 2, narrow(a32 * get16(x + 23 * T), b32 * get16(next + 23 * T)));
+    const vf a40 = splat(2.0f) * get16(x + 9 * T), b40 = splat(2.0f) * get16(next + 9 * T);
+    setp(to + 40 * T / 2, narrow(a40 * get16(x + 16 * T), b40 * get16(next + 16 * T)));
+    setp(to + 41 * T / 2, narrow(a40 * get16(x + 17 * T), b40 * get16(next + 17 * T)));
+    setp(to + 42 * T / 2, narrow(a40 * get16(x + 18 * T), b40 * get16(next + 18 * T)));
+    setp(to + 43 * T / 2, narrow(a40 * get16(x + 19 * T), b40 * get16(next + 19 * T)));
+    setp(to + 44 * T / 2, narrow(a40 * get16(x + 20 * T), b40 * get16(next + 20 * T)));
+    setp(to + 45 * T / 2, narrow(a40 * get16(x + 21 * T), b40 * get16(next + 21 * T)));
+    setp(to + 46 * T / 2, narrow(a40 * get16(x + 22 * T), b40 * get16(next + 22 * T)));
+    setp(to + 47 * T / 2, narrow(a40 * get16(x + 23 * T), b40 * get16(next + 23 * T)));
+}
+
+/* Tile 6 of queries, in pairs of features, for one vector of tokens. */
+static void query_pairs_6(const float *restrict x, int32_t *restrict to)
+{
+    const vf a0 = get16(x + 10 * T);
+    setp(to, pair(a0 * get16(x + 16 * T), a0 * get16(x + 17 * T)));
+    setp(to + T, pair(a0 * get16(x + 18 * T), a0 * get16(x + 19 * T)));
+    setp(to + 2 * T, pair(a0 * get16(x + 20 * T), a0 * get16(x + 21 * T)));
+    setp(to + 3 * T, pair(a0 * get16(x + 22 * T), a0 * get16(x + 23 * T)));
+    const vf a8 = get16(x + 11 * T);
+    setp(to + 4 * T, pair(a8 * get16(x + 16 * T), a8 * get16(x + 17 * T)));
+    setp(to + 5 * T, pair(a8 * get16(x + 18 * T), a8 * get16(x + 19 * T)));
+    setp(to + 6 * T, pair(a8 * get16(x + 20 * T), a8 * get16(x + 21 * T)));
+    setp(to + 7 * T, pair(a8 * get16(x + 22 * T), a8 * get16(x + 23 * T)));
+    const vf a16 = get16(x + 12 * T);
+    setp(to + 8 * T, pair(a16 * get16(x + 16 * T), a16 * get16(x + 17 * T)));
+    setp(to + 9 * T, pair(a16 * get16(x + 18 * T), a16 * get16(x + 19 * T)));
+    setp(to + 10 * T, pair(a16 * get16(x + 20 * T), a16 * get16(x + 21 * T)));
+    setp(to + 11 * T, pair(a16 * get16(x + 22 * T), a16 * get16(x + 23 * T)));
+    const vf a24 = get16(x + 13 * T);
+    setp(to + 12 * T, pair(a24 * get16(x + 16 * T), a24 * get16(x + 17 * T)));
+    setp(to + 13 * T, pair(a24 * get16(x + 18 * T), a24 * get16(x + 19 * T)));
+    setp(to + 14 * T, pair(a24 * get16(x + 20 * T), a24 * get16(x + 21 * T)));
+    setp(to + 15 * T, pair(a24 * get16(x + 22 * T), a24 * get16(x + 23 * T)));
+    const vf a32 = get16(x + 14 * T);
+    setp(to + 16 * T, pair(a32 * get16(x + 16 * T), a32 * get16(x + 17 * T)));
+    setp(to + 17 * T, pair(a32 * get16(x + 18 * T), a32 * get16(x + 19 * T)));
+    setp(to + 18 * T, pair(a32 * get16(x + 20 * T), a32 * get16(x + 21 * T)));
+    setp(to + 19 * T, pair(a32 * get16(x + 22 * T), a32 * get16(x + 23 * T)));
+    const vf a40 = get16(x + 15 * T);
+    setp(to + 20 * T, pair(a40 * get16(x + 16 * T), a40 * get16(x + 17 * T)));
+    setp(to + 21 * T, pair(a40 * get16(x + 18 * T), a40 * get16(x + 19 * T)));
+    setp(to + 22 * T, pair(a40 * get16(x + 20 * T), a40 * get16(x + 21 * T)));
+    setp(to + 23 * T, pair(a40 * get16(x + 22 * T), a40 * get16(x + 23 * T)));
+}
+
+/* The same of keys, in pairs of tokens, for two vectors of them. */
+static void key_pairs_6(const float *restrict x, int32_t *restrict to)
+{
+    const float *next = x + VL;
+    const vf a0 = splat(2.0f) * get16(x + 10 * T), b0 = splat(2.0f) * get16(next + 10 * T);
+    setp(to, narrow(a0 * get16(x + 16 * T), b0 * get16(next + 16 * T)));
+    setp(to + T / 2, narrow(a0 * get16(x + 17 * T), b0 * get16(next + 17 * T)));
+    setp(to + 2 * T / 2, narrow(a0 * get16(x + 18 * T), b0 * get16(next + 18 * T)));
+    setp(to + 3 * T / 2, narrow(a0 * get16(x + 19 * T), b0 * get16(next + 19 * T)));
+    setp(to + 4 * T / 2, narrow(a0 * get16(x + 20 * T), b0 * get16(next + 20 * T)));
+    setp(to + 5 * T / 2, narrow(a0 * get16(x + 21 * T), b0 * get16(next + 21 * T)));
+    setp(to + 6 * T / 2, narrow(a0 * get16(x + 22 * T), b0 * get16(next + 22 * T)));
+    setp(to + 7 * T / 2, narrow(a0 * get16(x + 23 * T), b0 * get16(next + 23 * T)));
+    const vf a8 = splat(2.0f) * get16(x + 11 * T), b8 = splat(2.0f) * get16(next + 11 * T);
+    setp(to + 8 * T / 2, narrow(a8 * get16(x + 16 * T), b8 * get16(next + 16 * T)));
+    setp(to + 9 * T / 2, narrow(a8 * get16(x + 17 * T), b8 * get16(next + 17 * T)));
+    setp(to + 10 * T / 2, narrow(a8 * get16(x + 18 * T), b8 * get16(next + 18 * T)));
+    setp(to + 11 * T / 2, narrow(a8 * get16(x + 19 * T), b8 * get16(next + 19 * T)));
+    setp(to + 12 * T / 2, narrow(a8 * get16(x + 20 * T), b8 * get16(next + 20 * T)));
+    setp(to + 13 * T / 2, narrow(a8 * get16(x + 21 * T), b8 * get16(next + 21 * T)));
+    setp(to + 14 * T / 2, narrow(a8 * get16(x + 22 * T), b8 * get16(next + 22 * T)));
+    setp(to + 15 * T / 2, narrow(a8 * get16(x + 23 * T), b8 * get16(next + 23 * T)));
+    const vf a16 = splat(2.0f) * get16(x + 12 * T), b16 = splat(2.0f) * get16(next + 12 * T);
+    setp(to + 16 * T / 2, narrow(a16 * get16(x + 16 * T), b16 * get16(next + 16 * T)));
+    setp(to + 17 * T / 2, narrow(a16 * get16(x + 17 * T), b16 * get16(next + 17 * T)));
+    setp(to + 18 * T / 2, narrow(a16 * get16(x + 18 * T), b16 * get16(next + 18 * T)));
+    setp(to + 19 * T / 2, narrow(a16 * get16(x + 19 * T), b16 * get16(next + 19 * T)));
+    setp(to + 20 * T / 2, narrow(a16 * get16(x + 20 * T), b16 * get16(next + 20 * T)));
+    setp(to + 21 * T / 2, narrow(a16 * get16(x + 21 * T), b16 * get16(next + 21 * T)));
+    setp(to + 22 * T / 2, narrow(a16 * get16(x + 22 * T), b16 * get16(next + 22 * T)));
+    setp(to + 23 * T / 2, narrow(a16 * get16(x + 23 * T), b16 * get16(next + 23 * T)));
+    const vf a24 = splat(2.0f) * get16(x + 13 * T), b24 = splat(2.0f) * get16(next + 13 * T);
+    setp(to + 24 * T / 2, narrow(a24 * get16(x + 16 * T), b24 * get16(next + 16 * T)));
+    setp(to + 25 * T / 2, narrow(a24 * get16(x + 17 * T), b24 * get16(next + 17 * T)));
+    setp(to + 26 * T / 2, narrow(a24 * get16(x + 18 * T), b24 * get16(next + 18 * T)));
+    setp(to + 27 * T / 2, narrow(a24 * get16(x + 19 * T), b24 * get16(next + 19 * T)));
+    setp(to + 28 * T / 2, narrow(a24 * get16(x + 20 * T), b24 * get16(next + 20 * T)));
+    setp(to + 29 * T / 2, narrow(a24 * get16(x + 21 * T), b24 * get16(next + 21 * T)));
+    setp(to + 30 * T / 2, narrow(a24 * get16(x + 22 * T), b24 * get16(next + 22 * T)));
+    setp(to + 31 * T / 2, narrow(a24 * get16(x + 23 * T), b24 * get16(next + 23 * T)));
+    const vf a32 = splat(2.0f) * get16(x + 14 * T), b32 = splat(2.0f) * get16(next + 14 * T);
+    setp(to + 32 * T / 2, narrow(a32 * get16(x + 16 * T), b32 * get16(next + 16 * T)));
+    setp(to + 33 * T / 2, narrow(a32 * get16(x + 17 * T), b32 * get16(next + 17 * T)));
+    setp(to + 34 * T / 2, narrow(a32 * get16(x + 18 * T), b32 * get16(next + 18 * T)));
+    setp(to + 35 * T / 2, narrow(a32 * get16(x + 19 * T), b32 * get16(next + 19 * T)));
+    setp(to + 36 * T / 2, narrow(a32 * get16(x + 20 * T), b32 * get16(next + 20 * T)));
+    setp(to + 37 * T / 2, narrow(a32 * get16(x + 21 * T), b32 * get16(next + 21 * T)));
+    setp(to + 38 * T / 2, narrow(a32 * get16(x + 22 * T), b32 * get16(next + 22 * T)));
+    setp(to + 39 * T / 2, narrow(a32 * get16(x + 23 * T), b32 * get16(next + 23 * T)));
+    const vf a40 = splat(2.0f) * get16(x + 15 * T), b40 = splat(2.0f) * get16(next + 15 * T);
+    setp(to + 40 * T / 2, narrow(a40 * get16(x + 16 * T), b40 * get16(next + 16 * T)));
+    setp(to + 41 * T / 2, narrow(a40 * get16(x + 17 * T), b40 * get16(next + 17 * T)));
+    setp(to + 42 * T / 2, narrow(a40 * get16(x + 18 * T), b40 * get16(next + 18 * T)));
+    setp(to + 43 * T / 2, narrow(a40 * get16(x + 19 * T), b40 * get16(next + 19 * T)));
+    setp(to + 44 * T / 2, narrow(a40 * get16(x + 20 * T), b40 * get16(next + 20 * T)));
+    setp(to + 45 * T / 2, narrow(a40 * get16(x + 21 * T), b40 * get16(next + 21 * T)));
+    setp(to + 46 * T / 2, narrow(a40 * get16(x + 22 * T), b40 * get16(next + 22 * T)));
+    setp(to + 47 * T / 2, narrow(a40 * get16(x + 23 * T), b40 * get16(next + 23 * T)));
+}
+
+/* Tile 7 of queries, in pairs of features, for one vector of tokens. */
+static void query_pairs_7(const float *restrict x, int32_t *restrict to)
+{
+    const vf a0 = get16(x + 8 * T);
+    setp(to, pair(a0 * get16(x + 24 * T), a0 * get16(x + 25 * T)));
+    setp(to + T, pair(a0 * get16(x + 26 * T), a0 * get16(x + 27 * T)));
+    setp(to + 2 * T, pair(a0 * get16(x + 28 * T), a0 * get16(x + 29 * T)));
+    setp(to + 3 * T, pair(a0 * get16(x + 30 * T), a0 * get16(x + 31 * T)));
+    const vf a8 = get16(x + 9 * T);
+    setp(to + 4 * T, pair(a8 * get16(x + 24 * T), a8 * get16(x + 25 * T)));
+    setp(to + 5 * T, pair(a8 * get16(x + 26 * T), a8 * get16(x + 27 * T)));
+    setp(to + 6 * T, pair(a8 * get16(x + 28 * T), a8 * get16(x + 29 * T)));
+    setp(to + 7 * T, pair(a8 * get16(x + 30 * T), a8 * get16(x + 31 * T)));
+    const vf a16 = get16(x + 10 * T);
+    setp(to + 8 * T, pair(a16 * get16(x + 24 * T), a16 * get16(x + 25 * T)));
+    setp(to + 9 * T, pair(a16 * get16(x + 26 * T), a16 * get16(x + 27 * T)));
+    setp(to + 10 * T, pair(a16 * get16(x + 28 * T), a16 * get16(x + 29 * T)));
+    setp(to + 11 * T, pair(a16 * get16(x + 30 * T), a16 * get16(x + 31 * T)));
+    const vf a24 = get16(x + 11 * T);
+    setp(to + 12 * T, pair(a24 * get16(x + 24 * T), a24 * get16(x + 25 * T)));
+    setp(to + 13 * T, pair(a24 * get16(x + 26 * T), a24 * get16(x + 27 * T)));
+    setp(to + 14 * T, pair(a24 * get16(x + 28 * T), a24 * get16(x + 29 * T)));
+    setp(to + 15 * T, pair(a24 * get16(x + 30 * T), a24 * get16(x + 31 * T)));
+    const vf a32 = get16(x + 12 * T);
+    setp(to + 16 * T, pair(a32 * get16(x + 24 * T), a32 * get16(x + 25 * T)));
+    setp(to + 17 * T, pair(a32 * get16(x + 26 * T), a32 * get16(x + 27 * T)));
+    setp(to + 18 * T, pair(a32 * get16(x + 28 * T), a32 * get16(x + 29 * T)));
+    setp(to + 19 * T, pair(a32 * get16(x + 30 * T), a32 * get16(x + 31 * T)));
+    const vf a40 = get16(x + 13 * T);
+    setp(to + 20 * T, pair(a40 * get16(x + 24 * T), a40 * get16(x + 25 * T)));
+    setp(to + 21 * T, pair(a40 * get16(x + 26 * T), a40 * get16(x + 27 * T)));
+    setp(to + 22 * T, pair(a40 * get16(x + 28 * T), a40 * get16(x + 29 * T)));
+    setp(to + 23 * T, pair(a40 * get16(x + 30 * T), a40 * get16(x + 31 * T)));
+}
+
+/* The same of keys, in pairs of tokens, for two vectors of them. */
+static void key_pairs_7(const float *restrict x, int32_t *restrict to)
+{
+    const float *next = x + VL;
+    const vf a0 = splat(2.0f) * get16(x + 8 * T), b0 = splat(2.0f) * get16(next + 8 * T);
+    setp(to, narrow(a0 * get16(x + 24 * T), b0 * get16(next + 24 * T)));
+    setp(to + T / 2, narrow(a0 * get16(x + 25 * T), b0 * get16(next + 25 * T)));
+    setp(to + 2 * T / 2, narrow(a0 * get16(x + 26 * T), b0 * get16(next + 26 * T)));
+    setp(to + 3 * T / 2, narrow(a0 * get16(x + 27 * T), b0 * get16(next + 27 * T)));
+    setp(to + 4 * T / 2, narrow(a0 * get16(x + 28 * T), b0 * get16(next + 28 * T)));
+    setp(to + 5 * T / 2, narrow(a0 * get16(x + 29 * T), b0 * get16(next + 29 * T)));
+    setp(to + 6 * T / 2, narrow(a0 * get16(x + 30 * T), b0 * get16(next + 30 * T)));
+    setp(to + 7 * T / 2, narrow(a0 * get16(x + 31 * T), b0 * get16(next + 31 * T)));
+    const vf a8 = splat(2.0f) * get16(x + 9 * T), b8 = splat(2.0f) * get16(next + 9 * T);
+    setp(to + 8 * T / 2, narrow(a8 * get16(x + 24 * T), b8 * get16(next + 24 * T)));
+    setp(to + 9 * T / 2, narrow(a8 * get16(x + 25 * T), b8 * get16(next + 25 * T)));
+    setp(to + 10 * T / 2, narrow(a8 * get16(x + 26 * T), b8 * get16(next + 26 * T)));
+    setp(to + 11 * T / 2, narrow(a8 * get16(x + 27 * T), b8 * get16(next + 27 * T)));
+    setp(to + 12 * T / 2, narrow(a8 * get16(x + 28 * T), b8 * get16(next + 28 * T)));
+    setp(to + 13 * T / 2, narrow(a8 * get16(x + 29 * T), b8 * get16(next + 29 * T)));
+    setp(to + 14 * T / 2, narrow(a8 * get16(x + 30 * T), b8 * get16(next + 30 * T)));
+    setp(to + 15 * T / 2, narrow(a8 * get16(x + 31 * T), b8 * get16(next + 31 * T)));
+    const vf a16 = splat(2.0f) * get16(x + 10 * T), b16 = splat(2.0f) * get16(next + 10 * T);
+    setp(to + 16 * T / 2, narrow(a16 * get16(x + 24 * T), b16 * get16(next + 24 * T)));
+    setp(to + 17 * T / 2, narrow(a16 * get16(x + 25 * T), b16 * get16(next + 25 * T)));
+    setp(to + 18 * T / 2, narrow(a16 * get16(x + 26 * T), b16 * get16(next + 26 * T)));
+    setp(to + 19 * T / 2, narrow(a16 * get16(x + 27 * T), b16 * get16(next + 27 * T)));
+    setp(to + 20 * T / 2, narrow(a16 * get16(x + 28 * T), b16 * get16(next + 28 * T)));
+    setp(to + 21 * T / 2, narrow(a16 * get16(x + 29 * T), b16 * get16(next + 29 * T)));
+    setp(to + 22 * T / 2, narrow(a16 * get16(x + 30 * T), b16 * get16(next + 30 * T)));
+    setp(to + 23 * T / 2, narrow(a16 * get16(x + 31 * T), b16 * get16(next + 31 * T)));
+    const vf a24 = splat(2.0f) * get16(x + 11 * T), b24 = splat(2.0f) * get16(next + 11 * T);
+    setp(to + 24 * T / 2, narrow(a24 * get16(x + 24 * T), b24 * get16(next + 24 * T)));
+    setp(to + 25 * T / 2, narrow(a24 * get16(x + 25 * T), b24 * get16(next + 25 * T)));
+    setp(to + 26 * T / 2, narrow(a24 * get16(x + 26 * T), b24 * get16(next + 26 * T)));
+    setp(to + 27 * T / 2, narrow(a24 * get16(x + 27 * T), b24 * get16(next + 27 * T)));
+    setp(to + 28 * T / 2, narrow(a24 * get16(x + 28 * T), b24 * get16(next + 28 * T)));
+    setp(to + 29 * T / 2, narrow(a24 * get16(x + 29 * T), b24 * get16(next + 29 * T)));
+    setp(to + 30 * T / 2, narrow(a24 * get16(x + 30 * T), b24 * get16(next + 30 * T)));
+    setp(to + 31 * T / 2, narrow(a24 * get16(x + 31 * T), b24 * get16(next + 31 * T)));
+    const vf a32 = splat(2.0f) * get16(x + 12 * T), b32 = splat(2.0f) * get16(next + 12 * T);
+    setp(to + 32 * T / 2, narrow(a32 * get16(x + 24 * T), b32 * get16(next + 24 * T)));
+    setp(to + 33 * T / 2, narrow(a32 * get16(x + 25 * T), b32 * get16(next + 25 * T)));
+    setp(to + 34 * T / 2, narrow(a32 * get16(x + 26 * T), b32 * get16(next + 26 * T)));
+    setp(to + 35 * T / 2, narrow(a32 * get16(x + 27 * T), b32 * get16(next + 27 * T)));
+    setp(to + 36 * T / 2, narrow(a32 * get16(x + 28 * T), b32 * get16(next + 28 * T)));
+    setp(to + 37 * T / 2, narrow(a32 * get16(x + 29 * T), b32 * get16(next + 29 * T)));
+    setp(to + 38 * T / 2, narrow(a32 * get16(x + 30 * T), b32 * get16(next + 30 * T)));
+    setp(to + 39 * T / 2, narrow(a32 * get16(x + 31 * T), b32 * get16(next + 31 * T)));
+    const vf a40 = splat(2.0f) * get16(x + 13 * T), b40 = splat(2.0f) * get16(next + 13 * T);
+    setp(to + 40 * T / 2, narrow(a40 * get16(x + 24 * T), b40 * get16(next + 24 * T)));
+    setp(to + 41 * T / 2, narrow(a40 * get16(x + 25 * T), b40 * get16(next + 25 * T)));
+    setp(to + 42 * T / 2, narrow(a40 * get16(x + 26 * T), b40 * get16(next + 26 * T)));
+    setp(to + 43 * T / 2, narrow(a40 * get16(x + 27 * T), b40 * get16(next + 27 * T)));
+    setp(to + 44 * T / 2, narrow(a40 * get16(x + 28 * T), b40 * get16(next + 28 * T)));
+    setp(to + 45 * T / 2, narrow(a40 * get16(x + 29 * T), b40 * get16(next + 29 * T)));
+    setp(to + 46 * T / 2, narrow(a40 * get16(x + 30 * T), b40 * get16(next + 30 * T)));
+    setp(to + 47 * T / 2, narrow(a40 * get16(x + 31 * T), b40 * get16(next + 31 * T)));
+}
+
+/* Tile 8 of queries, in pairs of features, for one vector of tokens. */
+static void query_pairs_8(const float *restrict x, int32_t *restrict to)
+{
+    const vf a0 = get16(x + 14 * T);
+    setp(to, pair(a0 * get16(x + 24 * T), a0 * get16(x + 25 * T)));
+    setp(to + T, pair(a0 * get16(x + 26 * T), a0 * get16(x + 27 * T)));
+    setp(to + 2 * T, pair(a0 * get16(x + 28 * T), a0 * get16(x + 29 * T)));
+    setp(to + 3 * T, pair(a0 * get16(x + 30 * T), a0 * get16(x + 31 * T)));
+    const vf a8 = get16(x + 15 * T);
+    setp(to + 4 * T, pair(a8 * get16(x + 24 * T), a8 * get16(x + 25 * T)));
+    setp(to + 5 * T, pair(a8 * get16(x + 26 * T), a8 * get16(x + 27 * T)));
+    setp(to + 6 * T, pair(a8 * get16(x + 28 * T), a8 * get16(x + 29 * T)));
+    setp(to + 7 * T, pair(a8 * get16(x + 30 * T), a8 * get16(x + 31 * T)));
+    const vf a16 = get16(x + 16 * T);
+    setp(to + 8 * T, pair(a16 * get16(x + 20 * T), a16 * get16(x + 21 * T)));
+    setp(to + 9 * T, pair(a16 * get16(x + 22 * T), a16 * get16(x + 23 * T)));
+    const vf a20 = get16(x + 17 * T);
+    setp(to + 10 * T, pair(a20 * get16(x + 20 * T), a20 * get16(x + 21 * T)));
+    setp(to + 11 * T, pair(a20 * get16(x + 22 * T), a20 * get16(x + 23 * T)));
+    const vf a24 = get16(x + 18 * T);
+    setp(to + 12 * T, pair(a24 * get16(x + 20 * T), a24 * get16(x + 21 * T)));
+    setp(to + 13 * T, pair(a24 * get16(x + 22 * T), a24 * get16(x + 23 * T)));
+    const vf a28 = get16(x + 19 * T);
+    setp(to + 14 * T, pair(a28 * get16(x + 20 * T), a28 * get16(x + 21 * T)));
+    setp(to + 15 * T, pair(a28 * get16(x + 22 * T), a28 * get16(x + 23 * T)));
+    const vf a32 = get16(x + 16 * T);
+    setp(to + 16 * T, pair(a32 * get16(x + 18 * T), a32 * get16(x + 19 * T)));
+    const vf a34 = get16(x + 17 * T);
+    setp(to + 17 * T, pair(a34 * get16(x + 18 * T), a34 * get16(x + 19 * T)));
+    const vf a36 = get16(x + 16 * T);
+    setp(to + 18 * T, pair(a36 * get16(x + 16 * T), a36 * get16(x + 17 * T)));
+    const vf a38 = get16(x + 17 * T);
+    setp(to + 19 * T, pair(a38 * get16(x + 16 * T), a38 * get16(x + 17 * T)));
+    const vf a40 = get16(x + 18 * T);
+    setp(to + 20 * T, pair(a40 * get16(x + 18 * T), a40 * get16(x + 19 * T)));
+    const vf a42 = get16(x + 19 * T);
+    setp(to + 21 * T, pair(a42 * get16(x + 18 * T), a42 * get16(x + 19 * T)));
+    const vf a44 = get16(x + 20 * T);
+    setp(to + 22 * T, pair(a44 * get16(x + 22 * T), a44 * get16(x + 23 * T)));
+    const vf a46 = get16(x + 21 * T);
+    setp(to + 23 * T, pair(a46 * get16(x + 22 * T), a46 * get16(x + 23 * T)));
+}
+
+/* The same of keys, in pairs of tokens, for two vectors of them. */
+static void key_pairs_8(const float *restrict x, int32_t *restrict to)
+{
+    const float *next = x + VL;
+    const vf a0 = splat(2.0f) * get16(x + 14 * T), b0 = splat(2.0f) * get16(next + 14 * T);
+    setp(to, narrow(a0 * get16(x + 24 * T), b0 * get16(next + 24 * T)));
+    setp(to + T / 2, narrow(a0 * get16(x + 25 * T), b0 * get16(next + 25 * T)));
+    setp(to + 2 * T / 2, narrow(a0 * get16(x + 26 * T), b0 * get16(next + 26 * T)));
+    setp(to + 3 * T / 2, narrow(a0 * get16(x + 27 * T), b0 * get16(next + 27 * T)));
+    setp(to + 4 * T / 2, narrow(a0 * get16(x + 28 * T), b0 * get16(next + 28 * T)));
+    setp(to + 5 * T / 2, narrow(a0 * get16(x + 29 * T), b0 * get16(next + 29 * T)));
+    setp(to + 6 * T / 2, narrow(a0 * get16(x + 30 * T), b0 * get16(next + 30 * T)));
+    setp(to + 7 * T / 2, narrow(a0 * get16(x + 31 * T), b0 * get16(next + 31 * T)));
+    const vf a8 = splat(2.0f) * get16(x + 15 * T), b8 = splat(2.0f) * get16(next + 15 * T);
+    setp(to + 8 * T / 2, narrow(a8 * get16(x + 24 * T), b8 * get16(next + 24 * T)));
+    setp(to + 9 * T / 2, narrow(a8 * get16(x + 25 * T), b8 * get16(next + 25 * T)));
+    setp(to + 10 * T / 2, narrow(a8 * get16(x + 26 * T), b8 * get16(next + 26 * T)));
+    setp(to + 11 * T / 2, narrow(a8 * get16(x + 27 * T), b8 * get16(next + 27 * T)));
+    setp(to + 12 * T / 2, narrow(a8 * get16(x + 28 * T), b8 * get16(next + 28 * T)));
+    setp(to + 13 * T / 2, narrow(a8 * get16(x + 29 * T), b8 * get16(next + 29 * T)));
+    setp(to + 14 * T / 2, narrow(a8 * get16(x + 30 * T), b8 * get16(next + 30 * T)));
+    setp(to + 15 * T / 2, narrow(a8 * get16(x + 31 * T), b8 * get16(next + 31 * T)));
+    const vf a16 = splat(2.0f) * get16(x + 16 * T), b16 = splat(2.0f) * get16(next + 16 * T);
+    setp(to + 16 * T / 2, narrow(a16 * get16(x + 20 * T), b16 * get16(next + 20 * T)));
+    setp(to + 17 * T / 2, narrow(a16 * get16(x + 21 * T), b16 * get16(next + 21 * T)));
+    setp(to + 18 * T / 2, narrow(a16 * get16(x + 22 * T), b16 * get16(next + 22 * T)));
+    setp(to + 19 * T / 2, narrow(a16 * get16(x + 23 * T), b16 * get16(next + 23 * T)));
+    const vf a20 = splat(2.0f) * get16(x + 17 * T), b20 = splat(2.0f) * get16(next + 17 * T);
+    setp(to + 20 * T / 2, narrow(a20 * get16(x + 20 * T), b20 * get16(next + 20 * T)));
+    setp(to + 21 * T / 2, narrow(a20 * get16(x + 21 * T), b20 * get16(next + 21 * T)));
+    setp(to + 22 * T / 2, narrow(a20 * get16(x + 22 * T), b20 * get16(next + 22 * T)));
+    setp(to + 23 * T / 2, narrow(a20 * get16(x + 23 * T), b20 * get16(next + 23 * T)));
+    const vf a24 = splat(2.0f) * get16(x + 18 * T), b24 = splat(2.0f) * get16(next + 18 * T);
+    setp(to + 24 * T / 2, narrow(a24 * get16(x + 20 * T), b24 * get16(next + 20 * T)));
+    setp(to + 25 * T / 2, narrow(a24 * get16(x + 21 * T), b24 * get16(next + 21 * T)));
+    setp(to + 26 * T / 2, narrow(a24 * get16(x + 22 * T), b24 * get16(next + 22 * T)));
+    setp(to + 27 * T / 2, narrow(a24 * get16(x + 23 * T), b24 * get16(next + 23 * T)));
+    const vf a28 = splat(2.0f) * get16(x + 19 * T), b28 = splat(2.0f) * get16(next + 19 * T);
+    setp(to + 28 * T / 2, narrow(a28 * get16(x + 20 * T), b28 * get16(next + 20 * T)));
+    setp(to + 29 * T / 2, narrow(a28 * get16(x + 21 * T), b28 * get16(next + 21 * T)));
+    setp(to + 30 * T / 2, narrow(a28 * get16(x + 22 * T), b28 * get16(next + 22 * T)));
+    setp(to + 31 * T / 2, narrow(a28 * get16(x + 23 * T), b28 * get16(next + 23 * T)));
+    const vf a32 = splat(2.0f) * get16(x + 16 * T), b32 = splat(2.0f) * get16(next + 16 * T);
+    setp(to + 32 * T / 2, narrow(a32 * get16(x + 18 * T), b32 * get16(next + 18 * T)));
+    setp(to + 33 * T / 2, narrow(a32 * get16(x + 19 * T), b32 * get16(next + 19 * T)));
+    const vf a34 = splat(2.0f) * get16(x + 17 * T), b34 = splat(2.0f) * get16(next + 17 * T);
+    setp(to + 34 * T / 2, narrow(a34 * get16(x + 18 * T), b34 * get16(next + 18 * T)));
+    setp(to + 35 * T / 2, narrow(a34 * get16(x + 19 * T), b34 * get16(next + 19 * T)));
+    const vf a36 = get16(x + 16 * T), b36 = get16(next + 16 * T);
+    setp(to + 36 * T / 2, narrow(a36 * get16(x + 16 * T), b36 * get16(next + 16 * T)));
+    setp(to + 37 * T / 2, narrow(a36 * get16(x + 17 * T), b36 * get16(next + 17 * T)));
+    const vf a38 = get16(x + 17 * T), b38 = get16(next + 17 * T);
+    setp(to + 38 * T / 2, narrow(a38 * get16(x + 16 * T), b38 * get16(next + 16 * T)));
+    setp(to + 39 * T / 2, narrow(a38 * get16(x + 17 * T), b38 * get16(next + 17 * T)));
+    const vf a40 = get16(x + 18 * T), b40 = get16(next + 18 * T);
+    setp(to + 40 * T / 2, narrow(a40 * get16(x + 18 * T), b40 * get16(next + 18 * T)));
+    setp(to + 41 * T / 2, narrow(a40 * get16(x + 19 * T), b40 * get16(next + 19 * T)));
+    const vf a42 = get16(x + 19 * T), b42 = get16(next + 19 * T);
+    setp(to + 42 * T / 2, narrow(a42 * get16(x + 18 * T), b42 * get16(next + 18 * T)));
+    setp(to + 43 * T / 2, narrow(a42 * get16(x + 19 * T), b42 * get16(next + 19 * T)));
+    const vf a44 = splat(2.0f) * get16(x + 20 * T), b44 = splat(2.0f) * get16(next + 20 * T);
+    setp(to + 44 * T / 2, narrow(a44 * get16(x + 22 * T), b44 * get16(next + 22 * T)));
+    setp(to + 45 * T / 2, narrow(a44 * get16(x + 23 * T), b44 * get16(next + 23 * T)));
+    const vf a46 = splat(2.0f) * get16(x + 21 * T), b46 = splat(2.0f) * get16(next + 21 * T);
+    setp(to + 46 * T / 2, narrow(a46 * get16(x + 22 * T), b46 * get16(next + 22 * T)));
+    setp(to + 47 * T / 2, narrow(a46 * get16(x + 23 * T), b46 * get16(next + 23 * T)));
+}
+
+/* Tile 9 of queries, in pairs of features, for one vector of tokens. */
+static void query_pairs_9(const float *restrict x, int32_t *restrict to)
+{
+    const vf a0 = get16(x + 20 * T);
+    setp(to, pair(a0 * get16(x + 20 * T), a0 * get16(x + 21 * T)));
+    const vf a2 = get16(x + 21 * T);
+    setp(to + T, pair(a2 * get16(x + 20 * T), a2 * get16(x + 21 * T)));
+    const vf a4 = get16(x + 22 * T);
+    setp(to + 2 * T, pair(a4 * get16(x + 22 * T), a4 * get16(x + 23 * T)));
+    const vf a6 = get16(x + 23 * T);
+    setp(to + 3 * T, pair(a6 * get16(x + 22 * T), a6 * get16(x + 23 * T)));
+    const vf a8 = get16(x + 16 * T);
+    setp(to + 4 * T, pair(a8 * get16(x + 24 * T), a8 * get16(x + 25 * T)));
+    setp(to + 5 * T, pair(a8 * get16(x + 26 * T), a8 * get16(x + 27 * T)));
+    setp(to + 6 * T, pair(a8 * get16(x + 28 * T), a8 * get16(x + 29 * T)));
+    setp(to + 7 * T, pair(a8 * get16(x + 30 * T), a8 * get16(x + 31 * T)));
+    const vf a16 = get16(x + 17 * T);
+    setp(to + 8 * T, pair(a16 * get16(x + 24 * T), a16 * get16(x + 25 * T)));
+    setp(to + 9 * T, pair(a16 * get16(x + 26 * T), a16 * get16(x + 27 * T)));
+    setp(to + 10 * T, pair(a16 * get16(x + 28 * T), a16 * get16(x + 29 * T)));
+    setp(to + 11 * T, pair(a16 * get16(x + 30 * T), a16 * get16(x + 31 * T)));
+    const vf a24 = get16(x + 18 * T);
+    setp(to + 12 * T, pair(a24 * get16(x + 24 * T), a24 * get16(x + 25 * T)));
+    setp(to + 13 * T, pair(a24 * get16(x + 26 * T), a24 * get16(x + 27 * T)));
+    setp(to + 14 * T, pair(a24 * get16(x + 28 * T), a24 * get16(x + 29 * T)));
+    setp(to + 15 * T, pair(a24 * get16(x + 30 * T), a24 * get16(x + 31 * T)));
+    const vf a32 = get16(x + 19 * T);
+    setp(to + 16 * T, pair(a32 * get16(x + 24 * T), a32 * get16(x + 25 * T)));
+    setp(to + 17 * T, pair(a32 * get16(x + 26 * T), a32 * get16(x + 27 * T)));
+    setp(to + 18 * T, pair(a32 * get16(x + 28 * T), a32 * get16(x + 29 * T)));
+    setp(to + 19 * T, pair(a32 * get16(x + 30 * T), a32 * get16(x + 31 * T)));
+    const vf a40 = get16(x + 20 * T);
+    setp(to + 20 * T, pair(a40 * get16(x + 24 * T), a40 * get16(x + 25 * T)));
+    setp(to + 21 * T, pair(a40 * get16(x + 26 * T), a40 * get16(x + 27 * T)));
+    setp(to + 22 * T, pair(a40 * get16(x + 28 * T), a40 * get16(x + 29 * T)));
+    setp(to + 23 * T, pair(a40 * get16(x + 30 * T), a40 * get16(x + 31 * T)));
+}
+
+/* The same of keys, in pairs of tokens, for two vectors of them. */
+static void key_pairs_9(const float *restrict x, int32_t *restrict to)
+{
+    const float *next = x + VL;
+    const vf a0 = get16(x + 20 * T), b0 = get16(next + 20 * T);
+    setp(to, narrow(a0 * get16(x + 20 * T), b0 * get16(next + 20 * T)));
+    setp(to + T / 2, narrow(a0 * get16(x + 21 * T), b0 * get16(next + 21 * T)));
+    const vf a2 = get16(x + 21 * T), b2 = get16(next + 21 * T);
+    setp(to + 2 * T / 2, narrow(a2 * get16(x + 20 * T), b2 * get16(next + 20 * T)));
+    setp(to + 3 * T / 2, narrow(a2 * get16(x + 21 * T), b2 * get16(next + 21 * T)));
+    const vf a4 = get16(x + 22 * T), b4 = get16(next + 22 * T);
+    setp(to + 4 * T / 2, narrow(a4 * get16(x + 22 * T), b4 * get16(next + 22 * T)));
+    setp(to + 5 * T / 2, narrow(a4 * get16(x + 23 * T), b4 * get16(next + 23 * T)));
+    const vf a6 = get16(x + 23 * T), b6 = get16(next + 23 * T);
+    setp(to + 6 * T / 2, narrow(a6 * get16(x + 22 * T), b6 * get16(next + 22 * T)));
+    setp(to + 7 * T / 2, narrow(a6 * get16(x + 23 * T), b6 * get16(next + 23 * T)));
+    const vf a8 = splat(2.0f) * get16(x + 16 * T), b8 = splat(2.0f) * get16(next + 16 * T);
+    setp(to + 8 * T / 2, narrow(a8 * get16(x + 24 * T), b8 * get16(next + 24 * T)));
+    setp(to + 9 * T / 2, narrow(a8 * get16(x + 25 * T), b8 * get16(next + 25 * T)));
+    setp(to + 10 * T / 2, narrow(a8 * get16(x + 26 * T), b8 * get16(next + 26 * T)));
+    setp(to + 11 * T / 2, narrow(a8 * get16(x + 27 * T), b8 * get16(next + 27 * T)));
+    setp(to + 12 * T / 2, narrow(a8 * get16(x + 28 * T), b8 * get16(next + 28 * T)));
+    setp(to + 13 * T / 2, narrow(a8 * get16(x + 29 * T), b8 * get16(next + 29 * T)));
+    setp(to + 14 * T / 2, narrow(a8 * get16(x + 30 * T), b8 * get16(next + 30 * T)));
+    setp(to + 15 * T / 2, narrow(a8 * get16(x + 31 * T), b8 * get16(next + 31 * T)));
+    const vf a16 = splat(2.0f) * get16(x + 17 * T), b16 = splat(2.0f) * get16(next + 17 * T);
+    setp(to + 16 * T / 2, narrow(a16 * get16(x + 24 * T), b16 * get16(next + 24 * T)));
+    setp(to + 17 * T / 2, narrow(a16 * get16(x + 25 * T), b16 * get16(next + 25 * T)));
+    setp(to + 18 * T / 2, narrow(a16 * get16(x + 26 * T), b16 * get16(next + 26 * T)));
+    setp(to + 19 * T / 2, narrow(a16 * get16(x + 27 * T), b16 * get16(next + 27 * T)));
+    setp(to + 20 * T / 2, narrow(a16 * get16(x + 28 * T), b16 * get16(next + 28 * T)));
+    setp(to + 21 * T / 2, narrow(a16 * get16(x + 29 * T), b16 * get16(next + 29 * T)));
+    setp(to + 22 * T / 2, narrow(a16 * get16(x + 30 * T), b16 * get16(next + 30 * T)));
+    setp(to + 23 * T / 2, narrow(a16 * get16(x + 31 * T), b16 * get16(next + 31 * T)));
+    const vf a24 = splat(2.0f) * get16(x + 18 * T), b24 = splat(2.0f) * get16(next + 18 * T);
+    setp(to + 24 * T / 2, narrow(a24 * get16(x + 24 * T), b24 * get16(next + 24 * T)));
+    setp(to + 25 * T / 2, narrow(a24 * get16(x + 25 * T), b24 * get16(next + 25 * T)));
+    setp(to + 26 * T / 2, narrow(a24 * get16(x + 26 * T), b24 * get16(next + 26 * T)));
+    setp(to + 27 * T / 2, narrow(a24 * get16(x + 27 * T), b24 * get16(next + 27 * T)));
+    setp(to + 28 * T / 2, narrow(a24 * get16(x + 28 * T), b24 * get16(next + 28 * T)));
+    setp(to + 29 * T / 2, narrow(a24 * get16(x + 29 * T), b24 * get16(next + 29 * T)));
+    setp(to + 30 * T / 2, narrow(a24 * get16(x + 30 * T), b24 * get16(next + 30 * T)));
+    setp(to + 31 * T / 2, narrow(a24 * get16(x + 31 * T), b24 * get16(next + 31 * T)));
+    const vf a32 = splat(2.0f) * get16(x + 19 * T), b32 = splat(2.0f) * get16(next + 19 * T);
+    setp(to + 32 * T / 2, narrow(a32 * get16(x + 24 * T), b32 * get16(next + 24 * T)));
+    setp(to + 33 * T / 2, narrow(a32 * get16(x + 25 * T), b32 * get16(next + 25 * T)));
+    setp(to + 34 * T / 2, narrow(a32 * get16(x + 26 * T), b32 * get16(next + 26 * T)));
+    setp(to + 35 * T / 2, narrow(a32 * get16(x + 27 * T), b32 * get16(next + 27 * T)));
+    setp(to + 36 * T / 2, narrow(a32 * get16(x + 28 * T), b32 * get16(next + 28 * T)));
+    setp(to + 37 * T / 2, narrow(a32 * get16(x + 29 * T), b32 * get16(next + 29 * T)));
+    setp(to + 38 * T / 2, narrow(a32 * get16(x + 30 * T), b32 * get16(next + 30 * T)));
+    setp(to + 39 * T / 2, narrow(a32 * get16(x + 31 * T), b32 * get16(next + 31 * T)));
+    const vf a40 = splat(2.0f) * get16(x + 20 * T), b40 = splat(2.0f) * get16(next + 20 * T);
+    setp(to + 40 * T / 2, narrow(a40 * get16(x + 24 * T), b40 * get16(next + 24 * T)));
+    setp(to + 41 * T / 2, narrow(a40 * get16(x + 25 * T), b40 * get16(next + 25 * T)));
+    setp(to + 42 * T / 2, narrow(a40 * get16(x + 26 * T), b40 * get16(next + 26 * T)));
+    setp(to + 43 * T / 2, narrow(a40 * get16(x + 27 * T), b40 * get16(next + 27 * T)));
+    setp(to + 44 * T / 2, narrow(a40 * get16(x + 28 * T), b40 * get16(next + 28 * T)));
+    setp(to + 45 * T / 2, narrow(a40 * get16(x + 29 * T), b40 * get16(next + 29 * T)));
+    setp(to + 46 * T / 2, narrow(a40 * get16(x + 30 * T), b40 * get16(next + 30 * T)));
+    setp(to + 47 * T / 2, narrow(a40 * get16(x + 31 * T), b40 * get16(next + 31 * T)));
+}
+
+/* Tile 10 of queries, in pairs of features, for one vector of tokens. */
+static void query_pairs_10(const float *restrict x, int32_t *restrict to)
+{
+    const vf a0 = get16(x + 21 * T);
+    setp(to, pair(a0 * get16(x + 24 * T), a0 * get16(x + 25 * T)));
+    setp(to + T, pair(a0 * get16(x + 26 * T), a0 * get16(x + 27 * T)));
+    setp(to + 2 * T, pair(a0 * get16(x + 28 * T), a0 * get16(x + 29 * T)));
+    setp(to + 3 * T, pair(a0 * get16(x + 30 * T), a0 * get16(x + 31 * T)));
+    const vf a8 = get16(x + 22 * T);
+    setp(to + 4 * T, pair(a8 * get16(x + 24 * T), a8 * get16(x + 25 * T)));
+    setp(to + 5 * T, pair(a8 * get16(x + 26 * T), a8 * get16(x + 27 * T)));
+    setp(to + 6 * T, pair(a8 * get16(x + 28 * T), a8 * get16(x + 29 * T)));
+    setp(to + 7 * T, pair(a8 * get16(x + 30 * T), a8 * get16(x + 31 * T)));
+    const vf a16 = get16(x + 23 * T);
+    setp(to + 8 * T, pair(a16 * get16(x + 24 * T), a16 * get16(x + 25 * T)));
+    setp(to + 9 * T, pair(a16 * get16(x + 26 * T), a16 * get16(x + 27 * T)));
+    setp(to + 10 * T, pair(a16 * get16(x + 28 * T), a16 * get16(x + 29 * T)));
+    setp(to + 11 * T, pair(a16 * get16(x + 30 * T), a16 * get16(x + 31 * T)));
+    const vf a24 = get16(x + 24 * T);
+    setp(to + 12 * T, pair(a24 * get16(x + 28 * T), a24 * get16(x + 29 * T)));
+    setp(to + 13 * T, pair(a24 * get16(x + 30 * T), a24 * get16(x + 31 * T)));
+    const vf a28 = get16(x + 25 * T);
+    setp(to + 14 * T, pair(a28 * get16(x + 28 * T), a28 * get16(x + 29 * T)));
+    setp(to + 15 * T, pair(a28 * get16(x + 30 * T), a28 * get16(x + 31 * T)));
+    const vf a32 = get16(x + 26 * T);
+    setp(to + 16 * T, pair(a32 * get16(x + 28 * T), a32 * get16(x + 29 * T)));
+    setp(to + 17 * T, pair(a32 * get16(x + 30 * T), a32 * get16(x + 31 * T)));
+    const vf a36 = get16(x + 27 * T);
+    setp(to + 18 * T, pair(a36 * get16(x + 28 * T), a36 * get16(x + 29 * T)));
+    setp(to + 19 * T, pair(a36 * get16(x + 30 * T), a36 * get16(x + 31 * T)));
+    const vf a40 = get16(x + 24 * T);
+    setp(to + 20 * T, pair(a40 * get16(x + 26 * T), a40 * get16(x + 27 * T)));
+    const vf a42 = get16(x + 25 * T);
+    setp(to + 21 * T, pair(a42 * get16(x + 26 * T), a42 * get16(x + 27 * T)));
+    const vf a44 = get16(x + 24 * T);
+    setp(to + 22 * T, pair(a44 * get16(x + 24 * T), a44 * get16(x + 25 * T)));
+    const vf a46 = get16(x + 25 * T);
+    setp(to + 23 * T, pair(a46 * get16(x + 24 * T), a46 * get16(x + 25 * T)));
+}
+
+/* The same of keys, in pairs of tokens, for two vectors of them. */
+static void key_pairs_10(const float *restrict x, int32_t *restrict to)
+{
+    const float *next = x + VL;
+    const vf a0 = splat(2.0f) * get16(x + 21 * T), b0 = splat(2.0f) * get16(next + 21 * T);
+    setp(to, narrow(a0 * get16(x + 24 * T), b0 * get16(next + 24 * T)));
+    setp(to + T / 2, narrow(a0 * get16(x + 25 * T), b0 * get16(next + 25 * T)));
+    setp(to + 2 * T / 2, narrow(a0 * get16(x + 26 * T), b0 * get16(next + 26 * T)));
+    setp(to + 3 * T / 2, narrow(a0 * get16(x + 27 * T), b0 * get16(next + 27 * T)));
+    setp(to + 4 * T / 2, narrow(a0 * get16(x + 28 * T), b0 * get16(next + 28 * T)));
+    setp(to + 5 * T / 2, narrow(a0 * get16(x + 29 * T), b0 * get16(next + 29 * T)));
+    setp(to + 6 * T / 2, narrow(a0 * get16(x + 30 * T), b0 * get16(next + 30 * T)));
+    setp(to + 7 * T / 2, narrow(a0 * get16(x + 31 * T), b0 * get16(next + 31 * T)));
+    const vf a8 = splat(2.0f) * get16(x + 22 * T), b8 = splat(2.0f) * get16(next + 22 * T);
+    setp(to + 8 * T / 2, narrow(a8 * get16(x + 24 * T), b8 * get16(next + 24 * T)));
+    setp(to + 9 * T / 2, narrow(a8 * get16(x + 25 * T), b8 * get16(next + 25 * T)));
+    setp(to + 10 * T / 2, narrow(a8 * get16(x + 26 * T), b8 * get16(next + 26 * T)));
+    setp(to + 11 * T / 2, narrow(a8 * get16(x + 27 * T), b8 * get16(next + 27 * T)));
+    setp(to + 12 * T / 2, narrow(a8 * get16(x + 28 * T), b8 * get16(next + 28 * T)));
+    setp(to + 13 * T / 2, narrow(a8 * get16(x + 29 * T), b8 * get16(next + 29 * T)));
+    setp(to + 14 * T / 2, narrow(a8 * get16(x + 30 * T), b8 * get16(next + 30 * T)));
+    setp(to + 15 * T / 2, narrow(a8 * get16(x + 31 * T), b8 * get16(next + 31 * T)));
+    const vf a16 = splat(2.0f) * get16(x + 23 * T), b16 = splat(2.0f) * get16(next + 23 * T);
+    setp(to + 16 * T / 2, narrow(a16 * get16(x + 24 * T), b16 * get16(next + 24 * T)));
+    setp(to + 17 * T / 2, narrow(a16 * get16(x + 25 * T), b16 * get16(next + 25 * T)));
+    setp(to + 18 * T / 2, narrow(a16 * get16(x + 26 * T), b16 * get16(next + 26 * T)));
+    setp(to + 19 * T / 2, narrow(a16 * get16(x + 27 * T), b16 * get16(next + 27 * T)));
+    setp(to + 20 * T / 2, narrow(a16 * get16(x + 28 * T), b16 * get16(next + 28 * T)));
+    setp(to + 21 * T / 2, narrow(a16 * get16(x + 29 * T), b16 * get16(next + 29 * T)));
+    setp(to + 22 * T / 2, narrow(a16 * get16(x + 30 * T), b16 * get16(next + 30 * T)));
+    setp(to + 23 * T / 2, narrow(a16 * get16(x + 31 * T), b16 * get16(next + 31 * T)));
+    const vf a24 = splat(2.0f) * get16(x + 24 * T), b24 = splat(2.0f) * get16(next + 24 * T);
+    setp(to + 24 * T / 2, narrow(a24 * get16(x + 28 * T), b24 * get16(next + 28 * T)));
+    setp(to + 25 * T / 2, narrow(a24 * get16(x + 29 * T), b24 * get16(next + 29 * T)));
+    setp(to + 26 * T / 2, narrow(a24 * get16(x + 30 * T), b24 * get16(next + 30 * T)));
+    setp(to + 27 * T / 2, narrow(a24 * get16(x + 31 * T), b24 * get16(next + 31 * T)));
+    const vf a28 = splat(2.0f) * get16(x + 25 * T), b28 = splat(2.0f) * get16(next + 25 * T);
+    setp(to + 28 * T / 2, narrow(a28 * get16(x + 28 * T), b28 * get16(next + 28 * T)));
+    setp(to + 29 * T / 2, narrow(a28 * get16(x + 29 * T), b28 * get16(next + 29 * T)));
+    setp(to + 30 * T / 2, narrow(a28 * get16(x + 30 * T), b28 * get16(next + 30 * T)));
+    setp(to + 31 * T / 2, narrow(a28 * get16(x + 31 * T), b28 * get16(next + 31 * T)));
+    const vf a32 = splat(2.0f) * get16(x + 26 * T), b32 = splat(2.0f) * get16(next + 26 * T);
+    setp(to + 32 * T / 2, narrow(a32 * get16(x + 28 * T), b32 * get16(next + 28 * T)));
+    setp(to + 33 * T / 2, narrow(a32 * get16(x + 29 * T), b32 * get16(next + 29 * T)));
+    setp(to + 34 * T / 2, narrow(a32 * get16(x + 30 * T), b32 * get16(next + 30 * T)));
+    setp(to + 35 * T / 2, narrow(a32 * get16(x + 31 * T), b32 * get16(next + 31 * T)));
+    const vf a36 = splat(2.0f) * get16(x + 27 * T), b36 = splat(2.0f) * get16(next + 27 * T);
+    setp(to + 36 * T / 2, narrow(a36 * get16(x + 28 * T), b36 * get16(next + 28 * T)));
+    setp(to + 37 * T / 2, narrow(a36 * get16(x + 29 * T), b36 * get16(next + 29 * T)));
+    setp(to + 38 * T / 2, narrow(a36 * get16(x + 30 * T), b36 * get16(next + 30 * T)));
+    setp(to + 39 * T / 2, narrow(a36 * get16(x + 31 * T), b36 * get16(next + 31 * T)));
+    const vf a40 = splat(2.0f) * get16(x + 24 * T), b40 = splat(2.0f) * get16(next + 24 * T);
+    setp(to + 40 * T / 2, narrow(a40 * get16(x + 26 * T), b40 * get16(next + 26 * T)));
+    setp(to + 41 * T / 2, narrow(a40 * get16(x + 27 * T), b40 * get16(next + 27 * T)));
+    const vf a42 = splat(2.0f) * get16(x + 25 * T), b42 = splat(2.0f) * get16(next + 25 * T);
+    setp(to + 42 * T / 2, narrow(a42 * get16(x + 26 * T), b42 * get16(next + 26 * T)));
+    setp(to + 43 * T / 2, narrow(a42 * get16(x + 27 * T), b42 * get16(next + 27 * T)));
+    const vf a44 = get16(x + 24 * T), b44 = get16(next + 24 * T);
+    setp(to + 44 * T / 2, narrow(a44 * get16(x + 24 * T), b44 * get16(next + 24 * T)));
+    setp(to + 45 * T / 2, narrow(a44 * get16(x + 25 * T), b44 * get16(next + 25 * T)));
+    const vf a46 = get16(x + 25 * T), b46 = get16(next + 25 * T);
+    setp(to + 46 * T / 2, narrow(a46 * get16(x + 24 * T), b46 * get16(next + 24 * T)));
+    setp(to + 47 * T / 2, narrow(a46 * get16(x + 25 * T), b46 * get16(next + 25 * T)));
+}
+
+/* Tile 11 of queries, in pairs of features, for one vector of tokens. */
+static void query_pairs_11(const float *restrict x, int32_t *restrict to)
+{
+    const vf a0 = get16(x + 26 * T);
+    setp(to, pair(a0 * get16(x + 26 * T), a0 * get16(x + 27 * T)));
+    const vf a2 = get16(x + 27 * T);
+    setp(to + T, pair(a2 * get16(x + 26 * T), a2 * get16(x + 27 * T)));
+    const vf a4 = get16(x + 28 * T);
+    setp(to + 2 * T, pair(a4 * get16(x + 30 * T), a4 * get16(x + 31 * T)));
+    const vf a6 = get16(x + 29 * T);
+    setp(to + 3 * T, pair(a6 * get16(x + 30 * T), a6 * get16(x + 31 * T)));
+    const vf a8 = get16(x + 28 * T);
+    setp(to + 4 * T, pair(a8 * get16(x + 28 * T), a8 * get16(x + 29 * T)));
+    const vf a10 = get16(x + 29 * T);
+    setp(to + 5 * T, pair(a10 * get16(x + 28 * T), a10 * get16(x + 29 * T)));
+    const vf a12 = get16(x + 30 * T);
+    setp(to + 6 * T, pair(a12 * get16(x + 30 * T), a12 * get16(x + 31 * T)));
+    const vf a14 = get16(x + 31 * T);
+    setp(to + 7 * T, pair(a14 * get16(x + 30 * T), a14 * get16(x + 31 * T)));
+}
+
+/* The same of keys, in pairs of tokens, for two vectors of them. */
+static void key_pairs_11(const float *restrict x, int32_t *restrict to)
+{
+    const float *next = x + VL;
+    const vf a0 = get16(x + 26 * T), b0 = get16(next + 26 * T);
+    setp(to, narrow(a0 * get16(x + 26 * T), b0 * get16(next + 26 * T)));
+    setp(to + T / 2, narrow(a0 * get16(x + 27 * T), b0 * get16(next + 27 * T)));
+    const vf a2 = get16(x + 27 * T), b2 = get16(next + 27 * T);
+    setp(to + 2 * T / 2, narrow(a2 * get16(x + 26 * T), b2 * get16(next + 26 * T)));
+    setp(to + 3 * T / 2, narrow(a2 * get16(x + 27 * T), b2 * get16(next + 27 * T)));
+    const vf a4 = splat(2.0f) * get16(x + 28 * T), b4 = splat(2.0f) * get16(next + 28 * T);
+    setp(to + 4 * T / 2, narrow(a4 * get16(x + 30 * T), b4 * get16(next + 30 * T)));
+    setp(to + 5 * T / 2, narrow(a4 * get16(x + 31 * T), b4 * get16(next + 31 * T)));
+    const vf a6 = splat(2.0f) * get16(x + 29 * T), b6 = splat(2.0f) * get16(next + 29 * T);
+    setp(to + 6 * T / 2, narrow(a6 * get16(x + 30 * T), b6 * get16(next + 30 * T)));
+    setp(to + 7 * T / 2, narrow(a6 * get16(x + 31 * T), b6 * get16(next + 31 * T)));
+    const vf a8 = get16(x + 28 * T), b8 = get16(next + 28 * T);
+    setp(to + 8 * T / 2, narrow(a8 * get16(x + 28 * T), b8 * get16(next + 28 * T)));
+    setp(to + 9 * T / 2, narrow(a8 * get16(x + 29 * T), b8 * get16(next + 29 * T)));
+    const vf a10 = get16(x + 29 * T), b10 = get16(next + 29 * T);
+    setp(to + 10 * T / 2, narrow(a10 * get16(x + 28 * T), b10 * get16(next + 28 * T)));
+    setp(to + 11 * T / 2, narrow(a10 * get16(x + 29 * T), b10 * get16(next + 29 * T)));
+    const vf a12 = get16(x + 30 * T), b12 = get16(next + 30 * T);
+    setp(to + 12 * T / 2, narrow(a12 * get16(x + 30 * T), b12 * get16(next + 30 * T)));
+    setp(to + 13 * T / 2, narrow(a12 * get16(x + 31 * T), b12 * get16(next + 31 * T)));
+    const vf a14 = get16(x + 31 * T), b14 = get16(next + 31 * T);
+    setp(to + 14 * T / 2, narrow(a14 * get16(x + 30 * T), b14 * get16(next + 30 * T)));
+    setp(to + 15 * T / 2, narrow(a14 * get16(x + 31 * T), b14 * get16(next + 31 * T)));
 }
 
 /* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
@@ -3111,21 +4284,22 @@ struct tile_place {
     int32_t features;
     int32_t row;       /* whose features are consecutive rows as they are: the first of them */
     features_of *form; /* or else what forms them */
+    pairs_of_features *query_pairs, *key_pairs; /* and what forms them in pairs */
 };
 
 static const struct tile_place tiles[12] = {
-    {0, 48, 0, features_0},
-    {48, 48, 0, features_1},
-    {96, 48, 0, features_2},
-    {144, 48, 0, features_3},
-    {192, 48, 0, features_4},
-    {240, 48, 0, features_5},
-    {288, 48, 0, features_6},
-    {336, 48, 0, features_7},
-    {384, 48, 0, features_8},
-    {432, 48, 0, features_9},
-    {480, 48, 0, features_10},
-    {528, 16, 0, features_11},
+    {0, 48, 0, features_0, query_pairs_0, key_pairs_0},
+    {48, 48, 0, features_1, query_pairs_1, key_pairs_1},
+    {96, 48, 0, features_2, query_pairs_2, key_pairs_2},
+    {144, 48, 0, features_3, query_pairs_3, key_pairs_3},
+    {192, 48, 0, features_4, query_pairs_4, key_pairs_4},
+    {240, 48, 0, features_5, query_pairs_5, key_pairs_5},
+    {288, 48, 0, features_6, query_pairs_6, key_pairs_6},
+    {336, 48, 0, features_7, query_pairs_7, key_pairs_7},
+    {384, 48, 0, features_8, query_pairs_8, key_pairs_8},
+    {432, 48, 0, features_9, query_pairs_9, key_pairs_9},
+    {480, 48, 0, features_10, query_pairs_10, key_pairs_10},
+    {528, 16, 0, features_11, query_pairs_11, key_pairs_11},
 };
 
 /* The panel of a tile's features, of 'count' tokens: formed in p, or where it lies in x. */
@@ -3170,12 +4344,31 @@ static void pair_sums(const float *z, int n, int32_t *to)
         to[f / 2] = (int32_t)(to_stored(z[f]) | (uint32_t)(f + 1 < n ? to_stored(z[f + 1]) : 0) << 16);
 }
 
+/* The features of queries in pairs of features, of `count` tokens. */
+static void form_query_pairs(const struct tile_place *place, const float *x, const struct work *mine, int count)
+{
+    for (int t = 0; place->query_pairs && t < count; t += VL)
+        place->query_pairs(x + t, mine->pairs + t);
+    if (place->query_pairs)
+        return;
+    pair_rows(form_panel(place, x, mine->p, count, (vi){0}), T, place->features, count, mine->pairs);
+}
+
+/* The features of keys in pairs of tokens. */
+static void form_key_pairs(const struct tile_place *place, const float *x, const struct work *mine, int count)
+{
+    for (int t = 0; place->key_pairs && t < count; t += 2 * VL)
+        place->key_pairs(x + t, mine->pairs + t / 2);
+    if (place->key_pairs)
+        return;
+    pair_tokens(form_panel(place, x, mine->p, count, ~(vi){0}), place->features, count, mine->pairs);
+}
+
 /* What queries read of a tile: a copy in pairs of features. */
 static void tile_read(const struct pass *c, const struct tile_place *place)
 {
     const struct work *w = c->w, *mine = c->mine;
     const int n = place->features, pairs = (n + 1) / 2;
-    const vi query_lanes = {0};
     pair_rows(c->s + (int64_t)place->feature * DV, DV, n, DV, mine->rows);
     int32_t *sums = mine->rows + TILE_PAIRS * DV;
     pair_sums(c->z + place->feature, n, sums);
@@ -3183,8 +4376,7 @@ static void tile_read(const struct pass *c, const struct tile_place *place)
         for (int b = 0; b * T < c->tokens; b++) {
             const int tokens = block_tokens(c->tokens, b), count = lanes(tokens);
             float *out = c->out + (g * BLOCKS + b) * OUT;
-            const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, mine->p, count, query_lanes);
-            pair_rows(p, T, n, count, mine->pairs);
+            form_query_pairs(place, w->qx + (g * BLOCKS + b) * PANEL, mine, count);
             pair_query(mine->pairs, mine->rows, out, tokens, pairs, 0, c->fetch);
             query_sums(mine->pairs, sums, out + VALUES, count, pairs);
         }
@@ -3194,12 +4386,10 @@ static void tile_read(const struct pass *c, const struct tile_place *place)
 static void tile_write(const struct pass *c, const struct tile_place *place)
 {
     const struct work *w = c->w, *mine = c->mine;
-    const vi key_lanes = ~(vi){0};
     for (int b = 0; b * T < c->tokens; b++) {
         const int tokens = block_tokens(c->tokens, b), count = pair_lanes(tokens), n = place->features;
         const float *values = w->v + b * VALUE_PANEL;
-        const float *p = form_panel(place, w->kx + b * PANEL, mine->p, count, key_lanes);
-        pair_tokens(p, n, count, mine->pairs);
+        form_key_pairs(place, w->kx + b * PANEL, mine, count);
         pair_update(mine->pairs, value_pairs(values), c->s + (int64_t)place->feature * DV, (tokens + 1) / 2, n);
         update_sums(mine->pairs, c->z + place->feature, count, n);
     }
