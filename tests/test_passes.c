@@ -67,6 +67,8 @@ static const struct asked {
     {"a line of a part of the vectors beside that of another", "cuda:sm_90a",
      "terms = { term { select(range(1, 32)) }, term { select(range(33, 64)), weight = 3 } }", 64, 64, false,
      false},
+    {"a gated line of a part of the vectors", "cuda:sm_90a",
+     "terms = term { select(range(1, 32)) }, gate = true", 64, 64, false, true},
     {"two dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }", 0, 0, false,
      false},
     {"a learned matrix", "cuda:sm_90a", "terms = term { trainable { name = 'w', rows = 16 } }", 0, 0, false,
@@ -114,9 +116,10 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 /* ---- on the CPU ---- */
 
-static const char *const emulated[] = {
-    "plain",  "square",  "line",   "lines",  "taylor",     "gated",      "gatednorm", "linear", "broad",
-    "ragged", "squares", "powers", "fading", "fadinghalf", "fadingsome", "manyrows",  "turned", "fadingsum"};
+static const char *const emulated[] = {"plain",    "square",    "line",      "lines",      "taylor",
+                                       "gated",    "gatednorm", "linear",    "broad",      "ragged",
+                                       "squares",  "powers",    "fading",    "fadinghalf", "fadingsome",
+                                       "manyrows", "turned",    "fadingsum", "weighed"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -138,6 +141,7 @@ static bool is_run(const char *name)
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
+    static const char *const cut[] = {"turned", "fadinghalf"};
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
@@ -148,7 +152,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
         if (is_run(emulated[i])) {
             jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
-            jobs[count].multiprocessors = strcmp(emulated[i], "turned") == 0 ? MANY : 0;
+            jobs[count].multiprocessors = is_one_of(cut, sizeof cut / sizeof *cut, emulated[i]) ? MANY : 0;
             jobs[count].check = dear_tests() || strcmp(emulated[i], "gatednorm") == 0 ||
                                         strcmp(emulated[i], "turned") == 0 ||
                                         strcmp(emulated[i], "fading") == 0

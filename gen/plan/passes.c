@@ -78,7 +78,8 @@ static bool is_line(const fpa_score *score)
     return score->monomial_count == 1 && power_of(score, 0) == 1;
 }
 
-/* A line of some coordinates, or with weights: that of all of them, whose keys are weighed as they are gathered. */
+/* A line of some coordinates, or with weights: that of all of them, whose keys are weighed as they are gathered. With a gate, where the one
+ * mechanism of the pass of rows is known, its outputs are: both sides' dots have the same numbers then, q and k as they are given. */
 static bool is_weighted(const fpa_simplified *simple)
 {
     return !is_whole(&simple->score.dots[0], simple->head->d);
@@ -122,7 +123,8 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
                            whole ? values : head->dv,
                            has_slope(&simple->score) ? 0 : first,
                            is_line(&simple->score),
-                           is_weighted(simple)};
+                           is_weighted(simple) && !head->gate,
+                           is_weighted(simple) && head->gate};
 }
 
 void passes_weigh(const fpa_score *score, int d, double *weight)
@@ -225,10 +227,10 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
 static bool rows_are_given(const fpa_simplified *simple)
 {
     return !has_slope(&simple->score) && (!simple->head->gate || is_line(&simple->score)) &&
-           simple->head->normalize == FPA_NORMALIZE_NONE && !is_weighted(simple);
+           simple->head->normalize == FPA_NORMALIZE_NONE && (simple->head->gate || !is_weighted(simple));
 }
 
-/* Keys that are weighed have the kernel's own weight, too. */
+/* Keys, or outputs, that are weighed have the kernel's own weight, too. */
 static fpa_number weight_of(arena *memory, const fpa_simplified *simple, int monomial)
 {
     return is_weighted(simple) ? number_int(1)
@@ -303,7 +305,7 @@ fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fp
     fpa_head *(*const make[PASSES])(const fpa_simplified *, const fpa_head *) = {make_rows, make_values};
     fpa_status status = FPA_OK;
     *passes = (fpa_passes){.own = {rows_are_own(simple), (!simple->head->gate || is_line(&simple->score)) &&
-                                                             !is_weighted(simple) &&
+                                                             (simple->head->gate || !is_weighted(simple)) &&
                                                              simple->head->normalize == FPA_NORMALIZE_NONE}};
     for (int i = 0; i < PASSES && !status; i++) {
         if (passes->own[i])

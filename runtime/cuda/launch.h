@@ -27,6 +27,7 @@ typedef struct cuda_dots {
     float *dots; /* here: [column blocks][B][query_heads][length]; NULL: not wanted */
     void *
         kept; /* by fused_chunk: [B][H][parts of FPA_CUDA_KEPT tokens][geometry.fused_kept], 16 bits each; NULL: not wanted */
+    const float *column_weights; /* by which o is multiplied before that; NULL: 1 */
 } cuda_dots;
 
 void cuda_set_dots(const cuda_dots *dots, struct cuda_sizes *s);

@@ -21,9 +21,9 @@ bool cuda_contracts(const fpa_module *module);
 fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_launch *launch,
                          const cuda_contraction *c, const void **states, void *stream, fpa_error *error);
 
-/* products[B][H][chunks] <- states of a walk and of one from the last token on, of whole chunks. */
+/* products[B][H][chunks] <- states of a walk and of one from the last token on, of whole chunks; of columns times these weights (NULL: 1). */
 fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
-                               const void *states, const void *reversed_states, double *products,
-                               void *stream, fpa_error *error);
+                               const void *states, const void *reversed_states, const float *column_weights,
+                               double *products, void *stream, fpa_error *error);
 
 #endif

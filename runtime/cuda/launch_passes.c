@@ -50,6 +50,15 @@ static fpa_status launch_outputs(const passes *p, CUstream stream, fpa_error *er
                            : FPA_OK;
 }
 
+/* Weights of coordinates, for passes of rows. */
+static fpa_status launch_weights(passes *p, CUstream stream, fpa_error *error)
+{
+    p->back.pass_weights = p->weights;
+    const fpa_status status = p->weights ? launch_kernel(p, CUDA_BACKWARD_GATHER, 1, stream, error) : FPA_OK;
+    p->back.pass_weights = NULL;
+    return status;
+}
+
 /* vectors: q and k alone. */
 static fpa_status gather(passes *p, bool reversed, bool vectors, CUstream stream, fpa_error *error)
 {
@@ -76,7 +85,8 @@ static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots
     return (cuda_dots){with->at,
                        {with->stride[0], with->stride[1], with->stride[2]},
                        wanted ? dots : NULL,
-                       wanted ? kept : NULL};
+                       wanted ? kept : NULL,
+                       p->weights};
 }
 
 static fpa_status forward_rows(const passes *p, const struct fpa_launch *f, const pass_tensor *with,
@@ -126,7 +136,7 @@ static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, f
                       v = pass_key_rows(p, these, values);
     const pass_tensor o = pass_result_rows(p, these, p->dv), with = pass_query_rows(p, these, values);
     struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->read_dots, NULL};
+    cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->read_dots, NULL, NULL};
     pass.workspace = p->reads;
     pass.workspace_size = p->room.reads;
     return cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &pass, NULL, &dots, &p->states, stream,
@@ -273,7 +283,8 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
                                  : pass_result_rows(p, these, p->dv);
     const pass_tensor with = pass_key_rows(p, these, values);
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    const cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots, NULL};
+    const cuda_dots dots = {
+        with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots, NULL, NULL};
     const bool leaves = a->d_log_gate && p->dots == PASS_VALUES && !p->contracts;
     fpa_status status = leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL, &dots,
                                                    &p->reversed_states, stream, error)
@@ -346,7 +357,7 @@ static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
     fpa_status status = FPA_OK;
     if (p->chunks > 1)
         status = cuda_state_products(module, back->sequences, p->chunks, p->states, p->reversed_states,
-                                     p->products, stream, error);
+                                     p->weights, p->products, stream, error);
     back->pass_reversed = !p->gives_ahead;
     back->pass_length = p->gives_ahead ? p->launch->forward.length : p->reached;
     back->pass_reads = p->read_dots;
@@ -393,6 +404,7 @@ static void place(passes *p, char *base)
     p->read_dots = take(&base, r->read_dots);
     p->given_dots = take(&base, r->given_dots);
     p->products = take(&base, r->products);
+    p->weights = take(&base, r->weights);
     p->kept = take(&base, r->kept);
     p->reversed_kept = take(&base, r->kept);
 }
@@ -407,12 +419,15 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
     if (f->workspace_size < bytes)
         return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
                     f->workspace_size, bytes);
-    if (!bytes || !(launch->d_q || launch->d_k || launch->d_v || launch->d_log_gate))
+    if (f->batch * f->length * f->query_heads == 0 ||
+        !(launch->d_q || launch->d_k || launch->d_v || launch->d_log_gate))
         return FPA_OK;
     p.call = *call;
     p.back = *back;
     place(&p, f->workspace);
     fpa_status status = launch_outputs(&p, stream, error);
+    if (!status)
+        status = launch_weights(&p, stream, error);
     for (int64_t first = 0; first < f->batch * f->query_heads && !status;) {
         const passes_piece these = passes_piece_at(&p, first);
         status = launch_piece(&p, these, stream, error);

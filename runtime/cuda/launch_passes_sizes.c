@@ -107,22 +107,48 @@ static size_t count_gates(passes *p, passes_piece whole)
     return p->room.reads + p->room.read_dots + p->room.given_dots + p->room.products + 2 * p->room.kept;
 }
 
+/* Whether kernels take all operands of these sequences as they are given, in both orders and wherever they lie: those of a line, of which
+ * nothing is divided or weighed. */
+static bool takes_given(const passes *p, passes_piece these)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_launch sizes = {.batch = these.batch,
+                                     .length = p->launch->forward.length,
+                                     .query_heads = these.heads,
+                                     .heads = these.heads};
+    bool all = p->form == FORM_CHUNKED && g->pass_line && !g->pass_weighted && p->group == 1 &&
+               !g->kernel[CUDA_BACKWARD_OUTPUTS].threads;
+    for (int i = 0; i < PASSES && all; i++)
+        all = !passes_want(p, (fpa_pass)i) || cuda_reverses_any(p->module->passes[i], &sizes);
+    return all;
+}
+
+/* Rows that may be gathered, and a result that nobody has asked for or that is scattered. */
+static void count_rows(passes *p, passes_piece whole)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_backward_launch *a = p->launch;
+    const int64_t tokens = whole.batch * whole.heads * p->reached;
+    const bool given = takes_given(p, whole) && takes_given(p, last_piece(p));
+    const bool results = given ? a->d_log_gate && !(a->d_q && a->d_k) : a->d_k || a->d_v || a->d_log_gate;
+    p->room.rows = given ? 0 : aligned(tokens * g->pass_width, ELEMENT);
+    p->room.gates = !given && g->gate ? aligned(tokens, sizeof(float)) : 0;
+    p->room.result = results ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;
+}
+
 static size_t count_room(passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_launch *f = &p->launch->forward;
     const passes_piece whole = passes_piece_at(p, 0);
-    const int64_t tokens = whole.batch * whole.heads * p->reached;
-    const bool behind = p->launch->d_k || p->launch->d_v || p->launch->d_log_gate;
+    count_rows(p, whole);
     p->room.outputs = g->kernel[CUDA_BACKWARD_OUTPUTS].threads
                           ? aligned(f->batch * f->query_heads * f->length, 2 * sizeof(float))
                           : 0;
-    p->room.rows = aligned(tokens * g->pass_width, ELEMENT);
-    p->room.gates = g->gate ? aligned(tokens, sizeof(float)) : 0;
-    p->room.result = behind ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;
+    p->room.weights = g->pass_weighs ? aligned(g->pass_d, sizeof(float)) : 0;
     p->room.forward = larger(forward_bytes(p, whole), forward_bytes(p, last_piece(p)));
     return p->room.outputs + 2 * p->room.rows + p->room.gates + p->room.result + p->room.forward +
-           count_gates(p, whole);
+           p->room.weights + count_gates(p, whole);
 }
 
 /* Of like size, and halved until there is room for one, or for those that share a key. */

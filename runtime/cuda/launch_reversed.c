@@ -17,9 +17,15 @@ static bool find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
                 cuda_fastest_cluster_scan(g, &cuda->room, &size, found);
     if (*clusters)
         return true;
-    /* what is left between segments is known from the first token on alone */
-    return g->fused_reverses && cuda_fastest_fused(g, &cuda->room, &size, found) &&
-           (!g->gate || found->segments == 1);
+    return g->fused_reverses && cuda_fastest_fused(g, &cuda->room, &size, found);
+}
+
+bool cuda_reverses_any(const fpa_module *module, const struct fpa_launch *sizes)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    const fpa_call_size size = call_size(FORM_CHUNKED, sizes);
+    fpa_candidate found;
+    return cuda->geometry.fused_reverses && cuda_fastest_fused(&cuda->geometry, &cuda->room, &size, &found);
 }
 
 bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch)

@@ -8,6 +8,9 @@
 /* Whether a kernel can carry the call out. */
 bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch);
 
+/* Whether one can whatever the operands' addresses are, of a call of these sizes. */
+bool cuda_reverses_any(const fpa_module *module, const struct fpa_launch *sizes);
+
 size_t cuda_reversed_workspace(const fpa_module *module, const struct fpa_launch *launch);
 /* dots: as of cuda_forward_dots, or NULL; the last of the kept places is the first one that is left. */
 fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch,

@@ -282,12 +282,15 @@ static const struct cuda_backward_fault {
 
 /* In operands of gradients that are forward passes. */
 static const struct cuda_backward_fault cuda_pass_faults[] = {
-    {"fadingsome",
+    {"weighed",
      {"keys without their weights", "d_q at batch ... but the formula gives", "cuda_pass_weight",
       "return weight == 0 ? from_float(0.0f) : x;"}},
-    {"fadingsome",
+    {"weighed",
      {"gradients of weighed keys without the weights", "d_k at batch ... but the formula gives",
       "cuda_pass_weighed", NULL}},
+    {"fadingsome",
+     {"weights of which every second one is missing", "d_q at batch ... but the formula gives",
+      "cuda_pass_column_weight", "back.pass_weights[i] = i % 2 ? 0.0f : pass_weight[i];"}},
     {"line",
      {"later tokens in turn, not from the last one on", "d_k at batch ... but the formula gives",
       "cuda_pass_order", "return place * back.pass_length + token;"}},
@@ -390,11 +393,17 @@ static const struct cuda_backward_fault cuda_reversed_faults[] = {
     {"fading",
      {"sums of gates that begin anew amid a walk", "d_v at batch ... is not a number", "reversed_chunk",
       ";"}},
+    {"fadinghalf",
+     {"a state of later segments that the first one's gate does not fade", "d_v at batch ... is not a number",
+      "reversed_segment_behind", "const i64 behind = part.end - first - FUSED_PANEL;"}},
+    {"fadinghalf",
+     {"states of later segments that do not fade", "d_v at batch ... but the formula gives",
+      "reversed_segment_gates", "sum = 0;"}},
 };
 
 /* In the pass of rows, of which gates' gradients are made. */
 static const struct cuda_backward_fault cuda_row_pass_faults[] = {
-    {"fading", {"half of the dots of rows", "d_log_gate", "rows_dot", "to[token] = 0.5f * sum;"}},
+    {"fading", {"half of the dots of rows", "d_log_gate", "rows_dot", "to[token] = 0.5f * sum.x;"}},
     {"fading",
      {"states from the last token on, a place before their own", "d_log_gate", "rows_kept_place",
       "const i64 place = (part.own.number * call.heads + part.head) * places + (call.reversed ? places - "
@@ -403,6 +412,10 @@ static const struct cuda_backward_fault cuda_row_pass_faults[] = {
     {"fading",
      {"states that are kept without every second column", "d_log_gate", "rows_kept",
       "return feature && column < DV ? copy_pair(c[0], 0.0f) : 0;"}},
+    {"fadingsome",
+     {"outputs without their weights", "d_q at batch ... but the formula gives", "rows_column_weight", NULL}},
+    {"fadingsome",
+     {"products of states without the weights", "d_log_gate", "state_product_column_weight", NULL}},
     {"fading", {"products of states without the scale", "d_log_gate", "state_product_scale", NULL}},
 };
 

@@ -278,6 +278,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_dv = plan->passes.columns,
         .pass_line = plan->passes.line,
         .pass_weighted = plan->passes.weighted,
+        .pass_weighs = plan->passes.weighs,
     };
     fill_backward_kernels(plan, back, g);
 }
@@ -285,7 +286,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
 /* False: no memory. */
 static bool weigh_passes(fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
-    if (!back->passes.weighted)
+    if (!back->passes.weighted && !back->passes.weighs)
         return true;
     back->weights = plan->head->d;
     back->pass_weight = arena_array(&plan->memory, back->weights, sizeof *back->pass_weight);

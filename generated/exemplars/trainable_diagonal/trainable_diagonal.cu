@@ -235,7 +235,8 @@ struct fpa_cuda_geometry {
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values */
     int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
-    int pass_weighted; /* 1: which is of keys that have weights as they are gathered */
+    int pass_weighted; /* 1: which is of keys that have weights as they are gathered, */
+    int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
     int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
     int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
     int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
@@ -254,7 +255,7 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_PASS_TOKENS 32
 
 /* Tokens after which NAME_fused_chunk of a pass leaves the state, and sums of gates' gradients begin anew. */
-#define FPA_CUDA_KEPT 512
+#define FPA_CUDA_KEPT 256
 /* NAME_backward_products: rows and columns of a matrix that a block has; tokens that it takes, and of these at a time;
  * bytes of a token's part in shared memory. */
 #define FPA_CUDA_MADE_SIDE 64
@@ -358,6 +359,9 @@ struct fpa_cuda_call {
     const void *dot_rows;
     long long dot_stride[3];
     float *dots; /* [column blocks][B][query_heads][length] */
+    /* NAME_fused_chunk of passes: o's columns are times these, before its dots, NAME_state_product: states' products;
+     * NULL: 1 */
+    const float *column_weights; /* [dv] */
     /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
     const void *reversed_states;
     double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
@@ -422,8 +426,9 @@ struct fpa_cuda_backward {
     const void *pass_result;
     /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
     long long pass_length;
-    long long pass_reversed;   /* 1: from the last token on */
-    long long pass_vectors;    /* 1: of q and k alone */
+    long long pass_reversed; /* 1: from the last token on */
+    long long pass_vectors;  /* 1: of q and k alone */
+    float *pass_weights;     /* NAME_backward_gather: only these are written, of each coordinate; else NULL */
     long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
     /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times
      * their gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
@@ -780,6 +785,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     0, /* pass_dv */
     0, /* pass_line */
     0, /* pass_weighted */
+    0, /* pass_weighs */
     0, /* made_width */
     0, /* made_tokens */
     0, /* made_operand */
