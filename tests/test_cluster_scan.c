@@ -89,8 +89,7 @@ static void memory_and_registers_suffice(void **state)
             continue;
         plan_of(heads[i].body, heads[i].target, &cluster_scan, why, &memory);
         assert_in_range(cluster_scan.bytes, 1, memory);
-        const int two = cluster_scan.query_registers +
-                        (cluster_scan.makes ? cluster_scan.make_registers : cluster_scan.query_registers);
+        const int two = 2 * cluster_scan.query_registers;
         assert_int_equal(cluster_scan.sequences, cluster_scan.sequence_bytes <= memory);
         assert_true(cluster_scan.at_spans >= cluster_scan.bytes && cluster_scan.at_spans % 16 == 0);
         assert_true(cluster_scan.sequence_key_registers + two + cluster_scan.sequence_fetch_registers <= 512);
@@ -100,7 +99,7 @@ static void memory_and_registers_suffice(void **state)
         assert_true(cluster_scan.spans > 1 && cluster_scan.copies > 0);
         assert_true(cluster_scan.key_registers + two + cluster_scan.fetch_registers <= 512);
         assert_int_equal((cluster_scan.key_registers | cluster_scan.query_registers |
-                          cluster_scan.make_registers | cluster_scan.fetch_registers |
+                          cluster_scan.fetch_registers |
                           cluster_scan.sequence_key_registers | cluster_scan.sequence_fetch_registers) %
                              8,
                          0);

@@ -15,6 +15,8 @@ enum {
     STATE_BARRIERS = 2 * 4 * 8, /* of two pieces of each warp's sums */
     CUT_BYTES = 32,             /* where a cluster's sequences begin and end */
     SPAN_BYTES = 16,            /* what a span of a sequence is, in words */
+    WARPGROUPS = 3,             /* that keep what rows are turned by */
+    KEY_HALVES = 2,             /* of a span, of which coordinates are made by who adds keys */
 };
 
 /* Places one behind the other, of slabs first: they begin at multiples of 1024. */
@@ -25,7 +27,7 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     const int half = (queries + slabs + 1) * SLAB, ones = columns > 8 ? 2048 : 0;
     const int copy = in->rows->features * 16 * columns;
     scan->at_outputs = 2 * scan->spans * half;
-    scan->at_matrix = scan->at_outputs + (scan->outputs_apart ? (scan->makes ? 1 : 2) * SLAB : 0);
+    scan->at_matrix = scan->at_outputs + (scan->outputs_apart ? 2 * SLAB : 0);
     scan->at_ones = scan->at_matrix + scan->matrix_parts * slabs * SLAB; /* behind all values */
     scan->at_copies = scan->at_ones + ones;
     scan->at_state = scan->at_copies + scan->copies * copy;
@@ -37,7 +39,7 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->at_turns = scan->at_edges + 8 * scan->spans;
     scan->at_turns =
         scan->turns ? (int)round_up(scan->at_turns, 16) : scan->at_turns; /* pieces of 16 bytes */
-    scan->at_positions = scan->at_turns + (scan->turns ? lift_turn_bytes(in->plan) : 0);
+    scan->at_positions = scan->at_turns + WARPGROUPS * scan->turn_bytes;
     scan->bytes =
         scan->at_positions +
         (scan->turns ? scan->spans * CLUSTER_SCAN_SPAN * in->plan->written->lift->positions * 4 : 0);
@@ -69,7 +71,8 @@ static bool fits_as(const fpa_cuda_inputs *in, fpa_lift_made made, fpa_cluster_s
     scan->maps = made != LIFT_BEFORE;
     scan->turns = made == LIFT_TURNS;
     scan->product = made == LIFT_PRODUCT;
-    scan->makes = scan->maps && !scan->product;
+    scan->key_halves = scan->maps ? KEY_HALVES : 0;
+    scan->turn_bytes = scan->turns ? lift_turn_bytes(in->plan) : 0;
     scan->given = scan->maps ? lift_given_slabs(in->plan) : lift_made_slabs(in->plan);
     scan->matrix_parts = scan->product ? lift_matrix_parts(in->plan) : 0;
     return fits(in, scan);
@@ -81,19 +84,10 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const bool wide = in->rows->warp_units > 1, gate = in->plan->head->gate;
     const bool normalized = wide && in->plan->head->normalize != FPA_NORMALIZE_NONE;
-    const bool product = scan->product; /* keys are added while nothing of the state lives */
-    scan->fetch_registers = product ? 48 : gate || normalized ? 40 : 32;
-    scan->query_registers = normalized && !product ? 136 : !wide ? 160 : gate || product ? 144 : 152;
+    const bool maps = scan->maps; /* keys are added while nothing of the state lives */
+    scan->fetch_registers = maps ? 48 : gate || normalized ? 40 : 32;
+    scan->query_registers = normalized && !maps ? 136 : !wide ? 160 : gate || maps ? 144 : 152;
     scan->key_registers = 512 - 2 * scan->query_registers - scan->fetch_registers;
-}
-
-/* The same of one of queries, and one that makes coordinates. */
-static void share_made_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
-{
-    scan->fetch_registers = 56;
-    scan->make_registers = scan->turns ? 128 : 96;
-    scan->query_registers = in->rows->warp_units > 1 ? 152 : 160;
-    scan->key_registers = 512 - scan->query_registers - scan->make_registers - scan->fetch_registers;
 }
 
 /* Who fetches also walks from sequence to sequence, and needs more of them. */
@@ -101,8 +95,7 @@ static void share_sequence_registers(const fpa_cuda_inputs *in, fpa_cluster_scan
 {
     const bool wide = in->rows->warp_units > 1;
     scan->sequence_fetch_registers = scan->maps || !wide ? 56 : 40;
-    scan->sequence_key_registers =
-        scan->makes ? scan->key_registers : 512 - 2 * scan->query_registers - scan->sequence_fetch_registers;
+    scan->sequence_key_registers = 512 - 2 * scan->query_registers - scan->sequence_fetch_registers;
 }
 
 fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
@@ -129,10 +122,7 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
     }
     scan->sequences = scan->sequence_bytes <= in->plan->target->shared_memory &&
                       !(scan->maps && lift_made_by_head(in->plan));
-    if (scan->makes)
-        share_made_registers(in, scan);
-    else
-        share_registers(in, scan);
+    share_registers(in, scan);
     share_sequence_registers(in, scan);
     return FPA_OK;
 }
@@ -185,13 +175,12 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(maps),
                                          SCAN(turns),
                                          SCAN(product),
-                                         SCAN(makes),
+                                         SCAN(key_halves),
                                          SCAN(given),
                                          SCAN(matrix_parts),
                                          SCAN(reverses),
                                          SCAN(key_registers),
                                          SCAN(query_registers),
-                                         SCAN(make_registers),
                                          SCAN(fetch_registers),
                                          SCAN(gate_bytes),
                                          SCAN(at_ones),
@@ -205,6 +194,7 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(at_edges),
                                          SCAN(at_matrix),
                                          SCAN(at_turns),
+                                         SCAN(turn_bytes),
                                          SCAN(at_positions),
                                          SCAN(bytes),
                                          SCAN(at_spans),

@@ -20,14 +20,15 @@ typedef struct fpa_cluster_scan {
     bool maps;          /* q and k become coordinates where they lie, */
     bool turns;         /* by functions of the position, */
     bool product;       /* or by a matrix */
-    bool makes; /* a warpgroup of its own makes them, and one has all queries; else who has queries does */
+    int key_halves; /* of a span, of which keys' are made by who adds them; those of others by who has their queries */
     int given;  /* slabs of q or k as they are given */
     int matrix_parts; /* of 16 bits */
     int gate_bytes;   /* of what a span's gates come to; 0: no gate */
-    int key_registers, query_registers, make_registers, fetch_registers; /* of a thread */
+    int key_registers, query_registers, fetch_registers; /* of a thread */
     int sequence_key_registers, sequence_fetch_registers; /* and where lengths of sequences differ */
     int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, at_mapped, at_looked, at_edges;
     int at_matrix, at_turns, at_positions;
+    int turn_bytes; /* of each warpgroup that turns */
     int bytes;                             /* of shared memory, */
     int at_spans, at_cuts, sequence_bytes; /* and where lengths of sequences differ */
 } fpa_cluster_scan;
