@@ -99,8 +99,8 @@ static void memory_and_registers_suffice(void **state)
         assert_true(cluster_scan.spans > 1 && cluster_scan.copies > 0);
         assert_true(cluster_scan.key_registers + two + cluster_scan.fetch_registers <= 512);
         assert_int_equal((cluster_scan.key_registers | cluster_scan.query_registers |
-                          cluster_scan.fetch_registers |
-                          cluster_scan.sequence_key_registers | cluster_scan.sequence_fetch_registers) %
+                          cluster_scan.fetch_registers | cluster_scan.sequence_key_registers |
+                          cluster_scan.sequence_fetch_registers) %
                              8,
                          0);
     }

@@ -16,7 +16,7 @@ enum {
     CUT_BYTES = 32,             /* where a cluster's sequences begin and end */
     SPAN_BYTES = 16,            /* what a span of a sequence is, in words */
     WARPGROUPS = 3,             /* that keep what rows are turned by */
-    KEY_HALVES = 2,             /* of a span, of which coordinates are made by who adds keys */
+    KEY_HALVES = 1,             /* of a span, of which coordinates are made by who adds keys */
 };
 
 /* Places one behind the other, of slabs first: they begin at multiples of 1024. */

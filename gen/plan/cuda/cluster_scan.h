@@ -2,8 +2,8 @@
  * 128 tokens in turn and hand the state on. For heads whose coordinates are features (linear attention) and
  * whose state is small. Of a block's four warpgroups one adds up keys, two have the queries of a half of the
  * span each, and the last one fetches. Heads whose coordinates are made of q and k where these lie (lift_made.h) need no
- * NAME_lift_rows before: queries' are made by who has a half's queries, keys' by who adds keys, ahead of those. Of a
- * product queries' stay in registers, and have no place. */
+ * NAME_lift_rows before: queries' are made by who has a half's queries, keys' of a span's first half by who adds keys, of
+ * its second by who has that half's queries. Of a product queries' stay in registers, and have no place. */
 #ifndef FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 #define FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 
@@ -21,14 +21,14 @@ typedef struct fpa_cluster_scan {
     bool turns;         /* by functions of the position, */
     bool product;       /* or by a matrix */
     int key_halves; /* of a span, of which keys' are made by who adds them; those of others by who has their queries */
-    int given;  /* slabs of q or k as they are given */
-    int matrix_parts; /* of 16 bits */
-    int gate_bytes;   /* of what a span's gates come to; 0: no gate */
-    int key_registers, query_registers, fetch_registers; /* of a thread */
+    int given;                                            /* slabs of q or k as they are given */
+    int matrix_parts;                                     /* of 16 bits */
+    int gate_bytes;                                       /* of what a span's gates come to; 0: no gate */
+    int key_registers, query_registers, fetch_registers;  /* of a thread */
     int sequence_key_registers, sequence_fetch_registers; /* and where lengths of sequences differ */
     int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, at_mapped, at_looked, at_edges;
     int at_matrix, at_turns, at_positions;
-    int turn_bytes; /* of each warpgroup that turns */
+    int turn_bytes;                        /* of each warpgroup that turns */
     int bytes;                             /* of shared memory, */
     int at_spans, at_cuts, sequence_bytes; /* and where lengths of sequences differ */
 } fpa_cluster_scan;

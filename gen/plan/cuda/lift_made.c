@@ -106,12 +106,13 @@ int lift_turn_bytes(const fpa_plan *plan)
 
 enum { TOKENS = 16, LANES = 32, SIDES = 2 };
 
-/* A query's and a key's turn is 4 instructions, 4 for each number of the position; queries are turned by 4 more. */
+/* A query's and a key's turn is 4 instructions, 4 for each number of the position, of half of the keys once more (KEY_HALVES of cluster_scan.c); queries are turned by 4 more. */
 static struct fpa_cuda_work count_turns(const fpa_plan *plan)
 {
-    enum { TURN = 8, POSITION = 4 };
+    enum { TURN = 4, POSITION = 4, PHASE = 4 };
     const fpa_lift *lift = plan->written->lift;
-    const int rows = lift->parts->rows, pair = TURN + POSITION * lift->positions + SIDES;
+    const int rows = lift->parts->rows, once = TURN + POSITION * lift->positions,
+              pair = PHASE + once + once / 2 + SIDES;
     return (struct fpa_cuda_work){.shared = SIDES * TOKENS * rows * 3 * 2 / 128,
                                   .instructions = work_maps(plan) / 2 + TOKENS * rows * pair / LANES,
                                   .bytes = TOKENS * lift->positions * (int)sizeof(float)};
