@@ -214,9 +214,21 @@ static bool decodes(cuda_mechanism mechanism)
     return mechanism >= MECHANISM_DECODE;
 }
 
+/* Rows of several heads of a token, one behind the other, have no need of it where a pass puts them together. */
+static cuda_padding padding_needed(const cuda_task *task, cuda_mechanism mechanism)
+{
+    cuda_padding padding = cuda_padding_of(task->geometry, mechanism);
+    const int joined = mechanism == MECHANISM_FUSED_CHUNK ? task->geometry->fused_joined : 0;
+    if (joined & CUDA_JOINED_VECTORS && task->size->heads > 1 && task->size->heads == task->size->query_heads)
+        padding.vector = 0;
+    if (joined & CUDA_JOINED_VALUES && task->size->heads > 1)
+        padding.value = 0;
+    return padding;
+}
+
 fpa_cost before_cost(const cuda_task *task, cuda_mechanism mechanism)
 {
-    const cuda_padding padding = cuda_padding_of(task->geometry, mechanism);
+    const cuda_padding padding = padding_needed(task, mechanism);
     fpa_cost cost = {0, "nothing to do"};
     if (has(task, CUDA_LIFT_ROWS) && !cuda_maps_in_place(task->geometry, mechanism))
         cost = cost_then(cost, lift_cost(task));

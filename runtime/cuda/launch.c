@@ -283,19 +283,20 @@ fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const bool mapped = s->cluster_scan && cuda_maps_in_place(g, MECHANISM_CLUSTER_SCAN);
+    /* boxes know no ends of sequences: where lengths differ threads fetch and store */
+    const bool boxed = s->is_fused && g->fused_total && !launch->cu_seqlens;
     fpa_status status = FPA_OK;
     bool done = false;
     cuda_fill_call(launch, &s->call);
     if (mapped)
         status = try_cluster_scan(cuda, launch, s, &done, stream, error);
     if (!status && !done && !(s->is_fused && cuda_maps_in_place(g, MECHANISM_FUSED_CHUNK)))
-        status = launch_pads(cuda, launch, &s->call, stream, error);
+        status = launch_pads(cuda, launch, &s->call, boxed ? cuda_joined(g, &s->call) : 0, stream, error);
     if (!status && s->cluster_scan && !mapped)
         status = try_cluster_scan(cuda, launch, s, &done, stream, error);
     if (status || done)
         return status;
-    if (s->is_fused && g->fused_total &&
-        !launch->cu_seqlens) /* boxes know no ends of sequences: else threads fetch and store */
+    if (boxed)
         status = cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
     if (!status && !s->is_fused)
         status = prepare_chunks(cuda, launch, s, stream, error);
@@ -471,7 +472,7 @@ fpa_status cuda_piece(const fpa_module *module, const struct fpa_launch *launch,
     if (status)
         return status;
     cuda_fill_call(launch, &s.call);
-    status = launch_pads(cuda, launch, &s.call, stream, error);
+    status = launch_pads(cuda, launch, &s.call, 0, stream, error);
     if (!status)
         status = prepare_chunks(cuda, launch, &s, stream, error);
     if (status)

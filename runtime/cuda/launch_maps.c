@@ -113,7 +113,7 @@ typedef fpa_status (*map_filler)(const struct fpa_cuda_module *cuda, const tenso
 /* ---- rows of all heads as one ----
  *
  * Heads that begin amid 16 bytes, and whose tokens are whole pieces apart: the map has one head, as wide as all, and a kernel that
- * knows of it (geometry.fused_unpadded 2) begins its boxes at pieces. */
+ * knows of it (geometry.fused_unpadded 2, fused_joined) begins its boxes at pieces. */
 
 static bool join_heads(const tensor *t, tensor *joined)
 {
@@ -128,45 +128,70 @@ static bool join_heads(const tensor *t, tensor *joined)
 }
 
 /* Both: a kernel has queries begin as far behind a piece as keys do. */
-static void join_vectors(tensor *queries, tensor *keys)
+static bool join_vectors(tensor *queries, tensor *keys)
 {
     tensor joined[2];
     if (queries->heads != keys->heads || 2 * (queries->stride[2] - keys->stride[2]) % ALIGN ||
         !join_heads(queries, &joined[0]) || !join_heads(keys, &joined[1]))
-        return;
+        return false;
     *queries = joined[0];
     *keys = joined[1];
+    return true;
 }
 
-static void join_values(tensor *values)
+static bool join_values(tensor *values)
 {
     tensor joined;
-    if (join_heads(values, &joined))
-        *values = joined;
+    if (!join_heads(values, &joined))
+        return false;
+    *values = joined;
+    return true;
 }
 
+typedef struct operands {
+    tensor queries, keys, values;
+} operands;
+
 /* Queries and keys are `vector` numbers wide, values `value`, of which a box has `value_box`. */
-static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                map_filler fill, int vector, int value, int value_box, bool joins,
+static operands operands_of(const struct fpa_cuda_call *call, int vector, int value, int value_box)
+{
+    const long long tokens = call->length + call->recent;
+    return (operands){
+        {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch, 0},
+        {call->k, call->k_stride, vector, call->heads, tokens, call->batch, 0},
+        {call->v, call->v_stride, value, call->heads, tokens, call->batch, (unsigned)value_box}};
+}
+
+static int join_operands(operands *x, int wanted)
+{
+    int joined = 0;
+    if (wanted & CUDA_JOINED_VECTORS && join_vectors(&x->queries, &x->keys))
+        joined |= CUDA_JOINED_VECTORS;
+    if (wanted & CUDA_JOINED_VALUES && join_values(&x->values))
+        joined |= CUDA_JOINED_VALUES;
+    return joined;
+}
+
+int cuda_joined(const struct fpa_cuda_geometry *g, const struct fpa_cuda_call *call)
+{
+    operands x = operands_of(call, g->fused_vector, g->fused_value, 0);
+    return join_operands(&x, g->fused_joined);
+}
+
+/* joins: operands whose heads may be joined. */
+static fpa_status fill_operands(const struct fpa_cuda_module *cuda, map_filler fill, operands x, int joins,
                                 struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch, 0};
-    const long long tokens = call->length + call->recent;
-    tensor keys = {call->k, call->k_stride, vector, call->heads, tokens, call->batch, 0};
-    tensor values = {call->v, call->v_stride, value, call->heads, tokens, call->batch, (unsigned)value_box};
     bool there[3];
-    if (joins) {
-        join_vectors(&queries, &keys);
-        join_values(&values);
-    }
+    join_operands(&x, joins);
     memset(maps, 0, sizeof *maps);
     if (!cuda->driver->cuTensorMapEncodeTiled)
         return FPA_OK;
-    fpa_status status = fill(cuda, &queries, BOX, &maps->query, &there[0], error);
+    fpa_status status = fill(cuda, &x.queries, BOX, &maps->query, &there[0], error);
     if (!status)
-        status = fill(cuda, &keys, BOX, &maps->key, &there[1], error);
+        status = fill(cuda, &x.keys, BOX, &maps->key, &there[1], error);
     if (!status)
-        status = fill(cuda, &values, BOX, &maps->value, &there[2], error);
+        status = fill(cuda, &x.values, BOX, &maps->value, &there[2], error);
     if (status)
         return status;
     maps->queries = there[0];
@@ -180,8 +205,8 @@ fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_c
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    return fill_operands(cuda, call, fill_map, g->vector_rows, g->value_width, g->value_box, false, maps,
-                         error);
+    return fill_operands(cuda, fill_map,
+                         operands_of(call, g->vector_rows, g->value_width, g->value_box), 0, maps, error);
 }
 
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
@@ -192,7 +217,7 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
         call->dot_rows, call->dot_stride, g->value_width, call->heads, call->length, call->batch, 0};
     bool there = false;
     fpa_status status =
-        fill_operands(cuda, call, fill_map, g->vector_rows, g->value_width, 0, false, maps, error);
+        fill_operands(cuda, fill_map, operands_of(call, g->vector_rows, g->value_width, 0), 0, maps, error);
     if (!status && cuda->driver->cuTensorMapEncodeTiled)
         status = fill_map(cuda, &rows, BOX, &maps->output, &there, error);
     maps->outputs = there;
@@ -200,14 +225,14 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
 }
 
 static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                             map_filler fill, bool joins, struct fpa_cuda_maps *maps, fpa_error *error)
+                             map_filler fill, int joins, struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const tensor output = {
         call->o, call->o_stride, g->fused_value, call->query_heads, call->length, call->batch, 0};
     bool there;
     fpa_status status =
-        fill_operands(cuda, call, fill, g->fused_vector, g->fused_value, 0, joins, maps, error);
+        fill_operands(cuda, fill, operands_of(call, g->fused_vector, g->fused_value, 0), joins, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;
     status = fill(cuda, &output, ROWS, &maps->output, &there, error);
@@ -219,13 +244,15 @@ static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fp
 fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                 struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    return fill_fused(cuda, call, fill_map, cuda->geometry.fused_unpadded > 1, maps, error);
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const int all = CUDA_JOINED_VECTORS | CUDA_JOINED_VALUES;
+    return fill_fused(cuda, call, fill_map, g->fused_unpadded > 1 ? all : g->fused_joined, maps, error);
 }
 
 fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                    struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    return fill_fused(cuda, call, fill_sequence_map, false, maps, error);
+    return fill_fused(cuda, call, fill_sequence_map, 0, maps, error);
 }
 
 bool cuda_describes(const struct fpa_launch *launch)

@@ -10,10 +10,13 @@
 fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                           struct fpa_cuda_maps *maps, fpa_error *error);
 
-/* The same for NAME_fused_chunk, which takes vectors as they come, and stores o; where geometry.fused_unpadded is 2, of all
- * heads' rows as one where they can be described as nothing else. */
+/* The same for NAME_fused_chunk, which takes vectors as they come, and stores o; where geometry.fused_unpadded is 2, or of operands
+ * that geometry.fused_joined has, of all heads' rows as one where they can be described as nothing else. */
 fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                 struct fpa_cuda_maps *maps, fpa_error *error);
+
+/* Of the operands of geometry.fused_joined those of a call that are described so: nothing has to be padded. */
+int cuda_joined(const struct fpa_cuda_geometry *geometry, const struct fpa_cuda_call *call);
 
 /* The same for NAME_sequence_scan: maps whose boxes end with a sequence. */
 fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,

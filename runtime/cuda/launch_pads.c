@@ -25,6 +25,7 @@ typedef struct operand {
     void **padded;
     long long heads, length;
     int width;      /* padded */
+    bool joined;    /* the copy engine fetches rows of all heads of a token as one */
     bool by_tokens; /* a sequence's place on the batch's axis is its first token */
 } operand;
 
@@ -34,7 +35,8 @@ static int64_t count_pieces(const struct fpa_cuda_geometry *g, const struct fpa_
 {
     if (!*x->padded)
         return 0;
-    if (!g->key_mask && cuda_can_describe(*x->base, x->stride, x->heads, x->length, call->batch)) {
+    if (!g->key_mask &&
+        (x->joined || cuda_can_describe(*x->base, x->stride, x->heads, x->length, call->batch))) {
         *x->padded = NULL;
         return 0;
     }
@@ -90,17 +92,18 @@ static fpa_status launch_padding(const struct fpa_cuda_module *cuda, const struc
 }
 
 fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                       struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+                       struct fpa_cuda_call *call, int joined, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const bool vectors = joined & CUDA_JOINED_VECTORS, values = joined & CUDA_JOINED_VALUES;
     const bool lifts = g->lifted_vector > 0;
     const int vector = lifts ? g->lifted_vector : g->padded_vector;
     const int64_t queries = cuda_tokens(launch), keys = queries + cuda_recent(launch);
     const bool ragged = launch->cu_seqlens != NULL;
     const operand list[] = {
-        {&call->q, call->q_stride, &call->padded_queries, call->query_heads, queries, vector, ragged},
-        {&call->k, call->k_stride, &call->padded_keys, call->heads, keys, vector, ragged},
-        {&call->v, call->v_stride, &call->padded_values, call->heads, keys, g->padded_value, ragged}};
+        {&call->q, call->q_stride, &call->padded_queries, call->query_heads, queries, vector, vectors, ragged},
+        {&call->k, call->k_stride, &call->padded_keys, call->heads, keys, vector, vectors, ragged},
+        {&call->v, call->v_stride, &call->padded_values, call->heads, keys, g->padded_value, values, ragged}};
     fpa_status status = lifts ? launch_lift(cuda, launch, call, list, stream, error) : FPA_OK;
     return status ? status : launch_padding(cuda, launch, call, list, lifts ? 2 : 0, stream, error);
 }

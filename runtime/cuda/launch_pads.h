@@ -16,8 +16,8 @@ cuda_pads count_pads(const struct fpa_cuda_geometry *geometry, const struct fpa_
 
 /* q, k and v that the call has room for: coordinates by NAME_lift_rows; by NAME_pad_rows rows whose widths are no whole
  * pieces of 16 bytes, unless their strides are multiples of 16 bytes all the same, and values where keys may be masked.
- * They are in the call's place of q, k and v from then on. */
+ * They are in the call's place of q, k and v from then on. joined: operands that stay as they are (cuda_joined). */
 fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                       struct fpa_cuda_call *call, CUstream stream, fpa_error *error);
+                       struct fpa_cuda_call *call, int joined, CUstream stream, fpa_error *error);
 
 #endif

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/round.h"
+#include "head/lift.h"
 #include "fused_pass.h"
 #include "parts.h"
 #include "work.h"
@@ -181,6 +182,18 @@ static bool choose_near_places(const fpa_cuda_inputs *in, fpa_fused_packed *fuse
     return false;
 }
 
+/* Rows that begin amid 16 bytes are put together where they have come, if what boxes bring of them fits into their slabs. Those that are made, or
+ * masked, are written again in any case. */
+static int find_joined(const fpa_cuda_inputs *in)
+{
+    const fpa_plan *plan = in->plan;
+    const int d = plan->head->d, dv = plan->head->dv;
+    const bool vectors = !plan->written->lift && d % 8 && d + cuda_most_lean(d) <= round_up(d, 64);
+    const bool values = !(plan->written->lift && plan->written->lift->key_mask) && dv % 8 &&
+                        in->columns->tiles % SLAB_COLUMNS;
+    return (vectors ? CUDA_JOINED_VECTORS : 0) | (values ? CUDA_JOINED_VALUES : 0);
+}
+
 /* Whether a pass on coordinates as they lie, which takes less, is there. */
 static bool reads_coordinates(const fpa_cuda_inputs *in)
 {
@@ -229,6 +242,7 @@ fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, f
         fused->near_panels = 1 + (int)divide_up(plan->written->window - 1, FUSED_TOKENS);
     share_registers(in, fused);
     place_rows(in, fused);
+    fused->joined = find_joined(in);
     if (!(fused->near_panels ? choose_near_places(in, fused) : choose_places(in, fused)))
         return unsuited(why, "copies of its state and packed rows do not fit into shared memory");
     /* places for vectors and packed rows belong to them by turns */
@@ -264,6 +278,7 @@ void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_total = fused->slots * columns->all * 8 * columns->blocks;
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
+    g->fused_joined = fused->joined;
     work_fused_packed(plan, g);
 }
 
@@ -282,7 +297,7 @@ const fpa_field fused_packed_fields[] = {
     FUSED(coordinates), FUSED(row_base), FUSED(rows), FIELD_CONSTANT("row_pitch", FUSED_ROW_PITCH),
     FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts),
     /* places */
-    FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes),
+    FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(joined), FUSED(value_bytes),
     FIELD_CONSTANT("copies", FUSED_COPIES), FUSED(panel_bytes), FUSED(raw_bytes), FUSED(copy_bytes),
     FUSED(matrix_bytes), FUSED(outputs), FUSED(at_ones), FUSED(at_outputs), FUSED(at_raw_stages),
     FUSED(at_matrix), FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers), FUSED(at_part), FUSED(bytes),

@@ -38,6 +38,13 @@ static int leaving_instructions(const fpa_plan *plan)
     return 3 * columns->tiles + turns * (leans ? 8 : 23) + 50;
 }
 
+/* Rows of 16 tokens that are put together, a piece of 8 numbers by two lanes a token at a time. */
+static void add_joined(int pieces, struct fpa_cuda_work *step)
+{
+    step->shared += 8 * pieces;
+    step->instructions += 25 + 14 * pieces;
+}
+
 /* Rows of a panel are written and read, units' factors fetched from them for keys and queries, and multiplied. */
 static void count_packed(const fpa_plan *plan, bool queries, struct fpa_cuda_kernel_work *work)
 {
@@ -61,6 +68,10 @@ static void count_packed(const fpa_plan *plan, bool queries, struct fpa_cuda_ker
     }
     if (queries && fused->near_panels)
         add_near_keys(plan, &step);
+    for (int side = 0; side < sides && fused->joined & CUDA_JOINED_VECTORS; side++)
+        add_joined((plan->head->d + 15) / 16 * 2, &step);
+    if (fused->joined & CUDA_JOINED_VALUES)
+        add_joined(plan->cuda.columns.tiles, &step);
     work->warpgroups = 1;
     work->step = (struct fpa_cuda_work){.products = blocks * step.products,
                                         .shared = blocks * step.shared,
