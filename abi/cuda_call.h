@@ -152,9 +152,9 @@ struct fpa_cuda_geometry {
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
     int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
-    int fused_joined;          /* of packed rows: CUDA_JOINED_VECTORS and _VALUES it puts together, where boxes of joined heads began before
+    int fused_joined; /* of packed rows: CUDA_JOINED_VECTORS and _VALUES it puts together, where boxes of joined heads began before
                                   them */
-    int fused_reverses;        /* 1: it can take tokens from the last one on */
+    int fused_reverses; /* 1: it can take tokens from the last one on */
     int fused_kept; /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */

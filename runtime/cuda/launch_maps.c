@@ -205,8 +205,8 @@ fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_c
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    return fill_operands(cuda, fill_map,
-                         operands_of(call, g->vector_rows, g->value_width, g->value_box), 0, maps, error);
+    return fill_operands(cuda, fill_map, operands_of(call, g->vector_rows, g->value_width, g->value_box), 0,
+                         maps, error);
 }
 
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,

@@ -101,7 +101,8 @@ fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_laun
     const int64_t queries = cuda_tokens(launch), keys = queries + cuda_recent(launch);
     const bool ragged = launch->cu_seqlens != NULL;
     const operand list[] = {
-        {&call->q, call->q_stride, &call->padded_queries, call->query_heads, queries, vector, vectors, ragged},
+        {&call->q, call->q_stride, &call->padded_queries, call->query_heads, queries, vector, vectors,
+         ragged},
         {&call->k, call->k_stride, &call->padded_keys, call->heads, keys, vector, vectors, ragged},
         {&call->v, call->v_stride, &call->padded_values, call->heads, keys, g->padded_value, values, ragged}};
     fpa_status status = lifts ? launch_lift(cuda, launch, call, list, stream, error) : FPA_OK;

@@ -124,6 +124,26 @@ static const struct emulated_fault fused_faults[] = {
      {"rows of the next feature", "chunked form ... the RMS error", "lane_row",
       "lane.row[${l - 1}][${m}] = slot_rows[${l - 1}][slot + ${m * 64 + (l == 1 and m == 0 and 1 or 0)}] * "
       "ROW_PITCH + ${uniform[l][m] and \"lane_column() * 4\" or \"matrix_half() * 16\"};"}},
+    {IN_JOINED,
+     OTHER_PLACE,
+     {"boxes of joined heads as though they began with rows", "chunked form ... but the formula gives",
+      "joined_lead", "return 0;"}},
+    {IN_JOINED,
+     OTHER_PLACE,
+     {"boxes of the first of joined heads", "chunked form ... but the formula gives", "joined_begins",
+      "return 0;"}},
+    {IN_JOINED,
+     OTHER_PLACE,
+     {"numbers of the next of joined heads", "chunked form ... but the formula gives", "joined_ends",
+      "(void)count;"}},
+    {IN_JOINED,
+     NOT_AWAITED,
+     {"values of joined heads that nobody waits for", "chunked form ... but the formula gives",
+      "joined_values_awaited", NULL}},
+    {IN_JOINED,
+     NO_FENCE,
+     {"pieces that are put together without a fence", "fused_chunk ... has passed no fence since",
+      "joined_fenced", NULL}},
 };
 
 #endif
