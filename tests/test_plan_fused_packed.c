@@ -185,6 +185,37 @@ static void units_have_rows_that_follow_each_other_where_pieces_do(void **state)
     }
 }
 
+/* Boxes of joined heads begin up to 7 numbers before a row, which their slabs must have room for. */
+static const struct joined {
+    const char *body;
+    int which;
+} joined[] = {
+    {"d = 16, dv = 64, terms = taylor { degree = 2 }", 0},
+    {"d = 13, dv = 19, terms = taylor { degree = 2 }", CUDA_JOINED_VECTORS | CUDA_JOINED_VALUES},
+    {"d = 13, dv = 40, terms = taylor { degree = 2 }", CUDA_JOINED_VECTORS},
+    {"d = 16, dv = 36, terms = taylor { degree = 2 }", CUDA_JOINED_VALUES},
+    {"d = 16, dv = 61, terms = taylor { degree = 2 }", 0}, /* eight tiles fill a slab */
+    {"d = 63, dv = 40, terms = term { trainable { name = 'a', rows = 8 }, trainable { name = 'b', rows = 8 } "
+     "}",
+     0},
+    {"d = 60, dv = 40, terms = term { trainable { name = 'a', rows = 8 }, trainable { name = 'b', rows = 8 } "
+     "}",
+     CUDA_JOINED_VECTORS},
+};
+
+static void operands_that_slabs_have_room_for_are_not_padded(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof joined / sizeof *joined; i++) {
+        planned_head m;
+        planned_make(&m, joined[i].body, "cuda:sm_90a");
+        const fpa_fused_packed *fused = m.plan.cuda.suited[FUSED_PACKED].plan;
+        if (!fused || fused->joined != joined[i].which)
+            fail_msg("%s: %d", joined[i].body, fused ? fused->joined : -1);
+        planned_free(&m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +224,7 @@ int main(void)
         cmocka_unit_test(heads_without_one_pass_say_why),
         cmocka_unit_test(warpgroups_share_all_registers_and_memory_suffices),
         cmocka_unit_test(every_feature_has_one_slot),
+        cmocka_unit_test(operands_that_slabs_have_room_for_are_not_padded),
         cmocka_unit_test(units_have_rows_that_follow_each_other_where_pieces_do),
     };
     return cmocka_run_group_tests_name("plan of one pass", tests, NULL, NULL);

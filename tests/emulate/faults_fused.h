@@ -136,7 +136,7 @@ static const struct emulated_fault fused_faults[] = {
      OTHER_PLACE,
      {"numbers of the next of joined heads", "chunked form ... but the formula gives", "joined_ends",
       "(void)count;"}},
-    {IN_JOINED,
+    {IN_JOINED_ONES,
      NOT_AWAITED,
      {"values of joined heads that nobody waits for", "chunked form ... but the formula gives",
       "joined_values_awaited", NULL}},

@@ -110,6 +110,7 @@ static const char emulated_heads[] =
     "  h('fewjoined', { d = 21, dv = 75, normalize = 'sum', scale = 1 / 4, terms = { term { some(6, 21, 1), "
     "select(range(4, 15)) "
     "}, term {} } }),\n"
+    "  h('fewjoinedsquare', { d = 13, dv = 19, scale = 1 / 4, terms = taylor { degree = 2 } }),\n"
     "  h('rows', { d = 152, dv = 150, terms = linear {}, gate = true, scale = 1 / 16, normalize = 'sum' }),\n"
     "  h('rowshalf', { d = 72, dv = 136, dtype = 'f16', terms = { term { some(60, 72, 1) }, term { "
     "identity(), "

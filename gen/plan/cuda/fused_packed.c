@@ -257,15 +257,16 @@ void print_fused_packed(FILE *out, const fpa_plan *plan)
 {
     const fpa_fused_packed *fused = plan->cuda.fused_packed;
     const int adders = fused->key_groups * fused->total_parts;
+    static const char *const joined[] = {"", "q, k unpadded; ", "v unpadded; ", "q, k, v unpadded; "};
     fprintf(
         out,
         "fused_chunk  chunked: 1 warpgroup packs, %d hold%s %d tiles of 64 features each, %d read%s them; "
         "totals of segments: %d pack%s, %d add%s up keys; stages: %d of 64 tokens, %d of values, %d of raw "
-        "vectors; %.1f KiB of shared memory\n",
+        "vectors; %s%.1f KiB of shared memory\n",
         fused->key_groups, fused->key_groups == 1 ? "s" : "", fused->key_tiles, fused->query_groups,
         fused->query_groups == 1 ? "s" : "", fused->total_packers, fused->total_packers == 1 ? "s" : "",
         adders, adders == 1 ? "s" : "", fused->panels, fused->values, fused->raw_stages,
-        fused->bytes / 1024.0);
+        joined[fused->joined], fused->bytes / 1024.0);
 }
 
 void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
