@@ -175,6 +175,9 @@ struct fpa_cuda_kernel_work {
     int trips;                 /* to memory and back, one after the other, before a block's first step */
 };
 
+/* Operands of NAME_fused_chunk of packed rows, as bits: q and k, v. */
+enum { CUDA_JOINED_VECTORS = 1, CUDA_JOINED_VALUES = 2 };
+
 /* The kernels' own constants; NAME_geometry in the module, filled by these names. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
@@ -223,7 +226,10 @@ struct fpa_cuda_geometry {
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
     int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
-    int fused_reverses;        /* 1: it can take tokens from the last one on */
+    int fused_joined; /* of packed rows: CUDA_JOINED_VECTORS and _VALUES it puts together,
+        where boxes of joined heads began before
+                                  them */
+    int fused_reverses; /* 1: it can take tokens from the last one on */
     int fused_kept; /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
@@ -783,6 +789,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     32, /* fused_vector */
     32, /* fused_value */
     0, /* fused_unpadded */
+    0, /* fused_joined */
     0, /* fused_reverses */
     0, /* fused_kept */
     32, /* decode_features */
