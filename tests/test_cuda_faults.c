@@ -30,7 +30,7 @@ static const struct {
     [BY_THREADS] = {"gated", THREADS_CALL, 2},
     [IN_FUSED] = {"fewgated", LONG_CALL, 5},
     [IN_FUSED_BY_THREADS] = {"fewgated", THREADS_CALL, 2},
-    [IN_JOINED] = {"fewjoinedsquare", HEADS_CALL, 8},
+    [IN_JOINED] = {"fewsquare", HEADS_CALL, 8},
     [IN_JOINED_ONES] = {"fewjoined", HEADS_CALL, 8},
     [IN_TOTALS] = {"few", LONG_CALL, 5},
     [IN_COORDINATES] = {"linear", LONG_CALL, 5},

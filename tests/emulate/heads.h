@@ -110,7 +110,7 @@ static const char emulated_heads[] =
     "  h('fewjoined', { d = 21, dv = 75, normalize = 'sum', scale = 1 / 4, terms = { term { some(6, 21, 1), "
     "select(range(4, 15)) "
     "}, term {} } }),\n"
-    "  h('fewjoinedsquare', { d = 13, dv = 19, scale = 1 / 4, terms = taylor { degree = 2 } }),\n"
+    "  h('fewsquare', { d = 13, dv = 19, scale = 1 / 4, terms = taylor { degree = 2 } }),\n"
     "  h('rows', { d = 152, dv = 150, terms = linear {}, gate = true, scale = 1 / 16, normalize = 'sum' }),\n"
     "  h('rowshalf', { d = 72, dv = 136, dtype = 'f16', terms = { term { some(60, 72, 1) }, term { "
     "identity(), "
@@ -240,6 +240,7 @@ static const char *const emulated_fixed[] = {
     "few",            /* segments' totals; constants in the kernel; the sum */
     "fewgated",       /* fused_chunk of packed rows, projections, gates; the larger of sum and eps */
     "fewhalf",        /* f16, states of f16, 1 + sum, with a gate */
+    "fewsquare",      /* rows in boxes of all heads of a token */
     "manydots",       /* products of rows, padded values */
     "turns",          /* dots two after two; keys in the place of tiles */
     "openlinear",     /* no mask, f16, one pass, */
