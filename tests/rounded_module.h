@@ -16,7 +16,8 @@ typedef enum rounded_fault {
     ROUNDED_EDGE,    /* the last key of a chunk is not in the state */
     ROUNDED_COARSE,  /* the copy of the state that queries read keeps 5 bits */
     ROUNDED_SCORE,   /* scores keep 5 bits */
-    ROUNDED_DECAY,   /* the chunk's first key decays one step too much */
+    ROUNDED_HALVES, /* nothing: of four factors alike scores are (products of two rows of q) . (those of k), squared */
+    ROUNDED_DECAY, /* the chunk's first key decays one step too much */
 } rounded_fault;
 
 /* A test has one module at a time: head, facts and fault of the one made last count. */

@@ -93,15 +93,36 @@ static void a_server_that_finds_no_gpu_says_so(void **state)
         skip();
 }
 
-/* The example compares pieces with one pass, and fails where they differ. */
+/* How many pieces the example says that it had; all together they are the sequence. */
+static int count_pieces(const char *out, long tokens)
+{
+    static const char before[] = "pieces of";
+    const char *at = strstr(out, before);
+    int count = 0;
+    long sum = 0;
+    assert_non_null(at);
+    for (at += strlen(before); *at == ' '; count++) {
+        char *end;
+        const long piece = strtol(at, &end, 10);
+        assert_true(piece > 0);
+        sum += piece;
+        at = end;
+    }
+    assert_int_equal(sum, tokens);
+    return count;
+}
+
+/* The example compares pieces with one pass, and fails where they differ. The first device of several has the first piece and the last. */
 static void pieces_of_a_sequence_are_one_pass(void **state)
 {
-    static const char *const pieces[] = {"1", "2", "5"};
+    static const char *const devices[] = {"1", "2", "5"};
+    static const int pieces[] = {1, 3, 6};
     (void)state;
     for (int i = 0; i < 3; i++) {
         program_result result =
-            run_example("context_parallel", (const char *const[]){"1001", pieces[i], NULL});
+            run_example("context_parallel", (const char *const[]){"1001", devices[i], NULL});
         assert_non_null(strstr(result.out, "results differ by"));
+        assert_int_equal(count_pieces(result.out, 1001), pieces[i]);
         program_free(&result);
     }
 }

@@ -111,6 +111,35 @@ static void the_bound_counts_products_of_halves(void **state)
     }
 }
 
+/* Such rows are rounded as features are, in every form (the wider a dot is, the more of it cancels, and the less a score that is
+ * rounded once tells of them), and no coarser score passes beside them. */
+static void products_of_halves_are_accepted(void **state)
+{
+    enum { WIDTH = 12 };
+    static const struct {
+        rounded_fault fault;
+        bool right;
+    } cases[] = {{ROUNDED_RIGHT, true}, {ROUNDED_HALVES, true}, {ROUNDED_SCORE, false}};
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+            fpa_head *head = bench_head(1);
+            fpa_verdict verdict;
+            fpa_error error = {0};
+
+            head->d = WIDTH;
+            head->dtype = narrow[i];
+            for (int l = 0; l < 4; l++)
+                bench_branch(head, 0, FPA_INPUT, 0, WIDTH);
+            const fpa_status status = rounded_verify(head, ALL, cases[k].fault, &verdict, &error);
+            print_message("%s: %s\n", dtype_name(head->dtype), status ? error.message : verdict.text);
+            assert_true((status == FPA_OK) == cases[k].right);
+            assert_true(!cases[k].right || verdict.form[FORM_PARALLEL].rms_ratio < 1);
+            head_free(head);
+        }
+}
+
 static void correct_modules_are_accepted(void **state)
 {
     (void)state;
@@ -223,6 +252,7 @@ int main(void)
         cmocka_unit_test(floats_round_as_the_storage_types_do),
         cmocka_unit_test(the_bound_counts_the_roundings_of_each_form),
         cmocka_unit_test(the_bound_counts_products_of_halves),
+        cmocka_unit_test(products_of_halves_are_accepted),
         cmocka_unit_test(correct_modules_are_accepted),
         cmocka_unit_test(correct_modules_of_random_heads_are_accepted),
         cmocka_unit_test(every_fault_is_refused),

@@ -48,6 +48,20 @@ static double scatter(int64_t count)
     return 1 + 8 / sqrt((double)count);
 }
 
+/* The plain evaluation's RMS error, by which a form's is judged. Of scores of pairs: where there are three factors and more, rows of
+ * their dots may be products of rows (bound.c), which are rounded as those of features are, but to the arithmetic type, and features'
+ * sums are copied in bf16. */
+static double yardstick(const fpa_trial *t, fpa_form_index form, int part)
+{
+    const fpa_errors *const of_form[FORMS] = {&t->plain.pairs, &t->plain.narrow, &t->plain.floats};
+    double rms = errors_rms(of_form[form], part);
+
+    if (form == FORM_PARALLEL && head_degree(t->head) > 2)
+        rms = fmax(rms, errors_rms(&t->plain.narrow, part) * dtype_roundoff(t->facts->arithmetic) /
+                            dtype_roundoff(FPA_BF16));
+    return rms + dtype_roundoff(FPA_F32);
+}
+
 /* Criterion 2 in narrow arithmetic: trial by trial, and apart for later chunks, because errors over
  * the magnitude differ by orders of magnitude, and the small ones see most. */
 static fpa_status check_narrow(const fpa_trial *t, fpa_form_index form, const fpa_errors *errors,
@@ -55,12 +69,11 @@ static fpa_status check_narrow(const fpa_trial *t, fpa_form_index form, const fp
 {
     enum { FEWEST_VALUES = 64 };
     static const char *const names[PARTS] = {"of the first chunk", "after the first chunk"};
-    const fpa_errors *const yardsticks[FORMS] = {&t->plain.pairs, &t->plain.narrow, &t->plain.floats};
     char text[256];
 
     for (int part = 0; part < PARTS; part++) {
         double rms = errors_rms(errors, part);
-        double unit = errors_rms(yardsticks[form], part) + dtype_roundoff(FPA_F32);
+        double unit = yardstick(t, form, part);
 
         if (errors->count[part] < FEWEST_VALUES)
             continue;

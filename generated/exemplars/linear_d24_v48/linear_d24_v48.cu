@@ -249,7 +249,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 33
+#define FPA_CUDA_VERSION 34
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -651,7 +651,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
-    33, /* version */
+    34, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -1970,12 +1970,7 @@ template <class sizes> __device__ __forceinline__ int sum_row(int j)
  * A state is D rows of dv numbers; sums lie tile by tile. All numbers of a warpgroup's sums are asked for before any is
  * used: a walk begins when the last of them is there. Sums are of features without their weights. */
 
-/* Whether two neighbours of a state are one load, or one store. */
-__device__ __forceinline__ bool lies_in_pairs(const state_element *s)
-{
-    return DV % 2 == 0 && (u64)s % (2 * sizeof *s) == 0;
-}
-
+/* pairs: two neighbours of a state are one load, or one store. */
 template <bool pairs> __device__ __forceinline__ float2 load_two(const state_element *s)
 {
     if constexpr (pairs) {
@@ -2032,24 +2027,13 @@ __device__ __forceinline__ void load_tile_row(float *c, const state_element *s, 
     }
 }
 
-template <class sizes, bool pairs>
-__device__ __forceinline__ void load_tile_rows(float (*c)[N / 2], const state_element *s, int first_strip, int block)
-{
-    u32 feature[sizes::GROUP_TILES][2];
-    find_features<sizes>(feature, first_strip);
-#pragma unroll
-    for (int j = 0; j < sizes::GROUP_TILES; j++)
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-            if (feature[j][i] < FEATURES)
-                load_tile_row<pairs>(c[j], s, feature[j][i], i, block);
-}
-
 /* A lane's two factors of a warpgroup's sum j. */
 template <class sizes> __device__ __forceinline__ float row_factor(const float *table, int first_strip, int j, int i)
 {
     const int slot = tile_slot<sizes>(first_strip, j);
-    return slot < 0 ? 1 : table[slot + 8 * i];
+    /* not behind a branch, at which the one before would be waited for */
+    const float factor = table[(slot < 0 ? 0 : slot) + 8 * i];
+    return slot < 0 ? 1 : factor;
 }
 
 template <class sizes>
@@ -2062,17 +2046,7 @@ __device__ __forceinline__ void scale_sums(float (*c)[N / 2], const float *table
             scale_row<ALL_TILES>(c[j], i, row_factor<sizes>(table, first_strip, j, i));
 }
 
-/* A warpgroup's sums <- a state. */
-template <class sizes>
-__device__ __forceinline__ void load_tiles(float (*c)[N / 2], const state_element *s, int first_strip, int block)
-{
-    if (lies_in_pairs(s))
-        load_tile_rows<sizes, true>(c, s, first_strip, block);
-    else
-        load_tile_rows<sizes, false>(c, s, first_strip, block);
-    scale_sums<sizes>(c, state_inverse, first_strip); /* of powers of two: exact */
-}
-
+/* A row's sums -> its numbers. */
 template <bool pairs>
 __device__ __forceinline__ void store_tile_row(const float *c, state_element *s, u32 feature, int i, int block)
 {
@@ -2087,30 +2061,62 @@ __device__ __forceinline__ void store_tile_row(const float *c, state_element *s,
     }
 }
 
+/* Where a walk leaves its state, or where the next one finds its own: the block of columns, and the state, or 0. */
+template <class numbers> struct state_at {
+    numbers *s;
+    int block;
+
+    __device__ __forceinline__ bool lies_in_pairs(void) const
+    {
+        return DV % 2 == 0 && (u64)s % (2 * sizeof *s) == 0;
+    }
+
+    /* features below it are rows of the state */
+    __device__ __forceinline__ u32 features(void) const
+    {
+        return s ? FEATURES : 0;
+    }
+};
+
 template <class sizes, bool pairs>
-__device__ __forceinline__ void store_tile_rows(const float (*c)[N / 2], state_element *s, int first_strip, int block)
+__device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct state_at<state_element> &left,
+                                              const struct state_at<const state_element> &given, int first_strip)
 {
     u32 feature[sizes::GROUP_TILES][2];
     find_features<sizes>(feature, first_strip);
 #pragma unroll
-    for (int j = 0; j < sizes::GROUP_TILES; j++)
+    for (int j = 0; j <= sizes::GROUP_TILES; j++) {
+#pragma unroll
+        for (int i = 0; i < 2 && j < sizes::GROUP_TILES; i++)
+            if (feature[j][i] < left.features())
+                store_tile_row<pairs>(c[j], left.s, feature[j][i], i, left.block);
+        if (j == 0)
+            continue;
+#pragma unroll
+        for (int n = 0; n < N / 2; n++)
+            c[j - 1][n] = 0;
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            if (feature[j][i] < FEATURES)
-                store_tile_row<pairs>(c[j], s, feature[j][i], i, block);
+            if (feature[j - 1][i] < given.features())
+                load_tile_row<pairs>(c[j - 1], given.s, feature[j - 1][i], i, given.block);
+    }
 }
 
-/* The same to a state; the sums are of no use afterwards. */
+/* A warpgroup's sums -> a state, if it is wanted; then they are those of a given one, or 0. A tile's numbers are asked
+ * for as soon as the next tile's are on their way out: what comes and what goes share the way. */
 template <class sizes>
-__device__ __forceinline__ void store_tiles(float (*c)[N / 2], state_element *s, int first_strip, int block)
+__device__ __forceinline__ void exchange_states(float (*c)[N / 2], const struct state_at<state_element> &left,
+                                                const struct state_at<const state_element> &given, int first_strip)
 {
-    scale_sums<sizes>(c, state_weight, first_strip);
-    if (lies_in_pairs(s))
-        store_tile_rows<sizes, true>(c, s, first_strip, block);
+    if (left.s)
+        scale_sums<sizes>(c, state_weight, first_strip);
+    if (left.lies_in_pairs() && given.lies_in_pairs())
+        exchange_rows<sizes, true>(c, left, given, first_strip);
     else
-        store_tile_rows<sizes, false>(c, s, first_strip, block);
+        exchange_rows<sizes, false>(c, left, given, first_strip);
+    if (given.s)
+        scale_sums<sizes>(c, state_inverse, first_strip); /* of powers of two: exact */
 }
-
 /* Two sums that are neighbours, times their row's weight, as a copy has them. */
 __device__ __forceinline__ u32 copied_pair(const float *c, u32 weight)
 {
@@ -2451,44 +2457,44 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
     free_stage<sizes>(ring, slot_before<sizes::STAGES>(at));
 }
 
-/* A warpgroup's sums along a segment: before its first chunk, ... */
+/* Where a walk leaves its sums, which the next one takes away: the block of columns, and a state's place behind
+ * call.state_out; -1: none is wanted. A pointer that goes round the loop would be one to any memory. */
+struct left_state {
+    i64 place;
+    int block;
+};
+
+/* A warpgroup's sums along a segment: before its first chunk, in the place of those of the walk before, ... */
 template <class sizes>
-__device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w,
-                                           int first_strip)
+__device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_cuda_call &call,
+                                           const struct left_state &left,
+                                           const struct state_at<const state_element> &given, int first_strip)
 {
-    const state_element *given = w.segment == 0 ? given_state(call, w.own.number, w.head) : 0;
-#pragma unroll
-    for (int i = 0; i < sizes::GROUP_TILES; i++) {
-#pragma unroll
-        for (int n = 0; n < N / 2; n++)
-            c[i][n] = 0;
-    }
-    if (given)
-        load_tiles<sizes>(c, given, first_strip, w.block);
+    const struct state_at<state_element> to = {left.place < 0 ? 0 : (state_element *)call.state_out + left.place,
+                                               left.block};
+    exchange_states<sizes>(c, to, given, first_strip);
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++)
         take<N / 2>(c[i]);
 }
 
-/* ... and behind the last one. */
+/* ... and behind the last one: a segment's total, or where they go as a state. */
 template <class sizes>
-__device__ __forceinline__ void end_walk(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct walk &w,
-                                         int first_strip)
+__device__ __forceinline__ struct left_state end_walk(const float (*c)[N / 2], const struct fpa_cuda_call &call,
+                                                      const struct walk &w, int first_strip)
 {
-    if (call.totals) {
-        float *total = call.totals
-            + ((first_segment_of(call, w.b, w.own.number, w.head, call.segments) + w.segment) * COLUMN_BLOCKS + w.block)
-            * (i64)COPY_NUMBERS;
-#pragma unroll
-        for (int i = 0; i < sizes::GROUP_TILES; i++)
-            store_total_tile(c[i], total, tile_of(first_strip, sum_tile<sizes>(i)), sum_row<sizes>(i));
-        return;
+    if (!call.totals) {
+        const state_element *final = final_state(call, w.own.number, w.head);
+        return {final ? final - (const state_element *)call.state_out : -1, w.block};
     }
-    state_element *final = final_state(call, w.own.number, w.head);
-    if (final)
-        store_tiles<sizes>(c, final, first_strip, w.block);
+    float *total = call.totals
+        + ((first_segment_of(call, w.b, w.own.number, w.head, call.segments) + w.segment) * COLUMN_BLOCKS + w.block)
+        * (i64)COPY_NUMBERS;
+#pragma unroll
+    for (int i = 0; i < sizes::GROUP_TILES; i++)
+        store_total_tile(c[i], total, tile_of(first_strip, sum_tile<sizes>(i)), sum_row<sizes>(i));
+    return {-1, 0};
 }
-
 template <class sizes, bool own>
 __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, u32 ring)
 {
@@ -2502,12 +2508,23 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
         const int index = first_strip + s * sizes::SHARES + warp_strip<sizes>();
         strip[s] = find_strip<sizes>(index < STRIPS ? index : STRIPS - 1, own);
     }
+    struct left_state left = {-1, 0};
+#pragma unroll
+    for (int i = 0; i < sizes::GROUP_TILES; i++)
+#pragma unroll
+        for (int n = 0; n < N / 2; n++)
+            c[i][n] = 0;
 #pragma unroll 1
-    for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
-        const struct walk w = find_walk<sizes>(call, index);
-        if (is_idle(call, w))
+    /* behind the last walk its state leaves */
+    for (u32 index = blockIdx.x; index < count_walks<sizes>(call) + gridDim.x; index += gridDim.x) {
+        const bool is_behind = index >= count_walks<sizes>(call);
+        const struct walk w = find_walk<sizes>(call, is_behind ? blockIdx.x : index);
+        const bool walks = !is_behind && !is_idle(call, w);
+        const struct state_at<const state_element> given =
+            {walks && w.segment == 0 ? given_state(call, w.own.number, w.head) : 0, w.block};
+        begin_walk<sizes>(c, call, left, given, first_strip);
+        if (!walks) /* behind all; or one of segments, whose totals are left and no states */
             continue;
-        begin_walk<sizes>(c, call, w, first_strip);
 #pragma unroll 1
         for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
             const int start = chunk * (int)call.chunk;
@@ -2522,7 +2539,7 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
             for (int i = 0; i < sizes::GROUP_TILES; i++)
                 make_opaque<N / 2>(c[i]);
         }
-        end_walk<sizes>(c, call, w, first_strip);
+        left = end_walk<sizes>(c, call, w, first_strip);
     }
 }
 
