@@ -78,11 +78,22 @@ static bool is_line(const fpa_score *score)
     return score->monomial_count == 1 && power_of(score, 0) == 1;
 }
 
-/* A line of some coordinates, or with weights: that of all of them, whose keys are weighed as they are gathered. With a gate, where the one
- * mechanism of the pass of rows is known, its outputs are: both sides' dots have the same numbers then, q and k as they are given. */
+/* A line of some coordinates, or with weights: that of all of them. */
 static bool is_weighted(const fpa_simplified *simple)
 {
     return !is_whole(&simple->score.dots[0], simple->head->d);
+}
+
+/* Keys are weighed as they are gathered. With a gate, where the one mechanism of the pass of rows is known, its outputs are: both sides' dots
+ * have the same numbers then, q and k as they are given. Not with a normaliser, whose pass of values is a head without weights of its own. */
+static bool weighs_outputs(const fpa_simplified *simple)
+{
+    return is_weighted(simple) && simple->head->gate && simple->head->normalize == FPA_NORMALIZE_NONE;
+}
+
+static bool weighs_keys(const fpa_simplified *simple)
+{
+    return is_weighted(simple) && !weighs_outputs(simple);
 }
 
 static bool is_square(const fpa_score *score)
@@ -123,8 +134,8 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
                            whole ? values : head->dv,
                            has_slope(&simple->score) ? 0 : first,
                            is_line(&simple->score),
-                           is_weighted(simple) && !head->gate,
-                           is_weighted(simple) && head->gate};
+                           weighs_keys(simple),
+                           weighs_outputs(simple)};
 }
 
 void passes_weigh(const fpa_score *score, int d, double *weight)
@@ -227,7 +238,7 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
 static bool rows_are_given(const fpa_simplified *simple)
 {
     return !has_slope(&simple->score) && (!simple->head->gate || is_line(&simple->score)) &&
-           simple->head->normalize == FPA_NORMALIZE_NONE && (simple->head->gate || !is_weighted(simple));
+           simple->head->normalize == FPA_NORMALIZE_NONE && !weighs_keys(simple);
 }
 
 /* Keys, or outputs, that are weighed have the kernel's own weight, too. */
@@ -305,7 +316,7 @@ fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fp
     fpa_head *(*const make[PASSES])(const fpa_simplified *, const fpa_head *) = {make_rows, make_values};
     fpa_status status = FPA_OK;
     *passes = (fpa_passes){.own = {rows_are_own(simple), (!simple->head->gate || is_line(&simple->score)) &&
-                                                             (simple->head->gate || !is_weighted(simple)) &&
+                                                             !weighs_keys(simple) &&
                                                              simple->head->normalize == FPA_NORMALIZE_NONE}};
     for (int i = 0; i < PASSES && !status; i++) {
         if (passes->own[i])

@@ -23,7 +23,7 @@ typedef struct fpa_pass_rows {
     int input;   /* the first one that kernels of PASS_ROWS read: with f' constant, `values` */
     int line; /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
-    int weighs; /* or 1, with a gate: which outputs of passes of rows get before their dots are made */
+    int weighs; /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */
 } fpa_pass_rows;
 
 /* Whether passes are the faster way: f is as above, products are of 16 bits by warpgroups (of f16 where nothing is divided and, with a gate, f is a multiple of s), and the work is at most so much

@@ -75,6 +75,8 @@ static const char heads[] =
     "  h('manyrows', { d = 248, dv = 8, scale = 1 / 8, normalize = 'sum', gate = true, terms = { term { "
     "diagonal { [range(1, 100)] = 2, [range(101, 248)] = 3 } }, term { some(140, 248, 1), some(2, 248, 2) } "
     "} }),\n"
+    "  h('weighedsum', { d = 72, dv = 20, scale = 1 / 8, normalize = 'sum', gate = true, terms = term { "
+    "diagonal { [range(1, 40)] = 2, [range(43, 72)] = 3 } } }),\n"
     "  h('rowful', { d = 20, dv = 8, scale = 1 / 4, terms = { term { trainable { name = 'a', rows = 140 }, "
     "some(2, 20, 1) }, term { trainable { name = 'b', rows = 130 }, trainable { name = 'c', rows = 3 } } } "
     "}),\n"

@@ -377,6 +377,7 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "pass_width", passes.width),
     FIELD_AS(fpa_cuda_backward_plan, "pass_values", passes.values),
     FIELD_AS(fpa_cuda_backward_plan, "pass_columns", passes.columns),
+    FIELD_AS(fpa_cuda_backward_plan, "pass_weighted", passes.weighted),
     FIELD_ARRAY(fpa_cuda_backward_plan, "pass_weights", pass_weight, weights, 1, 0),
     FIELDS_END};
 
