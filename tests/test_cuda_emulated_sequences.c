@@ -31,7 +31,7 @@ static const char *const targets[] = {"cuda:sm_90a", "cuda:sm_80"};
 enum { FIXED = 7 };
 static const char *const fixed[][FIXED] = {
     {"shared", "openlinear", "paired", "few", "clustered", "favor", "nearlifted"},
-    {"gatednorm", "openlinear", "lonely", "lonely", "lonely", "lonely", "lonely"},
+    {"gatednorm", "openrows", "openlinear", "lonely", "lonely", "lonely", "lonely"},
 };
 
 /* Lengths in chunks and more tokens; by few multiprocessors sequences are walked whole, by many in segments. clusters: of `blocks`
