@@ -63,6 +63,12 @@ typedef struct fpa_branch {
     fpa_number *gram; /* [width] >= 0, or NULL: all 1 */
 } fpa_branch;
 
+/* What a product of row i's two sides is multiplied by. */
+static inline double branch_gram(const fpa_branch *branch, int i)
+{
+    return branch->gram ? branch->gram[i].value : 1;
+}
+
 typedef struct fpa_term {
     fpa_number weight;    /* any sign */
     int branch_count;     /* 0: the constant 1 */
@@ -140,6 +146,9 @@ fpa_status head_validate_polynomial(const fpa_head *head, fpa_error *error);
  * memory); head_parse(head_print(h)) == h, and refuses anything else with its line. */
 char *head_print(const fpa_head *head);
 fpa_status head_parse(const char *text, size_t size, fpa_head **head, fpa_error *error);
+
+/* Its canonical text is all of a head. */
+fpa_status head_copy(const fpa_head *head, fpa_head **copy, fpa_error *error);
 
 /* SHA-256 of the canonical text, in hexadecimal. */
 enum { DIGEST_TEXT = 65 };

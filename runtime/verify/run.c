@@ -378,13 +378,7 @@ static fpa_status compute(run *r, fpa_error *error)
 fpa_status trial_run(const fpa_trial *t, const fpa_module *module, fpa_form_index form, int64_t from,
                      int64_t to, fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error)
 {
-    run r = {.trial = t, .module = module, .form = form, .to = to, .first = from};
-
-    r.from = trial_behind_state(t, from);
-    r.o = o;
-    r.state_in = state_in;
-    r.state_out = state_out;
-    return compute(&r, error);
+    return trial_run_pooled(t, module, form, from, to, NULL, o, state_in, state_out, error);
 }
 
 fpa_status trial_run_saving(const fpa_trial *t, const fpa_module *module, fpa_form_index form, fpa_field *o,
@@ -406,49 +400,62 @@ fpa_status trial_run_pooled(const fpa_trial *t, const fpa_module *module, fpa_fo
                             int64_t to, const fpa_sequence_list *list, fpa_field *o, fpa_field *state_in,
                             fpa_field *state_out, fpa_error *error)
 {
-    run r = {.trial = t, .module = module, .form = form, .to = to, .first = from, .list = list};
-
-    r.from = trial_behind_state(t, from);
-    r.o = o;
-    r.state_in = state_in;
-    r.state_out = state_out;
+    run r = {.trial = t,
+             .module = module,
+             .form = form,
+             .from = trial_behind_state(t, from),
+             .to = to,
+             .first = from,
+             .o = o,
+             .state_in = state_in,
+             .state_out = state_out,
+             .list = list};
     return compute(&r, error);
 }
 
 fpa_status trial_decode_recent(const fpa_trial *t, const fpa_module *module, int64_t from, int64_t token,
                                fpa_field *o, fpa_field *state, fpa_error *error)
 {
-    run r = {.trial = t, .module = module, .form = FORM_RECURRENT, .first = token};
-
-    r.from = trial_behind_state(t, from);
-    r.to = token + 1;
-    r.o = o;
-    r.state_in = state;
+    run r = {.trial = t,
+             .module = module,
+             .form = FORM_RECURRENT,
+             .from = trial_behind_state(t, from),
+             .to = token + 1,
+             .first = token,
+             .o = o,
+             .state_in = state};
     return compute(&r, error);
 }
 
 fpa_status trial_run_draft(const fpa_trial *t, const fpa_module *module, const fpa_draft_trial *draft,
                            fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error)
 {
-    run r = {.trial = t, .module = module, .form = FORM_RECURRENT, .draft = draft};
-
-    r.from = r.first = draft->from;
-    r.to = draft->from + draft->length;
-    r.o = o;
-    r.state_in = state_in;
-    r.state_out = state_out;
+    run r = {.trial = t,
+             .module = module,
+             .form = FORM_RECURRENT,
+             .from = draft->from,
+             .to = draft->from + draft->length,
+             .first = draft->from,
+             .o = o,
+             .state_in = state_in,
+             .state_out = state_out,
+             .draft = draft};
     return compute(&r, error);
 }
 
 fpa_status trial_run_piece(const fpa_trial *t, const fpa_module *module, int64_t from, int64_t to,
                            fpa_field *o, fpa_field *state_in, fpa_field *total, bool *kept, fpa_error *error)
 {
-    run r = {.trial = t, .module = module, .form = FORM_CHUNKED, .from = from, .to = to, .first = from};
-
-    r.o = o;
-    r.state_in = state_in;
-    r.state_out = total;
-    r.piece = true;
+    run r = {.trial = t,
+             .module = module,
+             .form = FORM_CHUNKED,
+             .from = from,
+             .to = to,
+             .first = from,
+             .o = o,
+             .state_in = state_in,
+             .state_out = total,
+             .piece = true};
     r.launch = launch_of(&r);
     *kept = to > from && module->piece_workspace(module, &r.launch) > 0;
     return *kept ? compute(&r, error) : FPA_OK;
