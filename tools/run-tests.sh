@@ -31,7 +31,7 @@ workers=${TEST_JOBS:-$(nproc)}
 part=${FPA_TEST_ALL:-0}
 case $part in
 0) limit=${TEST_SECONDS:-900} ;;
-*) limit=${TEST_SECONDS:-7200} ;;
+*) limit=${TEST_SECONDS:-14400} ;;
 esac
 TIMEFORMAT='%U %S'
 
