@@ -398,7 +398,7 @@ train: $(BUILD)/fpac $(BUILD)/libfpa.so
 	@python=$$(PYTHON=$(PYTHON) tools/torch-env.sh $(BUILD)) && \
 		PYTHONPATH=python FPAC_LIBRARY=$(BUILD)/libfpa.so $$python examples/train/train.py $(TRAIN) --folder docs/experiments
 
-$(BUILD)/experiments/%: $(BUILD)/obj/experiments/%.o $(call objects,experiments/call.c experiments/output.c) $(BUILD)/internal.a
+$(BUILD)/experiments/%: $(BUILD)/obj/experiments/%.o $(call objects,$(addprefix experiments/,call.c heads.c output.c)) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)

@@ -190,14 +190,6 @@ static void write_branch(const page *p, const fpa_branch *branch)
     fputs("</figcaption></figure>", p->out);
 }
 
-static double term_features(const fpa_term *term)
-{
-    double features = 1;
-    for (int i = 0; i < term->branch_count; i++)
-        features *= term->branches[i].width;
-    return features;
-}
-
 static void write_term(const page *p, int index)
 {
     const fpa_term *term = &p->head->terms[index];

@@ -162,7 +162,8 @@ int head_width(const fpa_head *head);
 
 /* Figures of a head as it stands. */
 int head_degree(const fpa_head *head);      /* largest branch count */
-double head_features(const fpa_head *head); /* D = sum over terms of prod widths */
+double term_features(const fpa_term *term); /* product of its branches' widths */
+double head_features(const fpa_head *head); /* D, of all terms */
 /* Features that suffice for any kernel of the degrees that occur, their distinct monomials: sum of C(d+n-1, n). */
 double head_features_bound(const fpa_head *head);
 double head_features_tpow(const fpa_head *head); /* sum over degrees of d^n */

@@ -82,7 +82,7 @@ for compiler in cc gcc; do
     command -v "$compiler" >/dev/null || continue
     cmp -s tests/cc_once.sh "$once" || install -D -m 755 tests/cc_once.sh "$once"
 done
-if [ "${TEST_RESUME:-no}" != yes ]; then rm -f "$build"/tests/*.sum; fi
+if [ "${TEST_RESUME:-no}" != yes ]; then rm -f "${@/%/.sum}"; fi
 printf '%s\0' "$@" | xargs -0 -n 1 -P "$workers" "$0" "$build" --one
 
 for program in "$@"; do cat "$program.sum"; done | awk '{p += $1; f += $2; s += $3}
