@@ -33,7 +33,7 @@ static void make(const char *body, int warpgroup_tiles, struct made *m)
     if (spec_load_text("hopper.lua", NULL, spec, strlen(spec), &m->list, &error) ||
         simplify(m->list.heads[0], &m->simple, &error) ||
         plan_choose(&m->simple, m->list.heads[0], target_find("cuda:sm_90"), &m->plan, &error) ||
-        plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, &m->plan.memory, &m->outer, &error))
+        plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, 1, &m->plan.memory, &m->outer, &error))
         fail_msg("%s: %s: %s", body, error.where, error.message);
 }
 
@@ -292,7 +292,7 @@ static void features_of_equal_factors_have_tiles_of_their_own(void **state)
         twice.plan.pieces[p].feature += p < m.plan.piece_count ? 0 : m.plan.features;
         twice.plan.pieces[p].weight += p < m.plan.piece_count ? 0 : 1;
     }
-    assert_int_equal(plan_outer(&twice.plan, 2, WARPGROUP_TILES, &twice.plan.memory, &twice.outer, &error),
+    assert_int_equal(plan_outer(&twice.plan, 2, WARPGROUP_TILES, 1, &twice.plan.memory, &twice.outer, &error),
                      FPA_OK);
     assert_true(twice.outer.used);
     assert_int_equal(twice.outer.tiles, 2 * m.outer.tiles);
@@ -442,8 +442,8 @@ static void check_again(const struct made *m)
     fpa_outer_plan b, c;
     fpa_error error = {0};
     arena memory = {0};
-    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, &memory, &b, &error), FPA_OK);
-    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, &memory, &c, &error), FPA_OK);
+    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, 1, &memory, &b, &error), FPA_OK);
+    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, 1, &memory, &c, &error), FPA_OK);
     assert_int_equal(a->tiles, b.tiles);
     assert_int_equal(b.groups, c.groups);
     assert_int_equal(b.strips, c.strips);

@@ -7,7 +7,8 @@
 #include "outer.h"
 
 typedef struct outer_tile {
-    int group, suffix;       /* suffix: block of rows */
+    int group, suffix;       /* suffix: block of rows, */
+    int quarter[OUTER_QUARTERS]; /* and that of each two prefixes */
     int feature[OUTER_TILE]; /* [8 prefixes][8 rows], -1: none */
     bool folded;             /* see outer_fold */
 } outer_tile;
@@ -17,6 +18,7 @@ typedef struct outer_tiling {
     int factors; /* of a prefix */
     int group_count;
     int *prefix; /* [group_count][8][factors] */
+    int *parts;  /* [group_count] suffix blocks of its tiles; NULL: one */
     int tile_count;
     outer_tile *tiles; /* [tile_count] in the order of groups, then of suffixes */
 } outer_tiling;
@@ -34,6 +36,10 @@ fpa_status tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, arena *
  * rows. No tiles, too, where two features are the same pair. */
 fpa_status plan_block_tiles(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory,
                             outer_tiling *tiling, double *slots, fpa_error *error);
+
+/* The same with tiles of several suffix blocks, at most so many, where groups have few prefixes: such groups come last. */
+fpa_status tiles_part(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made,
+                      fpa_error *error);
 
 /* Transposes tiles (prefixes of block I, suffix J -> prefixes of block J, suffix I) so that few strips need
  * padding, and fills outer's groups, tiles and strips by tiles_to_tables. */

@@ -79,13 +79,16 @@ static bool runs_share_blocks(const fpa_outer_plan *outer, int run)
     const int factors = outer->prefix_factors;
     if (outer->rows) /* they have none */
         return false;
-    for (int g = 0; g < outer->groups; g++)
+    for (int g = 0; g < outer->groups; g++) {
+        if (run > OUTER_BLOCK / outer->group_parts[g]) /* other suffixes */
+            return false;
         for (int c = 0; c < OUTER_BLOCK; c++)
             for (int l = 0; l < factors; l++) {
                 const int *prefix = outer->prefix + g * OUTER_BLOCK * factors + l;
                 if (prefix[c * factors] / OUTER_BLOCK != prefix[c / run * run * factors] / OUTER_BLOCK)
                     return false;
             }
+    }
     return true;
 }
 
@@ -138,8 +141,8 @@ static unsigned strip_slabs(const fpa_outer_plan *outer, int strip)
     unsigned slabs = 0;
     for (int i = 0; i < outer->strip_length; i++) {
         const int tile = outer->strip_tile[strip * outer->strip_length + i];
-        if (tile >= 0) /* tiles of rows begin at whole slabs */
-            slabs |= 1u << outer->tile_suffix[tile] / SLAB_BLOCKS;
+        for (int q = 0; q < OUTER_QUARTERS && tile >= 0; q++) /* tiles of rows begin at whole slabs */
+            slabs |= 1u << outer->tile_quarter[tile * OUTER_QUARTERS + q] / SLAB_BLOCKS;
     }
     const int prefixes = outer->rows ? 0 : OUTER_BLOCK * outer->prefix_factors;
     for (int i = 0; i < prefixes; i++)
@@ -420,19 +423,52 @@ static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *spli
 
 /* Strips as long as a warpgroup has registers for; shorter ones, where the copies of such a block's tiles leave no room for
  * its vectors. */
-static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows *products,
-                               fpa_split_outer *split, const char **refusal, fpa_error *error)
+static fpa_status choose_strips(const fpa_cuda_inputs *in, const fpa_product_rows *products, int parts,
+                                fpa_split_outer *split, const char **refusal, fpa_error *error)
 {
     int tiles = warpgroup_tiles(split->columns.all);
     do {
         fpa_status status = (products ? plan_outer_of_products : plan_outer)(
-            in->plan, split->columns.all, tiles, in->memory, &split->outer, error);
+            in->plan, split->columns.all, tiles, parts, in->memory, &split->outer, error);
         if (status)
             return status;
         *refusal = split->outer.used ? choose_sizes(in, split) : split->outer.why;
         tiles = split->outer.used ? split->outer.strip_length - 1 : 0;
     } while (*refusal && tiles > 0);
     return FPA_OK;
+}
+
+/* Of a token, in a chunk that is neither short nor long. */
+static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    enum { CHUNK = 384 };
+    struct fpa_cuda_geometry geometry = {0};
+    geometry.work[CUDA_CHUNK_STATE] = work_chunk_state(plan, split, &split->state[0]);
+    geometry.work[CUDA_CHUNK_OUTPUT] = work_chunk_output(plan, split);
+    geometry.awaited_keys = work_awaited_keys(plan, split);
+    return cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, CHUNK);
+}
+
+/* Tiles of several suffix blocks, where they are fewer and take less time. Contractions have tiles of one. */
+static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows *products,
+                               fpa_split_outer *split, const char **refusal, fpa_error *error)
+{
+    fpa_split_outer other = *split, whole;
+    fpa_status status = choose_strips(in, products, 1, split, refusal, error);
+    if (status || *refusal || split->outer.rows)
+        return status;
+    whole = *split;
+    if (!products)
+        plan_contraction(in->plan, &whole);
+    for (int parts = 2; parts <= OUTER_QUARTERS && !status && !whole.contraction.groups; parts *= 2) {
+        const char *why;
+        fpa_split_outer parted = other;
+        status = choose_strips(in, products, parts, &parted, &why, error);
+        if (!status && !why && parted.outer.parted && parted.outer.tiles < split->outer.tiles &&
+            token_seconds(in->plan, &parted) < token_seconds(in->plan, split))
+            *split = parted;
+    }
+    return status;
 }
 
 static int choose_chunk(const fpa_plan *plan, const fpa_split_outer *split)
