@@ -22,19 +22,25 @@ struct made {
     fpa_simplified simple;
     fpa_plan plan;
     fpa_outer_plan outer;
+    int parts;
 };
 
-static void make(const char *body, int warpgroup_tiles, struct made *m)
+static void make_parted(const char *body, int warpgroup_tiles, int parts, struct made *m)
 {
     char spec[512];
     fpa_error error = {0};
-    *m = (struct made){0};
+    *m = (struct made){.parts = parts};
     assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s }", body) < (int)sizeof spec);
     if (spec_load_text("hopper.lua", NULL, spec, strlen(spec), &m->list, &error) ||
         simplify(m->list.heads[0], &m->simple, &error) ||
         plan_choose(&m->simple, m->list.heads[0], target_find("cuda:sm_90"), &m->plan, &error) ||
-        plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, 1, &m->plan.memory, &m->outer, &error))
+        plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, parts, &m->plan.memory, &m->outer, &error))
         fail_msg("%s: %s: %s", body, error.where, error.message);
+}
+
+static void make(const char *body, int warpgroup_tiles, struct made *m)
+{
+    make_parted(body, warpgroup_tiles, 1, m);
 }
 
 static void unmake(struct made *m)
@@ -47,9 +53,10 @@ static void unmake(struct made *m)
 static void each(void (*check)(const struct made *m))
 {
     for (size_t i = 0; i < sizeof suited / sizeof *suited; i++)
-        for (int tiles = 1; tiles <= WARPGROUP_TILES; tiles++) {
+        for (int j = 0; j < 3 * WARPGROUP_TILES; j++) {
+            const int tiles = j / 3 + 1, parts = 1 << j % 3;
             struct made m;
-            make(suited[i].body, tiles, &m);
+            make_parted(suited[i].body, tiles, parts, &m);
             if (!m.outer.used)
                 fail_msg("%s: %s", suited[i].body, m.outer.why);
             assert_in_range(m.outer.strip_length, 1, tiles);
@@ -221,7 +228,8 @@ static double slot_product(const fpa_outer_plan *outer, int tile, int slot, cons
     const int *prefix = outer->prefix + (tile_group(outer, tile) * 8 + slot / 8) * outer->prefix_factors;
     if (outer->rows) /* 64 of them from the suffix on */
         return outer->weight[tile * 64 + slot] * vector[8 * outer->tile_suffix[tile] + slot];
-    double product = outer->weight[tile * 64 + slot] * vector[8 * outer->tile_suffix[tile] + slot % 8];
+    const int suffix = outer->tile_quarter[tile * OUTER_QUARTERS + slot / 16];
+    double product = outer->weight[tile * 64 + slot] * vector[8 * suffix + slot % 8];
     for (int l = 0; l < outer->prefix_factors; l++)
         product *= vector[prefix[l]];
     return product;
@@ -442,8 +450,8 @@ static void check_again(const struct made *m)
     fpa_outer_plan b, c;
     fpa_error error = {0};
     arena memory = {0};
-    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, 1, &memory, &b, &error), FPA_OK);
-    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, 1, &memory, &c, &error), FPA_OK);
+    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, m->parts, &memory, &b, &error), FPA_OK);
+    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, m->parts, &memory, &c, &error), FPA_OK);
     assert_int_equal(a->tiles, b.tiles);
     assert_int_equal(b.groups, c.groups);
     assert_int_equal(b.strips, c.strips);

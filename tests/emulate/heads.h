@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 96 };
+enum { EMULATED_MOST_HEADS = 98 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -223,6 +223,8 @@ static const char emulated_heads[] =
     "  h('groupedalike', { d = 24, dv = 20, terms = tensorsketch { d = 24, degree = 2, size = 64, seed = 1 } "
     "}),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
+    "  h('lastrows', { d = 43, dv = 24, normalize = 'sum', terms = power { degree = 2 } }),\n"
+    "  h('onesrow', { d = 25, dv = 40, gate = true, scale = 1 / 4, terms = inhomogeneous { degree = 2, constant = 1 } }),\n"
     "  h('amid', { d = 48, dv = 24, terms = term { some(16, 48, 1), select(range(6, 45)) } }),\n"
     "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"
     "}\n";
@@ -245,6 +247,7 @@ static const char *const emulated_fixed[] = {
     "thin",           /* that can begin with the last token; */
     "clusteredwaves", /* rows that are turned, not projected; a cluster that turns them, */
     "clusteredfavor", /* or projects them */
+    "lastrows",       /* tiles of two suffix blocks */
     "chosen",         /* dots one after the other, rows as they have them */
     "broadlift",      /* matrices that are read for each 64 tokens */
     "anyrows",        /* rows that begin at any address, by words */

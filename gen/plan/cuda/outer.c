@@ -314,7 +314,10 @@ static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles
         return refuse(outer, "some rows of a run-time diagonal, and not all, are factors");
     if (outer->rows)
         return plan_row_tiles(plan, warpgroup_tiles, memory, lasting, outer, error);
-    status = (outer->products ? plan_block_tiles : tiles_form)(plan, outer, memory, &tiling, &slots, error);
+    if (outer->products)
+        status = plan_block_tiles(plan, outer, memory, &tiling, &slots, error);
+    else /* few prefixes fill tiles of several suffixes, too */
+        status = tiles_form(plan, outer, parts == 1, memory, &tiling, &slots, error);
     if (status)
         return status;
     if (tiles_are_sparse(plan, slots)) {
