@@ -34,7 +34,8 @@ static void make_parted(const char *body, int warpgroup_tiles, int parts, struct
     if (spec_load_text("hopper.lua", NULL, spec, strlen(spec), &m->list, &error) ||
         simplify(m->list.heads[0], &m->simple, &error) ||
         plan_choose(&m->simple, m->list.heads[0], target_find("cuda:sm_90"), &m->plan, &error) ||
-        plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, parts, &m->plan.memory, &m->outer, &error))
+        plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, parts, &m->plan.memory, &m->outer,
+                   &error))
         fail_msg("%s: %s: %s", body, error.where, error.message);
 }
 
@@ -353,6 +354,22 @@ static void every_tile_lies_in_one_star_of_its_own_group(void **state)
     each(check_strips);
 }
 
+/* The row of ones times all blocks, and the last rows where d is no multiple of 8. */
+static void groups_of_few_prefixes_fill_their_tiles(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof of_few_prefixes / sizeof *of_few_prefixes; i++)
+        for (int j = 0; j < 3; j++) {
+            struct made m;
+            make_parted(of_few_prefixes[i].body, WARPGROUP_TILES, 1 << j, &m);
+            if (m.outer.tiles != of_few_prefixes[i].tiles[j])
+                fail_msg("%s: %d tiles of up to %d suffix blocks", of_few_prefixes[i].body, m.outer.tiles,
+                         1 << j);
+            assert_int_equal(m.outer.parted, m.outer.tiles < of_few_prefixes[i].tiles[0]);
+            unmake(&m);
+        }
+}
+
 /* ---- folded tiles ---- */
 
 static void rows_of_a_folded_tile_have_each_pair_of_a_block_once(void **state)
@@ -479,6 +496,7 @@ int main(void)
         cmocka_unit_test(tiles_hold_every_feature_once_with_its_factors_weight_and_degree),
         cmocka_unit_test(features_of_equal_factors_have_tiles_of_their_own),
         cmocka_unit_test(every_tile_lies_in_one_star_of_its_own_group),
+        cmocka_unit_test(groups_of_few_prefixes_fill_their_tiles),
         cmocka_unit_test(rows_of_a_folded_tile_have_each_pair_of_a_block_once),
         cmocka_unit_test(folded_tiles_have_no_feature_without_a_row),
         cmocka_unit_test(steps_of_a_dot_hold_its_rows_and_zeros),

@@ -124,7 +124,8 @@ static const char emulated_heads[] =
     "    terms = linear { weight = 3 } }),\n"
     "  h('anyrowsnarrow', { d = 24, dv = 84, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('anyrowstails', { d = 63, dv = 127, gate = true, terms = linear {}, scale = 1 / 8 }),\n"
-    "  h('onesrows', { d = 24, dv = 128, gate = true, normalize = 'sum', terms = linear {}, scale = 1 / 4 }),\n"
+    "  h('onesrows', { d = 24, dv = 128, gate = true, normalize = 'sum', terms = linear {}, scale = 1 / 4 "
+    "}),\n"
     "  h('onesnarrow', { d = 40, dv = 64, normalize = 'max', terms = linear {}, scale = 1 / 4 }),\n"
     "  h('anyrowsfirst', { d = 80, dv = 72, normalize = 'sum', terms = term { select(range(1, 75)) }, scale "
     "= 1 / 8 }),\n"
@@ -226,7 +227,8 @@ static const char emulated_heads[] =
     "}),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
     "  h('lastrows', { d = 43, dv = 24, normalize = 'sum', terms = power { degree = 2 } }),\n"
-    "  h('onesrow', { d = 35, dv = 40, gate = true, scale = 1 / 4, terms = inhomogeneous { degree = 2, constant = 1 } }),\n"
+    "  h('onesrow', { d = 35, dv = 40, gate = true, scale = 1 / 4, terms = inhomogeneous { degree = 2, "
+    "constant = 1 } }),\n"
     "  h('amid', { d = 48, dv = 24, terms = term { some(16, 48, 1), select(range(6, 45)) } }),\n"
     "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"
     "}\n";

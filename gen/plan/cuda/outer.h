@@ -45,18 +45,19 @@ typedef struct fpa_outer_plan {
     int *prefix;      /* [groups][8][prefix_factors] vector rows */
     int *group_first; /* [groups + 1] first tile that is not folded; some groups have none */
     int tiles, folded;
-    int copy_rows;    /* 64 of a tile, OUTER_FOLDED of a folded one */
+    int copy_rows;     /* 64 of a tile, OUTER_FOLDED of a folded one */
     int *tile_suffix;  /* [tiles] block of rows */
     int *tile_quarter; /* [tiles][4] that of each two prefixes */
-    int *group_parts;  /* [groups] suffix blocks of a tile: 1, 2 or 4, of which each has so many times fewer prefixes */
-    bool parted;       /* some group's are more than one */
-    int *feature;     /* [tiles][8 prefixes][8 rows] feature as plan->pieces count them, -1: none */
-    double *weight;   /* [tiles][64] on the key side; 0 where there is no feature */
-    double *copied;   /* [tiles][64] the same with the scale of q, which copies have too */
-    bool weighted;    /* some weight, with the scale that copies have, is not 1 */
-    bool powers;      /* all weights, with that scale, are 0 or powers of two: products with them are exact */
-    bool padded;      /* some slot has no feature */
-    int *degree;      /* [tiles][64] factors that are not the row of ones: head->scale enters as often */
+    int *
+        group_parts; /* [groups] suffix blocks of a tile: 1, 2 or 4, of which each has so many times fewer prefixes */
+    bool parted;    /* some group's are more than one */
+    int *feature;   /* [tiles][8 prefixes][8 rows] feature as plan->pieces count them, -1: none */
+    double *weight; /* [tiles][64] on the key side; 0 where there is no feature */
+    double *copied; /* [tiles][64] the same with the scale of q, which copies have too */
+    bool weighted;  /* some weight, with the scale that copies have, is not 1 */
+    bool powers;    /* all weights, with that scale, are 0 or powers of two: products with them are exact */
+    bool padded;    /* some slot has no feature */
+    int *degree;    /* [tiles][64] factors that are not the row of ones: head->scale enters as often */
     /* strips: first those whose prefixes' last factor is a block that their first tile has as its suffix,
      * then the others, in the order of their groups */
     int strip_length; /* R: tiles of a strip, 1..OUTER_MAX_STRIP */

@@ -89,8 +89,9 @@ static fpa_status allocate(arena *memory, int groups, int tiles, int strips, fpa
     outer->strip_group = arena_array(memory, strips + 1, sizeof *outer->strip_group);
     outer->strip_tile =
         arena_array(memory, (size_t)(strips + 1) * outer->strip_length, sizeof *outer->strip_tile);
-    if (!outer->prefix || !outer->group_first || !outer->tile_suffix || !outer->tile_quarter || !outer->group_parts || !outer->feature || !outer->weight ||
-        !outer->copied || !outer->degree || !outer->strip_group || !outer->strip_tile)
+    if (!outer->prefix || !outer->group_first || !outer->tile_suffix || !outer->tile_quarter ||
+        !outer->group_parts || !outer->feature || !outer->weight || !outer->copied || !outer->degree ||
+        !outer->strip_group || !outer->strip_tile)
         return fail_memory(error);
     return FPA_OK;
 }

@@ -7,10 +7,10 @@
 #include "outer.h"
 
 typedef struct outer_tile {
-    int group, suffix;       /* suffix: block of rows, */
+    int group, suffix;           /* suffix: block of rows, */
     int quarter[OUTER_QUARTERS]; /* and that of each two prefixes */
-    int feature[OUTER_TILE]; /* [8 prefixes][8 rows], -1: none */
-    bool folded;             /* see outer_fold */
+    int feature[OUTER_TILE];     /* [8 prefixes][8 rows], -1: none */
+    bool folded;                 /* see outer_fold */
 } outer_tile;
 
 /* Groups and tiles as the features' own order gives them. Lives in one arena. */

@@ -134,57 +134,6 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     kernel->ahead = brief && left >= 2 * suffixes + 3 * SPARE_REGISTERS ? 2 : 1;
 }
 
-/* ---- slabs that a state kernel's block fetches: bits; vectors of more than 31 do not fit into shared memory ---- */
-
-static unsigned strip_slabs(const fpa_outer_plan *outer, int strip)
-{
-    unsigned slabs = 0;
-    for (int i = 0; i < outer->strip_length; i++) {
-        const int tile = outer->strip_tile[strip * outer->strip_length + i];
-        for (int q = 0; q < OUTER_QUARTERS && tile >= 0; q++) /* tiles of rows begin at whole slabs */
-            slabs |= 1u << outer->tile_quarter[tile * OUTER_QUARTERS + q] / SLAB_BLOCKS;
-    }
-    const int prefixes = outer->rows ? 0 : OUTER_BLOCK * outer->prefix_factors;
-    for (int i = 0; i < prefixes; i++)
-        slabs |= 1u << outer->prefix[outer->strip_group[strip] * prefixes + i] / (OUTER_BLOCK * SLAB_BLOCKS);
-    return slabs;
-}
-
-/* Behind the last strip warps have that one again. */
-static unsigned block_slabs(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel, int slice)
-{
-    const int block = kernel->groups * kernel->strips;
-    unsigned slabs = 0;
-    for (int i = slice * block; i < (slice + 1) * block; i++)
-        slabs |= strip_slabs(outer, i < outer->strips ? i : outer->strips - 1);
-    return slabs;
-}
-
-static void count_slabs(const fpa_outer_plan *outer, fpa_chunk_state_kernel *kernel)
-{
-    kernel->slabs = kernel->fetched_slabs = 0;
-    for (int slice = 0; slice < kernel->slices; slice++) {
-        const int slabs = __builtin_popcount(block_slabs(outer, kernel, slice));
-        kernel->slabs = largest(kernel->slabs, slabs);
-        kernel->fetched_slabs += slabs;
-    }
-}
-
-static fpa_status list_slabs(arena *memory, fpa_split_outer *split, fpa_error *error)
-{
-    for (int k = 0; k < split->kernels; k++) {
-        fpa_chunk_state_kernel *kernel = &split->state[k];
-        kernel->slab_mask = arena_array(memory, kernel->slices, sizeof *kernel->slab_mask);
-        if (!kernel->slab_mask)
-            return fail_memory(error);
-        for (int slice = 0; slice < kernel->slices; slice++) {
-            kernel->slab_mask[slice] = (int)block_slabs(&split->outer, kernel, slice);
-            split->partial_slabs |= kernel->slab_mask[slice] + 1 != 1 << row_slabs(split);
-        }
-    }
-    return FPA_OK;
-}
-
 /* Copies of all a block's tiles have a place on their way out; the rest of shared memory is for stages. */
 static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
 {
@@ -193,7 +142,7 @@ static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_c
     const int rest = tiles * (1024 * split->columns.all + (outer->weighted ? 256 : 0)) +
                      ones_bytes(plan, split) + BARRIERS * kernel->groups + SINK_BARRIER;
     kernel->slices = divide_up(outer->strips, block);
-    count_slabs(outer, kernel);
+    split_count_slabs(outer, kernel);
     const int stage =
         fetched_bytes(split, kernel->slabs) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
     const int room = plan->target->shared_memory - rest;
@@ -403,7 +352,7 @@ static fpa_status make_tables(const fpa_cuda_inputs *in, fpa_split_outer *split,
         split->source[i] = outer->source[i] < 0 ? in->rows->zero_row : row[outer->source[i]];
     for (int l = 0; l < outer->prefix_factors; l++)
         split->prefix_kind[l] = kinds[outer_prefix_kind(outer, l)];
-    return list_slabs(in->memory, split, error);
+    return split_list_slabs(in->memory, split, error);
 }
 
 /* ---- the plan ---- */
