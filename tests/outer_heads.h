@@ -83,7 +83,7 @@ static const struct unsuited {
      "fill only 2 % of tiles"},
 };
 
-/* Tiles of one suffix block, of up to two, and of up to four. */
+/* The row of ones times all blocks, and the last rows where d is no multiple of 8. Tiles of one suffix block, of up to two, and of up to four. */
 static const struct {
     const char *body;
     int tiles[3];

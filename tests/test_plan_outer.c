@@ -25,7 +25,7 @@ struct made {
     int parts;
 };
 
-static void make_parted(const char *body, int warpgroup_tiles, int parts, struct made *m)
+static void make(const char *body, int warpgroup_tiles, int parts, struct made *m)
 {
     char spec[512];
     fpa_error error = {0};
@@ -37,11 +37,6 @@ static void make_parted(const char *body, int warpgroup_tiles, int parts, struct
         plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, parts, &m->plan.memory, &m->outer,
                    &error))
         fail_msg("%s: %s: %s", body, error.where, error.message);
-}
-
-static void make(const char *body, int warpgroup_tiles, struct made *m)
-{
-    make_parted(body, warpgroup_tiles, 1, m);
 }
 
 static void unmake(struct made *m)
@@ -57,7 +52,7 @@ static void each(void (*check)(const struct made *m))
         for (int j = 0; j < 3 * WARPGROUP_TILES; j++) {
             const int tiles = j / 3 + 1, parts = 1 << j % 3;
             struct made m;
-            make_parted(suited[i].body, tiles, parts, &m);
+            make(suited[i].body, tiles, parts, &m);
             if (!m.outer.used)
                 fail_msg("%s: %s", suited[i].body, m.outer.why);
             assert_in_range(m.outer.strip_length, 1, tiles);
@@ -71,7 +66,7 @@ static void tiles_and_stars_of_heads_of_every_family_are_as_many_as_known(void *
     (void)state;
     for (size_t i = 0; i < sizeof suited / sizeof *suited; i++) {
         struct made m;
-        make(suited[i].body, WARPGROUP_TILES, &m);
+        make(suited[i].body, WARPGROUP_TILES, 1, &m);
         const fpa_outer_plan *outer = &m.outer;
         if (!outer->used || m.plan.features != suited[i].features || outer->tiles != suited[i].tiles ||
             outer->strip_length != suited[i].suffixes || outer->strips != suited[i].strips ||
@@ -88,7 +83,7 @@ static void heads_that_tiles_do_not_suit_say_why(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof unsuited / sizeof *unsuited; i++) {
         struct made m;
-        make(unsuited[i].body, WARPGROUP_TILES, &m);
+        make(unsuited[i].body, WARPGROUP_TILES, 1, &m);
         if (m.outer.used || !strstr(m.outer.why, unsuited[i].why))
             fail_msg("%s: used %d, '%s'", unsuited[i].body, m.outer.used, m.outer.why);
         unmake(&m);
@@ -102,7 +97,7 @@ static void flips_leave_stars_of_36_tiles_without_padding(void **state)
     (void)state;
     for (int tiles = 1; tiles <= WARPGROUP_TILES; tiles++) {
         struct made m;
-        make("d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", tiles, &m);
+        make("d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", tiles, 1, &m);
         assert_int_equal(m.outer.strip_length, suffixes[tiles]);
         assert_int_equal(m.outer.strips * m.outer.strip_length, 36);
         for (int i = 0; i < 36; i++)
@@ -289,7 +284,7 @@ static void features_of_equal_factors_have_tiles_of_their_own(void **state)
     struct made m, twice;
     fpa_error error = {0};
     (void)state;
-    make("d = 16, dv = 16, terms = tspow { d = 16, degree = 2, block = 8 }", WARPGROUP_TILES, &m);
+    make("d = 16, dv = 16, terms = tspow { d = 16, degree = 2, block = 8 }", WARPGROUP_TILES, 1, &m);
     twice = m;
     twice.plan.memory = (arena){0};
     twice.plan.features *= 2;
@@ -354,14 +349,13 @@ static void every_tile_lies_in_one_star_of_its_own_group(void **state)
     each(check_strips);
 }
 
-/* The row of ones times all blocks, and the last rows where d is no multiple of 8. */
 static void groups_of_few_prefixes_fill_their_tiles(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof of_few_prefixes / sizeof *of_few_prefixes; i++)
         for (int j = 0; j < 3; j++) {
             struct made m;
-            make_parted(of_few_prefixes[i].body, WARPGROUP_TILES, 1 << j, &m);
+            make(of_few_prefixes[i].body, WARPGROUP_TILES, 1 << j, &m);
             if (m.outer.tiles != of_few_prefixes[i].tiles[j])
                 fail_msg("%s: %d tiles of up to %d suffix blocks", of_few_prefixes[i].body, m.outer.tiles,
                          1 << j);
