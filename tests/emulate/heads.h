@@ -133,7 +133,7 @@ static const char emulated_heads[] =
     "  h('odd', { d = 48, dv = 50, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('double', { dv = 128 }),\n"
     "  h('float', { dtype = 'f32', gate = true, normalize = 'sum', terms = linear {} }),\n"
-    "  h('clusteredwide', { d = 72, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
+    "  h('clusteredwide', { d = 64, dv = 128, dtype = 'f16', state_dtype = 'f16', terms = linear {} }),\n"
     "  h('mapped', { terms = term { identity():map(elu_plus_one) }, scale = 1 / 2, normalize = 'sum' }),\n"
     "  h('clusteredmaps', { d = 48, dv = 64, terms = linear { map_q = silu, map_k = softplus }, scale = 1 / "
     "2, "
