@@ -21,7 +21,6 @@ enum {
         128,         /* and for a block of so many queries: half of them would read a copy twice as often, */
     FEWER_TILES = 2, /* which the second-level cache has no time for */
     TILE_STAGES = 8,
-    KNOWN_ROWS = 256,            /* of what is known of a sum's rows while states are handed over */
     ITEM_BYTES = 64,             /* what a kernel knows of a stage of queries */
     ITEMS = 16 + 2 * (16 + ITEM_BYTES), /* places of items are rounded up; two that a block has taken */
     EDGES = 12 * KEY_STAGES + 4, /* of a stage of keys, whether its values are finite, and a barrier */
@@ -183,20 +182,13 @@ static fpa_status list_slabs(arena *memory, fpa_split_outer *split, fpa_error *e
     return FPA_OK;
 }
 
-/* Bytes of a warp's sums on their way out: as copies; or as a state has them, eight rows at least behind what is known of all. */
-static int leaving_bytes(const fpa_plan *plan, const fpa_split_outer *split, int sums)
-{
-    const int copies = 256 * sums * split->columns.all;
-    return largest(copies, KNOWN_ROWS * sums + 64 * split->columns.tiles * (int)dtype_size(plan->head->state_dtype));
-}
-
 /* Copies of all a block's tiles have a place on their way out; the rest of shared memory is for stages. */
 static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
 {
     const fpa_outer_plan *outer = &split->outer;
     const int block = kernel->groups * kernel->strips, tiles = block * outer->strip_length;
-    const int rest = 4 * kernel->groups * leaving_bytes(plan, split, kernel->strips * outer->strip_length) +
-                     (outer->weighted ? 256 * tiles : 0) + ones_bytes(plan, split) + BARRIERS * kernel->groups + SINK_BARRIER;
+    const int rest = tiles * (1024 * split->columns.all + (outer->weighted ? 256 : 0)) +
+                     ones_bytes(plan, split) + BARRIERS * kernel->groups + SINK_BARRIER;
     kernel->slices = divide_up(outer->strips, block);
     count_slabs(outer, kernel);
     const int stage =
