@@ -366,20 +366,6 @@ RUNTIME void ptx_mbarrier_arrive_shared__cta_b64(emulate::nothing none, emulate:
     ptx_mbarrier_arrive_expect_tx_shared__cta_b64(none, address, 0);
 }
 
-/* For so many threads: of other lanes, too, nothing else is expected then. */
-RUNTIME void ptx_mbarrier_arrive_shared__cta_b64(emulate::nothing, emulate::u32 address,
-                                                 emulate::u32 arrivals)
-{
-    emulate::barrier &b = emulate::barrier_at(address);
-    if (b.pending < (int)arrivals)
-        emulate::stop("more than %d threads arrive at barrier %u in one phase", b.count, address);
-    emulate::arrive_with_warp(b, address);
-    if (arrivals > 1)
-        emulate::own_warp().arrivals[address].lanes = ~0u;
-    b.pending -= (int)arrivals;
-    emulate::finish_phase(b);
-}
-
 /* Comes back when the phase of that parity is over. */
 RUNTIME void ptx_mbarrier_try_wait_parity_shared__cta_b64(bool &done, emulate::u32 address,
                                                           emulate::u32 parity)
