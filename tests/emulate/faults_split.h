@@ -66,11 +66,6 @@ static const struct emulated_fault split_faults[] = {
      OTHER_PLACE,
      {"a sequence that is looked for one behind its place", "sequences of different lengths",
       "sequences_passed", "const u32 moved = (__popc(__ballot_sync(0xffffffffu, before)) > 1) * step;"}},
-    {BY_BOXES,
-     LEFT_OUT,
-     {"a head's first queries in the place of its last", "was not written", "late_queries",
-      "return before + (place - before < rest ? place_beside(call, place - before, heads - late, blocks - 1) "
-      ": (place - before - rest) * blocks);"}},
     {IN_SEQUENCES,
      LEFT_OUT,
      {"a given state whose rows keep their weights", "sequences of different lengths", "sums_weights", ";"}},

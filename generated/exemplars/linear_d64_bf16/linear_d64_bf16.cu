@@ -1025,14 +1025,12 @@ __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call,
     return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
-/* The first chunk of a head of a sequence, among all: what is written and read at about the same time lies together,
- * heads of a sequence, whose chunks are beside each other. Then the first segment. */
-__device__ __forceinline__ i64 first_chunk_of(const struct fpa_cuda_call &call, const struct sequence &own, i64 head)
+/* The first chunk of a head of a sequence, among all; the first segment. */
+__device__ __forceinline__ i64 first_chunk_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
 {
-    const u32 b = (u32)own.b, chunk = (u32)call.chunk;
     if (call.cu_seqlens)
-        return (b / chunk + own.number) * call.heads + head * ((b + own.length) / chunk - b / chunk + 1);
-    return (own.number * call.heads + head) * call.chunks;
+        return head * call.chunks + (u32)b / (u32)call.chunk + number;
+    return (number * call.heads + head) * call.chunks;
 }
 
 __device__ __forceinline__ i64 first_segment_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head,
@@ -1699,8 +1697,8 @@ linear_d64_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
     int stage = 0;
     for (int chunk = first_chunk; chunk < end_chunk; chunk++) {
         if (call.states && (chunk > first_chunk || given))
-            store_copy(c, (copy_element *)call.states + (first_chunk_of(call, own, head) + chunk) * FEATURES16
-                       * COLUMNS, unit, block);
+            store_copy(c, (copy_element *)call.states + (first_chunk_of(call, own.b, own.number, head) + chunk)
+                       * FEATURES16 * COLUMNS, unit, block);
         const int chunk_end = segment_end - chunk * chunk_tokens > chunk_tokens ? (chunk + 1) * chunk_tokens
             : segment_end;
         for (int first = chunk * chunk_tokens; first < chunk_end; first += PANEL) {
@@ -1822,7 +1820,7 @@ __device__ __forceinline__ void ask_for_copies(struct carried *at, const copy_el
 __device__ __forceinline__ void carry_copies(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
                                              i64 first, i64 end, const float *base, int element, bool adds)
 {
-    const i64 size = COPY_ROWS * COLUMNS, before = first_chunk_of(call, own, head);
+    const i64 size = COPY_ROWS * COLUMNS, before = first_chunk_of(call, own.b, own.number, head);
     copy_element *copies = (copy_element *)call.states + before * size + element;
     struct carried at[CARRIED_AT_ONCE];
     ask_for_copies(at, copies, first, first, end, adds);
@@ -2035,7 +2033,7 @@ linear_d64_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
 
     float c[QUERY_TILES][ALL_TILES][4] = {};
     if (chunk > 0 || is_given(call, number)) {
-        const copy_element *s = (const copy_element *)call.states + (first_chunk_of(call, at.own, head) + chunk)
+        const copy_element *s = (const copy_element *)call.states + (first_chunk_of(call, b, number, head) + chunk)
             * (i64)FEATURES16 * COLUMNS;
         read_state(c, s + block * 8 * ALL_TILES, a.queries, shared + 17952);
     }

@@ -1103,14 +1103,12 @@ __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call,
     return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
-/* The first chunk of a head of a sequence, among all: what is written and read at about the same time lies together,
- * heads of a sequence, whose chunks are beside each other. Then the first segment. */
-__device__ __forceinline__ i64 first_chunk_of(const struct fpa_cuda_call &call, const struct sequence &own, i64 head)
+/* The first chunk of a head of a sequence, among all; the first segment. */
+__device__ __forceinline__ i64 first_chunk_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
 {
-    const u32 b = (u32)own.b, chunk = (u32)call.chunk;
     if (call.cu_seqlens)
-        return (b / chunk + own.number) * call.heads + head * ((b + own.length) / chunk - b / chunk + 1);
-    return (own.number * call.heads + head) * call.chunks;
+        return head * call.chunks + (u32)b / (u32)call.chunk + number;
+    return (number * call.heads + head) * call.chunks;
 }
 
 __device__ __forceinline__ i64 first_segment_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head,
@@ -2828,7 +2826,7 @@ __device__ __forceinline__ void send_copies(const struct fpa_cuda_call &call, co
                                             u32 &phase)
 {
     const int lane = threadIdx.x & 31;
-    const i64 first_copy = first_chunk_of(call, w.own, w.head);
+    const i64 first_copy = first_chunk_of(call, w.b, w.own.number, w.head);
 #pragma unroll 1
     for (int chunk = copied_chunk(call, w); chunk < w.end_chunk; chunk++, phase ^= 1) {
         copy_element *copy = (copy_element *)call.states + ((first_copy + chunk) * COLUMN_BLOCKS + w.block)
@@ -3256,7 +3254,7 @@ __device__ __forceinline__ void ask_for_copies(struct carried *at, const copy_el
 __device__ __forceinline__ void carry_copies(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
                                              i64 first, i64 end, const float *base, int element, bool adds)
 {
-    const i64 size = COPY_ROWS * COLUMNS, before = first_chunk_of(call, own, head);
+    const i64 size = COPY_ROWS * COLUMNS, before = first_chunk_of(call, own.b, own.number, head);
     copy_element *copies = (copy_element *)call.states + before * size + element;
     struct carried at[CARRIED_AT_ONCE];
     const float weight = adds ? copy_weight[copied_row(element)] : 0;
@@ -3386,46 +3384,21 @@ __device__ __forceinline__ u32 count_items(const struct fpa_cuda_call &call)
     return (u32)(call.batch * call.query_heads) * count_query_blocks(call) * COLUMN_BLOCKS;
 }
 
-/* Heads of a call of equal lengths whose last queries, fewer than a block, come when all others have been taken: the
- * last ones, about as many as there are blocks, which then end at about the same time. Their copies may have left the
- * second-level cache by then, so they are no more. */
-__device__ __forceinline__ u32 first_late_head(const struct fpa_cuda_call &call, u32 heads)
-{
-    if (call.chunks == 1 || call.length <= QUERY_TOKENS || call.length % QUERY_TOKENS == 0)
-        return heads;
-    return heads > gridDim.x ? (heads - gridDim.x) / (u32)call.beside * (u32)call.beside : 0;
-}
-
-/* Number `place` of blocks of queries of heads, `blocks` of each, as heads' number * call's blocks + the block's. Heads
- * that are beside each other are walked together, from their first tokens on. */
-__device__ __forceinline__ u32 place_beside(const struct fpa_cuda_call &call, u32 place, u32 heads, u32 blocks)
-{
-    const u32 beside = (u32)call.beside, set = place / (beside * blocks) * beside;
-    const u32 width = heads - set < beside ? heads - set : beside;
-    const u32 inside = place % (beside * blocks);
-    /* of one chunk: the longest items first */
-    return (set + inside % width) * count_query_blocks(call)
-        + (call.chunks > 1 ? inside / width : blocks - 1 - inside / width);
-}
-
-__device__ __forceinline__ u32 query_block(const struct fpa_cuda_call &call, u32 place)
-{
-    const u32 heads = (u32)call.batch * (u32)call.query_heads, blocks = count_query_blocks(call);
-    const u32 late = first_late_head(call, heads), before = late * blocks, rest = (heads - late) * (blocks - 1);
-    if (place >= before)
-        return before + (place - before < rest ? place_beside(call, place - before, heads - late, blocks - 1)
-                         : (place - before - rest) * blocks + blocks - 1);
-    return place_beside(call, place, heads, blocks);
-}
-
 /* Number `index`; the whole warp calls, which looks its sequence up together. */
 __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &call, u32 index)
 {
     struct item item;
-    const u32 place = index / COLUMN_BLOCKS;
+    const u32 blocks = count_query_blocks(call);
+    const u32 heads = (u32)call.batch * (u32)call.query_heads, beside = (u32)call.beside;
+    /* heads that are beside each other are walked together, from their first tokens on */
+    const u32 set = index / COLUMN_BLOCKS / (beside * blocks) * beside, width = heads - set < beside ? heads - set
+        : beside;
+    const u32 place = index / COLUMN_BLOCKS % (beside * blocks), owner = set + place % width;
     item.block = index % COLUMN_BLOCKS;
-    const struct part at = part_of<true>(call, call.cu_seqlens ? place : query_block(call, place),
-                                         (u32)call.query_heads, count_query_blocks(call), QUERY_TOKENS);
+    /* of one chunk: the longest items first */
+    const u32 turn = call.chunks > 1 ? place / width : blocks - 1 - place / width;
+    const struct part at = part_of<true>(call, call.cu_seqlens ? index / COLUMN_BLOCKS : owner * blocks + turn,
+                                         (u32)call.query_heads, blocks, QUERY_TOKENS);
     item.first = at.index * QUERY_TOKENS, item.length = at.own.length;
     item.b = at.own.b, item.query_head = at.head, item.head = key_head_for(call, at.head);
     int chunk = item.first / (int)call.chunk;
@@ -3434,7 +3407,7 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
     item.first_key = chunk * (int)call.chunk;
     item.end_key = item.first + QUERY_TOKENS < item.length ? item.first + QUERY_TOKENS : item.length;
     item.reads = chunk > 0 || is_given(call, at.own.number);
-    item.copy = (first_chunk_of(call, at.own, item.head) + chunk) * COLUMN_BLOCKS + item.block;
+    item.copy = (first_chunk_of(call, item.b, at.own.number, item.head) + chunk) * COLUMN_BLOCKS + item.block;
     if (item.first >= item.length) /* behind a sequence's end: nothing is read or written */
         item.reads = false, item.end_key = item.first_key;
     return item;
