@@ -87,7 +87,7 @@ class Peer:
         return torch
 
     def find(self, case, *packages):
-        """The version of the first of the packages that is installed; None, and a line says so: it cannot be measured."""
+        """The version of the first of the packages that is installed; None, and a line says so, where none is."""
         version = next((v for v in map(version_of, packages) if v), None)
         if version is None:
             self.skip(case, Skip(f"{' or '.join(packages)} is not installed"))
