@@ -1,11 +1,11 @@
 /* bench_sequences: sequences of different lengths in one call, against sequences of one length with as many tokens and
  * against padding to the longest; then prompts in pieces against one pass: one prompt, and as many as give the GPU 256 heads, these
- * also in pieces of whole chunks. On a GPU:
+ * also in pieces of whole chunks. What is compared runs by turns: a GPU's clock and heat change within seconds. On a GPU:
  *
  *   build/gpu/bench_sequences SPEC HEAD [TOKENS [HEADS [PART]]]
  *
  * TOKENS of all sequences together, 65,536 unless said; HEADS of each, 16; PART: equal, mixes or pieces alone. Lines are tab-separated: what, the mix, its
- * sequences, milliseconds, and times as much as what stands before it. */
+ * sequences, milliseconds, and times as much as what stands before it: medians over TURNS of medians. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@
 enum {
     MOST_SEQUENCES = 1 << 16,
     REPEATS = 15,
+    TURNS = 7,
     FULL = 256 /* heads of all sequences, about two a multiprocessor */
 };
 
@@ -96,18 +97,56 @@ static fpa_status launch(void *user, int64_t number, CUstream stream, fpa_error 
     return status;
 }
 
-static double measure(bench_call *c)
+static void make_workspace(bench_call *c)
 {
-    const fpa_work work = {launch, c};
-    fpa_sample sample;
     fpa_error error = {0};
     bench_call with_state = *c;
     with_state.tensors.state_in = with_state.tensors.state_out = c->pieces > 1 ? &c->state : NULL;
     check(fpa_workspace_size(c->kernel, c->form, &with_state.tensors, &c->size, &error), &error);
     check(c->kernel->module.backend->memory->allocate(&c->kernel->module, c->size + 1, &c->workspace, &error),
           &error);
+}
+
+/* Milliseconds. */
+static double measure(bench_call *c)
+{
+    const fpa_work work = {launch, c};
+    fpa_sample sample;
+    fpa_error error = {0};
+    if (!c->workspace)
+        make_workspace(c);
     check(device_measure(&device, &work, REPEATS, 3.0, &sample, &error), &error);
     return 1e3 * sample.median;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(const double *numbers)
+{
+    double sorted[TURNS];
+    memcpy(sorted, numbers, sizeof sorted);
+    qsort(sorted, TURNS, sizeof *sorted, compare_numbers);
+    return sorted[TURNS / 2];
+}
+
+typedef struct both {
+    double first, second; /* milliseconds */
+    double quotient;      /* the second over the first in the same turn */
+} both;
+
+static both measure_by_turns(bench_call *first, bench_call *second)
+{
+    double a[TURNS], b[TURNS], quotient[TURNS];
+    for (int i = 0; i < TURNS; i++) {
+        a[i] = measure(first);
+        b[i] = measure(second);
+        quotient[i] = b[i] / a[i];
+    }
+    return (both){median_of(a), median_of(b), median_of(quotient)};
 }
 
 /* ---- mixes of lengths ---- */
@@ -139,23 +178,26 @@ static void draw(mix *m, int64_t total, int64_t most)
     }
 }
 
-static double time_mix(fpa_kernel *kernel, fpa_form form, mix *m)
+static void make_mix(bench_call *c, fpa_kernel *kernel, mix *m)
 {
-    bench_call c = {.kernel = kernel, .form = form, .pieces = 1};
-    make_operands(&c, 1, m->total);
-    c.offset_shape[0] = m->count + 1;
-    c.offsets = make(kernel, NULL, 1, c.offset_shape, 0, 0, m->offsets);
-    c.tensors.cu_seqlens = &c.offsets;
-    c.tensors.max_length = m->longest;
-    const double milliseconds = measure(&c);
-    free_call(&c);
-    return milliseconds;
+    *c = (bench_call){.kernel = kernel, .form = FPA_FORM_CHUNKED, .pieces = 1};
+    make_operands(c, 1, m->total);
+    c->offset_shape[0] = m->count + 1;
+    c->offsets = make(kernel, NULL, 1, c->offset_shape, 0, 0, m->offsets);
+    c->tensors.cu_seqlens = &c->offsets;
+    c->tensors.max_length = m->longest;
 }
 
-static double time_equal(fpa_kernel *kernel, fpa_form form, int64_t batch, int64_t length)
+static void make_equal(bench_call *c, fpa_kernel *kernel, int64_t batch, int64_t length)
 {
-    bench_call c = {.kernel = kernel, .form = form, .pieces = 1};
-    make_operands(&c, batch, length);
+    *c = (bench_call){.kernel = kernel, .form = FPA_FORM_CHUNKED, .pieces = 1};
+    make_operands(c, batch, length);
+}
+
+static double time_equal(fpa_kernel *kernel, int64_t batch, int64_t length)
+{
+    bench_call c;
+    make_equal(&c, kernel, batch, length);
     const double milliseconds = measure(&c);
     free_call(&c);
     return milliseconds;
@@ -168,6 +210,11 @@ static void line(const char *what, const mix *m, double milliseconds, double bef
     fflush(stdout);
 }
 
+static void line_of_turns(const char *what, const mix *m, const both *times)
+{
+    line(what, m, times->second, times->second / times->quotient);
+}
+
 /* Equal lengths by the ordinary call, and as a mix in which all happen to be equal. */
 static void compare_equal(fpa_kernel *kernel, int64_t total, int64_t length, const char *name)
 {
@@ -177,9 +224,13 @@ static void compare_equal(fpa_kernel *kernel, int64_t total, int64_t length, con
         add(&m, length);
     if (m.count == 0)
         return;
-    const double equal = time_equal(kernel, FPA_FORM_CHUNKED, m.count, length);
-    line("equal lengths", &m, equal, equal);
-    line("cu_seqlens", &m, time_mix(kernel, FPA_FORM_CHUNKED, &m), equal);
+    bench_call equal, packed;
+    make_equal(&equal, kernel, m.count, length);
+    make_mix(&packed, kernel, &m);
+    const both times = measure_by_turns(&equal, &packed);
+    line("equal lengths", &m, times.first, times.first);
+    line_of_turns("cu_seqlens", &m, &times);
+    free_call(&equal), free_call(&packed);
 }
 
 /* A mix, against as many tokens in equal sequences, and against all padded to the longest. */
@@ -189,15 +240,18 @@ static void compare_mix(fpa_kernel *kernel, int64_t total, int64_t most, const c
     static mix m;
     m = (mix){.name = name};
     draw(&m, total, most);
-    const double ragged = time_mix(kernel, FPA_FORM_CHUNKED, &m);
+    bench_call packed;
+    make_mix(&packed, kernel, &m);
+    const double ragged = measure(&packed);
+    free_call(&packed);
     const int64_t mean = (m.total + m.count - 1) / m.count;
     line("cu_seqlens", &m, ragged, ragged);
-    line("equal lengths, as many tokens", &m, time_equal(kernel, FPA_FORM_CHUNKED, m.count, mean), ragged);
+    line("equal lengths, as many tokens", &m, time_equal(kernel, m.count, mean), ragged);
     if (m.count * m.longest <= PADDED_TOKENS)
-        line("padded to the longest", &m, time_equal(kernel, FPA_FORM_CHUNKED, m.count, m.longest), ragged);
+        line("padded to the longest", &m, time_equal(kernel, m.count, m.longest), ragged);
     else
         line("padded, of half of the sequences or fewer", &m,
-             time_equal(kernel, FPA_FORM_CHUNKED, PADDED_TOKENS / m.longest, m.longest), ragged);
+             time_equal(kernel, PADDED_TOKENS / m.longest, m.longest), ragged);
 }
 
 /* ---- a prompt in pieces ---- */
@@ -227,7 +281,8 @@ static void compare_pieces(fpa_kernel *kernel, int64_t prompts, int64_t total, i
         return;
     snprintf(name, sizeof name, "prompts of %lld tokens", (long long)total);
     const mix one = {.name = name, .count = prompts};
-    const double whole = time_equal(kernel, FPA_FORM_CHUNKED, prompts, total);
+    bench_call whole;
+    make_equal(&whole, kernel, prompts, total);
     make_operands(&c, prompts, total);
     set_shapes(&c, prompts, piece);
     set_strides(&c, total);
@@ -236,9 +291,10 @@ static void compare_pieces(fpa_kernel *kernel, int64_t prompts, int64_t total, i
     c.state_shape[2] = fpa_describe(kernel)->state_elements;
     c.state = make(kernel, fpa_describe(kernel)->state_dtype, 3, c.state_shape, 0, 0, NULL);
     snprintf(what, sizeof what, "pieces of %lld tokens", (long long)piece);
-    line("one pass", &one, whole, whole);
-    line(what, &one, measure(&c), whole);
-    free_call(&c);
+    const both times = measure_by_turns(&whole, &c);
+    line("one pass", &one, times.first, times.first);
+    line_of_turns(what, &one, &times);
+    free_call(&whole), free_call(&c);
 }
 
 /* So many tokens at least, in whole chunks: a last one that is begun costs as much. */

@@ -86,6 +86,13 @@ class Peer:
         torch.manual_seed(1)
         return torch
 
+    def find(self, case, *packages):
+        """The version of the first of the packages that is installed; None, and a line says so, where none is."""
+        version = next((v for v in map(version_of, packages) if v), None)
+        if version is None:
+            self.skip(case, Skip(f"{' or '.join(packages)} is not installed"))
+        return version
+
     def skip(self, case, error):
         reason = one_line(error)
         print(f"skipped\t{self.name}\t{case}\t{reason}", flush=True)

@@ -1,7 +1,7 @@
 """Sequences of different lengths in one call: linear attention by flash-linear-attention, softmax by PyTorch's, FlashAttention's and FlashInfer's.
 
 The mixes of bench/bench_sequences.c, bf16, d = dv = 64; causal. Lines are of one batch of all tokens. FlashInfer plans a call on the
-host when it knows the lengths; that is not timed.
+host when it knows the lengths; that is not timed. A package that is not installed is named, once, in a line of what is skipped.
 """
 
 from inspect import signature
@@ -90,15 +90,23 @@ def flashinfer(peer, lengths):
     return make
 
 
+FAMILIES = (
+    ("fla chunk_linear_attn d64", ("flash-linear-attention", "fla-core"), linear),
+    ("torch varlen_attn d64", ("torch",), softmax),
+    ("flash_attn_varlen_func d64", ("flash-attn",), flash),
+    ("flashinfer ragged prefill d64", ("flashinfer-python",), flashinfer),
+)
+
+
 def main():
-    peer = Peer("packed", ["flash-linear-attention", "fla-core", "torch"], __doc__)
+    peer = Peer("packed", ["torch"], __doc__)
     speed_up_tuning()
+    found = [(case, peer.find(case, *packages), make) for case, packages, make in FAMILIES]
     for name, lengths in mixes(peer.arguments.tokens):
-        total = sum(lengths)
-        peer.measure(f"fla chunk_linear_attn d64, {name}", total, 1, linear(peer, lengths))
-        peer.measure(f"torch varlen_attn d64, {name}", total, 1, softmax(peer, lengths))
-        peer.measure(f"flash_attn_varlen_func d64, {name}", total, 1, flash(peer, lengths))
-        peer.measure(f"flashinfer ragged prefill d64, {name}", total, 1, flashinfer(peer, lengths))
+        for case, version, make in found:
+            if version:
+                peer.version = version
+                peer.measure(f"{case}, {name}", sum(lengths), 1, make(peer, lengths))
 
 
 if __name__ == "__main__":

@@ -105,4 +105,18 @@ RUNTIME int __any_sync(unsigned all, int a)
     return a != 0;
 }
 
+/* Whose lanes' words are not zero, a bit each. */
+RUNTIME unsigned __ballot_sync(unsigned all, int a)
+{
+    unsigned bits = a ? 1u << (threadIdx.x & 31) : 0;
+    for (int distance = 16; distance > 0; distance /= 2)
+        bits |= __shfl_xor_sync(all, bits, distance);
+    return bits;
+}
+
+RUNTIME int __popc(unsigned a)
+{
+    return __builtin_popcount(a);
+}
+
 #endif

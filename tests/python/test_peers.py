@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -102,6 +104,16 @@ class Shares(unittest.TestCase):
     def test_without_a_gpu_the_first_case_says_so_for_all(self):
         lines = self.run_cases(20, "no GPU", "quick")
         self.assertEqual(lines[1:], ["# fake 1.0", "skipped\tfake\tall\ttorch sees no GPU"])
+
+    def test_a_package_that_is_not_installed_is_named_once(self):
+        sys.path.insert(0, str(TOP / "bench/peers"))
+        from measure import Peer
+
+        peer = object.__new__(Peer)  # without torch
+        peer.name = "fake"
+        with contextlib.redirect_stdout(io.StringIO()) as told, contextlib.redirect_stderr(io.StringIO()):
+            self.assertIsNone(peer.find("softmax", "no-such-package", "nor-this-one"))
+        self.assertEqual(told.getvalue(), "skipped\tfake\tsoftmax\tno-such-package or nor-this-one is not installed\n")
 
     def test_one_that_is_stopped_leaves_what_it_wrote_and_no_process(self):
         for how in (signal.SIGTERM, signal.SIGKILL):

@@ -22,7 +22,7 @@ enum {
     FEWER_TILES = 2, /* which the second-level cache has no time for */
     TILE_STAGES = 8,
     ITEM_BYTES = 64,             /* what a kernel knows of a stage of queries */
-    ITEMS = 16 + 40,             /* places of items are rounded up; two that a block has taken */
+    ITEMS = 16 + 160,            /* places of items are rounded up; two that a block has taken */
     EDGES = 12 * KEY_STAGES + 4, /* of a stage of keys, whether its values are finite, and a barrier */
     BARRIERS = 16,               /* bytes, of a stage */
     SINK_BARRIER = 8,            /* a barrier that nobody waits for */

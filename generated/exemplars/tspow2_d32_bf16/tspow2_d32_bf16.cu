@@ -656,6 +656,11 @@ __device__ __forceinline__ void store_words(void *to, uint4 a)
                  "r"(a.w) : "memory");
 }
 
+__device__ __forceinline__ float get_float(u32 address)
+{
+    return __uint_as_float(get_word(address));
+}
+
 /* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
@@ -704,7 +709,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
         { 512, 190136, 1 }, /* chunk_state */
         { 384, 171176, 1 }, /* chunk_state_small */
         { 1024, 0, 0 }, /* segment_scan */
-        { 512, 230844, 1 }, /* chunk_output */
+        { 512, 230964, 1 }, /* chunk_output */
         { 0, 0, 0 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 0, 0, 0 }, /* sequence_scan */
@@ -1139,6 +1144,22 @@ __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u
     return first;
 }
 
+/* The same by a whole warp: of 32 numbers at a time the last one whose first part is not behind it. */
+__device__ __forceinline__ u32 find_sequence_together(const struct fpa_cuda_call &call, u32 tokens, u32 at)
+{
+    u32 first = 0, count = (u32)call.sequences;
+    if (tokens > call.length)
+        return at < count ? at : count - 1;
+    while (count > 1) {
+        const u32 step = (count + 31) / 32, lane = threadIdx.x & 31, own = first + lane * step;
+        const bool before = lane == 0 || (lane * step < count && offset_of(call, own) / tokens + own <= at);
+        const u32 moved = (__popc(__ballot_sync(0xffffffffu, before)) - 1) * step;
+        first += moved;
+        count = count - moved < step ? count - moved : step;
+    }
+    return first;
+}
+
 /* A part of a head of a sequence. Where lengths differ it may be behind the end. */
 struct part {
     struct sequence own;
@@ -1148,7 +1169,8 @@ struct part {
 
 /* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each. Where lengths differ they
  * are of a head, and heads come one after the other for each: those of a sequence are walked and read at about the same
- * time. */
+ * time. together: whole warps call. */
+template <bool together = false>
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
                                                i64 tokens)
 {
@@ -1157,7 +1179,8 @@ __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call,
         return {sequence_of(call, line / heads), line % heads, (int)(index % parts)};
     }
     const u32 at = index / heads;
-    const struct sequence own = sequence_of(call, find_sequence(call, (u32)tokens, at));
+    const struct sequence own = sequence_of(call, together ? find_sequence_together(call, (u32)tokens, at)
+                                            : find_sequence(call, (u32)tokens, at));
     return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
@@ -1460,6 +1483,12 @@ __device__ __forceinline__ void bulk_wait_read(void)
 __device__ __forceinline__ void bulk_wait(void)
 {
     asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
+}
+
+/* All 128 threads of a warpgroup. */
+__device__ __forceinline__ void warpgroup_sync(int name)
+{
+    asm volatile("bar.sync %0, 128;" : : "r"(name) : "memory");
 }
 
 /* A slot of a ring, and how often the ring was gone round. */
@@ -2305,6 +2334,16 @@ template <class sizes> __device__ __forceinline__ int sum_row(int j)
     return (warp_prefix<sizes>() + j % sizes::PRODUCTS / STRIP * 2) * 8;
 }
 
+/* A warpgroup's sums <- 0. */
+template <class sizes> __device__ __forceinline__ void clear_sums(float (*c)[N / 2])
+{
+#pragma unroll
+    for (int i = 0; i < sizes::GROUP_TILES; i++)
+#pragma unroll
+        for (int n = 0; n < N / 2; n++)
+            c[i][n] = 0;
+}
+
 /* ---- states as they are given and wanted ----
  *
  * A state is D rows of dv numbers, then z; sums lie tile by tile. All numbers of a warpgroup's sums are asked for
@@ -2329,25 +2368,51 @@ template <bool pairs> __device__ __forceinline__ void store_two(state_element *s
     }
 }
 
-/* Where tables have a lane's two rows of a warpgroup's sum j: here and 8 behind; -1: the sum is no tile's. */
-template <class sizes> __device__ __forceinline__ int tile_slot(int first_strip, int j)
-{
-    const int tile = tile_of(first_strip, sum_tile<sizes>(j));
-    return tile < TILES ? tile * 64 + sum_row<sizes>(j) + lane_row() : -1;
-}
+/* What is known of the rows of a warp's sums, sixteen of each, while they are handed over: in the warp's part of the
+ * place that copies leave from. Tables in memory, looked up one behind the other, would be waited for again and
+ * again. */
+enum { KNOWN_ROW = 16 }; /* bytes: feature, weight and its inverse */
 
-/* The features of all of them; none: FEATURES. */
-template <class sizes> __device__ __forceinline__ void find_features(u32 (*feature)[2], int first_strip)
-{
-#pragma unroll
-    for (int j = 0; j < sizes::GROUP_TILES; j++) {
-        const int slot = tile_slot<sizes>(first_strip, j);
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const int f = slot < 0 ? -1 : tile_feature[slot + 8 * i];
-            feature[j][i] = f < 0 ? FEATURES : f;
-        }
+struct known_rows {
+    u32 first;
+
+    /* of the lane's row of sum j; i: 0, or 1: 8 behind */
+    __device__ __forceinline__ u32 row(int j, int i) const
+    {
+        return first + (16 * j + 8 * i + lane_row()) * KNOWN_ROW;
     }
+
+    __device__ __forceinline__ u32 feature(int j, int i) const
+    {
+        return get_word(row(j, i));
+    }
+
+    __device__ __forceinline__ float weight(int j, int i) const
+    {
+        return get_float(row(j, i) + 4);
+    }
+
+    __device__ __forceinline__ float inverse(int j, int i) const
+    {
+        return get_float(row(j, i) + 8);
+    }
+};
+
+/* Features of the warp's rows, FEATURES where there is none; weights and their inverses. */
+template <class sizes> __device__ __forceinline__ void look_up_rows(const struct known_rows &known, int first_strip)
+{
+    enum { ROWS = sizes::GROUP_TILES * 16 };
+#pragma unroll
+    for (int i = 0; i < ROWS; i += 32) {
+        const int at = i + (threadIdx.x & 31), tile = at < ROWS ? tile_of(first_strip, sum_tile<sizes>(at / 16))
+            : TILES;
+        const int slot = tile * 64 + sum_row<sizes>(at / 16) + at % 16, f = tile < TILES ? tile_feature[slot] : -1;
+        if (at < ROWS)
+            put_words(known.first + at * KNOWN_ROW,
+                      uint4{f < 0 ? FEATURES : (u32)f, __float_as_uint(f < 0 ? 1 : state_weight[slot]),
+                            __float_as_uint(f < 0 ? 1 : state_inverse[slot]), 0});
+    }
+    __syncwarp();
 }
 
 /* A row's sums <- its numbers. */
@@ -2358,34 +2423,18 @@ __device__ __forceinline__ void load_tile_row(float *c, const state_element *s, 
 #pragma unroll
     for (int n = 0; n < COLUMN_TILES; n++) {
         const int column = value_column(block, n);
-        if (column + 1 < DV) {
-            const float2 two = load_two<pairs>(row + column);
-            c[4 * n + 2 * i] = two.x, c[4 * n + 2 * i + 1] = two.y;
-        } else if (DV % 2 && column < DV) {
-            c[4 * n + 2 * i] = state_to_float(row[column]);
-        }
+        const float2 two = load_two<pairs>(row + column);
+        c[4 * n + 2 * i] = two.x, c[4 * n + 2 * i + 1] = two.y;
     }
     if (lane_column() == 0)
         c[4 * COLUMN_TILES + 2 * i] = state_to_float(s[(i64)FEATURES * DV + feature]);
 }
 
-/* A lane's two factors of a warpgroup's sum j. */
-template <class sizes> __device__ __forceinline__ float row_factor(const float *table, int first_strip, int j, int i)
+/* A row's sums over its weight; where that is no power of two rounded as division rounds, but without its branches: at
+ * each of them a load would be waited for. */
+__device__ __forceinline__ void divide_row(float *c, int i, float weight, float inverse)
 {
-    const int slot = tile_slot<sizes>(first_strip, j);
-    /* not behind a branch, at which the one before would be waited for */
-    const float factor = table[(slot < 0 ? 0 : slot) + 8 * i];
-    return slot < 0 ? 1 : factor;
-}
-
-template <class sizes>
-__device__ __forceinline__ void scale_sums(float (*c)[N / 2], const float *table, int first_strip)
-{
-#pragma unroll
-    for (int j = 0; j < sizes::GROUP_TILES; j++)
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-            scale_row<ALL_TILES>(c[j], i, row_factor<sizes>(table, first_strip, j, i));
+    scale_row<ALL_TILES>(c, i, inverse);
 }
 
 /* A row's sums -> its numbers. */
@@ -2396,10 +2445,7 @@ __device__ __forceinline__ void store_tile_row(const float *c, state_element *s,
 #pragma unroll
     for (int n = 0; n < COLUMN_TILES; n++) {
         const int column = value_column(block, n);
-        if (column + 1 < DV)
-            store_two<pairs>(row + column, float2{c[4 * n + 2 * i], c[4 * n + 2 * i + 1]});
-        else if (DV % 2 && column < DV)
-            row[column] = state_from_float(c[4 * n + 2 * i]);
+        store_two<pairs>(row + column, float2{c[4 * n + 2 * i], c[4 * n + 2 * i + 1]});
     }
     if (block == 0 && lane_column() == 0)
         s[(i64)FEATURES * DV + feature] = state_from_float(c[4 * COLUMN_TILES + 2 * i]);
@@ -2424,16 +2470,15 @@ template <class numbers> struct state_at {
 
 template <class sizes, bool pairs>
 __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct state_at<state_element> &left,
-                                              const struct state_at<const state_element> &given, int first_strip)
+                                              const struct state_at<const state_element> &given,
+                                              const struct known_rows &known)
 {
-    u32 feature[sizes::GROUP_TILES][2];
-    find_features<sizes>(feature, first_strip);
 #pragma unroll
     for (int j = 0; j <= sizes::GROUP_TILES; j++) {
 #pragma unroll
         for (int i = 0; i < 2 && j < sizes::GROUP_TILES; i++)
-            if (feature[j][i] < left.features())
-                store_tile_row<pairs>(c[j], left.s, feature[j][i], i, left.block);
+            if (known.feature(j, i) < left.features())
+                store_tile_row<pairs>(c[j], left.s, known.feature(j, i), i, left.block);
         if (j == 0)
             continue;
 #pragma unroll
@@ -2441,8 +2486,8 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
             c[j - 1][n] = 0;
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            if (feature[j - 1][i] < given.features())
-                load_tile_row<pairs>(c[j - 1], given.s, feature[j - 1][i], i, given.block);
+            if (known.feature(j - 1, i) < given.features())
+                load_tile_row<pairs>(c[j - 1], given.s, known.feature(j - 1, i), i, given.block);
     }
 }
 
@@ -2450,16 +2495,23 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
  * for as soon as the next tile's are on their way out: what comes and what goes share the way. */
 template <class sizes>
 __device__ __forceinline__ void exchange_states(float (*c)[N / 2], const struct state_at<state_element> &left,
-                                                const struct state_at<const state_element> &given, int first_strip)
+                                                const struct state_at<const state_element> &given,
+                                                const struct known_rows &known, int first_strip)
 {
+    if (left.s || given.s)
+        look_up_rows<sizes>(known, first_strip);
     if (left.s)
-        scale_sums<sizes>(c, state_weight, first_strip);
+#pragma unroll
+        for (int j = 0; j < 2 * sizes::GROUP_TILES; j++)
+            scale_row<ALL_TILES>(c[j / 2], j % 2, known.weight(j / 2, j % 2));
     if (left.lies_in_pairs() && given.lies_in_pairs())
-        exchange_rows<sizes, true>(c, left, given, first_strip);
+        exchange_rows<sizes, true>(c, left, given, known);
     else
-        exchange_rows<sizes, false>(c, left, given, first_strip);
+        exchange_rows<sizes, false>(c, left, given, known);
     if (given.s)
-        scale_sums<sizes>(c, state_inverse, first_strip); /* of powers of two: exact */
+#pragma unroll
+        for (int j = 0; j < 2 * sizes::GROUP_TILES; j++)
+            divide_row(c[j / 2], j % 2, known.weight(j / 2, j % 2), known.inverse(j / 2, j % 2));
 }
 /* Two sums that are neighbours, times their row's weight, as a copy has them. */
 __device__ __forceinline__ u32 copied_pair(const float *c, u32 weight)
@@ -2836,11 +2888,19 @@ struct left_state {
 template <class sizes>
 __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_cuda_call &call,
                                            const struct left_state &left,
-                                           const struct state_at<const state_element> &given, int first_strip)
+                                           const struct state_at<const state_element> &given, u32 ring, u32 copies,
+                                           int first_strip)
 {
     const struct state_at<state_element> to = {left.place < 0 ? 0 : (state_element *)call.state_out + left.place,
                                                left.block};
-    exchange_states<sizes>(c, to, given, first_strip);
+    const int warpgroup = threadIdx.x >> 7;
+    const struct known_rows known =
+        {ring + sizes::OUT + (warpgroup * 4 + own_warp()) * (sizes::GROUP_TILES * COPIED / 4)};
+    if (to.s || given.s)
+        barrier_wait(ring + sizes::SENT + warpgroup * 8, ~copies & 1); /* the last copy has left the place */
+    exchange_states<sizes>(c, to, given, known, first_strip);
+    /* before a copy comes into it; not behind a branch, for which ptxas would spill more */
+    warpgroup_sync(1 + warpgroup);
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++)
         take<N / 2>(c[i]);
@@ -2877,11 +2937,7 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
         strip[s] = find_strip<sizes>(index < STRIPS ? index : STRIPS - 1, own);
     }
     struct left_state left = {-1, 0};
-#pragma unroll
-    for (int i = 0; i < sizes::GROUP_TILES; i++)
-#pragma unroll
-        for (int n = 0; n < N / 2; n++)
-            c[i][n] = 0;
+    clear_sums<sizes>(c);
 #pragma unroll 1
     /* behind the last walk its state leaves */
     for (u32 index = blockIdx.x; index < count_walks<sizes>(call) + gridDim.x; index += gridDim.x) {
@@ -2890,7 +2946,7 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
         const bool walks = !is_behind && !is_idle(call, w);
         const struct state_at<const state_element> given =
             {walks && w.segment == 0 ? given_state(call, w.own.number, w.head) : 0, w.block};
-        begin_walk<sizes>(c, call, left, given, first_strip);
+        begin_walk<sizes>(c, call, left, given, ring, copies, first_strip);
         if (!walks) /* behind all; or one of segments, whose totals are left and no states */
             continue;
 #pragma unroll 1
@@ -3189,9 +3245,9 @@ enum {
     ITEM_STAGES = 2,
     QUERY_ITEMS = (ITEM_BARRIERS + 16 * ITEM_STAGES + 15) / 16 * 16, /* what the queries are */
     ITEM_BYTES = 64,
-    ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES, /* indices of items that the block has taken */
+    ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES, /* items that the block has taken */
     /* of each stage of keys that has the edge: not zero, some value was not finite */
-    KEY_EDGES = ITEM_RING + 4 * ITEM_STAGES,
+    KEY_EDGES = ITEM_RING + ITEM_STAGES * ITEM_BYTES,
     /* behind which a stage's values are as they are multiplied */
     EDGE_BARRIERS = (KEY_EDGES + 4 * KEY_STAGES + 7) / 8 * 8,
     CHUNK_OUTPUT_THREADS = 128 * CHUNK_OUTPUT_GROUPS + 128
@@ -3219,14 +3275,7 @@ __device__ __forceinline__ u32 count_items(const struct fpa_cuda_call &call)
     return (u32)(call.batch * call.query_heads) * count_query_blocks(call) * COLUMN_BLOCKS;
 }
 
-/* Where lengths differ: whether an item is behind its sequence's end. */
-__device__ __forceinline__ bool is_behind(const struct fpa_cuda_call &call, u32 index)
-{
-    const struct part at = part_of(call, index / COLUMN_BLOCKS, (u32)call.query_heads, count_query_blocks(call),
-                                   QUERY_TOKENS);
-    return at.index * QUERY_TOKENS >= at.own.length;
-}
-
+/* Number `index`; the whole warp calls, which looks its sequence up together. */
 __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &call, u32 index)
 {
     struct item item;
@@ -3239,8 +3288,8 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
     item.block = index % COLUMN_BLOCKS;
     /* of one chunk: the longest items first */
     const u32 turn = call.chunks > 1 ? place / width : blocks - 1 - place / width;
-    const struct part at = part_of(call, call.cu_seqlens ? index / COLUMN_BLOCKS : owner * blocks + turn,
-                                   (u32)call.query_heads, blocks, QUERY_TOKENS);
+    const struct part at = part_of<true>(call, call.cu_seqlens ? index / COLUMN_BLOCKS : owner * blocks + turn,
+                                         (u32)call.query_heads, blocks, QUERY_TOKENS);
     item.first = at.index * QUERY_TOKENS, item.length = at.own.length;
     item.b = at.own.b, item.query_head = at.head, item.head = key_head_for(call, at.head);
     int chunk = item.first / (int)call.chunk;
@@ -3296,15 +3345,20 @@ __device__ __forceinline__ bool fetches_queries(void)
     return own_warp() == QUERY_WARP;
 }
 
-/* The item that the block has taken next. */
-__device__ __forceinline__ u32 next_item(u32 shared, struct turn &at)
+/* The item that the block has taken next, in the place of an earlier one. */
+__device__ __forceinline__ struct item &taken_item(int slot)
+{
+    return *(struct item *)(shared_memory + ITEM_RING + slot * ITEM_BYTES);
+}
+
+__device__ __forceinline__ struct item next_item(u32 shared, struct turn &at)
 {
     const u32 full = shared + ITEM_BARRIERS + at.slot * 8;
     barrier_wait(full, at.phase);
-    const u32 index = get_word(shared + ITEM_RING + at.slot * 4);
+    const struct item item = taken_item(at.slot);
     barrier_arrive(full + ITEM_STAGES * 8);
     advance<ITEM_STAGES>(at);
-    return index;
+    return item;
 }
 
 /* Queries of an item into a slot, by the copy engine; one lane calls. The phase ends when the lane arrives, too. */
@@ -3328,13 +3382,11 @@ __device__ __forceinline__ void fetch_queries(const struct fpa_cuda_call &call, 
 
 /* Behind the last item those who multiply find that there are no more. */
 __device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
-                                                 u32 shared, u32 index, struct turn &at)
+                                                 u32 shared, const struct item &item, struct turn &at)
 {
     const u32 full = shared + QUERY_BARRIERS + at.slot * 8, to = shared + at.slot * QUERY_BYTES;
-    const bool leads = is_first_lane(), ends = index >= count_items(call);
-    struct item item = find_item(call, ends ? 0 : index);
+    const bool leads = is_first_lane(), ends = item.first < 0;
     barrier_wait(full + QUERY_STAGES * 8, at.phase);
-    item.first = ends ? -1 : item.first;
     if (leads)
         item_of(at.slot) = item;
     if (!ends && !maps.queries)
@@ -3348,15 +3400,21 @@ __device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &cal
     advance<QUERY_STAGES>(at);
 }
 
-/* The block's next item; where lengths differ some have no queries, and nobody else hears of these. */
-__device__ __forceinline__ u32 next_item_of(const struct fpa_cuda_call &call, u32 index, u32 count)
+/* The block's next item, behind number `index`; where lengths differ some have no queries, and nobody else hears of
+ * these. */
+__device__ __forceinline__ struct item next_item_of(const struct fpa_cuda_call &call, u32 &index)
 {
+    const u32 count = count_items(call);
+    struct item item;
     do {
         index += gridDim.x; /* without counters there is a block for each */
         if (call.progress)
-            index = take_item(call);
-    } while (call.cu_seqlens && index < count && is_behind(call, index));
-    return index;
+            index = from_lane(is_first_lane() ? take_item(call) : 0, 0);
+        item = find_item(call, index < count ? index : 0);
+    } while (call.cu_seqlens && index < count && item.first >= item.length);
+    if (index >= count)
+        item.first = -1, item.reads = false;
+    return item;
 }
 
 /* The first warp takes items, tells the others, and fetches queries and tiles. It takes an item when it has asked for
@@ -3365,32 +3423,28 @@ __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call,
                                                u32 shared)
 {
     struct turn tiles = {0, 1}, items = {0, 1}, queries = {0, 1};
-    const u32 count = count_items(call);
     const bool leads = is_first_lane();
     u32 index = blockIdx.x - gridDim.x;
+    bool ends;
 #pragma unroll 1
     do {
         const u32 full = shared + ITEM_BARRIERS + items.slot * 8;
         if (fetches_queries()) /* not before there is a place for them */
             barrier_wait(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8, queries.phase);
-        if (leads)
-            index = next_item_of(call, index, count);
-        index = from_lane(index, 0);
+        const struct item item = next_item_of(call, index);
         barrier_wait(full + ITEM_STAGES * 8, items.phase);
         if (leads) {
-            put_word(shared + ITEM_RING + items.slot * 4, index);
+            taken_item(items.slot) = item;
             barrier_arrive(full);
         }
         advance<ITEM_STAGES>(items);
         if (fetches_queries())
-            producer_queries(call, maps, shared, index, queries);
-        if (index < count && leads) {
-            const struct item item = find_item(call, index);
-            if (item.reads)
-                producer_copy(call, shared, item, tiles);
-        }
+            producer_queries(call, maps, shared, item, queries);
+        if (item.reads && leads)
+            producer_copy(call, shared, item, tiles);
         __syncwarp();
-    } while (index < count);
+        ends = item.first < 0;
+    } while (!ends);
     wait_for_last(); /* who waits for this kernel waits for all of them */
 }
 
@@ -3491,9 +3545,8 @@ __device__ __forceinline__ void producer_look(const struct fpa_cuda_call &call, 
 }
 
 __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
-                                              u32 shared, u32 index, struct turn &at)
+                                              u32 shared, const struct item &item, struct turn &at)
 {
-    const struct item item = find_item(call, index);
     const bool leads = is_first_lane();
 #pragma unroll 1
     for (int key = item.first_key; key < item.end_key; key += 64) {
@@ -3526,16 +3579,16 @@ __device__ __forceinline__ void producer_items(const struct fpa_cuda_call &call,
                                                u32 shared)
 {
     struct turn items = {0, 0}, keys = {0, 1}, queries = {0, 1};
-    const u32 count = count_items(call);
-    u32 index;
+    bool ends;
 #pragma unroll 1
     do {
-        index = next_item(shared, items);
+        const struct item item = next_item(shared, items);
+        ends = item.first < 0;
         if (fetches_queries())
-            producer_queries(call, maps, shared, index, queries);
-        if (index < count)
-            producer_keys(call, maps, shared, index, keys);
-    } while (index < count);
+            producer_queries(call, maps, shared, item, queries);
+        if (!ends)
+            producer_keys(call, maps, shared, item, keys);
+    } while (!ends);
 }
 
 /* ---- the state ---- */
