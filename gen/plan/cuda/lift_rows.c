@@ -18,6 +18,7 @@ const fpa_field cuda_lift_fields[] = {
     LIFT(norms),       LIFT(strips),       LIFT(strip_count),
     LIFT(strip_pitch), LIFT(bytes),        FIELD_CONSTANT("most_turns", LIFT_MOST_TURNS),
     LIFT(groups),      LIFT(matrix_bytes), LIFT(group_bytes),
+    LIFT(in_f16),
     FIELDS_END};
 
 enum { LANES = 32, WARP_ROWS = 16, PIECE = 8 };
