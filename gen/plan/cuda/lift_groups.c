@@ -11,7 +11,8 @@
 enum {
     WARPGROUP = 128,   /* threads */
     TOKENS = 64,       /* that a warpgroup multiplies: 16 a warp */
-    MOST_ROWS = 128,   /* of matrices in one product, so that a thread has sums of two on their way */
+    MOST_ROWS = 128,   /* of matrices in one product, so that a thread has sums of two on their way; */
+    LEAST_MOST = 64,   /* or so many, where that leaves registers for one warpgroup more */
     LEAST_ROWS = 128,  /* of all matrices: with fewer, tensor cores are not what blocks of warps wait for */
     MOST_WIDTH = 128,  /* so that 16 tokens stay in a warp's registers */
     SLAB_NUMBERS = 64, /* of a row, */
@@ -136,7 +137,7 @@ static bool suits(const fpa_plan *plan)
     return rows >= LEAST_ROWS;
 }
 
-/* As many warpgroups as registers and shared memory hold. */
+/* As many warpgroups as registers and shared memory hold, with products of so many rows. */
 static bool place_groups(const fpa_plan *plan, fpa_cuda_lift *l, int registers)
 {
     for (l->groups = MOST_GROUPS; l->groups >= LEAST_GROUPS; l->groups--) {
@@ -166,13 +167,28 @@ static bool place_rows(const fpa_plan *plan, fpa_cuda_lift *l)
     return place_groups(plan, l, most / 2 * (products > 1 ? 2 : 1) + 4 * steps_of(own) + REST);
 }
 
+/* A part's matrices have 8 rows each in a product. */
+static bool has_rows(const fpa_plan *plan, int rows)
+{
+    const fpa_lift *lift = plan->written->lift;
+    for (int i = 0; i < lift->part_count; i++)
+        if (lift->parts[i].factor_count * factor_sides(&lift->parts[i]) > rows / 8)
+            return false;
+    return true;
+}
+
 bool lift_by_groups(const fpa_plan *plan, fpa_cuda_lift *lift)
 {
     fpa_cuda_lift l = {.vector = lift->vector, .tokens = TOKENS, .blocks = 1, .rows = MOST_ROWS, .steps = 1};
     if (!suits(plan))
         return false;
     l.in_f16 = is_for_f16(plan);
-    if (!place_rows(plan, &l))
+    fpa_cuda_lift narrow = l;
+    narrow.rows = LEAST_MOST;
+    const bool fits = place_rows(plan, &l);
+    if (has_rows(plan, LEAST_MOST) && place_rows(plan, &narrow) && (!fits || narrow.groups > l.groups))
+        l = narrow;
+    else if (!fits)
         return false;
     l.threads = l.groups * WARPGROUP;
     *lift = l;
