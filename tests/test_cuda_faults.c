@@ -51,6 +51,7 @@ static const struct {
     [IN_BROAD_LIFT] = {"broadlift", LONG_CALL, 2},
     [IN_LIFT_GROUPS] = {"grouped", LONG_CALL, 2},
     [IN_LIFT_GROUPS_CUT] = {"grouped", ENTRIES_CALL, 1},
+    [IN_LIFT_GROUP_SQUARES] = {"groupedfavor", LONG_CALL, 2},
     [IN_LIFT_GROUP_WEIGHTS] = {"groupedtrained", LONG_CALL, 2},
     [IN_PLAIN_LIFT] = {"lonely", LONG_CALL, 2},
     [IN_WINDOW] = {"near", WINDOW_CALL, 5},

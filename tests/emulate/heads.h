@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 96 };
+enum { EMULATED_MOST_HEADS = 97 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -222,6 +222,8 @@ static const char emulated_heads[] =
     "    map_k = elu_plus_one, square = 1 / 64, gain = 1 / 2 } } }),\n"
     "  h('groupedalike', { d = 24, dv = 20, terms = tensorsketch { d = 24, degree = 2, size = 64, seed = 1 } "
     "}),\n"
+    "  h('groupedfavor', { d = 24, dv = 20, key_mask = true, scale = 1 / 4, normalize = 'sum', terms = favor "
+    "{ d = 24, size = 128, seed = 1, gamma = 1 / 8 } }),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
     "  h('amid', { d = 48, dv = 24, terms = term { some(16, 48, 1), select(range(6, 45)) } }),\n"
     "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"
@@ -253,7 +255,8 @@ static const char *const emulated_fixed[] = {
     "scaled",         /* rows from coordinates as they lie, weighted */
     "shifted",        /* and not weighted, among them ones */
     "favor",          /* coordinates: squares, gates; */
-    "grouped",        /* by warpgroups: complex rows; */
+    "grouped",        /* by warpgroups, of f16: complex rows; */
+    "groupedfavor",   /* squares; */
     "groupedtrained", /* matrices given at run time, squares; */
     "several",        /* parts of all kinds, f16; */
     "lonely",         /* by plain sums */

@@ -202,8 +202,7 @@ struct fpa_cuda_work work_lift_groups(const fpa_plan *plan)
     const fpa_lift *lift = plan->written->lift;
     const fpa_cuda_lift *l = &plan->cuda.lift;
     struct fpa_cuda_work work = {.bytes = 16 * 2 * (lift->width + l->vector),
-                                 .instructions =
-                                     TURN + (FETCH + (l->in_f16 ? NARROW : 0)) * steps_of(lift),
+                                 .instructions = TURN + (FETCH + (l->in_f16 ? NARROW : 0)) * steps_of(lift),
                                  .shared = 16 * (2 * slabs_of(lift) * SLAB_ROW + 2 * l->vector) / LINE};
     for (int i = 0; i < lift->part_count; i++) {
         const fpa_lift_part *part = &lift->parts[i];
