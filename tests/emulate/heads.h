@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 97 };
+enum { EMULATED_MOST_HEADS = 99 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -224,6 +224,10 @@ static const char emulated_heads[] =
     "}),\n"
     "  h('groupedfavor', { d = 24, dv = 20, key_mask = true, scale = 1 / 4, normalize = 'sum', terms = favor "
     "{ d = 24, size = 128, seed = 1, gamma = 1 / 8 } }),\n"
+    "  h('liftedpass', { d = 20, dv = 64, scale = 1 / 2, normalize = 'one_plus_sum', terms = tensorsketch "
+    "{ d = 20, degree = 2, size = 90, seed = 1, constant = 1 } }),\n" /* made by the pass that reads them */
+    "  h('liftedfavor', { d = 24, dv = 40, scale = 1 / 4, normalize = 'sum', terms = favor "
+    "{ d = 24, size = 160, seed = 1, gamma = 1 / 8 } }),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
     "  h('amid', { d = 48, dv = 24, terms = term { some(16, 48, 1), select(range(6, 45)) } }),\n"
     "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"
@@ -257,6 +261,8 @@ static const char *const emulated_fixed[] = {
     "favor",          /* coordinates: squares, gates; */
     "grouped",        /* by warpgroups, of f16: complex rows; */
     "groupedfavor",   /* squares; */
+    "liftedpass",     /* in the pass that reads them: complex rows; */
+    "liftedfavor",    /* squares; */
     "groupedtrained", /* matrices given at run time, squares; */
     "several",        /* parts of all kinds, f16; */
     "lonely",         /* by plain sums */

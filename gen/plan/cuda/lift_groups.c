@@ -150,21 +150,35 @@ static bool place_groups(const fpa_plan *plan, fpa_cuda_lift *l, int registers)
     return false;
 }
 
+int lift_group_registers(const fpa_plan *plan, const fpa_cuda_lift *l)
+{
+    const fpa_lift *lift = plan->written->lift;
+    int products = 0, most = 0;
+    for (int i = 0; i < lift->part_count; i++) {
+        const part_shape shape = shape_of(plan, l, &lift->parts[i]);
+        products += shape.blocks;
+        most = largest(most, shape.columns);
+    }
+    return most / 2 * (products > 1 ? 2 : 1) + 4 * steps_of(lift) + REST;
+}
+
+int lift_given_bytes(const fpa_lift *lift)
+{
+    return TOKENS * slabs_of(lift) * SLAB_ROW;
+}
+
 static bool place_rows(const fpa_plan *plan, fpa_cuda_lift *l)
 {
     const fpa_lift *own = plan->written->lift;
     const int slabs = slabs_of(own);
-    int products = 0, most = 0;
     l->matrix_bytes = 0;
     for (int i = 0; i < own->part_count; i++) {
         const part_shape shape = shape_of(plan, l, &own->parts[i]);
         l->matrix_bytes += shape.blocks * shape.pieces * slabs * shape.columns * SLAB_ROW;
-        products += shape.blocks;
-        most = largest(most, shape.columns);
     }
     l->strip_pitch = (int)round_up(2 * l->vector, 32) + 16;
-    l->group_bytes = (int)round_up(TOKENS * (slabs * SLAB_ROW + l->strip_pitch), 1024);
-    return place_groups(plan, l, most / 2 * (products > 1 ? 2 : 1) + 4 * steps_of(own) + REST);
+    l->group_bytes = (int)round_up(lift_given_bytes(own) + TOKENS * l->strip_pitch, 1024);
+    return place_groups(plan, l, lift_group_registers(plan, l));
 }
 
 /* A part's matrices have 8 rows each in a product. */
@@ -212,5 +226,17 @@ struct fpa_cuda_work work_lift_groups(const fpa_plan *plan)
         work.shared += products * shape.columns / 16 + 16 * lift_coordinates(part) / LANES;
         work.instructions += PRODUCT * products + 16 * part->rows * lift_finishing(lift, part, true) / LANES;
     }
+    return work;
+}
+
+struct fpa_cuda_work work_lift_beside(const fpa_plan *plan)
+{
+    /* a place is found and told of by fewer instructions than tokens are; 16 bytes that do not leave take none */
+    enum { TURN = 60, LEAVING = 5, LANES = 32, PIECE = 8, LINE = 128 };
+    const fpa_cuda_lift *l = &plan->cuda.lift;
+    struct fpa_cuda_work work = work_lift_groups(plan);
+    work.bytes = 16 * 2 * plan->written->lift->width;
+    work.instructions -= TURN + 16 * LEAVING * l->vector / PIECE / LANES;
+    work.shared -= 16 * 2 * l->vector / LINE;
     return work;
 }
