@@ -134,7 +134,7 @@ void work_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         .warpgroups = 1,
         .step = {.products = products_of(&s, work_score_products(s.steps, s.columns)),
                  .shared = s.blocks * (9 * s.tiles / 2 + 20 * s.steps + 8 * s.columns + 60 * s.gate),
-                 .instructions = s.blocks * (26 * s.tiles + 650 + 2 * maps + (290 + 20 * s.steps) * s.gate),
+                 .instructions = s.blocks * (26 * s.tiles + 450 + 2 * maps + (290 + 20 * s.steps) * s.gate),
                  .bytes = token_bytes(plan, true)},
         .trips = 4};
     if (!plan->head->causal)
