@@ -84,7 +84,8 @@ static bool can_lift(const fpa_cuda_inputs *in, const fpa_split_panel *split, fp
     if (!lift || !plan->head->causal || plan->head->gate || lift->key_mask || plan->head->dv % 8 ||
         cuda_count_weights(plan->written) > 0 || !lift_by_groups(plan, &sizes))
         return false;
-    pass->walker_registers = 4 * in->rows->warp_units * split->columns.all + WALKING;
+    pass->walker_registers =
+        largest(4 * in->rows->warp_units * split->columns.all + WALKING, THREAD_REGISTERS + 8);
     pass->lifter_registers = ((LIFTERS + 1) * THREAD_REGISTERS - pass->walker_registers) / LIFTERS / 8 * 8;
     pass->stages = pass->copies = pass->blocks = 1;
     place_lifted(in, split, sizes.matrix_bytes, pass);
