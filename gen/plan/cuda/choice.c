@@ -120,8 +120,9 @@ static bool has_product_rows(const fpa_cuda_plan *cuda, const combination *best)
 static double margin(const fpa_head *head, const fpa_cuda_plan *best, const combination *first,
                      const fpa_cuda_plan *cuda, const combination *tried)
 {
-    if (tried->lifts) /* against a kernel before it and the same products */
-        return as_predicted;
+    const fpa_cluster_scan *clusters = best->chosen[CLUSTER_SCAN] ? best->suited[CLUSTER_SCAN].plan : NULL;
+    if (tried->lifts) /* against a kernel before it and the same products; or clusters that make coordinates, too */
+        return clusters && clusters->maps ? clearly : as_predicted;
     if (has_product_rows(best, first) ||
         (tried->narrow && best->chosen[FUSED_PACKED])) /* the same pass with more columns */
         return 1;
@@ -129,7 +130,6 @@ static double margin(const fpa_head *head, const fpa_cuda_plan *best, const comb
         return clearly;
     if (!cuda->chosen[FUSED_ROWS])
         return clearly_of_few;
-    const fpa_cluster_scan *clusters = best->chosen[CLUSTER_SCAN] ? best->suited[CLUSTER_SCAN].plan : NULL;
     return clusters && clusters->reverses && head->dv <= head->d ? clearly : as_predicted;
 }
 

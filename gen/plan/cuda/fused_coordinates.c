@@ -85,7 +85,7 @@ static bool can_lift(const fpa_cuda_inputs *in, const fpa_split_panel *split, fp
         cuda_count_weights(plan->written) > 0 || !lift_by_groups(plan, &sizes))
         return false;
     pass->walker_registers =
-        largest(4 * in->rows->warp_units * split->columns.all + WALKING, THREAD_REGISTERS + 8);
+        round_up(largest(4 * in->rows->warp_units * split->columns.all + WALKING, THREAD_REGISTERS + 1), 8);
     pass->lifter_registers = ((LIFTERS + 1) * THREAD_REGISTERS - pass->walker_registers) / LIFTERS / 8 * 8;
     pass->stages = pass->copies = pass->blocks = 1;
     place_lifted(in, split, sizes.matrix_bytes, pass);
