@@ -39,7 +39,7 @@ static const struct {
     {"d = 64, dv = 80, terms = linear {}", "cuda:sm_90a", "by 64 columns"},
     /* fused_rows takes less, and has wider blocks of columns */
     {"d = 128, dv = 128, terms = linear {}, gate = true", "cuda:sm_90a", "by 64 columns"},
-    {"d = 128, dv = 128, terms = linear {}, gate = true, normalize = 'sum'", "cuda:sm_90a", NULL},
+    {"d = 128, dv = 128, terms = linear {}, gate = true, normalize = 'sum'", "cuda:sm_90a", "by 64 columns"},
     {"d = 64, dv = 64, terms = fourier { map = softplus }, positions = 1, normalize = 'sum'", "cuda:sm_90a",
      NULL},
     {"d = 64, dv = 64, terms = favor { d = 64, size = 128, seed = 1, gamma = 1 / 8 }, normalize = 'sum'",

@@ -26,6 +26,7 @@ static const char *const fixed_heads[] = {
     "few",       /* fused_packed, ones behind values */
     "fewhalf",   /* fused_packed, gate, ones beside values, f16 */
     "anyrows",   /* fused_rows, queries brought back */
+    "onesnarrow", /* ones in a slab of their own */
     "linear",    /* fused_coordinates, gate, portable state and read */
     "float",     /* fused_panel and split_panel, f32 */
     "clustered", /* cluster_scan, gate, ones */

@@ -26,6 +26,8 @@ static const struct passes {
     {"d = 24, dv = 83, dtype = 'f16', terms = linear {}", 24, 1, 1, false},
     {"d = 75, dv = 40, normalize = 'sum', terms = linear { weight = 3 }", 75, 1, 2, true},
     {"d = 20, dv = 100, terms = term { " SCALED " }", 3, 1, 1, true},
+    {"d = 40, dv = 64, normalize = 'sum', terms = linear {}", 40, 1, 1, false},
+    {"d = 128, dv = 128, normalize = 'sum', gate = true, terms = linear {}", 128, 1, 2, false},
 };
 
 /* Heads without, and why. */
@@ -40,7 +42,6 @@ static const struct others {
     {"d = 24, dv = 64, terms = term { trainable { name = 'w', rows = 20 } }", "cuda:sm_90a",
      "not its first coordinates"},
     {"d = 24, dv = 24, terms = power { degree = 2 }", "cuda:sm_90a", "no coordinates of 16 bits"},
-    {"d = 40, dv = 64, normalize = 'sum', terms = linear {}", "cuda:sm_90a", "ones of its normaliser"},
 };
 
 static void linear_heads_of_any_width_have_a_pass_on_rows_as_they_lie(void **state)

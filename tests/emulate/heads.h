@@ -124,6 +124,8 @@ static const char emulated_heads[] =
     "    terms = linear { weight = 3 } }),\n"
     "  h('anyrowsnarrow', { d = 24, dv = 84, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('anyrowstails', { d = 63, dv = 127, gate = true, terms = linear {}, scale = 1 / 8 }),\n"
+    "  h('onesrows', { d = 24, dv = 128, gate = true, normalize = 'sum', terms = linear {}, scale = 1 / 4 }),\n"
+    "  h('onesnarrow', { d = 40, dv = 64, normalize = 'max', terms = linear {}, scale = 1 / 4 }),\n"
     "  h('anyrowsfirst', { d = 80, dv = 72, normalize = 'sum', terms = term { select(range(1, 75)) }, scale "
     "= 1 / 8 }),\n"
     "  h('anyrowsfull', { d = 256, dv = 256, gate = true, terms = linear {}, scale = 1 / 16 }),\n"
