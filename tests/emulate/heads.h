@@ -227,7 +227,7 @@ static const char emulated_heads[] =
     "  h('groupedfavor', { d = 24, dv = 20, key_mask = true, scale = 1 / 4, normalize = 'sum', terms = favor "
     "{ d = 24, size = 128, seed = 1, gamma = 1 / 8 } }),\n"
     "  h('liftedpass', { d = 20, dv = 64, scale = 1 / 2, normalize = 'one_plus_sum', terms = tensorsketch "
-    "{ d = 20, degree = 2, size = 90, seed = 1, constant = 1 } }),\n" /* made by the pass that reads them */
+    "{ d = 20, degree = 2, size = 128, seed = 1, constant = 1 } }),\n" /* made by the pass that reads them */
     "  h('liftedfavor', { d = 24, dv = 40, scale = 1 / 4, normalize = 'sum', terms = favor "
     "{ d = 24, size = 160, seed = 1, gamma = 1 / 8 } }),\n"
     "  h('liftedhalf', { d = 16, dv = 24, dtype = 'f16', terms = tensorsketch { d = 16, degree = 2, size = 80, "

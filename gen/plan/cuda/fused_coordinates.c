@@ -74,6 +74,14 @@ static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split
     memory->size = memory->queries + SLAB_BYTES; /* to begin at a multiple */
 }
 
+static bool has_constants(const fpa_head *written)
+{
+    for (int i = 0; i < written->matrix_count; i++)
+        if (written->matrices[i].kind != FPA_MATRIX_CONSTANT)
+            return false;
+    return true;
+}
+
 /* A warpgroup walks with the state in registers, others make what it reads, as NAME_lift_rows does by warpgroups: of sequences, whose keys are none
  * behind the last one, but not of masked ones. */
 static bool can_lift(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
@@ -82,7 +90,7 @@ static bool can_lift(const fpa_cuda_inputs *in, const fpa_split_panel *split, fp
     const fpa_lift *lift = plan->written->lift;
     fpa_cuda_lift sizes = {.vector = (int)round_up(plan->head->d, 8)};
     if (!lift || !plan->head->causal || plan->head->gate || lift->key_mask || plan->head->dv % 8 ||
-        cuda_count_weights(plan->written) > 0 || !lift_by_groups(plan, &sizes))
+        !has_constants(plan->written) || !lift_by_groups(plan, &sizes))
         return false;
     pass->walker_registers =
         round_up(largest(4 * in->rows->warp_units * split->columns.all + WALKING, THREAD_REGISTERS + 1), 8);
