@@ -143,7 +143,7 @@ static void features_have_the_slots_of_their_coordinates(void **state)
     }
 }
 
-/* By turns on an H100: docs/decisions/0053-coordinates-by-warpgroups.md. Clusters that take tokens from the last one on serve gradients, too. */
+/* By turns on an H200: docs/decisions/0099-ones-of-their-own.md. */
 static void rows_are_chosen_beside_clusters_where_these_were_measured_to_take_longer(void **state)
 {
     (void)state;
@@ -154,8 +154,10 @@ static void rows_are_chosen_beside_clusters_where_these_were_measured_to_take_lo
         {"d = 128, dv = 128, gate = true, terms = linear {}", true},
         {"d = 128, dv = 256, terms = linear {}", true},
         {"d = 64, dv = 128, terms = linear {}", false},
-        {"d = 64, dv = 128, gate = true, terms = linear {}", false},
-        {"d = 128, dv = 128, terms = linear {}", false},
+        {"d = 64, dv = 128, gate = true, terms = linear {}", true},
+        {"d = 128, dv = 128, terms = linear {}", true},
+        {"d = 128, dv = 128, gate = true, normalize = 'sum', terms = linear {}", true},
+        {"d = 64, dv = 64, gate = true, normalize = 'sum', terms = linear {}", false},
     };
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         planned_head m;
