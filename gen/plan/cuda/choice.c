@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cluster_scan.h"
 #include "fused_packed.h"
 #include "fused_rows.h"
 #include "parts.h"
