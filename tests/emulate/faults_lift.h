@@ -129,8 +129,9 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
       "side.keys = lifter == 1;"}},
     {IN_LIFTING_PASS,
      OTHER_PLACE,
-     {"tokens of a pass in each other's place", "but the formula gives", "fused_lift_fetched",
-      "copy_async(to + piece / 8 * (LIFT_TOKENS * 128) + slab_place(token ^ 1, piece % 8), there ? x + token * "
+     {"tokens of a pass in each other's place", "the RMS error of tokens", "fused_lift_fetched",
+      "copy_async(to + piece / 8 * (LIFT_TOKENS * 128) + slab_place(token ^ 1, piece % 8), there ? x + token "
+      "* "
       "stride + piece * 8 : x, there ? 16 : 0);"}},
     {IN_LIFTED_SEQUENCES,
      LEFT_OUT,
@@ -138,8 +139,8 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
       "const u32 nowhere = 0;"}},
     {IN_LIFTING_PASS,
      NO_FENCE,
-     {"coordinates of a pass without a fence", "fused_chunk ... has passed no fence since", "fused_lift_fenced",
-      NULL}},
+     {"coordinates of a pass without a fence", "fused_chunk ... has passed no fence since",
+      "fused_lift_fenced", NULL}},
     {IN_LIFTING_PASS,
      NO_FENCE,
      {"matrices of a pass without a fence", "fused_chunk ... has passed no fence since",
@@ -152,7 +153,8 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
      {"keys that are not made yet", "fused_chunk ... no thread of block", "fused_lift_keys", NULL}},
     {IN_LIFTING_PASS,
      NOT_AWAITED,
-     {"values in the place of a pass's queries too early", "changed an earlier output", "fused_lift_leaks", NULL}},
+     {"values in the place of a pass's queries too early", "changed an earlier output", "fused_lift_leaks",
+      NULL}},
     {IN_LIFTING_PASS,
      OTHER_PLACE,
      {"another unit of the copy for a unit of queries", "the RMS error of tokens", "fused_lift_copy",

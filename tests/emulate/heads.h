@@ -231,7 +231,8 @@ static const char emulated_heads[] =
     "{ d = 24, degree = 2, size = 128, seed = 1, constant = 1 } }),\n" /* made by the pass that reads them */
     "  h('liftedfavor', { d = 24, dv = 40, scale = 1 / 4, normalize = 'sum', terms = favor "
     "{ d = 24, size = 160, seed = 1, gamma = 1 / 8 } }),\n"
-    "  h('liftedhalf', { d = 16, dv = 24, dtype = 'f16', terms = tensorsketch { d = 16, degree = 2, size = 80, "
+    "  h('liftedhalf', { d = 16, dv = 24, dtype = 'f16', terms = tensorsketch { d = 16, degree = 2, size = "
+    "80, "
     "seed = 1 } }),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
     "  h('amid', { d = 48, dv = 24, terms = term { some(16, 48, 1), select(range(6, 45)) } }),\n"

@@ -119,7 +119,8 @@ static double margin(const fpa_cuda_plan *best, const combination *first, const 
                      const combination *tried)
 {
     const fpa_cluster_scan *clusters = best->chosen[CLUSTER_SCAN] ? best->suited[CLUSTER_SCAN].plan : NULL;
-    if (tried->lifts) /* against a kernel before it and the same products; or clusters that make coordinates, too */
+    if (tried
+            ->lifts) /* against a kernel before it and the same products; or clusters that make coordinates, too */
         return clusters && clusters->maps ? clearly : 1;
     if (has_product_rows(best, first) ||
         (tried->narrow && best->chosen[FUSED_PACKED])) /* the same pass with more columns */

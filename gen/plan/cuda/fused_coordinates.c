@@ -53,8 +53,8 @@ enum {
     LIFTERS = 2,
     THREAD_REGISTERS = 168, /* of three warpgroups */
     MOST_REGISTERS = 240,
-    WALKING = 96,  /* beside sums of the state: of o, scores, operands */
-    SPILT = 8,     /* registers of who makes coordinates that may be in local memory */
+    WALKING = 96, /* beside sums of the state: of o, scores, operands */
+    SPILT = 8,    /* registers of who makes coordinates that may be in local memory */
     SLAB_BYTES = 1024,
 };
 
@@ -63,7 +63,8 @@ static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split
                          fpa_fused_pass *pass)
 {
     fpa_cuda_memory *memory = &pass->memory;
-    const int slab = split->panel * 128, vectors = in->rows->warp_units * slab; /* a unit of each warp in a slab */
+    const int slab = split->panel * 128,
+              vectors = in->rows->warp_units * slab; /* a unit of each warp in a slab */
     memory->raw = 0;
     memory->values = LIFTERS * vectors;
     pass->given = memory->values + 2 * slab + (split->columns.all > 8 ? 2048 : 0);
