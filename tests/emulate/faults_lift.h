@@ -133,10 +133,6 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
       "copy_async(to + piece / 8 * (LIFT_TOKENS * 128) + slab_place(token ^ 1, piece % 8), there ? x + token "
       "* "
       "stride + piece * 8 : x, there ? 16 : 0);"}},
-    {IN_LIFTED_SEQUENCES,
-     LEFT_OUT,
-     {"coordinates of tokens behind a pass's last key", "but the formula gives", "fused_lift_nowhere",
-      "const u32 nowhere = 0;"}},
     {IN_LIFTING_PASS,
      NO_FENCE,
      {"coordinates of a pass without a fence", "fused_chunk ... has passed no fence since",
@@ -163,10 +159,6 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
      OTHER_PLACE,
      {"the first tokens' keys for values of all", "the RMS error of tokens", "fused_lift_added",
       "add_tokens(&c[u][0][0], further(first_key, u * SLAB), later_values(first_value, k * 2048));"}},
-    {IN_LIFTING_PASS,
-     OTHER_PLACE,
-     {"coordinates in the order of slabs, not of warps' units", "but the formula gives", "lift_slab_piece",
-      "return piece / 8 * (LIFT_TOKENS * 128) + piece % 8 * 16;"}},
     {IN_PLAIN_LIFT,
      OTHER_PLACE,
      {"the row of a matrix behind its own, in fp32", "but the formula gives", "coordinate_plain_row",
