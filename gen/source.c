@@ -148,15 +148,20 @@ fpa_status source_passes(const fpa_head *head, const char *target_name, fpa_pass
     const fpa_target *target = target_find(target_name);
     const locale_t before = locale_plain();
     fpa_simplified simple = {0};
+    fpa_row_head made = {0};
+    bool suit = false;
     *passes = (fpa_passes){0};
     fpa_status status =
         target ? simplify(head, &simple, error)
                : fail(error, FPA_UNSUPPORTED, target_name, "no such target; `fpac gen --help` lists them");
-    if (!status && passes_suit(&simple, head, target)) {
-        status = passes_make(&simple, head, passes, error);
+    if (!status)
+        status = plan_operands(&simple, head, target, &made, &suit, error);
+    if (!status && suit) {
+        status = passes_make(made.width ? made.simple : &simple, head, made.width > 0, passes, error);
         if (!status)
             status = forget_needless(head, passes, target, error);
     }
+    row_head_free(&made);
     simplified_free(&simple);
     locale_restore(before);
     return status;

@@ -71,8 +71,10 @@ static const struct asked {
      "terms = term { select(range(1, 32)) }, gate = true", 64, 64, false, true},
     {"two dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }", 0, 0, false,
      false},
-    {"a learned matrix", "cuda:sm_90a", "terms = term { trainable { name = 'w', rows = 16 } }", 0, 0, false,
+    {"a learned matrix", "cuda:sm_90a", "terms = term { trainable { name = 'w', rows = 16 } }", 64, 16, false,
      false},
+    {"a learned matrix of a gated line, whose kernels need no copies", "cuda:sm_90a",
+     "gate = true, terms = term { trainable { name = 'w', rows = 16 } }", 0, 0, false, false},
     {"a constant", "cuda:sm_90a", "terms = term {}", 0, 0, false, false},
     {"values as wide as they may be", "cuda:sm_90a", "d = 64, dv = 256, terms = power { degree = 2 }", 320,
      64, false, true},
@@ -116,10 +118,10 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 /* ---- on the CPU ---- */
 
-static const char *const emulated[] = {"plain",   "square",    "line",    "lines",      "taylor",
-                                       "gated",   "gatednorm", "linear",  "broad",      "ragged",
-                                       "squares", "powers",    "fading",  "fadinghalf", "fadingsome",
-                                       "turned",  "fadingsum", "weighed", "weighedsum"};
+static const char *const emulated[] = {
+    "plain",      "square", "line",      "lines",   "taylor",     "gated",      "gatednorm",
+    "linear",     "broad",  "ragged",    "squares", "powers",     "fading",     "fadinghalf",
+    "fadingsome", "turned", "fadingsum", "weighed", "weighedsum", "passedrows", "squareofrows"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

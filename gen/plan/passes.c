@@ -310,14 +310,19 @@ void passes_free(fpa_passes *passes)
     *passes = (fpa_passes){0};
 }
 
-fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_passes *passes,
-                       fpa_error *error)
+/* Without a normaliser and weights, where no other pass leaves what gates' gradients are made of. */
+static bool values_are_own(const fpa_simplified *simple)
+{
+    return (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) &&
+           simple->head->normalize == FPA_NORMALIZE_NONE;
+}
+
+fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, bool of_rows,
+                       fpa_passes *passes, fpa_error *error)
 {
     fpa_head *(*const make[PASSES])(const fpa_simplified *, const fpa_head *) = {make_rows, make_values};
     fpa_status status = FPA_OK;
-    *passes = (fpa_passes){.own = {rows_are_own(simple), (!simple->head->gate || is_line(&simple->score)) &&
-                                                             !weighs_keys(simple) &&
-                                                             simple->head->normalize == FPA_NORMALIZE_NONE}};
+    *passes = (fpa_passes){.own = {!of_rows && rows_are_own(simple), !of_rows && values_are_own(simple)}};
     for (int i = 0; i < PASSES && !status; i++) {
         if (passes->own[i])
             continue;

@@ -47,11 +47,11 @@ bool contraction_fits(const fpa_head *values);
  * backward_coordinates.cu.in). */
 bool coordinates_fit(const fpa_head *head);
 
-/* The heads, both, also where one contracts. With a gate or a normaliser the pass of values is not the head itself, and has columns of h, too: its
+/* The heads, both, also where one contracts. of_rows: q and k are rows that matrices make before, so that none is the head itself. With a gate or a normaliser the pass of values is not the head itself, and has columns of h, too: its
  * outputs' dots and its states' products are what the gate's gradient is made of. Of a line those of rows are, and the pass of values has the values
  * alone. On failure there are none. */
-fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_passes *passes,
-                       fpa_error *error);
+fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, bool of_rows,
+                       fpa_passes *passes, fpa_error *error);
 void passes_free(fpa_passes *passes);
 
 #endif

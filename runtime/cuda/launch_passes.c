@@ -15,8 +15,10 @@ bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launc
     /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need */
     if (cuda->geometry.backward_both && f->query_heads != f->heads)
         return false;
+    if (launch->d_weights && f->batch * f->length * f->query_heads == 0) /* which are zero, then */
+        return false;
     return (module->passes[PASS_ROWS] || cuda_contracts(module->passes[PASS_VALUES])) && !f->cu_seqlens &&
-           !f->state_in && !launch->d_state_out && !launch->d_state_in && !launch->d_weights;
+           !f->state_in && !launch->d_state_out && !launch->d_state_in;
 }
 
 size_t cuda_passes_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
@@ -373,15 +375,30 @@ static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
 
 /* ---- all of them ---- */
 
+/* Rows by matrices of these sequences, which are in the place of q and k then, and their gradients. */
+static fpa_status project(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    p->back.first_sequence = these.first / p->group; /* of keys */
+    p->back.sequences = these.batch * these.heads / p->group;
+    const fpa_status status = made_project(&p->made, &p->call, &p->back, stream, error);
+    made_give(&p->call, &p->back, &p->of_rows);
+    return status;
+}
+
 static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
+    const bool made = p->cuda->geometry.made_width;
+    fpa_status status = made ? project(p, these, stream, error) : FPA_OK;
     p->gives_ahead = false;
     p->back.first_sequence = these.first;
     p->back.sequences = these.batch * these.heads;
-    fpa_status status = launch_forth(p, these, stream, error);
+    if (!status)
+        status = launch_forth(p, these, stream, error);
     if (!status)
         status = launch_back(p, these, stream, error);
-    return status || !p->launch->d_log_gate ? status : launch_gates(p, stream, error);
+    if (!status && p->launch->d_log_gate)
+        status = launch_gates(p, stream, error);
+    return status || !made ? status : made_unproject(&p->made, stream, error);
 }
 
 static void *take(char **at, size_t bytes)
@@ -407,6 +424,14 @@ static void place(passes *p, char *base)
     p->weights = take(&base, r->weights);
     p->kept = take(&base, r->kept);
     p->reversed_kept = take(&base, r->kept);
+    p->back.made_operands = take(&base, r->operands);
+    char *const rows = take(&base, r->made);
+    p->back.parts = take(&base, r->parts);
+    p->back.sequence_sums = take(&base, r->sums);
+    p->made.call = p->call;
+    p->made.back = p->back;
+    if (rows)
+        made_place(&p->made, rows, p->at_once / p->group);
 }
 
 fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch,
@@ -420,7 +445,7 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
         return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
                     f->workspace_size, bytes);
     if (f->batch * f->length * f->query_heads == 0 ||
-        !(launch->d_q || launch->d_k || launch->d_v || launch->d_log_gate))
+        !(p.launch->d_q || p.launch->d_k || launch->d_v || launch->d_log_gate))
         return FPA_OK;
     p.call = *call;
     p.back = *back;
@@ -428,10 +453,13 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
     fpa_status status = launch_outputs(&p, stream, error);
     if (!status)
         status = launch_weights(&p, stream, error);
+    if (!status && p.cuda->geometry.made_width)
+        status = made_begin(&p.made, stream, error);
     for (int64_t first = 0; first < f->batch * f->query_heads && !status;) {
         const passes_piece these = passes_piece_at(&p, first);
         status = launch_piece(&p, these, stream, error);
         first += these.batch * these.heads;
     }
-    return status;
+    return status || !launch->d_weights ? status
+                                        : launch_weight_sums(p.cuda, launch, call, &p.back, stream, error);
 }
