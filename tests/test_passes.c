@@ -56,6 +56,8 @@ static const struct asked {
     {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 64, 64, true, true},
     {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0,
      false, false},
+    {"a power in half precision, of values of no whole pieces", "cuda:sm_90a",
+     "dv = 82, terms = power { degree = 2 }, dtype = 'f16'", CONTRACTED, 0, false, false},
     {"a gated power in half precision", "cuda:sm_90a",
      "terms = power { degree = 2 }, dtype = 'f16', gate = true", 0, 0, false, false},
     {"kernels without warpgroups", "cuda:sm_80", "terms = linear {}", 0, 0, false, false},
@@ -119,9 +121,9 @@ static void polynomials_of_one_dot_have_passes(void **state)
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
-    "plain",      "square", "line",      "lines",   "taylor",     "gated",      "gatednorm",
-    "linear",     "broad",  "ragged",    "squares", "powers",     "fading",     "fadinghalf",
-    "fadingsome", "turned", "fadingsum", "weighed", "weighedsum", "passedrows", "squareofrows"};
+    "plain",     "square",  "line",       "lines",      "taylor",       "gated",      "gatednorm",  "linear",
+    "broad",     "ragged",  "squares",    "powers",     "fading",       "fadinghalf", "fadingsome", "turned",
+    "fadingsum", "weighed", "weighedsum", "passedrows", "squareofrows", "halfsquare"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

@@ -101,14 +101,12 @@ static bool is_square(const fpa_score *score)
     return score->monomial_count == 1 && power_of(score, 0) == 2;
 }
 
-/* Without a gate; with one the pass of values is a head of its own anyway. Operands as they are given, or gathered rows, are whole
- * pieces. */
+/* Without a gate; with one the pass of values is a head of its own anyway. */
 static bool is_contracted(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
-    return is_square(&simple->score) && (normalized || head->dv % PIECE == 0) &&
-           sums_fit(head->d, round_up(head->dv + normalized, PIECE), false);
+    return is_square(&simple->score) && sums_fit(head->d, round_up(head->dv + normalized, PIECE), false);
 }
 
 bool passes_leaves_dots(const fpa_head *head, fpa_pass pass)
@@ -310,11 +308,12 @@ void passes_free(fpa_passes *passes)
     *passes = (fpa_passes){0};
 }
 
-/* Without a normaliser and weights, where no other pass leaves what gates' gradients are made of. */
+/* Without a normaliser and weights, where no other pass leaves what gates' gradients are made of; contracted ones of whole pieces. */
 static bool values_are_own(const fpa_simplified *simple)
 {
     return (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) &&
-           simple->head->normalize == FPA_NORMALIZE_NONE;
+           simple->head->normalize == FPA_NORMALIZE_NONE &&
+           (simple->head->dv % PIECE == 0 || !is_contracted(simple));
 }
 
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, bool of_rows,

@@ -273,13 +273,14 @@ static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fp
 /* d_v: queries k, keys q, values g; with a gate [g, h], and dots are with [v, 1]. */
 static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
-    const int values = p->cuda->geometry.pass_values;
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int values = g->pass_values;
     const pass_tensor q = pass_key_rows(p, these, 0), k = pass_query_rows(p, these, 0),
                       v = pass_query_rows(p, these, values);
     const struct fpa_backward_launch *a = p->launch;
     /* kernels whose results threads store, without columns that d_v has not */
     const bool own =
-        p->cuda->geometry.pass_line || (p->contracts && !p->back.outputs && !p->cuda->geometry.gate);
+        g->pass_line || (p->contracts && !p->back.outputs && !g->gate && !g->backward_padded_value);
     const bool direct = own && is_direct(p);
     const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_v, a->d_v_stride))
                                  : pass_result_rows(p, these, p->dv);

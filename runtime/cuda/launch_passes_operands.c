@@ -77,7 +77,8 @@ bool pass_is_plain(const passes *p, fpa_pass pass)
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     if (p->back.outputs || g->gate || g->pass_weighted || p->group != 1)
         return false;
-    return p->contracts ? p->d % 8 == 0 && describes_all(p) : pass == PASS_VALUES || g->pass_input;
+    return p->contracts ? p->d % 8 == 0 && !g->backward_padded_value && describes_all(p)
+                        : pass == PASS_VALUES || g->pass_input;
 }
 
 /* Whether d_q takes d_o and v as they are given, log-gates too: rows of a line have no other number. */

@@ -63,6 +63,8 @@ static const char heads[] =
     "rows = 24 } } }),\n"
     "  h('squareofrows', { d = 20, dv = 16, chunk = 128, scale = 1 / 4, terms = term { trainable { name = 'a', "
     "rows = 32 }, trainable { name = 'a', rows = 32 } } }),\n"
+    "  h('halfsquare', { d = 37, dv = 18, chunk = 128, scale = 1 / 4, dtype = 'f16', terms = power { degree = "
+    "2 } }),\n"
     "  h('averages', { d = 80, dv = 48, scale = 1 / 5, normalize = 'sum', terms = linear {} }),\n"
     "  h('broad', { d = 28, dv = 232, scale = 1 / 4, normalize = 'sum', terms = power { degree = 2 } }),\n"
     "  h('wide', { dv = 88, normalize = 'sum', terms = linear {} }),\n"
