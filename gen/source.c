@@ -82,13 +82,15 @@ fpa_status source_generate_backward(const fpa_head *head, const char *target_nam
     return generate(head, (request){.target = target_name, .backward = true}, NULL, source, error);
 }
 
-/* Only these leave dots of outputs, and states; only split_outer contracts these, and takes rows of more numbers than heads may have. */
+/* Only these leave dots of outputs, and states, or take numbers beside tokens; only split_outer contracts these, and takes rows of more numbers than heads may have. */
 static const char *pass_mechanism(const fpa_head *head, fpa_pass pass)
 {
     enum { WIDE = 256 };
-    if (passes_leaves_dots(head, pass))
-        return pass == PASS_ROWS ? "fused_rows" : "split_outer";
-    return (pass == PASS_VALUES && passes_contract(head)) || head->d > WIDE ? "split_outer" : NULL;
+    if (passes_by_rows(head))
+        return "fused_rows";
+    return passes_leaves_dots(head, pass) || (pass == PASS_VALUES && passes_contract(head)) || head->d > WIDE
+               ? "split_outer"
+               : NULL;
 }
 
 fpa_status source_generate_pass(const fpa_head *head, const char *target_name, fpa_pass pass,

@@ -84,6 +84,12 @@ static bool is_weighted(const fpa_simplified *simple)
     return !is_whole(&simple->score.dots[0], simple->head->d);
 }
 
+/* A normalised line's 1 / n and h are beside its tokens. */
+static bool has_numbers(const fpa_simplified *simple)
+{
+    return is_line(&simple->score) && !is_weighted(simple) && simple->head->normalize != FPA_NORMALIZE_NONE;
+}
+
 /* Keys are weighed as they are gathered. With a gate, where the one mechanism of the pass of rows is known, its outputs are: both sides' dots
  * have the same numbers then, q and k as they are given. Not with a normaliser, whose pass of values is a head without weights of its own. */
 static bool weighs_outputs(const fpa_simplified *simple)
@@ -109,10 +115,14 @@ static bool is_contracted(const fpa_simplified *simple)
     return is_square(&simple->score) && sums_fit(head->d, round_up(head->dv + normalized, PIECE), false);
 }
 
+bool passes_by_rows(const fpa_head *head)
+{
+    return head->gate && head->term_count == 1 && head->terms[0].branch_count == 1;
+}
+
 bool passes_leaves_dots(const fpa_head *head, fpa_pass pass)
 {
-    const bool line = head->term_count == 1 && head->terms[0].branch_count == 1;
-    return head->gate && line == (pass == PASS_ROWS);
+    return head->gate && !passes_by_rows(head) && pass == PASS_VALUES;
 }
 
 bool passes_contract(const fpa_head *values)
@@ -133,6 +143,7 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
                            has_slope(&simple->score) ? 0 : first,
                            is_line(&simple->score),
                            weighs_keys(simple),
+                           has_numbers(simple),
                            weighs_outputs(simple)};
 }
 
@@ -223,7 +234,8 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
     head->origin = arena_string(&head->memory, written->origin ? written->origin : written->name);
     head->terms = arena_array(&head->memory, (size_t)simple->score.monomial_count, sizeof *head->terms);
     head->scale = from->scale;
-    head->gate = from->gate;
+    head->gate = from->gate ||
+                 has_numbers(simple); /* what has none gets one that is zero: of these one kernel knows */
     head->chunk = written->chunk;
     head->dtype = from->dtype;
     if (head->name && head->origin && head->terms)
@@ -236,7 +248,7 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
 static bool rows_are_given(const fpa_simplified *simple)
 {
     return !has_slope(&simple->score) && (!simple->head->gate || is_line(&simple->score)) &&
-           simple->head->normalize == FPA_NORMALIZE_NONE && !weighs_keys(simple);
+           (simple->head->normalize == FPA_NORMALIZE_NONE || has_numbers(simple)) && !weighs_keys(simple);
 }
 
 /* Keys, or outputs, that are weighed have the kernel's own weight, too. */
@@ -277,8 +289,9 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
 static bool rows_are_own(const fpa_simplified *simple)
 {
     const fpa_score *score = &simple->score;
-    return rows_are_given(simple) && !simple->head->gate && simple->head->d == simple->head->dv &&
-           score->monomial_count == 1 && number_is_one(score->monomials[0].weight);
+    return rows_are_given(simple) && !simple->head->gate && !has_numbers(simple) &&
+           simple->head->d == simple->head->dv && score->monomial_count == 1 &&
+           number_is_one(score->monomials[0].weight);
 }
 
 /* f(s), without a normaliser, of all numbers of [g, h]. */

@@ -23,6 +23,7 @@ typedef struct fpa_pass_rows {
     int input;   /* the first one that kernels of PASS_ROWS read: with f' constant, `values` */
     int line; /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
+    int numbers; /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token (call.numbers) */
     int weighs; /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */
 } fpa_pass_rows;
 
@@ -34,7 +35,10 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple);
 /* Of such a line each coordinate's weight, 0 where it is none of the dot's. */
 void passes_weigh(const fpa_score *score, int d, double *weight);
 
-/* Whether a pass of a gated head has to leave dots of its outputs, and states, for gates' gradients; of a line that of rows. */
+/* Whether only NAME_fused_chunk takes this pass: of a gated line, whose outputs' dots and states it leaves, or numbers beside tokens. */
+bool passes_by_rows(const fpa_head *head);
+
+/* Whether a pass of another gated head has to leave dots of its outputs, and states, for gates' gradients. */
 bool passes_leaves_dots(const fpa_head *head, fpa_pass pass);
 
 /* Whether NAME_chunk_contraction is wanted of a head that make passes: the pass of values, whose kernel is a square. */

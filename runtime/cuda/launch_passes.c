@@ -12,8 +12,8 @@ bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launc
 {
     const struct fpa_launch *f = &launch->forward;
     const struct fpa_cuda_module *cuda = module->handle;
-    /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need */
-    if (cuda->geometry.backward_both && f->query_heads != f->heads)
+    /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need, and which have no numbers beside them */
+    if ((cuda->geometry.backward_both || cuda->geometry.pass_numbers) && f->query_heads != f->heads)
         return false;
     if (launch->d_weights && f->batch * f->length * f->query_heads == 0) /* which are zero, then */
         return false;
@@ -52,6 +52,15 @@ static fpa_status launch_outputs(const passes *p, CUstream stream, fpa_error *er
                            : FPA_OK;
 }
 
+/* The log-gate of lines without one, of which passes with numbers have one. */
+static fpa_status launch_zero(const passes *p, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_module *cuda = p->cuda;
+    const CUresult result =
+        p->zero ? cuda->driver->cuMemsetD8Async((uintptr_t)p->zero, 0, sizeof(float), stream) : 0;
+    return result ? driver_fail(cuda->driver, result, cuda->name, "a log-gate of zero", error) : FPA_OK;
+}
+
 /* Weights of coordinates, for passes of rows. */
 static fpa_status launch_weights(passes *p, CUstream stream, fpa_error *error)
 {
@@ -84,18 +93,28 @@ static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launc
 static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots, void *kept)
 {
     const bool wanted = p->launch->d_log_gate;
-    return (cuda_dots){with->at,
-                       {with->stride[0], with->stride[1], with->stride[2]},
-                       wanted ? dots : NULL,
-                       wanted ? kept : NULL,
-                       p->weights};
+    return (cuda_dots){.rows = with->at,
+                       .stride = {with->stride[0], with->stride[1], with->stride[2]},
+                       .dots = wanted ? dots : NULL,
+                       .kept = wanted ? kept : NULL,
+                       .column_weights = p->weights};
 }
 
-static fpa_status forward_rows(const passes *p, const struct fpa_launch *f, const pass_tensor *with,
-                               float *dots, void *kept, const void **states, CUstream stream,
-                               fpa_error *error)
+/* 1 / n and h of these sequences' queries, which are a pass's queries or keys. */
+static void set_numbers(const passes *p, passes_piece these, int numbers_of, cuda_dots *leaves)
 {
-    const cuda_dots leaves = leaves_of(p, with, dots, kept);
+    if (!p->cuda->geometry.pass_numbers)
+        return;
+    leaves->numbers = p->back.outputs + 2 * these.first * p->launch->forward.length;
+    leaves->numbers_of = numbers_of;
+}
+
+static fpa_status forward_rows(const passes *p, passes_piece these, const struct fpa_launch *f,
+                               const pass_tensor *with, float *dots, void *kept, const void **states,
+                               CUstream stream, fpa_error *error)
+{
+    cuda_dots leaves = leaves_of(p, with, dots, kept);
+    set_numbers(p, these, OF_QUERIES, &leaves);
     fpa_candidate found;
     if (!passes_find(p, PASS_ROWS, f, &found))
         return forward(p, PASS_ROWS, f, stream, error);
@@ -121,13 +140,13 @@ static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream,
             plain ? pass_given(these, f->heads, f->q, f->q_stride) : pass_query_rows(p, these, 0);
         struct fpa_launch pass = pass_launch_of(p, these, &q, &k, &v, &o);
         pass_set_gates(p, these, &pass);
-        return forward_rows(p, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
+        return forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
     }
     const pass_tensor q = pass_query_rows(p, these, g->pass_input),
                       k = pass_key_rows(p, these, g->pass_input);
     const pass_tensor v = pass_key_rows(p, these, 0), with = pass_query_rows(p, these, 0);
     const struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    return forward_rows(p, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
+    return forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
 }
 
 /* What queries read, times its gradient: values are [v, 1], dots are with [g, h]. */
@@ -138,7 +157,8 @@ static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, f
                       v = pass_key_rows(p, these, values);
     const pass_tensor o = pass_result_rows(p, these, p->dv), with = pass_query_rows(p, these, values);
     struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->read_dots, NULL, NULL};
+    cuda_dots dots = {
+        .rows = with.at, .stride = {with.stride[0], with.stride[1], with.stride[2]}, .dots = p->read_dots};
     pass.workspace = p->reads;
     pass.workspace_size = p->room.reads;
     return cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &pass, NULL, &dots, &p->states, stream,
@@ -219,7 +239,8 @@ static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, passes_pie
 static bool reverses(const passes *p, fpa_pass pass, passes_piece these)
 {
     const struct fpa_launch f = plain_launch(p, pass, these);
-    const bool plain = p->cuda->geometry.gate ? pass_is_plain_forth(p) : pass_is_plain(p, pass);
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const bool plain = g->gate || g->pass_numbers ? pass_is_plain_forth(p) : pass_is_plain(p, pass);
     return p->form == FORM_CHUNKED && plain && cuda_reverses(p->module->passes[pass], &f);
 }
 
@@ -228,15 +249,17 @@ static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these,
 {
     const struct fpa_launch *f = &p->launch->forward;
     const pass_tensor with = pass_given(these, f->heads, f->k, f->k_stride);
-    const cuda_dots leaves = leaves_of(p, &with, p->given_dots, p->reversed_kept);
-    const bool keeps = p->keeps && pass == p->dots;
+    const bool keeps = p->keeps && pass == p->dots, numbers = p->cuda->geometry.pass_numbers;
+    cuda_dots leaves = keeps ? leaves_of(p, &with, p->given_dots, p->reversed_kept) : (cuda_dots){0};
+    set_numbers(p, these, pass == PASS_ROWS ? OF_KEYS : FACTORS_OF_KEYS, &leaves);
     p->back.pass_length = f->length;
     if (keeps) {
         p->gives_ahead = true;
         p->reversed_states = p->reversed_kept;
     }
     const struct fpa_launch launch = plain_launch(p, pass, these);
-    return cuda_forward_reversed(p->module->passes[pass], &launch, keeps ? &leaves : NULL, stream, error);
+    return cuda_forward_reversed(p->module->passes[pass], &launch, keeps || numbers ? &leaves : NULL, stream,
+                                 error);
 }
 
 static fpa_status scatter(passes *p, bool values, CUstream stream, fpa_error *error)
@@ -265,8 +288,8 @@ static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fp
                                  : pass_result_rows(p, these, p->d);
     const pass_tensor with = pass_key_rows(p, these, 0);
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    const fpa_status status =
-        forward_rows(p, &f, &with, p->given_dots, p->reversed_kept, &p->reversed_states, stream, error);
+    const fpa_status status = forward_rows(p, these, &f, &with, p->given_dots, p->reversed_kept,
+                                           &p->reversed_states, stream, error);
     return status || direct || !a->d_k ? status : scatter(p, false, stream, error);
 }
 
@@ -287,7 +310,7 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
     const pass_tensor with = pass_key_rows(p, these, values);
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     const cuda_dots dots = {
-        with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots, NULL, NULL};
+        .rows = with.at, .stride = {with.stride[0], with.stride[1], with.stride[2]}, .dots = p->given_dots};
     const bool leaves = a->d_log_gate && p->dots == PASS_VALUES && !p->contracts;
     fpa_status status = leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL, &dots,
                                                    &p->reversed_states, stream, error)
@@ -302,6 +325,9 @@ static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, 
     fpa_status status = FPA_OK;
     if (reverses(p, pass, these))
         return forward_reversed(p, pass, these, stream, error);
+    if (p->cuda->geometry.pass_numbers)
+        return fail(error, FPA_INVALID, p->cuda->name,
+                    "no pass takes the call's tokens from the last one on");
     p->back.pass_length = p->reached;
     if (!*gathered)
         status = gather(p, true, false, stream, error);
@@ -423,6 +449,7 @@ static void place(passes *p, char *base)
     p->given_dots = take(&base, r->given_dots);
     p->products = take(&base, r->products);
     p->weights = take(&base, r->weights);
+    p->zero = take(&base, r->zero);
     p->kept = take(&base, r->kept);
     p->reversed_kept = take(&base, r->kept);
     p->back.made_operands = take(&base, r->operands);
@@ -454,6 +481,8 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
     fpa_status status = launch_outputs(&p, stream, error);
     if (!status)
         status = launch_weights(&p, stream, error);
+    if (!status)
+        status = launch_zero(&p, stream, error);
     if (!status && p.cuda->geometry.made_width)
         status = made_begin(&p.made, stream, error);
     for (int64_t first = 0; first < f->batch * f->query_heads && !status;) {

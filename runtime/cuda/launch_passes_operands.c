@@ -86,6 +86,8 @@ bool pass_has_plain_values(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_launch *f = &p->launch->forward;
+    if (g->pass_numbers)
+        return true;
     if (!g->pass_line || !(g->gate || g->pass_weighted) || p->back.outputs || p->group != 1)
         return false;
     return !g->pass_weighted || (p->dv % 8 == 0 && describes(p, f->v, f->v_stride) &&
@@ -120,6 +122,10 @@ void pass_set_gates(const passes *p, passes_piece these, struct fpa_launch *pass
 {
     const struct fpa_launch *f = &p->launch->forward;
     const int64_t *stride = f->gate_stride;
+    if (p->zero) {
+        pass->log_gate = p->zero;
+        memset(pass->gate_stride, 0, sizeof pass->gate_stride);
+    }
     if (!p->cuda->geometry.gate)
         return;
     pass->log_gate = f->log_gate + these.first / f->heads * stride[0] + these.first % f->heads * stride[2];

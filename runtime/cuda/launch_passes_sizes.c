@@ -50,7 +50,8 @@ bool passes_find(const passes *p, fpa_pass pass, const struct fpa_launch *launch
                                 .length = launch->length,
                                 .query_heads = launch->query_heads,
                                 .heads = launch->heads};
-    return p->keeps && pass == p->dots && cuda_fastest_fused(&cuda->geometry, &cuda->room, &size, found);
+    return p->keeps && (pass == p->dots || p->cuda->geometry.pass_numbers) &&
+           cuda_fastest_fused(&cuda->geometry, &cuda->room, &size, found);
 }
 
 /* What a pass over so many tokens of such sequences needs. */
@@ -117,7 +118,7 @@ static bool takes_given(const passes *p, passes_piece these)
                                      .query_heads = these.heads,
                                      .heads = these.heads};
     bool all = p->form == FORM_CHUNKED && g->pass_line && !g->pass_weighted && p->group == 1 &&
-               !g->kernel[CUDA_BACKWARD_OUTPUTS].threads;
+               (g->pass_numbers || !g->kernel[CUDA_BACKWARD_OUTPUTS].threads);
     for (int i = 0; i < PASSES && all; i++)
         all = !passes_want(p, (fpa_pass)i) || cuda_reverses_any(p->module->passes[i], &sizes);
     return all;
@@ -160,10 +161,11 @@ static size_t count_room(passes *p)
     p->room.outputs = g->kernel[CUDA_BACKWARD_OUTPUTS].threads
                           ? aligned(f->batch * f->query_heads * f->length, 2 * sizeof(float))
                           : 0;
+    p->room.zero = g->pass_numbers && !g->gate ? aligned(1, sizeof(float)) : 0;
     p->room.weights = g->pass_weighs ? aligned(g->pass_d, sizeof(float)) : 0;
     p->room.forward = larger(forward_bytes(p, whole), forward_bytes(p, last_piece(p)));
     return p->room.outputs + 2 * p->room.rows + p->room.gates + p->room.result + p->room.forward +
-           p->room.weights + count_gates(p, whole) + count_made(p, whole);
+           p->room.weights + p->room.zero + count_gates(p, whole) + count_made(p, whole);
 }
 
 /* Of like size, and halved until there is room for one, or for those that share a key. */
@@ -215,7 +217,7 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
     *p = (passes){.module = module,
                   .cuda = cuda,
                   .launch = launch,
-                  .form = form,
+                  .form = g->pass_numbers ? FORM_CHUNKED : form, /* which kernels take numbers */
                   .d = g->pass_d,
                   .dv = g->pass_dv,
                   .contracts = cuda_contracts(module->passes[PASS_VALUES]),

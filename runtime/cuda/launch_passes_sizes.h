@@ -16,6 +16,7 @@ typedef struct passes_room {
     size_t outputs, rows, gates, result, forward;  /* rows: of queries, and again of keys */
     size_t reads, read_dots, given_dots, products; /* of gates' gradients: `reads` is a pass's own */
     size_t weights;                                /* of coordinates */
+    size_t zero;                                   /* a log-gate */
     size_t kept;                                   /* states of such a pass, forth and again back */
     size_t operands, made, parts, sums;            /* of rows that matrices make, and of gradients of these */
 } passes_room;
@@ -42,6 +43,7 @@ typedef struct passes {
     void *kept, *reversed_kept;
     float *read_dots, *given_dots;
     double *products;
+    float *zero;    /* the log-gate of all tokens, where only passes have one; else NULL */
     float *weights; /* of coordinates, where passes of rows weigh their outputs; else NULL */
     const void *states, *reversed_states; /* in these */
     bool gives_ahead;                     /* given_dots are of tokens from the first one on */

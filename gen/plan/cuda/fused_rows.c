@@ -222,7 +222,8 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     rows->cluster = choose_cluster(in);
     rows->reverses = plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots = cuda_leaves_dots(plan);
-    rows->kept = 64 * divide_up(rows->width, 64) * 8 * in->columns->all * in->columns->blocks;
+    rows->kept = (64 * divide_up(rows->width, 64) * in->columns->all + in->columns->tiles) * 8 *
+                 in->columns->blocks; /* and sums of values */
     return FPA_OK;
 }
 
@@ -247,7 +248,7 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     const fpa_columns *columns = &plan->cuda.columns;
     g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){512, rows->bytes, 1};
     g->fused_totals = 1;
-    g->fused_total = rows->slots * columns->all * 8 * columns->blocks;
+    g->fused_total = (rows->slots + (rows->leaves_dots ? 64 : 0)) * columns->all * 8 * columns->blocks;
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
     g->fused_unpadded = rows->leans ? 2 : 1;
