@@ -65,7 +65,7 @@ static const char heads[] =
     "rows = 32 }, trainable { name = 'a', rows = 32 } } }),\n"
     "  h('halfsquare', { d = 37, dv = 18, chunk = 128, scale = 1 / 4, dtype = 'f16', terms = power { degree = "
     "2 } }),\n"
-    "  h('numbered', { d = 40, dv = 72, scale = 1 / 5, normalize = 'sum', gate = true, terms = linear {} }),\n"
+    "  h('fadingnorm', { d = 40, dv = 72, scale = 1 / 5, normalize = 'sum', gate = true, terms = linear {} }),\n"
     "  h('numbers', { d = 21, dv = 232, scale = 1 / 4, normalize = 'max', terms = linear { weight = 2 } }),\n"
     "  h('averages', { d = 80, dv = 48, scale = 1 / 5, normalize = 'sum', terms = linear {} }),\n"
     "  h('broad', { d = 28, dv = 232, scale = 1 / 4, normalize = 'sum', terms = power { degree = 2 } }),\n"
