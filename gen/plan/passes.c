@@ -117,12 +117,14 @@ static bool is_contracted(const fpa_simplified *simple)
 
 bool passes_by_rows(const fpa_head *head)
 {
-    return head->gate && head->term_count == 1 && head->terms[0].branch_count == 1;
+    return head->gate && head->term_count == 1 && head->terms[0].branch_count == 1 &&
+           head->terms[0].branches[0].kind == FPA_BRANCH_IDENTITY;
 }
 
 bool passes_leaves_dots(const fpa_head *head, fpa_pass pass)
 {
-    return head->gate && !passes_by_rows(head) && pass == PASS_VALUES;
+    const bool line = head->term_count == 1 && head->terms[0].branch_count == 1;
+    return head->gate && !line && pass == PASS_VALUES;
 }
 
 bool passes_contract(const fpa_head *values)

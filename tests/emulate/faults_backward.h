@@ -343,8 +343,8 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"gated",
      {"features that nobody waits for", "are written before it is through", "contraction_features", NULL}},
     {"halfsquare",
-     {"rows of half precision in the place of others", "d_q at batch ... but the formula gives",
-      "contraction_half", "g[e][i] = g[e][i];"}},
+     {"rows of half precision in the place of others", "but the formula gives", "contraction_half",
+      "g[e][i] = g[e][i];"}},
     {"gated",
      {"prefixes that get half", "d_q at batch ... but the formula gives", "contraction_prefix",
       "given[i][j] = low_of(word[i]) * low + given[i][j];"}},
@@ -439,10 +439,10 @@ static const struct cuda_backward_fault cuda_row_pass_faults[] = {
       "rows_number_decay",
       "put_element(panel + PANEL_DECAYS + token * 2, from_float(gate_between(gates.last, gates.own)));"}},
     {"fadingnorm",
-     {"sums of values of later segments alone", "d_q at batch ... but the formula gives",
-      "rows_number_segment_sum", "sums[i] = {0.0f, 0.0f};"}},
+     {"sums of values of later segments alone", "but the formula gives", "rows_number_segment_sum",
+      "sums[i] = {0.0f, 0.0f};"}},
     {"fadingnorm",
-     {"sums of values that are kept as zeros", "d_log_gate", "rows_number_states", "to[i * 32 + lane] = 0;"}},
+     {"sums of values that are kept as zeros", "d_log_gate", "rows_number_states", "to[pair] = 0;"}},
 };
 
 #endif

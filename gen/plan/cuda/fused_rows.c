@@ -13,6 +13,7 @@ enum {
     FACTORS = 256,          /* of gates of segments */
     MOST_SUMS_OF_ONE = 144, /* registers of a thread for sums, of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128, /* and of two */
+    SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
 };
 
 /* ---- features ---- */
@@ -222,7 +223,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     rows->cluster = choose_cluster(in);
     rows->reverses = plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots = cuda_leaves_dots(plan);
-    rows->kept = (64 * divide_up(rows->width, 64) * in->columns->all + in->columns->tiles) * 8 *
+    rows->kept = (64 * divide_up(rows->width, 64) * in->columns->all + SUM_PARTS * in->columns->tiles) * 8 *
                  in->columns->blocks; /* and sums of values */
     return FPA_OK;
 }
