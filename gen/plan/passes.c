@@ -137,7 +137,8 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const int first = round_up(head->d, PIECE);
-    const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
+    const bool last = head->normalize != FPA_NORMALIZE_NONE && !has_numbers(simple);
+    const int values = round_up(head->dv + last, PIECE);
     const bool whole = (head->gate && !is_line(&simple->score)) || is_contracted(simple);
     return (fpa_pass_rows){first,
                            first + values,

@@ -249,7 +249,7 @@ struct fpa_cuda_geometry {
     int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
     int pass_weighted; /* 1: which is of keys that have weights as they are gathered, */
     int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
-    int pass_numbers;  /* 1: operands of passes are as they are given, with numbers beside each token (call.numbers) */
+    int pass_numbers; /* 1: operands of passes are as they are given, with numbers beside each token (call.numbers) */
     int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
     int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
     int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
