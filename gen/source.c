@@ -86,7 +86,7 @@ fpa_status source_generate_backward(const fpa_head *head, const char *target_nam
 static const char *pass_mechanism(const fpa_head *head, fpa_pass pass)
 {
     enum { WIDE = 256 };
-    if (passes_by_rows(head))
+    if (passes_by_rows(head, pass))
         return "fused_rows";
     return passes_leaves_dots(head, pass) || (pass == PASS_VALUES && passes_contract(head)) || head->d > WIDE
                ? "split_outer"

@@ -115,16 +115,19 @@ static bool is_contracted(const fpa_simplified *simple)
     return is_square(&simple->score) && sums_fit(head->d, round_up(head->dv + normalized, PIECE), false);
 }
 
-bool passes_by_rows(const fpa_head *head)
+static bool is_gated_line(const fpa_head *head)
 {
-    return head->gate && head->term_count == 1 && head->terms[0].branch_count == 1 &&
-           head->terms[0].branches[0].kind == FPA_BRANCH_IDENTITY;
+    return head->gate && head->term_count == 1 && head->terms[0].branch_count == 1;
+}
+
+bool passes_by_rows(const fpa_head *head, fpa_pass pass)
+{
+    return head->numbers || (pass == PASS_ROWS && is_gated_line(head));
 }
 
 bool passes_leaves_dots(const fpa_head *head, fpa_pass pass)
 {
-    const bool line = head->term_count == 1 && head->terms[0].branch_count == 1;
-    return head->gate && !line && pass == PASS_VALUES;
+    return head->gate && !is_gated_line(head) && pass == PASS_VALUES;
 }
 
 bool passes_contract(const fpa_head *values)
@@ -227,13 +230,15 @@ static bool add_term(fpa_head *head, fpa_number weight, int power, int d, int fi
 }
 
 /* What both have of the head; room for its terms. */
-static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, const char *name)
+static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, const char *name,
+                       const char *numbered)
 {
     const fpa_head *from = simple->head;
     fpa_head *head = head_new();
     if (!head)
         return NULL;
-    head->name = arena_string(&head->memory, name);
+    head->name = arena_string(&head->memory, has_numbers(simple) ? numbered : name);
+    head->numbers = has_numbers(simple);
     head->origin = arena_string(&head->memory, written->origin ? written->origin : written->name);
     head->terms = arena_array(&head->memory, (size_t)simple->score.monomial_count, sizeof *head->terms);
     head->scale = from->scale;
@@ -268,7 +273,7 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
     const fpa_head *from = simple->head;
     const fpa_pass_rows rows = passes_rows(simple);
     const int values = rows_are_given(simple) ? from->dv : rows.width - rows.values;
-    fpa_head *head = start(simple, written, "gradients_of_rows");
+    fpa_head *head = start(simple, written, "gradients_of_rows", "gradients_of_numbered_rows");
     bool done = head != NULL;
     if (!done)
         return NULL;
@@ -302,7 +307,7 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
 {
     const fpa_pass_rows rows = passes_rows(simple);
     const fpa_score *score = &simple->score;
-    fpa_head *head = start(simple, written, "gradients_of_values");
+    fpa_head *head = start(simple, written, "gradients_of_values", "gradients_of_divided_values");
     bool done = head != NULL;
     if (!done)
         return NULL;

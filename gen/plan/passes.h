@@ -36,7 +36,7 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple);
 void passes_weigh(const fpa_score *score, int d, double *weight);
 
 /* Whether only NAME_fused_chunk takes this pass: of a gated line, whose outputs' dots and states it leaves, or numbers beside tokens. */
-bool passes_by_rows(const fpa_head *head);
+bool passes_by_rows(const fpa_head *head, fpa_pass pass);
 
 /* Whether a pass of another gated head has to leave dots of its outputs, and states, for gates' gradients. */
 bool passes_leaves_dots(const fpa_head *head, fpa_pass pass);
