@@ -84,10 +84,12 @@ static bool is_weighted(const fpa_simplified *simple)
     return !is_whole(&simple->score.dots[0], simple->head->d);
 }
 
-/* A normalised line's 1 / n and h are beside its tokens. */
+/* A normalised line's 1 / n and h are beside its tokens where rows [g, h] are wider than kernels take them. */
 static bool has_numbers(const fpa_simplified *simple)
 {
-    return is_line(&simple->score) && !is_weighted(simple) && simple->head->normalize != FPA_NORMALIZE_NONE;
+    enum { WIDEST = 256 };
+    return is_line(&simple->score) && !is_weighted(simple) && simple->head->normalize != FPA_NORMALIZE_NONE &&
+           round_up(simple->head->dv + 1, PIECE) > WIDEST;
 }
 
 /* Keys are weighed as they are gathered. With a gate, where the one mechanism of the pass of rows is known, its outputs are: both sides' dots

@@ -381,9 +381,9 @@ struct fpa_cuda_call {
     /* NAME_fused_chunk of passes: o's columns are times these, before its dots, NAME_state_product: states' products;
      * NULL: 1 */
     const float *column_weights; /* [dv] */
-    /* NAME_fused_chunk of passes: a factor of its scores, and a number that is added to them, of each query (numbers_of
-     * 0) or key (1; 2: the
-       factor alone); [B][query_heads][length][2]; NULL: 1 and 0 */
+    /* NAME_fused_chunk of passes: of each query (numbers_of 0) or key (1; 2: the factor alone) a factor of its scores
+     * and
+       a number that is added to them; [B][query_heads][length][2] */
     const float *numbers;
     long long numbers_of;
     /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
