@@ -112,8 +112,8 @@ static void every_fault_is_refused_in_its_words(void **state)
                                        .late = late_of(i),
                                        .check = is_of_edge(i) ? backward_edge_check : NULL,
                                        .multiprocessors = is_of_segments(i) ? MANY : 0,
-                                       .longest = strcmp(fault_at(i)->head, "widenorm") == 0     ? SOME
-                                                  : is_of_segments(i)                            ? LONGER
+                                       .longest = is_of_segments(i)                              ? LONGER
+                                                  : strcmp(fault_at(i)->head, "widenorm") == 0   ? SOME
                                                   : strncmp(fault_at(i)->head, "fading", 6) == 0 ? SEVERAL
                                                                                                  : 0,
                                        .code = forward ? f->source[head].code : code,

@@ -432,7 +432,7 @@ static const struct cuda_backward_fault cuda_row_pass_faults[] = {
      {"sums of values that do not fade", "d_q at batch ... but the formula gives", "rows_number_left",
       "sums[i] = {sums[i].x, sums[i].y};"}},
     {"widenorm",
-     {"numbers that the state is read without", "d_q at batch ... but the formula gives", "rows_number_read",
+     {"numbers that the state is read without", "but the formula gives", "rows_number_read",
       "c[4 * n + 2 * i] = own[i].x * c[4 * n + 2 * i];"}},
     {"widenorm",
      {"keys of the state without their factors", "d_k at batch ... but the formula gives",
