@@ -82,13 +82,15 @@ fpa_status source_generate_backward(const fpa_head *head, const char *target_nam
     return generate(head, (request){.target = target_name, .backward = true}, NULL, source, error);
 }
 
-/* Only these leave dots of outputs, and states; only split_outer contracts these, and takes rows of more numbers than heads may have. */
+/* Only these leave dots of outputs, and states, or take numbers beside tokens; only split_outer contracts these, and takes rows of more numbers than heads may have. */
 static const char *pass_mechanism(const fpa_head *head, fpa_pass pass)
 {
     enum { WIDE = 256 };
-    if (passes_leaves_dots(head, pass))
-        return pass == PASS_ROWS ? "fused_rows" : "split_outer";
-    return (pass == PASS_VALUES && passes_contract(head)) || head->d > WIDE ? "split_outer" : NULL;
+    if (passes_by_rows(head, pass))
+        return "fused_rows";
+    return passes_leaves_dots(head, pass) || (pass == PASS_VALUES && passes_contract(head)) || head->d > WIDE
+               ? "split_outer"
+               : NULL;
 }
 
 fpa_status source_generate_pass(const fpa_head *head, const char *target_name, fpa_pass pass,
@@ -148,15 +150,20 @@ fpa_status source_passes(const fpa_head *head, const char *target_name, fpa_pass
     const fpa_target *target = target_find(target_name);
     const locale_t before = locale_plain();
     fpa_simplified simple = {0};
+    fpa_row_head made = {0};
+    bool suit = false;
     *passes = (fpa_passes){0};
     fpa_status status =
         target ? simplify(head, &simple, error)
                : fail(error, FPA_UNSUPPORTED, target_name, "no such target; `fpac gen --help` lists them");
-    if (!status && passes_suit(&simple, head, target)) {
-        status = passes_make(&simple, head, passes, error);
+    if (!status)
+        status = plan_operands(&simple, head, target, &made, &suit, error);
+    if (!status && suit) {
+        status = passes_make(made.width ? made.simple : &simple, head, made.width > 0, passes, error);
         if (!status)
             status = forget_needless(head, passes, target, error);
     }
+    row_head_free(&made);
     simplified_free(&simple);
     locale_restore(before);
     return status;

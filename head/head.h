@@ -115,7 +115,10 @@ typedef struct fpa_head {
     fpa_dtype dtype;       /* of q, k, v, o */
     fpa_dtype state_dtype; /* of the state given in and out; it runs in fp32 */
     fpa_products products;
-    int window; /* newest keys that have the weight exp(scale q.k), of q and k as given; 0: none has */
+    bool
+        numbers; /* of forward passes that are gradients: a factor and a number beside each token (gen/plan/passes.h). Not part of the text: such heads have
+                     names of their own */
+    int window;  /* newest keys that have the weight exp(scale q.k), of q and k as given; 0: none has */
 } fpa_head;
 
 enum {

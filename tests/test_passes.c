@@ -38,6 +38,8 @@ static const struct asked {
      40, false, false},
     {"a gated, normalised line of no whole steps", "cuda:sm_90a",
      "d = 40, terms = linear {}, gate = true, normalize = 'sum'", 72, 40, false, false},
+    {"a gated, normalised line of many values", "cuda:sm_90a",
+     "d = 128, dv = 256, terms = linear {}, gate = true, normalize = 'max'", 256, 128, false, false},
     {"a gated line of many values", "cuda:sm_90a", "d = 256, dv = 256, terms = linear {}, gate = true", 256,
      256, false, true},
     {"a gated line in half precision", "cuda:sm_90a", "terms = linear {}, gate = true, dtype = 'f16'", 64, 64,
@@ -56,6 +58,8 @@ static const struct asked {
     {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 64, 64, true, true},
     {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0,
      false, false},
+    {"a power in half precision, of values of no whole pieces", "cuda:sm_90a",
+     "dv = 82, terms = power { degree = 2 }, dtype = 'f16'", CONTRACTED, 0, false, false},
     {"a gated power in half precision", "cuda:sm_90a",
      "terms = power { degree = 2 }, dtype = 'f16', gate = true", 0, 0, false, false},
     {"kernels without warpgroups", "cuda:sm_80", "terms = linear {}", 0, 0, false, false},
@@ -71,8 +75,10 @@ static const struct asked {
      "terms = term { select(range(1, 32)) }, gate = true", 64, 64, false, true},
     {"two dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }", 0, 0, false,
      false},
-    {"a learned matrix", "cuda:sm_90a", "terms = term { trainable { name = 'w', rows = 16 } }", 0, 0, false,
+    {"a learned matrix", "cuda:sm_90a", "terms = term { trainable { name = 'w', rows = 16 } }", 64, 16, false,
      false},
+    {"a learned matrix of a gated line, whose kernels need no copies", "cuda:sm_90a",
+     "gate = true, terms = term { trainable { name = 'w', rows = 16 } }", 0, 0, false, false},
     {"a constant", "cuda:sm_90a", "terms = term {}", 0, 0, false, false},
     {"values as wide as they may be", "cuda:sm_90a", "d = 64, dv = 256, terms = power { degree = 2 }", 320,
      64, false, true},
@@ -116,10 +122,11 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 /* ---- on the CPU ---- */
 
-static const char *const emulated[] = {"plain",   "square",    "line",    "lines",      "taylor",
-                                       "gated",   "gatednorm", "linear",  "broad",      "ragged",
-                                       "squares", "powers",    "fading",  "fadinghalf", "fadingsome",
-                                       "turned",  "fadingsum", "weighed", "weighedsum"};
+static const char *const emulated[] = {"plain",        "square",     "line",     "lines",      "taylor",
+                                       "gated",        "gatednorm",  "linear",   "broad",      "ragged",
+                                       "squares",      "powers",     "fading",   "fadinghalf", "fadingsome",
+                                       "turned",       "fadingsum",  "weighed",  "weighedsum", "passedrows",
+                                       "squareofrows", "halfsquare", "widenorm", "numbers"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -141,7 +148,7 @@ static bool is_run(const char *name)
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
-    static const char *const cut[] = {"turned", "fadinghalf"};
+    static const char *const cut[] = {"turned", "fadinghalf", "widenorm"};
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
@@ -158,7 +165,8 @@ static void passes_are_the_gradients_of_the_formula(void **state)
                                         strcmp(emulated[i], "fading") == 0
                                     ? backward_edge_check
                                     : NULL;
-            jobs[count].longest = strncmp(emulated[i], "fading", 6) == 0 || strcmp(emulated[i], "turned") == 0
+            jobs[count].longest = strncmp(emulated[i], "fading", 6) == 0 ||
+                                          is_one_of(cut, sizeof cut / sizeof *cut, emulated[i])
                                       ? SEVERAL
                                   : f->list.heads[head]->dv > 128      ? SHORT
                                   : f->source[head].facts.chunk >= 384 ? LONGER

@@ -84,6 +84,14 @@ static bool is_weighted(const fpa_simplified *simple)
     return !is_whole(&simple->score.dots[0], simple->head->d);
 }
 
+/* A normalised line's 1 / n and h are beside its tokens where rows [g, h] are wider than kernels take them. */
+static bool has_numbers(const fpa_simplified *simple)
+{
+    enum { WIDEST = 256 };
+    return is_line(&simple->score) && !is_weighted(simple) && simple->head->normalize != FPA_NORMALIZE_NONE &&
+           round_up(simple->head->dv + 1, PIECE) > WIDEST;
+}
+
 /* Keys are weighed as they are gathered. With a gate, where the one mechanism of the pass of rows is known, its outputs are: both sides' dots
  * have the same numbers then, q and k as they are given. Not with a normaliser, whose pass of values is a head without weights of its own. */
 static bool weighs_outputs(const fpa_simplified *simple)
@@ -101,20 +109,27 @@ static bool is_square(const fpa_score *score)
     return score->monomial_count == 1 && power_of(score, 0) == 2;
 }
 
-/* Without a gate; with one the pass of values is a head of its own anyway. Operands as they are given, or gathered rows, are whole
- * pieces. */
+/* Without a gate; with one the pass of values is a head of its own anyway. */
 static bool is_contracted(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
-    return is_square(&simple->score) && (normalized || head->dv % PIECE == 0) &&
-           sums_fit(head->d, round_up(head->dv + normalized, PIECE), false);
+    return is_square(&simple->score) && sums_fit(head->d, round_up(head->dv + normalized, PIECE), false);
+}
+
+static bool is_gated_line(const fpa_head *head)
+{
+    return head->gate && head->term_count == 1 && head->terms[0].branch_count == 1;
+}
+
+bool passes_by_rows(const fpa_head *head, fpa_pass pass)
+{
+    return head->numbers || (pass == PASS_ROWS && is_gated_line(head));
 }
 
 bool passes_leaves_dots(const fpa_head *head, fpa_pass pass)
 {
-    const bool line = head->term_count == 1 && head->terms[0].branch_count == 1;
-    return head->gate && line == (pass == PASS_ROWS);
+    return head->gate && !is_gated_line(head) && pass == PASS_VALUES;
 }
 
 bool passes_contract(const fpa_head *values)
@@ -127,7 +142,8 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const int first = round_up(head->d, PIECE);
-    const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
+    const bool last = head->normalize != FPA_NORMALIZE_NONE && !has_numbers(simple);
+    const int values = round_up(head->dv + last, PIECE);
     const bool whole = (head->gate && !is_line(&simple->score)) || is_contracted(simple);
     return (fpa_pass_rows){first,
                            first + values,
@@ -135,6 +151,7 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
                            has_slope(&simple->score) ? 0 : first,
                            is_line(&simple->score),
                            weighs_keys(simple),
+                           has_numbers(simple),
                            weighs_outputs(simple)};
 }
 
@@ -215,17 +232,20 @@ static bool add_term(fpa_head *head, fpa_number weight, int power, int d, int fi
 }
 
 /* What both have of the head; room for its terms. */
-static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, const char *name)
+static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, const char *name,
+                       const char *numbered)
 {
     const fpa_head *from = simple->head;
     fpa_head *head = head_new();
     if (!head)
         return NULL;
-    head->name = arena_string(&head->memory, name);
+    head->name = arena_string(&head->memory, has_numbers(simple) ? numbered : name);
+    head->numbers = has_numbers(simple);
     head->origin = arena_string(&head->memory, written->origin ? written->origin : written->name);
     head->terms = arena_array(&head->memory, (size_t)simple->score.monomial_count, sizeof *head->terms);
     head->scale = from->scale;
-    head->gate = from->gate;
+    head->gate = from->gate ||
+                 has_numbers(simple); /* what has none gets one that is zero: of these one kernel knows */
     head->chunk = written->chunk;
     head->dtype = from->dtype;
     if (head->name && head->origin && head->terms)
@@ -238,7 +258,7 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
 static bool rows_are_given(const fpa_simplified *simple)
 {
     return !has_slope(&simple->score) && (!simple->head->gate || is_line(&simple->score)) &&
-           simple->head->normalize == FPA_NORMALIZE_NONE && !weighs_keys(simple);
+           (simple->head->normalize == FPA_NORMALIZE_NONE || has_numbers(simple)) && !weighs_keys(simple);
 }
 
 /* Keys, or outputs, that are weighed have the kernel's own weight, too. */
@@ -255,7 +275,7 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
     const fpa_head *from = simple->head;
     const fpa_pass_rows rows = passes_rows(simple);
     const int values = rows_are_given(simple) ? from->dv : rows.width - rows.values;
-    fpa_head *head = start(simple, written, "gradients_of_rows");
+    fpa_head *head = start(simple, written, "gradients_of_rows", "gradients_of_numbered_rows");
     bool done = head != NULL;
     if (!done)
         return NULL;
@@ -279,8 +299,9 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
 static bool rows_are_own(const fpa_simplified *simple)
 {
     const fpa_score *score = &simple->score;
-    return rows_are_given(simple) && !simple->head->gate && simple->head->d == simple->head->dv &&
-           score->monomial_count == 1 && number_is_one(score->monomials[0].weight);
+    return rows_are_given(simple) && !simple->head->gate && !has_numbers(simple) &&
+           simple->head->d == simple->head->dv && score->monomial_count == 1 &&
+           number_is_one(score->monomials[0].weight);
 }
 
 /* f(s), without a normaliser, of all numbers of [g, h]. */
@@ -288,7 +309,7 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
 {
     const fpa_pass_rows rows = passes_rows(simple);
     const fpa_score *score = &simple->score;
-    fpa_head *head = start(simple, written, "gradients_of_values");
+    fpa_head *head = start(simple, written, "gradients_of_values", "gradients_of_divided_values");
     bool done = head != NULL;
     if (!done)
         return NULL;
@@ -310,14 +331,20 @@ void passes_free(fpa_passes *passes)
     *passes = (fpa_passes){0};
 }
 
-fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_passes *passes,
-                       fpa_error *error)
+/* Without a normaliser and weights, where no other pass leaves what gates' gradients are made of; contracted ones of whole pieces. */
+static bool values_are_own(const fpa_simplified *simple)
+{
+    return (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) &&
+           simple->head->normalize == FPA_NORMALIZE_NONE &&
+           (simple->head->dv % PIECE == 0 || !is_contracted(simple));
+}
+
+fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, bool of_rows,
+                       fpa_passes *passes, fpa_error *error)
 {
     fpa_head *(*const make[PASSES])(const fpa_simplified *, const fpa_head *) = {make_rows, make_values};
     fpa_status status = FPA_OK;
-    *passes = (fpa_passes){.own = {rows_are_own(simple), (!simple->head->gate || is_line(&simple->score)) &&
-                                                             !weighs_keys(simple) &&
-                                                             simple->head->normalize == FPA_NORMALIZE_NONE}};
+    *passes = (fpa_passes){.own = {!of_rows && rows_are_own(simple), !of_rows && values_are_own(simple)}};
     for (int i = 0; i < PASSES && !status; i++) {
         if (passes->own[i])
             continue;

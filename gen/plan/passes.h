@@ -23,6 +23,7 @@ typedef struct fpa_pass_rows {
     int input;   /* the first one that kernels of PASS_ROWS read: with f' constant, `values` */
     int line; /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
+    int numbers; /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token (call.numbers) */
     int weighs; /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */
 } fpa_pass_rows;
 
@@ -34,7 +35,10 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple);
 /* Of such a line each coordinate's weight, 0 where it is none of the dot's. */
 void passes_weigh(const fpa_score *score, int d, double *weight);
 
-/* Whether a pass of a gated head has to leave dots of its outputs, and states, for gates' gradients; of a line that of rows. */
+/* Whether only NAME_fused_chunk takes this pass: of a gated line, whose outputs' dots and states it leaves, or numbers beside tokens. */
+bool passes_by_rows(const fpa_head *head, fpa_pass pass);
+
+/* Whether a pass of another gated head has to leave dots of its outputs, and states, for gates' gradients. */
 bool passes_leaves_dots(const fpa_head *head, fpa_pass pass);
 
 /* Whether NAME_chunk_contraction is wanted of a head that make passes: the pass of values, whose kernel is a square. */
@@ -47,11 +51,11 @@ bool contraction_fits(const fpa_head *values);
  * backward_coordinates.cu.in). */
 bool coordinates_fit(const fpa_head *head);
 
-/* The heads, both, also where one contracts. With a gate or a normaliser the pass of values is not the head itself, and has columns of h, too: its
+/* The heads, both, also where one contracts. of_rows: q and k are rows that matrices make before, so that none is the head itself. With a gate or a normaliser the pass of values is not the head itself, and has columns of h, too: its
  * outputs' dots and its states' products are what the gate's gradient is made of. Of a line those of rows are, and the pass of values has the values
  * alone. On failure there are none. */
-fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, fpa_passes *passes,
-                       fpa_error *error);
+fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, bool of_rows,
+                       fpa_passes *passes, fpa_error *error);
 void passes_free(fpa_passes *passes);
 
 #endif

@@ -140,15 +140,27 @@ fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target
                    : FPA_OK;
 }
 
+fpa_status plan_operands(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                         fpa_row_head *made, bool *has_passes, fpa_error *error)
+{
+    *made = (fpa_row_head){0};
+    *has_passes = passes_suit(simple, written, target);
+    if (*has_passes)
+        return FPA_OK;
+    const fpa_status status = row_head_make(simple, target, made, error);
+    *has_passes = !status && made->width && passes_suit(made->simple, written, target);
+    return status;
+}
+
 fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *written,
                                 const fpa_target *target, fpa_plan *plan, fpa_error *error)
 {
     fpa_status status = plan_check_backward(written, target, error);
     const fpa_generator *generator = generator_of(target);
     fpa_row_head made = {0};
-    const bool has_passes = !status && passes_suit(simple, written, target);
-    if (!status && !has_passes) /* passes take q and k as they are given */
-        status = row_head_make(simple, target, &made, error);
+    bool has_passes = false;
+    if (!status)
+        status = plan_operands(simple, written, target, &made, &has_passes, error);
     if (status)
         return status;
     simple = made.width ? made.simple : simple;

@@ -93,6 +93,10 @@ bool plan_contracts(const fpa_plan *plan);
 int plan_widest(const fpa_target *target);
 /* What has no gradients yet. */
 fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target, fpa_error *error);
+/* Whose operands kernels of gradients have: q and k, or where there are matrices or weights rows of them (made->width), and whether forward passes
+ * of these are gradients. Passes take q and k as they are given where they can. */
+fpa_status plan_operands(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                         fpa_row_head *made, bool *has_passes, fpa_error *error);
 /* Of the gradients: chunk, facts and templates are theirs. UNSUPPORTED, with what is missing: of heads without a mask or
  * with a lift, and of targets whose kernels have none. */
 fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *written,

@@ -320,6 +320,8 @@ void cuda_set_dots(const cuda_dots *dots, cuda_sizes *s)
     s->call.dot_rows = dots->rows;
     s->call.dots = dots->dots;
     s->call.column_weights = dots->column_weights;
+    s->call.numbers = dots->numbers;
+    s->call.numbers_of = dots->numbers_of;
     s->call.states = dots->kept ? dots->kept : s->call.states;
     for (int i = 0; i < 3; i++)
         s->call.dot_stride[i] = dots->stride[i];

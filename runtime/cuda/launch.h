@@ -20,6 +20,9 @@ size_t cuda_piece_workspace(const fpa_module *module, const struct fpa_launch *l
 fpa_status cuda_piece(const fpa_module *module, const struct fpa_launch *launch, void *stream,
                       fpa_error *error);
 
+/* Whose factors and numbers fpa_cuda_call.numbers are. */
+enum { OF_QUERIES, OF_KEYS, FACTORS_OF_KEYS };
+
 /* What a pass of a gated head leaves beside o, where gates' gradients are made of it (gen/plan/passes.h). */
 typedef struct cuda_dots {
     const void *rows; /* of o's type: o times them, before it is rounded, */
@@ -28,6 +31,8 @@ typedef struct cuda_dots {
     void *
         kept; /* by fused_chunk: [B][H][parts of FPA_CUDA_KEPT tokens][geometry.fused_kept], 16 bits each; NULL: not wanted */
     const float *column_weights; /* by which o is multiplied before that; NULL: 1 */
+    const float *numbers;        /* by fused_chunk: fpa_cuda_call's */
+    int numbers_of;
 } cuda_dots;
 
 void cuda_set_dots(const cuda_dots *dots, struct cuda_sizes *s);

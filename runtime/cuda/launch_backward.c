@@ -137,8 +137,9 @@ static void choose_chunk(pass *p, int form)
 static int64_t parts_of(const pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int64_t parts = g->made_width ? made_parts(&p->launch->forward) : p->group * p->blocks;
-    return p->matrices ? parts * g->backward_entries : 0;
+    const int64_t entries = g->made_width ? made_part_entries(g, &p->launch->forward)
+                                          : p->group * p->blocks * g->backward_entries;
+    return p->matrices ? entries : 0;
 }
 
 /* As many pieces of at most so many sequences, of like size. */
@@ -303,17 +304,11 @@ size_t cuda_backward_workspace(const fpa_module *module, int form, const struct 
 
 /* ---- launches ---- */
 
-static fpa_status launch_kernel(const pass *p, cuda_kernel kernel, int64_t blocks,
-                                const struct fpa_launch *operands, CUstream stream, fpa_error *error)
-{
-    const fpa_cuda_grid grid = {kernel, blocks, &p->back, 0};
-    return blocks > 0 ? cuda_launch(p->cuda, &grid, operands, &p->call, stream, error) : FPA_OK;
-}
-
 static fpa_status launch_own(const pass *p, cuda_kernel kernel, int64_t blocks, CUstream stream,
                              fpa_error *error)
 {
-    return launch_kernel(p, kernel, blocks, &p->launch->forward, stream, error);
+    const fpa_cuda_grid grid = {kernel, blocks, &p->back, 0};
+    return blocks > 0 ? cuda_launch(p->cuda, &grid, &p->launch->forward, &p->call, stream, error) : FPA_OK;
 }
 
 /* Once for all sequences: sums of gates, and what gradients of outputs are divided by. */
@@ -410,7 +405,6 @@ static fpa_status launch_sequences(pass *p, CUstream stream, fpa_error *error)
 static fpa_status launch_all(pass *p, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    struct fpa_launch matrices = p->launch->forward;
     fpa_status status = launch_first(p, stream, error);
     if (!status && g->made_width)
         status = made_begin(&p->made, stream, error);
@@ -419,13 +413,9 @@ static fpa_status launch_all(pass *p, CUstream stream, fpa_error *error)
         p->back.sequences = p->sequences - first < p->at_once ? p->sequences - first : p->at_once;
         status = launch_sequences(p, stream, error);
     }
-    if (status || !p->launch->d_weights)
-        return status;
-    matrices.weights = (const float *const *)p->launch->d_weights;
-    return launch_kernel(p, CUDA_BACKWARD_WEIGHTS,
-                         divide_up(g->backward_shared + g->backward_per_head * p->call.heads,
-                                   g->kernel[CUDA_BACKWARD_WEIGHTS].threads),
-                         &matrices, stream, error);
+    return status || !p->launch->d_weights
+               ? status
+               : launch_weight_sums(p->cuda, p->launch, &p->call, &p->back, stream, error);
 }
 
 fpa_status cuda_backward(const fpa_module *module, int form, const struct fpa_backward_launch *launch,

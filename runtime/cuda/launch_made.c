@@ -16,9 +16,14 @@ int64_t made_operand_bytes(const struct fpa_cuda_geometry *g, const struct fpa_l
     return 2 * (int64_t)g->made_operand * (g->made_per_head ? launch->heads : 1);
 }
 
-int64_t made_parts(const struct fpa_launch *launch)
+static int64_t made_parts(const struct fpa_launch *launch)
 {
     return divide_up(row_tokens_of(launch), FPA_CUDA_MADE_STRIP);
+}
+
+int64_t made_part_entries(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
+{
+    return made_parts(launch) * g->backward_entries;
 }
 
 void made_place(made_rows *m, char *rows, int64_t sequences)
@@ -66,6 +71,25 @@ static void take_place(const made_rows *m, struct fpa_cuda_call *call, struct fp
     set_row_strides(back->d_k_stride, f, f->heads, width);
 }
 
+static void give_strides(const long long *from, int64_t *to)
+{
+    for (int i = 0; i < 3; i++)
+        to[i] = from[i];
+}
+
+void made_give(const struct fpa_cuda_call *call, const struct fpa_cuda_backward *back,
+               struct fpa_backward_launch *launch)
+{
+    launch->forward.q = call->q;
+    launch->forward.k = call->k;
+    launch->d_q = back->d_q;
+    launch->d_k = back->d_k;
+    give_strides(call->q_stride, launch->forward.q_stride);
+    give_strides(call->k_stride, launch->forward.k_stride);
+    give_strides(back->d_q_stride, launch->d_q_stride);
+    give_strides(back->d_k_stride, launch->d_k_stride);
+}
+
 /* Blocks of so many tokens, of each query head and of the key's. */
 static int64_t count_blocks(const made_rows *m)
 {
@@ -104,4 +128,18 @@ fpa_status made_unproject(made_rows *m, CUstream stream, fpa_error *error)
     if (m->launch->d_q || m->launch->d_k)
         status = launch(m, CUDA_BACKWARD_UNPROJECT, count_blocks(m), stream, error);
     return status || !m->matrices ? status : launch_products(m, stream, error);
+}
+
+fpa_status launch_weight_sums(const struct fpa_cuda_module *cuda, const struct fpa_backward_launch *launch,
+                              const struct fpa_cuda_call *call, const struct fpa_cuda_backward *back,
+                              CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    struct fpa_launch matrices = launch->forward;
+    const fpa_cuda_grid grid = {CUDA_BACKWARD_WEIGHTS,
+                                divide_up(g->backward_shared + g->backward_per_head * call->heads,
+                                          g->kernel[CUDA_BACKWARD_WEIGHTS].threads),
+                                back, 0};
+    matrices.weights = (const float *const *)launch->d_weights;
+    return grid.blocks > 0 ? cuda_launch(cuda, &grid, &matrices, call, stream, error) : FPA_OK;
 }

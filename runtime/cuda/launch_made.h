@@ -18,8 +18,8 @@ typedef struct made_rows {
 /* Bytes of a sequence's rows and their gradients, of all its query heads; of the matrices as kernels multiply them. */
 int64_t made_sequence_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 int64_t made_operand_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
-/* Parts of a sequence's gradients of matrices. */
-int64_t made_parts(const struct fpa_launch *launch);
+/* Numbers that parts of a sequence's gradients of matrices have. */
+int64_t made_part_entries(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 
 /* The workspace's rows of the sequences in flight. */
 void made_place(made_rows *m, char *rows, int64_t sequences);
@@ -29,7 +29,15 @@ fpa_status made_begin(const made_rows *m, CUstream stream, fpa_error *error);
 /* Rows of some sequences, which call and back then have in the place of q, k, and their gradients. */
 fpa_status made_project(made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back,
                         CUstream stream, fpa_error *error);
+/* The same for a launch whose operands they are. */
+void made_give(const struct fpa_cuda_call *call, const struct fpa_cuda_backward *back,
+               struct fpa_backward_launch *launch);
 /* d_q and d_k as far as they are wanted, and sums of d_weights of each of these sequences. */
 fpa_status made_unproject(made_rows *m, CUstream stream, fpa_error *error);
+
+/* d_weights of all sequences' sums, whether rows were made or not. */
+fpa_status launch_weight_sums(const struct fpa_cuda_module *cuda, const struct fpa_backward_launch *launch,
+                              const struct fpa_cuda_call *call, const struct fpa_cuda_backward *back,
+                              CUstream stream, fpa_error *error);
 
 #endif

@@ -12,11 +12,13 @@ bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launc
 {
     const struct fpa_launch *f = &launch->forward;
     const struct fpa_cuda_module *cuda = module->handle;
-    /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need */
-    if (cuda->geometry.backward_both && f->query_heads != f->heads)
+    /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need, and which have no numbers beside them */
+    if ((cuda->geometry.backward_both || cuda->geometry.pass_numbers) && f->query_heads != f->heads)
+        return false;
+    if (launch->d_weights && f->batch * f->length * f->query_heads == 0) /* which are zero, then */
         return false;
     return (module->passes[PASS_ROWS] || cuda_contracts(module->passes[PASS_VALUES])) && !f->cu_seqlens &&
-           !f->state_in && !launch->d_state_out && !launch->d_state_in && !launch->d_weights;
+           !f->state_in && !launch->d_state_out && !launch->d_state_in;
 }
 
 size_t cuda_passes_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
@@ -48,6 +50,15 @@ static fpa_status launch_outputs(const passes *p, CUstream stream, fpa_error *er
     return p->back.outputs ? launch_kernel(p, CUDA_BACKWARD_OUTPUTS,
                                            divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS), stream, error)
                            : FPA_OK;
+}
+
+/* The log-gate of lines without one, of which passes with numbers have one. */
+static fpa_status launch_zero(const passes *p, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_module *cuda = p->cuda;
+    const CUresult result =
+        p->zero ? cuda->driver->cuMemsetD8Async((uintptr_t)p->zero, 0, sizeof(float), stream) : 0;
+    return result ? driver_fail(cuda->driver, result, cuda->name, "a log-gate of zero", error) : FPA_OK;
 }
 
 /* Weights of coordinates, for passes of rows. */
@@ -82,18 +93,28 @@ static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launc
 static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots, void *kept)
 {
     const bool wanted = p->launch->d_log_gate;
-    return (cuda_dots){with->at,
-                       {with->stride[0], with->stride[1], with->stride[2]},
-                       wanted ? dots : NULL,
-                       wanted ? kept : NULL,
-                       p->weights};
+    return (cuda_dots){.rows = with->at,
+                       .stride = {with->stride[0], with->stride[1], with->stride[2]},
+                       .dots = wanted ? dots : NULL,
+                       .kept = wanted ? kept : NULL,
+                       .column_weights = p->weights};
 }
 
-static fpa_status forward_rows(const passes *p, const struct fpa_launch *f, const pass_tensor *with,
-                               float *dots, void *kept, const void **states, CUstream stream,
-                               fpa_error *error)
+/* 1 / n and h of these sequences' queries, which are a pass's queries or keys. */
+static void set_numbers(const passes *p, passes_piece these, int numbers_of, cuda_dots *leaves)
 {
-    const cuda_dots leaves = leaves_of(p, with, dots, kept);
+    if (!p->cuda->geometry.pass_numbers)
+        return;
+    leaves->numbers = p->back.outputs + 2 * these.first * p->launch->forward.length;
+    leaves->numbers_of = numbers_of;
+}
+
+static fpa_status forward_rows(const passes *p, passes_piece these, const struct fpa_launch *f,
+                               const pass_tensor *with, float *dots, void *kept, const void **states,
+                               CUstream stream, fpa_error *error)
+{
+    cuda_dots leaves = leaves_of(p, with, dots, kept);
+    set_numbers(p, these, OF_QUERIES, &leaves);
     fpa_candidate found;
     if (!passes_find(p, PASS_ROWS, f, &found))
         return forward(p, PASS_ROWS, f, stream, error);
@@ -119,13 +140,13 @@ static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream,
             plain ? pass_given(these, f->heads, f->q, f->q_stride) : pass_query_rows(p, these, 0);
         struct fpa_launch pass = pass_launch_of(p, these, &q, &k, &v, &o);
         pass_set_gates(p, these, &pass);
-        return forward_rows(p, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
+        return forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
     }
     const pass_tensor q = pass_query_rows(p, these, g->pass_input),
                       k = pass_key_rows(p, these, g->pass_input);
     const pass_tensor v = pass_key_rows(p, these, 0), with = pass_query_rows(p, these, 0);
     const struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    return forward_rows(p, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
+    return forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
 }
 
 /* What queries read, times its gradient: values are [v, 1], dots are with [g, h]. */
@@ -136,7 +157,8 @@ static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, f
                       v = pass_key_rows(p, these, values);
     const pass_tensor o = pass_result_rows(p, these, p->dv), with = pass_query_rows(p, these, values);
     struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    cuda_dots dots = {with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->read_dots, NULL, NULL};
+    cuda_dots dots = {
+        .rows = with.at, .stride = {with.stride[0], with.stride[1], with.stride[2]}, .dots = p->read_dots};
     pass.workspace = p->reads;
     pass.workspace_size = p->room.reads;
     return cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &pass, NULL, &dots, &p->states, stream,
@@ -217,7 +239,8 @@ static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, passes_pie
 static bool reverses(const passes *p, fpa_pass pass, passes_piece these)
 {
     const struct fpa_launch f = plain_launch(p, pass, these);
-    const bool plain = p->cuda->geometry.gate ? pass_is_plain_forth(p) : pass_is_plain(p, pass);
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const bool plain = g->gate || g->pass_numbers ? pass_is_plain_forth(p) : pass_is_plain(p, pass);
     return p->form == FORM_CHUNKED && plain && cuda_reverses(p->module->passes[pass], &f);
 }
 
@@ -226,15 +249,17 @@ static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these,
 {
     const struct fpa_launch *f = &p->launch->forward;
     const pass_tensor with = pass_given(these, f->heads, f->k, f->k_stride);
-    const cuda_dots leaves = leaves_of(p, &with, p->given_dots, p->reversed_kept);
-    const bool keeps = p->keeps && pass == p->dots;
+    const bool keeps = p->keeps && pass == p->dots, numbers = p->cuda->geometry.pass_numbers;
+    cuda_dots leaves = keeps ? leaves_of(p, &with, p->given_dots, p->reversed_kept) : (cuda_dots){0};
+    set_numbers(p, these, pass == PASS_ROWS ? OF_KEYS : FACTORS_OF_KEYS, &leaves);
     p->back.pass_length = f->length;
     if (keeps) {
         p->gives_ahead = true;
         p->reversed_states = p->reversed_kept;
     }
     const struct fpa_launch launch = plain_launch(p, pass, these);
-    return cuda_forward_reversed(p->module->passes[pass], &launch, keeps ? &leaves : NULL, stream, error);
+    return cuda_forward_reversed(p->module->passes[pass], &launch, keeps || numbers ? &leaves : NULL, stream,
+                                 error);
 }
 
 static fpa_status scatter(passes *p, bool values, CUstream stream, fpa_error *error)
@@ -263,28 +288,29 @@ static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fp
                                  : pass_result_rows(p, these, p->d);
     const pass_tensor with = pass_key_rows(p, these, 0);
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    const fpa_status status =
-        forward_rows(p, &f, &with, p->given_dots, p->reversed_kept, &p->reversed_states, stream, error);
+    const fpa_status status = forward_rows(p, these, &f, &with, p->given_dots, p->reversed_kept,
+                                           &p->reversed_states, stream, error);
     return status || direct || !a->d_k ? status : scatter(p, false, stream, error);
 }
 
 /* d_v: queries k, keys q, values g; with a gate [g, h], and dots are with [v, 1]. */
 static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
-    const int values = p->cuda->geometry.pass_values;
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int values = g->pass_values;
     const pass_tensor q = pass_key_rows(p, these, 0), k = pass_query_rows(p, these, 0),
                       v = pass_query_rows(p, these, values);
     const struct fpa_backward_launch *a = p->launch;
     /* kernels whose results threads store, without columns that d_v has not */
     const bool own =
-        p->cuda->geometry.pass_line || (p->contracts && !p->back.outputs && !p->cuda->geometry.gate);
+        g->pass_line || (p->contracts && !p->back.outputs && !g->gate && !g->backward_padded_value);
     const bool direct = own && is_direct(p);
     const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_v, a->d_v_stride))
                                  : pass_result_rows(p, these, p->dv);
     const pass_tensor with = pass_key_rows(p, these, values);
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     const cuda_dots dots = {
-        with.at, {with.stride[0], with.stride[1], with.stride[2]}, p->given_dots, NULL, NULL};
+        .rows = with.at, .stride = {with.stride[0], with.stride[1], with.stride[2]}, .dots = p->given_dots};
     const bool leaves = a->d_log_gate && p->dots == PASS_VALUES && !p->contracts;
     fpa_status status = leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL, &dots,
                                                    &p->reversed_states, stream, error)
@@ -299,6 +325,9 @@ static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, 
     fpa_status status = FPA_OK;
     if (reverses(p, pass, these))
         return forward_reversed(p, pass, these, stream, error);
+    if (p->cuda->geometry.pass_numbers)
+        return fail(error, FPA_INVALID, p->cuda->name,
+                    "no pass takes the call's tokens from the last one on");
     p->back.pass_length = p->reached;
     if (!*gathered)
         status = gather(p, true, false, stream, error);
@@ -373,15 +402,30 @@ static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
 
 /* ---- all of them ---- */
 
+/* Rows by matrices of these sequences, which are in the place of q and k then, and their gradients. */
+static fpa_status project(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    p->back.first_sequence = these.first / p->group; /* of keys */
+    p->back.sequences = these.batch * these.heads / p->group;
+    const fpa_status status = made_project(&p->made, &p->call, &p->back, stream, error);
+    made_give(&p->call, &p->back, &p->of_rows);
+    return status;
+}
+
 static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
+    const bool made = p->cuda->geometry.made_width;
+    fpa_status status = made ? project(p, these, stream, error) : FPA_OK;
     p->gives_ahead = false;
     p->back.first_sequence = these.first;
     p->back.sequences = these.batch * these.heads;
-    fpa_status status = launch_forth(p, these, stream, error);
+    if (!status)
+        status = launch_forth(p, these, stream, error);
     if (!status)
         status = launch_back(p, these, stream, error);
-    return status || !p->launch->d_log_gate ? status : launch_gates(p, stream, error);
+    if (!status && p->launch->d_log_gate)
+        status = launch_gates(p, stream, error);
+    return status || !made ? status : made_unproject(&p->made, stream, error);
 }
 
 static void *take(char **at, size_t bytes)
@@ -405,8 +449,17 @@ static void place(passes *p, char *base)
     p->given_dots = take(&base, r->given_dots);
     p->products = take(&base, r->products);
     p->weights = take(&base, r->weights);
+    p->zero = take(&base, r->zero);
     p->kept = take(&base, r->kept);
     p->reversed_kept = take(&base, r->kept);
+    p->back.made_operands = take(&base, r->operands);
+    char *const rows = take(&base, r->made);
+    p->back.parts = take(&base, r->parts);
+    p->back.sequence_sums = take(&base, r->sums);
+    p->made.call = p->call;
+    p->made.back = p->back;
+    if (rows)
+        made_place(&p->made, rows, p->at_once / p->group);
 }
 
 fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch,
@@ -420,7 +473,7 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
         return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
                     f->workspace_size, bytes);
     if (f->batch * f->length * f->query_heads == 0 ||
-        !(launch->d_q || launch->d_k || launch->d_v || launch->d_log_gate))
+        !(p.launch->d_q || p.launch->d_k || launch->d_v || launch->d_log_gate))
         return FPA_OK;
     p.call = *call;
     p.back = *back;
@@ -428,10 +481,15 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
     fpa_status status = launch_outputs(&p, stream, error);
     if (!status)
         status = launch_weights(&p, stream, error);
+    if (!status)
+        status = launch_zero(&p, stream, error);
+    if (!status && p.cuda->geometry.made_width)
+        status = made_begin(&p.made, stream, error);
     for (int64_t first = 0; first < f->batch * f->query_heads && !status;) {
         const passes_piece these = passes_piece_at(&p, first);
         status = launch_piece(&p, these, stream, error);
         first += these.batch * these.heads;
     }
-    return status;
+    return status || !launch->d_weights ? status
+                                        : launch_weight_sums(p.cuda, launch, call, &p.back, stream, error);
 }

@@ -77,7 +77,8 @@ bool pass_is_plain(const passes *p, fpa_pass pass)
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     if (p->back.outputs || g->gate || g->pass_weighted || p->group != 1)
         return false;
-    return p->contracts ? p->d % 8 == 0 && describes_all(p) : pass == PASS_VALUES || g->pass_input;
+    return p->contracts ? p->d % 8 == 0 && !g->backward_padded_value && describes_all(p)
+                        : pass == PASS_VALUES || g->pass_input;
 }
 
 /* Whether d_q takes d_o and v as they are given, log-gates too: rows of a line have no other number. */
@@ -85,6 +86,8 @@ bool pass_has_plain_values(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_launch *f = &p->launch->forward;
+    if (g->pass_numbers)
+        return true;
     if (!g->pass_line || !(g->gate || g->pass_weighted) || p->back.outputs || p->group != 1)
         return false;
     return !g->pass_weighted || (p->dv % 8 == 0 && describes(p, f->v, f->v_stride) &&
@@ -119,6 +122,10 @@ void pass_set_gates(const passes *p, passes_piece these, struct fpa_launch *pass
 {
     const struct fpa_launch *f = &p->launch->forward;
     const int64_t *stride = f->gate_stride;
+    if (p->zero) {
+        pass->log_gate = p->zero;
+        memset(pass->gate_stride, 0, sizeof pass->gate_stride);
+    }
     if (!p->cuda->geometry.gate)
         return;
     pass->log_gate = f->log_gate + these.first / f->heads * stride[0] + these.first % f->heads * stride[2];

@@ -50,7 +50,8 @@ bool passes_find(const passes *p, fpa_pass pass, const struct fpa_launch *launch
                                 .length = launch->length,
                                 .query_heads = launch->query_heads,
                                 .heads = launch->heads};
-    return p->keeps && pass == p->dots && cuda_fastest_fused(&cuda->geometry, &cuda->room, &size, found);
+    return p->keeps && (pass == p->dots || p->cuda->geometry.pass_numbers) &&
+           cuda_fastest_fused(&cuda->geometry, &cuda->room, &size, found);
 }
 
 /* What a pass over so many tokens of such sequences needs. */
@@ -117,7 +118,7 @@ static bool takes_given(const passes *p, passes_piece these)
                                      .query_heads = these.heads,
                                      .heads = these.heads};
     bool all = p->form == FORM_CHUNKED && g->pass_line && !g->pass_weighted && p->group == 1 &&
-               !g->kernel[CUDA_BACKWARD_OUTPUTS].threads;
+               (g->pass_numbers || !g->kernel[CUDA_BACKWARD_OUTPUTS].threads);
     for (int i = 0; i < PASSES && all; i++)
         all = !passes_want(p, (fpa_pass)i) || cuda_reverses_any(p->module->passes[i], &sizes);
     return all;
@@ -136,6 +137,21 @@ static void count_rows(passes *p, passes_piece whole)
     p->room.result = results ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;
 }
 
+/* Rows that matrices make of the sequences in flight, and what these leave of the matrices' gradients. */
+static size_t count_made(passes *p, passes_piece whole)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_launch *f = &p->launch->forward;
+    const int64_t keys = whole.batch * whole.heads / p->group;
+    if (!g->made_width)
+        return 0;
+    p->room.operands = aligned(made_operand_bytes(g, f), 1);
+    p->room.made = aligned(keys * made_sequence_bytes(g, f), 1);
+    p->room.parts = p->made.matrices ? aligned(keys * made_part_entries(g, f), sizeof(float)) : 0;
+    p->room.sums = p->made.matrices ? aligned(f->batch * f->heads * g->backward_entries, sizeof(float)) : 0;
+    return p->room.operands + p->room.made + p->room.parts + p->room.sums;
+}
+
 static size_t count_room(passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -145,10 +161,11 @@ static size_t count_room(passes *p)
     p->room.outputs = g->kernel[CUDA_BACKWARD_OUTPUTS].threads
                           ? aligned(f->batch * f->query_heads * f->length, 2 * sizeof(float))
                           : 0;
+    p->room.zero = g->pass_numbers && !g->gate ? aligned(1, sizeof(float)) : 0;
     p->room.weights = g->pass_weighs ? aligned(g->pass_d, sizeof(float)) : 0;
     p->room.forward = larger(forward_bytes(p, whole), forward_bytes(p, last_piece(p)));
     return p->room.outputs + 2 * p->room.rows + p->room.gates + p->room.result + p->room.forward +
-           p->room.weights + count_gates(p, whole);
+           p->room.weights + p->room.zero + count_gates(p, whole) + count_made(p, whole);
 }
 
 /* Of like size, and halved until there is room for one, or for those that share a key. */
@@ -180,6 +197,18 @@ static void choose_chunks(passes *p)
     p->reached = many ? p->chunks * p->chunk : length;
 }
 
+/* Gradients of rows are wanted for those of matrices, too. Where these are is known with each piece: until then it counts whether. */
+static void take_rows(passes *p, const struct fpa_backward_launch *launch)
+{
+    p->made.cuda = p->cuda;
+    p->made.launch = launch;
+    p->made.matrices = launch->d_weights && p->cuda->geometry.backward_entries;
+    p->of_rows = *launch;
+    if (p->made.matrices)
+        p->of_rows.d_q = p->of_rows.d_k = (void *)(uintptr_t)launch->d_weights;
+    p->launch = &p->of_rows;
+}
+
 size_t passes_prepare(passes *p, const fpa_module *module, int form, const struct fpa_backward_launch *launch)
 {
     const struct fpa_cuda_module *cuda = module->handle;
@@ -188,12 +217,14 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
     *p = (passes){.module = module,
                   .cuda = cuda,
                   .launch = launch,
-                  .form = form,
+                  .form = g->pass_numbers ? FORM_CHUNKED : form, /* which kernels take numbers */
                   .d = g->pass_d,
                   .dv = g->pass_dv,
                   .contracts = cuda_contracts(module->passes[PASS_VALUES]),
                   .dots = g->pass_line ? PASS_ROWS : PASS_VALUES,
                   .group = f->heads ? f->query_heads / f->heads : 1};
+    if (g->made_width)
+        take_rows(p, launch);
     choose_chunks(p);
     return f->length > 0 && f->query_heads > 0 ? choose_pieces(p) : 0;
 }

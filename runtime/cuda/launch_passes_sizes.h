@@ -2,6 +2,7 @@
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_PASSES_SIZES_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_PASSES_SIZES_H
 
+#include "launch_made.h"
 #include "machine/cuda_candidates.h"
 #include "module.h"
 
@@ -15,14 +16,19 @@ typedef struct passes_room {
     size_t outputs, rows, gates, result, forward;  /* rows: of queries, and again of keys */
     size_t reads, read_dots, given_dots, products; /* of gates' gradients: `reads` is a pass's own */
     size_t weights;                                /* of coordinates */
+    size_t zero;                                   /* a log-gate */
     size_t kept;                                   /* states of such a pass, forth and again back */
+    size_t operands, made, parts, sums;            /* of rows that matrices make, and of gradients of these */
 } passes_room;
 
 /* One call. */
 typedef struct passes {
     const fpa_module *module;
     const struct fpa_cuda_module *cuda;
-    const struct fpa_backward_launch *launch;
+    const struct fpa_backward_launch
+        *launch; /* or `of_rows`: the call, with rows that matrices make in the place of q and k */
+    struct fpa_backward_launch of_rows;
+    made_rows made;         /* if there are any */
     int form, d, dv;        /* widths of results */
     int64_t group, at_once; /* query heads of a key; sequences */
     bool contracts;         /* d_q and d_k are by NAME_chunk_contraction of the pass of values */
@@ -37,6 +43,7 @@ typedef struct passes {
     void *kept, *reversed_kept;
     float *read_dots, *given_dots;
     double *products;
+    float *zero;    /* the log-gate of all tokens, where only passes have one; else NULL */
     float *weights; /* of coordinates, where passes of rows weigh their outputs; else NULL */
     const void *states, *reversed_states; /* in these */
     bool gives_ahead;                     /* given_dots are of tokens from the first one on */
@@ -51,7 +58,7 @@ bool passes_want(const passes *p, fpa_pass pass);
 /* How a pass is carried out that leaves dots of its outputs: false: in any way. */
 bool passes_find(const passes *p, fpa_pass pass, const struct fpa_launch *launch, fpa_candidate *found);
 
-/* Fills *p but for operands and addresses. Gives bytes of the workspace: at most the module's limit, where one sequence, or
+/* Fills *p, which stays where it is, but for operands and addresses. Gives bytes of the workspace: at most the module's limit, where one sequence, or
  * those that share a key, do not take more. */
 size_t passes_prepare(passes *p, const fpa_module *module, int form,
                       const struct fpa_backward_launch *launch);

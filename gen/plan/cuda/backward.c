@@ -278,6 +278,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_dv = plan->passes.columns,
         .pass_line = plan->passes.line,
         .pass_weighted = plan->passes.weighted,
+        .pass_numbers = plan->passes.numbers,
         .pass_weighs = plan->passes.weighs,
     };
     fill_backward_kernels(plan, back, g);

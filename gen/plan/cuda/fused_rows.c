@@ -13,6 +13,7 @@ enum {
     FACTORS = 256,          /* of gates of segments */
     MOST_SUMS_OF_ONE = 144, /* registers of a thread for sums, of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128, /* and of two */
+    SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
 };
 
 /* ---- features ---- */
@@ -86,7 +87,7 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     rows->key_groups = one ? 1 : 2;
     rows->query_groups = 3 - rows->key_groups;
     rows->key_tiles = (tiles + rows->key_groups - 1) / rows->key_groups;
-    rows->query_registers = one ? 136 : 120;
+    rows->query_registers = one ? 136 : rows->numbers ? 128 : 120;
     rows->key_registers = one && sums * tiles > MOST_SUMS_OF_TWO ? 184 : 168;
     rows->fetch_registers =
         512 - rows->key_groups * rows->key_registers - rows->query_groups * rows->query_registers;
@@ -200,6 +201,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         return unsuited(why, "its features are no coordinates of 16 bits, or the GPU has no warpgroups");
     if (shares_nothing(in))
         return unsuited(why, "a block has no more columns than one of fused_coordinates");
+    rows->numbers = cuda_leaves_dots(plan) && plan->written->numbers;
     if (!choose_groups(in, rows))
         return unsuited(why, "its state does not fit into the registers of a block");
     if (!allocate(in, rows))
@@ -213,7 +215,9 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     rows->cluster = choose_cluster(in);
     rows->reverses = plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots = cuda_leaves_dots(plan);
-    rows->kept = 64 * divide_up(rows->width, 64) * 8 * in->columns->all * in->columns->blocks;
+    rows->kept = (64 * divide_up(rows->width, 64) * in->columns->all +
+                  (rows->numbers ? SUM_PARTS * in->columns->tiles : 0)) *
+                 8 * in->columns->blocks;
     return FPA_OK;
 }
 
@@ -238,7 +242,7 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     const fpa_columns *columns = &plan->cuda.columns;
     g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){512, rows->bytes, 1};
     g->fused_totals = 1;
-    g->fused_total = rows->slots * columns->all * 8 * columns->blocks;
+    g->fused_total = (rows->slots + (rows->numbers ? 64 : 0)) * columns->all * 8 * columns->blocks;
     g->fused_vector = plan->head->d;
     g->fused_value = plan->head->dv;
     g->fused_unpadded = rows->leans ? 2 : 1;
@@ -275,6 +279,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(value_room),
                                        ROWS(reverses),
                                        ROWS(leaves_dots),
+                                       ROWS(numbers),
                                        ROWS(kept),
                                        ROWS(at_gates),
                                        ROWS(at_copies),

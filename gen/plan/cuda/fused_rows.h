@@ -37,6 +37,7 @@ typedef struct fpa_fused_rows {
     int vector_room, value_room; /* by at most so many numbers */
     bool finishes_much;          /* so that in totals warpgroups of queries take part */
     bool reverses;               /* it can take tokens from the last one on */
+    bool numbers;                /* tokens have factors and numbers beside them: passes of normalised lines */
     bool leaves_dots; /* of outputs, and the state now and then: gradients of gates (gen/plan/passes.h) */
     int kept;         /* numbers of such a state, of all columns */
     int at_gates;     /* of a panel */

@@ -71,7 +71,7 @@ static bool is_wanted(const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
     return (plan->forced == SPLIT_OUTER || plan->forced < 0) && (plan->pass || !head->gate) && head->causal &&
-           head->normalize == FPA_NORMALIZE_NONE && head->dtype == FPA_BF16 && !plan->written->lift &&
+           head->normalize == FPA_NORMALIZE_NONE && dtype_size(head->dtype) == 2 && !plan->written->lift &&
            !plan->written->window && contraction_fits(head);
 }
 

@@ -255,6 +255,7 @@ struct fpa_cuda_geometry {
     int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
     int pass_weighted; /* 1: which is of keys that have weights as they are gathered, */
     int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
+    int pass_numbers; /* 1: operands of passes are as they are given, with numbers beside each token (call.numbers) */
     int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
     int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
     int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
@@ -380,6 +381,11 @@ struct fpa_cuda_call {
     /* NAME_fused_chunk of passes: o's columns are times these, before its dots, NAME_state_product: states' products;
      * NULL: 1 */
     const float *column_weights; /* [dv] */
+    /* NAME_fused_chunk of passes: of each query (numbers_of 0) or key (1; 2: the factor alone) a factor of its scores
+     * and
+       a number that is added to them; [B][query_heads][length][2] */
+    const float *numbers;
+    long long numbers_of;
     /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
     const void *reversed_states;
     double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
@@ -802,6 +808,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     0, /* pass_line */
     0, /* pass_weighted */
     0, /* pass_weighs */
+    0, /* pass_numbers */
     0, /* made_width */
     0, /* made_tokens */
     0, /* made_operand */
@@ -4595,12 +4602,12 @@ __device__ __forceinline__ void store_sums(const float *c, state_element *s, int
 }
 
 /* Totals lie as threads have them. */
-enum { TOTAL_TILE = 64 * 8 * ALL_TILES };
+enum { TOTAL_TILE = 64 * 8 * ALL_TILES, TOTAL_TILES = FUSED_TILES };
 
 __device__ __forceinline__ float4 *total_of(const struct fpa_cuda_call &call, float *totals, i64 index, int tile,
                                             int block)
 {
-    return (float4 *)(totals + ((index * COLUMN_BLOCKS + block) * FUSED_TILES + tile) * TOTAL_TILE) + threadIdx.x % 128;
+    return (float4 *)(totals + ((index * COLUMN_BLOCKS + block) * TOTAL_TILES + tile) * TOTAL_TILE) + threadIdx.x % 128;
 }
 
 __device__ __forceinline__ void store_sums_as_they_are(const float *c, float4 *to)
