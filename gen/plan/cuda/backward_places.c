@@ -105,7 +105,12 @@ void place_backward_own(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     own->keys = own->queries + 2 * back->panel * back->value_pitch;
     int size = own->keys + back->panel * back->raw_pitch;
     size = largest(size, own->raw + back->query_tokens * back->raw_pitch);
-    own->size = largest(size, own->tiles + back->stages * back->group * CUDA_UNIT * back->tile_pitch);
+    /* copies of sums are there as long as tiles are; at the end shares leave what values got, and totals */
+    own->copies = own->tiles + back->shares * back->stages * back->group * CUDA_UNIT * back->tile_pitch;
+    size = largest(size, own->copies + back->query_tokens / 16 * back->copies * 512);
+    if (back->shares > 1)
+        size = largest(size, own->raw + back->query_tokens / 16 * (back->sides.tiles + 1) * 512);
+    own->size = size;
 }
 
 void place_backward(const fpa_plan *plan, fpa_cuda_backward_plan *back)
