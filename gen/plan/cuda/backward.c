@@ -145,7 +145,6 @@ static void deepen_group(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 void add_backward_stages(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { MOST = 4 };
-    deepen_group(plan, back);
     const int size = back->own.size;
     while (back->stages < MOST) {
         back->stages++;
@@ -177,8 +176,10 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     place_backward(plan, back);
     if (largest(back->own.size, back->state.size) > bytes)
         return false;
-    if (back->cells.used)
+    if (back->cells.used) {
+        deepen_group(plan, back);
         add_backward_stages(plan, back);
+    }
     return true;
 }
 
@@ -189,6 +190,24 @@ static bool walks_fit(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
     enum { LONG = 64, WALKS = 3, RESERVED = 1024 };
     return back->panel < LONG || backward_packs_slices(plan, back) ||
            WALKS * (back->state.size + RESERVED) <= plan->target->shared_memory + RESERVED;
+}
+
+/* Where two blocks have no registers for shares, one block of more warps than both have together, if it has them. */
+static void share_one_block(const fpa_plan *plan, const shape *shapes, int count, fpa_cuda_backward_plan *back)
+{
+    enum { WORTH = 3 /* shares */ };
+    const fpa_cuda_backward_plan before = *back;
+    for (int i = 0; i < count; i++) {
+        if (shapes[i].tiles > 1 || shapes[i].warps != CUDA_WARPS ||
+            !fits(plan, &shapes[i], plan->target->shared_memory, back))
+            continue;
+        choose_backward_shares(plan, back, 1, plan->target->shared_memory);
+        if (back->shares < WORTH)
+            continue;
+        back->own_blocks = 1;
+        return;
+    }
+    *back = before;
 }
 
 /* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. Sums of many rows' gradients leave room for
@@ -213,6 +232,8 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
                 back->state_blocks = backward_state_blocks(plan, back, blocks);
                 back->own_blocks = blocks;
                 choose_backward_shares(plan, back, blocks, limit / blocks - 1024 * (blocks - 1));
+                if (blocks > 1 && back->shares == 1 && back->query_tiles == 1)
+                    share_one_block(plan, shapes, SHAPES, back);
                 return true;
             }
     return false;

@@ -61,7 +61,7 @@ void place_backward_own(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 bool allocate_backward_shares(const fpa_plan *plan, arena *memory, fpa_cuda_backward_plan *back);
 void choose_backward_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, int blocks, int bytes);
 
-/* More units at a time, and more tiles of a state on their way, where others' panels leave room for them. */
+/* More tiles of a state on their way, where others' panels leave room for them. */
 void add_backward_stages(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 
 /* Whether blocks of backward_state pack what their own cells have; then also walk_panel and its sizes, and places. */

@@ -56,21 +56,23 @@ static void place_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, boo
     }
 }
 
-/* Registers of what lives longest: what values get, dots of 16 own tokens and others, and their gradients. What else there is takes turns with
- * dots; of 12 registers more some are kept in local memory (docs/decisions/0092). */
-static int most_shares(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int blocks)
+/* What values get lives all along; beside it are dots of 16 own tokens and others with their gradients, or gradients of units' features, what units
+ * have in common and the own values. By ptxas some heads keep up to 30 words in local memory. */
+static int registers_needed(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    enum { REGISTERS = 65536, A_THREAD = 255, REST = 12, A_TILE = 4 };
+    enum { A_TILE = 4, A_UNIT = 8, OF_PAIRS = 12, OF_UNITS = 60, MOST_KEPT = 20 /* backward_features.cu.in */ };
     const int others = back->pairs / CELL, dots = plan->score->dot_count;
-    const int needed = A_TILE * (back->sides.tiles + dots * others) + A_TILE / 2 * dots * others + REST;
-    int shares = MOST_SHARES;
-    while (shares > 1) {
-        const int registers = REGISTERS / (blocks * CUDA_THREADS * shares) / 8 * 8;
-        if ((registers < A_THREAD ? registers : A_THREAD) >= needed)
-            break;
-        shares--;
-    }
-    return shares;
+    const int pairs = A_TILE * dots * others + A_TILE / 2 * dots * others + OF_PAIRS;
+    const int kept = back->value_tiles <= MOST_KEPT ? 2 * back->value_tiles : 0;
+    const int units = A_UNIT * back->group + kept + OF_UNITS;
+    return A_TILE * back->sides.tiles + largest(pairs, units);
+}
+
+static int registers_of(int blocks, int shares)
+{
+    enum { ALL = 65536, A_THREAD = 255 };
+    const int registers = ALL / (blocks * CUDA_THREADS * shares) / 8 * 8;
+    return registers < A_THREAD ? registers : A_THREAD;
 }
 
 static bool shares_fit(const fpa_plan *plan, fpa_cuda_backward_plan *back, int shares, int bytes)
@@ -92,11 +94,12 @@ void choose_backward_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, 
     const fpa_cuda_backward_plan before = *back;
     if (!backward_packs_slices(plan, back) || back->warps != CUDA_WARPS || back->query_tiles > 1)
         return;
-    for (int shares = most_shares(plan, back, blocks); shares > 1; shares--)
+    for (int shares = MOST_SHARES; shares > 1; shares--)
         for (int group = before.group; group >= FEWEST; group /= 2) {
             back->group = group;
             back->stages = 2;
-            if (!shares_fit(plan, back, shares, bytes))
+            if (registers_of(blocks, shares) < registers_needed(plan, back) ||
+                !shares_fit(plan, back, shares, bytes))
                 continue;
             add_backward_stages(plan, back);
             return;
