@@ -158,9 +158,9 @@ static int64_t alike(const pass *p, int64_t most)
     int64_t best = most, fewest = INT64_MAX;
     for (int64_t pieces = least; pieces > 0 && pieces <= 2 * least && pieces <= p->sequences; pieces++) {
         const int64_t at_once = divide_up(p->sequences, pieces);
-        const int64_t rounds =
-            divide_up(p->sequences, at_once) * (divide_up(at_once * walks, room_for(p, CUDA_BACKWARD_STATE)) +
-                                                divide_up(at_once * p->blocks, room_for(p, CUDA_BACKWARD_KEYS)));
+        const int64_t rounds = divide_up(p->sequences, at_once) *
+                               (divide_up(at_once * walks, room_for(p, CUDA_BACKWARD_STATE)) +
+                                divide_up(at_once * p->blocks, room_for(p, CUDA_BACKWARD_KEYS)));
         if (rounds >= fewest)
             continue;
         fewest = rounds;

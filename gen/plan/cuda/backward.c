@@ -141,23 +141,6 @@ static void deepen_group(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     place_backward_own(plan, back);
 }
 
-/* Tiles of a state lie where panels of others do later: as many are on their way as these leave room for. */
-void add_backward_stages(const fpa_plan *plan, fpa_cuda_backward_plan *back)
-{
-    enum { MOST = 4 };
-    const int size = back->own.size;
-    while (back->stages < MOST) {
-        back->stages++;
-        place_backward_own(plan, back);
-        if (back->own.size > size)
-            break;
-    }
-    if (back->own.size > size) {
-        back->stages--;
-        place_backward_own(plan, back);
-    }
-}
-
 static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backward_plan *back)
 {
     back->warps = s->warps;
@@ -193,7 +176,8 @@ static bool walks_fit(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 }
 
 /* Where two blocks have no registers for shares, one block of more warps than both have together, if it has them. */
-static void share_one_block(const fpa_plan *plan, const shape *shapes, int count, fpa_cuda_backward_plan *back)
+static void share_one_block(const fpa_plan *plan, const shape *shapes, int count,
+                            fpa_cuda_backward_plan *back)
 {
     enum { WORTH = 3 /* shares */ };
     const fpa_cuda_backward_plan before = *back;

@@ -19,13 +19,13 @@ typedef struct fpa_cuda_backward_plan {
     /* [shares][blocks of 8 rows] where a share's sums of a block of rows are: those of others, or behind them copies of its own */
     int *share_places, place_count;
     int *copy_blocks, copies; /* [copies] which block of rows each is of */
-    int panel;           /* tokens of a panel of others */
-    int pairs;           /* of them at a time */
-    int span;            /* of them whose gradients of dots are kept in registers */
-    int group;           /* units in a tile of a state */
-    int stages;          /* tiles on their way */
-    int state_places;    /* of warpgroups: for panels of walks of states */
-    int walk_panel;      /* tokens of a panel of backward_state */
+    int panel;                /* tokens of a panel of others */
+    int pairs;                /* of them at a time */
+    int span;                 /* of them whose gradients of dots are kept in registers */
+    int group;                /* units in a tile of a state */
+    int stages;               /* tiles on their way */
+    int state_places;         /* of warpgroups: for panels of walks of states */
+    int walk_panel;           /* tokens of a panel of backward_state */
     /* of its blocks that pack what their cells have, most of each: pieces of a token, blocks of 8 rows; prefixes */
     int walk_pieces, walk_suffixes, walk_prefixes;
     int walk_pitch, walk_raw_pitch,

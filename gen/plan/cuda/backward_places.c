@@ -113,6 +113,23 @@ void place_backward_own(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     own->size = size;
 }
 
+/* Tiles of a state lie where panels of others do later: as many are on their way as these leave room for. */
+void add_backward_stages(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    enum { MOST = 4 };
+    const int size = back->own.size;
+    while (back->stages < MOST) {
+        back->stages++;
+        place_backward_own(plan, back);
+        if (back->own.size > size)
+            break;
+    }
+    if (back->own.size > size) {
+        back->stages--;
+        place_backward_own(plan, back);
+    }
+}
+
 void place_backward(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     choose_pitches(plan, back);

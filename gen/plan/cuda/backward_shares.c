@@ -60,7 +60,13 @@ static void place_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, boo
  * have in common and the own values. By ptxas some heads keep up to 30 words in local memory. */
 static int registers_needed(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    enum { A_TILE = 4, A_UNIT = 8, OF_PAIRS = 12, OF_UNITS = 60, MOST_KEPT = 20 /* backward_features.cu.in */ };
+    enum {
+        A_TILE = 4,
+        A_UNIT = 8,
+        OF_PAIRS = 12,
+        OF_UNITS = 60,
+        MOST_KEPT = 20 /* backward_features.cu.in */
+    };
     const int others = back->pairs / CELL, dots = plan->score->dot_count;
     const int pairs = A_TILE * dots * others + A_TILE / 2 * dots * others + OF_PAIRS;
     const int kept = back->value_tiles <= MOST_KEPT ? 2 * back->value_tiles : 0;
