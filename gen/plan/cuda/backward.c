@@ -175,25 +175,6 @@ static bool walks_fit(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
            WALKS * (back->state.size + RESERVED) <= plan->target->shared_memory + RESERVED;
 }
 
-/* Where two blocks have no registers for shares, one block of more warps than both have together, if it has them. */
-static void share_one_block(const fpa_plan *plan, const shape *shapes, int count,
-                            fpa_cuda_backward_plan *back)
-{
-    enum { WORTH = 3 /* shares */ };
-    const fpa_cuda_backward_plan before = *back;
-    for (int i = 0; i < count; i++) {
-        if (shapes[i].tiles > 1 || shapes[i].warps != CUDA_WARPS ||
-            !fits(plan, &shapes[i], plan->target->shared_memory, back))
-            continue;
-        choose_backward_shares(plan, back, 1, plan->target->shared_memory);
-        if (back->shares < WORTH)
-            continue;
-        back->own_blocks = 1;
-        return;
-    }
-    *back = before;
-}
-
 /* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. Sums of many rows' gradients leave room for
  * the tokens of one or two warps. */
 static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
@@ -216,8 +197,6 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
                 back->state_blocks = backward_state_blocks(plan, back, blocks);
                 back->own_blocks = blocks;
                 choose_backward_shares(plan, back, blocks, limit / blocks - 1024 * (blocks - 1));
-                if (blocks > 1 && back->shares == 1 && back->query_tiles == 1)
-                    share_one_block(plan, shapes, SHAPES, back);
                 return true;
             }
     return false;

@@ -4,7 +4,7 @@
 #include "backward.h"
 #include "parts.h"
 
-enum { MOST_SHARES = 4, GROUP_UNITS = GROUP_CELLS * CELL / CUDA_UNIT };
+enum { MOST_SHARES = 3, GROUP_UNITS = GROUP_CELLS * CELL / CUDA_UNIT };
 
 static int count_row_blocks(const fpa_plan *plan)
 {
