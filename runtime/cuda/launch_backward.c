@@ -142,10 +142,32 @@ static int64_t parts_of(const pass *p)
     return p->matrices ? entries : 0;
 }
 
-/* As many pieces of at most so many sequences, of like size. */
-static int64_t alike(int64_t sequences, int64_t most)
+/* Blocks of a kernel that the GPU has at a time. */
+static int64_t room_for(const pass *p, cuda_kernel kernel)
 {
-    return sequences > 0 ? divide_up(sequences, divide_up(sequences, most)) : most;
+    const int resident = p->cuda->room.occupancy[kernel];
+    return (int64_t)p->cuda->room.multiprocessors * (resident > 0 ? resident : 1);
+}
+
+/* Pieces of like size, of at most so many sequences: as few rounds of walks, and of blocks of own tokens, as there can be. A round that few
+ * blocks are left for takes as long as any. */
+static int64_t alike(const pass *p, int64_t most)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int64_t walks = p->walks * g->chunk_state_slices * g->column_blocks;
+    const int64_t least = most > 0 ? divide_up(p->sequences, most) : 0;
+    int64_t best = most, fewest = INT64_MAX;
+    for (int64_t pieces = least; pieces > 0 && pieces <= 2 * least && pieces <= p->sequences; pieces++) {
+        const int64_t at_once = divide_up(p->sequences, pieces);
+        const int64_t rounds = divide_up(p->sequences, at_once) *
+                               (divide_up(at_once * walks, room_for(p, CUDA_BACKWARD_STATE)) +
+                                divide_up(at_once * p->blocks, room_for(p, CUDA_BACKWARD_KEYS)));
+        if (rounds >= fewest)
+            continue;
+        fewest = rounds;
+        best = at_once;
+    }
+    return best;
 }
 
 /* Walks of states in flight fill the GPU twice over, or as many segments as that takes; whichever gradients are wanted, so
@@ -155,8 +177,7 @@ static void choose_segments(pass *p)
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const int64_t in_flight = at_most(p->sequences, copies_limit, copy_bytes(p));
     const int64_t walks = in_flight * g->chunk_state_slices * g->column_blocks;
-    const int resident = p->cuda->room.occupancy[CUDA_BACKWARD_STATE];
-    const int64_t room = (int64_t)p->cuda->room.multiprocessors * (resident > 0 ? resident : 1);
+    const int64_t room = room_for(p, CUDA_BACKWARD_STATE);
     const int64_t total = (int64_t)sizeof(float) * in_flight * g->features * g->columns;
     int64_t segments = walks > 0 && walks < room ? 2 * room / walks : 1;
     const int64_t most = p->call.chunks, kept = totals_limit / (total > 0 ? total : 1) + 1;
@@ -284,7 +305,7 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     p->at_once = at_most(p->at_once, parts_limit, parts_of(p) * (int64_t)sizeof(float));
     p->at_once = at_most(p->at_once, rows_limit,
                          made_sequence_bytes(&cuda->geometry, f) + backward_pad_bytes(&cuda->geometry, f));
-    p->at_once = alike(p->sequences, p->at_once);
+    p->at_once = alike(p, p->at_once);
     choose_segments(p);
     set_operands(p);
     place(p, base);

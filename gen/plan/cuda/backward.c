@@ -141,24 +141,6 @@ static void deepen_group(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     place_backward_own(plan, back);
 }
 
-/* Tiles of a state lie where panels of others do later: as many are on their way as these leave room for. */
-static void add_stages(const fpa_plan *plan, fpa_cuda_backward_plan *back)
-{
-    enum { MOST = 4 };
-    deepen_group(plan, back);
-    const int size = back->own.size;
-    while (back->stages < MOST) {
-        back->stages++;
-        place_backward_own(plan, back);
-        if (back->own.size > size)
-            break;
-    }
-    if (back->own.size > size) {
-        back->stages--;
-        place_backward_own(plan, back);
-    }
-}
-
 static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backward_plan *back)
 {
     back->warps = s->warps;
@@ -167,6 +149,8 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     back->panel = s->panel;
     back->group = s->group;
     back->stages = 2;
+    back->shares = 1;
+    back->copies = 0;
     back->pairs =
         plan->score->dot_count > FEW_DOTS || plan->cuda.rows->element == 4 || s->panel < 32 ? 16 : 32;
     if (back->warpgroups)
@@ -175,8 +159,10 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     place_backward(plan, back);
     if (largest(back->own.size, back->state.size) > bytes)
         return false;
-    if (back->cells.used)
-        add_stages(plan, back);
+    if (back->cells.used) {
+        deepen_group(plan, back);
+        add_backward_stages(plan, back);
+    }
     return true;
 }
 
@@ -210,6 +196,7 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
                 (blocks > 1 || back->coordinates || walks_fit(plan, back))) {
                 back->state_blocks = backward_state_blocks(plan, back, blocks);
                 back->own_blocks = blocks;
+                choose_backward_shares(plan, back, blocks, limit / blocks - 1024 * (blocks - 1));
                 return true;
             }
     return false;
@@ -309,7 +296,8 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
     if (!plan->cuda.rows)
         return fail_memory(error);
     choose_columns(plan, back);
-    if (!place_sums(plan->cuda.rows, &plan->memory, back) || !weigh_passes(plan, back))
+    if (!place_sums(plan->cuda.rows, &plan->memory, back) ||
+        !allocate_backward_shares(plan, &plan->memory, back) || !weigh_passes(plan, back))
         return fail_memory(error);
     back->padded_vector = padded_width(plan, head->d);
     back->padded_value = padded_width(plan, head->dv);
@@ -345,6 +333,10 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(coordinates),
     BACKWARD(warpgroups),
     BACK(query_tokens),
+    BACKWARD(shares),
+    BACK(share_units),
+    FIELD_ARRAY(fpa_cuda_backward_plan, "share_places", share_places, place_count, 1, 0),
+    FIELD_ARRAY(fpa_cuda_backward_plan, "copy_blocks", copy_blocks, copies, 1, 0),
     BACK(panel),
     BACKWARD(pairs),
     BACKWARD(span),
@@ -394,6 +386,9 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
         fprintf(out,
                 "backward     %d tokens a block, %d a warp, %d others a panel; %.1f KiB of shared memory\n",
                 back->query_tokens, 16 * back->query_tiles, back->panel, back->own.size / 1024.0);
+    if (back->shares > 1)
+        fprintf(out, "shares       %d warps have the same tokens, each %d of %d units of the state\n",
+                back->shares, back->share_units, plan->cuda.rows->units);
     if (back->passes.width)
         fprintf(out,
                 "passes       where no state goes in or out gradients are forward passes of rows of "

@@ -14,13 +14,18 @@ typedef struct fpa_cuda_backward_plan {
     int warps;           /* a block: fewer, so of fewer tokens, where rows are many */
     int query_tiles;     /* of 16 tokens a warp of backward_queries and backward_keys */
     int query_tokens;    /* a block: its own */
-    int panel;           /* tokens of a panel of others */
-    int pairs;           /* of them at a time */
-    int span;            /* of them whose gradients of dots are kept in registers */
-    int group;           /* units in a tile of a state */
-    int stages;          /* tiles on their way */
-    int state_places;    /* of warpgroups: for panels of walks of states */
-    int walk_panel;      /* tokens of a panel of backward_state */
+    int shares;          /* warps that have the same own tokens, each some of the units: */
+    int share_units;     /* so many, the last one what is left */
+    /* [shares][blocks of 8 rows] where a share's sums of a block of rows are: those of others, or behind them copies of its own */
+    int *share_places, place_count;
+    int *copy_blocks, copies; /* [copies] which block of rows each is of */
+    int panel;                /* tokens of a panel of others */
+    int pairs;                /* of them at a time */
+    int span;                 /* of them whose gradients of dots are kept in registers */
+    int group;                /* units in a tile of a state */
+    int stages;               /* tiles on their way */
+    int state_places;         /* of warpgroups: for panels of walks of states */
+    int walk_panel;           /* tokens of a panel of backward_state */
     /* of its blocks that pack what their cells have, most of each: pieces of a token, blocks of 8 rows; prefixes */
     int walk_pieces, walk_suffixes, walk_prefixes;
     int walk_pitch, walk_raw_pitch,
@@ -51,6 +56,13 @@ void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back);
 /* Pitches, and places in shared memory of both kernels, back->own and back->state; of a block's own tokens alone, for other stages. */
 void place_backward(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 void place_backward_own(const fpa_plan *plan, fpa_cuda_backward_plan *back);
+
+/* As many shares as registers and `bytes` of shared memory have room for; places, too. back->share_places and copy_blocks have room. */
+bool allocate_backward_shares(const fpa_plan *plan, arena *memory, fpa_cuda_backward_plan *back);
+void choose_backward_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, int blocks, int bytes);
+
+/* More tiles of a state on their way, where others' panels leave room for them. */
+void add_backward_stages(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 
 /* Whether blocks of backward_state pack what their own cells have; then also walk_panel and its sizes, and places. */
 bool backward_packs_slices(const fpa_plan *plan, const fpa_cuda_backward_plan *back);

@@ -38,8 +38,8 @@ void fill_backward_kernels(const fpa_plan *plan, const fpa_cuda_backward_plan *b
     const fpa_head *head = plan->head;
     const int threads = 32 * back->warps;
     const struct fpa_cuda_block plain = {threads, 0, 0};
-    const struct fpa_cuda_block own = {back->warpgroups ? 2 * CUDA_THREADS : threads, back->own.size,
-                                       back->own_blocks};
+    const struct fpa_cuda_block own = {back->warpgroups ? 2 * CUDA_THREADS : threads * back->shares,
+                                       back->own.size, back->own_blocks};
     if (head->gate)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0},
         g->kernel[CUDA_BACKWARD_GATES] = plain;

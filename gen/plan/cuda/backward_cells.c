@@ -1,5 +1,6 @@
 #include "backward_cells.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@ typedef struct slot {
     const int *row; /* [factors] ascending ones of the prefix, then the suffix's */
     int factors;
     int feature;
-    int copy; /* the how-many-th feature of that prefix and row: they must not share a cell */
+    int copy;  /* the how-many-th feature of that prefix and row: they must not share a cell */
+    int order; /* the first row that a prefix of its suffix has */
 } slot;
 
 static int last_row(const slot *s)
@@ -85,7 +87,7 @@ static slot *list_candidates(const fpa_plan *plan, const fpa_cuda_rows *rows, ar
         for (int l = 0; l < rows->factors; l++)
             if (may_end(rows, f, l)) {
                 order_rows(rows, f, l, row);
-                slots[(*count)++] = (slot){row, rows->factors, f, 0};
+                slots[(*count)++] = (slot){.row = row, .factors = rows->factors, .feature = f};
                 row += rows->factors;
             }
     return row ? slots : NULL;
@@ -146,9 +148,11 @@ static slot *choose_suffixes(const fpa_plan *plan, const fpa_cuda_rows *rows, ar
 
 /* ---- cells ---- */
 
-/* By suffix, then prefix, then copy: whether they share a cell. */
+/* By suffix, those with the same prefixes beside each other, then prefix, then copy: whether they share a cell. */
 static int compare_cells(const slot *a, const slot *b)
 {
+    if (a->order != b->order)
+        return a->order < b->order ? -1 : 1;
     const int left = suffix_of(a), right = suffix_of(b);
     if (left != right)
         return left < right ? -1 : 1;
@@ -163,16 +167,31 @@ static int compare_slots(const void *left, const void *right)
     return order ? order : (last_row(a) > last_row(b)) - (last_row(a) < last_row(b));
 }
 
+/* Shares of the units that follow each other then have few rows in common (backward_shares.c). first: room for a number of each suffix. */
+static void order_suffixes(slot *slots, int count, int *first)
+{
+    for (int i = 0; i < count; i++)
+        first[suffix_of(&slots[i])] = INT_MAX;
+    for (int i = 0; i < count; i++) {
+        int *own = &first[suffix_of(&slots[i])];
+        *own = slots[i].row[0] < *own ? slots[i].row[0] : *own;
+    }
+    for (int i = 0; i < count; i++)
+        slots[i].order = first[suffix_of(&slots[i])];
+}
+
 static slot *sort_slots(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory)
 {
     const int count = (int)plan->features;
     slot *slots = choose_suffixes(plan, rows, memory);
-    if (!slots)
+    int *first = arena_array(memory, rows->row_count / CELL + 1, sizeof *first);
+    if (!slots || !first)
         return NULL;
     qsort(slots, count, sizeof *slots, compare_features);
     for (int i = 1; i < count; i++)
         if (last_row(&slots[i]) == last_row(&slots[i - 1]) && !compare_prefixes(&slots[i], &slots[i - 1]))
             slots[i].copy = slots[i - 1].copy + 1;
+    order_suffixes(slots, count, first);
     qsort(slots, count, sizeof *slots, compare_slots);
     return slots;
 }

@@ -105,7 +105,29 @@ void place_backward_own(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     own->keys = own->queries + 2 * back->panel * back->value_pitch;
     int size = own->keys + back->panel * back->raw_pitch;
     size = largest(size, own->raw + back->query_tokens * back->raw_pitch);
-    own->size = largest(size, own->tiles + back->stages * back->group * CUDA_UNIT * back->tile_pitch);
+    /* copies of sums are there as long as tiles are; at the end shares leave what values got, and totals */
+    own->copies = own->tiles + back->shares * back->stages * back->group * CUDA_UNIT * back->tile_pitch;
+    size = largest(size, own->copies + back->query_tokens / 16 * back->copies * 512);
+    if (back->shares > 1)
+        size = largest(size, own->raw + back->query_tokens / 16 * (back->sides.tiles + 1) * 512);
+    own->size = size;
+}
+
+/* Tiles of a state lie where panels of others do later: as many are on their way as these leave room for. */
+void add_backward_stages(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    enum { MOST = 4 };
+    const int size = back->own.size;
+    while (back->stages < MOST) {
+        back->stages++;
+        place_backward_own(plan, back);
+        if (back->own.size > size)
+            break;
+    }
+    if (back->own.size > size) {
+        back->stages--;
+        place_backward_own(plan, back);
+    }
 }
 
 void place_backward(const fpa_plan *plan, fpa_cuda_backward_plan *back)

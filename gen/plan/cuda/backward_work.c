@@ -76,9 +76,11 @@ static fpa_backward_work count_work(const fpa_plan *plan, const fpa_cuda_backwar
         work.state +=
             times * rows->units * count_unit(plan, back, keys) + rows->units * count_walk(plan, back);
     }
+    work.pair *=
+        back->shares; /* slopes are added in turn, and a panel may have fewer runs of others than there are shares */
     work.copies = COPIES * 8.0 * rows->features * blocks * back->columns.tiles * rows->element;
     /* an H200's 132 multiprocessors at 1.7 GHz, whose warps have an instruction every 5.5 cycles (by ncu), beside 2 of its 4.8 TB/s */
-    work.bytes = 2000 / (132 * 1.7 * back->own_blocks * back->warps / 5.5) / 16;
+    work.bytes = 2000 / (132 * 1.7 * back->own_blocks * back->warps * back->shares / 5.5) / 16;
     return work;
 }
 

@@ -58,7 +58,8 @@ typedef struct fpa_cuda_memory {
     int edge;    /* and which panels, of even and odd ones, last had a value that is not finite */
     /* chunk_output beside a window: queries and keys as they are given, and which keys a mask keeps */
     int given_queries, given_keys, kept;
-    int size; /* of all */
+    int copies; /* of gradients: sums that a share of the warps has for itself */
+    int size;   /* of all */
 } fpa_cuda_memory;
 
 /* How values are cut into blocks of columns, each with a z of its own. */

@@ -196,11 +196,19 @@ void geometry_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     work_split_panel(plan, plan->cuda.split_panel, g);
 }
 
-const fpa_field cuda_memory_fields[] = {
-    FIELD(fpa_cuda_memory, queries),    FIELD(fpa_cuda_memory, keys),  FIELD(fpa_cuda_memory, raw),
-    FIELD(fpa_cuda_memory, values),     FIELD(fpa_cuda_memory, tiles), FIELD(fpa_cuda_memory, gates),
-    FIELD(fpa_cuda_memory, output),     FIELD(fpa_cuda_memory, edge),  FIELD(fpa_cuda_memory, given_queries),
-    FIELD(fpa_cuda_memory, given_keys), FIELD(fpa_cuda_memory, kept),  FIELDS_END};
+const fpa_field cuda_memory_fields[] = {FIELD(fpa_cuda_memory, queries),
+                                        FIELD(fpa_cuda_memory, keys),
+                                        FIELD(fpa_cuda_memory, raw),
+                                        FIELD(fpa_cuda_memory, values),
+                                        FIELD(fpa_cuda_memory, tiles),
+                                        FIELD(fpa_cuda_memory, gates),
+                                        FIELD(fpa_cuda_memory, output),
+                                        FIELD(fpa_cuda_memory, edge),
+                                        FIELD(fpa_cuda_memory, given_queries),
+                                        FIELD(fpa_cuda_memory, given_keys),
+                                        FIELD(fpa_cuda_memory, kept),
+                                        FIELD(fpa_cuda_memory, copies),
+                                        FIELDS_END};
 
 #define PANEL(member) FIELD(fpa_split_panel, member)
 const fpa_field split_panel_fields[] = {

@@ -53,6 +53,8 @@ enum {
     VALUE_TILES = 4,     /* of 8 columns of values in shared memory, zeros behind those there are */
     THREADS = 128,          /* of a block: 4 warps */
     WARPS = 4,
+    SIDE_SHARES = 1,            /* of backward_queries and backward_keys: so many warps have the same own tokens */
+    SIDE_THREADS = SIDE_SHARES * THREADS,
     OWN_TILES = 1,       /* of 16 tokens a warp */
     QUERY_TOKENS = 64,  /* a block of backward_queries or backward_keys: its own tokens */
     SUM_BLOCKS = 5,     /* of 8 rows, whose gradients a token has */
@@ -1349,7 +1351,7 @@ __device__ __forceinline__ side keys_side(const struct fpa_cuda_call &call, i64 
 
 /* Values that have come, `columns` of them from `column` on, become those of the sums; other threads see them behind a
  * barrier. */
-template <int tokens, int columns, int pitch>
+template <int tokens, int columns, int pitch, int threads = THREADS>
 __device__ __forceinline__ void finish_values(u32 values, const side &a, bool keys, int first, int limit, int column)
 {
     (void)values, (void)a, (void)keys, (void)first, (void)limit, (void)column;
@@ -1358,7 +1360,7 @@ __device__ __forceinline__ void finish_values(u32 values, const side &a, bool ke
 /* gates[i]: sums of log-gates of tokens first.., of those before limit. */
 template <int tokens> __device__ __forceinline__ void fetch_gates(u32 gates, const float2 *sums, int first, int limit)
 {
-    for (int i = threadIdx.x; i < tokens; i += THREADS)
+    for (int i = threadIdx.x; i < tokens; i += SIDE_THREADS)
         put_floats(gates + i * 8, sums[first + i < limit ? first + i : limit - 1]);
 }
 

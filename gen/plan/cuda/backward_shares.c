@@ -1,0 +1,114 @@
+/* Shares: several warps of backward_queries and backward_keys have the same 16 own tokens, each with some of the units of a state. What limits
+ * these kernels is that a multiprocessor has few warps, since sums of all rows' gradients lie in shared memory; those of warps with the same
+ * tokens are there once. Rows that features of several shares have are added up apart, and joined. */
+#include "backward.h"
+#include "parts.h"
+
+enum { MOST_SHARES = 3, GROUP_UNITS = GROUP_CELLS * CELL / CUDA_UNIT };
+
+static int count_row_blocks(const fpa_plan *plan)
+{
+    return divide_up(plan->cuda.rows->row_count, CELL);
+}
+
+bool allocate_backward_shares(const fpa_plan *plan, arena *memory, fpa_cuda_backward_plan *back)
+{
+    const int places = MOST_SHARES * count_row_blocks(plan);
+    back->share_places = arena_array(memory, places, sizeof *back->share_places);
+    back->copy_blocks = arena_array(memory, places, sizeof *back->copy_blocks);
+    return back->share_places && back->copy_blocks;
+}
+
+/* Blocks of rows that features of a share have: of units' suffixes, and of factors of groups' prefixes. */
+static void note_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int share, bool *noted)
+{
+    const fpa_cuda_cells *cells = &back->cells;
+    const fpa_cuda_rows *rows = plan->cuda.rows;
+    const int factors = rows->factors - 1, each = cells->prefixes / factors;
+    const int first = share * back->share_units, last = first + back->share_units;
+    for (int b = 0; b < count_row_blocks(plan); b++)
+        noted[b] = false;
+    for (int u = first; u < last && u < cells->units; u++)
+        noted[cells->suffix[u]] = true;
+    for (int l = 0; l < factors; l++)
+        for (int c = 2 * first; c < 2 * last && c < each; c++) {
+            const int row = cells->prefix_row[l * each + c];
+            if (row != rows->ones_row && row != rows->zero_row)
+                noted[row / CELL] = true;
+        }
+}
+
+/* A block of rows that a share before has, too, has a copy of its sums. */
+static void place_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, bool *noted, bool *before)
+{
+    const int blocks = count_row_blocks(plan);
+    back->place_count = back->shares * blocks;
+    back->copies = 0;
+    for (int share = 0; share < back->shares; share++) {
+        note_blocks(plan, back, share, noted);
+        for (int b = 0; b < blocks; b++) {
+            const bool copied = noted[b] && before[b];
+            before[b] |= noted[b];
+            back->share_places[share * blocks + b] = copied ? back->sum_blocks + back->copies : b;
+            if (copied)
+                back->copy_blocks[back->copies++] = b;
+        }
+    }
+}
+
+/* What values get lives all along; beside it are dots of 16 own tokens and others with their gradients, or gradients of units' features, what units
+ * have in common and the own values. By ptxas some heads keep up to 30 words in local memory. */
+static int registers_needed(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    enum {
+        A_TILE = 4,
+        A_UNIT = 8,
+        OF_PAIRS = 12,
+        OF_UNITS = 60,
+        MOST_KEPT = 20 /* backward_features.cu.in */
+    };
+    const int others = back->pairs / CELL, dots = plan->score->dot_count;
+    const int pairs = A_TILE * dots * others + A_TILE / 2 * dots * others + OF_PAIRS;
+    const int kept = back->value_tiles <= MOST_KEPT ? 2 * back->value_tiles : 0;
+    const int units = A_UNIT * back->group + kept + OF_UNITS;
+    return A_TILE * back->sides.tiles + largest(pairs, units);
+}
+
+static int registers_of(int blocks, int shares)
+{
+    enum { ALL = 65536, A_THREAD = 255 };
+    const int registers = ALL / (blocks * CUDA_THREADS * shares) / 8 * 8;
+    return registers < A_THREAD ? registers : A_THREAD;
+}
+
+static bool shares_fit(const fpa_plan *plan, fpa_cuda_backward_plan *back, int shares, int bytes)
+{
+    enum { BLOCKS = 512 };
+    bool noted[BLOCKS], before[BLOCKS] = {false};
+    back->shares = shares;
+    back->share_units = round_up(divide_up(plan->cuda.rows->units, shares), GROUP_UNITS);
+    if (back->share_units * (shares - 1) >= plan->cuda.rows->units)
+        return false;
+    place_shares(plan, back, noted, before);
+    place_backward_own(plan, back);
+    return back->own.size <= bytes;
+}
+
+void choose_backward_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, int blocks, int bytes)
+{
+    enum { FEWEST = 2 /* units in a tile: of a suffix, which is read once */ };
+    const fpa_cuda_backward_plan before = *back;
+    if (!backward_packs_slices(plan, back) || back->warps != CUDA_WARPS || back->query_tiles > 1)
+        return;
+    for (int shares = MOST_SHARES; shares > 1; shares--)
+        for (int group = before.group; group >= FEWEST; group /= 2) {
+            back->group = group;
+            back->stages = 2;
+            if (registers_of(blocks, shares) < registers_needed(plan, back) ||
+                !shares_fit(plan, back, shares, bytes))
+                continue;
+            add_backward_stages(plan, back);
+            return;
+        }
+    *back = before;
+}
