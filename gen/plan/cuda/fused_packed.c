@@ -8,9 +8,11 @@
 #include "work.h"
 
 enum {
+    NEAR_QUERIES = 3, /* warpgroups of queries */
     SLAB = 128 * FUSED_TOKENS,      /* bytes of 64 numbers of a panel's tokens */
     ONES = 16 * 128,                /* by which values become z, where they fill their slab: behind them */
     GATES = 14 * FUSED_TOKENS + 16, /* sums, what keys keep, what is left of the state */
+    NORMS = 2 * 16,                 /* the largest ones of each 16 tokens' queries and keys, beside a window */
     PART = 80,                      /* what a block knows of its part of the work */
     EDGE = 4,                       /* and of each panel's values */
     LEAST_EDGES = 4,
@@ -83,7 +85,7 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     const int tiles = count_tiles(in->rows), columns = in->columns->all;
     const bool one = 4 * columns * tiles <= MOST_SUMS_OF_ONE;
     fused->key_groups = one ? 1 : 2;
-    fused->query_groups = 3 - fused->key_groups;
+    fused->query_groups = one && fused->near_panels ? NEAR_QUERIES : 3 - fused->key_groups;
     fused->key_tiles = (tiles + fused->key_groups - 1) / fused->key_groups;
     fused->total_parts = one && !in->plan->head->gate ? 2 : 1;
     /* sums of two warpgroups and of wide blocks leave no room for what else they hold: products are serialised */
@@ -119,6 +121,11 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     const int pack = few ? 72 : in->plan->projection_count ? 64 : 56, key = 256 - pack;
     const int most = few && fused->key_tiles == 3 ? 3 : fused->key_tiles < 2 ? 1 : 2;
     const int together = in->columns->tiles > SLAB_COLUMNS && most == 2 ? two_if_room(in, fused, key) : most;
+    if (fused->query_groups == 3) {
+        fused->walk = (fpa_fused_share){40, 152, 96, two_if_room(in, fused, 152), 1};
+        fused->totals = (fpa_fused_share){64, 152, 24, two_if_room(in, fused, 152), 0};
+        return;
+    }
     /* beside a window queries have weights of keys, too */
     fused->walk = !fused->near_panels ? (fpa_fused_share){pack, key, 128, together, query_units(in)}
                   : few               ? (fpa_fused_share){56, 168, 144, together, 2}
@@ -142,7 +149,7 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->raw_bytes = slabs * SLAB;
     fused->matrix_bytes = 2 * slabs * rows * 128;
     fused->copy_bytes = fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
-    fused->panel_bytes = 2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0);
+    fused->panel_bytes = 2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0) + (fused->near_panels ? NORMS : 0);
     fused->at_outputs = values * fused->value_bytes;
     fused->at_ones = fused->at_outputs + fused->query_groups * fused->value_bytes;
     fused->at_raw_stages = fused->at_ones + (apart ? ONES : 0);
@@ -219,14 +226,14 @@ fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, f
         return unsuited(why, refuse_window(plan));
     if (!plan->target->warpgroups || in->rows->element != 2 || reads_coordinates(in))
         return unsuited(why, "its operands are no rows of 16-bit numbers");
+    if (plan->written->window)
+        fused->near_panels = 1 + (int)divide_up(plan->written->window - 1, FUSED_TOKENS);
     if (in->rows->units > FUSED_MOST_UNITS || in->rows->factors > MOST_FACTORS || !choose_groups(in, fused))
         return unsuited(why, "its state does not fit into the registers of a block");
     if (!has_room_for_ones(in))
         return unsuited(why, "ones of its normaliser have no room behind the values");
     if (plan->written->window && fused->key_groups > 1)
         return unsuited(why, "it has a window, and its state takes two warpgroups");
-    if (plan->written->window)
-        fused->near_panels = 1 + (int)divide_up(plan->written->window - 1, FUSED_TOKENS);
     share_registers(in, fused);
     place_rows(in, fused);
     if (!(fused->near_panels ? choose_near_places(in, fused) : choose_places(in, fused)))
