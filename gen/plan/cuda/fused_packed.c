@@ -8,7 +8,6 @@
 #include "work.h"
 
 enum {
-    NEAR_QUERIES = 3, /* warpgroups of queries */
     SLAB = 128 * FUSED_TOKENS,      /* bytes of 64 numbers of a panel's tokens */
     ONES = 16 * 128,                /* by which values become z, where they fill their slab: behind them */
     GATES = 14 * FUSED_TOKENS + 16, /* sums, what keys keep, what is left of the state */
@@ -22,6 +21,10 @@ enum {
     MOST_SUMS_OF_TWO = 128, /* and of two */
     SLAB_COLUMNS = 8,       /* tiles of 8: where a block has more, its values take two slabs */
     MOST_FACTORS = 4,
+    THREE_PACK = 40, THREE_KEYS = 152, THREE_QUERIES = 96, /* registers, where three warpgroups have queries */
+    THREE_TOTALS = 64,
+    LEAST_REGISTERS = 24, /* of a warpgroup that does nothing */
+    OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
     OTHERS_OF_KEYS = 12, /* registers of a thread that adds up keys: addresses, counters */
 };
 
@@ -80,12 +83,20 @@ int fused_packed_columns(const fpa_plan *plan, const fpa_cuda_rows *rows)
     return MOST_SUMS_OF_ONE / (4 * count_tiles(rows)) - (plan->head->normalize != FPA_NORMALIZE_NONE);
 }
 
+/* Beside a window queries wait for exponentials, dots and products by turns: three warpgroups of them, of fewer registers each, wait less than
+ * two. They have their sums and, of 16 queries, rows of what exponents and other dots are products of. */
+static bool has_room_for_three(const fpa_cuda_inputs *in, int tiles)
+{
+    const int sums = 4 * in->columns->all, dots = in->rows->dot_steps, given = (in->plan->head->d + 15) / 16;
+    return sums * tiles <= FEW_SUMS && sums + 4 * given + 4 * (dots > 4 ? 0 : dots) + OTHERS_OF_QUERIES <= THREE_QUERIES;
+}
+
 static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     const int tiles = count_tiles(in->rows), columns = in->columns->all;
     const bool one = 4 * columns * tiles <= MOST_SUMS_OF_ONE;
     fused->key_groups = one ? 1 : 2;
-    fused->query_groups = one && fused->near_panels ? NEAR_QUERIES : 3 - fused->key_groups;
+    fused->query_groups = fused->near_panels && has_room_for_three(in, tiles) ? 3 : 3 - fused->key_groups;
     fused->key_tiles = (tiles + fused->key_groups - 1) / fused->key_groups;
     fused->total_parts = one && !in->plan->head->gate ? 2 : 1;
     /* sums of two warpgroups and of wide blocks leave no room for what else they hold: products are serialised */
@@ -107,12 +118,24 @@ static int query_units(const fpa_cuda_inputs *in)
     return columns > 12 ? 1 : columns > SLAB_COLUMNS + 1 || in->plan->head->gate ? 2 : 3;
 }
 
+/* 480 for a thread of each of five warpgroups: 96, as they begin, of which there may be no more. */
+static void share_among_five(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
+{
+    const int together = two_if_room(in, fused, THREE_KEYS);
+    fused->walk = (fpa_fused_share){THREE_PACK, THREE_KEYS, THREE_QUERIES, together, 1};
+    fused->totals = (fpa_fused_share){THREE_TOTALS, THREE_KEYS, LEAST_REGISTERS, together, 0};
+}
+
 /* A multiprocessor's 65,536 registers are 512 for a thread of each warpgroup. What packers and queries have
  * of them decides how many loads they have on their way. */
 static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     const bool gate = in->plan->head->gate;
     const bool few = 4 * in->columns->all * fused->key_tiles <= FEW_SUMS;
+    if (fused->query_groups == 3) {
+        share_among_five(in, fused);
+        return;
+    }
     if (fused->key_groups == 2) {
         fused->walk = (fpa_fused_share){64, 168, 112, 1, 2};
         fused->totals = (fpa_fused_share){80, 176, 80, gate ? 1 : two_if_room(in, fused, 176), 0};
@@ -121,11 +144,6 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     const int pack = few ? 72 : in->plan->projection_count ? 64 : 56, key = 256 - pack;
     const int most = few && fused->key_tiles == 3 ? 3 : fused->key_tiles < 2 ? 1 : 2;
     const int together = in->columns->tiles > SLAB_COLUMNS && most == 2 ? two_if_room(in, fused, key) : most;
-    if (fused->query_groups == 3) {
-        fused->walk = (fpa_fused_share){40, 152, 96, two_if_room(in, fused, 152), 1};
-        fused->totals = (fpa_fused_share){64, 152, 24, two_if_room(in, fused, 152), 0};
-        return;
-    }
     /* beside a window queries have weights of keys, too */
     fused->walk = !fused->near_panels ? (fpa_fused_share){pack, key, 128, together, query_units(in)}
                   : few               ? (fpa_fused_share){56, 168, 144, together, 2}
