@@ -175,7 +175,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->at_copies = fused->at_matrix + fused->matrix_bytes;
     fused->at_panels = fused->at_copies + FUSED_COPIES * fused->copy_bytes;
     fused->at_barriers = fused->at_panels + panels * fused->panel_bytes;
-    const int barriers = 2 * (panels + values + FUSED_COPIES) + raw_stages + (fused->near_panels ? 1 : 0);
+    const int barriers = 2 * (panels + values) + FUSED_COPIES + largest(fused->query_groups, FUSED_COPIES) +
+                         raw_stages + (fused->near_panels ? 1 : 0);
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
     fused->bytes =
         fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
