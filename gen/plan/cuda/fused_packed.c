@@ -23,6 +23,7 @@ enum {
     MOST_FACTORS = 4,
     THREE_PACK = 40, THREE_KEYS = 152, THREE_QUERIES = 96, /* registers, where three warpgroups have queries */
     THREE_TOTALS = 64,
+    MANY_PANELS = 4, /* that queries see beside a window */
     LEAST_REGISTERS = 24, /* of a warpgroup that does nothing */
     OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
     OTHERS_OF_KEYS = 12, /* registers of a thread that adds up keys: addresses, counters */
@@ -83,12 +84,14 @@ int fused_packed_columns(const fpa_plan *plan, const fpa_cuda_rows *rows)
     return MOST_SUMS_OF_ONE / (4 * count_tiles(rows)) - (plan->head->normalize != FPA_NORMALIZE_NONE);
 }
 
-/* Beside a window queries wait for exponentials, dots and products by turns: three warpgroups of them, of fewer registers each, wait less than
- * two. They have their sums and, of 16 queries, rows of what exponents and other dots are products of. */
-static bool has_room_for_three(const fpa_cuda_inputs *in, int tiles)
+/* Beside a window queries wait for exponentials, dots and products by turns: where they see many panels, three warpgroups of fewer registers
+ * each wait less than two; where few, all would wait for who packs (docs/decisions/0095-exponents-without-an-m.md). They have their sums and, of
+ * 16 queries, rows of what exponents and other dots are products of. */
+static bool wants_three(const fpa_cuda_inputs *in, const fpa_fused_packed *fused, int tiles)
 {
     const int sums = 4 * in->columns->all, dots = in->rows->dot_steps, given = (in->plan->head->d + 15) / 16;
-    return sums * tiles <= FEW_SUMS && sums + 4 * given + 4 * (dots > 4 ? 0 : dots) + OTHERS_OF_QUERIES <= THREE_QUERIES;
+    const int queries = sums + 4 * given + 4 * (dots > 4 ? 0 : dots) + OTHERS_OF_QUERIES;
+    return fused->near_panels >= MANY_PANELS && sums * tiles <= FEW_SUMS && queries <= THREE_QUERIES;
 }
 
 static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
@@ -96,7 +99,7 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     const int tiles = count_tiles(in->rows), columns = in->columns->all;
     const bool one = 4 * columns * tiles <= MOST_SUMS_OF_ONE;
     fused->key_groups = one ? 1 : 2;
-    fused->query_groups = fused->near_panels && has_room_for_three(in, tiles) ? 3 : 3 - fused->key_groups;
+    fused->query_groups = wants_three(in, fused, tiles) ? 3 : 3 - fused->key_groups;
     fused->key_tiles = (tiles + fused->key_groups - 1) / fused->key_groups;
     fused->total_parts = one && !in->plan->head->gate ? 2 : 1;
     /* sums of two warpgroups and of wide blocks leave no room for what else they hold: products are serialised */
