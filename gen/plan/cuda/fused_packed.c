@@ -11,9 +11,9 @@ enum {
     SLAB = 128 * FUSED_TOKENS,      /* bytes of 64 numbers of a panel's tokens */
     ONES = 16 * 128,                /* by which values become z, where they fill their slab: behind them */
     GATES = 14 * FUSED_TOKENS + 16, /* sums, what keys keep, what is left of the state */
-    NORMS = 2 * 16,                 /* the largest ones of each 16 tokens' queries and keys, beside a window */
-    PART = 80,                      /* what a block knows of its part of the work */
-    EDGE = 4,                       /* and of each panel's values */
+    NORMS = 2 * 16, /* the largest ones of each 16 tokens' queries and keys, beside a window */
+    PART = 80,      /* what a block knows of its part of the work */
+    EDGE = 4,       /* and of each panel's values */
     LEAST_EDGES = 4,
     FACTORS = 256,          /* of gates of segments */
     FEW_SUMS = 108,         /* registers of a thread for sums: there is room for more in other warpgroups */
@@ -21,12 +21,14 @@ enum {
     MOST_SUMS_OF_TWO = 128, /* and of two */
     SLAB_COLUMNS = 8,       /* tiles of 8: where a block has more, its values take two slabs */
     MOST_FACTORS = 4,
-    THREE_PACK = 40, THREE_KEYS = 152, THREE_QUERIES = 96, /* registers, where three warpgroups have queries */
+    THREE_PACK = 40,
+    THREE_KEYS = 152,
+    THREE_QUERIES = 96, /* registers, where three warpgroups have queries */
     THREE_TOTALS = 64,
-    MANY_PANELS = 4, /* that queries see beside a window */
-    LEAST_REGISTERS = 24, /* of a warpgroup that does nothing */
+    MANY_PANELS = 4,        /* that queries see beside a window */
+    LEAST_REGISTERS = 24,   /* of a warpgroup that does nothing */
     OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
-    OTHERS_OF_KEYS = 12, /* registers of a thread that adds up keys: addresses, counters */
+    OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
 };
 
 /* ---- rows ---- */
@@ -170,7 +172,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->raw_bytes = slabs * SLAB;
     fused->matrix_bytes = 2 * slabs * rows * 128;
     fused->copy_bytes = fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
-    fused->panel_bytes = 2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0) + (fused->near_panels ? NORMS : 0);
+    fused->panel_bytes =
+        2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0) + (fused->near_panels ? NORMS : 0);
     fused->at_outputs = values * fused->value_bytes;
     fused->at_ones = fused->at_outputs + fused->query_groups * fused->value_bytes;
     fused->at_raw_stages = fused->at_ones + (apart ? ONES : 0);
