@@ -83,4 +83,13 @@ static const struct unsuited {
      "fill only 2 % of tiles"},
 };
 
+/* The row of ones times all blocks, and the last rows where d is no multiple of 8. Tiles of one suffix block, of up to two, and of up to four. */
+static const struct {
+    const char *body;
+    int tiles[3];
+} of_few_prefixes[] = {{"d = 48, dv = 128, terms = inhomogeneous { degree = 2, constant = 1 }", {28, 25, 23}},
+                       {"d = 43, dv = 64, terms = power { degree = 2 }", {21, 18, 18}},
+                       {"d = 65, dv = 64, terms = inhomogeneous { degree = 2, constant = 1 }", {54, 46, 42}},
+                       {"d = 64, dv = 64, terms = power { degree = 2 }", {36, 36, 36}}};
+
 #endif

@@ -64,6 +64,7 @@ static const struct {
     [IN_PRODUCTS] = {"fourfold", LONG_CALL, 2},
     [IN_SLABS] = {"manydots", LONG_CALL, 2},
     [IN_TURN] = {"turns", LONG_CALL, 2},
+    [IN_PARTS] = {"onesrow", LONG_CALL, 2},
     [IN_PACKED] = {"chosen", LONG_CALL, 2},
     [IN_PACKED_TURNS] = {"wide", LONG_CALL, 2},
 };

@@ -22,18 +22,20 @@ struct made {
     fpa_simplified simple;
     fpa_plan plan;
     fpa_outer_plan outer;
+    int parts;
 };
 
-static void make(const char *body, int warpgroup_tiles, struct made *m)
+static void make(const char *body, int warpgroup_tiles, int parts, struct made *m)
 {
     char spec[512];
     fpa_error error = {0};
-    *m = (struct made){0};
+    *m = (struct made){.parts = parts};
     assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s }", body) < (int)sizeof spec);
     if (spec_load_text("hopper.lua", NULL, spec, strlen(spec), &m->list, &error) ||
         simplify(m->list.heads[0], &m->simple, &error) ||
         plan_choose(&m->simple, m->list.heads[0], target_find("cuda:sm_90"), &m->plan, &error) ||
-        plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, &m->plan.memory, &m->outer, &error))
+        plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, parts, &m->plan.memory, &m->outer,
+                   &error))
         fail_msg("%s: %s: %s", body, error.where, error.message);
 }
 
@@ -47,9 +49,10 @@ static void unmake(struct made *m)
 static void each(void (*check)(const struct made *m))
 {
     for (size_t i = 0; i < sizeof suited / sizeof *suited; i++)
-        for (int tiles = 1; tiles <= WARPGROUP_TILES; tiles++) {
+        for (int j = 0; j < 3 * WARPGROUP_TILES; j++) {
+            const int tiles = j / 3 + 1, parts = 1 << j % 3;
             struct made m;
-            make(suited[i].body, tiles, &m);
+            make(suited[i].body, tiles, parts, &m);
             if (!m.outer.used)
                 fail_msg("%s: %s", suited[i].body, m.outer.why);
             assert_in_range(m.outer.strip_length, 1, tiles);
@@ -63,7 +66,7 @@ static void tiles_and_stars_of_heads_of_every_family_are_as_many_as_known(void *
     (void)state;
     for (size_t i = 0; i < sizeof suited / sizeof *suited; i++) {
         struct made m;
-        make(suited[i].body, WARPGROUP_TILES, &m);
+        make(suited[i].body, WARPGROUP_TILES, 1, &m);
         const fpa_outer_plan *outer = &m.outer;
         if (!outer->used || m.plan.features != suited[i].features || outer->tiles != suited[i].tiles ||
             outer->strip_length != suited[i].suffixes || outer->strips != suited[i].strips ||
@@ -80,7 +83,7 @@ static void heads_that_tiles_do_not_suit_say_why(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof unsuited / sizeof *unsuited; i++) {
         struct made m;
-        make(unsuited[i].body, WARPGROUP_TILES, &m);
+        make(unsuited[i].body, WARPGROUP_TILES, 1, &m);
         if (m.outer.used || !strstr(m.outer.why, unsuited[i].why))
             fail_msg("%s: used %d, '%s'", unsuited[i].body, m.outer.used, m.outer.why);
         unmake(&m);
@@ -94,7 +97,7 @@ static void flips_leave_stars_of_36_tiles_without_padding(void **state)
     (void)state;
     for (int tiles = 1; tiles <= WARPGROUP_TILES; tiles++) {
         struct made m;
-        make("d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", tiles, &m);
+        make("d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", tiles, 1, &m);
         assert_int_equal(m.outer.strip_length, suffixes[tiles]);
         assert_int_equal(m.outer.strips * m.outer.strip_length, 36);
         for (int i = 0; i < 36; i++)
@@ -221,7 +224,8 @@ static double slot_product(const fpa_outer_plan *outer, int tile, int slot, cons
     const int *prefix = outer->prefix + (tile_group(outer, tile) * 8 + slot / 8) * outer->prefix_factors;
     if (outer->rows) /* 64 of them from the suffix on */
         return outer->weight[tile * 64 + slot] * vector[8 * outer->tile_suffix[tile] + slot];
-    double product = outer->weight[tile * 64 + slot] * vector[8 * outer->tile_suffix[tile] + slot % 8];
+    const int suffix = outer->tile_quarter[tile * OUTER_QUARTERS + slot / 16];
+    double product = outer->weight[tile * 64 + slot] * vector[8 * suffix + slot % 8];
     for (int l = 0; l < outer->prefix_factors; l++)
         product *= vector[prefix[l]];
     return product;
@@ -280,7 +284,7 @@ static void features_of_equal_factors_have_tiles_of_their_own(void **state)
     struct made m, twice;
     fpa_error error = {0};
     (void)state;
-    make("d = 16, dv = 16, terms = tspow { d = 16, degree = 2, block = 8 }", WARPGROUP_TILES, &m);
+    make("d = 16, dv = 16, terms = tspow { d = 16, degree = 2, block = 8 }", WARPGROUP_TILES, 1, &m);
     twice = m;
     twice.plan.memory = (arena){0};
     twice.plan.features *= 2;
@@ -292,7 +296,7 @@ static void features_of_equal_factors_have_tiles_of_their_own(void **state)
         twice.plan.pieces[p].feature += p < m.plan.piece_count ? 0 : m.plan.features;
         twice.plan.pieces[p].weight += p < m.plan.piece_count ? 0 : 1;
     }
-    assert_int_equal(plan_outer(&twice.plan, 2, WARPGROUP_TILES, &twice.plan.memory, &twice.outer, &error),
+    assert_int_equal(plan_outer(&twice.plan, 2, WARPGROUP_TILES, 1, &twice.plan.memory, &twice.outer, &error),
                      FPA_OK);
     assert_true(twice.outer.used);
     assert_int_equal(twice.outer.tiles, 2 * m.outer.tiles);
@@ -343,6 +347,21 @@ static void every_tile_lies_in_one_star_of_its_own_group(void **state)
 {
     (void)state;
     each(check_strips);
+}
+
+static void groups_of_few_prefixes_fill_their_tiles(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof of_few_prefixes / sizeof *of_few_prefixes; i++)
+        for (int j = 0; j < 3; j++) {
+            struct made m;
+            make(of_few_prefixes[i].body, WARPGROUP_TILES, 1 << j, &m);
+            if (m.outer.tiles != of_few_prefixes[i].tiles[j])
+                fail_msg("%s: %d tiles of up to %d suffix blocks", of_few_prefixes[i].body, m.outer.tiles,
+                         1 << j);
+            assert_int_equal(m.outer.parted, m.outer.tiles < of_few_prefixes[i].tiles[0]);
+            unmake(&m);
+        }
 }
 
 /* ---- folded tiles ---- */
@@ -442,8 +461,8 @@ static void check_again(const struct made *m)
     fpa_outer_plan b, c;
     fpa_error error = {0};
     arena memory = {0};
-    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, &memory, &b, &error), FPA_OK);
-    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, &memory, &c, &error), FPA_OK);
+    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, m->parts, &memory, &b, &error), FPA_OK);
+    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, m->parts, &memory, &c, &error), FPA_OK);
     assert_int_equal(a->tiles, b.tiles);
     assert_int_equal(b.groups, c.groups);
     assert_int_equal(b.strips, c.strips);
@@ -471,6 +490,7 @@ int main(void)
         cmocka_unit_test(tiles_hold_every_feature_once_with_its_factors_weight_and_degree),
         cmocka_unit_test(features_of_equal_factors_have_tiles_of_their_own),
         cmocka_unit_test(every_tile_lies_in_one_star_of_its_own_group),
+        cmocka_unit_test(groups_of_few_prefixes_fill_their_tiles),
         cmocka_unit_test(rows_of_a_folded_tile_have_each_pair_of_a_block_once),
         cmocka_unit_test(folded_tiles_have_no_feature_without_a_row),
         cmocka_unit_test(steps_of_a_dot_hold_its_rows_and_zeros),

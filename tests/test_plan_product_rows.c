@@ -84,7 +84,7 @@ static double slot_product(const fpa_outer_plan *outer, const double *vector, in
             if (outer->strip_tile[s * outer->strip_length + i] == tile)
                 group = outer->strip_group[s];
     return vector[outer->prefix[group * OUTER_BLOCK + slot / OUTER_BLOCK]] *
-           vector[outer->tile_suffix[tile] * OUTER_BLOCK + slot % OUTER_BLOCK];
+           vector[outer->tile_quarter[tile * OUTER_QUARTERS + slot / 16] * OUTER_BLOCK + slot % OUTER_BLOCK];
 }
 
 static const fpa_split_outer *split_of(const planned_head *made, const struct products *p)
@@ -245,10 +245,11 @@ static void blocks_fetch_the_slabs_of_their_strips(void **state)
                 assert_true(fetches(
                     kernel, slice,
                     outer->prefix[outer->strip_group[s] * OUTER_BLOCK * outer->prefix_factors + c] / 8));
-            for (int i = 0; i < outer->strip_length; i++)
-                if (outer->strip_tile[s * outer->strip_length + i] >= 0)
-                    assert_true(fetches(kernel, slice,
-                                        outer->tile_suffix[outer->strip_tile[s * outer->strip_length + i]]));
+            for (int i = 0; i < outer->strip_length; i++) {
+                const int tile = outer->strip_tile[s * outer->strip_length + i];
+                for (int q = 0; q < OUTER_QUARTERS && tile >= 0; q++)
+                    assert_true(fetches(kernel, slice, outer->tile_quarter[tile * OUTER_QUARTERS + q]));
+            }
         }
     }
     planned_free(&made);

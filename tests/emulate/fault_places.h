@@ -54,6 +54,7 @@ enum fault_place {
     IN_PRODUCTS,
     IN_SLABS,
     IN_TURN,
+    IN_PARTS,
     IN_PACKED,
     IN_PACKED_TURNS,
     PLACES

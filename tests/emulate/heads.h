@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 96 };
+enum { EMULATED_MOST_HEADS = 98 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -86,7 +86,7 @@ static const char emulated_heads[] =
     "  h('manypowers', { dtype = 'f16', terms = { term { some(8, 32, 1), some(12, 32, 2), some(8, 32, 3), "
     "some(3, 32, 4), some(2, 32, 5) } } }),\n"
     "  h('turns', { d = 150, dv = 60, chunk = 192, scale = 1 / 8, terms = {\n"
-    "    term { some(3, 150, 1), some(9, 150, 2), some(3, 150, 4) }, term { some(150, 150, 5), some(4, 150, "
+    "    term { some(3, 150, 1), some(9, 150, 2), some(3, 150, 4) }, term { some(150, 150, 5), some(5, 150, "
     "3) } "
     "} }),\n"
     "  h('turnsgated', { d = 40, dv = 24, chunk = 256, gate = true, normalize = 'sum', scale = 1 / 2, "
@@ -226,6 +226,9 @@ static const char emulated_heads[] =
     "  h('groupedalike', { d = 24, dv = 20, terms = tensorsketch { d = 24, degree = 2, size = 64, seed = 1 } "
     "}),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
+    "  h('lastrows', { d = 43, dv = 24, normalize = 'sum', terms = power { degree = 2 } }),\n"
+    "  h('onesrow', { d = 35, dv = 40, gate = true, scale = 1 / 4, terms = inhomogeneous { degree = 2, "
+    "constant = 1 } }),\n"
     "  h('amid', { d = 48, dv = 24, terms = term { some(16, 48, 1), select(range(6, 45)) } }),\n"
     "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"
     "}\n";
@@ -240,7 +243,7 @@ static const char *const emulated_fixed[] = {
     "fewgated",       /* fused_chunk of packed rows, projections, gates; the larger of sum and eps */
     "fewhalf",        /* f16, states of f16, 1 + sum, with a gate */
     "manydots",       /* products of rows, padded values */
-    "turns",          /* dots two after two; keys in the place of tiles */
+    "turns",          /* dots two after two; keys in the place of tiles; tiles of several suffix blocks */
     "openlinear",     /* no mask, f16, one pass, */
     "openmaps",       /* which maps queries and keys */
     "clustered",      /* a cluster that takes turns, */

@@ -122,15 +122,14 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
 {
     const bool gate = in->plan->head->gate;
     const int vectors = (rows->width + 63) / 64 * SLAB, values = (in->columns->all + 7) / 8 * SLAB;
+    const int value_tails = any_address ? tail_bytes(8 * in->columns->tiles) : 0;
     rows->panels = panels, rows->copies = copies, rows->any_address = any_address;
     rows->vector_tails = any_address ? tail_bytes(rows->width) : 0;
-    rows->value_tails = any_address ? tail_bytes(8 * in->columns->tiles) : 0;
     rows->query_bytes = vectors > values ? vectors : values;
-    rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + rows->value_tails;
+    rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + value_tails;
     rows->panel_bytes = rows->at_gates + (gate ? GATES : 0);
-    rows->copy_bytes = rows->slots * 16 * in->columns->all;
     rows->at_copies = panels * rows->panel_bytes;
-    rows->at_barriers = rows->at_copies + copies * rows->copy_bytes;
+    rows->at_barriers = rows->at_copies + copies * rows->slots * 16 * in->columns->all;
     rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
     rows->at_part = round_up(rows->at_barriers + 8 * ((gate ? 7 : 6) * rows->total_panels + 2 * copies), 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
@@ -268,10 +267,8 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(copies),
                                        ROWS(panel_bytes),
                                        ROWS(query_bytes),
-                                       ROWS(copy_bytes),
                                        ROWS(any_address),
                                        ROWS(vector_tails),
-                                       ROWS(value_tails),
                                        ROWS(leans),
                                        ROWS(finishes_much),
                                        ROWS(vector_room),

@@ -243,7 +243,8 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l)
     for (int i = 0; i < outer->groups * OUTER_BLOCK; i++) {
         const int *first = outer->prefix + i / OUTER_BLOCK * OUTER_BLOCK * outer->prefix_factors;
         const int own = outer->prefix[i * outer->prefix_factors + l];
-        block &= first[l] % OUTER_BLOCK == 0 && own == first[l] + i % OUTER_BLOCK;
+        const int prefixes = OUTER_BLOCK / outer->group_parts[i / OUTER_BLOCK];
+        block &= first[l] % OUTER_BLOCK == 0 && own == first[l] + i % prefixes;
         row &= own == first[l];
     }
     return block ? PREFIX_BLOCK : row ? PREFIX_ROW : PREFIX_ANY;
@@ -301,7 +302,7 @@ static fpa_status plan_vectors(const fpa_plan *plan, arena *memory, arena *lasti
     return status;
 }
 
-static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles, arena *memory,
+static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *memory,
                           arena *lasting, fpa_outer_plan *outer, fpa_error *error)
 {
     fpa_status status = plan_vectors(plan, memory, lasting, outer, error);
@@ -313,7 +314,10 @@ static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles
         return refuse(outer, "some rows of a run-time diagonal, and not all, are factors");
     if (outer->rows)
         return plan_row_tiles(plan, warpgroup_tiles, memory, lasting, outer, error);
-    status = (outer->products ? plan_block_tiles : tiles_form)(plan, outer, memory, &tiling, &slots, error);
+    if (outer->products)
+        status = plan_block_tiles(plan, outer, memory, &tiling, &slots, error);
+    else /* few prefixes fill tiles of several suffixes, too */
+        status = tiles_form(plan, outer, parts == 1, memory, &tiling, &slots, error);
     if (status)
         return status;
     if (tiles_are_sparse(plan, slots)) {
@@ -325,29 +329,33 @@ static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles
     if (!tiling.tile_count)
         return refuse(outer, "two of its features are the same product");
     outer->used = true;
-    return tiles_to_strips(plan, &tiling, columns, warpgroup_tiles, memory, lasting, outer, error);
+    outer_tiling parted = tiling;
+    if (parts > 1)
+        status = tiles_part(&tiling, parts, memory, &parted, error);
+    return status ? status
+                  : tiles_to_strips(plan, &parted, columns, warpgroup_tiles, memory, lasting, outer, error);
 }
 
-static fpa_status plan_with(const fpa_plan *plan, int columns, int warpgroup_tiles, arena *lasting,
+static fpa_status plan_with(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *lasting,
                             fpa_outer_plan *outer, fpa_error *error)
 {
     arena memory = {0};
-    fpa_status status = plan_in(plan, columns, warpgroup_tiles, &memory, lasting, outer, error);
+    fpa_status status = plan_in(plan, columns, warpgroup_tiles, parts, &memory, lasting, outer, error);
     arena_free(&memory);
     return status;
 }
 
-fpa_status plan_outer(const fpa_plan *plan, int columns, int warpgroup_tiles, arena *lasting,
+fpa_status plan_outer(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *lasting,
                       fpa_outer_plan *outer, fpa_error *error)
 {
     const int factors = prefix_factors(plan);
     *outer = (fpa_outer_plan){.prefix_factors = factors ? factors : 1, .rows = !factors};
-    return plan_with(plan, columns, warpgroup_tiles, lasting, outer, error);
+    return plan_with(plan, columns, warpgroup_tiles, parts, lasting, outer, error);
 }
 
-fpa_status plan_outer_of_products(const fpa_plan *plan, int columns, int warpgroup_tiles, arena *lasting,
-                                  fpa_outer_plan *outer, fpa_error *error)
+fpa_status plan_outer_of_products(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
+                                  arena *lasting, fpa_outer_plan *outer, fpa_error *error)
 {
     *outer = (fpa_outer_plan){.prefix_factors = 1, .products = true};
-    return plan_with(plan, columns, warpgroup_tiles, lasting, outer, error);
+    return plan_with(plan, columns, warpgroup_tiles, parts, lasting, outer, error);
 }

@@ -22,6 +22,7 @@ enum {
     OUTER_STEP = 16,     /* rows that a matrix instruction takes of a dot */
     OUTER_MAX_STRIP = 6, /* tiles */
     OUTER_FOLDED = 40,   /* rows that copies have of a folded tile */
+    OUTER_QUARTERS = 4,  /* of a tile: two prefixes each, which a warp has */
 };
 
 typedef struct fpa_outer_plan {
@@ -44,15 +45,19 @@ typedef struct fpa_outer_plan {
     int *prefix;      /* [groups][8][prefix_factors] vector rows */
     int *group_first; /* [groups + 1] first tile that is not folded; some groups have none */
     int tiles, folded;
-    int copy_rows;    /* 64 of a tile, OUTER_FOLDED of a folded one */
-    int *tile_suffix; /* [tiles] block of rows */
-    int *feature;     /* [tiles][8 prefixes][8 rows] feature as plan->pieces count them, -1: none */
-    double *weight;   /* [tiles][64] on the key side; 0 where there is no feature */
-    double *copied;   /* [tiles][64] the same with the scale of q, which copies have too */
-    bool weighted;    /* some weight, with the scale that copies have, is not 1 */
-    bool powers;      /* all weights, with that scale, are 0 or powers of two: products with them are exact */
-    bool padded;      /* some slot has no feature */
-    int *degree;      /* [tiles][64] factors that are not the row of ones: head->scale enters as often */
+    int copy_rows;     /* 64 of a tile, OUTER_FOLDED of a folded one */
+    int *tile_suffix;  /* [tiles] block of rows */
+    int *tile_quarter; /* [tiles][4] that of each two prefixes */
+    int *
+        group_parts; /* [groups] suffix blocks of a tile: 1, 2 or 4, of which each has so many times fewer prefixes */
+    bool parted;    /* some group's are more than one */
+    int *feature;   /* [tiles][8 prefixes][8 rows] feature as plan->pieces count them, -1: none */
+    double *weight; /* [tiles][64] on the key side; 0 where there is no feature */
+    double *copied; /* [tiles][64] the same with the scale of q, which copies have too */
+    bool weighted;  /* some weight, with the scale that copies have, is not 1 */
+    bool powers;    /* all weights, with that scale, are 0 or powers of two: products with them are exact */
+    bool padded;    /* some slot has no feature */
+    int *degree;    /* [tiles][64] factors that are not the row of ones: head->scale enters as often */
     /* strips: first those whose prefixes' last factor is a block that their first tile has as its suffix,
      * then the others, in the order of their groups */
     int strip_length; /* R: tiles of a strip, 1..OUTER_MAX_STRIP */
@@ -77,13 +82,13 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l);
 int outer_fold(int slot);
 
 /* Fills *outer from the rows, pieces and dots of plan, with tables in `lasting`. columns: tiles of 8 of a
- * block. warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles
+ * block. parts: suffix blocks that a tile may have, 1, 2 or 4. warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles
  * do not suit gives FPA_OK and used = false. FPA_NO_MEMORY is the only error. */
-fpa_status plan_outer(const struct fpa_plan *plan, int columns, int warpgroup_tiles, arena *lasting,
-                      fpa_outer_plan *outer, fpa_error *error);
+fpa_status plan_outer(const struct fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
+                      arena *lasting, fpa_outer_plan *outer, fpa_error *error);
 
 /* The same of a plan of product rows (product_rows.h): rows lie as its dots have them, tiles are blocks times blocks. */
-fpa_status plan_outer_of_products(const struct fpa_plan *plan, int columns, int warpgroup_tiles,
+fpa_status plan_outer_of_products(const struct fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
                                   arena *lasting, fpa_outer_plan *outer, fpa_error *error);
 
 #endif

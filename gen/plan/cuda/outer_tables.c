@@ -80,6 +80,8 @@ static fpa_status allocate(arena *memory, int groups, int tiles, int strips, fpa
         arena_array(memory, (size_t)groups * OUTER_BLOCK * outer->prefix_factors, sizeof *outer->prefix);
     outer->group_first = arena_array(memory, groups + 1, sizeof *outer->group_first);
     outer->tile_suffix = arena_array(memory, tiles, sizeof *outer->tile_suffix);
+    outer->tile_quarter = arena_array(memory, (size_t)tiles * OUTER_QUARTERS, sizeof *outer->tile_quarter);
+    outer->group_parts = arena_array(memory, groups, sizeof *outer->group_parts);
     outer->feature = arena_array(memory, slots, sizeof *outer->feature);
     outer->weight = arena_array(memory, slots, sizeof *outer->weight);
     outer->copied = arena_array(memory, slots, sizeof *outer->copied);
@@ -87,8 +89,9 @@ static fpa_status allocate(arena *memory, int groups, int tiles, int strips, fpa
     outer->strip_group = arena_array(memory, strips + 1, sizeof *outer->strip_group);
     outer->strip_tile =
         arena_array(memory, (size_t)(strips + 1) * outer->strip_length, sizeof *outer->strip_tile);
-    if (!outer->prefix || !outer->group_first || !outer->tile_suffix || !outer->feature || !outer->weight ||
-        !outer->copied || !outer->degree || !outer->strip_group || !outer->strip_tile)
+    if (!outer->prefix || !outer->group_first || !outer->tile_suffix || !outer->tile_quarter ||
+        !outer->group_parts || !outer->feature || !outer->weight || !outer->copied || !outer->degree ||
+        !outer->strip_group || !outer->strip_tile)
         return fail_memory(error);
     return FPA_OK;
 }
@@ -101,6 +104,8 @@ static int number_group(const outer_tiling *tiling, int group, int first_tile, i
     if (number[group] < 0) {
         number[group] = outer->groups++;
         outer->group_first[number[group]] = first_tile;
+        outer->group_parts[number[group]] = tiling->parts ? tiling->parts[group] : 1;
+        outer->parted |= outer->group_parts[number[group]] > 1;
         memcpy(outer->prefix + number[group] * size, tiling->prefix + group * size,
                size * sizeof *outer->prefix);
     }
@@ -119,6 +124,9 @@ static fpa_status fill_tiles(const outer_tiling *tiling, outer_tile *tiles, aren
     for (int t = 0; t < outer->tiles; t++) {
         tiles[t].group = number_group(tiling, tiles[t].group, t < whole ? t : whole, number, outer);
         outer->tile_suffix[t] = tiles[t].suffix;
+        const bool parted = outer->group_parts[tiles[t].group] > 1;
+        for (int q = 0; q < OUTER_QUARTERS; q++)
+            outer->tile_quarter[t * OUTER_QUARTERS + q] = parted ? tiles[t].quarter[q] : tiles[t].suffix;
         memcpy(outer->feature + t * OUTER_TILE, tiles[t].feature, sizeof tiles[t].feature);
     }
     outer->group_first[outer->groups] = whole;

@@ -283,8 +283,8 @@ bool tiles_are_sparse(const fpa_plan *plan, double slots)
     return slots > MOST_SLOTS || slots > A_FEATURE * (double)plan->features;
 }
 
-fpa_status tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory, outer_tiling *tiling,
-                      double *slots, fpa_error *error)
+fpa_status tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, arena *memory,
+                      outer_tiling *tiling, double *slots, fpa_error *error)
 {
     const int features = (int)plan->features;
     *tiling = (outer_tiling){.factors = outer->prefix_factors};
@@ -305,7 +305,7 @@ fpa_status tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, arena *
     if (!groups)
         return fail_memory(error);
     const int group_count = form_groups(prefix_lines, prefix_line_count, groups, memory);
-    if (group_count < 0 || !merge_groups(groups, group_count, memory))
+    if (group_count < 0 || (merge && !merge_groups(groups, group_count, memory)))
         return fail_memory(error);
     fpa_status status = form_tiles(groups, group_count, memory, tiling, error);
     *slots = (double)tiling->tile_count * OUTER_TILE;

@@ -7,9 +7,10 @@
 #include "outer.h"
 
 typedef struct outer_tile {
-    int group, suffix;       /* suffix: block of rows */
-    int feature[OUTER_TILE]; /* [8 prefixes][8 rows], -1: none */
-    bool folded;             /* see outer_fold */
+    int group, suffix;           /* suffix: block of rows, */
+    int quarter[OUTER_QUARTERS]; /* and that of each two prefixes */
+    int feature[OUTER_TILE];     /* [8 prefixes][8 rows], -1: none */
+    bool folded;                 /* see outer_fold */
 } outer_tile;
 
 /* Groups and tiles as the features' own order gives them. Lives in one arena. */
@@ -17,6 +18,7 @@ typedef struct outer_tiling {
     int factors; /* of a prefix */
     int group_count;
     int *prefix; /* [group_count][8][factors] */
+    int *parts;  /* [group_count] suffix blocks of its tiles; NULL: one */
     int tile_count;
     outer_tile *tiles; /* [tile_count] in the order of groups, then of suffixes */
 } outer_tiling;
@@ -25,15 +27,19 @@ typedef struct outer_tiling {
  * partly empty are worth it, the model of the machine says (choice.c). */
 bool tiles_are_sparse(const fpa_plan *plan, double slots);
 
-/* Needs outer->row and ones_row. When the features are too sparse the result may have no tiles and
+/* Needs outer->row and ones_row. merge: groups of few prefixes may be one. When the features are too sparse the result may have no tiles and
  * *slots is at least the number of slots that they would need; else *slots is that of the tiles. */
-fpa_status tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory, outer_tiling *tiling,
-                      double *slots, fpa_error *error);
+fpa_status tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, arena *memory,
+                      outer_tiling *tiling, double *slots, fpa_error *error);
 
 /* The same of features of two rows, those of `plan` one a piece: a group is a block of rows, with all tiles that it has with blocks of
  * rows. No tiles, too, where two features are the same pair. */
 fpa_status plan_block_tiles(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory,
                             outer_tiling *tiling, double *slots, fpa_error *error);
+
+/* The same with tiles of several suffix blocks, at most so many, where groups have few prefixes: such groups come last. */
+fpa_status tiles_part(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made,
+                      fpa_error *error);
 
 /* Transposes tiles (prefixes of block I, suffix J -> prefixes of block J, suffix I) so that few strips need
  * padding, and fills outer's groups, tiles and strips by tiles_to_tables. */

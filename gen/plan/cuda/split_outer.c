@@ -79,13 +79,16 @@ static bool runs_share_blocks(const fpa_outer_plan *outer, int run)
     const int factors = outer->prefix_factors;
     if (outer->rows) /* they have none */
         return false;
-    for (int g = 0; g < outer->groups; g++)
+    for (int g = 0; g < outer->groups; g++) {
+        if (run > OUTER_BLOCK / outer->group_parts[g]) /* other suffixes */
+            return false;
         for (int c = 0; c < OUTER_BLOCK; c++)
             for (int l = 0; l < factors; l++) {
                 const int *prefix = outer->prefix + g * OUTER_BLOCK * factors + l;
                 if (prefix[c * factors] / OUTER_BLOCK != prefix[c / run * run * factors] / OUTER_BLOCK)
                     return false;
             }
+    }
     return true;
 }
 
@@ -131,57 +134,6 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     kernel->ahead = brief && left >= 2 * suffixes + 3 * SPARE_REGISTERS ? 2 : 1;
 }
 
-/* ---- slabs that a state kernel's block fetches: bits; vectors of more than 31 do not fit into shared memory ---- */
-
-static unsigned strip_slabs(const fpa_outer_plan *outer, int strip)
-{
-    unsigned slabs = 0;
-    for (int i = 0; i < outer->strip_length; i++) {
-        const int tile = outer->strip_tile[strip * outer->strip_length + i];
-        if (tile >= 0) /* tiles of rows begin at whole slabs */
-            slabs |= 1u << outer->tile_suffix[tile] / SLAB_BLOCKS;
-    }
-    const int prefixes = outer->rows ? 0 : OUTER_BLOCK * outer->prefix_factors;
-    for (int i = 0; i < prefixes; i++)
-        slabs |= 1u << outer->prefix[outer->strip_group[strip] * prefixes + i] / (OUTER_BLOCK * SLAB_BLOCKS);
-    return slabs;
-}
-
-/* Behind the last strip warps have that one again. */
-static unsigned block_slabs(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel, int slice)
-{
-    const int block = kernel->groups * kernel->strips;
-    unsigned slabs = 0;
-    for (int i = slice * block; i < (slice + 1) * block; i++)
-        slabs |= strip_slabs(outer, i < outer->strips ? i : outer->strips - 1);
-    return slabs;
-}
-
-static void count_slabs(const fpa_outer_plan *outer, fpa_chunk_state_kernel *kernel)
-{
-    kernel->slabs = kernel->fetched_slabs = 0;
-    for (int slice = 0; slice < kernel->slices; slice++) {
-        const int slabs = __builtin_popcount(block_slabs(outer, kernel, slice));
-        kernel->slabs = largest(kernel->slabs, slabs);
-        kernel->fetched_slabs += slabs;
-    }
-}
-
-static fpa_status list_slabs(arena *memory, fpa_split_outer *split, fpa_error *error)
-{
-    for (int k = 0; k < split->kernels; k++) {
-        fpa_chunk_state_kernel *kernel = &split->state[k];
-        kernel->slab_mask = arena_array(memory, kernel->slices, sizeof *kernel->slab_mask);
-        if (!kernel->slab_mask)
-            return fail_memory(error);
-        for (int slice = 0; slice < kernel->slices; slice++) {
-            kernel->slab_mask[slice] = (int)block_slabs(&split->outer, kernel, slice);
-            split->partial_slabs |= kernel->slab_mask[slice] + 1 != 1 << row_slabs(split);
-        }
-    }
-    return FPA_OK;
-}
-
 /* Copies of all a block's tiles have a place on their way out; the rest of shared memory is for stages. */
 static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
 {
@@ -190,7 +142,7 @@ static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_c
     const int rest = tiles * (1024 * split->columns.all + (outer->weighted ? 256 : 0)) +
                      ones_bytes(plan, split) + BARRIERS * kernel->groups + SINK_BARRIER;
     kernel->slices = divide_up(outer->strips, block);
-    count_slabs(outer, kernel);
+    split_count_slabs(outer, kernel);
     const int stage =
         fetched_bytes(split, kernel->slabs) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
     const int room = plan->target->shared_memory - rest;
@@ -400,7 +352,7 @@ static fpa_status make_tables(const fpa_cuda_inputs *in, fpa_split_outer *split,
         split->source[i] = outer->source[i] < 0 ? in->rows->zero_row : row[outer->source[i]];
     for (int l = 0; l < outer->prefix_factors; l++)
         split->prefix_kind[l] = kinds[outer_prefix_kind(outer, l)];
-    return list_slabs(in->memory, split, error);
+    return split_list_slabs(in->memory, split, error);
 }
 
 /* ---- the plan ---- */
@@ -420,19 +372,52 @@ static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *spli
 
 /* Strips as long as a warpgroup has registers for; shorter ones, where the copies of such a block's tiles leave no room for
  * its vectors. */
-static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows *products,
-                               fpa_split_outer *split, const char **refusal, fpa_error *error)
+static fpa_status choose_strips(const fpa_cuda_inputs *in, const fpa_product_rows *products, int parts,
+                                fpa_split_outer *split, const char **refusal, fpa_error *error)
 {
     int tiles = warpgroup_tiles(split->columns.all);
     do {
         fpa_status status = (products ? plan_outer_of_products : plan_outer)(
-            in->plan, split->columns.all, tiles, in->memory, &split->outer, error);
+            in->plan, split->columns.all, tiles, parts, in->memory, &split->outer, error);
         if (status)
             return status;
         *refusal = split->outer.used ? choose_sizes(in, split) : split->outer.why;
         tiles = split->outer.used ? split->outer.strip_length - 1 : 0;
     } while (*refusal && tiles > 0);
     return FPA_OK;
+}
+
+/* Of a token, in a chunk that is neither short nor long. */
+static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    enum { CHUNK = 384 };
+    struct fpa_cuda_geometry geometry = {0};
+    geometry.work[CUDA_CHUNK_STATE] = work_chunk_state(plan, split, &split->state[0]);
+    geometry.work[CUDA_CHUNK_OUTPUT] = work_chunk_output(plan, split);
+    geometry.awaited_keys = work_awaited_keys(plan, split);
+    return cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, CHUNK);
+}
+
+/* Tiles of several suffix blocks, where they are fewer and take less time. Contractions have tiles of one. */
+static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows *products,
+                               fpa_split_outer *split, const char **refusal, fpa_error *error)
+{
+    fpa_split_outer other = *split, whole;
+    fpa_status status = choose_strips(in, products, 1, split, refusal, error);
+    if (status || *refusal || split->outer.rows)
+        return status;
+    whole = *split;
+    if (!products)
+        plan_contraction(in->plan, &whole);
+    for (int parts = 2; parts <= OUTER_QUARTERS && !status && !whole.contraction.groups; parts *= 2) {
+        const char *why;
+        fpa_split_outer parted = other;
+        status = choose_strips(in, products, parts, &parted, &why, error);
+        if (!status && !why && parted.outer.parted && parted.outer.tiles < split->outer.tiles &&
+            token_seconds(in->plan, &parted) < token_seconds(in->plan, split))
+            *split = parted;
+    }
+    return status;
 }
 
 static int choose_chunk(const fpa_plan *plan, const fpa_split_outer *split)

@@ -123,6 +123,9 @@ static inline int split_most_columns(const fpa_cuda_inputs *in)
     return in->most_columns ? in->most_columns : SPLIT_MOST_COLUMNS;
 }
 
+/* Of a kernel's blocks: how many slabs any of them fetches, and all of a head; and of all kernels which, and whether some are partial. */
+void split_count_slabs(const fpa_outer_plan *outer, fpa_chunk_state_kernel *kernel);
+fpa_status split_list_slabs(arena *memory, fpa_split_outer *split, fpa_error *error);
 /* Fills split->contraction, once all else is there: of heads that are passes of values, mostly their own. */
 void plan_contraction(const fpa_plan *plan, fpa_split_outer *split);
 /* Fills split->pack, once the tables are there. */

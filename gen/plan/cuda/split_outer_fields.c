@@ -4,6 +4,14 @@
 #include "split_outer.h"
 #include "work.h"
 
+static int count_parted(const fpa_outer_plan *outer)
+{
+    int count = 0;
+    for (int g = 0; g < outer->groups; g++)
+        count += outer->group_parts[g] > 1;
+    return count;
+}
+
 static void print_tiles(FILE *out, const fpa_plan *plan, const fpa_outer_plan *outer)
 {
     if (outer->rows)
@@ -21,6 +29,9 @@ static void print_tiles(FILE *out, const fpa_plan *plan, const fpa_outer_plan *o
             out,
             "folded       %d of the tiles, of a block's rows times themselves: copies have %d rows of each\n",
             outer->folded, OUTER_FOLDED);
+    if (outer->parted)
+        fprintf(out, "parted       %d of the groups, of few prefixes: tiles of two or four suffix blocks\n",
+                count_parted(outer));
     fprintf(out, "vectors      %d blocks of 8 rows a token, %s\n", outer->row_blocks,
             outer->coordinates ? "read as they lie" : "packed by a kernel of its own");
     fprintf(out, "strips       %d, of up to %d tiles of a group\n", outer->strips, outer->strip_length);
@@ -126,6 +137,8 @@ const fpa_field split_outer_fields[] = {
     TABLE("prefix_kind", prefix_kind, outer.prefix_factors, 1, 0),
     /* tiles */
     OUTER(tiles), OUTER(folded), OUTER(copy_rows), TABLE("tile_suffix", outer.tile_suffix, outer.tiles, 1, 0),
+    TABLE("tile_quarter", outer.tile_quarter, outer.tiles, OUTER_QUARTERS, 0),
+    TABLE("group_parts", outer.group_parts, outer.groups, 1, 0), OUTER(parted),
     TABLE("feature", outer.feature, outer.tiles, OUTER_TILE, 0),
     TABLE("state_weight", outer.weight, outer.tiles, OUTER_TILE, 0),
     TABLE("copy_weight", outer.copied, outer.tiles, OUTER_TILE, 0), OUTER(weighted), OUTER(powers),

@@ -56,7 +56,7 @@ enum {
     DV = 64,              /* width of v and o */
     FEATURES = 161,      /* D, rows of the state */
     FEATURES16 = 256,    /* of the tables: whole blocks of the portable state kernel */
-    COPY_ROWS = 312,     /* of a copy of the state */
+    COPY_ROWS = 272,     /* of a copy of the state */
     UNITS = 11,          /* of 16 features, the last one filled with zeros */
     FACTORS = 2,          /* of a feature */
     ROWS = 18,            /* packed rows a token */
@@ -731,7 +731,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { 0, 0, 0 }, /* backward_scatter */
         { 0, 0, 0 }, /* backward_pass_gates */
     },
-    312, /* features */
+    272, /* features */
     72, /* columns */
     1, /* column_blocks */
     2, /* copy_bytes */
@@ -807,12 +807,12 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
         { { 0, 12, 131, 1280, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
-        { { 216, 228, 456, 2816, 0, 0 }, { 0, 864, 1728, 44928, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
+        { { 216, 228, 456, 2816, 0, 0 }, { 0, 720, 1440, 39168, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
         /* chunk_state_small */
-        { { 288, 304, 608, 2816, 0, 0 }, { 0, 864, 1728, 44928, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 },
-        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 1740, 89856, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
+        { { 288, 304, 608, 2816, 0, 0 }, { 0, 720, 1440, 39168, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 },
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 1520, 78336, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
         /* chunk_output */
-        { { 0, 43, 655, 2816, 0, 0 }, { 189, 152, 561, 0, 0, 0 }, { 44, 25, 213, 938, 0, 176 }, 1, 3 },
+        { { 0, 43, 655, 2816, 0, 0 }, { 162, 129, 488, 0, 0, 0 }, { 44, 25, 213, 938, 0, 176 }, 1, 3 },
         { { 251, 371, 971, 5120, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
@@ -1699,19 +1699,20 @@ __device__ __forceinline__ void begin_keys(float *c, u64 a, u64 b)
  * A tile is 64 features: 8 prefixes times 8 consecutive rows of one suffix block. A prefix is a product of one row;
  * tiles with the same prefixes are a group. A strip is up to 2 tiles of a group, which a warpgroup of the state
  * kernel takes together. Row 8c + r of a tile is the feature of prefix c and the suffix block's row r.
- * The last tiles are folded: products of a block's rows with themselves, of which copies have each once (or twice, for
- * neighbours), in 40 rows. */
+ * Groups of few prefixes, the last ones, have them two or four times, and their tiles as many suffix blocks: so few
+ * prefixes fill a tile, too. The last tiles are folded: products of a block's rows with themselves, of which copies
+ * have each once (or twice, for neighbours), in 40 rows. */
 enum {
     ROW_BLOCKS = 3,       /* of 8 rows, in a vector of q or k */
     VECTOR_ROWS = 24,      /* that it has in memory; those behind them are zeros */
-    TILES = 6,
+    TILES = 5,
     WHOLE_TILES = 3,       /* the first: not folded */
     TILE_GROUPS = 3,
     PREFIX_FACTORS = 1,
     SUFFIXES = 1,           /* blocks of rows that a warp has of a tile */
     STRIP = 2,              /* tiles of a strip, at most */
     STRIPS = 3,
-    OWN_STRIPS = 3,          /* the first: their first suffix is the block that their prefixes' last factor lies in */
+    OWN_STRIPS = 2,          /* the first: their first suffix is the block that their prefixes' last factor lies in */
     N = 8 * ALL_TILES,      /* columns of a tile's sums */
     TILE_NUMBERS = 64 * N,  /* of a copy's tile: [column / 8][row][column % 8] */
     FOLDED_NUMBERS = 40 * N, /* and of a folded one */
@@ -1748,27 +1749,28 @@ __device__ __forceinline__ int unfold_row(int row)
     return s < 2 || apart & 1 ? (i ^ apart) * 8 + i : i * 8 + (i ^ apart);
 }
 
-static __constant__ u16 tile_suffix[TILES] = {
-    1, 0, 2, 0, 2, 1,
+/* Of the prefixes that each of four warps has. */
+static __constant__ u16 tile_suffix[TILES][4] = {
+    1, 1, 1, 1, 0, 0, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 1, 1,
 };
 
 static __constant__ u16 group_first[TILE_GROUPS + 1] = {
-    0, 1, 2, 3,
+    0, 1, 3, 3,
 };
 
 /* Packed rows of each group's prefixes. */
 static __constant__ u16 group_prefix[TILE_GROUPS][8][PREFIX_FACTORS] = {
-    0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8, 9, 10, 11, 12, 13, 14, 15,
+    0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 16, 17, 18, 19, 8, 9, 10, 11, 12, 13, 14, 15,
 };
 
 /* Group of each strip; parts (FPA_CUDA_PART) without chunk_state need none. */
 [[maybe_unused]] static __constant__ u16 strip_group[STRIPS] = {
-    0, 1, 2,
+    0, 2, 1,
 };
 
 /* Tiles of each strip; TILES: none. */
 static __constant__ u16 strip_tile[STRIPS][STRIP] = {
-    3, 0, 4, 1, 5, 2,
+    3, 0, 4, 5, 1, 2,
 };
 
 /* The feature in each row of each tile, or -1. */
@@ -1777,18 +1779,16 @@ static __device__ const int tile_feature[TILES * 64] = {
     81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101, 102, 103, 104,
     105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 1, 2, 3, 4, 5, 6, 7, 8,
     -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+    9, 10, 11, 12, 13, 14, 15, 16, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+    -1, -1, -1, -1, -1, -1, -1, -1, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
     -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
-    -1, -1, -1, -1, -1, -1, -1, -1, 9, -1, -1, -1, -1, -1, -1, -1, 10, -1, -1, -1, -1, -1, -1, -1,
-    11, -1, -1, -1, -1, -1, -1, -1, 12, -1, -1, -1, -1, -1, -1, -1, 13, -1, -1, -1, -1, -1, -1, -1,
-    14, -1, -1, -1, -1, -1, -1, -1, 15, -1, -1, -1, -1, -1, -1, -1, 16, -1, -1, -1, -1, -1, -1, -1,
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
     37, 38, 33, 34, 17, 18, 19, 20, 39, 40, 35, 36, 21, 22, 23, 24, -1, -1, 41, 42, 25, 26, 27, 28,
     -1, -1, 43, 44, 29, 30, 31, 32, -1, -1, -1, -1, 49, 50, 45, 46, -1, -1, -1, -1, 51, 52, 47, 48,
-    -1, -1, -1, -1, -1, -1, 53, 54, -1, -1, -1, -1, -1, -1, 55, 56, 0, -1, -1, -1, -1, -1, -1, -1,
-    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
-    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
-    -1, -1, -1, -1, -1, -1, -1, -1, 141, 142, 137, 138, 121, 122, 123, 124, 143, 144, 139, 140, 125, 126, 127, 128,
-    -1, -1, 145, 146, 129, 130, 131, 132, -1, -1, 147, 148, 133, 134, 135, 136, -1, -1, -1, -1, 153, 154, 149, 150,
-    -1, -1, -1, -1, 155, 156, 151, 152, -1, -1, -1, -1, -1, -1, 157, 158, -1, -1, -1, -1, -1, -1, 159, 160,
+    -1, -1, -1, -1, -1, -1, 53, 54, -1, -1, -1, -1, -1, -1, 55, 56, 141, 142, 137, 138, 121, 122, 123, 124,
+    143, 144, 139, 140, 125, 126, 127, 128, -1, -1, 145, 146, 129, 130, 131, 132, -1, -1, 147, 148, 133, 134, 135, 136,
+    -1, -1, -1, -1, 153, 154, 149, 150, -1, -1, -1, -1, 155, 156, 151, 152, -1, -1, -1, -1, -1, -1, 157, 158,
+    -1, -1, -1, -1, -1, -1, 159, 160,
 };
 
 /* What a row of a tile is multiplied by: as given out, as given in, and in copies, which have the scale of q too. Some
@@ -1800,20 +1800,16 @@ static __device__ const int tile_feature[TILES * 64] = {
     1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
-    0.0f, 0.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f,
-    0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 0.5f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 0.5f, 1.0f, 1.0f,
-    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 0.5f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 0.5f,
     1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
+    0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    0.0f, 0.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f,
+    0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 0.5f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 0.5f, 1.0f, 1.0f,
+    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 0.5f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 0.5f,
     0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     0.0f, 0.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f, 0.0f, 0.0f, 0.5f, 0.5f, 1.0f, 1.0f, 1.0f, 1.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 0.5f, 1.0f, 1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.5f, 0.5f, 1.0f, 1.0f,
@@ -1837,10 +1833,6 @@ static __device__ const int tile_feature[TILES * 64] = {
     1.0f, 1.0f, 2.0f, 2.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 2.0f, 2.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     1.0f, 1.0f, 1.0f, 1.0f, 2.0f, 2.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 2.0f, 2.0f, 1.0f, 1.0f,
     1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 2.0f, 2.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 2.0f, 2.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     2.0f, 2.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 2.0f, 2.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     1.0f, 1.0f, 2.0f, 2.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 2.0f, 2.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     1.0f, 1.0f, 1.0f, 1.0f, 2.0f, 2.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 2.0f, 2.0f, 1.0f, 1.0f,
@@ -1858,12 +1850,12 @@ static __device__ const int tile_feature[TILES * 64] = {
         0.0625f, 0.0625f, 0.0625f,
     0.25f, 0.25f, 0.25f, 0.25f, 0.25f, 0.25f, 0.25f, 0.25f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
+    0.25f, 0.25f, 0.25f, 0.25f, 0.25f, 0.25f, 0.25f, 0.25f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
+    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
+    1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    0.25f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.25f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    0.25f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.25f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    0.25f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.25f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    0.25f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.25f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
+    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
     0.03125f, 0.03125f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.03125f, 0.03125f, 0.0625f, 0.0625f,
         0.0625f, 0.0625f, 0.0625f, 0.0625f,
     0.0f, 0.0f, 0.03125f, 0.03125f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0f, 0.0f, 0.03125f, 0.03125f, 0.0625f,
@@ -1871,10 +1863,6 @@ static __device__ const int tile_feature[TILES * 64] = {
     0.0f, 0.0f, 0.0f, 0.0f, 0.03125f, 0.03125f, 0.0625f, 0.0625f, 0.0f, 0.0f, 0.0f, 0.0f, 0.03125f, 0.03125f, 0.0625f,
         0.0625f,
     0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.03125f, 0.03125f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.03125f, 0.03125f,
-    1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
     0.03125f, 0.03125f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.03125f, 0.03125f, 0.0625f, 0.0625f,
         0.0625f, 0.0625f, 0.0625f, 0.0625f,
     0.0f, 0.0f, 0.03125f, 0.03125f, 0.0625f, 0.0625f, 0.0625f, 0.0625f, 0.0f, 0.0f, 0.03125f, 0.03125f, 0.0625f,
@@ -2300,7 +2288,9 @@ template <class sizes> __device__ __forceinline__ struct strip_lane<sizes> find_
     u32 suffix[STRIP * SUFFIXES];
 #pragma unroll
     for (int i = 0; i < STRIP * SUFFIXES; i++)
-        suffix[i] = tile_suffix[strip_tile[strip][strip_tile[strip][i / SUFFIXES] < TILES ? i / SUFFIXES : 0]];
+        suffix[i] =
+            tile_suffix[strip_tile[strip][strip_tile[strip][i / SUFFIXES] < TILES ? i / SUFFIXES
+                                          : 0]][warp_prefix<sizes>() / 2];
     u32 factor[PREFIX_FACTORS * sizes::PREFIX_BLOCKS];
 #pragma unroll
     for (int l = 0; l < PREFIX_FACTORS; l++)
@@ -3693,8 +3683,8 @@ __device__ __forceinline__ u32 query_place(int query, int block)
 }
 
 /* pair[m][s][half] = prefixes 2s and 2s + 1 of a group, of the lane's query of tile m's lower or upper 8; queries is
- * the address of the warp's first one. */
-__device__ __forceinline__ void form_pairs(u32 (*pair)[4][2], u32 queries, int group)
+ * the address of the warp's first one. Of a group whose tiles have several suffix blocks each has the same ones. */
+template <int parts> __device__ __forceinline__ void form_pairs(u32 (*pair)[4][2], u32 queries, int group)
 {
     { /* factor 0: 8 consecutive rows */
         const u32 from = queries + query_place(threadIdx.x & 15, group_prefix[group][0][0] >> 3);
@@ -3706,7 +3696,7 @@ __device__ __forceinline__ void form_pairs(u32 (*pair)[4][2], u32 queries, int g
             for (int s = 0; s < 4; s++)
 #pragma unroll
                 for (int i = 0; i < 2; i++)
-                    pair[m][s][i] = from_lane(row[i], (threadIdx.x & 28) + s);
+                    pair[m][s][i] = from_lane(row[i], (threadIdx.x & 28) + s % (4 / parts));
         }
     }
 }
@@ -3783,7 +3773,7 @@ __device__ __forceinline__ void read_folded(float (*c)[N / 2], u32 shared, u32 q
     for (int tile = WHOLE_TILES; tile < TILES; tile++) {
         const u32 from = shared + TILE_RING + at.slot * TILE_BYTES;
         u32 suffix[QUERY_TILES64][2];
-        fetch_suffix(suffix, queries, tile_suffix[tile]);
+        fetch_suffix(suffix, queries, tile_suffix[tile][0]);
         barrier_wait(shared + TILE_BARRIERS + at.slot * 8, at.phase);
 #pragma unroll
         for (int step = 0; step < 3 * PARTS; step++) {
@@ -3803,19 +3793,32 @@ __device__ __forceinline__ void read_folded(float (*c)[N / 2], u32 shared, u32 q
     }
 }
 
-/* c[m] += phi(q) S, tile by tile. Features have two places: of the next rows or queries they are formed while those
- * before are multiplied. */
-__device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 queries, struct turn &at)
+/* Of all suffix blocks of a tile. */
+template <int parts>
+__device__ __forceinline__ void fetch_suffixes(u32 (*suffix)[QUERY_TILES64][2], u32 queries, int tile)
+{
+#pragma unroll
+    for (int p = 0; p < parts; p++)
+        fetch_suffix(suffix[p], queries, tile_suffix[tile][p * 4 / parts]);
+}
+
+/* c[m] += phi(q) S, tile by tile, of groups whose tiles have so many suffix blocks. Features have two places: of the
+ * next rows or queries they are formed while those before are multiplied. */
+template <int parts>
+__device__ __forceinline__ void read_groups(float (*c)[N / 2], u32 shared, u32 queries, struct turn &at,
+                                            int first_group, int end_group)
 {
     u32 a[2][FORMED][4];
     int last = -1; /* slot of the tile before */
 #pragma unroll 1
-    for (int group = 0; group < TILE_GROUPS; group++) {
-        u32 pair[QUERY_TILES64][4][2], suffix[QUERY_TILES64][2];
+    for (int group = first_group; group < end_group; group++) {
+        u32 pair[QUERY_TILES64][4][2], suffix[parts][QUERY_TILES64][2];
         const int end = group_first[group + 1];
         int tile = group_first[group];
-        form_pairs(pair, queries, group);
-        fetch_suffix(suffix, queries, tile_suffix[tile]);
+        if (tile == end)
+            continue;
+        form_pairs<parts>(pair, queries, group);
+        fetch_suffixes<parts>(suffix, queries, tile);
 #pragma unroll 1
         for (; tile < end; tile++) {
             const u32 from = shared + TILE_RING + at.slot * TILE_BYTES;
@@ -3825,7 +3828,7 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
                 multiply_wait<1>();
                 if (step == 1 && last >= 0 && is_first_lane())
                     barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);
-                form_features(a[step & 1], pair + m, suffix + m, s);
+                form_features(a[step & 1], pair + m, suffix[s * parts / 4] + m, s);
                 if (step == 0)
                     barrier_wait(shared + TILE_BARRIERS + at.slot * 8, at.phase);
                 multiply_begin();
@@ -3835,7 +3838,7 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
                 multiply_commit();
             }
             if (tile + 1 < end)
-                fetch_suffix(suffix, queries, tile_suffix[tile + 1]);
+                fetch_suffixes<parts>(suffix, queries, tile + 1);
             last = at.slot;
             advance<TILE_STAGES>(at);
         }
@@ -3844,6 +3847,13 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
     if (is_first_lane())
         barrier_arrive(shared + TILE_BARRIERS + (TILE_STAGES + last) * 8);
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
+}
+
+/* c[m] += phi(q) S: beside products that go on there are no registers for two of these loops. */
+__device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 queries, struct turn &at)
+{
+    read_groups<1>(c, shared, queries, at, 0, 1);
+    read_groups<2>(c, shared, queries, at, 1, 2);
     read_folded(c, shared, queries, at);
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
 }
@@ -4538,7 +4548,7 @@ __device__ __forceinline__ void store_sums(const float *c, state_element *s, int
 }
 
 /* Totals lie as threads have them. */
-enum { TOTAL_TILE = 64 * 8 * ALL_TILES, FUSED_TOTAL = FUSED_TILES * TOTAL_TILE };
+enum { TOTAL_TILE = 64 * 8 * ALL_TILES };
 
 __device__ __forceinline__ float4 *total_of(const struct fpa_cuda_call &call, float *totals, i64 index, int tile,
                                             int block)
@@ -5207,7 +5217,6 @@ enum {
     DECODE_THREADS = 256,
     STEP_WARPS = DECODE_THREADS / 32,
     STEP_LANES = 16,            /* threads that share a row, 4 columns each */
-    STEP_ROWS = DECODE_THREADS / STEP_LANES, /* rows that a block has at a time then */
     STEP_QUERIES = 4,           /* query heads that one pass over the state serves, at most */
     STEP_PITCH = 4 * STEP_LANES, /* columns of the threads' sums */
     STEP_ROOM = 5120,           /* floats of shared memory for features, then for the threads' sums */
