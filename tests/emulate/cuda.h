@@ -98,6 +98,15 @@ template <typename number> static number __shfl_xor_sync(unsigned, number a, int
     return emulate::shuffle("__shfl_xor_sync", a, (threadIdx.x & 31) ^ mask);
 }
 
+RUNTIME unsigned __reduce_max_sync(unsigned all, unsigned a)
+{
+    for (int distance = 16; distance > 0; distance /= 2) {
+        const unsigned other = __shfl_xor_sync(all, a, distance);
+        a = a > other ? a : other;
+    }
+    return a;
+}
+
 RUNTIME int __any_sync(unsigned all, int a)
 {
     for (int distance = 16; distance > 0; distance /= 2)

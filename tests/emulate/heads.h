@@ -208,7 +208,7 @@ static const char emulated_heads[] =
     "{ degree = 2 } }),\n"
     "  h('nearpass', { d = 16, dv = 64, scale = 1 / 4, window = 128, normalize = 'sum', terms = taylor "
     "{ degree = 2 } }),\n"
-    "  h('nearpassodd', { d = 21, dv = 27, dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, window = 85,\n"
+    "  h('nearpassodd', { d = 21, dv = 27, dtype = 'f16', state_dtype = 'f16', scale = 1 / 4, window = 150,\n"
     "    normalize = 'max', terms = { term { some(7, 21, 1), some(9, 21, 2) }, term {} } }),\n"
     "  h('nearsums', { d = 10, dtype = 'f32', products = 'plain', scale = 1 / 3, window = 1, normalize = "
     "'sum',\n"

@@ -11,8 +11,9 @@ enum {
     SLAB = 128 * FUSED_TOKENS,      /* bytes of 64 numbers of a panel's tokens */
     ONES = 16 * 128,                /* by which values become z, where they fill their slab: behind them */
     GATES = 14 * FUSED_TOKENS + 16, /* sums, what keys keep, what is left of the state */
-    PART = 80,                      /* what a block knows of its part of the work */
-    EDGE = 4,                       /* and of each panel's values */
+    NORMS = 2 * 16, /* the largest ones of each 16 tokens' queries and keys, beside a window */
+    PART = 80,      /* what a block knows of its part of the work */
+    EDGE = 4,       /* and of each panel's values */
     LEAST_EDGES = 4,
     FACTORS = 256,          /* of gates of segments */
     FEW_SUMS = 108,         /* registers of a thread for sums: there is room for more in other warpgroups */
@@ -20,7 +21,14 @@ enum {
     MOST_SUMS_OF_TWO = 128, /* and of two */
     SLAB_COLUMNS = 8,       /* tiles of 8: where a block has more, its values take two slabs */
     MOST_FACTORS = 4,
-    OTHERS_OF_KEYS = 12, /* registers of a thread that adds up keys: addresses, counters */
+    THREE_PACK = 40,
+    THREE_KEYS = 152,
+    THREE_QUERIES = 96, /* registers, where three warpgroups have queries */
+    THREE_TOTALS = 64,
+    MANY_PANELS = 4,        /* that queries see beside a window */
+    LEAST_REGISTERS = 24,   /* of a warpgroup that does nothing */
+    OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
+    OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
 };
 
 /* ---- rows ---- */
@@ -78,12 +86,22 @@ int fused_packed_columns(const fpa_plan *plan, const fpa_cuda_rows *rows)
     return MOST_SUMS_OF_ONE / (4 * count_tiles(rows)) - (plan->head->normalize != FPA_NORMALIZE_NONE);
 }
 
+/* Beside a window queries wait for exponentials, dots and products by turns: where they see many panels, three warpgroups of fewer registers
+ * each wait less than two; where few, all would wait for who packs (docs/decisions/0095-exponents-without-an-m.md). They have their sums and, of
+ * 16 queries, rows of what exponents and other dots are products of. */
+static bool wants_three(const fpa_cuda_inputs *in, const fpa_fused_packed *fused, int tiles)
+{
+    const int sums = 4 * in->columns->all, dots = in->rows->dot_steps, given = (in->plan->head->d + 15) / 16;
+    const int queries = sums + 4 * given + 4 * (dots > 4 ? 0 : dots) + OTHERS_OF_QUERIES;
+    return fused->near_panels >= MANY_PANELS && sums * tiles <= FEW_SUMS && queries <= THREE_QUERIES;
+}
+
 static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     const int tiles = count_tiles(in->rows), columns = in->columns->all;
     const bool one = 4 * columns * tiles <= MOST_SUMS_OF_ONE;
     fused->key_groups = one ? 1 : 2;
-    fused->query_groups = 3 - fused->key_groups;
+    fused->query_groups = wants_three(in, fused, tiles) ? 3 : 3 - fused->key_groups;
     fused->key_tiles = (tiles + fused->key_groups - 1) / fused->key_groups;
     fused->total_parts = one && !in->plan->head->gate ? 2 : 1;
     /* sums of two warpgroups and of wide blocks leave no room for what else they hold: products are serialised */
@@ -105,12 +123,24 @@ static int query_units(const fpa_cuda_inputs *in)
     return columns > 12 ? 1 : columns > SLAB_COLUMNS + 1 || in->plan->head->gate ? 2 : 3;
 }
 
+/* 480 for a thread of each of five warpgroups: 96, as they begin, of which there may be no more. */
+static void share_among_five(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
+{
+    const int together = two_if_room(in, fused, THREE_KEYS);
+    fused->walk = (fpa_fused_share){THREE_PACK, THREE_KEYS, THREE_QUERIES, together, 1};
+    fused->totals = (fpa_fused_share){THREE_TOTALS, THREE_KEYS, LEAST_REGISTERS, together, 0};
+}
+
 /* A multiprocessor's 65,536 registers are 512 for a thread of each warpgroup. What packers and queries have
  * of them decides how many loads they have on their way. */
 static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     const bool gate = in->plan->head->gate;
     const bool few = 4 * in->columns->all * fused->key_tiles <= FEW_SUMS;
+    if (fused->query_groups == 3) {
+        share_among_five(in, fused);
+        return;
+    }
     if (fused->key_groups == 2) {
         fused->walk = (fpa_fused_share){64, 168, 112, 1, 2};
         fused->totals = (fpa_fused_share){80, 176, 80, gate ? 1 : two_if_room(in, fused, 176), 0};
@@ -141,7 +171,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->outputs = boxes ? fused->query_groups : 0;
     fused->raw_bytes = slabs * SLAB;
     fused->matrix_bytes = 2 * slabs * rows * 128;
-    fused->panel_bytes = 2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0);
+    fused->panel_bytes =
+        2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0) + (fused->near_panels ? NORMS : 0);
     fused->at_outputs = values * fused->value_bytes;
     fused->at_ones = fused->at_outputs + fused->query_groups * fused->value_bytes;
     fused->at_raw_stages = fused->at_ones + (apart ? ONES : 0);
@@ -150,7 +181,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->at_panels =
         fused->at_copies + FUSED_COPIES * fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
     fused->at_barriers = fused->at_panels + panels * fused->panel_bytes;
-    const int barriers = 2 * (panels + values + FUSED_COPIES) + raw_stages + (fused->near_panels ? 1 : 0);
+    const int barriers = 2 * (panels + values) + FUSED_COPIES + largest(fused->query_groups, FUSED_COPIES) +
+                         raw_stages + (fused->near_panels ? 1 : 0);
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
     fused->bytes =
         fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
@@ -219,14 +251,14 @@ fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, f
         return unsuited(why, refuse_window(plan));
     if (!plan->target->warpgroups || in->rows->element != 2 || reads_coordinates(in))
         return unsuited(why, "its operands are no rows of 16-bit numbers");
+    if (plan->written->window)
+        fused->near_panels = 1 + (int)divide_up(plan->written->window - 1, FUSED_TOKENS);
     if (in->rows->units > FUSED_MOST_UNITS || in->rows->factors > MOST_FACTORS || !choose_groups(in, fused))
         return unsuited(why, "its state does not fit into the registers of a block");
     if (!has_room_for_ones(in))
         return unsuited(why, "ones of its normaliser have no room behind the values");
     if (plan->written->window && fused->key_groups > 1)
         return unsuited(why, "it has a window, and its state takes two warpgroups");
-    if (plan->written->window)
-        fused->near_panels = 1 + (int)divide_up(plan->written->window - 1, FUSED_TOKENS);
     share_registers(in, fused);
     place_rows(in, fused);
     if (!(fused->near_panels ? choose_near_places(in, fused) : choose_places(in, fused)))

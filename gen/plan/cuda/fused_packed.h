@@ -4,7 +4,7 @@
  *   the first packs      raw vectors to packed rows x[row][token], a few panels ahead of the others
  *   one or two of keys   hold the state as fp32 sums; before each panel they leave a copy of it, then add
  *                        the panel's keys
- *   one or two queries   read the copy and the panel's own keys, and write o */
+ *   one to three queries read the copy and the panel's own keys, and write o */
 #ifndef FPAC_GEN_PLAN_CUDA_FUSED_PACKED_H
 #define FPAC_GEN_PLAN_CUDA_FUSED_PACKED_H
 
