@@ -16,10 +16,11 @@
 /* march names a level, never "native": the same name means the same code everywhere. */
 static const fpa_target targets[] = {
     {BACKEND_C, "c:sse2", "-march=x86-64", "x86_64", .vector = 4, .registers = 16},
-    {BACKEND_C, "c:avx2", "-march=x86-64-v3", "x86_64", .vector = 8, .registers = 16},
-    {BACKEND_C, "c:avx512", "-march=x86-64-v4", "x86_64", .vector = 16, .registers = 32},
+    {BACKEND_C, "c:avx2", "-march=x86-64-v3", "x86_64", .vector = 8, .registers = 16, .converts = true},
+    {BACKEND_C, "c:avx512", "-march=x86-64-v4", "x86_64", .vector = 16, .registers = 32,
+     .converts = true},
     {BACKEND_C, "c:avx512bf16", "-march=x86-64-v4 -mavx512bf16", "x86_64", .vector = 16, .registers = 32,
-     .pairs = true},
+     .pairs = true, .converts = true},
     {BACKEND_C, "c:neon", "-march=armv8-a", "aarch64", .vector = 4, .registers = 32},
     {BACKEND_CUDA, "cuda:sm_80", "sm_80", "cuda", .capability = 80, .shared_memory = 163 * 1024},
     {BACKEND_CUDA, "cuda:sm_86", "sm_86", "cuda", .capability = 86, .shared_memory = 99 * 1024},
