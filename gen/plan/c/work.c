@@ -290,10 +290,10 @@ static void count_recent(const call *c)
     const int count = (int)c->queries + 1 < c->to.plan->c.tokens ? (int)c->queries + 1 : c->to.plan->c.tokens;
     const panels of = panels_of(c->to.plan, c->size->recent + 1);
     fpa_counting to = times(c, of.whole);
-    parts_pack_keys(&to, c->to.plan->c.tokens);
+    parts_pack_exact(&to, c->to.plan->c.tokens);
     scores_full(&to, c->to.plan->c.tokens, count);
     to = times(c, of.rest > 0);
-    parts_pack_keys(&to, of.rest);
+    parts_pack_exact(&to, of.rest);
     scores_full(&to, of.rest, count);
 }
 
