@@ -31,6 +31,23 @@ static void choose_sizes(fpa_plan *plan)
     c->tile_features = TILE;
 }
 
+/* Register tiles of scores that are never a panel of dots: one dot, whose polynomial is that of its sum; or dots of one monomial
+ * each, which are multiplied as they come. Beside a dot's sums those have a product; the sum of several waits in memory. */
+static fpa_register_tile choose_whole_scores(const fpa_plan *plan, const fpa_cpu *cpu)
+{
+    const fpa_score *score = plan->score;
+    for (int i = 0; score->dot_count > 1 && i < score->dot_count; i++) {
+        int monomials = 0;
+        for (int m = 0; m < score->monomial_count; m++)
+            monomials += score->monomials[m].power[i] > 0;
+        if (monomials != 1)
+            return (fpa_register_tile){0};
+    }
+    if (!score->dot_count || plan->written->window)
+        return (fpa_register_tile){0};
+    return tile_choose_sets(cpu, plan->target->vector, plan->c.tokens, score->dot_count > 1 ? 2 : 1);
+}
+
 /* Of panels and register tiles. The plan has its tiles of features. */
 static void set_panel(fpa_plan *plan, int tokens)
 {
@@ -41,6 +58,7 @@ static void set_panel(fpa_plan *plan, int tokens)
     c->query_blocks = c->shared_blocks = unit / tokens;
     c->values = tile_choose(cpu, plan->target->vector, plan->head->dv, tokens, c->pairs);
     c->scores = tile_choose(cpu, plan->target->vector, tokens, tokens, c->pairs);
+    c->whole_scores = choose_whole_scores(plan, cpu);
     c->forming = forming_count(plan);
 }
 
