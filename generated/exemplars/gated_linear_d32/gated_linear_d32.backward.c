@@ -652,16 +652,82 @@ static void dots(const float *qx, const float *kx, float *d, int keys, int first
     dot_0(qx, kx, d, keys, first, tokens);
 }
 
-/* Scores of keys that all queries see, each decayed from its key to the end of the
- * keys' panel (key_decay) and from there to the token (token_decay) */
-static void scores_full(const float *qx, const float *kx, float *p, int keys, int tokens,
+/* Scores of keys that all queries see, each decayed from its key to the end of the keys' panel (key_decay) and from
+ * there to the token (token_decay): the dots of a few keys and tokens, and their products, stay in registers. */
+static void scores_full(const float *restrict qx, const float *restrict kx, float *restrict to, int keys, int tokens,
                         const float *key_decay, const float *token_decay)
 {
-    dots(qx, kx, p, keys, 0, tokens);
-    for (int j = 0; j < keys; j++)
-        for (int t = 0; t < tokens; t += VL) {
-            float *d = p + j * T + t;
-            set8(d, kernel_of(get8(d)) * key_decay[j] * get8(token_decay + t));
+    for (int j = 0; j < keys; j += 6, kx += 6, to += 6 * T)
+        for (int t = 0; t < tokens; t += 2 * VL) {
+            /* dot 0 */
+            vf c0_0 = {0};
+            vf c0_1 = {0};
+            vf c1_0 = {0};
+            vf c1_1 = {0};
+            vf c2_0 = {0};
+            vf c2_1 = {0};
+            vf c3_0 = {0};
+            vf c3_1 = {0};
+            vf c4_0 = {0};
+            vf c4_1 = {0};
+            vf c5_0 = {0};
+            vf c5_1 = {0};
+            for (int k = 0; k < 32; k++) {
+                const float *ak = kx + k * T, *bk = qx + k * T + t;
+                const vec8 b0 = get8(bk);
+                const vec8 b1 = get8(bk + 8);
+                c0_0 += ak[0] * b0;
+                c0_1 += ak[0] * b1;
+                c1_0 += ak[1] * b0;
+                c1_1 += ak[1] * b1;
+                c2_0 += ak[2] * b0;
+                c2_1 += ak[2] * b1;
+                c3_0 += ak[3] * b0;
+                c3_1 += ak[3] * b1;
+                c4_0 += ak[4] * b0;
+                c4_1 += ak[4] * b1;
+                c5_0 += ak[5] * b0;
+                c5_1 += ak[5] * b1;
+            }
+            /* the kernel of it */
+            vf s0_0 = kernel_of(c0_0);
+            vf s0_1 = kernel_of(c0_1);
+            vf s1_0 = kernel_of(c1_0);
+            vf s1_1 = kernel_of(c1_1);
+            vf s2_0 = kernel_of(c2_0);
+            vf s2_1 = kernel_of(c2_1);
+            vf s3_0 = kernel_of(c3_0);
+            vf s3_1 = kernel_of(c3_1);
+            vf s4_0 = kernel_of(c4_0);
+            vf s4_1 = kernel_of(c4_1);
+            vf s5_0 = kernel_of(c5_0);
+            vf s5_1 = kernel_of(c5_1);
+            /* decayed */
+            s0_0 *= key_decay[j] * get8(token_decay + t);
+            s0_1 *= key_decay[j] * get8(token_decay + t + 8);
+            s1_0 *= key_decay[j + 1] * get8(token_decay + t);
+            s1_1 *= key_decay[j + 1] * get8(token_decay + t + 8);
+            s2_0 *= key_decay[j + 2] * get8(token_decay + t);
+            s2_1 *= key_decay[j + 2] * get8(token_decay + t + 8);
+            s3_0 *= key_decay[j + 3] * get8(token_decay + t);
+            s3_1 *= key_decay[j + 3] * get8(token_decay + t + 8);
+            s4_0 *= key_decay[j + 4] * get8(token_decay + t);
+            s4_1 *= key_decay[j + 4] * get8(token_decay + t + 8);
+            s5_0 *= key_decay[j + 5] * get8(token_decay + t);
+            s5_1 *= key_decay[j + 5] * get8(token_decay + t + 8);
+            /* the scores */
+            set8(to + t, s0_0);
+            set8(to + t + 8, s0_1);
+            set8(to + T + t, s1_0);
+            set8(to + T + t + 8, s1_1);
+            set8(to + 2 * T + t, s2_0);
+            set8(to + 2 * T + t + 8, s2_1);
+            set8(to + 3 * T + t, s3_0);
+            set8(to + 3 * T + t + 8, s3_1);
+            set8(to + 4 * T + t, s4_0);
+            set8(to + 4 * T + t + 8, s4_1);
+            set8(to + 5 * T + t, s5_0);
+            set8(to + 5 * T + t + 8, s5_1);
         }
 }
 

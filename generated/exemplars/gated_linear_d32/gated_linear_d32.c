@@ -666,16 +666,81 @@ static void dots(const float *qx, const float *kx, float *d, int keys, int first
     dot_0(qx, kx, d, keys, first, tokens);
 }
 
-/* Scores of keys that all queries see, each decayed from its key to the end of the
- * keys' panel (key_decay) and from there to the token (token_decay) */
-static void scores_full(const float *qx, const float *kx, float *p, int keys, int tokens,
+/* Scores of keys that all queries see, each decayed from its key to the end of the keys' panel (key_decay) and from
+ * there to the token (token_decay): the dots of a few keys and tokens, and their products, stay in registers. */
+static void scores_full(const float *restrict qx, const float *restrict kx, float *restrict to, int keys, int tokens,
                         const float *key_decay, const float *token_decay)
 {
-    dots(qx, kx, p, keys, 0, tokens);
-    for (int j = 0; j < keys; j++)
+    for (int j = 0; j < keys; j += 12, kx += 12, to += 12 * T)
         for (int t = 0; t < tokens; t += VL) {
-            float *d = p + j * T + t;
-            set8(d, kernel_of(get8(d)) * key_decay[j] * get8(token_decay + t));
+            /* dot 0 */
+            vf c0_0 = {0};
+            vf c1_0 = {0};
+            vf c2_0 = {0};
+            vf c3_0 = {0};
+            vf c4_0 = {0};
+            vf c5_0 = {0};
+            vf c6_0 = {0};
+            vf c7_0 = {0};
+            vf c8_0 = {0};
+            vf c9_0 = {0};
+            vf c10_0 = {0};
+            vf c11_0 = {0};
+            for (int k = 0; k < 32; k++) {
+                const float *ak = kx + k * T, *bk = qx + k * T + t;
+                const vec8 b0 = get8(bk);
+                c0_0 += ak[0] * b0;
+                c1_0 += ak[1] * b0;
+                c2_0 += ak[2] * b0;
+                c3_0 += ak[3] * b0;
+                c4_0 += ak[4] * b0;
+                c5_0 += ak[5] * b0;
+                c6_0 += ak[6] * b0;
+                c7_0 += ak[7] * b0;
+                c8_0 += ak[8] * b0;
+                c9_0 += ak[9] * b0;
+                c10_0 += ak[10] * b0;
+                c11_0 += ak[11] * b0;
+            }
+            /* the kernel of it */
+            vf s0_0 = kernel_of(c0_0);
+            vf s1_0 = kernel_of(c1_0);
+            vf s2_0 = kernel_of(c2_0);
+            vf s3_0 = kernel_of(c3_0);
+            vf s4_0 = kernel_of(c4_0);
+            vf s5_0 = kernel_of(c5_0);
+            vf s6_0 = kernel_of(c6_0);
+            vf s7_0 = kernel_of(c7_0);
+            vf s8_0 = kernel_of(c8_0);
+            vf s9_0 = kernel_of(c9_0);
+            vf s10_0 = kernel_of(c10_0);
+            vf s11_0 = kernel_of(c11_0);
+            /* decayed */
+            s0_0 *= key_decay[j] * get8(token_decay + t);
+            s1_0 *= key_decay[j + 1] * get8(token_decay + t);
+            s2_0 *= key_decay[j + 2] * get8(token_decay + t);
+            s3_0 *= key_decay[j + 3] * get8(token_decay + t);
+            s4_0 *= key_decay[j + 4] * get8(token_decay + t);
+            s5_0 *= key_decay[j + 5] * get8(token_decay + t);
+            s6_0 *= key_decay[j + 6] * get8(token_decay + t);
+            s7_0 *= key_decay[j + 7] * get8(token_decay + t);
+            s8_0 *= key_decay[j + 8] * get8(token_decay + t);
+            s9_0 *= key_decay[j + 9] * get8(token_decay + t);
+            s10_0 *= key_decay[j + 10] * get8(token_decay + t);
+            s11_0 *= key_decay[j + 11] * get8(token_decay + t);
+            /* the scores */
+            set8(to + t, s0_0);
+            set8(to + T + t, s1_0);
+            set8(to + 2 * T + t, s2_0);
+            set8(to + 3 * T + t, s3_0);
+            set8(to + 4 * T + t, s4_0);
+            set8(to + 5 * T + t, s5_0);
+            set8(to + 6 * T + t, s6_0);
+            set8(to + 7 * T + t, s7_0);
+            set8(to + 8 * T + t, s8_0);
+            set8(to + 9 * T + t, s9_0);
+            set8(to + 10 * T + t, s10_0);
+            set8(to + 11 * T + t, s11_0);
         }
 }
 
@@ -799,7 +864,8 @@ enum {
     OUT = T * (DV),             /* the same with no sums of weights */
     SLICES = 1,                   /* partial results, added in a fixed order */
     WAITING = 1,                  /* of them at a time, for a thread alone */
-    QUERY_BLOCKS = 8,             /* panels of queries of one unit of the parallel form */
+    QUERY_BLOCKS = 16,             /* panels of queries of one unit of the parallel form, at most */
+    SHARED_BLOCKS = 8,            /* and where threads share few of them */
     STATE = FEATURES * (DV),    /* of one (batch, head) */
     STATE_ROOM = (STATE + 15) / 16 * 16, /* in whole lines of a cache */
     ABREAST = 64,                 /* heads whose chunks a thread walks in turn, at most */
@@ -1188,12 +1254,12 @@ static void scale_row(float *to, const float *from, float factor)
 /* Values of a block, each decayed to the chunk's end. */
 static void decay_values(const struct work *w, int block, int blocks)
 {
-    const float after = (float)gates_between(w->gates, block + 1, blocks);
-    for (int t = 0; t < T; t++) {
-        const float decay = w->gates[block].suffix[t] * after;
-        w->key_decay[block * T + t] = decay;
-        scale_row(w->decayed + block * VALUE_PANEL + t * DV, w->v + block * VALUE_PANEL + t * DV, decay);
-    }
+    const float after = (float)gates_between(w->gates, block + 1, blocks), *from = w->v + block * VALUE_PANEL;
+    float *decay = w->key_decay + block * T, *to = w->decayed + block * VALUE_PANEL;
+    for (int t = 0; t < T; t++)
+        decay[t] = w->gates[block].suffix[t] * after;
+    for (int t = 0; t < T; t++)
+        scale_row(to + t * DV, from + t * DV, decay[t]);
 }
 
 /* Pack a chunk: blocks of queries, then of keys, dealt out to the team. */
@@ -1284,18 +1350,17 @@ static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, in
 static void chunk_own(const struct pass *c, int block, const float *qx, float *out)
 {
     const struct work *w = c->w;
-    float *p = c->mine->p;
     const int tokens = block_tokens(c->tokens, block);
     for (int j = 0; j < block; j++) {
         float key_decay[T];
         const float between = (float)gates_between(w->gates, j + 1, block);
         for (int t = 0; t < T; t++)
             key_decay[t] = w->gates[j].suffix[t] * between;
-        scores_full(qx, w->kx + j * PANEL, p, T, lanes(tokens), key_decay, w->gates[block].prefix);
-        add_scored(p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
+        scores_full(qx, w->kx + j * PANEL, c->mine->p, T, lanes(tokens), key_decay, w->gates[block].prefix);
+        add_scored(c->mine->p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
     }
-    scores_diagonal(qx, w->kx + block * PANEL, p, tokens, w->gates[block].step);
-    add_scored(p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
+    scores_diagonal(qx, w->kx + block * PANEL, c->mine->p, tokens, w->gates[block].step);
+    add_scored(c->mine->p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
 /* What came from the state decays up to each token. */
@@ -1450,14 +1515,15 @@ static void unit_add(const struct unit *u, const struct work *w, int64_t at, int
             continue;
         if (at == mine) {
             scores_diagonal(w->qx + i * PANEL, w->kx, w->p, keys, w->gates[i].step);
-        } else {
-            float key_decay[T];
-            for (int j = 0; j < T; j++)
-                key_decay[j] = (float)(key_gates->suffix[j] * between[i]);
-            scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens), key_decay, w->gates[i].prefix);
-            between[i] *= key_gates->total;
+            add_scored(w->p, w->v, out, keys, tokens, 1, NULL);
+            continue;
         }
-        add_scored(w->p, w->v, out, keys, tokens, at == mine, NULL);
+        float key_decay[T];
+        for (int j = 0; j < T; j++)
+            key_decay[j] = (float)(key_gates->suffix[j] * between[i]);
+        scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens), key_decay, w->gates[i].prefix);
+        between[i] *= key_gates->total;
+        add_scored(w->p, w->v, out, keys, tokens, 0, NULL);
     }
 }
 
@@ -1506,15 +1572,25 @@ static void parallel_unit(const struct fpa_launch *a, const struct unit *u, cons
         store_panel(a, u->b, u->first + i * T, u->query_head, block_tokens(u->tokens, i), w->o + i * OUT);
 }
 
-/* Units by number: from the last tokens, which see the most keys. */
-static int64_t count_units(const struct fpa_launch *a)
+/* Units of so many panels of queries, by number: from the last tokens, which see the most keys. */
+static int64_t count_units(const struct fpa_launch *a, int panels)
 {
-    return count_spans(a, QUERY_BLOCKS * T) * a->query_heads;
+    return count_spans(a, panels * T) * a->query_heads;
 }
 
-static void unit_at(const struct fpa_launch *a, int64_t number, const struct work *w)
+/* Panels of a unit: as many as there is room for, since each unit packs the keys that it sees; fewer where threads
+ * would have less than four units each. Bits are the same. */
+static int unit_panels(const struct fpa_launch *a, int threads)
 {
-    const int64_t tokens = QUERY_BLOCKS * T;
+    int panels = QUERY_BLOCKS;
+    while (threads > 1 && panels > SHARED_BLOCKS && count_units(a, panels) < 4 * threads)
+        panels /= 2;
+    return panels;
+}
+
+static void unit_at(const struct fpa_launch *a, int64_t number, int panels, const struct work *w)
+{
+    const int64_t tokens = panels * T;
     struct fpa_launch own;
     const struct span at = span_at(a, tokens, count_spans(a, tokens) - 1 - number / a->query_heads);
     const struct fpa_launch *s = sequence_of(a, at.b, &own);
@@ -1529,7 +1605,8 @@ static void unit_at(const struct fpa_launch *a, int64_t number, const struct wor
 
 static void parallel_units(const struct fpa_launch *a, int threads)
 {
-    const int64_t units = count_units(a);
+    const int panels = unit_panels(a, threads);
+    const int64_t units = count_units(a, panels);
 #ifdef _OPENMP
     const int workers = units < threads ? (int)larger(units, 1) : threads;
 #pragma omp parallel for num_threads(workers) schedule(dynamic)
@@ -1541,7 +1618,7 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 #else
         work_at(a, threads, 0, &w);
 #endif
-        unit_at(a, i, &w);
+        unit_at(a, i, panels, &w);
     }
 }
 
@@ -2023,7 +2100,7 @@ EXPORT void gated_linear_d32_share(int form, const struct fpa_launch *a, struct 
     struct work w;
     *s = (struct fpa_share){.pieces = {heads, 0}, .threads = max_threads()};
     if (form == 0) {
-        s->pieces[0] = count_units(a);
+        s->pieces[0] = count_units(a, SHARED_BLOCKS);
         s->pieces[1] = a->state_out ? heads : 0;
     }
     s->most = by_team && !a->cu_seqlens ? SLICES : 1;
@@ -2040,13 +2117,13 @@ static void member_works(const struct fpa_launch *a, const struct fpa_member *m,
 
 EXPORT void gated_linear_d32_piece(int form, const struct fpa_launch *a, int64_t piece, const struct fpa_member *m)
 {
-    const int64_t units = form == 0 ? count_units(a) : 0;
+    const int64_t units = form == 0 ? count_units(a, SHARED_BLOCKS) : 0;
     struct fpa_launch keys = *a;
     struct work shared, mine;
     member_works(a, m, &shared, &mine);
     keys.query_heads = 0;
     if (piece < units)
-        unit_at(a, piece, &mine);
+        unit_at(a, piece, SHARED_BLOCKS, &mine);
     else if (form == 0)
         run_head(chunked_head, &keys, piece - units, &shared, &mine, m->rank, m->team);
     else if (form == 2)

@@ -707,14 +707,82 @@ static void dots(const float *qx, const float *kx, float *d, int keys, int first
     dot_0(qx, kx, d, keys, first, tokens);
 }
 
-/* Scores of keys that all queries see */
-static void scores_full(const float *qx, const float *kx, float *p, int keys, int tokens)
+/* Scores of keys that all queries see: the dots of a few keys and tokens, and their products, stay in registers. */
+static void scores_full(const float *restrict qx, const float *restrict kx, float *restrict to, int keys, int tokens)
 {
-    dots(qx, kx, p, keys, 0, tokens);
-    for (int j = 0; j < keys; j++)
+    for (int j = 0; j < keys; j += 16, kx += 16, to += 16 * T)
         for (int t = 0; t < tokens; t += VL) {
-            float *d = p + j * T + t;
-            set16(d, kernel_of(get16(d)));
+            /* dot 0 */
+            vf c0_0 = {0};
+            vf c1_0 = {0};
+            vf c2_0 = {0};
+            vf c3_0 = {0};
+            vf c4_0 = {0};
+            vf c5_0 = {0};
+            vf c6_0 = {0};
+            vf c7_0 = {0};
+            vf c8_0 = {0};
+            vf c9_0 = {0};
+            vf c10_0 = {0};
+            vf c11_0 = {0};
+            vf c12_0 = {0};
+            vf c13_0 = {0};
+            vf c14_0 = {0};
+            vf c15_0 = {0};
+            for (int k = 0; k < 64; k++) {
+                const float *ak = kx + k * T, *bk = qx + k * T + t;
+                const vec16 b0 = get16(bk);
+                c0_0 += ak[0] * b0;
+                c1_0 += ak[1] * b0;
+                c2_0 += ak[2] * b0;
+                c3_0 += ak[3] * b0;
+                c4_0 += ak[4] * b0;
+                c5_0 += ak[5] * b0;
+                c6_0 += ak[6] * b0;
+                c7_0 += ak[7] * b0;
+                c8_0 += ak[8] * b0;
+                c9_0 += ak[9] * b0;
+                c10_0 += ak[10] * b0;
+                c11_0 += ak[11] * b0;
+                c12_0 += ak[12] * b0;
+                c13_0 += ak[13] * b0;
+                c14_0 += ak[14] * b0;
+                c15_0 += ak[15] * b0;
+            }
+            /* the kernel of it */
+            vf s0_0 = kernel_of(c0_0);
+            vf s1_0 = kernel_of(c1_0);
+            vf s2_0 = kernel_of(c2_0);
+            vf s3_0 = kernel_of(c3_0);
+            vf s4_0 = kernel_of(c4_0);
+            vf s5_0 = kernel_of(c5_0);
+            vf s6_0 = kernel_of(c6_0);
+            vf s7_0 = kernel_of(c7_0);
+            vf s8_0 = kernel_of(c8_0);
+            vf s9_0 = kernel_of(c9_0);
+            vf s10_0 = kernel_of(c10_0);
+            vf s11_0 = kernel_of(c11_0);
+            vf s12_0 = kernel_of(c12_0);
+            vf s13_0 = kernel_of(c13_0);
+            vf s14_0 = kernel_of(c14_0);
+            vf s15_0 = kernel_of(c15_0);
+            /* the scores */
+            set16(to + t, s0_0);
+            set16(to + T + t, s1_0);
+            set16(to + 2 * T + t, s2_0);
+            set16(to + 3 * T + t, s3_0);
+            set16(to + 4 * T + t, s4_0);
+            set16(to + 5 * T + t, s5_0);
+            set16(to + 6 * T + t, s6_0);
+            set16(to + 7 * T + t, s7_0);
+            set16(to + 8 * T + t, s8_0);
+            set16(to + 9 * T + t, s9_0);
+            set16(to + 10 * T + t, s10_0);
+            set16(to + 11 * T + t, s11_0);
+            set16(to + 12 * T + t, s12_0);
+            set16(to + 13 * T + t, s13_0);
+            set16(to + 14 * T + t, s14_0);
+            set16(to + 15 * T + t, s15_0);
         }
 }
 
@@ -811,7 +879,8 @@ enum {
     OUT = T * (DV),             /* the same with no sums of weights */
     SLICES = 1,                   /* partial results, added in a fixed order */
     WAITING = 1,                  /* of them at a time, for a thread alone */
-    QUERY_BLOCKS = 12,             /* panels of queries of one unit of the parallel form */
+    QUERY_BLOCKS = 12,             /* panels of queries of one unit of the parallel form, at most */
+    SHARED_BLOCKS = 12,            /* and where threads share few of them */
     STATE = FEATURES * (DV),    /* of one (batch, head) */
     STATE_ROOM = (STATE + 15) / 16 * 16, /* in whole lines of a cache */
     ABREAST = 32,                 /* heads whose chunks a thread walks in turn, at most */
@@ -1250,14 +1319,13 @@ static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, in
 static void chunk_own(const struct pass *c, int block, const float *qx, float *out)
 {
     const struct work *w = c->w;
-    float *p = c->mine->p;
     const int tokens = block_tokens(c->tokens, block);
     for (int j = 0; j < block; j++) {
-        scores_full(qx, w->kx + j * PANEL, p, T, lanes(tokens));
-        add_scored(p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
+        scores_full(qx, w->kx + j * PANEL, c->mine->p, T, lanes(tokens));
+        add_scored(c->mine->p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
     }
-    scores_diagonal(qx, w->kx + block * PANEL, p, tokens);
-    add_scored(p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
+    scores_diagonal(qx, w->kx + block * PANEL, c->mine->p, tokens);
+    add_scored(c->mine->p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
 /* Who of a team takes unit n of units that are sorted by their work: 0 1 2, 2 1 0, 0 1 2 ... */
@@ -1396,11 +1464,13 @@ static void unit_add(const struct unit *u, const struct work *w, int64_t at, int
         float *out = w->o + i * OUT;
         if (at > mine)
             continue;
-        if (at == mine)
+        if (at == mine) {
             scores_diagonal(w->qx + i * PANEL, w->kx, w->p, keys);
-        else
-            scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens));
-        add_scored(w->p, w->v, out, keys, tokens, at == mine, NULL);
+            add_scored(w->p, w->v, out, keys, tokens, 1, NULL);
+            continue;
+        }
+        scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens));
+        add_scored(w->p, w->v, out, keys, tokens, 0, NULL);
     }
 }
 
@@ -1441,15 +1511,25 @@ static void parallel_unit(const struct fpa_launch *a, const struct unit *u, cons
         store_panel(a, u->b, u->first + i * T, u->query_head, block_tokens(u->tokens, i), w->o + i * OUT);
 }
 
-/* Units by number: from the last tokens, which see the most keys. */
-static int64_t count_units(const struct fpa_launch *a)
+/* Units of so many panels of queries, by number: from the last tokens, which see the most keys. */
+static int64_t count_units(const struct fpa_launch *a, int panels)
 {
-    return count_spans(a, QUERY_BLOCKS * T) * a->query_heads;
+    return count_spans(a, panels * T) * a->query_heads;
 }
 
-static void unit_at(const struct fpa_launch *a, int64_t number, const struct work *w)
+/* Panels of a unit: as many as there is room for, since each unit packs the keys that it sees; fewer where threads
+ * would have less than four units each. Bits are the same. */
+static int unit_panels(const struct fpa_launch *a, int threads)
 {
-    const int64_t tokens = QUERY_BLOCKS * T;
+    int panels = QUERY_BLOCKS;
+    while (threads > 1 && panels > SHARED_BLOCKS && count_units(a, panels) < 4 * threads)
+        panels /= 2;
+    return panels;
+}
+
+static void unit_at(const struct fpa_launch *a, int64_t number, int panels, const struct work *w)
+{
+    const int64_t tokens = panels * T;
     struct fpa_launch own;
     const struct span at = span_at(a, tokens, count_spans(a, tokens) - 1 - number / a->query_heads);
     const struct fpa_launch *s = sequence_of(a, at.b, &own);
@@ -1464,7 +1544,8 @@ static void unit_at(const struct fpa_launch *a, int64_t number, const struct wor
 
 static void parallel_units(const struct fpa_launch *a, int threads)
 {
-    const int64_t units = count_units(a);
+    const int panels = unit_panels(a, threads);
+    const int64_t units = count_units(a, panels);
 #ifdef _OPENMP
     const int workers = units < threads ? (int)larger(units, 1) : threads;
 #pragma omp parallel for num_threads(workers) schedule(dynamic)
@@ -1476,7 +1557,7 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 #else
         work_at(a, threads, 0, &w);
 #endif
-        unit_at(a, i, &w);
+        unit_at(a, i, panels, &w);
     }
 }
 
@@ -1946,7 +2027,7 @@ EXPORT void linear_d64_share(int form, const struct fpa_launch *a, struct fpa_sh
     struct work w;
     *s = (struct fpa_share){.pieces = {heads, 0}, .threads = max_threads()};
     if (form == 0) {
-        s->pieces[0] = count_units(a);
+        s->pieces[0] = count_units(a, SHARED_BLOCKS);
         s->pieces[1] = a->state_out ? heads : 0;
     }
     s->most = by_team && !a->cu_seqlens ? SLICES : 1;
@@ -1963,13 +2044,13 @@ static void member_works(const struct fpa_launch *a, const struct fpa_member *m,
 
 EXPORT void linear_d64_piece(int form, const struct fpa_launch *a, int64_t piece, const struct fpa_member *m)
 {
-    const int64_t units = form == 0 ? count_units(a) : 0;
+    const int64_t units = form == 0 ? count_units(a, SHARED_BLOCKS) : 0;
     struct fpa_launch keys = *a;
     struct work shared, mine;
     member_works(a, m, &shared, &mine);
     keys.query_heads = 0;
     if (piece < units)
-        unit_at(a, piece, &mine);
+        unit_at(a, piece, SHARED_BLOCKS, &mine);
     else if (form == 0)
         run_head(chunked_head, &keys, piece - units, &shared, &mine, m->rank, m->team);
     else if (form == 2)

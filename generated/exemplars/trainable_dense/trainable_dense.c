@@ -1337,7 +1337,8 @@ enum {
     OUT = T * (DV),             /* the same with no sums of weights */
     SLICES = 1,                   /* partial results, added in a fixed order */
     WAITING = 1,                  /* of them at a time, for a thread alone */
-    QUERY_BLOCKS = 12,             /* panels of queries of one unit of the parallel form */
+    QUERY_BLOCKS = 48,             /* panels of queries of one unit of the parallel form, at most */
+    SHARED_BLOCKS = 12,            /* and where threads share few of them */
     STATE = FEATURES * (DV),    /* of one (batch, head) */
     STATE_ROOM = (STATE + 15) / 16 * 16, /* in whole lines of a cache */
     ABREAST = 28,                 /* heads whose chunks a thread walks in turn, at most */
@@ -1776,14 +1777,13 @@ static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, in
 static void chunk_own(const struct pass *c, int block, const float *qx, float *out)
 {
     const struct work *w = c->w;
-    float *p = c->mine->p;
     const int tokens = block_tokens(c->tokens, block);
     for (int j = 0; j < block; j++) {
-        scores_full(qx, w->kx + j * PANEL, p, T, lanes(tokens));
-        add_scored(p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
+        scores_full(qx, w->kx + j * PANEL, c->mine->p, T, lanes(tokens));
+        add_scored(c->mine->p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
     }
-    scores_diagonal(qx, w->kx + block * PANEL, p, tokens);
-    add_scored(p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
+    scores_diagonal(qx, w->kx + block * PANEL, c->mine->p, tokens);
+    add_scored(c->mine->p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
 /* Who of a team takes unit n of units that are sorted by their work: 0 1 2, 2 1 0, 0 1 2 ... */
@@ -1922,11 +1922,13 @@ static void unit_add(const struct unit *u, const struct work *w, int64_t at, int
         float *out = w->o + i * OUT;
         if (at > mine)
             continue;
-        if (at == mine)
+        if (at == mine) {
             scores_diagonal(w->qx + i * PANEL, w->kx, w->p, keys);
-        else
-            scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens));
-        add_scored(w->p, w->v, out, keys, tokens, at == mine, NULL);
+            add_scored(w->p, w->v, out, keys, tokens, 1, NULL);
+            continue;
+        }
+        scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens));
+        add_scored(w->p, w->v, out, keys, tokens, 0, NULL);
     }
 }
 
@@ -1967,15 +1969,25 @@ static void parallel_unit(const struct fpa_launch *a, const struct unit *u, cons
         store_panel(a, u->b, u->first + i * T, u->query_head, block_tokens(u->tokens, i), w->o + i * OUT);
 }
 
-/* Units by number: from the last tokens, which see the most keys. */
-static int64_t count_units(const struct fpa_launch *a)
+/* Units of so many panels of queries, by number: from the last tokens, which see the most keys. */
+static int64_t count_units(const struct fpa_launch *a, int panels)
 {
-    return count_spans(a, QUERY_BLOCKS * T) * a->query_heads;
+    return count_spans(a, panels * T) * a->query_heads;
 }
 
-static void unit_at(const struct fpa_launch *a, int64_t number, const struct work *w)
+/* Panels of a unit: as many as there is room for, since each unit packs the keys that it sees; fewer where threads
+ * would have less than four units each. Bits are the same. */
+static int unit_panels(const struct fpa_launch *a, int threads)
 {
-    const int64_t tokens = QUERY_BLOCKS * T;
+    int panels = QUERY_BLOCKS;
+    while (threads > 1 && panels > SHARED_BLOCKS && count_units(a, panels) < 4 * threads)
+        panels /= 2;
+    return panels;
+}
+
+static void unit_at(const struct fpa_launch *a, int64_t number, int panels, const struct work *w)
+{
+    const int64_t tokens = panels * T;
     struct fpa_launch own;
     const struct span at = span_at(a, tokens, count_spans(a, tokens) - 1 - number / a->query_heads);
     const struct fpa_launch *s = sequence_of(a, at.b, &own);
@@ -1990,7 +2002,8 @@ static void unit_at(const struct fpa_launch *a, int64_t number, const struct wor
 
 static void parallel_units(const struct fpa_launch *a, int threads)
 {
-    const int64_t units = count_units(a);
+    const int panels = unit_panels(a, threads);
+    const int64_t units = count_units(a, panels);
 #ifdef _OPENMP
     const int workers = units < threads ? (int)larger(units, 1) : threads;
 #pragma omp parallel for num_threads(workers) schedule(dynamic)
@@ -2002,7 +2015,7 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 #else
         work_at(a, threads, 0, &w);
 #endif
-        unit_at(a, i, &w);
+        unit_at(a, i, panels, &w);
     }
 }
 
@@ -2476,7 +2489,7 @@ EXPORT void trainable_dense_share(int form, const struct fpa_launch *a, struct f
     struct work w;
     *s = (struct fpa_share){.pieces = {heads, 0}, .threads = max_threads()};
     if (form == 0) {
-        s->pieces[0] = count_units(a);
+        s->pieces[0] = count_units(a, SHARED_BLOCKS);
         s->pieces[1] = a->state_out ? heads : 0;
     }
     s->most = by_team && !a->cu_seqlens ? SLICES : 1;
@@ -2493,13 +2506,13 @@ static void member_works(const struct fpa_launch *a, const struct fpa_member *m,
 
 EXPORT void trainable_dense_piece(int form, const struct fpa_launch *a, int64_t piece, const struct fpa_member *m)
 {
-    const int64_t units = form == 0 ? count_units(a) : 0;
+    const int64_t units = form == 0 ? count_units(a, SHARED_BLOCKS) : 0;
     struct fpa_launch keys = *a;
     struct work shared, mine;
     member_works(a, m, &shared, &mine);
     keys.query_heads = 0;
     if (piece < units)
-        unit_at(a, piece, &mine);
+        unit_at(a, piece, SHARED_BLOCKS, &mine);
     else if (form == 0)
         run_head(chunked_head, &keys, piece - units, &shared, &mine, m->rank, m->team);
     else if (form == 2)

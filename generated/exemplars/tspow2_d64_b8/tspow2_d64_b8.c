@@ -4029,14 +4029,116 @@ static void dots(const float *qx, const float *kx, float *d, int keys, int first
     dot_0(qx, kx, d, keys, first, tokens);
 }
 
-/* Scores of keys that all queries see */
-static void scores_full(const float *qx, const float *kx, float *p, int keys, int tokens)
+/* Scores of keys that all queries see: the dots of a few keys and tokens, and their products, stay in registers. */
+static void scores_full(const float *restrict qx, const float *restrict kx, float *restrict to, int keys, int tokens)
 {
-    dots(qx, kx, p, keys, 0, tokens);
-    for (int j = 0; j < keys; j++)
-        for (int t = 0; t < tokens; t += VL) {
-            float *d = p + j * T + t;
-            set16(d, kernel_of(get16(d)));
+    for (int j = 0; j < keys; j += 8, kx += 8, to += 8 * T)
+        for (int t = 0; t < tokens; t += 3 * VL) {
+            /* dot 0 */
+            vf c0_0 = {0};
+            vf c0_1 = {0};
+            vf c0_2 = {0};
+            vf c1_0 = {0};
+            vf c1_1 = {0};
+            vf c1_2 = {0};
+            vf c2_0 = {0};
+            vf c2_1 = {0};
+            vf c2_2 = {0};
+            vf c3_0 = {0};
+            vf c3_1 = {0};
+            vf c3_2 = {0};
+            vf c4_0 = {0};
+            vf c4_1 = {0};
+            vf c4_2 = {0};
+            vf c5_0 = {0};
+            vf c5_1 = {0};
+            vf c5_2 = {0};
+            vf c6_0 = {0};
+            vf c6_1 = {0};
+            vf c6_2 = {0};
+            vf c7_0 = {0};
+            vf c7_1 = {0};
+            vf c7_2 = {0};
+            for (int k = 0; k < 64; k++) {
+                const float *ak = kx + k * T, *bk = qx + k * T + t;
+                const vec16 b0 = get16(bk);
+                const vec16 b1 = get16(bk + 16);
+                const vec16 b2 = get16(bk + 32);
+                c0_0 += ak[0] * b0;
+                c0_1 += ak[0] * b1;
+                c0_2 += ak[0] * b2;
+                c1_0 += ak[1] * b0;
+                c1_1 += ak[1] * b1;
+                c1_2 += ak[1] * b2;
+                c2_0 += ak[2] * b0;
+                c2_1 += ak[2] * b1;
+                c2_2 += ak[2] * b2;
+                c3_0 += ak[3] * b0;
+                c3_1 += ak[3] * b1;
+                c3_2 += ak[3] * b2;
+                c4_0 += ak[4] * b0;
+                c4_1 += ak[4] * b1;
+                c4_2 += ak[4] * b2;
+                c5_0 += ak[5] * b0;
+                c5_1 += ak[5] * b1;
+                c5_2 += ak[5] * b2;
+                c6_0 += ak[6] * b0;
+                c6_1 += ak[6] * b1;
+                c6_2 += ak[6] * b2;
+                c7_0 += ak[7] * b0;
+                c7_1 += ak[7] * b1;
+                c7_2 += ak[7] * b2;
+            }
+            /* the kernel of it */
+            vf s0_0 = kernel_of(c0_0);
+            vf s0_1 = kernel_of(c0_1);
+            vf s0_2 = kernel_of(c0_2);
+            vf s1_0 = kernel_of(c1_0);
+            vf s1_1 = kernel_of(c1_1);
+            vf s1_2 = kernel_of(c1_2);
+            vf s2_0 = kernel_of(c2_0);
+            vf s2_1 = kernel_of(c2_1);
+            vf s2_2 = kernel_of(c2_2);
+            vf s3_0 = kernel_of(c3_0);
+            vf s3_1 = kernel_of(c3_1);
+            vf s3_2 = kernel_of(c3_2);
+            vf s4_0 = kernel_of(c4_0);
+            vf s4_1 = kernel_of(c4_1);
+            vf s4_2 = kernel_of(c4_2);
+            vf s5_0 = kernel_of(c5_0);
+            vf s5_1 = kernel_of(c5_1);
+            vf s5_2 = kernel_of(c5_2);
+            vf s6_0 = kernel_of(c6_0);
+            vf s6_1 = kernel_of(c6_1);
+            vf s6_2 = kernel_of(c6_2);
+            vf s7_0 = kernel_of(c7_0);
+            vf s7_1 = kernel_of(c7_1);
+            vf s7_2 = kernel_of(c7_2);
+            /* the scores */
+            set16(to + t, s0_0);
+            set16(to + t + 16, s0_1);
+            set16(to + t + 32, s0_2);
+            set16(to + T + t, s1_0);
+            set16(to + T + t + 16, s1_1);
+            set16(to + T + t + 32, s1_2);
+            set16(to + 2 * T + t, s2_0);
+            set16(to + 2 * T + t + 16, s2_1);
+            set16(to + 2 * T + t + 32, s2_2);
+            set16(to + 3 * T + t, s3_0);
+            set16(to + 3 * T + t + 16, s3_1);
+            set16(to + 3 * T + t + 32, s3_2);
+            set16(to + 4 * T + t, s4_0);
+            set16(to + 4 * T + t + 16, s4_1);
+            set16(to + 4 * T + t + 32, s4_2);
+            set16(to + 5 * T + t, s5_0);
+            set16(to + 5 * T + t + 16, s5_1);
+            set16(to + 5 * T + t + 32, s5_2);
+            set16(to + 6 * T + t, s6_0);
+            set16(to + 6 * T + t + 16, s6_1);
+            set16(to + 6 * T + t + 32, s6_2);
+            set16(to + 7 * T + t, s7_0);
+            set16(to + 7 * T + t + 16, s7_1);
+            set16(to + 7 * T + t + 32, s7_2);
         }
 }
 
@@ -4133,7 +4235,8 @@ enum {
     OUT = T * (DV),             /* the same with no sums of weights */
     SLICES = 8,                   /* partial results, added in a fixed order */
     WAITING = 4,                  /* of them at a time, for a thread alone */
-    QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form */
+    QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form, at most */
+    SHARED_BLOCKS = 4,            /* and where threads share few of them */
     STATE = FEATURES * (DV),    /* of one (batch, head) */
     SCRATCH = T * 48         /* a panel of features, or of dots */
 };
@@ -4602,14 +4705,13 @@ static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, in
 static void chunk_own(const struct pass *c, int block, const float *qx, float *out)
 {
     const struct work *w = c->w;
-    float *p = c->mine->p;
     const int tokens = block_tokens(c->tokens, block);
     for (int j = 0; j < block; j++) {
-        scores_full(qx, w->kx + j * PANEL, p, T, lanes(tokens));
-        add_scored(p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
+        scores_full(qx, w->kx + j * PANEL, c->mine->p, T, lanes(tokens));
+        add_scored(c->mine->p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
     }
-    scores_diagonal(qx, w->kx + block * PANEL, p, tokens);
-    add_scored(p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
+    scores_diagonal(qx, w->kx + block * PANEL, c->mine->p, tokens);
+    add_scored(c->mine->p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
 /* Who of a team takes unit n of units that are sorted by their work: 0 1 2, 2 1 0, 0 1 2 ... */
@@ -4720,11 +4822,13 @@ static void unit_add(const struct unit *u, const struct work *w, int64_t at, int
         float *out = w->o + i * OUT;
         if (at > mine)
             continue;
-        if (at == mine)
+        if (at == mine) {
             scores_diagonal(w->qx + i * PANEL, w->kx, w->p, keys);
-        else
-            scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens));
-        add_scored(w->p, w->v, out, keys, tokens, at == mine, NULL);
+            add_scored(w->p, w->v, out, keys, tokens, 1, NULL);
+            continue;
+        }
+        scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens));
+        add_scored(w->p, w->v, out, keys, tokens, 0, NULL);
     }
 }
 
@@ -4765,15 +4869,25 @@ static void parallel_unit(const struct fpa_launch *a, const struct unit *u, cons
         store_panel(a, u->b, u->first + i * T, u->query_head, block_tokens(u->tokens, i), w->o + i * OUT);
 }
 
-/* Units by number: from the last tokens, which see the most keys. */
-static int64_t count_units(const struct fpa_launch *a)
+/* Units of so many panels of queries, by number: from the last tokens, which see the most keys. */
+static int64_t count_units(const struct fpa_launch *a, int panels)
 {
-    return count_spans(a, QUERY_BLOCKS * T) * a->query_heads;
+    return count_spans(a, panels * T) * a->query_heads;
 }
 
-static void unit_at(const struct fpa_launch *a, int64_t number, const struct work *w)
+/* Panels of a unit: as many as there is room for, since each unit packs the keys that it sees; fewer where threads
+ * would have less than four units each. Bits are the same. */
+static int unit_panels(const struct fpa_launch *a, int threads)
 {
-    const int64_t tokens = QUERY_BLOCKS * T;
+    int panels = QUERY_BLOCKS;
+    while (threads > 1 && panels > SHARED_BLOCKS && count_units(a, panels) < 4 * threads)
+        panels /= 2;
+    return panels;
+}
+
+static void unit_at(const struct fpa_launch *a, int64_t number, int panels, const struct work *w)
+{
+    const int64_t tokens = panels * T;
     struct fpa_launch own;
     const struct span at = span_at(a, tokens, count_spans(a, tokens) - 1 - number / a->query_heads);
     const struct fpa_launch *s = sequence_of(a, at.b, &own);
@@ -4788,7 +4902,8 @@ static void unit_at(const struct fpa_launch *a, int64_t number, const struct wor
 
 static void parallel_units(const struct fpa_launch *a, int threads)
 {
-    const int64_t units = count_units(a);
+    const int panels = unit_panels(a, threads);
+    const int64_t units = count_units(a, panels);
 #ifdef _OPENMP
     const int workers = units < threads ? (int)larger(units, 1) : threads;
 #pragma omp parallel for num_threads(workers) schedule(dynamic)
@@ -4800,7 +4915,7 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 #else
         work_at(a, threads, 0, &w);
 #endif
-        unit_at(a, i, &w);
+        unit_at(a, i, panels, &w);
     }
 }
 
@@ -5237,7 +5352,7 @@ EXPORT void tspow2_d64_b8_share(int form, const struct fpa_launch *a, struct fpa
     struct work w;
     *s = (struct fpa_share){.pieces = {heads, 0}, .threads = max_threads()};
     if (form == 0) {
-        s->pieces[0] = count_units(a);
+        s->pieces[0] = count_units(a, SHARED_BLOCKS);
         s->pieces[1] = a->state_out ? heads : 0;
     }
     s->most = by_team && !a->cu_seqlens ? SLICES : 1;
@@ -5254,13 +5369,13 @@ static void member_works(const struct fpa_launch *a, const struct fpa_member *m,
 
 EXPORT void tspow2_d64_b8_piece(int form, const struct fpa_launch *a, int64_t piece, const struct fpa_member *m)
 {
-    const int64_t units = form == 0 ? count_units(a) : 0;
+    const int64_t units = form == 0 ? count_units(a, SHARED_BLOCKS) : 0;
     struct fpa_launch keys = *a;
     struct work shared, mine;
     member_works(a, m, &shared, &mine);
     keys.query_heads = 0;
     if (piece < units)
-        unit_at(a, piece, &mine);
+        unit_at(a, piece, SHARED_BLOCKS, &mine);
     else if (form == 0)
         run_head(chunked_head, &keys, piece - units, &shared, &mine, m->rank, m->team);
     else if (form == 2)
