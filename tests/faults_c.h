@@ -186,8 +186,7 @@ static const struct fault lift_faults[] = {
 static const struct fault pair_faults[] = {
     {"halves of pairs in the wrong order", "but the formula gives", "pair_order",
      "$ order[#order + 1], order[#order + 2] = i == 0 and 16 or i, i == 0 and 0 or 16 + i"},
-    {"a last key without its pair", "but the formula gives", "key_pairs",
-     "const int n = keys / 2;"},
+    {"a last key without its pair", "but the formula gives", "key_pairs", "const int n = keys / 2;"},
     {"a last token without its pair", "but the formula gives", "token_pairs",
      "pair_update(mine->pairs, value_pairs(values), c->s + (int64_t)place->feature * DV, tokens / 2, n, "
      "decay);"},
@@ -213,9 +212,8 @@ static const struct fault pair_faults[] = {
     {"a coordinate in its neighbour's place", "but the formula gives", "lower_half",
      "const vec${N} low${i} = scale * numbers${N}((words${N})r${i} >> 16), high${i} = low${i};"},
     {"values of two tokens in the wrong order", "but the formula gives", "stored_pairs",
-     "setp(to + i, (vi)(__builtin_convertvector(high, words16) | __builtin_convertvector(low, words16) << 16));"},
-    {"a last token's value twice in its pair", "but the formula gives", "second_value",
-     "pair_stored(from, t + 1 < tokens ? from + stride : from, to);"},
+     "setp(to + i, (vi)(__builtin_convertvector(high, words16) | __builtin_convertvector(low, words16) << "
+     "16));"},
     {"a decay of two tokens", "but the formula gives", "scaled_pairs",
      "setp(to + i, pair(first * (vf)(halves << 16), first * (vf)(halves & -65536)));"},
     {"half of a sum of lanes", "but the formula gives", "lanes_added",

@@ -26,10 +26,12 @@ static const char pair_spec[] = "return head { name = 'small', d = 16, dv = 24, 
                                 "normalize = 'sum', dtype = 'bf16',\n"
                                 "  terms = tspow { d = 16, degree = 2, block = 4 } }\n";
 
-static const char word_spec[] = "return head { name = 'small', d = 65, dv = 24, dtype = 'bf16', terms = linear {} }\n";
+static const char word_spec[] =
+    "return head { name = 'small', d = 65, dv = 24, dtype = 'bf16', terms = linear {} }\n";
 
-static const char open_pair_spec[] = "return head { name = 'small', d = 16, dv = 24, causal = false, normalize = 'sum', dtype = 'bf16',\n"
-                                     "  terms = taylor { d = 16, degree = 2 } }\n";
+static const char open_pair_spec[] =
+    "return head { name = 'small', d = 16, dv = 24, causal = false, normalize = 'sum', dtype = 'bf16',\n"
+    "  terms = taylor { d = 16, degree = 2 } }\n";
 
 static const char window_spec[] =
     "return head { name = 'small', d = 16, dv = 16, chunk = 64, normalize = 'sum', window = 20,\n"
@@ -271,7 +273,8 @@ int main(void)
     failed += cmocka_run_group_tests_name("mutation of a lift", lifted, setup_lift, teardown);
     failed += cmocka_run_group_tests_name("mutation in pairs", in_pairs, setup_pairs, teardown);
     failed += cmocka_run_group_tests_name("mutation of words", of_words, setup_words, teardown);
-    failed += cmocka_run_group_tests_name("mutation in pairs without a mask", in_open_pairs, setup_open_pairs, teardown);
+    failed += cmocka_run_group_tests_name("mutation in pairs without a mask", in_open_pairs, setup_open_pairs,
+                                          teardown);
     return failed +
            cmocka_run_group_tests_name("mutation of heads in turn", abreast, setup_abreast, teardown);
 }

@@ -223,7 +223,8 @@ static void choose_unit(fpa_plan *plan, const fpa_cpu *cpu)
     fpa_c_plan *c = &plan->c;
     const int most = MOST_UNITS * c->shared_blocks;
     const int64_t length = 4 * (int64_t)most * c->tokens;
-    const fpa_call_size size = {.form = FORM_PARALLEL, .batch = 1, .length = length, .query_heads = 1, .heads = 1};
+    const fpa_call_size size = {
+        .form = FORM_PARALLEL, .batch = 1, .length = length, .query_heads = 1, .heads = 1};
     double seconds = work_cost(plan, plan->chunk, cpu, &size, 1).seconds;
     for (int blocks = 2 * c->shared_blocks; blocks <= most; blocks *= 2) {
         const int before = c->query_blocks;

@@ -32,12 +32,13 @@ typedef struct fpa_c_plan {
     int shared_blocks;        /* and where threads share few of them */
     fpa_register_tile values; /* of products whose columns are values */
     fpa_register_tile scores; /* of products whose columns are a panel's tokens */
-    fpa_register_tile whole_scores; /* of scores whose dots and their products stay in registers; no rows: none do */
-    fpa_forming forming;      /* what its features take */
-    bool team_by_chunk;       /* threads that are left over share a head: of the chunked form */
-    bool team_by_token;       /* of the recurrent form */
-    int abreast;              /* heads whose chunks a thread walks in turn, at most; 1: one after the other */
-    double code_bytes;        /* of the compiled kernel, an estimate */
+    fpa_register_tile
+        whole_scores;    /* of scores whose dots and their products stay in registers; no rows: none do */
+    fpa_forming forming; /* what its features take */
+    bool team_by_chunk;  /* threads that are left over share a head: of the chunked form */
+    bool team_by_token;  /* of the recurrent form */
+    int abreast;         /* heads whose chunks a thread walks in turn, at most; 1: one after the other */
+    double code_bytes;   /* of the compiled kernel, an estimate */
 } fpa_c_plan;
 
 #endif

@@ -152,11 +152,12 @@ static void count_value_pairs(const fpa_counting *to, int tokens)
 {
     const double parts = counting_vectors(to->plan, to->plan->head->dv);
     counting_loop(
-        to, (fpa_cpu_loop){.name = "values",
-                           .runs = ceil(tokens / 2.0),
-                           .steps = 1,
-                           .step = {.arithmetic = 2 * parts, .shuffles = 2 * parts, .loads = 2 * parts, .stores = parts},
-                           .others = 6});
+        to, (fpa_cpu_loop){
+                .name = "values",
+                .runs = ceil(tokens / 2.0),
+                .steps = 1,
+                .step = {.arithmetic = 2 * parts, .shuffles = 2 * parts, .loads = 2 * parts, .stores = parts},
+                .others = 6});
 }
 
 /* The same with factors. */
@@ -388,13 +389,12 @@ void parts_store_outputs(const fpa_counting *to, int tokens)
                               .narrow = {.arithmetic = scaled * (rests + 2), .loads = rests, .stores = rests},
                               .others = 8});
     else
-        counting_loop(
-            to, (fpa_cpu_loop){.name = "store", /* rounded, narrowed */
-                               .runs = tokens,
-                               .steps = 1,
-                               .step = stored_row(plan, writing_operations(plan) + scaled),
-                               .narrow = stored_rest(plan, writing_operations(plan) + scaled),
-                               .others = 4});
+        counting_loop(to, (fpa_cpu_loop){.name = "store", /* rounded, narrowed */
+                                         .runs = tokens,
+                                         .steps = 1,
+                                         .step = stored_row(plan, writing_operations(plan) + scaled),
+                                         .narrow = stored_rest(plan, writing_operations(plan) + scaled),
+                                         .others = 4});
 }
 
 /* ---- the recurrent form ---- */

@@ -83,8 +83,10 @@ void scores_full(const fpa_counting *to, int keys, int tokens)
 {
     const fpa_plan *plan = to->plan;
     const bool whole = plan->c.whole_scores.rows;
-    count_dots(to, whole ? plan->c.whole_scores : plan->c.scores, keys, counting_whole_vectors(plan, tokens), 1);
-    (whole ? count_whole_kernel : count_kernel)(to, keys * counting_vectors(plan, tokens), plan->head->gate ? 2 : 0);
+    count_dots(to, whole ? plan->c.whole_scores : plan->c.scores, keys, counting_whole_vectors(plan, tokens),
+               1);
+    (whole ? count_whole_kernel : count_kernel)(to, keys * counting_vectors(plan, tokens),
+                                                plan->head->gate ? 2 : 0);
     count_values(to, keys, tokens, keys, whole);
 }
 

@@ -344,13 +344,14 @@ static void pack_values(const stored *restrict from, int64_t stride, int tokens,
 
 /* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
 
-enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 8, STEPS_BETWEEN = 8 };
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 4, STEPS_BETWEEN = 4 };
 
 /* Rows of q, k, v and o of the token that is asked for next. */
 struct fetch {
     const char *row[STREAMS];
     int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
     int64_t left;                            /* tokens */
+    int of_heads; /* rows of several heads: more than the first-level cache has room for */
     int stream;
     int64_t at; /* byte of its row */
 };
@@ -359,7 +360,10 @@ struct fetch {
 static inline void fetch_lines(struct fetch *f)
 {
     for (int i = 0; i < LINES_AT_ONCE && f->left > 0; i++) {
-        __builtin_prefetch(f->row[f->stream] + f->at);
+        if (f->of_heads)
+            __builtin_prefetch(f->row[f->stream] + f->at, 0, 2);
+        else
+            __builtin_prefetch(f->row[f->stream] + f->at);
         f->at += LINE;
         if (f->at < f->bytes[f->stream])
             continue;
@@ -396,22 +400,37 @@ static __attribute__((noinline)) void edge_query_8_8(const float *restrict a, co
 }
 
 static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal,
-                      struct fetch *fetch)
+                      int adds, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         /* 6 x 2 sums */
-        vec8 c0_0 = get8(c);
-        vec8 c0_1 = get8(c + 8);
-        vec8 c1_0 = get8(c + DV);
-        vec8 c1_1 = get8(c + DV + 8);
-        vec8 c2_0 = get8(c + 2 * DV);
-        vec8 c2_1 = get8(c + 2 * DV + 8);
-        vec8 c3_0 = get8(c + 3 * DV);
-        vec8 c3_1 = get8(c + 3 * DV + 8);
-        vec8 c4_0 = get8(c + 4 * DV);
-        vec8 c4_1 = get8(c + 4 * DV + 8);
-        vec8 c5_0 = get8(c + 5 * DV);
-        vec8 c5_1 = get8(c + 5 * DV + 8);
+        vec8 c0_0 = {0};
+        vec8 c0_1 = {0};
+        vec8 c1_0 = {0};
+        vec8 c1_1 = {0};
+        vec8 c2_0 = {0};
+        vec8 c2_1 = {0};
+        vec8 c3_0 = {0};
+        vec8 c3_1 = {0};
+        vec8 c4_0 = {0};
+        vec8 c4_1 = {0};
+        vec8 c5_0 = {0};
+        vec8 c5_1 = {0};
+        if (adds) {
+            c0_0 = get8(c);
+            c0_1 = get8(c + 8);
+            c1_0 = get8(c + DV);
+            c1_1 = get8(c + DV + 8);
+            c2_0 = get8(c + 2 * DV);
+            c2_1 = get8(c + 2 * DV + 8);
+            c3_0 = get8(c + 3 * DV);
+            c3_1 = get8(c + 3 * DV + 8);
+            c4_0 = get8(c + 4 * DV);
+            c4_1 = get8(c + 4 * DV + 8);
+            c5_0 = get8(c + 5 * DV);
+            c5_1 = get8(c + 5 * DV + 8);
+        }
+        /* what rows see */
         const int last = causal ? m + 1 : n; /* that all rows see */
         int k = 0;
         do {
@@ -451,12 +470,13 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
     }
 }
 
-/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
+/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t; adds: to
+ * what is there, else to 0 */
 static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
-                  struct fetch *fetch)
+                  int adds, struct fetch *fetch)
 {
-    query_8_8(p, s, o, tokens, n, causal, fetch);
-    query_8_8(p, s + 16, o + 16, tokens, n, causal, fetch);
+    query_8_8(p, s, o, tokens, n, causal, adds, fetch);
+    query_8_8(p, s + 16, o + 16, tokens, n, causal, adds, fetch);
 }
 
 static void update6_8_8(const float *restrict p, const float *restrict v, float *restrict s, int tokens, float decay)

@@ -340,13 +340,14 @@ typedef void features_of(const float *restrict x, float *restrict p, vi key);
 
 /* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
 
-enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 8, STEPS_BETWEEN = 8 };
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 4, STEPS_BETWEEN = 4 };
 
 /* Rows of q, k, v and o of the token that is asked for next. */
 struct fetch {
     const char *row[STREAMS];
     int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
     int64_t left;                            /* tokens */
+    int of_heads; /* rows of several heads: more than the first-level cache has room for */
     int stream;
     int64_t at; /* byte of its row */
 };
@@ -355,7 +356,10 @@ struct fetch {
 static inline void fetch_lines(struct fetch *f)
 {
     for (int i = 0; i < LINES_AT_ONCE && f->left > 0; i++) {
-        __builtin_prefetch(f->row[f->stream] + f->at);
+        if (f->of_heads)
+            __builtin_prefetch(f->row[f->stream] + f->at, 0, 2);
+        else
+            __builtin_prefetch(f->row[f->stream] + f->at);
         f->at += LINE;
         if (f->at < f->bytes[f->stream])
             continue;
@@ -392,22 +396,37 @@ static __attribute__((noinline)) void edge_query_8_8(const float *restrict a, co
 }
 
 static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal,
-                      struct fetch *fetch)
+                      int adds, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         /* 6 x 2 sums */
-        vec8 c0_0 = get8(c);
-        vec8 c0_1 = get8(c + 8);
-        vec8 c1_0 = get8(c + DV);
-        vec8 c1_1 = get8(c + DV + 8);
-        vec8 c2_0 = get8(c + 2 * DV);
-        vec8 c2_1 = get8(c + 2 * DV + 8);
-        vec8 c3_0 = get8(c + 3 * DV);
-        vec8 c3_1 = get8(c + 3 * DV + 8);
-        vec8 c4_0 = get8(c + 4 * DV);
-        vec8 c4_1 = get8(c + 4 * DV + 8);
-        vec8 c5_0 = get8(c + 5 * DV);
-        vec8 c5_1 = get8(c + 5 * DV + 8);
+        vec8 c0_0 = {0};
+        vec8 c0_1 = {0};
+        vec8 c1_0 = {0};
+        vec8 c1_1 = {0};
+        vec8 c2_0 = {0};
+        vec8 c2_1 = {0};
+        vec8 c3_0 = {0};
+        vec8 c3_1 = {0};
+        vec8 c4_0 = {0};
+        vec8 c4_1 = {0};
+        vec8 c5_0 = {0};
+        vec8 c5_1 = {0};
+        if (adds) {
+            c0_0 = get8(c);
+            c0_1 = get8(c + 8);
+            c1_0 = get8(c + DV);
+            c1_1 = get8(c + DV + 8);
+            c2_0 = get8(c + 2 * DV);
+            c2_1 = get8(c + 2 * DV + 8);
+            c3_0 = get8(c + 3 * DV);
+            c3_1 = get8(c + 3 * DV + 8);
+            c4_0 = get8(c + 4 * DV);
+            c4_1 = get8(c + 4 * DV + 8);
+            c5_0 = get8(c + 5 * DV);
+            c5_1 = get8(c + 5 * DV + 8);
+        }
+        /* what rows see */
         const int last = causal ? m + 1 : n; /* that all rows see */
         int k = 0;
         do {
@@ -447,12 +466,13 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
     }
 }
 
-/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
+/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t; adds: to
+ * what is there, else to 0 */
 static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
-                  struct fetch *fetch)
+                  int adds, struct fetch *fetch)
 {
-    query_8_8(p, s, o, tokens, n, causal, fetch);
-    query_8_8(p, s + 16, o + 16, tokens, n, causal, fetch);
+    query_8_8(p, s, o, tokens, n, causal, adds, fetch);
+    query_8_8(p, s + 16, o + 16, tokens, n, causal, adds, fetch);
 }
 
 static void update6_8_8(const float *restrict p, const float *restrict v, float *restrict s, int tokens, float decay)
@@ -1167,7 +1187,7 @@ static const float *form_panel(const struct tile_place *place, const float *x, f
 }
 
 /* One tile: queries read it, then keys add to it. */
-static void tile(const struct pass *c, const struct tile_place *place)
+static void tile(const struct pass *c, const struct tile_place *place, int adds)
 {
     const int64_t first = place->feature;
     const int n = place->features;
@@ -1180,7 +1200,7 @@ static void tile(const struct pass *c, const struct tile_place *place)
             float *out = c->out + (g * BLOCKS + b) * OUT;
             const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens),
                                         query_lanes);
-            query(p, s, out, tokens, n, 0, c->fetch);
+            query(p, s, out, tokens, n, 0, adds, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
         const int tokens = block_tokens(c->tokens, b);
@@ -1192,10 +1212,12 @@ static void tile(const struct pass *c, const struct tile_place *place)
 
 static const int32_t first_tile[SLICES + 1] = {0, 1};
 
+/* The first tile's sums begin with 0. */
 static void slice(int number, const struct pass *c)
 {
+    int adds = 0;
     for (const struct tile_place *t = tiles + first_tile[number]; t < tiles + first_tile[number + 1]; t++)
-        tile(c, t);
+        tile(c, t, adds), adds = 1;
 }
 
 /* to[i] += from[i]; count fills vectors */
@@ -1313,8 +1335,6 @@ static void chunk_slices(struct pass *c, int rank, int team)
     const int begin = SLICES * rank / team, end = SLICES * (rank + 1) / team;
     for (int i = begin; i < end; i++) {
         c->out = group_sum(c, i, team);
-        if (c->read)
-            memset(c->out, 0, sizeof(float) * c->size);
         slice(i, c);
         for (int half = 1; c->read && i & half && i + 1 - 2 * half >= begin; half *= 2)
             add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), c->size);
@@ -1335,7 +1355,7 @@ static void slices_sum(const struct pass *c, int64_t at, int team)
 static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
                        struct fetch *fetch)
 {
-    query(p, v, out, tokens, keys, causal, fetch);
+    query(p, v, out, tokens, keys, causal, 1, fetch);
 }
 
 static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, int tokens,
@@ -1403,22 +1423,31 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
     team_wait(w, team);
 }
 
-/* A chunk of tokens from `token` on, as a thread that has the head for itself asks for them. */
-static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t token, struct fetch *f)
+/* Tokens begin..end - 1 of `heads` heads from h on, which lie side by side, as a thread that has them for itself asks
+ * for them. */
+static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t heads, int64_t begin, int64_t end,
+                        struct fetch *f)
 {
-    const int64_t left = a->length - token, group = group_of(a), size = sizeof(stored);
-    *f = (struct fetch){.left = group && left > 0 ? (left < CHUNK ? left : CHUNK) : 0};
+    const int64_t group = group_of(a), size = sizeof(stored);
+    *f = (struct fetch){.left = group && end > begin ? end - begin : 0, .of_heads = heads > 1};
     if (!f->left)
         return;
     const int64_t *strides[STREAMS] = {a->q_stride, a->k_stride, a->v_stride, a->o_stride};
     const void *bases[STREAMS] = {a->q, a->k, a->v, a->o};
-    const int64_t heads[STREAMS] = {h * group, h, h, h * group};
-    const int64_t widths[STREAMS] = {D_IN * group, D_IN, DV, DV * group};
+    const int64_t shared[STREAMS] = {group, 1, 1, group}; /* heads beside one of k and v */
+    const int64_t widths[STREAMS] = {D_IN, D_IN, DV, DV};
     for (int i = 0; i < STREAMS; i++) {
-        f->row[i] = (const char *)token_at(bases[i], strides[i], b, token, heads[i]);
+        f->row[i] = (const char *)token_at(bases[i], strides[i], b, begin, h * shared[i]);
         f->stride[i] = size * strides[i][1];
-        f->bytes[i] = size * widths[i];
+        f->bytes[i] = size * (heads == 1 ? shared[i] * widths[i] : (heads * shared[i] - 1) * strides[i][2] + widths[i]);
     }
+}
+
+/* The chunk from `first` on of one head. */
+static void fetch_chunk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct fetch *f)
+{
+    const int64_t end = first + CHUNK;
+    fetch_begin(a, b, h, 1, first, end < a->length ? end : a->length, f);
 }
 
 /* The chunk from token `first` on of a head whose state is c.s. */
@@ -1447,7 +1476,7 @@ static void chunked_head(const struct fpa_launch *a, int64_t index, const struct
         state_load(a, b, h, c.s);
     for (int64_t first = 0; first < a->length; first += CHUNK) {
         if (team == 1)
-            fetch_begin(a, b, h, first + CHUNK, &fetch);
+            fetch_chunk(a, b, h, first + CHUNK, &fetch);
         chunk_walk(a, b, h, first, c, rank, team);
     }
     team_wait(w, team);
@@ -1464,7 +1493,8 @@ static float *state_abreast(const struct fpa_launch *a, int64_t b, int64_t h, in
 }
 
 /* Heads that lie side by side, by one thread: a chunk of each in turn, so that a token's pages, which they share, are
- * walked once and not once a head. */
+ * walked once and not once a head. Beside each head's chunk it asks for a share of the next chunk's tokens, rows of all
+ * heads. */
 static void chunked_abreast(const struct fpa_launch *a, int64_t index, int64_t heads, const struct work *w)
 {
     const int64_t b = index / a->heads, h = index % a->heads;
@@ -1474,8 +1504,8 @@ static void chunked_abreast(const struct fpa_launch *a, int64_t index, int64_t h
         state_load(a, b, h + i, state_abreast(a, b, h, i, w));
     for (int64_t first = 0; first < a->length; first += CHUNK)
         for (int64_t i = 0; i < heads; i++) {
-            const int is_last = i + 1 == heads;
-            fetch_begin(a, b, is_last ? h : h + i + 1, is_last ? first + CHUNK : first, &fetch);
+            const int64_t next = first + CHUNK, left = a->length - next, tokens = left < CHUNK ? left : CHUNK;
+            fetch_begin(a, b, h, heads, next + tokens * i / heads, next + tokens * (i + 1) / heads, &fetch);
             c.s = state_abreast(a, b, h, i, w);
             chunk_walk(a, b, h + i, first, c, 0, 1);
         }

@@ -2714,13 +2714,14 @@ static void key_pairs_11(const float *restrict x, int32_t *restrict to)
 
 /* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
 
-enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 8, STEPS_BETWEEN = 8 };
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 4, STEPS_BETWEEN = 4 };
 
 /* Rows of q, k, v and o of the token that is asked for next. */
 struct fetch {
     const char *row[STREAMS];
     int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
     int64_t left;                            /* tokens */
+    int of_heads; /* rows of several heads: more than the first-level cache has room for */
     int stream;
     int64_t at; /* byte of its row */
 };
@@ -2729,7 +2730,10 @@ struct fetch {
 static inline void fetch_lines(struct fetch *f)
 {
     for (int i = 0; i < LINES_AT_ONCE && f->left > 0; i++) {
-        __builtin_prefetch(f->row[f->stream] + f->at);
+        if (f->of_heads)
+            __builtin_prefetch(f->row[f->stream] + f->at, 0, 2);
+        else
+            __builtin_prefetch(f->row[f->stream] + f->at);
         f->at += LINE;
         if (f->at < f->bytes[f->stream])
             continue;
@@ -2774,34 +2778,61 @@ static __attribute__((noinline)) void edge_query_16_16_16_16(const float *restri
 }
 
 static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
-                              int causal, struct fetch *fetch)
+                              int causal, int adds, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         /* 6 x 4 sums */
-        vec16 c0_0 = get16(c);
-        vec16 c0_1 = get16(c + 16);
-        vec16 c0_2 = get16(c + 32);
-        vec16 c0_3 = get16(c + 48);
-        vec16 c1_0 = get16(c + DV);
-        vec16 c1_1 = get16(c + DV + 16);
-        vec16 c1_2 = get16(c + DV + 32);
-        vec16 c1_3 = get16(c + DV + 48);
-        vec16 c2_0 = get16(c + 2 * DV);
-        vec16 c2_1 = get16(c + 2 * DV + 16);
-        vec16 c2_2 = get16(c + 2 * DV + 32);
-        vec16 c2_3 = get16(c + 2 * DV + 48);
-        vec16 c3_0 = get16(c + 3 * DV);
-        vec16 c3_1 = get16(c + 3 * DV + 16);
-        vec16 c3_2 = get16(c + 3 * DV + 32);
-        vec16 c3_3 = get16(c + 3 * DV + 48);
-        vec16 c4_0 = get16(c + 4 * DV);
-        vec16 c4_1 = get16(c + 4 * DV + 16);
-        vec16 c4_2 = get16(c + 4 * DV + 32);
-        vec16 c4_3 = get16(c + 4 * DV + 48);
-        vec16 c5_0 = get16(c + 5 * DV);
-        vec16 c5_1 = get16(c + 5 * DV + 16);
-        vec16 c5_2 = get16(c + 5 * DV + 32);
-        vec16 c5_3 = get16(c + 5 * DV + 48);
+        vec16 c0_0 = {0};
+        vec16 c0_1 = {0};
+        vec16 c0_2 = {0};
+        vec16 c0_3 = {0};
+        vec16 c1_0 = {0};
+        vec16 c1_1 = {0};
+        vec16 c1_2 = {0};
+        vec16 c1_3 = {0};
+        vec16 c2_0 = {0};
+        vec16 c2_1 = {0};
+        vec16 c2_2 = {0};
+        vec16 c2_3 = {0};
+        vec16 c3_0 = {0};
+        vec16 c3_1 = {0};
+        vec16 c3_2 = {0};
+        vec16 c3_3 = {0};
+        vec16 c4_0 = {0};
+        vec16 c4_1 = {0};
+        vec16 c4_2 = {0};
+        vec16 c4_3 = {0};
+        vec16 c5_0 = {0};
+        vec16 c5_1 = {0};
+        vec16 c5_2 = {0};
+        vec16 c5_3 = {0};
+        if (adds) {
+            c0_0 = get16(c);
+            c0_1 = get16(c + 16);
+            c0_2 = get16(c + 32);
+            c0_3 = get16(c + 48);
+            c1_0 = get16(c + DV);
+            c1_1 = get16(c + DV + 16);
+            c1_2 = get16(c + DV + 32);
+            c1_3 = get16(c + DV + 48);
+            c2_0 = get16(c + 2 * DV);
+            c2_1 = get16(c + 2 * DV + 16);
+            c2_2 = get16(c + 2 * DV + 32);
+            c2_3 = get16(c + 2 * DV + 48);
+            c3_0 = get16(c + 3 * DV);
+            c3_1 = get16(c + 3 * DV + 16);
+            c3_2 = get16(c + 3 * DV + 32);
+            c3_3 = get16(c + 3 * DV + 48);
+            c4_0 = get16(c + 4 * DV);
+            c4_1 = get16(c + 4 * DV + 16);
+            c4_2 = get16(c + 4 * DV + 32);
+            c4_3 = get16(c + 4 * DV + 48);
+            c5_0 = get16(c + 5 * DV);
+            c5_1 = get16(c + 5 * DV + 16);
+            c5_2 = get16(c + 5 * DV + 32);
+            c5_3 = get16(c + 5 * DV + 48);
+        }
+        /* what rows see */
         const int last = causal ? m + 1 : n; /* that all rows see */
         int k = 0;
         do {
@@ -2867,11 +2898,12 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
     }
 }
 
-/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
+/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t; adds: to
+ * what is there, else to 0 */
 static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
-                  struct fetch *fetch)
+                  int adds, struct fetch *fetch)
 {
-    query_16_16_16_16(p, s, o, tokens, n, causal, fetch);
+    query_16_16_16_16(p, s, o, tokens, n, causal, adds, fetch);
 }
 
 /* ---- products of pairs: register tiles as above, an inner index of half as many steps ---- */
@@ -2904,34 +2936,61 @@ static __attribute__((noinline)) void edge_pair_query_16_16_16_16(const int32_t 
 }
 
 static void pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count,
-                                   int n, int causal, struct fetch *fetch)
+                                   int n, int causal, int adds, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         /* 6 x 4 sums */
-        vec16 c0_0 = get16(c);
-        vec16 c0_1 = get16(c + 16);
-        vec16 c0_2 = get16(c + 32);
-        vec16 c0_3 = get16(c + 48);
-        vec16 c1_0 = get16(c + DV);
-        vec16 c1_1 = get16(c + DV + 16);
-        vec16 c1_2 = get16(c + DV + 32);
-        vec16 c1_3 = get16(c + DV + 48);
-        vec16 c2_0 = get16(c + 2 * DV);
-        vec16 c2_1 = get16(c + 2 * DV + 16);
-        vec16 c2_2 = get16(c + 2 * DV + 32);
-        vec16 c2_3 = get16(c + 2 * DV + 48);
-        vec16 c3_0 = get16(c + 3 * DV);
-        vec16 c3_1 = get16(c + 3 * DV + 16);
-        vec16 c3_2 = get16(c + 3 * DV + 32);
-        vec16 c3_3 = get16(c + 3 * DV + 48);
-        vec16 c4_0 = get16(c + 4 * DV);
-        vec16 c4_1 = get16(c + 4 * DV + 16);
-        vec16 c4_2 = get16(c + 4 * DV + 32);
-        vec16 c4_3 = get16(c + 4 * DV + 48);
-        vec16 c5_0 = get16(c + 5 * DV);
-        vec16 c5_1 = get16(c + 5 * DV + 16);
-        vec16 c5_2 = get16(c + 5 * DV + 32);
-        vec16 c5_3 = get16(c + 5 * DV + 48);
+        vec16 c0_0 = {0};
+        vec16 c0_1 = {0};
+        vec16 c0_2 = {0};
+        vec16 c0_3 = {0};
+        vec16 c1_0 = {0};
+        vec16 c1_1 = {0};
+        vec16 c1_2 = {0};
+        vec16 c1_3 = {0};
+        vec16 c2_0 = {0};
+        vec16 c2_1 = {0};
+        vec16 c2_2 = {0};
+        vec16 c2_3 = {0};
+        vec16 c3_0 = {0};
+        vec16 c3_1 = {0};
+        vec16 c3_2 = {0};
+        vec16 c3_3 = {0};
+        vec16 c4_0 = {0};
+        vec16 c4_1 = {0};
+        vec16 c4_2 = {0};
+        vec16 c4_3 = {0};
+        vec16 c5_0 = {0};
+        vec16 c5_1 = {0};
+        vec16 c5_2 = {0};
+        vec16 c5_3 = {0};
+        if (adds) {
+            c0_0 = get16(c);
+            c0_1 = get16(c + 16);
+            c0_2 = get16(c + 32);
+            c0_3 = get16(c + 48);
+            c1_0 = get16(c + DV);
+            c1_1 = get16(c + DV + 16);
+            c1_2 = get16(c + DV + 32);
+            c1_3 = get16(c + DV + 48);
+            c2_0 = get16(c + 2 * DV);
+            c2_1 = get16(c + 2 * DV + 16);
+            c2_2 = get16(c + 2 * DV + 32);
+            c2_3 = get16(c + 2 * DV + 48);
+            c3_0 = get16(c + 3 * DV);
+            c3_1 = get16(c + 3 * DV + 16);
+            c3_2 = get16(c + 3 * DV + 32);
+            c3_3 = get16(c + 3 * DV + 48);
+            c4_0 = get16(c + 4 * DV);
+            c4_1 = get16(c + 4 * DV + 16);
+            c4_2 = get16(c + 4 * DV + 32);
+            c4_3 = get16(c + 4 * DV + 48);
+            c5_0 = get16(c + 5 * DV);
+            c5_1 = get16(c + 5 * DV + 16);
+            c5_2 = get16(c + 5 * DV + 32);
+            c5_3 = get16(c + 5 * DV + 48);
+        }
+        /* what rows see */
         const int last = causal ? (m + 1) / 2 : n; /* that all rows see */
         if (!last) {
             edge_pair_query_16_16_16_16(a, b, c, count < 6 ? count : 6, m, last);
@@ -3003,9 +3062,9 @@ static void pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *res
 
 /* o[t][e] += sum over n pairs of features (or keys) of p[f][t] s[f][e]; causal as above */
 static void pair_query(const int32_t *restrict p, const int32_t *restrict s, float *restrict o, int tokens, int n,
-                       int causal, struct fetch *fetch)
+                       int causal, int adds, struct fetch *fetch)
 {
-    pair_query_16_16_16_16(p, s, o, tokens, n, causal, fetch);
+    pair_query_16_16_16_16(p, s, o, tokens, n, causal, adds, fetch);
 }
 
 static void pair_update6_16_16_16_16(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs)
@@ -4548,7 +4607,7 @@ static void form_key_pairs(const struct tile_place *place, const float *x, const
 }
 
 /* What queries read of a tile: a copy in pairs of features. */
-static void tile_read(const struct pass *c, const struct tile_place *place)
+static void tile_read(const struct pass *c, const struct tile_place *place, int adds)
 {
     const struct work *w = c->w, *mine = c->mine;
     const int n = place->features, pairs = (n + 1) / 2;
@@ -4560,7 +4619,7 @@ static void tile_read(const struct pass *c, const struct tile_place *place)
             const int tokens = block_tokens(c->tokens, b), count = lanes(tokens);
             float *out = c->out + (g * BLOCKS + b) * OUT;
             const int32_t *p = form_query_pairs(place, w->qx + (g * BLOCKS + b) * PANEL, mine, count);
-            pair_query(p, mine->rows, out, tokens, pairs, 0, c->fetch);
+            pair_query(p, mine->rows, out, tokens, pairs, 0, adds, c->fetch);
             query_sums(p, sums, out + VALUES, count, pairs);
         }
 }
@@ -4579,20 +4638,22 @@ static void tile_write(const struct pass *c, const struct tile_place *place)
 }
 
 /* One tile: queries read it, then keys add to it. */
-static void tile(const struct pass *c, const struct tile_place *place)
+static void tile(const struct pass *c, const struct tile_place *place, int adds)
 {
     if (c->read)
-        tile_read(c, place);
+        tile_read(c, place, adds);
     if (c->write)
         tile_write(c, place);
 }
 
 static const int32_t first_tile[SLICES + 1] = {0, 6, 12};
 
+/* The first tile's sums begin with 0, which is there. */
 static void slice(int number, const struct pass *c)
 {
+    int adds = 1;
     for (const struct tile_place *t = tiles + first_tile[number]; t < tiles + first_tile[number + 1]; t++)
-        tile(c, t);
+        tile(c, t, adds), adds = 1;
 }
 
 /* to[i] += from[i]; count fills vectors */
@@ -4724,7 +4785,7 @@ static void add_pair_weights(const int32_t *restrict p, float *restrict den, int
 static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
                        struct fetch *fetch)
 {
-    query(p, v, out, tokens, keys, causal, fetch);
+    query(p, v, out, tokens, keys, causal, 1, fetch);
     add_weights(p, out + VALUES, keys, lanes(tokens));
 }
 
@@ -4734,7 +4795,7 @@ static void add_pairs(const struct work *mine, const float *v, float *out, int k
                       struct fetch *fetch)
 {
     const int n = (keys + 1) / 2;
-    pair_query(mine->pairs, value_pairs(v), out, tokens, n, causal, fetch);
+    pair_query(mine->pairs, value_pairs(v), out, tokens, n, causal, 1, fetch);
     add_pair_weights(mine->pairs, out + VALUES, n, lanes(tokens));
 }
 
@@ -4798,22 +4859,31 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
     team_wait(w, team);
 }
 
-/* A chunk of tokens from `token` on, as a thread that has the head for itself asks for them. */
-static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t token, struct fetch *f)
+/* Tokens begin..end - 1 of `heads` heads from h on, which lie side by side, as a thread that has them for itself asks
+ * for them. */
+static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t heads, int64_t begin, int64_t end,
+                        struct fetch *f)
 {
-    const int64_t left = a->length - token, group = group_of(a), size = sizeof(stored);
-    *f = (struct fetch){.left = group && left > 0 ? (left < CHUNK ? left : CHUNK) : 0};
+    const int64_t group = group_of(a), size = sizeof(stored);
+    *f = (struct fetch){.left = group && end > begin ? end - begin : 0, .of_heads = heads > 1};
     if (!f->left)
         return;
     const int64_t *strides[STREAMS] = {a->q_stride, a->k_stride, a->v_stride, a->o_stride};
     const void *bases[STREAMS] = {a->q, a->k, a->v, a->o};
-    const int64_t heads[STREAMS] = {h * group, h, h, h * group};
-    const int64_t widths[STREAMS] = {D_IN * group, D_IN, DV, DV * group};
+    const int64_t shared[STREAMS] = {group, 1, 1, group}; /* heads beside one of k and v */
+    const int64_t widths[STREAMS] = {D_IN, D_IN, DV, DV};
     for (int i = 0; i < STREAMS; i++) {
-        f->row[i] = (const char *)token_at(bases[i], strides[i], b, token, heads[i]);
+        f->row[i] = (const char *)token_at(bases[i], strides[i], b, begin, h * shared[i]);
         f->stride[i] = size * strides[i][1];
-        f->bytes[i] = size * widths[i];
+        f->bytes[i] = size * (heads == 1 ? shared[i] * widths[i] : (heads * shared[i] - 1) * strides[i][2] + widths[i]);
     }
+}
+
+/* The chunk from `first` on of one head. */
+static void fetch_chunk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct fetch *f)
+{
+    const int64_t end = first + CHUNK;
+    fetch_begin(a, b, h, 1, first, end < a->length ? end : a->length, f);
 }
 
 /* The chunk from token `first` on of a head whose state is c.s. */
@@ -4841,7 +4911,7 @@ static void chunked_head(const struct fpa_launch *a, int64_t index, const struct
         state_load(a, b, h, c.s);
     for (int64_t first = 0; first < a->length; first += CHUNK) {
         if (team == 1)
-            fetch_begin(a, b, h, first + CHUNK, &fetch);
+            fetch_chunk(a, b, h, first + CHUNK, &fetch);
         chunk_walk(a, b, h, first, c, rank, team);
     }
     team_wait(w, team);
@@ -4858,7 +4928,8 @@ static float *state_abreast(const struct fpa_launch *a, int64_t b, int64_t h, in
 }
 
 /* Heads that lie side by side, by one thread: a chunk of each in turn, so that a token's pages, which they share, are
- * walked once and not once a head. */
+ * walked once and not once a head. Beside each head's chunk it asks for a share of the next chunk's tokens, rows of all
+ * heads. */
 static void chunked_abreast(const struct fpa_launch *a, int64_t index, int64_t heads, const struct work *w)
 {
     const int64_t b = index / a->heads, h = index % a->heads;
@@ -4868,8 +4939,8 @@ static void chunked_abreast(const struct fpa_launch *a, int64_t index, int64_t h
         state_load(a, b, h + i, state_abreast(a, b, h, i, w));
     for (int64_t first = 0; first < a->length; first += CHUNK)
         for (int64_t i = 0; i < heads; i++) {
-            const int is_last = i + 1 == heads;
-            fetch_begin(a, b, is_last ? h : h + i + 1, is_last ? first + CHUNK : first, &fetch);
+            const int64_t next = first + CHUNK, left = a->length - next, tokens = left < CHUNK ? left : CHUNK;
+            fetch_begin(a, b, h, heads, next + tokens * i / heads, next + tokens * (i + 1) / heads, &fetch);
             c.s = state_abreast(a, b, h, i, w);
             chunk_walk(a, b, h + i, first, c, 0, 1);
         }
