@@ -226,10 +226,10 @@ static const struct fault pair_faults[] = {
 static const struct fault word_faults[] = {
     {"a word's halves in the wrong order", "but the formula gives", "word_pairs",
      "if (pairs)\nsetp(pairs + ${i} * T, pair(high${i}, low${i}));"},
-    {"tokens behind the squares without pairs", "parallel form ... but the formula gives", "rest_pairs", ";"},
+    {"tokens behind the squares without pairs", "is not a number", "rest_pairs", ";"},
     {"a last coordinate twice", "parallel form ... but the formula gives", "last_word",
      "setp(pairs + ${W // 2} * T, pair(get${VL}(x + ${W - 1} * T), get${VL}(x + ${W - 1} * T)));"},
-    {"features of the neighbours", "chunked form ... but the formula gives", "word_features",
+    {"features of the neighbours", "but the formula gives", "word_features",
      "return pairs_of(x) + (place->row / 2 + 1) * T;"},
 };
 
