@@ -98,12 +98,14 @@ libraries       := libfpa libfpa-run
 helper_objects  := $(call objects,$(helper_sources))
 experiment_programs := $(addprefix $(BUILD)/experiments/,recall crossover variance fourier)
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
-# by the time that they take, so that the last core does not wait for a long one alone
-long_tests      := $(patsubst %,tests/test_%.c,cuda_compile_hopper cuda_emulated_backward passes cuda_faults parity cuda_emulated \
+# by the time that they take, so that the last core does not wait for a long one alone; first what takes longest in make test-all alone
+dear_tests      := $(if $(filter-out 0,$(FPA_TEST_ALL)),cuda_compile_backward cuda_emulated cuda_compile)
+long_tests      := cuda_compile_hopper cuda_emulated_backward passes cuda_faults parity cuda_emulated \
                    cuda_emulated_sequences emit cuda_compile shipped mutation invariants cuda_faults_backward properties cuda_emulated_fused \
                    cuda_emulated_lift allocations bundle_backward cuda_compile_backward random cuda_ptx bundle_cuda damage readme cuda_sources \
                    design cuda_accepted cuda_emulated_draft causal_edge report cuda_emulated_edge command_cuda backward_shipped backward_faults \
-                   faults verify_rounded bundle_layer cuda_emulated_window threads)
+                   faults verify_rounded bundle_layer cuda_emulated_window threads
+long_tests      := $(patsubst %,tests/test_%.c,$(dear_tests) $(filter-out $(dear_tests),$(long_tests)))
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
 # Python cannot load a library that wants a sanitizer of its program.
@@ -396,7 +398,7 @@ train: $(BUILD)/fpac $(BUILD)/libfpa.so
 	@python=$$(PYTHON=$(PYTHON) tools/torch-env.sh $(BUILD)) && \
 		PYTHONPATH=python FPAC_LIBRARY=$(BUILD)/libfpa.so $$python examples/train/train.py $(TRAIN) --folder docs/experiments
 
-$(BUILD)/experiments/%: $(BUILD)/obj/experiments/%.o $(call objects,experiments/call.c experiments/output.c) $(BUILD)/internal.a
+$(BUILD)/experiments/%: $(BUILD)/obj/experiments/%.o $(call objects,$(addprefix experiments/,call.c heads.c output.c)) $(BUILD)/internal.a
 	@mkdir -p $(@D)
 	$(call say,link)
 	$(quiet)$(link) -o $@ $^ $(PROGRAM_LIBS)

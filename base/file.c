@@ -84,6 +84,23 @@ bool file_write_all(int fd, const void *bytes, size_t size)
     return true;
 }
 
+bool file_write_parts(int fd, const fpa_bytes *parts, int count)
+{
+    bool fine = true;
+    for (int i = 0; fine && i < count; i++)
+        fine = file_write_all(fd, parts[i].bytes, parts[i].size);
+    return fine;
+}
+
+bool file_close(int fd, bool fine)
+{
+    const int reason = errno;
+    if (close(fd) != 0 && fine)
+        return false;
+    errno = reason;
+    return fine;
+}
+
 char *file_path(const char *folder, const char *name)
 {
     size_t size = strlen(folder) + strlen(name) + 2;
@@ -123,23 +140,13 @@ static bool keep_owner_and_mode(int fd, const char *path)
 }
 
 /* Write a new file that is to take the place of path. */
-static bool write_parts(const char *temporary, const char *path, mode_t mode, const fpa_bytes *parts,
-                        int count)
+static bool write_new(const char *temporary, const char *path, mode_t mode, const fpa_bytes *parts, int count)
 {
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0)
         return false;
-    bool fine = keep_owner_and_mode(fd, path);
-    for (int i = 0; fine && i < count; i++)
-        fine = file_write_all(fd, parts[i].bytes, parts[i].size);
-    fine = fine && fsync(fd) == 0;
-    int reason = errno;
-    if (close(fd) != 0 && fine) {
-        reason = errno;
-        fine = false;
-    }
-    errno = reason;
-    return fine;
+    const bool fine = keep_owner_and_mode(fd, path) && file_write_parts(fd, parts, count) && fsync(fd) == 0;
+    return file_close(fd, fine);
 }
 
 /* The rename itself has to reach the disk too. */
@@ -166,7 +173,7 @@ fpa_status file_write(const char *folder, const char *name, mode_t mode, const f
         goto out;
     }
     int note = unfinished_begin(UNFINISHED_FILE, temporary, 0);
-    if (!write_parts(temporary, path, mode, parts, count) || rename(temporary, path) != 0) {
+    if (!write_new(temporary, path, mode, parts, count) || rename(temporary, path) != 0) {
         status = fail(error, FPA_IO, path, "cannot be written: %s", strerror(errno));
         unlink(temporary);
     } else if (!sync_folder(folder)) {

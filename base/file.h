@@ -33,8 +33,11 @@ fpa_status file_read(const char *path, fpa_file *file, fpa_error *error);
 fpa_status file_write(const char *folder, const char *name, mode_t mode, const fpa_bytes *parts, int count,
                       fpa_error *error);
 
-/* Write all bytes to a descriptor; false leaves the reason in errno. */
+/* Write all bytes, or all parts, to a descriptor; close one whose work went well or not, which closing may still tell. False
+ * leaves the first reason in errno. */
 bool file_write_all(int fd, const void *bytes, size_t size);
+bool file_write_parts(int fd, const fpa_bytes *parts, int count);
+bool file_close(int fd, bool fine);
 
 /* "folder/name", malloc'ed, or NULL. */
 char *file_path(const char *folder, const char *name);

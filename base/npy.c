@@ -263,23 +263,6 @@ static fpa_status read_doubles(const char *path, const npy_limit *limit, npy_lay
     return *data ? FPA_OK : fail_memory(error);
 }
 
-fpa_status npy_read_matrix(const char *path, int64_t *rows, int64_t *cols, double **data, fpa_error *error)
-{
-    npy_layout layout = {0};
-    double *values;
-    fpa_status status = read_doubles(path, NULL, &layout, &values, error);
-    if (status != FPA_OK)
-        return status;
-    if (layout.axes != 2) {
-        free(values);
-        return fail(error, FPA_INVALID, path, "has %d axes, but a matrix has 2", layout.axes);
-    }
-    *rows = layout.shape[0];
-    *cols = layout.shape[1];
-    *data = values;
-    return FPA_OK;
-}
-
 fpa_status npy_read_matrices(const char *path, const npy_limit *limit, npy_matrices *matrices,
                              fpa_error *error)
 {

@@ -29,9 +29,6 @@ fpa_status npy_read_mask(const char *path, fpa_array *array, fpa_error *error);
 fpa_status npy_write(const char *path, const fpa_array *array, fpa_error *error);
 void npy_free(fpa_array *array);
 
-/* A matrix for a spec: exactly two axes, in double; malloc'ed. */
-fpa_status npy_read_matrix(const char *path, int64_t *rows, int64_t *cols, double **data, fpa_error *error);
-
 /* What a spec may be given: a matrix, two axes, or several of one shape, three; floats, or integers of any type. */
 typedef struct npy_matrices {
     bool several; /* three axes; else count is 1 */

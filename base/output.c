@@ -76,27 +76,12 @@ static int descriptor_named(const char *path)
     return -1;
 }
 
-static bool write_parts(int fd, const fpa_bytes *parts, int count)
-{
-    bool fine = true;
-    for (int i = 0; fine && i < count; i++)
-        fine = file_write_all(fd, parts[i].bytes, parts[i].size);
-    return fine;
-}
-
 static bool write_through(const char *path, const fpa_bytes *parts, int count)
 {
     int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    bool fine = write_parts(fd, parts, count);
-    int reason = errno;
-    if (close(fd) != 0 && fine) {
-        reason = errno;
-        fine = false;
-    }
-    errno = reason;
-    return fine;
+    return file_close(fd, file_write_parts(fd, parts, count));
 }
 
 /* In the place of the file that path leads to. */
@@ -133,7 +118,8 @@ fpa_status output_write(const char *path, mode_t mode, const fpa_bytes *parts, i
         return fail(error, FPA_IO, path, "cannot be written: it is a folder");
     if (descriptor < 0 && (!there || S_ISREG(facts.st_mode)))
         return replace(path, mode, parts, count, error);
-    bool fine = descriptor < 0 ? write_through(path, parts, count) : write_parts(descriptor, parts, count);
+    bool fine =
+        descriptor < 0 ? write_through(path, parts, count) : file_write_parts(descriptor, parts, count);
     return fine ? FPA_OK : fail(error, FPA_IO, path, "cannot be written: %s", strerror(errno));
 }
 

@@ -10,21 +10,12 @@
 #include <string.h>
 
 #include "command/device.h"
-#include "command/operand.h"
-#include "runtime/kernel.h"
+#include "on_gpu.h"
 
 enum { REPEATS = 15 };
 
 static fpa_device device;
 static int64_t batch = 128, heads = 16;
-
-static void check(fpa_status status, const fpa_error *error)
-{
-    if (!status)
-        return;
-    fprintf(stderr, "bench_draft: %s: %s\n", error->where, error->message);
-    exit(1);
-}
 
 /* A call whose tensors lie on the GPU. */
 typedef struct bench_call {
@@ -38,32 +29,6 @@ typedef struct bench_call {
     void *workspace;
     size_t size;
 } bench_call;
-
-/* Numbers between low and high; int32 ones as they are given. */
-static DLTensor make(const fpa_kernel *kernel, const char *dtype, int axes, int64_t *shape, float low,
-                     float high, const int32_t *given)
-{
-    const fpa_memory *memory = kernel->module.backend->memory;
-    fpa_error error = {0};
-    int64_t count = 1;
-    DLTensor tensor = {.device = {kDLCUDA, 0}, .ndim = axes, .shape = shape, .dtype = {kDLInt, 32, 1}};
-    for (int a = 0; a < axes; a++)
-        count *= shape[a];
-    const size_t bytes = (size_t)count * (given ? sizeof *given : dtype_size(dtype_find(dtype)));
-    void *numbers = malloc(bytes + 1);
-    if (!numbers)
-        exit(1);
-    if (given)
-        memcpy(numbers, given, bytes);
-    else
-        fill_pattern(dtype_find(dtype), numbers, count, (uint64_t)count, low, high);
-    if (!given)
-        tensor.dtype = dtype_describe(dtype_find(dtype));
-    check(memory->allocate(&kernel->module, bytes + 1, &tensor.data, &error), &error);
-    check(memory->upload(&kernel->module, tensor.data, numbers, bytes, &error), &error);
-    free(numbers);
-    return tensor;
-}
 
 static void make_operands(bench_call *c, int64_t tokens)
 {

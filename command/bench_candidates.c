@@ -87,20 +87,10 @@ static void write_row(fpa_json *json, const row *r)
 
 /* ---- kernels ---- */
 
-static fpa_status copy_head(const fpa_head *head, fpa_head **copy, fpa_error *error)
-{
-    char *text = head_print(head);
-    if (!text)
-        return fail_memory(error);
-    fpa_status status = head_parse(text, strlen(text), copy, error);
-    free(text);
-    return status;
-}
-
 static fpa_status open_as(const table *t, const char *mechanism, fpa_kernel **kernel, fpa_error *error)
 {
     fpa_head *copy = NULL;
-    fpa_status status = copy_head(t->head, &copy, error);
+    fpa_status status = head_copy(t->head, &copy, error);
     progress("opening %s%s%s", t->head->name, mechanism ? " by " : "", mechanism ? mechanism : "");
     if (!status)
         status = open_parsed_head_as(copy, mechanism, t->job->open_options, kernel, error);

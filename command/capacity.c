@@ -177,7 +177,7 @@ static double dot_of(const key_set *set, const fpa_branch *dot, size_t a, size_t
     double sum = 0;
     for (int w = 0; w < dot->width; w++) {
         const size_t row = (size_t)dot->row[w];
-        sum += (dot->gram ? dot->gram[w].value : 1) * from[a * width + row] * from[b * width + row];
+        sum += branch_gram(dot, w) * from[a * width + row] * from[b * width + row];
     }
     return set->scale * sum;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/output.h"
+#include "base/text.h"
 #include "markup.h"
 
 /* Lengths are in user units: pixels at a zoom of 1. */
@@ -322,4 +324,19 @@ bool chart_write(const fpa_chart *chart, FILE *out)
     free(order);
     free(p.label_y);
     return enough;
+}
+
+fpa_status chart_save(const fpa_chart *chart, const char *path, fpa_error *error)
+{
+    text_buffer buffer;
+    FILE *memory = text_open(&buffer);
+    if (!memory)
+        return fail_memory(error);
+    const bool written = chart_write(chart, memory);
+    char *bytes = text_finish(&buffer);
+    const fpa_bytes part = {bytes, bytes ? strlen(bytes) : 0};
+    const fpa_status status =
+        written && bytes ? output_write(path, 0666, &part, 1, error) : fail_memory(error);
+    free(bytes);
+    return status;
 }

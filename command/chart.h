@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/error.h"
+
 enum { CHART_LABEL = 320 };
 
 typedef struct fpa_point {
@@ -28,5 +30,8 @@ typedef struct fpa_chart {
 /* Write the picture: a line and markers a series, with its label at its end. The same chart gives the
  * same bytes. False: there is no memory, and nothing was written. Errors of the stream are ferror's. */
 bool chart_write(const fpa_chart *chart, FILE *out);
+
+/* To a file, which is whole or not there. */
+fpa_status chart_save(const fpa_chart *chart, const char *path, fpa_error *error);
 
 #endif

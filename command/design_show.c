@@ -189,25 +189,6 @@ static void add_series(const design_list *list, const char *family, fpa_series *
     qsort(series->point, (size_t)series->count, sizeof *series->point, compare_points);
 }
 
-static fpa_status write_picture(const fpa_chart *chart, const char *path, fpa_error *error)
-{
-    text_buffer buffer;
-    FILE *memory = text_open(&buffer);
-    if (!memory)
-        return fail_memory(error);
-    const bool written = chart_write(chart, memory);
-    char *bytes = text_finish(&buffer);
-    fpa_status status = FPA_OK;
-    if (written && bytes) {
-        const fpa_bytes part = {bytes, strlen(bytes)};
-        status = output_write(path, 0666, &part, 1, error);
-    } else {
-        status = fail_memory(error);
-    }
-    free(bytes);
-    return status;
-}
-
 fpa_status design_plot(const design_request *request, const design_list *list, fpa_error *error)
 {
     static const char *const families[] = {NULL,     "linear",        "power",   "spow",  "tspow",
@@ -231,7 +212,7 @@ fpa_status design_plot(const design_request *request, const design_list *list, f
         add_series(list, families[i], next);
         chart.count += next->count > 0;
     }
-    fpa_status status = write_picture(&chart, request->plot, error);
+    fpa_status status = chart_save(&chart, request->plot, error);
     free(points);
     return status;
 }

@@ -97,4 +97,7 @@ void page_section_end(const page *p);
  * index, without words. False: the head's terms are no such products. */
 bool page_map(FILE *out, const fpa_head *head, const char *title, bool small);
 
+/* One behind the last of the rows of a branch that from `first` on take consecutive columns with one weight. */
+int page_run_end(const fpa_branch *branch, int first);
+
 #endif

@@ -52,17 +52,11 @@ static int offset_of(const map *m, int source)
     return offset;
 }
 
-static double gram_of(const fpa_branch *branch, int i)
-{
-    return branch->gram ? branch->gram[i].value : 1;
-}
-
-/* Consecutive rows of one weight. */
-static int run_end(const fpa_branch *branch, int first)
+int page_run_end(const fpa_branch *branch, int first)
 {
     int end = first + 1;
     while (end < branch->width && branch->row[end] == branch->row[end - 1] + 1 &&
-           gram_of(branch, end) == gram_of(branch, first))
+           branch_gram(branch, end) == branch_gram(branch, first))
         end++;
     return end;
 }
@@ -74,7 +68,7 @@ static double term_weight(const fpa_term *term)
     for (int b = 0; b < term->branch_count; b++) {
         double most = 0;
         for (int i = 0; i < term->branches[b].width; i++)
-            most = fmax(most, gram_of(&term->branches[b], i));
+            most = fmax(most, branch_gram(&term->branches[b], i));
         weight *= b < 2 ? most : 1;
     }
     return weight;
@@ -123,12 +117,12 @@ static void draw_pair(map *m, const fpa_branch *down, const fpa_branch *right, d
 {
     const int from = offset_of(m, down->source), over = offset_of(m, right->source);
     for (int i = 0, last; i < down->width; i = last) {
-        last = run_end(down, i);
+        last = page_run_end(down, i);
         for (int j = 0, end; j < right->width; j = end) {
-            end = run_end(right, j);
+            end = page_run_end(right, j);
             draw_rectangle(m, (over + right->row[j]) * m->unit, STRIP + GAP + (from + down->row[i]) * m->unit,
                            (end - j) * m->unit, (last - i) * m->unit,
-                           weight * gram_of(down, i) * gram_of(right, j));
+                           weight * branch_gram(down, i) * branch_gram(right, j));
         }
     }
 }
@@ -137,9 +131,9 @@ static void draw_single(map *m, const fpa_branch *branch, double weight)
 {
     const int from = offset_of(m, branch->source);
     for (int i = 0, end; i < branch->width; i = end) {
-        end = run_end(branch, i);
+        end = page_run_end(branch, i);
         draw_rectangle(m, (from + branch->row[i]) * m->unit, 0, (end - i) * m->unit, STRIP,
-                       weight * gram_of(branch, i));
+                       weight * branch_gram(branch, i));
     }
 }
 

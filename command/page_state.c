@@ -8,14 +8,6 @@
 
 enum { WIDTH = 720, LEFT = 40, MOST_ROWS = 14, TALLEST = 120, LEAST = 14 };
 
-static int64_t term_rows(const fpa_term *term)
-{
-    int64_t rows = 1;
-    for (int i = 0; i < term->branch_count; i++)
-        rows *= term->branches[i].width;
-    return rows;
-}
-
 /* ---- the picture: S, turned so that its rows run from left to right ---- */
 
 static double across(const page *p, int64_t row)
@@ -30,7 +22,7 @@ static void draw_borders(const page *p, double height)
     int64_t row = 0;
     fputs("<g stroke=\"var(--paper)\" stroke-width=\"1\">", p->out);
     for (int t = 0; t + 1 < p->simple->head->term_count; t++) {
-        row += term_rows(&p->simple->head->terms[t]);
+        row += (int64_t)term_features(&p->simple->head->terms[t]);
         const double x = across(p, row);
         if (x - last < 2)
             continue;
@@ -103,7 +95,7 @@ static void write_product(const page *p, const fpa_term *term)
 static void write_term(const page *p, const fpa_term *term, int64_t first)
 {
     char from[MARKUP_NUMBER], to[MARKUP_NUMBER], weight[NUMBER_TEXT];
-    const int64_t rows = term_rows(term);
+    const int64_t rows = (int64_t)term_features(term);
     number_print(weight, term->weight);
     markup_number(from, (double)first + 1);
     markup_number(to, (double)(first + rows));
@@ -123,7 +115,7 @@ static void write_table(const page *p)
           p->out);
     for (int t = 0; t < head->term_count && t < MOST_ROWS; t++) {
         write_term(p, &head->terms[t], row);
-        row += term_rows(&head->terms[t]);
+        row += (int64_t)term_features(&head->terms[t]);
     }
     fputs("</tbody></table></div>\n", p->out);
     if (head->term_count > MOST_ROWS)

@@ -47,24 +47,9 @@ static double largest(const fpa_branch *branch)
     return most > 0 ? most : 1;
 }
 
-static double gram_of(const fpa_branch *branch, int i)
-{
-    return branch->gram ? branch->gram[i].value : 1;
-}
-
-/* Rows first..end of the branch take consecutive columns with one weight. */
-static int run_end(const fpa_branch *branch, int first)
-{
-    int end = first + 1;
-    while (end < branch->width && branch->row[end] == branch->row[end - 1] + 1 &&
-           gram_of(branch, end) == gram_of(branch, first))
-        end++;
-    return end;
-}
-
 static void draw_run(const mask *m, const fpa_branch *branch, int first, int end, double most)
 {
-    const double shade = 0.3 + 0.7 * gram_of(branch, first) / most;
+    const double shade = 0.3 + 0.7 * branch_gram(branch, first) / most;
     const double x = branch->row[first] * m->x, y = first * m->y;
     if (m->cols > MOST_SQUARES) {
         fprintf(
@@ -85,7 +70,7 @@ static void draw_rows(const page *p, const fpa_branch *branch)
     const double most = largest(branch);
     mask m = mask_begin(p->out, branch->width, p->head->d, branch_kind_name(branch->kind));
     for (int first = 0, end; first < branch->width; first = end) {
-        end = run_end(branch, first);
+        end = page_run_end(branch, first);
         draw_run(&m, branch, first, end, most);
     }
     fputs("</svg>", p->out);
@@ -96,7 +81,7 @@ static void draw_rows(const page *p, const fpa_branch *branch)
 static double entry(const fpa_branch *branch, const fpa_matrix *matrix, int row, int col)
 {
     return fabs(matrix->data[(size_t)branch->row[row] * (size_t)matrix->cols + (size_t)col]) *
-           sqrt(gram_of(branch, row));
+           sqrt(branch_gram(branch, row));
 }
 
 static void draw_shade(const mask *m, const fpa_branch *branch, const fpa_matrix *matrix, int shade,
@@ -203,14 +188,6 @@ static void write_branch(const page *p, const fpa_branch *branch)
     }
     write_grams(p, branch);
     fputs("</figcaption></figure>", p->out);
-}
-
-static double term_features(const fpa_term *term)
-{
-    double features = 1;
-    for (int i = 0; i < term->branch_count; i++)
-        features *= term->branches[i].width;
-    return features;
 }
 
 static void write_term(const page *p, int index)

@@ -47,26 +47,6 @@ static fpa_status read_files(const fpa_texts *files, fpa_measured_list *list, fp
     return FPA_OK;
 }
 
-static fpa_status write_file(const char *path, const void *bytes, size_t size, fpa_error *error)
-{
-    const fpa_bytes part = {bytes, size};
-    return output_write(path, 0666, &part, 1, error);
-}
-
-/* The picture is whole or not there. */
-static fpa_status draw(const fpa_chart *chart, const char *path, fpa_error *error)
-{
-    text_buffer buffer;
-    FILE *memory = text_open(&buffer);
-    if (!memory)
-        return fail_memory(error);
-    const bool written = chart_write(chart, memory);
-    char *bytes = text_finish(&buffer);
-    fpa_status status = written && bytes ? write_file(path, bytes, strlen(bytes), error) : fail_memory(error);
-    free(bytes);
-    return status;
-}
-
 static fpa_status draw_list(const fpa_measured_list *list, fpa_plot_kind kind, const fpa_texts *files,
                             const plot_options *options, fpa_error *error)
 {
@@ -78,7 +58,7 @@ static fpa_status draw_list(const fpa_measured_list *list, fpa_plot_kind kind, c
                       plot_kind_needs(kind));
     if (!status) {
         detail("%s: %d series", options->output, chart.count);
-        status = draw(&chart, options->output, error);
+        status = chart_save(&chart, options->output, error);
     }
     chart_free(&chart);
     return status;

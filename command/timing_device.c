@@ -4,6 +4,7 @@
 
 #include "head/lift.h"
 #include "device.h"
+#include "graphs.h"
 #include "operand.h"
 #include "timing.h"
 
@@ -45,7 +46,7 @@ typedef struct stage {
     char *operands;       /* device memory: sets one after another */
     void *workspace;
     size_t workspace_size;
-    CUgraphExec *graph; /* [sets]; NULL: kernels are launched */
+    fpa_graphs graphs; /* of the sets, where there are layers */
 } stage;
 
 /* ---- what a set holds ---- */
@@ -316,67 +317,12 @@ static fpa_status launch_forward(void *user, int64_t number, CUstream stream, fp
     return forward_by(s->kernel, s->candidate, s->form, &s->tensors, s->workspace, s->workspace_size, error);
 }
 
-static fpa_status launch_graph(void *user, int64_t number, CUstream stream, fpa_error *error)
-{
-    stage *s = user;
-    return device_check(s->device, s->device->driver->cuGraphLaunch(s->graph[number % s->sets], stream),
-                        "launching a graph", error);
-}
-
-/* The capture is ended whatever happens in it. */
-static fpa_status capture_forward(stage *s, int64_t set, CUgraph *graph, fpa_error *error)
-{
-    const fpa_driver *driver = s->device->driver;
-    fpa_error ending;
-    fpa_status status = device_check(
-        s->device, driver->cuStreamBeginCapture(s->device->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-        "beginning a graph", error);
-    if (status)
-        return status;
-    for (int64_t i = 0; i < s->layers && !status; i++)
-        status = launch_forward(s, set + i, s->device->stream, error);
-    fpa_status ended = device_check(s->device, driver->cuStreamEndCapture(s->device->stream, graph),
-                                    "capturing forwards in a graph", &ending);
-    if (!status && ended)
-        *error = ending;
-    return status ? status : ended;
-}
-
-static fpa_status make_graph(stage *s, int64_t set, fpa_error *error)
-{
-    CUgraph graph = NULL;
-    fpa_status status = capture_forward(s, set, &graph, error);
-    if (!status)
-        status = device_check(s->device, s->device->driver->cuGraphInstantiate(&s->graph[set], graph, 0),
-                              "instantiating a graph", error);
-    if (graph)
-        s->device->driver->cuGraphDestroy(graph);
-    return status;
-}
-
-/* A launch outside a graph comes first: it may load code, which a capture cannot. */
-static fpa_status make_graphs(stage *s, fpa_error *error)
-{
-    s->graph = calloc((size_t)s->sets, sizeof *s->graph);
-    fpa_status status = s->graph ? launch_forward(s, 0, s->device->stream, error) : fail_memory(error);
-    if (!status)
-        status = device_check(s->device, s->device->driver->cuStreamSynchronize(s->device->stream),
-                              "the first forward", error);
-    for (int64_t set = 0; set < s->sets && !status; set++)
-        status = make_graph(s, set, error);
-    return status;
-}
-
 static void free_stage(stage *s)
 {
     s->device->driver->cuCtxSynchronize(); /* after an error some launches may still run */
-    for (int64_t set = 0; s->graph && set < s->sets; set++) {
-        if (s->graph[set])
-            s->device->driver->cuGraphExecDestroy(s->graph[set]);
-    }
+    graphs_free(&s->graphs);
     device_release(s->kernel, s->workspace);
     device_release(s->kernel, s->operands);
-    free(s->graph);
     free(s->weight);
     free(s->weight_list);
 }
@@ -391,7 +337,10 @@ static fpa_status prepare(stage *s, const fpa_head *head, const fpa_load *load, 
     status = allocate(s, error);
     if (!status)
         status = fill_sets(s, error);
-    return status || !s->layers ? status : make_graphs(s, error);
+    if (!status && s->layers)
+        status =
+            graphs_make(s->device, &(fpa_work){launch_forward, s}, s->sets, s->layers, &s->graphs, error);
+    return status;
 }
 
 static void note_sample(const stage *s, const fpa_sample *sample, fpa_timing *timing)
@@ -420,16 +369,17 @@ fpa_status time_on_device(const fpa_kernel *kernel, const fpa_head *head, const 
                .recent = load->recent,
                .layers = load->layers,
                .candidate = load->candidate};
-    const fpa_work work = {s.layers ? launch_graph : launch_forward, &s};
+    const fpa_work forward = {launch_forward, &s}, graph = {graphs_launch, &s.graphs};
     fpa_status status = device_open(device_of(kernel).device_id, &device, error);
     if (!status) {
         status = prepare(&s, head, load, error);
         if (!status)
-            status = device_measure(&device, &work, load->repeats, load->seconds, &sample, error);
+            status = device_measure(&device, s.layers ? &graph : &forward, load->repeats, load->seconds,
+                                    &sample, error);
         if (!status)
             note_sample(&s, &sample, timing);
         if (!status && load->breakdown)
-            status = breakdown_measure(&device, &(fpa_work){launch_forward, &s}, load->breakdown, error);
+            status = breakdown_measure(&device, &forward, load->breakdown, error);
         free_stage(&s);
     }
     device_close(&device);

@@ -1,9 +1,8 @@
 #include "timing_layer.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "device.h"
+#include "graphs.h"
 #include "layer_operands.h"
 #include "median.h"
 
@@ -17,8 +16,8 @@ typedef struct stage {
     layer_operands operands;
     void *workspace;
     size_t workspace_size;
-    int64_t layers;     /* calls in a graph; 0: there is none */
-    CUgraphExec *graph; /* [sets]; NULL: calls are made */
+    int64_t layers;    /* calls in a graph; 0: there is none */
+    fpa_graphs graphs; /* of the sets, where there are layers */
 } stage;
 
 /* A token that is decoded has its whole window, and on a GPU a state, which is updated in place. */
@@ -53,60 +52,16 @@ static fpa_status call(void *user, int64_t number, CUstream stream, fpa_error *e
     return fpa_layer_forward(s->layer, s->form, &s->operands.tensors, s->workspace, s->workspace_size, error);
 }
 
-static fpa_status launch_graph(void *user, int64_t number, CUstream stream, fpa_error *error)
-{
-    stage *s = user;
-    return device_check(s->device,
-                        s->device->driver->cuGraphLaunch(s->graph[number % s->operands.sets], stream),
-                        "launching a graph", error);
-}
-
-/* The capture is ended whatever happens in it. */
-static fpa_status make_graph(stage *s, int64_t set, fpa_error *error)
-{
-    const fpa_driver *driver = s->device->driver;
-    CUgraph graph = NULL;
-    fpa_error ending;
-    fpa_status status = device_check(
-        s->device, driver->cuStreamBeginCapture(s->device->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-        "beginning a graph", error);
-    if (status)
-        return status;
-    for (int64_t i = 0; i < s->layers && !status; i++)
-        status = call(s, set + i, s->device->stream, error);
-    const fpa_status ended = device_check(s->device, driver->cuStreamEndCapture(s->device->stream, &graph),
-                                          "capturing a layer in a graph", &ending);
-    if (!status && ended)
-        *error = ending;
-    status = status ? status : ended;
-    if (!status)
-        status = device_check(s->device, driver->cuGraphInstantiate(&s->graph[set], graph, 0),
-                              "instantiating a graph", error);
-    if (graph)
-        driver->cuGraphDestroy(graph);
-    return status;
-}
-
-/* A call outside a graph comes first: it may load code, which a capture cannot. */
-static fpa_status make_graphs(stage *s, fpa_error *error)
-{
-    s->graph = calloc((size_t)s->operands.sets, sizeof *s->graph);
-    fpa_status status = s->graph ? call(s, 0, s->device->stream, error) : fail_memory(error);
-    if (!status)
-        status = device_check(s->device, s->device->driver->cuStreamSynchronize(s->device->stream),
-                              "the first call", error);
-    for (int64_t set = 0; set < s->operands.sets && !status; set++)
-        status = make_graph(s, set, error);
-    return status;
-}
-
 static fpa_status time_on_gpu(stage *s, const fpa_load *load, fpa_layer_timing *timing, fpa_error *error)
 {
     fpa_sample sample;
-    fpa_status status = s->layers ? make_graphs(s, error) : FPA_OK;
-    const fpa_work work = {s->layers ? launch_graph : call, s};
+    const fpa_work forward = {call, s}, graph = {graphs_launch, &s->graphs};
+    fpa_status status = FPA_OK;
+    if (s->layers)
+        status = graphs_make(s->device, &forward, s->operands.sets, s->layers, &s->graphs, error);
     if (!status)
-        status = device_measure(s->device, &work, load->repeats, load->seconds, &sample, error);
+        status = device_measure(s->device, s->layers ? &graph : &forward, load->repeats, load->seconds,
+                                &sample, error);
     if (status)
         return status;
     const double calls = s->layers ? (double)s->layers : 1;
@@ -143,10 +98,7 @@ static void free_stage(stage *s)
 {
     if (s->device)
         s->device->driver->cuCtxSynchronize(); /* after an error some launches may still run */
-    for (int64_t set = 0; s->device && s->graph && set < s->operands.sets; set++)
-        if (s->graph[set])
-            s->device->driver->cuGraphExecDestroy(s->graph[set]);
-    free(s->graph);
+    graphs_free(&s->graphs);
     device_release(s->layer->kernels[0], s->workspace);
     layer_operands_free(&s->operands);
 }

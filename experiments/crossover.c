@@ -12,7 +12,7 @@
 
 #include "command/timing.h"
 #include "gen/plan/c/work.h"
-#include "gen/spec/spec.h"
+#include "heads.h"
 #include "machine/cpu.h"
 #include "output.h"
 
@@ -111,9 +111,13 @@ static fpa_status predict(const fpa_head *head, result *r, fpa_error *error)
     return status;
 }
 
-static fpa_status measure(const char *spec, const fpa_head *head, double seconds, result *r, fpa_error *error)
+static double seconds = 0.1; /* that each time is taken for */
+
+static fpa_status measure(const char *spec, const fpa_head *head, void *found, fpa_error *error)
 {
+    result *r = found;
     fpa_kernel *kernel;
+    r->head = head->name;
     fpa_status status = predict(head, r, error);
     if (!status)
         status = fpa_open(spec, head->name, NULL, &kernel, error);
@@ -180,42 +184,27 @@ static bool write_chart(const char *folder, const result *results, int count)
     return done;
 }
 
-static int run(const char *spec, const char *folder, double seconds, fpa_error *error)
+static void tell(const void *found)
 {
-    fpa_head_list list = {0};
-    if (!output_folder(folder) || spec_load(spec, &list, error))
-        return 1;
-    int code = 0, done = 0;
-    result *results = calloc((size_t)list.count, sizeof *results);
-    if (!results)
-        code = fail_memory(error) != FPA_OK;
-    for (; done < list.count && !code; done++) {
-        result *r = &results[done];
-        r->head = list.heads[done]->name;
-        code = measure(spec, list.heads[done], seconds, r, error) != FPA_OK;
-        if (!code)
-            printf("%-28s D %6.0f  from %6.0f tokens on by the model, %6.0f measured\n", r->head, r->features,
-                   r->predicted, r->measured);
-        fflush(stdout);
-    }
-    if (!code)
-        code = !write_table(folder, results, done) || !write_chart(folder, results, done);
-    free(results);
-    head_list_free(&list);
-    return code;
+    const result *r = found;
+    printf("%-28s D %6.0f  from %6.0f tokens on by the model, %6.0f measured\n", r->head, r->features,
+           r->predicted, r->measured);
+}
+
+static bool write_all(const char *folder, void *found, int count)
+{
+    return write_table(folder, found, count) && write_chart(folder, found, count);
 }
 
 int main(int count, char **arguments)
 {
-    fpa_error error = {0};
-    const double seconds = count > 3 ? atof(arguments[3]) : 0.1;
+    static const head_experiment experiment = {sizeof(result), measure, tell, write_all};
+    if (count > 3)
+        seconds = atof(arguments[3]);
     if (count < 3 || count > 4 || !(seconds > 0)) {
         fputs("usage: crossover SPEC FOLDER [SECONDS]\n", stderr);
         return 2;
     }
     setenv("OMP_NUM_THREADS", "1", 1); /* of kernels that are opened later */
-    const int code = run(arguments[1], arguments[2], seconds, &error);
-    if (code && error.code)
-        fprintf(stderr, "%s: %s\n", error.where, error.message);
-    return code;
+    return measure_heads(&experiment, arguments[1], arguments[2]);
 }

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "call.h"
-#include "gen/spec/spec.h"
+#include "heads.h"
 #include "output.h"
 
 /* A quarter longer than the distances: periodic functions need not be as far off at the ends as those of LENGTH. */
@@ -206,14 +206,14 @@ static fpa_status fit_and_evaluate(const fpa_kernel *kernel, fit *f, operands *a
     return status;
 }
 
-static fpa_status measure(const char *spec, const fpa_head *head, result *r, fpa_error *error)
+static fpa_status measure(const char *spec, const fpa_head *head, void *found, fpa_error *error)
 {
     fpa_kernel *kernel = NULL;
     fit *f = calloc(1, sizeof *f);
     operands *all = calloc(1, sizeof *all);
     fpa_status status = f && all ? fpa_open(spec, head->name, NULL, &kernel, error) : fail_memory(error);
     if (!status)
-        status = fit_and_evaluate(kernel, f, all, r, error);
+        status = fit_and_evaluate(kernel, f, all, found, error);
     fpa_close(kernel);
     free(all);
     free(f);
@@ -255,39 +255,25 @@ static bool write_chart(const char *folder, const result *results, int count)
     return done;
 }
 
-static int run(const char *spec, const char *folder, fpa_error *error)
+static void tell(const void *found)
 {
-    fpa_head_list list = {0};
-    if (!output_folder(folder) || spec_load(spec, &list, error))
-        return 1;
-    int code = 0, done = 0;
-    result *results = calloc((size_t)list.count, sizeof *results);
-    if (!results)
-        code = fail_memory(error) != FPA_OK;
-    for (; done < list.count && !code; done++) {
-        const result *r = &results[done];
-        code = measure(spec, list.heads[done], &results[done], error) != FPA_OK;
-        for (int n = 0; n < FUNCTIONS && !code; n++)
-            printf("%-12s D %4.0f  error %.2e, %.2e at most\n", functions[n].name, r->features,
-                   r->of[n].error, r->of[n].most);
-        fflush(stdout);
-    }
-    if (!code)
-        code = !write_table(folder, results, done) || !write_chart(folder, results, done);
-    free(results);
-    head_list_free(&list);
-    return code;
+    const result *r = found;
+    for (int n = 0; n < FUNCTIONS; n++)
+        printf("%-12s D %4.0f  error %.2e, %.2e at most\n", functions[n].name, r->features, r->of[n].error,
+               r->of[n].most);
+}
+
+static bool write_all(const char *folder, void *found, int count)
+{
+    return write_table(folder, found, count) && write_chart(folder, found, count);
 }
 
 int main(int count, char **arguments)
 {
-    fpa_error error = {0};
+    static const head_experiment experiment = {sizeof(result), measure, tell, write_all};
     if (count != 3) {
         fputs("usage: fourier SPEC FOLDER\n", stderr);
         return 2;
     }
-    const int code = run(arguments[1], arguments[2], &error);
-    if (code && error.code)
-        fprintf(stderr, "%s: %s\n", error.where, error.message);
-    return code;
+    return measure_heads(&experiment, arguments[1], arguments[2]);
 }

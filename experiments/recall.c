@@ -13,7 +13,7 @@
 #include "base/splitmix.h"
 #include "call.h"
 #include "command/capacity.h"
-#include "gen/spec/spec.h"
+#include "heads.h"
 #include "output.h"
 
 static const double half = 0.5;
@@ -170,10 +170,13 @@ static fpa_status predict(const fpa_head *head, result *r, fpa_error *error)
     return status == FPA_UNSUPPORTED ? FPA_OK : status;
 }
 
-static fpa_status measure(const char *spec, const fpa_head *head, result *r, fpa_error *error)
+static fpa_status measure(const char *spec, const fpa_head *head, void *found, fpa_error *error)
 {
+    result *r = found;
     fpa_kernel *kernel = NULL;
     memory m = {0};
+    r->head = head->name;
+    name_family(r->head, r->family);
     fpa_status status = predict(head, r, error);
     if (!status)
         status = fpa_open(spec, head->name, NULL, &kernel, error);
@@ -244,45 +247,27 @@ static bool write_chart(const char *folder, const result *results, int count)
     return done;
 }
 
-static int run(const char *spec, const char *folder, fpa_error *error)
+static void tell(const void *found)
 {
-    fpa_head_list list = {0};
-    if (!output_folder(folder) || spec_load(spec, &list, error))
-        return 1;
-    int code = 0, done = 0;
-    result *results = calloc((size_t)list.count, sizeof *results);
-    if (!results)
-        code = fail_memory(error) != FPA_OK;
-    for (; done < list.count && !code; done++) {
-        result *r = &results[done];
-        r->head = list.heads[done]->name;
-        name_family(r->head, r->family);
-        code = measure(spec, list.heads[done], r, error) != FPA_OK;
-        char predicted[32];
-        prediction_text(r, predicted, sizeof predicted);
-        if (!code)
-            printf("%-24s D %6.0f  %8s pairs predicted, %8.0f counted\n", r->head, r->features, predicted,
-                   r->counted);
-        fflush(stdout);
-    }
-    if (!code) {
-        mark_front(results, done);
-        code = !write_table(folder, results, done) || !write_chart(folder, results, done);
-    }
-    free(results);
-    head_list_free(&list);
-    return code;
+    const result *r = found;
+    char predicted[32];
+    prediction_text(r, predicted, sizeof predicted);
+    printf("%-24s D %6.0f  %8s pairs predicted, %8.0f counted\n", r->head, r->features, predicted,
+           r->counted);
+}
+
+static bool write_all(const char *folder, void *found, int count)
+{
+    mark_front(found, count);
+    return write_table(folder, found, count) && write_chart(folder, found, count);
 }
 
 int main(int count, char **arguments)
 {
-    fpa_error error = {0};
+    static const head_experiment experiment = {sizeof(result), measure, tell, write_all};
     if (count != 3) {
         fputs("usage: recall SPEC FOLDER\n", stderr);
         return 2;
     }
-    const int code = run(arguments[1], arguments[2], &error);
-    if (code && error.code)
-        fprintf(stderr, "%s: %s\n", error.where, error.message);
-    return code;
+    return measure_heads(&experiment, arguments[1], arguments[2]);
 }

@@ -418,18 +418,22 @@ int head_degree(const fpa_head *head)
     return degree;
 }
 
+double term_features(const fpa_term *term)
+{
+    double features = 1;
+
+    for (int l = 0; l < term->branch_count; l++)
+        features *= term->branches[l].width;
+    return features;
+}
+
 double head_features(const fpa_head *head)
 {
-    double features = 0;
+    double sum = 0;
 
-    for (int t = 0; t < head->term_count; t++) {
-        double product = 1;
-
-        for (int l = 0; l < head->terms[t].branch_count; l++)
-            product *= head->terms[t].branches[l].width;
-        features += product;
-    }
-    return features;
+    for (int t = 0; t < head->term_count; t++)
+        sum += term_features(&head->terms[t]);
+    return sum;
 }
 
 static bool degree_occurs(const fpa_head *head, int degree)

@@ -63,6 +63,12 @@ typedef struct fpa_branch {
     fpa_number *gram; /* [width] >= 0, or NULL: all 1 */
 } fpa_branch;
 
+/* What a product of row i's two sides is multiplied by. */
+static inline double branch_gram(const fpa_branch *branch, int i)
+{
+    return branch->gram ? branch->gram[i].value : 1;
+}
+
 typedef struct fpa_term {
     fpa_number weight;    /* any sign */
     int branch_count;     /* 0: the constant 1 */
@@ -141,6 +147,9 @@ fpa_status head_validate_polynomial(const fpa_head *head, fpa_error *error);
 char *head_print(const fpa_head *head);
 fpa_status head_parse(const char *text, size_t size, fpa_head **head, fpa_error *error);
 
+/* Its canonical text is all of a head. */
+fpa_status head_copy(const fpa_head *head, fpa_head **copy, fpa_error *error);
+
 /* SHA-256 of the canonical text, in hexadecimal. */
 enum { DIGEST_TEXT = 65 };
 fpa_status head_digest(const fpa_head *head, char digest[DIGEST_TEXT], fpa_error *error);
@@ -153,7 +162,8 @@ int head_width(const fpa_head *head);
 
 /* Figures of a head as it stands. */
 int head_degree(const fpa_head *head);      /* largest branch count */
-double head_features(const fpa_head *head); /* D = sum over terms of prod widths */
+double term_features(const fpa_term *term); /* product of its branches' widths */
+double head_features(const fpa_head *head); /* D, of all terms */
 /* Features that suffice for any kernel of the degrees that occur, their distinct monomials: sum of C(d+n-1, n). */
 double head_features_bound(const fpa_head *head);
 double head_features_tpow(const fpa_head *head); /* sum over degrees of d^n */

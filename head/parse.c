@@ -315,3 +315,13 @@ out:
         head_free(in.head);
     return status;
 }
+
+fpa_status head_copy(const fpa_head *head, fpa_head **copy, fpa_error *error)
+{
+    char *text = head_print(head);
+    if (!text)
+        return fail_memory(error);
+    const fpa_status status = head_parse(text, strlen(text), copy, error);
+    free(text);
+    return status;
+}

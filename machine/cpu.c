@@ -7,8 +7,7 @@
  *   R  Arm, Neoverse N1 (PJDOC-466751330-9707) and Neoverse V1 (PJDOC-466751330-9685) Software Optimization Guide
  *   F  A. Fog, Instruction tables, and The microarchitecture of Intel, AMD and VIA CPUs
  *   D  the processor's datasheet: clocks, caches, channels of memory
- *   =  taken as the row of Genoa has it: the documents do not tell. So are region, wait, call and exponential of
- *      all other rows, which are the system's more than the processor's */
+ *   =  taken as the row of Genoa has it: the documents do not tell */
 #include "cpu.h"
 
 #include <string.h>
@@ -21,22 +20,30 @@
 
 enum { KIB = 1024, MIB = 1024 * 1024 };
 
+/* What documents do not tell, and systems decide more than processors: measured on Genoa (M), taken of all others. */
+#define AS_GENOA                                                                                             \
+    .call = 10, .exponential = 19, .between = 3.7 /* 5.2 read, 2.9 taken back */, .region = 0.95e-6,         \
+    .wait = 0.14e-6
+
+/* Whole vectors, and one instruction for a product with a sum and for a number in all lanes. */
+#define WHOLE_VECTORS .product_instructions = 1, .broadcast_instructions = 1, .passes = 1, .roundings = 1
+
+#define MODEL(vendor_, family_, model)                                                                       \
+    .vendor = vendor_, .family = family_, .first_model = model, .last_model = model
+
 /* Genoa: 512-bit operations take two passes through 256-bit pipes and ports; caches and clock are the same for all
  * sets. A core that works alone may have all of a third-level cache. */
 #define GENOA                                                                                                \
     .vendor = "AuthenticAMD", .family = 25, .first_model = 0x10, .last_model = 0x1f,                         \
-    .clock = 3.69e9 /* M */, .instructions = 6 /* A */, .call = 10 /* M */, .exponential = 19 /* M */,       \
-    .cache = {{32 * KIB, 64}, {1 * MIB, 31}, {32 * MIB, 27}} /* D, M */,                                     \
-    .between = 3.7 /* M: 5.2 read, 2.9 taken back */, .memory = 26e9 /* M */,                                \
-    .all_memory = 460e9 /* D: 12 channels of DDR5-4800 */, .region = 0.95e-6, .wait = 0.14e-6 /* M */
+    .clock = 3.69e9 /* M */, .instructions = 6 /* A */,                                                      \
+    .cache = {{32 * KIB, 64}, {1 * MIB, 31}, {32 * MIB, 27}} /* D, M */, .memory = 26e9 /* M */,             \
+    .all_memory = 460e9 /* D: 12 channels of DDR5-4800 */, AS_GENOA
 
 #define MILAN                                                                                                \
     .vendor = "AuthenticAMD", .family = 25, .first_model = 0x00, .last_model = 0x0f,                         \
-    .clock = 3.5e9 /* D: EPYC 7763, boost */, .instructions = 6 /* A */, .call = 10 /* M */,                 \
-    .exponential = 19 /* M */,                                                                               \
+    .clock = 3.5e9 /* D: EPYC 7763, boost */, .instructions = 6 /* A */,                                     \
     .cache = {{32 * KIB, 64}, {512 * KIB, 32}, {32 * MIB, 27}} /* D, A; the third = Genoa's */,              \
-    .between = 3.7 /* = */, .memory = 26e9 /* = */, .all_memory = 204e9 /* D: 8 channels of DDR4-3200 */,    \
-    .region = 0.95e-6, .wait = 0.14e-6 /* = */
+    .memory = 26e9 /* = */, .all_memory = 204e9 /* D: 8 channels of DDR4-3200 */, AS_GENOA
 
 static const fpa_cpu cpus[] = {
     {.name = "epyc-genoa-avx512",
@@ -60,12 +67,9 @@ static const fpa_cpu cpus[] = {
      .targets = "c:avx2",
      .serves = "",
      .multiply_adds = 2 /* M */,
-     .product_instructions = 1,
-     .broadcast_instructions = 1,
-     .passes = 1,
+     WHOLE_VECTORS,
      .arithmetic = 2 /* A */,
      .shuffles = 2 /* F */,
-     .roundings = 1,
      .loads = 2 /* M */,
      .stores = 1 /* M */,
      .latency = 4 /* M */,
@@ -93,133 +97,90 @@ static const fpa_cpu cpus[] = {
      .targets = "c:avx2",
      .serves = "c:avx2",
      .multiply_adds = 2 /* A */,
-     .product_instructions = 1,
-     .broadcast_instructions = 1,
-     .passes = 1,
+     WHOLE_VECTORS,
      .arithmetic = 2 /* A */,
      .shuffles = 2 /* F */,
-     .roundings = 1,
      .loads = 2 /* A */,
      .stores = 1 /* A */,
      .latency = 4 /* A */,
      .forward = 8 /* F */,
      .registers = 16},
     {.name = "xeon-skylake-avx512",
-     .vendor = "GenuineIntel",
-     .family = 6,
-     .first_model = 0x55,
-     .last_model = 0x55,
+     MODEL("GenuineIntel", 6, 0x55),
      .targets = "c:avx512 c:avx512bf16", /* Cooper Lake, of the same model, has pairs */
      .serves = "",
      .clock = 2.4e9 /* D: Platinum 8180, turbo of AVX-512 on all cores 2.3, on one 3.5 */,
      .multiply_adds = 2 /* I: ports 0 and 5 */,
-     .product_instructions = 1,
-     .broadcast_instructions = 1,
-     .passes = 1,
+     WHOLE_VECTORS,
      .arithmetic = 2 /* I */,
      .shuffles = 1 /* I: port 5 */,
-     .roundings = 1,
      .loads = 2 /* I */,
      .stores = 1 /* I */,
      .instructions = 4 /* I */,
      .latency = 4 /* I */,
      .forward = 8 /* F */,
-     .call = 10,
-     .exponential = 19 /* = */,
      .registers = 32,
      .cache = {{32 * KIB, 128}, {1 * MIB, 48}, {38.5 * MIB, 10}} /* I: L2 64 at best, 48 lasting; L3 F */,
-     .between = 3.7 /* = */,
      .memory = 12e9 /* 12 lines under way (I: 12 fill buffers), 64 ns */,
      .all_memory = 128e9 /* D: 6 channels of DDR4-2666 */,
-     .region = 0.95e-6,
-     .wait = 0.14e-6 /* = */},
+     AS_GENOA},
     {.name = "xeon-sapphire-rapids-avx512",
-     .vendor = "GenuineIntel",
-     .family = 6,
-     .first_model = 0x8f,
-     .last_model = 0x8f,
+     MODEL("GenuineIntel", 6, 0x8f),
      .targets = "c:avx512 c:avx512bf16",
      .serves = "",
      .clock = 3.0e9 /* D: Platinum 8480+, turbo of all cores */,
      .multiply_adds = 2 /* I */,
-     .product_instructions = 1,
-     .broadcast_instructions = 1,
-     .passes = 1,
+     WHOLE_VECTORS,
      .arithmetic = 2 /* I */,
      .shuffles = 1 /* I: port 5 */,
-     .roundings = 1,
      .loads = 2 /* I */,
      .stores = 1 /* I */,
      .instructions = 6 /* I */,
      .latency = 4 /* I */,
      .forward = 8 /* F */,
-     .call = 10,
-     .exponential = 19 /* = */,
      .registers = 32,
      .cache = {{48 * KIB, 128}, {2 * MIB, 48}, {105 * MIB, 10}} /* D, I; L3 = */,
-     .between = 3.7 /* = */,
      .memory = 12e9 /* = */,
      .all_memory = 307e9 /* D: 8 channels of DDR5-4800 */,
-     .region = 0.95e-6,
-     .wait = 0.14e-6 /* = */},
+     AS_GENOA},
     {.name = "neoverse-n1-neon",
-     .vendor = "ARM",
-     .family = 8,
-     .first_model = 0xd0c,
-     .last_model = 0xd0c,
+     MODEL("ARM", 8, 0xd0c),
      .targets = "c:neon",
      .serves = "c:neon",
      .clock = 2.5e9 /* D: Graviton 2 */,
      .multiply_adds = 2 /* R */,
-     .product_instructions = 1,
-     .broadcast_instructions = 1,
-     .passes = 1,
+     WHOLE_VECTORS,
      .arithmetic = 2 /* R */,
      .shuffles = 2 /* R */,
-     .roundings = 1,
      .loads = 2 /* R */,
      .stores = 1 /* R */,
      .instructions = 4 /* R */,
      .latency = 4 /* R */,
      .forward = 8 /* F */,
-     .call = 10,
-     .exponential = 19 /* = */,
      .registers = 32,
      .cache = {{64 * KIB, 32}, {1 * MIB, 32}, {32 * MIB, 16}} /* D, R */,
-     .between = 3.7 /* = */,
      .memory = 20e9 /* 20 lines under way (R), 64 ns */,
      .all_memory = 204e9 /* D: 8 channels of DDR4-3200 */,
-     .region = 0.95e-6,
-     .wait = 0.14e-6 /* = */},
+     AS_GENOA},
     {.name = "neoverse-v1-neon",
-     .vendor = "ARM",
-     .family = 8,
-     .first_model = 0xd40,
-     .last_model = 0xd40,
+     MODEL("ARM", 8, 0xd40),
      .targets = "c:neon",
      .serves = "",
      .clock = 2.6e9 /* D: Graviton 3 */,
      .multiply_adds = 4 /* R */,
-     .product_instructions = 1,
-     .broadcast_instructions = 1,
-     .passes = 1,
+     WHOLE_VECTORS,
      .arithmetic = 4 /* R */,
      .shuffles = 4 /* R */,
-     .roundings = 1,
      .loads = 3 /* R */,
      .stores = 2 /* R */,
      .instructions = 8 /* R */,
      .latency = 4 /* R */,
      .forward = 8 /* F */,
-     .call = 10,
-     .exponential = 19 /* = */,
      .registers = 32,
      .cache = {{64 * KIB, 48}, {1 * MIB, 32}, {32 * MIB, 16}} /* D, R; L3 = */,
-     .between = 3.7 /* = */,
      .memory = 20e9 /* = */,
      .all_memory = 307e9 /* D: 8 channels of DDR5-4800 */,
-     .region = 0.95e-6,
-     .wait = 0.14e-6 /* = */},
+     AS_GENOA},
 };
 
 enum { CPUS = sizeof cpus / sizeof *cpus };

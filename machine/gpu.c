@@ -19,6 +19,17 @@
  * shared_memory, threads: NVIDIA's CUDA programming guide, compute capabilities.
  * clusters: as an H200's driver counts them for blocks that fill a multiprocessor
  *   (docs/decisions/0015-cluster-scan.md); its 8 parts have 16 to 18 multiprocessors. */
+/* Parts of one chip differ in their memory, or in nothing that is here. */
+#define HOPPER                                                                                               \
+    .capability = 90, .multiprocessors = 132, .clock = 1.755e9, .products = 2.0 / 3,                         \
+    .warpgroup_products = 1, .sustained = 731e12 / 4096, .shared_memory = 228 << 10, .threads = 2048,        \
+    .cache = 5.3e12, .cache_size = 50 << 20, .clusters = {0, 132, 66, 39, 30, 22, 17, 15, 15}
+
+#define BLACKWELL                                                                                            \
+    .multiprocessors = 148, .clock = 1.85e9, .products = 0.5, .sustained = 560e12 / 4096,                    \
+    .shared_memory = 228 << 10, .threads = 2048, .memory = 0.89 * 8000e9, .cache = 6.2e12,                   \
+    .cache_size = 126 << 20
+
 static const fpa_gpu gpus[] = {
     {.name = "a100",
      .device = "A100",
@@ -56,58 +67,10 @@ static const fpa_gpu gpus[] = {
      .memory = 0.89 * 864e9,
      .cache = 8.2e12,
      .cache_size = 96 << 20},
-    {.name = "h200",
-     .device = "H200",
-     .capability = 90,
-     .multiprocessors = 132,
-     .clock = 1.755e9,
-     .products = 2.0 / 3,
-     .warpgroup_products = 1,
-     .sustained = 731e12 / 4096,
-     .shared_memory = 228 << 10,
-     .threads = 2048,
-     .memory = 4257e9,
-     .cache = 5.3e12,
-     .cache_size = 50 << 20,
-     .clusters = {0, 132, 66, 39, 30, 22, 17, 15, 15}},
-    {.name = "h100",
-     .device = "H100",
-     .capability = 90,
-     .multiprocessors = 132,
-     .clock = 1.755e9,
-     .products = 2.0 / 3,
-     .warpgroup_products = 1,
-     .sustained = 731e12 / 4096,
-     .shared_memory = 228 << 10,
-     .threads = 2048,
-     .memory = 0.89 * 3352e9,
-     .cache = 5.3e12,
-     .cache_size = 50 << 20,
-     .clusters = {0, 132, 66, 39, 30, 22, 17, 15, 15}},
-    {.name = "b200",
-     .device = "B200",
-     .capability = 100,
-     .multiprocessors = 148,
-     .clock = 1.85e9,
-     .products = 0.5,
-     .sustained = 560e12 / 4096,
-     .shared_memory = 228 << 10,
-     .threads = 2048,
-     .memory = 0.89 * 8000e9,
-     .cache = 6.2e12,
-     .cache_size = 126 << 20},
-    {.name = "b300",
-     .device = "B300",
-     .capability = 103,
-     .multiprocessors = 148,
-     .clock = 1.85e9,
-     .products = 0.5,
-     .sustained = 560e12 / 4096,
-     .shared_memory = 228 << 10,
-     .threads = 2048,
-     .memory = 0.89 * 8000e9,
-     .cache = 6.2e12,
-     .cache_size = 126 << 20},
+    {.name = "h200", .device = "H200", HOPPER, .memory = 4257e9},
+    {.name = "h100", .device = "H100", HOPPER, .memory = 0.89 * 3352e9},
+    {.name = "b200", .device = "B200", .capability = 100, BLACKWELL},
+    {.name = "b300", .device = "B300", .capability = 103, BLACKWELL},
     {.name = "rtx-pro-6000",
      .device = "RTX PRO 6000",
      .capability = 120,

@@ -13,7 +13,8 @@
 #define THIS_MACHINE "unknown"
 #endif
 
-/* march names a level, never "native": the same name means the same code everywhere. */
+/* march names a level, never "native": the same name means the same code everywhere. Sources: bf16_product, the PTX ISA's "mul";
+ * window_blocks, docs/decisions/0053-coordinates-by-warpgroups.md. */
 static const fpa_target targets[] = {
     {BACKEND_C, "c:sse2", "-march=x86-64", "x86_64", .vector = 4, .registers = 16},
     {BACKEND_C, "c:avx2", "-march=x86-64-v3", "x86_64", .vector = 8, .registers = 16, .converts = true},
@@ -21,19 +22,22 @@ static const fpa_target targets[] = {
     {BACKEND_C, "c:avx512bf16", "-march=x86-64-v4 -mavx512bf16", "x86_64", .vector = 16, .registers = 32,
      .pairs = true, .converts = true},
     {BACKEND_C, "c:neon", "-march=armv8-a", "aarch64", .vector = 4, .registers = 32},
-    {BACKEND_CUDA, "cuda:sm_80", "sm_80", "cuda", .capability = 80, .shared_memory = 163 * 1024},
-    {BACKEND_CUDA, "cuda:sm_86", "sm_86", "cuda", .capability = 86, .shared_memory = 99 * 1024},
-    {BACKEND_CUDA, "cuda:sm_89", "sm_89", "cuda", .capability = 89, .shared_memory = 99 * 1024},
+    {BACKEND_CUDA, "cuda:sm_80", "sm_80", "cuda", .capability = 80, .shared_memory = 163 * 1024,
+     .window_blocks = 3},
+    {BACKEND_CUDA, "cuda:sm_86", "sm_86", "cuda", .capability = 86, .shared_memory = 99 * 1024,
+     .window_blocks = 3},
+    {BACKEND_CUDA, "cuda:sm_89", "sm_89", "cuda", .capability = 89, .shared_memory = 99 * 1024,
+     .window_blocks = 3},
     {BACKEND_CUDA, "cuda:sm_90", "sm_90", "cuda", .capability = 90, .shared_memory = 227 * 1024,
-     .clusters = true},
+     .clusters = true, .bf16_product = true, .window_blocks = 4},
     {BACKEND_CUDA, "cuda:sm_90a", "sm_90a", "cuda", .capability = 90, .shared_memory = 227 * 1024,
-     .clusters = true, .warpgroups = true},
+     .clusters = true, .bf16_product = true, .window_blocks = 4, .warpgroups = true},
     {BACKEND_CUDA, "cuda:sm_100", "sm_100", "cuda", .capability = 100, .shared_memory = 227 * 1024,
-     .clusters = true},
+     .clusters = true, .bf16_product = true, .window_blocks = 4},
     {BACKEND_CUDA, "cuda:sm_103", "sm_103", "cuda", .capability = 103, .shared_memory = 227 * 1024,
-     .clusters = true},
+     .clusters = true, .bf16_product = true, .window_blocks = 4},
     {BACKEND_CUDA, "cuda:sm_120", "sm_120", "cuda", .capability = 120, .shared_memory = 99 * 1024,
-     .clusters = true},
+     .clusters = true, .bf16_product = true, .window_blocks = 4},
 };
 
 enum { TARGETS = sizeof targets / sizeof *targets };

@@ -22,6 +22,8 @@ typedef struct fpa_target {
     int capability;      /* CUDA: 90 for sm_90 */
     int shared_memory;   /* CUDA: bytes that one block may have */
     bool clusters;       /* CUDA: blocks form clusters, and a kernel may begin while the one before it ends */
+    bool bf16_product;   /* CUDA: mul.bf16x2; else a product is an fma */
+    int window_blocks; /* CUDA: of chunk_output beside a window, for which registers suffice without spills */
     bool warpgroups; /* CUDA: its code runs on that capability alone, with warpgroups' matrix instructions */
 } fpa_target;
 

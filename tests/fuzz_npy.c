@@ -7,13 +7,13 @@ static void read_array(const char *path, const unsigned char *bytes, size_t size
 {
     fpa_array array = {0};
     fpa_error error;
-    int64_t rows, cols;
-    double *matrix = NULL;
+    npy_matrices matrices;
+    const npy_limit limit = {1 << 10, 1 << 10, 1 << 16};
     (void)bytes, (void)size;
     if (npy_read(path, &array, &error) == FPA_OK)
         npy_free(&array);
-    if (npy_read_matrix(path, &rows, &cols, &matrix, &error) == FPA_OK)
-        free(matrix);
+    if (npy_read_matrices(path, &limit, &matrices, &error) == FPA_OK)
+        free(matrices.data);
 }
 
 int main(int count, char **arguments)

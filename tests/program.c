@@ -89,3 +89,16 @@ char *text_read(const char *path, size_t *size)
     fclose(file);
     return text;
 }
+
+bool program_runs(int pid)
+{
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return false;
+    char *got = fgets(line, sizeof line, file);
+    fclose(file);
+    const char *name_end = got ? strrchr(line, ')') : NULL;
+    return name_end && name_end[2] != 'Z' && name_end[2] != 'X';
+}

@@ -2,6 +2,7 @@
 #ifndef FPAC_TESTS_PROGRAM_H
 #define FPAC_TESTS_PROGRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "scratch.h"
@@ -18,6 +19,9 @@ void program_free(program_result *result);
 
 /* program_run for a literal list: RUN("fpac", "list", spec). */
 #define RUN(...) program_run((const char *const[]){__VA_ARGS__, NULL})
+
+/* Whether there is a process of that number that has not ended. */
+bool program_runs(int pid);
 
 /* Write text to a file, whole; read a file as malloc'ed text (NULL: there is none). */
 void text_write(const char *path, const char *text);

@@ -203,12 +203,13 @@ static void masks_are_bool_or_uint8(void **state)
     assert_non_null(strstr(error.message, "holds '|b1', but"));
 }
 
+static const npy_limit small = {3, 3, 100};
+
 static void fortran_order_is_copied(void **state)
 {
     static const float columns[] = {0, 100, 10, 110, 20, 120, 1, 101, 11, 111, 21, 121};
     static const double wide[] = {0, 10, 1, 11, 2, 12};
-    int64_t rows, cols;
-    double *matrix;
+    npy_matrices read;
     fpa_array array;
     fpa_error error;
 
@@ -220,10 +221,10 @@ static void fortran_order_is_copied(void **state)
         assert_true(array.data[i] == (float)(i / 6 * 100 + i / 2 % 3 * 10 + i % 2));
     npy_free(&array);
     write_file(1, "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }", wide, sizeof wide);
-    assert_int_equal(npy_read_matrix(path, &rows, &cols, &matrix, &error), FPA_OK);
+    assert_int_equal(npy_read_matrices(path, &small, &read, &error), FPA_OK);
     for (int i = 0; i < 6; i++)
-        assert_true(matrix[i] == i / 3 * 10 + i % 3);
-    free(matrix);
+        assert_true(read.data[i] == i / 3 * 10 + i % 3);
+    free(read.data);
     write_file(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 0), }", columns, 0);
     assert_int_equal(npy_read(path, &array, &error), FPA_OK);
     npy_free(&array);
@@ -252,25 +253,25 @@ static void a_matrix_has_two_axes(void **state)
 {
     const double wide[] = {0.1, 2, 3, 4, 5, 6};
     const float narrow[] = {1, 2, 3, 4, 5, 6};
-    int64_t rows, columns;
-    double *data;
+    npy_matrices read;
     fpa_error error;
 
     (void)state;
     write_file(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }", wide, sizeof wide);
-    assert_int_equal(npy_read_matrix(path, &rows, &columns, &data, &error), FPA_OK);
-    assert_int_equal(rows, 2);
-    assert_int_equal(columns, 3);
-    assert_memory_equal(data, wide, sizeof wide);
-    free(data);
+    assert_int_equal(npy_read_matrices(path, &small, &read, &error), FPA_OK);
+    assert_false(read.several);
+    assert_int_equal(read.rows, 2);
+    assert_int_equal(read.columns, 3);
+    assert_memory_equal(read.data, wide, sizeof wide);
+    free(read.data);
     write_file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }", narrow, sizeof narrow);
-    assert_int_equal(npy_read_matrix(path, &rows, &columns, &data, &error), FPA_OK);
-    assert_int_equal(rows, 3);
-    assert_true(data[5] == 6);
-    free(data);
+    assert_int_equal(npy_read_matrices(path, &small, &read, &error), FPA_OK);
+    assert_int_equal(read.rows, 3);
+    assert_true(read.data[5] == 6);
+    free(read.data);
     write_file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }", narrow, sizeof narrow);
-    assert_int_equal(npy_read_matrix(path, &rows, &columns, &data, &error), FPA_INVALID);
-    assert_string_equal(error.message, "has 1 axes, but a matrix has 2");
+    assert_int_equal(npy_read_matrices(path, &small, &read, &error), FPA_INVALID);
+    assert_string_equal(error.message, "has 1 axes, but a matrix has 2, several of one shape have 3");
 }
 
 /* Of any kind of numbers, but integers are no tensors. */

@@ -26,6 +26,8 @@ static const struct passes {
     {"d = 24, dv = 83, dtype = 'f16', terms = linear {}", 24, 1, 1, false},
     {"d = 75, dv = 40, normalize = 'sum', terms = linear { weight = 3 }", 75, 1, 2, true},
     {"d = 20, dv = 100, terms = term { " SCALED " }", 3, 1, 1, true},
+    {"d = 40, dv = 64, normalize = 'sum', terms = linear {}", 40, 1, 1, false},
+    {"d = 128, dv = 128, normalize = 'sum', gate = true, terms = linear {}", 128, 1, 2, false},
 };
 
 /* Heads without, and why. */
@@ -40,7 +42,6 @@ static const struct others {
     {"d = 24, dv = 64, terms = term { trainable { name = 'w', rows = 20 } }", "cuda:sm_90a",
      "not its first coordinates"},
     {"d = 24, dv = 24, terms = power { degree = 2 }", "cuda:sm_90a", "no coordinates of 16 bits"},
-    {"d = 40, dv = 64, normalize = 'sum', terms = linear {}", "cuda:sm_90a", "ones of its normaliser"},
 };
 
 static void linear_heads_of_any_width_have_a_pass_on_rows_as_they_lie(void **state)
@@ -142,7 +143,7 @@ static void features_have_the_slots_of_their_coordinates(void **state)
     }
 }
 
-/* By turns on an H100: docs/decisions/0053-coordinates-by-warpgroups.md. Clusters that take tokens from the last one on serve gradients, too. */
+/* By turns on an H200: docs/decisions/0099-ones-of-their-own.md. */
 static void rows_are_chosen_beside_clusters_where_these_were_measured_to_take_longer(void **state)
 {
     (void)state;
@@ -153,8 +154,10 @@ static void rows_are_chosen_beside_clusters_where_these_were_measured_to_take_lo
         {"d = 128, dv = 128, gate = true, terms = linear {}", true},
         {"d = 128, dv = 256, terms = linear {}", true},
         {"d = 64, dv = 128, terms = linear {}", false},
-        {"d = 64, dv = 128, gate = true, terms = linear {}", false},
-        {"d = 128, dv = 128, terms = linear {}", false},
+        {"d = 64, dv = 128, gate = true, terms = linear {}", true},
+        {"d = 128, dv = 128, terms = linear {}", true},
+        {"d = 128, dv = 128, gate = true, normalize = 'sum', terms = linear {}", true},
+        {"d = 64, dv = 64, gate = true, normalize = 'sum', terms = linear {}", false},
     };
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         planned_head m;

@@ -1,5 +1,5 @@
 #include "runtime/c/process.h"
-#include "scratch.h"
+#include "program.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -59,19 +59,6 @@ static void a_program_gets_a_small_environment_and_its_folder(void **state)
     assert_false(outcome.timed_out);
 }
 
-static bool is_running(int pid)
-{
-    char path[64], line[256] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return false;
-    char *got = fgets(line, sizeof line, file);
-    fclose(file);
-    const char *name_end = got ? strrchr(line, ')') : NULL;
-    return name_end && name_end[2] != 'Z' && name_end[2] != 'X';
-}
-
 static void a_program_past_its_time_is_killed_with_its_children(void **state)
 {
     fixture *f = *state;
@@ -84,9 +71,9 @@ static void a_program_past_its_time_is_killed_with_its_children(void **state)
     int child = atoi(outcome.output);
     assert_true(child > 0);
     const struct timespec pause = {0, 10 * 1000 * 1000};
-    for (int i = 0; i < 200 && is_running(child); i++)
+    for (int i = 0; i < 200 && program_runs(child); i++)
         nanosleep(&pause, NULL);
-    assert_false(is_running(child));
+    assert_false(program_runs(child));
 }
 
 static void a_child_that_keeps_the_pipe_open_does_not_hold_us_up(void **state)
@@ -182,9 +169,9 @@ static void a_deadline_outlives_who_set_it(void **state)
     assert_true(pids[1] > 0);
     kill(caller, SIGKILL);
     assert_int_equal(waitpid(caller, NULL, 0), caller);
-    for (int i = 0; i < 6000 && is_running(pids[1]); i++)
+    for (int i = 0; i < 6000 && program_runs(pids[1]); i++)
         nanosleep(&pause, NULL);
-    bool ended[2] = {!is_running(pids[0]), !is_running(pids[1])};
+    bool ended[2] = {!program_runs(pids[0]), !program_runs(pids[1])};
     kill(-pids[0], SIGKILL);
     assert_true(ended[0]);
     assert_true(ended[1]);

@@ -59,24 +59,11 @@ static void pause_shortly(void)
     nanosleep(&(struct timespec){0, 10 * 1000 * 1000}, NULL);
 }
 
-static bool is_running(int pid)
-{
-    char path[64], line[256] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return false;
-    char *got = fgets(line, sizeof line, file);
-    fclose(file);
-    const char *name_end = got ? strrchr(line, ')') : NULL;
-    return name_end && name_end[2] != 'Z' && name_end[2] != 'X';
-}
-
 static bool ends_soon(int pid)
 {
-    for (int i = 0; i < 1000 && is_running(pid); i++)
+    for (int i = 0; i < 1000 && program_runs(pid); i++)
         pause_shortly();
-    return !is_running(pid);
+    return !program_runs(pid);
 }
 
 /* fpac verify with the slow compiler, begun and arrived there; pids of compiler and child. */
@@ -146,8 +133,8 @@ static void a_signal_that_is_ignored_stays_so(void **state)
     kill(child, SIGHUP);
     for (int i = 0; i < 20; i++)
         pause_shortly();
-    assert_true(is_running(child));
-    assert_true(is_running(pids[0]));
+    assert_true(program_runs(child));
+    assert_true(program_runs(pids[0]));
     kill(child, SIGTERM);
     assert_int_equal(WTERMSIG(status_of(child)), SIGTERM);
     assert_true(ends_soon(pids[0]));

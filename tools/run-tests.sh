@@ -7,6 +7,9 @@
 #
 # A program may take TEST_SECONDS: ten times what the longest takes on two cores of their own, or more.
 # Beside its seconds stand those of the cores, which a busy machine changes little.
+#
+# TEST_RESUME=yes goes on after an interruption: a program that passed since it was linked, with the same FPA_TEST_ALL, is
+# not run again. What else has changed since, specs or documents, is not looked at.
 set -eu
 
 build=$1
@@ -25,17 +28,29 @@ PATH=$(realpath "$build/tests/bin"):$PATH
 export OMP_WAIT_POLICY=passive
 export CMOCKA_MESSAGE_OUTPUT=STDOUT
 workers=${TEST_JOBS:-$(nproc)}
-case ${FPA_TEST_ALL:-0} in
+part=${FPA_TEST_ALL:-0}
+case $part in
 0) limit=${TEST_SECONDS:-900} ;;
-*) limit=${TEST_SECONDS:-7200} ;;
+*) limit=${TEST_SECONDS:-14400} ;;
 esac
 TIMEFORMAT='%U %S'
 
 # "[  PASSED  ] 12 test(s)." -> 12; 0 when there is no such line
 count() { sed -n "s/^\[  $1  *\] \([0-9][0-9]*\) test(s).*/\1/p" "$2" | awk '{n += $1} END {print n + 0}'; }
 
+# Of a sum the second number is of tests that failed, the fourth says which part of the tests it is of.
+passed_before() {
+    [ "${TEST_RESUME:-no}" = yes ] && [ "$1.sum" -nt "$1" ] && [ -f "$1.report" ] &&
+        awk -v part="$part" '{exit !($2 == 0 && $4 == part)}' "$1.sum"
+}
+
 run_one() {
     local program=$1 log=$1.log start end status=0
+    if passed_before "$program"; then
+        echo "$(tail -n 1 "$program.report"), before"
+        return
+    fi
+    rm -f "$program.sum"
     start=$(date +%s%N)
     { time timeout "$limit" "$program" >"$log" 2>&1 || status=$?; } 2>"$program.cpu"
     end=$(date +%s%N)
@@ -45,7 +60,7 @@ run_one() {
     skipped=$(count SKIPPED "$log")
     # A program that crashes has no summary: that is one failure, whatever it printed before.
     if [ $status -ne 0 ] && [ "$failed" -eq 0 ]; then failed=1; fi
-    echo "$passed $failed $skipped" >"$program.sum"
+    echo "$passed $failed $skipped $part" >"$program.sum"
     {
         if [ "$failed" -ne 0 ]; then cat "$log"; fi
         awk -v ns=$((end - start)) -v cpu="$(awk '{print $1 + $2}' "$program.cpu")" -v name="$(basename "$program")" -v status=$status -v p="$passed" \
@@ -67,8 +82,8 @@ for compiler in cc gcc; do
     command -v "$compiler" >/dev/null || continue
     cmp -s tests/cc_once.sh "$once" || install -D -m 755 tests/cc_once.sh "$once"
 done
-rm -f "$build"/tests/*.sum
+if [ "${TEST_RESUME:-no}" != yes ]; then rm -f "${@/%/.sum}"; fi
 printf '%s\0' "$@" | xargs -0 -n 1 -P "$workers" "$0" "$build" --one
 
-cat "$build"/tests/*.sum | awk '{p += $1; f += $2; s += $3}
+for program in "$@"; do cat "$program.sum"; done | awk '{p += $1; f += $2; s += $3}
     END {printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 || p == 0}'

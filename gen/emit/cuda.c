@@ -74,8 +74,8 @@ void push_cuda(lua_State *L, const fpa_plan *plan)
     push_made(L, plan);
     push_monomials(L, plan);
     push_trainable(L, plan->written);
-    set_integer(L, "capability", plan->target->capability);
     set_boolean(L, "clusters", plan->target->clusters);
+    set_boolean(L, "bf16_product", plan->target->bf16_product);
     set_string(L, "arithmetic", dtype_name(plan->facts.arithmetic));
     set_string(L, "products", products_name(plan->head->products));
     push_geometry(L, &plan->cuda.geometry);

@@ -109,10 +109,7 @@ static void set_lines(lua_State *L, const char *field, const char *text)
 
 static void print_term(FILE *out, const fpa_head *head, const fpa_term *term, double first)
 {
-    double width = 1;
-    for (int b = 0; b < term->branch_count; b++)
-        width *= term->branches[b].width;
-    fprintf(out, "%.0f..%.0f:", first, first + width - 1);
+    fprintf(out, "%.0f..%.0f:", first, first + term_features(term) - 1);
     if (!number_is_one(term->weight) || !term->branch_count) {
         char weight[NUMBER_TEXT];
         number_print(weight, term->weight);
@@ -155,10 +152,7 @@ static char *feature_text(const fpa_head *head)
         if (t)
             fputs(many ? ",\n" : "\n", out);
         print_term(out, head, &head->terms[t], first);
-        double width = 1;
-        for (int b = 0; b < head->terms[t].branch_count; b++)
-            width *= head->terms[t].branches[b].width;
-        first += width;
+        first += term_features(&head->terms[t]);
     }
     char *text = text_finish(&buffer);
     if (text && many)

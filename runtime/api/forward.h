@@ -26,4 +26,7 @@ fpa_status forward_check_workspace(const fpa_kernel *kernel, const fpa_tensors *
                                    const struct fpa_launch *launch, size_t needed, const char *query,
                                    fpa_error *error);
 
+/* A step takes a state and gives one: INVALID where either is missing. tensors NULL is for others to refuse. */
+fpa_status forward_check_step(const fpa_tensors *tensors, fpa_error *error);
+
 #endif

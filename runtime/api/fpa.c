@@ -174,14 +174,21 @@ fpa_status fpa_forward(const fpa_kernel *kernel, fpa_form form, const fpa_tensor
     return forward_by(kernel, NULL, form, tensors, workspace, workspace_size, error);
 }
 
-fpa_status fpa_step(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,
-                    size_t workspace_size, fpa_error *error)
+fpa_status forward_check_step(const fpa_tensors *tensors, fpa_error *error)
 {
     if (tensors && (!tensors->state_in || !tensors->state_out))
         return fail(
             error, FPA_INVALID, tensors->state_in ? "state_out" : "state_in",
             "is NULL, but a step carries the state on (give the same tensor twice to update it in place)");
-    return fpa_forward(kernel, FPA_FORM_RECURRENT, tensors, workspace, workspace_size, error);
+    return FPA_OK;
+}
+
+fpa_status fpa_step(const fpa_kernel *kernel, const fpa_tensors *tensors, void *workspace,
+                    size_t workspace_size, fpa_error *error)
+{
+    fpa_status status = forward_check_step(tensors, error);
+    return status ? status
+                  : fpa_forward(kernel, FPA_FORM_RECURRENT, tensors, workspace, workspace_size, error);
 }
 
 void fpa_close(fpa_kernel *kernel)

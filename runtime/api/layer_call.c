@@ -144,11 +144,9 @@ fpa_status fpa_layer_forward(const fpa_layer *layer, fpa_form form, const fpa_te
 fpa_status fpa_layer_step(const fpa_layer *layer, const fpa_tensors *tensors, void *workspace,
                           size_t workspace_size, fpa_error *error)
 {
-    if (tensors && (!tensors->state_in || !tensors->state_out))
-        return fail(
-            error, FPA_INVALID, tensors->state_in ? "state_out" : "state_in",
-            "is NULL, but a step carries the state on (give the same tensor twice to update it in place)");
-    return fpa_layer_forward(layer, FPA_FORM_RECURRENT, tensors, workspace, workspace_size, error);
+    fpa_status status = forward_check_step(tensors, error);
+    return status ? status
+                  : fpa_layer_forward(layer, FPA_FORM_RECURRENT, tensors, workspace, workspace_size, error);
 }
 
 /* ---- backward: one part behind the other ---- */

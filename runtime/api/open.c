@@ -131,22 +131,11 @@ fpa_status fpa_open_text(const char *name, const char *text, const char *head, c
 
 /* ---- layers ---- */
 
-/* A head that stays in the list: its canonical text is all of it. */
-static fpa_status copy_head(const fpa_head *head, fpa_head **copy, fpa_error *error)
-{
-    char *text = head_print(head);
-    if (!text)
-        return fail_memory(error);
-    fpa_status status = head_parse(text, strlen(text), copy, error);
-    free(text);
-    return status;
-}
-
 static fpa_status open_part(const fpa_head_list *list, int head, const fpa_options *options,
                             fpa_kernel **kernel, fpa_error *error)
 {
     fpa_head *copy = NULL;
-    fpa_status status = copy_head(list->heads[head], &copy, error);
+    fpa_status status = head_copy(list->heads[head], &copy, error);
     return status ? status : open_parsed_head(copy, options, kernel, error);
 }
 

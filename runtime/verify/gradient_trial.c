@@ -10,8 +10,6 @@
 #include "inputs.h"
 #include "place.h"
 
-enum { GUARD = 256, ALIGNMENT = 64, POISON = 0xff };
-
 int gradient_matrices(const fpa_head *head)
 {
     int count = 0;
@@ -291,7 +289,7 @@ fpa_status gradient_outputs_make(const fpa_gradient_trial *g, fpa_gradient_outpu
         outputs->matrices[i] = malloc(size);
         if (!outputs->matrices[i])
             return fail_memory(error);
-        memset(outputs->matrices[i], POISON, size);
+        memset(outputs->matrices[i], GUARDED_FILLING, size);
     }
     return status;
 }
@@ -372,20 +370,6 @@ static struct fpa_backward_launch launch_of(const fpa_gradient_trial *g, const f
     return a;
 }
 
-static bool all_poison(const unsigned char *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        if (bytes[i] != POISON)
-            return false;
-    return true;
-}
-
-static void *take_field(fpa_place *place, const fpa_field *field, bool written, const void *byte,
-                        fpa_error *error)
-{
-    return field ? place_take(place, field->bytes, field->size, written, byte, error) : NULL;
-}
-
 /* Matrices, or their gradients, in the order of a launch; where they are on the device in `to`. */
 static void take_matrices(const fpa_gradient_trial *g, fpa_place *place, const float *const *from,
                           bool written, const float **to, fpa_error *error)
@@ -404,26 +388,26 @@ static void take_operands(const fpa_gradient_trial *g, const fpa_gradient_run *r
     struct fpa_launch *f = &a->forward;
     const int count = gradient_matrices(t->head);
 
-    f->q = take_field(place, &t->q_field, false, f->q, error);
-    f->k = take_field(place, &t->k_field, false, f->k, error);
-    f->v = take_field(place, &t->v_field, false, f->v, error);
-    f->o = take_field(place, &g->o_field, false, f->o, error);
-    f->den = take_field(place, &g->den_field, false, f->den, error);
-    f->log_gate = take_field(place, &t->gate_field, false, f->log_gate, error);
-    f->state_in = take_field(place, run->state_in, false, f->state_in, error);
+    f->q = place_take_field(place, &t->q_field, false, f->q, error);
+    f->k = place_take_field(place, &t->k_field, false, f->k, error);
+    f->v = place_take_field(place, &t->v_field, false, f->v, error);
+    f->o = place_take_field(place, &g->o_field, false, f->o, error);
+    f->den = place_take_field(place, &g->den_field, false, f->den, error);
+    f->log_gate = place_take_field(place, &t->gate_field, false, f->log_gate, error);
+    f->state_in = place_take_field(place, run->state_in, false, f->state_in, error);
     if (f->cu_seqlens)
         f->cu_seqlens = place_take(place, f->cu_seqlens, sizeof(int32_t) * (size_t)(f->batch + 1), false,
                                    f->cu_seqlens, error);
     if (f->state_in_index)
         f->state_in_index = place_take(place, f->state_in_index, sizeof(int32_t) * (size_t)f->batch, false,
                                        f->state_in_index, error);
-    a->d_o = take_field(place, &g->d_o_field, false, a->d_o, error);
-    a->d_state_out = take_field(place, run->d_state_out, false, a->d_state_out, error);
-    a->d_state_in = take_field(place, run->d_state_in, true, a->d_state_in, error);
-    a->d_q = take_field(place, &outputs->field[OF_Q], true, a->d_q, error);
-    a->d_k = take_field(place, &outputs->field[OF_K], true, a->d_k, error);
-    a->d_v = take_field(place, &outputs->field[OF_V], true, a->d_v, error);
-    a->d_log_gate = take_field(place, &outputs->field[OF_GATE], true, a->d_log_gate, error);
+    a->d_o = place_take_field(place, &g->d_o_field, false, a->d_o, error);
+    a->d_state_out = place_take_field(place, run->d_state_out, false, a->d_state_out, error);
+    a->d_state_in = place_take_field(place, run->d_state_in, true, a->d_state_in, error);
+    a->d_q = place_take_field(place, &outputs->field[OF_Q], true, a->d_q, error);
+    a->d_k = place_take_field(place, &outputs->field[OF_K], true, a->d_k, error);
+    a->d_v = place_take_field(place, &outputs->field[OF_V], true, a->d_v, error);
+    a->d_log_gate = place_take_field(place, &outputs->field[OF_GATE], true, a->d_log_gate, error);
     take_matrices(g, place, f->weights, false, matrices, error);
     f->weights = matrices;
     if (!a->d_weights)
@@ -432,20 +416,13 @@ static void take_operands(const fpa_gradient_trial *g, const fpa_gradient_run *r
     a->d_weights = (float *const *)(uintptr_t)(matrices + count);
 }
 
-/* The module's own context is the current one meanwhile, as a caller's would be. */
 static fpa_status compute(const fpa_module *module, const fpa_gradient_run *run,
                           const struct fpa_backward_launch *a, fpa_error *error)
 {
-    const fpa_memory *memory = module->backend->memory;
-    fpa_status status = memory ? memory->enter(module, error) : FPA_OK;
-
-    if (status != FPA_OK)
-        return status;
-    status = module->backward(module, (int)run->form, a, NULL, error);
-    if (!memory)
-        return status;
-    memory->leave(module);
-    return status != FPA_OK ? status : memory->finish(module, error);
+    const fpa_status status = place_enter(module, error);
+    return status != FPA_OK
+               ? status
+               : place_leave(module, module->backward(module, (int)run->form, a, NULL, error), error);
 }
 
 static fpa_status tell(const fpa_gradient_trial *g, const fpa_gradient_run *run, fpa_status status,
@@ -464,32 +441,30 @@ fpa_status gradient_run(const fpa_gradient_trial *g, const fpa_module *module, c
     struct fpa_backward_launch a = launch_of(g, run, outputs);
     const int count = gradient_matrices(g->inputs.head);
     const size_t size = module->backward_workspace(module, (int)run->form, &a);
-    const size_t all = (size + 2 * GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    unsigned char *memory = aligned_alloc(ALIGNMENT, all);
+    const size_t all = guarded_bytes(size);
+    const fpa_guarded workspace = {all ? aligned_alloc(GUARDED_ALIGNMENT, all) : NULL, size, all};
     const float **matrices = calloc(2 * (size_t)count + 1, sizeof *matrices);
     fpa_error reason = {0};
     fpa_place place = {0};
-    fpa_status status = memory && matrices ? FPA_OK : fail_memory(error);
+    fpa_status status = workspace.bytes && matrices ? FPA_OK : fail_memory(error);
 
     if (status == FPA_OK)
         status = place_make(&place, module, g->inputs.spares, OTHERS + 2 * count, error);
     if (status != FPA_OK)
         goto out;
     take_operands(g, run, outputs, &place, &a, matrices, error);
-    a.forward.workspace =
-        place_take_scratch(&place, memory, all, POISON, memory + GUARD, memory + GUARD + size, error);
+    a.forward.workspace = place_take_guarded(&place, &workspace, error);
     a.forward.workspace_size = size;
     status = place.status;
     if (status == FPA_OK && (status = compute(module, run, &a, &reason)) != FPA_OK)
         status = tell(g, run, status, &reason, error);
     if (status == FPA_OK)
         status = place_fetch(&place, error);
-    if (status == FPA_OK &&
-        !(all_poison(memory, GUARD) && all_poison(memory + GUARD + size, all - GUARD - size)))
+    if (status == FPA_OK && !guarded_is_whole(&workspace))
         status = gradient_refuse(g, run->form, "", "the module wrote outside its workspace", error);
 out:
     place_free(&place);
     free(matrices);
-    free(memory);
+    free(workspace.bytes);
     return status;
 }

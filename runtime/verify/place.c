@@ -108,21 +108,68 @@ void *place_take(fpa_place *place, const void *bytes, size_t size, bool written,
     return copy_of(region, byte);
 }
 
-void *place_take_scratch(fpa_place *place, unsigned char *bytes, size_t size, int filling,
-                         const unsigned char *first, const unsigned char *end, fpa_error *error)
+void *place_take_field(fpa_place *place, const fpa_field *field, bool written, const void *byte,
+                       fpa_error *error)
+{
+    return field ? place_take(place, field->bytes, field->size, written, byte, error) : NULL;
+}
+
+/* ---- workspaces ---- */
+
+enum { GUARD = 256 }; /* bytes before a workspace, and at least as many behind it */
+
+size_t guarded_bytes(size_t size)
+{
+    return size > SIZE_MAX / 2
+               ? 0
+               : (size + 2 * GUARD + GUARDED_ALIGNMENT - 1) / GUARDED_ALIGNMENT * GUARDED_ALIGNMENT;
+}
+
+void *place_take_guarded(fpa_place *place, const fpa_guarded *guarded, fpa_error *error)
 {
     if (!place->regions) {
-        memset(bytes, filling, size);
-        return (void *)(uintptr_t)first;
+        memset(guarded->bytes, GUARDED_FILLING, guarded->all);
+        return guarded->bytes + GUARD;
     }
-    fpa_region *region = add(place, bytes, size, error);
+    fpa_region *region = add(place, guarded->bytes, guarded->all, error);
     if (!region)
         return NULL;
-    place->status =
-        place->module->backend->memory->fill(place->module, region->block.copy, filling, size, error);
-    region->front = (size_t)(first - bytes);
-    region->back = size - (size_t)(end - bytes);
-    return place->status ? NULL : copy_of(region, first);
+    place->status = place->module->backend->memory->fill(place->module, region->block.copy, GUARDED_FILLING,
+                                                         guarded->all, error);
+    region->front = GUARD;
+    region->back = guarded->all - GUARD - guarded->size;
+    return place->status ? NULL : copy_of(region, guarded->bytes + GUARD);
+}
+
+static bool is_filled(const unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != GUARDED_FILLING)
+            return false;
+    return true;
+}
+
+bool guarded_is_whole(const fpa_guarded *guarded)
+{
+    const size_t end = GUARD + guarded->size;
+    return is_filled(guarded->bytes, GUARD) && is_filled(guarded->bytes + end, guarded->all - end);
+}
+
+/* ---- calls ---- */
+
+fpa_status place_enter(const fpa_module *module, fpa_error *error)
+{
+    const fpa_memory *memory = module->backend->memory;
+    return memory ? memory->enter(module, error) : FPA_OK;
+}
+
+fpa_status place_leave(const fpa_module *module, fpa_status status, fpa_error *error)
+{
+    const fpa_memory *memory = module->backend->memory;
+    if (!memory)
+        return status;
+    memory->leave(module);
+    return status != FPA_OK ? status : memory->finish(module, error);
 }
 
 static fpa_status fetch(const fpa_place *place, const fpa_region *region, size_t at, size_t size,

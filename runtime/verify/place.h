@@ -3,6 +3,7 @@
 #ifndef FPAC_RUNTIME_VERIFY_PLACE_H
 #define FPAC_RUNTIME_VERIFY_PLACE_H
 
+#include "field.h"
 #include "runtime/backend.h"
 
 /* Device memory that one run leaves to the next: asking the driver for it takes longer than many runs. */
@@ -43,10 +44,28 @@ void place_free(fpa_place *place);
 void *place_take(fpa_place *place, const void *bytes, size_t size, bool written, const void *byte,
                  fpa_error *error);
 
-/* The same for bytes that need not travel: on the device all are `filling`, and only those in front of
- * `first` and behind `end` come back. On the CPU they are filled too. */
-void *place_take_scratch(fpa_place *place, unsigned char *bytes, size_t size, int filling,
-                         const unsigned char *first, const unsigned char *end, fpa_error *error);
+/* The same of a whole field; NULL is none. */
+void *place_take_field(fpa_place *place, const fpa_field *field, bool written, const void *byte,
+                       fpa_error *error);
+
+/* A workspace between guards that a module must leave alone: aligned as device memory is, but no better. */
+typedef struct fpa_guarded {
+    unsigned char *bytes; /* the caller's, GUARDED_ALIGNMENT */
+    size_t size, all;     /* of the workspace; guarded_bytes of it */
+} fpa_guarded;
+
+enum { GUARDED_ALIGNMENT = 64, GUARDED_FILLING = 0xff };
+
+/* 0: too many. */
+size_t guarded_bytes(size_t size);
+/* All of it is filled, and need not travel: of what is on a device only the guards come back. */
+void *place_take_guarded(fpa_place *place, const fpa_guarded *guarded, fpa_error *error);
+bool guarded_is_whole(const fpa_guarded *guarded);
+
+/* Around a call of the module, whose own context is the current one meanwhile, as a caller's would be; after it, what became
+ * of the call and of all that it put into streams. */
+fpa_status place_enter(const fpa_module *module, fpa_error *error);
+fpa_status place_leave(const fpa_module *module, fpa_status status, fpa_error *error);
 
 /* What the module wrote, back into the process's bytes. */
 fpa_status place_fetch(const fpa_place *place, fpa_error *error);

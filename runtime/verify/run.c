@@ -9,10 +9,6 @@
 #include "place.h"
 #include "tokens.h"
 
-/* Bytes before and behind a workspace: as device memory is aligned, and a multiple of what a CPU's
- * workspace is, so that it is aligned no better than it has to be. */
-enum { GUARD = 256, ALIGNMENT = 64, POISON = 0xff };
-
 /* What one call works on. */
 typedef struct run {
     const fpa_trial *trial;
@@ -27,11 +23,10 @@ typedef struct run {
     bool piece;                     /* in two halves */
     struct fpa_launch launch, keys; /* keys: of a draft, that may be accepted */
     fpa_draft_launch halves;
-    fpa_candidate candidate;  /* that was chosen, */
-    bool forced;              /* if one was */
-    const float **weights;    /* [matrix_count]: where the module finds them */
-    unsigned char *workspace; /* guards included */
-    size_t workspace_bytes;
+    fpa_candidate candidate; /* that was chosen, */
+    bool forced;             /* if one was */
+    const float **weights;   /* [matrix_count]: where the module finds them */
+    fpa_guarded workspace;
     fpa_place place;
 } run;
 
@@ -144,25 +139,18 @@ static size_t workspace_size(const run *r, fpa_form_index form)
 
 static fpa_status make_workspace(run *r, fpa_form_index form, fpa_error *error)
 {
-    size_t size = workspace_size(r, form);
-    size_t all = size > SIZE_MAX / 2 ? 0 : (size + 2 * GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    const size_t size = workspace_size(r, form), all = guarded_bytes(size);
     char text[TRIAL_TEXT];
 
-    r->workspace = all ? blocks_take(r->trial->blocks, ALIGNMENT, all) : NULL;
-    if (!r->workspace) {
+    r->workspace.bytes = all ? blocks_take(r->trial->blocks, GUARDED_ALIGNMENT, all) : NULL;
+    if (!r->workspace.bytes) {
         trial_describe(r->trial, form, text);
         return fail(error, FPA_NO_MEMORY, r->trial->head->name, "%s: no memory for a workspace of %zu bytes",
                     text, size);
     }
-    r->workspace_bytes = all;
-    r->launch.workspace = r->workspace + GUARD;
-    r->launch.workspace_size = size;
+    r->workspace.all = all;
+    r->workspace.size = r->launch.workspace_size = size;
     return FPA_OK;
-}
-
-static void *take_field(run *r, const fpa_field *field, bool written, const void *byte, fpa_error *error)
-{
-    return field ? place_take(&r->place, field->bytes, field->size, written, byte, error) : NULL;
 }
 
 /* The matrices in the order of a launch. */
@@ -207,13 +195,13 @@ static void take_accepted(run *r, fpa_error *error)
     const fpa_trial *t = r->trial;
     struct fpa_launch *a = &r->keys;
 
-    a->k = take_field(r, &t->k_field, false, a->k, error);
-    a->v = take_field(r, &t->v_field, false, a->v, error);
-    a->log_gate = take_field(r, &t->gate_field, false, a->log_gate, error);
-    a->positions = take_field(r, &t->position_field, false, a->positions, error);
+    a->k = place_take_field(&r->place, &t->k_field, false, a->k, error);
+    a->v = place_take_field(&r->place, &t->v_field, false, a->v, error);
+    a->log_gate = place_take_field(&r->place, &t->gate_field, false, a->log_gate, error);
+    a->positions = place_take_field(&r->place, &t->position_field, false, a->positions, error);
     a->key_mask = place_take(&r->place, t->mask.bytes, t->mask.size, false, a->key_mask, error);
-    a->state_in = take_field(r, r->state_in, false, a->state_in, error);
-    a->state_out = take_field(r, r->state_out, true, a->state_out, error);
+    a->state_in = place_take_field(&r->place, r->state_in, false, a->state_in, error);
+    a->state_out = place_take_field(&r->place, r->state_out, true, a->state_out, error);
     a->weights = r->launch.weights;
     r->halves.counts = take_numbers(r, r->halves.counts, a->batch, error);
 }
@@ -228,19 +216,17 @@ static fpa_status take_operands(run *r, fpa_error *error)
 
     if (status != FPA_OK)
         return status;
-    a->q = take_field(r, &t->q_field, false, a->q, error);
-    a->k = take_field(r, &t->k_field, false, a->k, error);
-    a->v = take_field(r, &t->v_field, false, a->v, error);
-    a->o = take_field(r, r->o, true, a->o, error);
-    a->den = take_field(r, r->den, true, a->den, error);
-    a->log_gate = take_field(r, &t->gate_field, false, a->log_gate, error);
-    a->positions = take_field(r, &t->position_field, false, a->positions, error);
+    a->q = place_take_field(&r->place, &t->q_field, false, a->q, error);
+    a->k = place_take_field(&r->place, &t->k_field, false, a->k, error);
+    a->v = place_take_field(&r->place, &t->v_field, false, a->v, error);
+    a->o = place_take_field(&r->place, r->o, true, a->o, error);
+    a->den = place_take_field(&r->place, r->den, true, a->den, error);
+    a->log_gate = place_take_field(&r->place, &t->gate_field, false, a->log_gate, error);
+    a->positions = place_take_field(&r->place, &t->position_field, false, a->positions, error);
     a->key_mask = place_take(&r->place, t->mask.bytes, t->mask.size, false, a->key_mask, error);
-    a->state_in = take_field(r, r->state_in, false, a->state_in, error);
-    a->state_out = take_field(r, r->state_out, true, a->state_out, error);
-    unsigned char *first = a->workspace;
-    a->workspace = place_take_scratch(&r->place, r->workspace, r->workspace_bytes, POISON, first,
-                                      first + a->workspace_size, error);
+    a->state_in = place_take_field(&r->place, r->state_in, false, a->state_in, error);
+    a->state_out = place_take_field(&r->place, r->state_out, true, a->state_out, error);
+    a->workspace = place_take_guarded(&r->place, &r->workspace, error);
     take_weights(r, error);
     take_sequences(r, error);
     if (r->draft)
@@ -262,22 +248,17 @@ static fpa_status run_halves(const run *r, fpa_error *error)
     return status != FPA_OK ? status : r->module->piece(r->module, &outputs, NULL, error);
 }
 
-/* The module's own context is the current one meanwhile, as a caller's would be. */
 static fpa_status forward(const run *r, fpa_form_index form, fpa_error *error)
 {
     const fpa_module *module = r->module;
-    const fpa_memory *memory = module->backend->memory;
-    fpa_status status = memory ? memory->enter(module, error) : FPA_OK;
+    fpa_status status = place_enter(module, error);
 
     if (status != FPA_OK)
         return status;
     status = r->piece   ? run_halves(r, error)
              : r->draft ? module->draft(module, &r->halves, NULL, error)
                         : module->forward(module, form, &r->launch, candidate_of(r), NULL, error);
-    if (!memory)
-        return status;
-    memory->leave(module);
-    return status != FPA_OK ? status : memory->finish(module, error);
+    return place_leave(module, status, error);
 }
 
 /* A verdict on the module, where the failure is one; a device that fails is none. */
@@ -293,24 +274,15 @@ static fpa_status tell_failure(const run *r, fpa_form_index form, fpa_status sta
     return fail(error, status, r->trial->head->name, "%s: %s", text, reason->message);
 }
 
-static bool all_poison(const unsigned char *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        if (bytes[i] != POISON)
-            return false;
-    return true;
-}
-
 static fpa_status check_workspace(const run *r, fpa_form_index form, fpa_error *error)
 {
-    size_t size = r->launch.workspace_size, end = GUARD + size;
     char text[TRIAL_TEXT];
 
-    if (all_poison(r->workspace, GUARD) && all_poison(r->workspace + end, r->workspace_bytes - end))
+    if (guarded_is_whole(&r->workspace))
         return FPA_OK;
     trial_describe(r->trial, form, text);
     return fail(error, FPA_REFUSED, r->trial->head->name,
-                "%s: the module wrote outside its workspace of %zu bytes", text, size);
+                "%s: the module wrote outside its workspace of %zu bytes", text, r->workspace.size);
 }
 
 /* Sequence b is `more` tokens further on: its place on the batch's axis. */
@@ -370,7 +342,7 @@ static fpa_status compute(run *r, fpa_error *error)
     if (status == FPA_OK)
         status = check_workspace(r, r->form, error);
     place_free(&r->place);
-    blocks_leave(r->trial->blocks, r->workspace, ALIGNMENT, r->workspace_bytes);
+    blocks_leave(r->trial->blocks, r->workspace.bytes, GUARDED_ALIGNMENT, r->workspace.all);
     free(r->weights);
     return status;
 }
@@ -378,13 +350,7 @@ static fpa_status compute(run *r, fpa_error *error)
 fpa_status trial_run(const fpa_trial *t, const fpa_module *module, fpa_form_index form, int64_t from,
                      int64_t to, fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error)
 {
-    run r = {.trial = t, .module = module, .form = form, .to = to, .first = from};
-
-    r.from = trial_behind_state(t, from);
-    r.o = o;
-    r.state_in = state_in;
-    r.state_out = state_out;
-    return compute(&r, error);
+    return trial_run_pooled(t, module, form, from, to, NULL, o, state_in, state_out, error);
 }
 
 fpa_status trial_run_saving(const fpa_trial *t, const fpa_module *module, fpa_form_index form, fpa_field *o,
@@ -406,49 +372,62 @@ fpa_status trial_run_pooled(const fpa_trial *t, const fpa_module *module, fpa_fo
                             int64_t to, const fpa_sequence_list *list, fpa_field *o, fpa_field *state_in,
                             fpa_field *state_out, fpa_error *error)
 {
-    run r = {.trial = t, .module = module, .form = form, .to = to, .first = from, .list = list};
-
-    r.from = trial_behind_state(t, from);
-    r.o = o;
-    r.state_in = state_in;
-    r.state_out = state_out;
+    run r = {.trial = t,
+             .module = module,
+             .form = form,
+             .from = trial_behind_state(t, from),
+             .to = to,
+             .first = from,
+             .o = o,
+             .state_in = state_in,
+             .state_out = state_out,
+             .list = list};
     return compute(&r, error);
 }
 
 fpa_status trial_decode_recent(const fpa_trial *t, const fpa_module *module, int64_t from, int64_t token,
                                fpa_field *o, fpa_field *state, fpa_error *error)
 {
-    run r = {.trial = t, .module = module, .form = FORM_RECURRENT, .first = token};
-
-    r.from = trial_behind_state(t, from);
-    r.to = token + 1;
-    r.o = o;
-    r.state_in = state;
+    run r = {.trial = t,
+             .module = module,
+             .form = FORM_RECURRENT,
+             .from = trial_behind_state(t, from),
+             .to = token + 1,
+             .first = token,
+             .o = o,
+             .state_in = state};
     return compute(&r, error);
 }
 
 fpa_status trial_run_draft(const fpa_trial *t, const fpa_module *module, const fpa_draft_trial *draft,
                            fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error)
 {
-    run r = {.trial = t, .module = module, .form = FORM_RECURRENT, .draft = draft};
-
-    r.from = r.first = draft->from;
-    r.to = draft->from + draft->length;
-    r.o = o;
-    r.state_in = state_in;
-    r.state_out = state_out;
+    run r = {.trial = t,
+             .module = module,
+             .form = FORM_RECURRENT,
+             .from = draft->from,
+             .to = draft->from + draft->length,
+             .first = draft->from,
+             .o = o,
+             .state_in = state_in,
+             .state_out = state_out,
+             .draft = draft};
     return compute(&r, error);
 }
 
 fpa_status trial_run_piece(const fpa_trial *t, const fpa_module *module, int64_t from, int64_t to,
                            fpa_field *o, fpa_field *state_in, fpa_field *total, bool *kept, fpa_error *error)
 {
-    run r = {.trial = t, .module = module, .form = FORM_CHUNKED, .from = from, .to = to, .first = from};
-
-    r.o = o;
-    r.state_in = state_in;
-    r.state_out = total;
-    r.piece = true;
+    run r = {.trial = t,
+             .module = module,
+             .form = FORM_CHUNKED,
+             .from = from,
+             .to = to,
+             .first = from,
+             .o = o,
+             .state_in = state_in,
+             .state_out = total,
+             .piece = true};
     r.launch = launch_of(&r);
     *kept = to > from && module->piece_workspace(module, &r.launch) > 0;
     return *kept ? compute(&r, error) : FPA_OK;

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "cluster_scan.h"
 #include "fused_packed.h"
 #include "fused_rows.h"
 #include "parts.h"
@@ -102,10 +101,8 @@ static const double clearly = 0.85; /* twice the median error of its predictions
 /* A split of the few tiles that linear heads have takes up to 1.5 times its prediction: linear heads of d = 160, dv = 64,
  * 0.64 and 0.74 ns at 4,096 and 65,536 tokens for 0.42 and 0.47 (docs/decisions/0028-operands-of-any-width.md). */
 static const double clearly_of_few = 0.6;
-/* Passes on coordinates and on rows as they lie, and clusters, are compared as they are predicted (docs/decisions/0053-coordinates-by-warpgroups.md,
- * 0059-what-blocks-wait-for.md). But not beside clusters that take tokens from the last one on, too, if those of the head with widths exchanged do:
- * gradients are passes of both, which need copies for that else. */
-static const double as_predicted = 1;
+/* Passes on rows as they lie after those on coordinates, and clusters: the median error of their predictions (docs/decisions/0099-ones-of-their-own.md). */
+static const double clearly_of_rows = 0.95;
 
 /* A split with product rows takes 1.3 to 1.5 times its prediction where it has few tiles (docs/decisions/0046-product-rows.md):
  * a combination after it has to be faster, without a margin. */
@@ -116,8 +113,8 @@ static bool has_product_rows(const fpa_cuda_plan *cuda, const combination *best)
 }
 
 /* Of what is tried after the best one so far. */
-static double margin(const fpa_head *head, const fpa_cuda_plan *best, const combination *first,
-                     const fpa_cuda_plan *cuda, const combination *tried)
+static double margin(const fpa_cuda_plan *best, const combination *first, const fpa_cuda_plan *cuda,
+                     const combination *tried)
 {
     if (has_product_rows(best, first) ||
         (tried->narrow && best->chosen[FUSED_PACKED])) /* the same pass with more columns */
@@ -126,8 +123,7 @@ static double margin(const fpa_head *head, const fpa_cuda_plan *best, const comb
         return clearly;
     if (!cuda->chosen[FUSED_ROWS])
         return clearly_of_few;
-    const fpa_cluster_scan *clusters = best->chosen[CLUSTER_SCAN] ? best->suited[CLUSTER_SCAN].plan : NULL;
-    return clusters && clusters->reverses && head->dv <= head->d ? clearly : as_predicted;
+    return clearly_of_rows;
 }
 
 static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBINATIONS])
@@ -195,7 +191,7 @@ static fpa_status choose_combination(fpa_plan *plan, const fpa_cuda_inputs *in, 
         fpa_status status = try_combination(plan, in, &order[i], forced, &cuda, &seconds, error);
         if (status)
             return status;
-        if (seconds < (first ? margin(plan->head, &best, first, &cuda, &order[i]) : 1) * least) {
+        if (seconds < (first ? margin(&best, first, &cuda, &order[i]) : 1) * least) {
             least = seconds;
             first = &order[i];
             best = cuda;

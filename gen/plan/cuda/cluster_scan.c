@@ -42,7 +42,8 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
         scan->at_positions +
         (scan->turns ? scan->spans * CLUSTER_SCAN_SPAN * in->plan->written->lift->positions * 4 : 0);
     scan->at_spans = (int)round_up(scan->bytes, 16);
-    scan->sequence_bytes = scan->at_spans + 2 * scan->spans * SPAN_BYTES;
+    scan->at_cuts = scan->at_spans + 2 * scan->spans * SPAN_BYTES;
+    scan->sequence_bytes = scan->at_cuts + CUT_BYTES;
 }
 
 static bool fits_with(const fpa_cuda_inputs *in, bool outputs_apart, fpa_cluster_scan *scan)
@@ -123,10 +124,6 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
     if (!fits_as(in, lift_made(in->plan), scan) && !fits_as(in, LIFT_BEFORE, scan))
         return unsuited(why, "stretches of 128 tokens do not fit into shared memory");
     scan->reverses = !head->gate && !head->normalize && !scan->maps;
-    if (scan->sequence_bytes + CUT_BYTES <= in->plan->target->shared_memory) {
-        scan->at_cuts = scan->sequence_bytes;
-        scan->sequence_bytes += CUT_BYTES;
-    }
     scan->sequences = scan->sequence_bytes <= in->plan->target->shared_memory &&
                       !(scan->maps && lift_made_by_head(in->plan));
     if (scan->makes)

@@ -141,14 +141,14 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->outputs = boxes ? fused->query_groups : 0;
     fused->raw_bytes = slabs * SLAB;
     fused->matrix_bytes = 2 * slabs * rows * 128;
-    fused->copy_bytes = fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
     fused->panel_bytes = 2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0);
     fused->at_outputs = values * fused->value_bytes;
     fused->at_ones = fused->at_outputs + fused->query_groups * fused->value_bytes;
     fused->at_raw_stages = fused->at_ones + (apart ? ONES : 0);
     fused->at_matrix = fused->at_raw_stages + raw_stages * fused->raw_bytes;
     fused->at_copies = fused->at_matrix + fused->matrix_bytes;
-    fused->at_panels = fused->at_copies + FUSED_COPIES * fused->copy_bytes;
+    fused->at_panels =
+        fused->at_copies + FUSED_COPIES * fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
     fused->at_barriers = fused->at_panels + panels * fused->panel_bytes;
     const int barriers = 2 * (panels + values + FUSED_COPIES) + raw_stages + (fused->near_panels ? 1 : 0);
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
@@ -283,7 +283,6 @@ const fpa_field fused_packed_fields[] = {
     FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts),
     /* places */
     FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes),
-    FIELD_CONSTANT("copies", FUSED_COPIES), FUSED(panel_bytes), FUSED(raw_bytes), FUSED(copy_bytes),
-    FUSED(matrix_bytes), FUSED(outputs), FUSED(at_ones), FUSED(at_outputs), FUSED(at_raw_stages),
-    FUSED(at_matrix), FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers), FUSED(at_part), FUSED(bytes),
-    FIELDS_END};
+    FIELD_CONSTANT("copies", FUSED_COPIES), FUSED(panel_bytes), FUSED(raw_bytes), FUSED(matrix_bytes),
+    FUSED(outputs), FUSED(at_ones), FUSED(at_outputs), FUSED(at_raw_stages), FUSED(at_matrix),
+    FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers), FUSED(at_part), FUSED(bytes), FIELDS_END};

@@ -47,7 +47,7 @@ typedef struct fpa_fused_packed {
     int outputs; /* slabs of o for the copy engine, one a warpgroup of queries; 0: its boxes are wider than a
                     block */
     /* shared memory: bytes of one of each, and from where on they lie */
-    int panel_bytes, raw_bytes, value_bytes, copy_bytes, matrix_bytes;
+    int panel_bytes, raw_bytes, value_bytes, matrix_bytes;
     int at_ones, at_outputs, at_raw_stages, at_matrix, at_copies, at_panels, at_barriers, at_part, bytes;
 } fpa_fused_packed;
 

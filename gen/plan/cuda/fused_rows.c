@@ -121,16 +121,15 @@ static int tail_bytes(int width)
 static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_address, fpa_fused_rows *rows)
 {
     const bool gate = in->plan->head->gate;
-    const int vectors = (rows->width + 63) / 64 * SLAB, values = (in->columns->tiles + 7) / 8 * SLAB;
+    const int vectors = (rows->width + 63) / 64 * SLAB, values = (in->columns->all + 7) / 8 * SLAB;
+    const int value_tails = any_address ? tail_bytes(8 * in->columns->tiles) : 0;
     rows->panels = panels, rows->copies = copies, rows->any_address = any_address;
     rows->vector_tails = any_address ? tail_bytes(rows->width) : 0;
-    rows->value_tails = any_address ? tail_bytes(8 * in->columns->tiles) : 0;
     rows->query_bytes = vectors > values ? vectors : values;
-    rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + rows->value_tails;
+    rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + value_tails;
     rows->panel_bytes = rows->at_gates + (gate ? GATES : 0);
-    rows->copy_bytes = rows->slots * 16 * in->columns->all;
     rows->at_copies = panels * rows->panel_bytes;
-    rows->at_barriers = rows->at_copies + copies * rows->copy_bytes;
+    rows->at_barriers = rows->at_copies + copies * rows->slots * 16 * in->columns->all;
     rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
     rows->at_part = round_up(rows->at_barriers + 8 * ((gate ? 7 : 6) * rows->total_panels + 2 * copies), 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
@@ -176,12 +175,6 @@ static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return !begins_anywhere(in->plan->head) && place(in, 2, 1, false, rows);
 }
 
-/* The column of z lies behind the values, in their slab. */
-static bool has_room_for_ones(const fpa_cuda_inputs *in)
-{
-    return in->plan->head->normalize == FPA_NORMALIZE_NONE || in->columns->tiles % 8;
-}
-
 bool cuda_leaves_dots(const fpa_plan *plan)
 {
     return plan->pass && plan->head->gate && plan->forced == FUSED_ROWS;
@@ -213,8 +206,6 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         return fail_memory(error);
     if (!find_features(plan, rows))
         return unsuited(why, "its features are not its first coordinates");
-    if (!has_room_for_ones(in))
-        return unsuited(why, "ones of its normaliser have no room behind the values");
     if (!choose_places(in, rows))
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
@@ -276,10 +267,8 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(copies),
                                        ROWS(panel_bytes),
                                        ROWS(query_bytes),
-                                       ROWS(copy_bytes),
                                        ROWS(any_address),
                                        ROWS(vector_tails),
-                                       ROWS(value_tails),
                                        ROWS(leans),
                                        ROWS(finishes_much),
                                        ROWS(vector_room),

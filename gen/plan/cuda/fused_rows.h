@@ -26,17 +26,17 @@ typedef struct fpa_fused_rows {
     int slots;                                           /* of features: 64 a tile */
     int *slot_feature;                                   /* [slots] -1: none */
     double *slot_weight;                                 /* [slots] on the key side */
-    /* shared memory: places for panels and copies of the state, bytes of one, and from where on they lie */
+    /* shared memory: places for panels and copies of the state, bytes of a panel, and from where on they lie */
     int panels, copies;
     int total_panels; /* places for panels without queries, of segments' totals */
-    int panel_bytes, copy_bytes;
+    int panel_bytes;
     int query_bytes;  /* of a panel, for queries, then values where some are not finite */
     bool any_address; /* rows that are no whole pieces of 16 bytes have room for all words that they touch: */
-    int vector_tails, value_tails; /* bytes of a panel for those behind the slabs */
-    bool leans;                    /* some rows begin amid a piece, and boxes may begin before them: */
-    int vector_room, value_room;   /* by at most so many numbers */
-    bool finishes_much;            /* so that in totals warpgroups of queries take part */
-    bool reverses;                 /* it can take tokens from the last one on */
+    int vector_tails; /* bytes of a panel for those of a vector behind the slabs */
+    bool leans;       /* some rows begin amid a piece, and boxes may begin before them: */
+    int vector_room, value_room; /* by at most so many numbers */
+    bool finishes_much;          /* so that in totals warpgroups of queries take part */
+    bool reverses;               /* it can take tokens from the last one on */
     bool leaves_dots; /* of outputs, and the state now and then: gradients of gates (gen/plan/passes.h) */
     int kept;         /* numbers of such a state, of all columns */
     int at_gates;     /* of a panel */

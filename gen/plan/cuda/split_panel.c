@@ -121,15 +121,14 @@ static int choose_chunk(const fpa_plan *plan, fpa_columns columns)
     return work_best_chunk(plan, &geometry, STEP, MOST);
 }
 
-/* Beside a window exponents want waits to be hidden; where dots are short there are registers for a third block,
- * and a fourth of those GPUs whose code spills nothing then. */
+/* Beside a window exponents want waits to be hidden; where dots are short there are registers for more blocks than two. */
 static int output_blocks(const fpa_cuda_inputs *in, const fpa_split_panel *split)
 {
     enum { FEW_SUMS = 18 };
     const fpa_cuda_rows *rows = in->rows;
     const int sums = split->query_tiles * split->columns.all;
     const bool is_short = head_width(in->plan->written) <= 16 && rows->dot_steps <= 1 && rows->factors <= 2;
-    const int most = in->plan->target->capability >= 90 ? 4 : 3;
+    const int most = in->plan->target->window_blocks;
     const int room = in->plan->target->shared_memory / (split->chunk_output.size + 1024);
     if (in->plan->written->window && rows->element == 2 && is_short && sums <= FEW_SUMS && room > 2)
         return room < most ? room : most;

@@ -35,7 +35,9 @@ static int leaving_instructions(const fpa_plan *plan)
         return 14 * columns->tiles;
     const bool leans = plan->cuda.fused_rows && plan->cuda.fused_rows->value_room >= cuda_most_lean(dv);
     const int turns = columns->tiles > 8 ? 8 : 4; /* of a warp for 16 rows */
-    return 3 * columns->tiles + turns * (leans ? 8 : 23) + 50;
+    const int pieces = 3 * columns->tiles + turns * (leans ? 8 : 23) + 50;
+    return plan->cuda.fused_rows ? 2 * pieces
+                                 : pieces; /* one warpgroup leaves, and others wait for the place */
 }
 
 /* Rows of a panel are written and read, units' factors fetched from them for keys and queries, and multiplied. */
@@ -115,7 +117,7 @@ void work_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         .warpgroups = 1,
         .step = {.products = products_of(&s, work_score_products(s.steps, s.columns)),
                  .shared = s.blocks * (9 * s.tiles / 2 + 20 * s.steps + 8 * s.columns + 60 * s.gate),
-                 .instructions = s.blocks * (26 * s.tiles + 650 + 2 * maps + (290 + 20 * s.steps) * s.gate),
+                 .instructions = s.blocks * (26 * s.tiles + 450 + 2 * maps + (290 + 20 * s.steps) * s.gate),
                  .bytes = token_bytes(plan, true)},
         .trips = 4};
     if (!plan->head->causal)
@@ -143,8 +145,8 @@ void work_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         .step = {.products = products_of(&s, scores) + s.blocks * made.products,
                  .shared =
                      s.blocks * (7 * s.tiles + 22 * s.steps + 6 * s.columns + 50 * s.gate + made.shared),
-                 .instructions = s.blocks * (26 * s.tiles + 390 - 8 * s.steps +
-                                             (200 + 12 * s.steps) * s.gate + made.instructions),
+                 .instructions = s.blocks * (31 * s.tiles + 300 - 8 * s.steps +
+                                             (300 + 12 * s.steps) * s.gate + made.instructions),
                  .bytes = work_operand_bytes(plan, 2 * (vector + plan->head->dv)) + made.bytes},
         .trips = 4};
     if (plan->cuda.cluster_scan->sequences)
@@ -180,7 +182,7 @@ void work_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 static void add_words(int operands, int words, struct fpa_cuda_work *step)
 {
     step->shared += operands * 4 * words;
-    step->instructions += operands * 80 * words;
+    step->instructions += operands * 100 * words;
 }
 
 /* Pieces of 8 numbers of a row that are put together: all, or where boxes may begin before rows `ends`, which are cleared there. */
@@ -216,8 +218,9 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
     const int slabs = (rows->width + 63) / 64, values = (columns->tiles + 7) / 8, gate = plan->head->gate;
     const int weighed = rows->weighted ? units : 0;
     /* a panel's queries are one warpgroup's, for whose copy keys wait: as though each of four did so much. Two that take panels in turn
-     * hide what a lone warp waits for between its instructions, and no more (docs/decisions/0059-what-blocks-wait-for.md) */
-    const int serial = 4;
+     * hide what a lone warp waits for between its instructions, and more where rows come whole (docs/decisions/0059-what-blocks-wait-for.md,
+     * 0099-ones-of-their-own.md) */
+    const double serial = 2.5;
     struct fpa_cuda_work step = {.products = 4 * all * tiles,
                                  .shared = 2 * all * tiles + 16 * tiles + 16 * (slabs + values) + 30 * gate +
                                            6 * weighed,
@@ -226,7 +229,7 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
         step.products += all * units + work_score_products(units, all);
         step.shared += 2 * all * tiles + all * units / 2 + 4 * units + 8 * units + 2 * all + 16 * slabs;
         step.instructions +=
-            serial * (3 * all * tiles + 10 * units + 145 + leaving_instructions(plan) + 140 * gate);
+            (int)(serial * (3 * all * tiles + 10 * units + 145 + leaving_instructions(plan) + 140 * gate));
     }
     add_words(queries ? 2 : 1, odd_pieces(plan->head->d, rows->vector_room, 2 * units, 2), &step);
     add_words(1, odd_pieces(plan->head->dv, rows->value_room, columns->tiles, 0), &step);

@@ -828,9 +828,9 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 160, 8192, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
         { { 0, 77, 334, 4096, 0, 0 }, { 8, 20, 38, 0, 0, 0 }, { 32, 104, 448, 0, 0, 0 }, 0, 3 }, /* chunk_output */
-        { { 56, 150, 1084, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
-        { { 72, 146, 702, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* cluster_scan */
-        { { 72, 146, 702, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* sequence_scan */
+        { { 56, 150, 884, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
+        { { 72, 146, 732, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* cluster_scan */
+        { { 72, 146, 732, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* sequence_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 192, 8192, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 4 }, /* decode */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 192, 8192, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 3 }, /* decode_resident */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 192, 4096, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 24 }, /* decode_recent */
@@ -4398,7 +4398,6 @@ enum {
     DECODE_THREADS = 256,
     STEP_WARPS = DECODE_THREADS / 32,
     STEP_LANES = 8,            /* threads that share a row, 4 columns each */
-    STEP_ROWS = DECODE_THREADS / STEP_LANES, /* rows that a block has at a time then */
     STEP_QUERIES = 4,           /* query heads that one pass over the state serves, at most */
     STEP_PITCH = 4 * STEP_LANES, /* columns of the threads' sums */
     STEP_ROOM = 5120,           /* floats of shared memory for features, then for the threads' sums */

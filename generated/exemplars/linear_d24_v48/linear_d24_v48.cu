@@ -768,7 +768,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 240, 12288, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
         { { 0, 46, 605, 2304, 0, 0 }, { 24, 30, 133, 0, 0, 0 }, { 40, 26, 133, 384, 0, 0 }, 1, 3 }, /* chunk_output */
-        { { 76, 130, 1156, 4608, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
+        { { 76, 130, 755, 4608, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 216, 9216, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 4 }, /* decode */
@@ -3839,7 +3839,7 @@ __device__ __forceinline__ void store_sums(const float *c, state_element *s, int
 }
 
 /* Totals lie as threads have them. */
-enum { TOTAL_TILE = 64 * 8 * ALL_TILES, FUSED_TOTAL = FUSED_TILES * TOTAL_TILE };
+enum { TOTAL_TILE = 64 * 8 * ALL_TILES };
 
 __device__ __forceinline__ float4 *total_of(const struct fpa_cuda_call &call, float *totals, i64 index, int tile,
                                             int block)
@@ -4552,7 +4552,6 @@ enum {
     DECODE_THREADS = 256,
     STEP_WARPS = DECODE_THREADS / 32,
     STEP_LANES = 12,            /* threads that share a row, 4 columns each */
-    STEP_ROWS = DECODE_THREADS / STEP_LANES, /* rows that a block has at a time then */
     STEP_QUERIES = 4,           /* query heads that one pass over the state serves, at most */
     STEP_PITCH = 4 * STEP_LANES, /* columns of the threads' sums */
     STEP_ROOM = 5120,           /* floats of shared memory for features, then for the threads' sums */

@@ -2212,7 +2212,6 @@ enum {
     DECODE_THREADS = 256,
     STEP_WARPS = DECODE_THREADS / 32,
     STEP_LANES = 4,            /* threads that share a row, 4 columns each */
-    STEP_ROWS = DECODE_THREADS / STEP_LANES, /* rows that a block has at a time then */
     STEP_QUERIES = 4,           /* query heads that one pass over the state serves, at most */
     STEP_PITCH = 4 * STEP_LANES, /* columns of the threads' sums */
     STEP_ROOM = 5120,           /* floats of shared memory for features, then for the threads' sums */

@@ -4538,7 +4538,7 @@ __device__ __forceinline__ void store_sums(const float *c, state_element *s, int
 }
 
 /* Totals lie as threads have them. */
-enum { TOTAL_TILE = 64 * 8 * ALL_TILES, FUSED_TOTAL = FUSED_TILES * TOTAL_TILE };
+enum { TOTAL_TILE = 64 * 8 * ALL_TILES };
 
 __device__ __forceinline__ float4 *total_of(const struct fpa_cuda_call &call, float *totals, i64 index, int tile,
                                             int block)
@@ -5207,7 +5207,6 @@ enum {
     DECODE_THREADS = 256,
     STEP_WARPS = DECODE_THREADS / 32,
     STEP_LANES = 16,            /* threads that share a row, 4 columns each */
-    STEP_ROWS = DECODE_THREADS / STEP_LANES, /* rows that a block has at a time then */
     STEP_QUERIES = 4,           /* query heads that one pass over the state serves, at most */
     STEP_PITCH = 4 * STEP_LANES, /* columns of the threads' sums */
     STEP_ROOM = 5120,           /* floats of shared memory for features, then for the threads' sums */
