@@ -1743,7 +1743,7 @@ static void keys_from_state(const struct pass *c)
             const int tokens = block_tokens(c->tokens, block), count = lanes(tokens);
             const float *x = w->kx + block * PANEL, *r = w->reversed;
             form_tile(place, x, w->p, count, key);
-            query(w->p, r + (int64_t)place->feature * DV, w->dv + block * VALUES, tokens, place->features, 0, NULL);
+            query(w->p, r + (int64_t)place->feature * DV, w->dv + block * VALUES, tokens, place->features, 0, 1, NULL);
             feature_gradients(place, r, w->vt + block * VALUES, ones, w->d, count);
             contract_tile(place, x, w->d, w->dx + block * PANEL, w->sum + block * T, count, key);
         }
