@@ -17,10 +17,10 @@
  * window_blocks, docs/decisions/0053-coordinates-by-warpgroups.md. */
 static const fpa_target targets[] = {
     {BACKEND_C, "c:sse2", "-march=x86-64", "x86_64", .vector = 4, .registers = 16},
-    {BACKEND_C, "c:avx2", "-march=x86-64-v3", "x86_64", .vector = 8, .registers = 16},
-    {BACKEND_C, "c:avx512", "-march=x86-64-v4", "x86_64", .vector = 16, .registers = 32},
+    {BACKEND_C, "c:avx2", "-march=x86-64-v3", "x86_64", .vector = 8, .registers = 16, .converts = true},
+    {BACKEND_C, "c:avx512", "-march=x86-64-v4", "x86_64", .vector = 16, .registers = 32, .converts = true},
     {BACKEND_C, "c:avx512bf16", "-march=x86-64-v4 -mavx512bf16", "x86_64", .vector = 16, .registers = 32,
-     .pairs = true},
+     .pairs = true, .converts = true},
     {BACKEND_C, "c:neon", "-march=armv8-a", "aarch64", .vector = 4, .registers = 32},
     {BACKEND_CUDA, "cuda:sm_80", "sm_80", "cuda", .capability = 80, .shared_memory = 163 * 1024,
      .window_blocks = 3},

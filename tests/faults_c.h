@@ -14,7 +14,7 @@ static const struct fault c_faults[] = {
      "set${VL}(p + ${first + f} * T, a * get${VL}(x + ${piece.base + f + (piece.feature + f == 5 and 1 or "
      "0)} * T));"},
     {"a missing tile of the state", "but the formula gives", "slice_tile",
-     "if (t != tiles + 1)\ntile(c, t);"},
+     "if (t != tiles + 1)\ntile(c, t, adds), adds = 1;"},
     {"a missing tile of the recurrent form", "but the formula gives", "token_slice_tile",
      "if (t != tiles + 1)\ntoken_tile(c, p, t->feature, t->features);"},
     {"features of another tile", "but the formula gives", "tile_features",
@@ -186,8 +186,7 @@ static const struct fault lift_faults[] = {
 static const struct fault pair_faults[] = {
     {"halves of pairs in the wrong order", "but the formula gives", "pair_order",
      "$ order[#order + 1], order[#order + 2] = i == 0 and 16 or i, i == 0 and 0 or 16 + i"},
-    {"a last key without its pair", "but the formula gives", "key_pairs",
-     "const int count = lanes(tokens), n = keys / 2;"},
+    {"a last key without its pair", "but the formula gives", "key_pairs", "const int n = keys / 2;"},
     {"a last token without its pair", "but the formula gives", "token_pairs",
      "pair_update(mine->pairs, value_pairs(values), c->s + (int64_t)place->feature * DV, tokens / 2, n, "
      "decay);"},
@@ -211,7 +210,32 @@ static const struct fault pair_faults[] = {
     {"a last vector of pairs that begins too early", "is not a number", "last_pairs",
      "const int i = next + VL < width ? next : width - VL - 1;"},
     {"a coordinate in its neighbour's place", "but the formula gives", "lower_half",
-     "set${N}(x + ${2 * i} * T, scale * numbers${N}((words${N})r${i} >> 16));"},
+     "const vec${N} low${i} = scale * numbers${N}((words${N})r${i} >> 16), high${i} = low${i};"},
+    {"values of two tokens in the wrong order", "but the formula gives", "stored_pairs",
+     "setp(to + i, (vi)(__builtin_convertvector(high, words16) | __builtin_convertvector(low, words16) << "
+     "16));"},
+    {"a decay of two tokens", "but the formula gives", "scaled_pairs",
+     "setp(to + i, pair(first * (vf)(halves << 16), first * (vf)(halves & -65536)));"},
+    {"half of a sum of lanes", "but the formula gives", "lanes_added",
+     "a += ${step > 1 and 1 or 0} * rearranged(a, ${table.concat(from, \", \")});"},
+    {"scores of two keys in the wrong order", "parallel form ... but the formula gives", "whole_score",
+     "${plan.pairs and string.format(\"setp(%s, pair(s%d_%d, s%d_%d));\", at, r + 1, v, r, v)}"},
+};
+
+/* The same of a linear head, whose rows are pairs as words are. */
+static const struct fault word_faults[] = {
+    {"a word's halves in the wrong order", "but the formula gives", "word_pairs",
+     "if (pairs)\nsetp(pairs + ${i} * T, pair(high${i}, low${i}));"},
+    {"tokens behind the squares without pairs", "is not a number", "rest_pairs", ";"},
+    {"a last coordinate twice", "parallel form ... but the formula gives", "last_word",
+     "setp(pairs + ${W // 2} * T, pair(get${VL}(x + ${W - 1} * T), get${VL}(x + ${W - 1} * T)));"},
+    {"features of the neighbours", "but the formula gives", "word_features",
+     "return pairs_of(x) + (place->row / 2 + 1) * T;"},
+};
+
+/* The same of all keys, in pairs, without a mask. */
+static const struct fault open_pair_faults[] = {
+    {"a score of no key", "parallel form ... but the formula gives", "whole_last", ";"},
 };
 
 #endif

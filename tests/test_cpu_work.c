@@ -276,8 +276,8 @@ static void recent_tokens_are_counted_as_keys_beside_a_state_that_is_read(void *
     size.recent = 60;
     work_of_call(&m.plan, 48, &size, 1, &work);
     assert_true(is_near(multiply_adds(&work, "state"), (double)m.plan.features * 4));
-    const int tokens = m.plan.c.tokens,
-              rows = m.plan.c.scores.rows; /* 61 keys in panels of whole tiles, two lanes */
+    const int tokens = m.plan.c.tokens, whole = m.plan.c.whole_scores.rows,
+              rows = whole ? whole : m.plan.c.scores.rows; /* 61 keys in panels of whole tiles, two lanes */
     const int keys = 61 / tokens * tokens + (61 % tokens + rows - 1) / rows * rows;
     assert_true(is_near(multiply_adds(&work, "dots"), keys * 32));
     unmake(&m);

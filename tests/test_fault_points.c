@@ -37,6 +37,8 @@ static const struct table tables[] = {
     FAULTS_OF(abreast_faults),
     FAULTS_OF(window_faults),
     FAULTS_OF(pair_faults),
+    FAULTS_OF(word_faults),
+    FAULTS_OF(open_pair_faults),
     FAULTS_OF(open_faults),
     FAULTS_OF(lift_faults),
     FAULTS_OF(cuda_faults),

@@ -26,6 +26,13 @@ static const char pair_spec[] = "return head { name = 'small', d = 16, dv = 24, 
                                 "normalize = 'sum', dtype = 'bf16',\n"
                                 "  terms = tspow { d = 16, degree = 2, block = 4 } }\n";
 
+static const char word_spec[] =
+    "return head { name = 'small', d = 65, dv = 24, dtype = 'bf16', terms = linear {} }\n";
+
+static const char open_pair_spec[] =
+    "return head { name = 'small', d = 16, dv = 24, causal = false, normalize = 'sum', dtype = 'bf16',\n"
+    "  terms = taylor { d = 16, degree = 2 } }\n";
+
 static const char window_spec[] =
     "return head { name = 'small', d = 16, dv = 16, chunk = 64, normalize = 'sum', window = 20,\n"
     "  key_mask = true, terms = term { identity():map(elu_plus_one) } }\n";
@@ -112,6 +119,20 @@ static int setup_pairs(void **state)
     return make_fixture(pair_spec, PAIR_TARGET, &f);
 }
 
+static int setup_words(void **state)
+{
+    static struct fixture f;
+    *state = &f;
+    return make_fixture(word_spec, PAIR_TARGET, &f);
+}
+
+static int setup_open_pairs(void **state)
+{
+    static struct fixture f;
+    *state = &f;
+    return make_fixture(open_pair_spec, PAIR_TARGET, &f);
+}
+
 static int teardown(void **state)
 {
     struct fixture *f = *state;
@@ -193,14 +214,29 @@ static void every_fault_of_a_lift_is_refused_in_its_words(void **state)
     refuse_all(*state, lift_faults, sizeof lift_faults / sizeof *lift_faults);
 }
 
-static void every_fault_in_pairs_is_refused_in_its_words(void **state)
+static void refuse_all_of_pairs(void **state, const struct fault *list, size_t count)
 {
     if (!target_runs(target_find(PAIR_TARGET))) {
         print_message("this machine has no AVX512_BF16\n");
         skip();
     }
     the_kernel_as_emitted_is_accepted(state);
-    refuse_all(*state, pair_faults, sizeof pair_faults / sizeof *pair_faults);
+    refuse_all(*state, list, count);
+}
+
+static void every_fault_in_pairs_is_refused_in_its_words(void **state)
+{
+    refuse_all_of_pairs(state, pair_faults, sizeof pair_faults / sizeof *pair_faults);
+}
+
+static void every_fault_of_words_is_refused_in_its_words(void **state)
+{
+    refuse_all_of_pairs(state, word_faults, sizeof word_faults / sizeof *word_faults);
+}
+
+static void every_fault_in_pairs_without_a_mask_is_refused_in_its_words(void **state)
+{
+    refuse_all_of_pairs(state, open_pair_faults, sizeof open_pair_faults / sizeof *open_pair_faults);
 }
 
 int main(void)
@@ -222,6 +258,12 @@ int main(void)
     const struct CMUnitTest in_pairs[] = {
         cmocka_unit_test(every_fault_in_pairs_is_refused_in_its_words),
     };
+    const struct CMUnitTest of_words[] = {
+        cmocka_unit_test(every_fault_of_words_is_refused_in_its_words),
+    };
+    const struct CMUnitTest in_open_pairs[] = {
+        cmocka_unit_test(every_fault_in_pairs_without_a_mask_is_refused_in_its_words),
+    };
     const struct CMUnitTest abreast[] = {
         cmocka_unit_test(every_fault_of_heads_in_turn_is_refused_in_its_words),
     };
@@ -230,6 +272,9 @@ int main(void)
     failed += cmocka_run_group_tests_name("mutation without a mask", open, setup_open, teardown);
     failed += cmocka_run_group_tests_name("mutation of a lift", lifted, setup_lift, teardown);
     failed += cmocka_run_group_tests_name("mutation in pairs", in_pairs, setup_pairs, teardown);
+    failed += cmocka_run_group_tests_name("mutation of words", of_words, setup_words, teardown);
+    failed += cmocka_run_group_tests_name("mutation in pairs without a mask", in_open_pairs, setup_open_pairs,
+                                          teardown);
     return failed +
            cmocka_run_group_tests_name("mutation of heads in turn", abreast, setup_abreast, teardown);
 }

@@ -13,6 +13,7 @@ enum {
     SLICE_FEATURES = 200, /* of a slice at least: what a part of a chunk's outputs is worth */
     MAX_SLICES = 8,
     UNIT_TOKENS = 192, /* of queries that a unit of the parallel form takes; twice as many in pairs */
+    MOST_UNITS = 4,    /* times as many, where packing keys weighs */
     MAX_ABREAST = 64,  /* heads whose rows of a token lie beside each other */
     MAX_CHUNK = 768,   /* tokens: the workspace of a thread grows with them; twice as many in pairs */
 };
@@ -25,8 +26,26 @@ static void choose_sizes(fpa_plan *plan)
     const fpa_head *head = plan->head;
     fpa_c_plan *c = &plan->c;
     c->pairs = plan->target->pairs && head->dtype == FPA_BF16 && head->dv >= plan->target->vector;
+    c->converts = head->dtype == FPA_F16 ? plan->target->converts : c->pairs;
     c->unrolled = plan->features <= UNROLL_LIMIT;
     c->tile_features = TILE;
+}
+
+/* Register tiles of scores that are never a panel of dots: one dot, whose polynomial is that of its sum; or dots of one monomial
+ * each, which are multiplied as they come. Beside a dot's sums those have a product; the sum of several waits in memory. */
+static fpa_register_tile choose_whole_scores(const fpa_plan *plan, const fpa_cpu *cpu)
+{
+    const fpa_score *score = plan->score;
+    for (int i = 0; score->dot_count > 1 && i < score->dot_count; i++) {
+        int monomials = 0;
+        for (int m = 0; m < score->monomial_count; m++)
+            monomials += score->monomials[m].power[i] > 0;
+        if (monomials != 1)
+            return (fpa_register_tile){0};
+    }
+    if (!score->dot_count || plan->written->window)
+        return (fpa_register_tile){0};
+    return tile_choose_sets(cpu, plan->target->vector, plan->c.tokens, score->dot_count > 1 ? 2 : 1);
 }
 
 /* Of panels and register tiles. The plan has its tiles of features. */
@@ -36,9 +55,10 @@ static void set_panel(fpa_plan *plan, int tokens)
     const fpa_cpu *cpu = cpu_of_target(plan->target);
     const int unit = UNIT_TOKENS * (c->pairs ? 2 : 1);
     c->tokens = tokens;
-    c->query_blocks = unit / tokens;
+    c->query_blocks = c->shared_blocks = unit / tokens;
     c->values = tile_choose(cpu, plan->target->vector, plan->head->dv, tokens, c->pairs);
     c->scores = tile_choose(cpu, plan->target->vector, tokens, tokens, c->pairs);
+    c->whole_scores = choose_whole_scores(plan, cpu);
     c->forming = forming_count(plan);
 }
 
@@ -195,10 +215,34 @@ static int choose_abreast(const fpa_plan *plan, const fpa_cpu *cpu)
     return !one_walk || states < 2 ? 1 : states < MAX_ABREAST ? (int)states : MAX_ABREAST;
 }
 
+/* Panels of a unit of the parallel form, which packs the keys that it sees for all of them: twice as many as long as that
+ * saves a part of a long call, in memory of their own. */
+static void choose_unit(fpa_plan *plan, const fpa_cpu *cpu)
+{
+    static const double PART = 0.02;
+    fpa_c_plan *c = &plan->c;
+    const int most = MOST_UNITS * c->shared_blocks;
+    const int64_t length = 4 * (int64_t)most * c->tokens;
+    const fpa_call_size size = {
+        .form = FORM_PARALLEL, .batch = 1, .length = length, .query_heads = 1, .heads = 1};
+    double seconds = work_cost(plan, plan->chunk, cpu, &size, 1).seconds;
+    for (int blocks = 2 * c->shared_blocks; blocks <= most; blocks *= 2) {
+        const int before = c->query_blocks;
+        c->query_blocks = blocks;
+        const double now = work_cost(plan, plan->chunk, cpu, &size, 1).seconds;
+        if (now > (1 - PART) * seconds) {
+            c->query_blocks = before;
+            return;
+        }
+        seconds = now;
+    }
+}
+
 static void choose_by_seconds(fpa_plan *plan)
 {
     const fpa_cpu *cpu = cpu_of_target(plan->target);
     choose_panel(plan, cpu);
+    choose_unit(plan, cpu);
     plan->c.abreast = choose_abreast(plan, cpu);
     plan->facts.crossover = choose_crossover(plan, cpu);
 }

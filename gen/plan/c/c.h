@@ -25,16 +25,20 @@ typedef struct fpa_c_plan {
     int *slices;              /* [slice_count + 1] first tile of each slice, then tile_count */
     bool unrolled;            /* every feature is a line of text; else a table of pieces drives a loop */
     bool pairs;               /* products are of pairs of bf16, but those of the recurrent form */
+    bool converts;            /* vectors of storage become numbers, and numbers storage, in one instruction */
     int tokens;               /* T: tokens a panel */
     int tile_features;        /* F */
-    int query_blocks;         /* panels of queries that one unit of the parallel form takes */
+    int query_blocks;         /* panels of queries that one unit of the parallel form takes, at most */
+    int shared_blocks;        /* and where threads share few of them */
     fpa_register_tile values; /* of products whose columns are values */
     fpa_register_tile scores; /* of products whose columns are a panel's tokens */
-    fpa_forming forming;      /* what its features take */
-    bool team_by_chunk;       /* threads that are left over share a head: of the chunked form */
-    bool team_by_token;       /* of the recurrent form */
-    int abreast;              /* heads whose chunks a thread walks in turn, at most; 1: one after the other */
-    double code_bytes;        /* of the compiled kernel, an estimate */
+    fpa_register_tile
+        whole_scores;    /* of scores whose dots and their products stay in registers; no rows: none do */
+    fpa_forming forming; /* what its features take */
+    bool team_by_chunk;  /* threads that are left over share a head: of the chunked form */
+    bool team_by_token;  /* of the recurrent form */
+    int abreast;         /* heads whose chunks a thread walks in turn, at most; 1: one after the other */
+    double code_bytes;   /* of the compiled kernel, an estimate */
 } fpa_c_plan;
 
 #endif

@@ -22,19 +22,23 @@ static const fpa_field register_tile_fields[] = {FIELD(fpa_register_tile, rows),
                                                  FIELD(fpa_register_tile, vectors), FIELDS_END};
 
 #define C(member) FIELD(fpa_c_plan, member)
-static const fpa_field c_fields[] = {C(tokens),
-                                     C(tile_features),
-                                     FIELD_PART(fpa_c_plan, "values", values, register_tile_fields),
-                                     FIELD_PART(fpa_c_plan, "scores", scores, register_tile_fields),
-                                     C(query_blocks),
-                                     C(unrolled),
-                                     C(pairs),
-                                     C(team_by_chunk),
-                                     C(team_by_token),
-                                     C(abreast),
-                                     FIELD_PARTS(fpa_c_plan, "tiles", tiles, tile_count, tile_fields, true),
-                                     FIELD_ARRAY(fpa_c_plan, "slices", slices, slice_count, 1, 1),
-                                     FIELDS_END};
+static const fpa_field c_fields[] = {
+    C(tokens),
+    C(tile_features),
+    FIELD_PART(fpa_c_plan, "values", values, register_tile_fields),
+    FIELD_PART(fpa_c_plan, "scores", scores, register_tile_fields),
+    FIELD_PART(fpa_c_plan, "whole_scores", whole_scores, register_tile_fields),
+    C(query_blocks),
+    C(shared_blocks),
+    C(unrolled),
+    C(pairs),
+    C(converts),
+    C(team_by_chunk),
+    C(team_by_token),
+    C(abreast),
+    FIELD_PARTS(fpa_c_plan, "tiles", tiles, tile_count, tile_fields, true),
+    FIELD_ARRAY(fpa_c_plan, "slices", slices, slice_count, 1, 1),
+    FIELDS_END};
 
 bool c_field_set(const fpa_plan *plan, int i, fpa_field_set *set)
 {

@@ -19,14 +19,16 @@ static void count_numbers(const fpa_counting *to, double count)
 }
 
 /* Operations that make numbers of a vector of storage, and storage of numbers (templates/c/storage.c.in). */
-static double reading_operations(fpa_dtype dtype)
+static double reading_operations(const fpa_plan *plan)
 {
-    return dtype == FPA_F32 ? 0 : dtype == FPA_BF16 ? 1 : 9;
+    const fpa_dtype dtype = plan->head->dtype;
+    return dtype == FPA_F32 ? 0 : dtype == FPA_BF16 || plan->c.converts ? 1 : 9;
 }
 
-static double writing_operations(fpa_dtype dtype)
+static double writing_operations(const fpa_plan *plan)
 {
-    return dtype == FPA_F32 ? 0 : dtype == FPA_BF16 ? 9 : 19;
+    const fpa_dtype dtype = plan->head->dtype;
+    return dtype == FPA_F32 ? 0 : plan->c.converts ? 1 : dtype == FPA_BF16 ? 9 : 19;
 }
 
 /* Tokens of a panel by squares of words, each a coordinate or two halves; the rest number by number. */
@@ -40,7 +42,7 @@ static void count_coordinates(const fpa_counting *to, int tokens)
     const bool turned = lanes >= 4; /* templates/c/helpers.c.in: square_lanes */
     const int squares = turned ? (d + lanes * numbers - 1) / (lanes * numbers) : 0;
     const int groups = turned ? tokens / lanes : 0;
-    const double rows = lanes * numbers, each = 1 + reading_operations(plan->head->dtype);
+    const double rows = lanes * numbers, each = 1 + reading_operations(plan);
     const fpa_cpu_operations square = {
         .arithmetic = rows * each, .shuffles = lanes * log2(lanes), .loads = lanes, .stores = rows};
     fpa_cpu_loop loop = {.name = "transpose", .runs = (double)groups * squares, .steps = 1, .others = lanes};
@@ -145,6 +147,34 @@ static fpa_cpu_operations stored_rest(const fpa_plan *plan, double operations)
         .arithmetic = parts * operations, .shuffles = parts, .loads = parts, .stores = parts};
 }
 
+/* Pairs of two rows of values: put together as they are stored. */
+static void count_value_pairs(const fpa_counting *to, int tokens)
+{
+    const double parts = counting_vectors(to->plan, to->plan->head->dv);
+    counting_loop(
+        to, (fpa_cpu_loop){
+                .name = "values",
+                .runs = ceil(tokens / 2.0),
+                .steps = 1,
+                .step = {.arithmetic = 2 * parts, .shuffles = 2 * parts, .loads = 2 * parts, .stores = parts},
+                .others = 6});
+}
+
+/* The same with factors. */
+static void count_decayed_pairs(const fpa_counting *to)
+{
+    const double parts = counting_vectors(to->plan, to->plan->head->dv);
+    counting_loop(to, (fpa_cpu_loop){.name = "decay of values",
+                                     .runs = to->plan->c.tokens / 2.0,
+                                     .steps = 1,
+                                     .step = {.arithmetic = 4 * parts,
+                                              .shuffles = parts,
+                                              .roundings = parts,
+                                              .loads = parts,
+                                              .stores = parts},
+                                     .others = 6});
+}
+
 static void count_values(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
@@ -159,11 +189,9 @@ static void count_values(const fpa_counting *to, int tokens)
         counting_loop(to, (fpa_cpu_loop){.name = "values", /* widened and made numbers */
                                          .runs = tokens,
                                          .steps = 1,
-                                         .step = stored_row(plan, reading_operations(plan->head->dtype)),
-                                         .narrow = stored_rest(plan, reading_operations(plan->head->dtype)),
+                                         .step = stored_row(plan, reading_operations(plan)),
+                                         .narrow = stored_rest(plan, reading_operations(plan)),
                                          .others = 4});
-    if (plan->c.pairs)
-        counting_pairing(to, "pairs of values", plan->c.tokens, counting_vectors(plan, plan->head->dv));
 }
 
 void parts_pack_given(const fpa_counting *to, int tokens)
@@ -172,17 +200,26 @@ void parts_pack_given(const fpa_counting *to, int tokens)
     count_values(to, tokens);
 }
 
+void parts_pack_exact(const fpa_counting *to, int tokens)
+{
+    parts_pack_queries(to, tokens);
+    count_values(to, tokens);
+    if (to->plan->head->gate)
+        count_gates(to, tokens);
+}
+
 void parts_pack_keys(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
     parts_pack_queries(to, tokens);
-    count_values(to, tokens);
+    (plan->c.pairs ? count_value_pairs : count_values)(to, tokens);
     if (!plan->head->gate)
         return;
     count_gates(to, tokens);
-    count_scaled_rows(to, "decay of values", plan->c.tokens);
     if (plan->c.pairs)
-        counting_pairing(to, "pairs of values", plan->c.tokens, counting_vectors(plan, plan->head->dv));
+        count_decayed_pairs(to);
+    else
+        count_scaled_rows(to, "decay of values", plan->c.tokens);
 }
 
 /* ---- the state ---- */
@@ -352,13 +389,12 @@ void parts_store_outputs(const fpa_counting *to, int tokens)
                               .narrow = {.arithmetic = scaled * (rests + 2), .loads = rests, .stores = rests},
                               .others = 8});
     else
-        counting_loop(
-            to, (fpa_cpu_loop){.name = "store", /* rounded, narrowed */
-                               .runs = tokens,
-                               .steps = 1,
-                               .step = stored_row(plan, writing_operations(plan->head->dtype) + scaled),
-                               .narrow = stored_rest(plan, writing_operations(plan->head->dtype) + scaled),
-                               .others = 4});
+        counting_loop(to, (fpa_cpu_loop){.name = "store", /* rounded, narrowed */
+                                         .runs = tokens,
+                                         .steps = 1,
+                                         .step = stored_row(plan, writing_operations(plan) + scaled),
+                                         .narrow = stored_rest(plan, writing_operations(plan) + scaled),
+                                         .others = 4});
 }
 
 /* ---- the recurrent form ---- */

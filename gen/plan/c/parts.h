@@ -10,6 +10,8 @@
 /* One panel of tokens: packed, as queries, or as keys with their values. */
 void parts_pack_queries(const fpa_counting *to, int tokens);
 void parts_pack_keys(const fpa_counting *to, int tokens);
+/* Keys that the recurrent form packs, and values as numbers. */
+void parts_pack_exact(const fpa_counting *to, int tokens);
 /* Keys of a window as they are given, without rows that follow from that, and values. */
 void parts_pack_given(const fpa_counting *to, int tokens);
 /* The coordinates of `count` lanes from what is given of them; the rows that what is given takes, of which a head

@@ -7,9 +7,14 @@
 /* Beside sums and factors compilers want a register; without a fused multiply-add a product takes one. */
 enum { SPARE = 1 };
 
+static bool sets_fit(const fpa_cpu *cpu, fpa_register_tile tile, int sets)
+{
+    return sets * tile.rows * tile.vectors + tile.vectors + 1 + SPARE <= cpu->registers;
+}
+
 static bool tile_fits(const fpa_cpu *cpu, fpa_register_tile tile)
 {
-    return tile.rows * tile.vectors + tile.vectors + 1 + SPARE <= cpu->registers;
+    return sets_fit(cpu, tile, 1);
 }
 
 /* Cycles of one step of the inner index. */
@@ -65,6 +70,23 @@ fpa_register_tile tile_choose(const fpa_cpu *cpu, int lanes, int columns, int to
             if (tokens % r == 0 && tile_fits(cpu, tile) &&
                 row_cost(cpu, tile, vectors) < row_cost(cpu, best, vectors))
                 best = tile;
+        }
+    return best;
+}
+
+fpa_register_tile tile_choose_sets(const fpa_cpu *cpu, int lanes, int tokens, int sets)
+{
+    fpa_register_tile best = {0};
+    double least = 0;
+    for (int v = 1; v * lanes <= tokens; v++)
+        for (int r = 2; r <= tokens && r <= TILE_MOST_ROWS; r += 2) {
+            const fpa_register_tile tile = {r, v};
+            const double cycles = tile_cycles(cpu, tile) / (r * v) + 0.01 * (r + v) / (r * v);
+            if (tokens % r || tokens % (v * lanes) || r * v <= cpu->latency * cpu->multiply_adds ||
+                !sets_fit(cpu, tile, sets) || (best.rows && cycles >= least))
+                continue;
+            best = tile;
+            least = cycles;
         }
     return best;
 }

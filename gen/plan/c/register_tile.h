@@ -19,4 +19,8 @@ int tile_vectors(int width, int lanes);
  * last vector is a whole one. */
 fpa_register_tile tile_choose(const fpa_cpu *cpu, int lanes, int columns, int tokens, bool pairs);
 
+/* The tile of which `sets` stay in registers, each step of the inner index adding to one of them; pairs of rows by vectors
+ * that divide `tokens`. No rows: none has as many sums as are under way at once. */
+fpa_register_tile tile_choose_sets(const fpa_cpu *cpu, int lanes, int tokens, int sets);
+
 #endif

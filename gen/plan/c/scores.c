@@ -26,25 +26,39 @@ static void count_kernel(const fpa_counting *to, double count, double more)
                                      .others = 3});
 }
 
-static void count_dots(const fpa_counting *to, int keys, int columns, double times)
+static void count_dots(const fpa_counting *to, fpa_register_tile tile, int keys, int columns, double times)
 {
     const fpa_plan *plan = to->plan;
     for (int i = 0; i < plan->score->dot_count; i++)
         counting_product(to, (fpa_product){.name = "dots",
-                                           .rows = counting_whole_rows(keys, plan->c.scores),
+                                           .rows = counting_whole_rows(keys, tile),
                                            .columns = columns,
-                                           .tile = plan->c.scores,
+                                           .tile = tile,
                                            .steps = counting_steps(plan, plan->dots[i].row_count),
                                            .times = times,
                                            .clears = true});
 }
 
+/* The same of scores that stay in registers: there they are multiplied, rounded to pairs and stored. */
+static void count_whole_kernel(const fpa_counting *to, double count, double more)
+{
+    const double stores = to->plan->c.pairs ? 0.5 : 1, pairs = to->plan->c.pairs ? 0.5 : 0;
+    counting_loop(to, (fpa_cpu_loop){.name = "kernel",
+                                     .runs = count,
+                                     .steps = 1,
+                                     .step.arithmetic = kernel_operations(to->plan) + more,
+                                     .step.loads = more / 2,
+                                     .step.shuffles = pairs,
+                                     .step.roundings = pairs,
+                                     .step.stores = stores});
+}
+
 /* Scores times values: `steps` keys a row. */
-static void count_values(const fpa_counting *to, int keys, int tokens, double steps)
+static void count_values(const fpa_counting *to, int keys, int tokens, double steps, bool are_pairs)
 {
     const fpa_plan *plan = to->plan;
     const double count = counting_vectors(plan, tokens);
-    if (plan->c.pairs)
+    if (plan->c.pairs && !are_pairs)
         counting_pairing(to, "pairs of scores", keys, count);
     counting_product(to, (fpa_product){.name = "scores by values",
                                        .rows = counting_whole_rows(tokens, plan->c.values),
@@ -68,9 +82,12 @@ static void count_values(const fpa_counting *to, int keys, int tokens, double st
 void scores_full(const fpa_counting *to, int keys, int tokens)
 {
     const fpa_plan *plan = to->plan;
-    count_dots(to, keys, counting_whole_vectors(plan, tokens), 1);
-    count_kernel(to, keys * counting_vectors(plan, tokens), plan->head->gate ? 2 : 0);
-    count_values(to, keys, tokens, keys);
+    const bool whole = plan->c.whole_scores.rows;
+    count_dots(to, whole ? plan->c.whole_scores : plan->c.scores, keys, counting_whole_vectors(plan, tokens),
+               1);
+    (whole ? count_whole_kernel : count_kernel)(to, keys * counting_vectors(plan, tokens),
+                                                plan->head->gate ? 2 : 0);
+    count_values(to, keys, tokens, keys, whole);
 }
 
 void scores_diagonal(const fpa_counting *to, int tokens)
@@ -79,7 +96,7 @@ void scores_diagonal(const fpa_counting *to, int tokens)
     const int lanes = counting_lanes(plan), rows = plan->c.scores.rows,
               count = counting_whole_vectors(plan, tokens);
     for (int j = 0; j < tokens; j += rows)
-        count_dots(to, rows, count - j / lanes * lanes, 1);
+        count_dots(to, plan->c.scores, rows, count - j / lanes * lanes, 1);
     double seen = 0;
     for (int t = 0; t < count; t += lanes)
         seen += t + lanes < tokens ? t + lanes : tokens;
@@ -93,7 +110,7 @@ void scores_diagonal(const fpa_counting *to, int tokens)
     const int value_rows = plan->c.values.rows;
     for (int m = 0; m < tokens; m += value_rows)
         steps += m + value_rows < tokens ? m + value_rows : tokens;
-    count_values(to, tokens, tokens, steps / ceil((double)tokens / value_rows));
+    count_values(to, tokens, tokens, steps / ceil((double)tokens / value_rows), false);
 }
 
 /* ---- windows ---- */
@@ -145,8 +162,8 @@ void scores_window(const fpa_counting *to, fpa_window_panels panels, int tokens)
     fpa_counting each = *to;
     count_exponents(to, tokens, panels.near + panels.both);
     each.times *= panels.both + panels.far;
-    count_dots(&each, keys, counting_whole_vectors(plan, tokens), 1);
+    count_dots(&each, plan->c.scores, keys, counting_whole_vectors(plan, tokens), 1);
     count_kernel(&each, keys * count, 6);
     each.times = to->times * all;
-    count_values(&each, keys, tokens, keys);
+    count_values(&each, keys, tokens, keys, false);
 }

@@ -12,6 +12,7 @@ typedef struct call {
     int chunk;
     int64_t queries; /* query heads that share a head's keys */
     int team;        /* threads that share a head */
+    int unit;        /* panels of queries of a unit of the parallel form */
 } call;
 
 /* ---- the chunked form ---- */
@@ -247,7 +248,7 @@ static void count_seen_keys(const call *c, panels of)
 {
     const fpa_plan *plan = c->to.plan;
     const bool causal = plan->head->causal;
-    const int count = panel_count(of), unit = plan->c.query_blocks, tokens = plan->c.tokens;
+    const int count = panel_count(of), unit = c->unit, tokens = plan->c.tokens;
     double packed = 0;
     for (int first = 0; first < count; first += unit)
         packed += causal && first + unit < count ? first + unit : count;
@@ -263,7 +264,7 @@ static void count_seen_keys(const call *c, panels of)
                                  (double)c->size->length * token});
 }
 
-/* One (batch, query head): units of query_blocks panels, each with all keys that it sees. */
+/* One (batch, query head): units of panels, each with all keys that it sees. */
 static void count_parallel(const call *c)
 {
     const panels of = panels_of(c->to.plan, c->size->length);
@@ -289,10 +290,10 @@ static void count_recent(const call *c)
     const int count = (int)c->queries + 1 < c->to.plan->c.tokens ? (int)c->queries + 1 : c->to.plan->c.tokens;
     const panels of = panels_of(c->to.plan, c->size->recent + 1);
     fpa_counting to = times(c, of.whole);
-    parts_pack_keys(&to, c->to.plan->c.tokens);
+    parts_pack_exact(&to, c->to.plan->c.tokens);
     scores_full(&to, c->to.plan->c.tokens, count);
     to = times(c, of.rest > 0);
-    parts_pack_keys(&to, of.rest);
+    parts_pack_exact(&to, of.rest);
     scores_full(&to, of.rest, count);
 }
 
@@ -328,6 +329,21 @@ static void count_recurrent(const call *c)
 
 /* ---- threads ---- */
 
+static double units_of(const fpa_plan *plan, const fpa_call_size *size, int unit)
+{
+    const double heads = (double)(size->batch * size->query_heads);
+    return fmax(1, heads * ceil((double)size->length / (unit * plan->c.tokens)));
+}
+
+/* Panels of a unit of the parallel form (templates/c/parallel.c.in: unit_panels). */
+static int unit_panels(const fpa_plan *plan, const fpa_call_size *size, int threads)
+{
+    int unit = plan->c.query_blocks;
+    while (threads > 1 && unit > plan->c.shared_blocks && units_of(plan, size, unit) < 4 * threads)
+        unit /= 2;
+    return unit;
+}
+
 /* Heads in rounds of one a thread; what is left is shared by teams (templates/c/entry.c.in: run_heads). */
 static void count_heads(const call *all, int threads, bool teams, void (*form)(const call *))
 {
@@ -353,8 +369,8 @@ void work_of_call(const fpa_plan *plan, int chunk, const fpa_call_size *size, in
     work->threads = threads;
     if (size->form == FORM_PARALLEL) {
         const double heads = (double)(size->batch * size->query_heads);
-        const double units =
-            fmax(1, heads * ceil((double)size->length / (plan->c.query_blocks * plan->c.tokens)));
+        c.unit = unit_panels(plan, size, threads);
+        const double units = units_of(plan, size, c.unit);
         c.to.times = heads * ceil(units / threads) / units;
         count_parallel(&c);
         work->regions += threads > 1;

@@ -344,13 +344,14 @@ static void pack_values(const stored *restrict from, int64_t stride, int tokens,
 
 /* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
 
-enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 8, STEPS_BETWEEN = 8 };
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 4, STEPS_BETWEEN = 4 };
 
 /* Rows of q, k, v and o of the token that is asked for next. */
 struct fetch {
     const char *row[STREAMS];
     int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
     int64_t left;                            /* tokens */
+    int of_heads; /* rows of several heads: more than the first-level cache has room for */
     int stream;
     int64_t at; /* byte of its row */
 };
@@ -359,7 +360,10 @@ struct fetch {
 static inline void fetch_lines(struct fetch *f)
 {
     for (int i = 0; i < LINES_AT_ONCE && f->left > 0; i++) {
-        __builtin_prefetch(f->row[f->stream] + f->at);
+        if (f->of_heads)
+            __builtin_prefetch(f->row[f->stream] + f->at, 0, 2);
+        else
+            __builtin_prefetch(f->row[f->stream] + f->at);
         f->at += LINE;
         if (f->at < f->bytes[f->stream])
             continue;
@@ -396,22 +400,37 @@ static __attribute__((noinline)) void edge_query_8_8(const float *restrict a, co
 }
 
 static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal,
-                      struct fetch *fetch)
+                      int adds, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         /* 6 x 2 sums */
-        vec8 c0_0 = get8(c);
-        vec8 c0_1 = get8(c + 8);
-        vec8 c1_0 = get8(c + DV);
-        vec8 c1_1 = get8(c + DV + 8);
-        vec8 c2_0 = get8(c + 2 * DV);
-        vec8 c2_1 = get8(c + 2 * DV + 8);
-        vec8 c3_0 = get8(c + 3 * DV);
-        vec8 c3_1 = get8(c + 3 * DV + 8);
-        vec8 c4_0 = get8(c + 4 * DV);
-        vec8 c4_1 = get8(c + 4 * DV + 8);
-        vec8 c5_0 = get8(c + 5 * DV);
-        vec8 c5_1 = get8(c + 5 * DV + 8);
+        vec8 c0_0 = {0};
+        vec8 c0_1 = {0};
+        vec8 c1_0 = {0};
+        vec8 c1_1 = {0};
+        vec8 c2_0 = {0};
+        vec8 c2_1 = {0};
+        vec8 c3_0 = {0};
+        vec8 c3_1 = {0};
+        vec8 c4_0 = {0};
+        vec8 c4_1 = {0};
+        vec8 c5_0 = {0};
+        vec8 c5_1 = {0};
+        if (adds) {
+            c0_0 = get8(c);
+            c0_1 = get8(c + 8);
+            c1_0 = get8(c + DV);
+            c1_1 = get8(c + DV + 8);
+            c2_0 = get8(c + 2 * DV);
+            c2_1 = get8(c + 2 * DV + 8);
+            c3_0 = get8(c + 3 * DV);
+            c3_1 = get8(c + 3 * DV + 8);
+            c4_0 = get8(c + 4 * DV);
+            c4_1 = get8(c + 4 * DV + 8);
+            c5_0 = get8(c + 5 * DV);
+            c5_1 = get8(c + 5 * DV + 8);
+        }
+        /* what rows see */
         const int last = causal ? m + 1 : n; /* that all rows see */
         int k = 0;
         do {
@@ -451,12 +470,13 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
     }
 }
 
-/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
+/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t; adds: to
+ * what is there, else to 0 */
 static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
-                  struct fetch *fetch)
+                  int adds, struct fetch *fetch)
 {
-    query_8_8(p, s, o, tokens, n, causal, fetch);
-    query_8_8(p, s + 16, o + 16, tokens, n, causal, fetch);
+    query_8_8(p, s, o, tokens, n, causal, adds, fetch);
+    query_8_8(p, s + 16, o + 16, tokens, n, causal, adds, fetch);
 }
 
 static void update6_8_8(const float *restrict p, const float *restrict v, float *restrict s, int tokens, float decay)
@@ -652,16 +672,82 @@ static void dots(const float *qx, const float *kx, float *d, int keys, int first
     dot_0(qx, kx, d, keys, first, tokens);
 }
 
-/* Scores of keys that all queries see, each decayed from its key to the end of the
- * keys' panel (key_decay) and from there to the token (token_decay) */
-static void scores_full(const float *qx, const float *kx, float *p, int keys, int tokens,
+/* Scores of keys that all queries see, each decayed from its key to the end of the keys' panel (key_decay) and from
+ * there to the token (token_decay): the dots of a few keys and tokens, and their products, stay in registers. */
+static void scores_full(const float *restrict qx, const float *restrict kx, float *restrict to, int keys, int tokens,
                         const float *key_decay, const float *token_decay)
 {
-    dots(qx, kx, p, keys, 0, tokens);
-    for (int j = 0; j < keys; j++)
-        for (int t = 0; t < tokens; t += VL) {
-            float *d = p + j * T + t;
-            set8(d, kernel_of(get8(d)) * key_decay[j] * get8(token_decay + t));
+    for (int j = 0; j < keys; j += 6, kx += 6, to += 6 * T)
+        for (int t = 0; t < tokens; t += 2 * VL) {
+            /* dot 0 */
+            vf c0_0 = {0};
+            vf c0_1 = {0};
+            vf c1_0 = {0};
+            vf c1_1 = {0};
+            vf c2_0 = {0};
+            vf c2_1 = {0};
+            vf c3_0 = {0};
+            vf c3_1 = {0};
+            vf c4_0 = {0};
+            vf c4_1 = {0};
+            vf c5_0 = {0};
+            vf c5_1 = {0};
+            for (int k = 0; k < 32; k++) {
+                const float *ak = kx + k * T, *bk = qx + k * T + t;
+                const vec8 b0 = get8(bk);
+                const vec8 b1 = get8(bk + 8);
+                c0_0 += ak[0] * b0;
+                c0_1 += ak[0] * b1;
+                c1_0 += ak[1] * b0;
+                c1_1 += ak[1] * b1;
+                c2_0 += ak[2] * b0;
+                c2_1 += ak[2] * b1;
+                c3_0 += ak[3] * b0;
+                c3_1 += ak[3] * b1;
+                c4_0 += ak[4] * b0;
+                c4_1 += ak[4] * b1;
+                c5_0 += ak[5] * b0;
+                c5_1 += ak[5] * b1;
+            }
+            /* the kernel of it */
+            vf s0_0 = kernel_of(c0_0);
+            vf s0_1 = kernel_of(c0_1);
+            vf s1_0 = kernel_of(c1_0);
+            vf s1_1 = kernel_of(c1_1);
+            vf s2_0 = kernel_of(c2_0);
+            vf s2_1 = kernel_of(c2_1);
+            vf s3_0 = kernel_of(c3_0);
+            vf s3_1 = kernel_of(c3_1);
+            vf s4_0 = kernel_of(c4_0);
+            vf s4_1 = kernel_of(c4_1);
+            vf s5_0 = kernel_of(c5_0);
+            vf s5_1 = kernel_of(c5_1);
+            /* decayed */
+            s0_0 *= key_decay[j] * get8(token_decay + t);
+            s0_1 *= key_decay[j] * get8(token_decay + t + 8);
+            s1_0 *= key_decay[j + 1] * get8(token_decay + t);
+            s1_1 *= key_decay[j + 1] * get8(token_decay + t + 8);
+            s2_0 *= key_decay[j + 2] * get8(token_decay + t);
+            s2_1 *= key_decay[j + 2] * get8(token_decay + t + 8);
+            s3_0 *= key_decay[j + 3] * get8(token_decay + t);
+            s3_1 *= key_decay[j + 3] * get8(token_decay + t + 8);
+            s4_0 *= key_decay[j + 4] * get8(token_decay + t);
+            s4_1 *= key_decay[j + 4] * get8(token_decay + t + 8);
+            s5_0 *= key_decay[j + 5] * get8(token_decay + t);
+            s5_1 *= key_decay[j + 5] * get8(token_decay + t + 8);
+            /* the scores */
+            set8(to + t, s0_0);
+            set8(to + t + 8, s0_1);
+            set8(to + T + t, s1_0);
+            set8(to + T + t + 8, s1_1);
+            set8(to + 2 * T + t, s2_0);
+            set8(to + 2 * T + t + 8, s2_1);
+            set8(to + 3 * T + t, s3_0);
+            set8(to + 3 * T + t + 8, s3_1);
+            set8(to + 4 * T + t, s4_0);
+            set8(to + 4 * T + t + 8, s4_1);
+            set8(to + 5 * T + t, s5_0);
+            set8(to + 5 * T + t + 8, s5_1);
         }
 }
 
@@ -1657,7 +1743,7 @@ static void keys_from_state(const struct pass *c)
             const int tokens = block_tokens(c->tokens, block), count = lanes(tokens);
             const float *x = w->kx + block * PANEL, *r = w->reversed;
             form_tile(place, x, w->p, count, key);
-            query(w->p, r + (int64_t)place->feature * DV, w->dv + block * VALUES, tokens, place->features, 0, NULL);
+            query(w->p, r + (int64_t)place->feature * DV, w->dv + block * VALUES, tokens, place->features, 0, 1, NULL);
             feature_gradients(place, r, w->vt + block * VALUES, ones, w->d, count);
             contract_tile(place, x, w->d, w->dx + block * PANEL, w->sum + block * T, count, key);
         }

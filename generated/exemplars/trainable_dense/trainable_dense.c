@@ -544,13 +544,14 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
 
 /* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
 
-enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 8, STEPS_BETWEEN = 8 };
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 4, STEPS_BETWEEN = 4 };
 
 /* Rows of q, k, v and o of the token that is asked for next. */
 struct fetch {
     const char *row[STREAMS];
     int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
     int64_t left;                            /* tokens */
+    int of_heads; /* rows of several heads: more than the first-level cache has room for */
     int stream;
     int64_t at; /* byte of its row */
 };
@@ -559,7 +560,10 @@ struct fetch {
 static inline void fetch_lines(struct fetch *f)
 {
     for (int i = 0; i < LINES_AT_ONCE && f->left > 0; i++) {
-        __builtin_prefetch(f->row[f->stream] + f->at);
+        if (f->of_heads)
+            __builtin_prefetch(f->row[f->stream] + f->at, 0, 2);
+        else
+            __builtin_prefetch(f->row[f->stream] + f->at);
         f->at += LINE;
         if (f->at < f->bytes[f->stream])
             continue;
@@ -612,34 +616,61 @@ static __attribute__((noinline)) void edge_query_4_4_4_4_4_4(const float *restri
 }
 
 static void query_4_4_4_4_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
-                              int causal, struct fetch *fetch)
+                              int causal, int adds, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 4, a += 4, c += 4 * DV) {
         /* 4 x 6 sums */
-        vec4 c0_0 = get4(c);
-        vec4 c0_1 = get4(c + 4);
-        vec4 c0_2 = get4(c + 8);
-        vec4 c0_3 = get4(c + 12);
-        vec4 c0_4 = get4(c + 16);
-        vec4 c0_5 = get4(c + 20);
-        vec4 c1_0 = get4(c + DV);
-        vec4 c1_1 = get4(c + DV + 4);
-        vec4 c1_2 = get4(c + DV + 8);
-        vec4 c1_3 = get4(c + DV + 12);
-        vec4 c1_4 = get4(c + DV + 16);
-        vec4 c1_5 = get4(c + DV + 20);
-        vec4 c2_0 = get4(c + 2 * DV);
-        vec4 c2_1 = get4(c + 2 * DV + 4);
-        vec4 c2_2 = get4(c + 2 * DV + 8);
-        vec4 c2_3 = get4(c + 2 * DV + 12);
-        vec4 c2_4 = get4(c + 2 * DV + 16);
-        vec4 c2_5 = get4(c + 2 * DV + 20);
-        vec4 c3_0 = get4(c + 3 * DV);
-        vec4 c3_1 = get4(c + 3 * DV + 4);
-        vec4 c3_2 = get4(c + 3 * DV + 8);
-        vec4 c3_3 = get4(c + 3 * DV + 12);
-        vec4 c3_4 = get4(c + 3 * DV + 16);
-        vec4 c3_5 = get4(c + 3 * DV + 20);
+        vec4 c0_0 = {0};
+        vec4 c0_1 = {0};
+        vec4 c0_2 = {0};
+        vec4 c0_3 = {0};
+        vec4 c0_4 = {0};
+        vec4 c0_5 = {0};
+        vec4 c1_0 = {0};
+        vec4 c1_1 = {0};
+        vec4 c1_2 = {0};
+        vec4 c1_3 = {0};
+        vec4 c1_4 = {0};
+        vec4 c1_5 = {0};
+        vec4 c2_0 = {0};
+        vec4 c2_1 = {0};
+        vec4 c2_2 = {0};
+        vec4 c2_3 = {0};
+        vec4 c2_4 = {0};
+        vec4 c2_5 = {0};
+        vec4 c3_0 = {0};
+        vec4 c3_1 = {0};
+        vec4 c3_2 = {0};
+        vec4 c3_3 = {0};
+        vec4 c3_4 = {0};
+        vec4 c3_5 = {0};
+        if (adds) {
+            c0_0 = get4(c);
+            c0_1 = get4(c + 4);
+            c0_2 = get4(c + 8);
+            c0_3 = get4(c + 12);
+            c0_4 = get4(c + 16);
+            c0_5 = get4(c + 20);
+            c1_0 = get4(c + DV);
+            c1_1 = get4(c + DV + 4);
+            c1_2 = get4(c + DV + 8);
+            c1_3 = get4(c + DV + 12);
+            c1_4 = get4(c + DV + 16);
+            c1_5 = get4(c + DV + 20);
+            c2_0 = get4(c + 2 * DV);
+            c2_1 = get4(c + 2 * DV + 4);
+            c2_2 = get4(c + 2 * DV + 8);
+            c2_3 = get4(c + 2 * DV + 12);
+            c2_4 = get4(c + 2 * DV + 16);
+            c2_5 = get4(c + 2 * DV + 20);
+            c3_0 = get4(c + 3 * DV);
+            c3_1 = get4(c + 3 * DV + 4);
+            c3_2 = get4(c + 3 * DV + 8);
+            c3_3 = get4(c + 3 * DV + 12);
+            c3_4 = get4(c + 3 * DV + 16);
+            c3_5 = get4(c + 3 * DV + 20);
+        }
+        /* what rows see */
         const int last = causal ? m + 1 : n; /* that all rows see */
         int k = 0;
         do {
@@ -707,12 +738,13 @@ static void query_4_4_4_4_4_4(const float *restrict a, const float *restrict b, 
     }
 }
 
-/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
+/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t; adds: to
+ * what is there, else to 0 */
 static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
-                  struct fetch *fetch)
+                  int adds, struct fetch *fetch)
 {
-    query_4_4_4_4_4_4(p, s, o, tokens, n, causal, fetch);
-    query_4_4_4_4_4_4(p, s + 24, o + 24, tokens, n, causal, fetch);
+    query_4_4_4_4_4_4(p, s, o, tokens, n, causal, adds, fetch);
+    query_4_4_4_4_4_4(p, s + 24, o + 24, tokens, n, causal, adds, fetch);
 }
 
 static void update4_4_4_4_4_4_4(const float *restrict p, const float *restrict v, float *restrict s, int tokens)
@@ -1337,7 +1369,8 @@ enum {
     OUT = T * (DV),             /* the same with no sums of weights */
     SLICES = 1,                   /* partial results, added in a fixed order */
     WAITING = 1,                  /* of them at a time, for a thread alone */
-    QUERY_BLOCKS = 12,             /* panels of queries of one unit of the parallel form */
+    QUERY_BLOCKS = 48,             /* panels of queries of one unit of the parallel form, at most */
+    SHARED_BLOCKS = 12,            /* and where threads share few of them */
     STATE = FEATURES * (DV),    /* of one (batch, head) */
     STATE_ROOM = (STATE + 15) / 16 * 16, /* in whole lines of a cache */
     ABREAST = 28,                 /* heads whose chunks a thread walks in turn, at most */
@@ -1633,7 +1666,7 @@ static const float *form_panel(const struct tile_place *place, const float *x, f
 }
 
 /* One tile: queries read it, then keys add to it. */
-static void tile(const struct pass *c, const struct tile_place *place)
+static void tile(const struct pass *c, const struct tile_place *place, int adds)
 {
     const int64_t first = place->feature;
     const int n = place->features;
@@ -1646,7 +1679,7 @@ static void tile(const struct pass *c, const struct tile_place *place)
             float *out = c->out + (g * BLOCKS + b) * OUT;
             const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens),
                                         query_lanes);
-            query(p, s, out, tokens, n, 0, c->fetch);
+            query(p, s, out, tokens, n, 0, adds, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
         const int tokens = block_tokens(c->tokens, b);
@@ -1657,10 +1690,12 @@ static void tile(const struct pass *c, const struct tile_place *place)
 
 static const int32_t first_tile[SLICES + 1] = {0, 2};
 
+/* The first tile's sums begin with 0. */
 static void slice(int number, const struct pass *c)
 {
+    int adds = 0;
     for (const struct tile_place *t = tiles + first_tile[number]; t < tiles + first_tile[number + 1]; t++)
-        tile(c, t);
+        tile(c, t, adds), adds = 1;
 }
 
 /* to[i] += from[i]; count fills vectors */
@@ -1739,8 +1774,6 @@ static void chunk_slices(struct pass *c, int rank, int team)
     const int begin = SLICES * rank / team, end = SLICES * (rank + 1) / team;
     for (int i = begin; i < end; i++) {
         c->out = group_sum(c, i, team);
-        if (c->read)
-            memset(c->out, 0, sizeof(float) * c->size);
         slice(i, c);
         for (int half = 1; c->read && i & half && i + 1 - 2 * half >= begin; half *= 2)
             add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), c->size);
@@ -1761,7 +1794,7 @@ static void slices_sum(const struct pass *c, int64_t at, int team)
 static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
                        struct fetch *fetch)
 {
-    query(p, v, out, tokens, keys, causal, fetch);
+    query(p, v, out, tokens, keys, causal, 1, fetch);
 }
 
 static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, int tokens,
@@ -1776,14 +1809,13 @@ static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, in
 static void chunk_own(const struct pass *c, int block, const float *qx, float *out)
 {
     const struct work *w = c->w;
-    float *p = c->mine->p;
     const int tokens = block_tokens(c->tokens, block);
     for (int j = 0; j < block; j++) {
-        scores_full(qx, w->kx + j * PANEL, p, T, lanes(tokens));
-        add_scored(p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
+        scores_full(qx, w->kx + j * PANEL, c->mine->p, T, lanes(tokens));
+        add_scored(c->mine->p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
     }
-    scores_diagonal(qx, w->kx + block * PANEL, p, tokens);
-    add_scored(p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
+    scores_diagonal(qx, w->kx + block * PANEL, c->mine->p, tokens);
+    add_scored(c->mine->p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
 /* Who of a team takes unit n of units that are sorted by their work: 0 1 2, 2 1 0, 0 1 2 ... */
@@ -1815,22 +1847,31 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
     team_wait(w, team);
 }
 
-/* A chunk of tokens from `token` on, as a thread that has the head for itself asks for them. */
-static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t token, struct fetch *f)
+/* Tokens begin..end - 1 of `heads` heads from h on, which lie side by side, as a thread that has them for itself asks
+ * for them. */
+static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t heads, int64_t begin, int64_t end,
+                        struct fetch *f)
 {
-    const int64_t left = a->length - token, group = group_of(a), size = sizeof(stored);
-    *f = (struct fetch){.left = group && left > 0 ? (left < CHUNK ? left : CHUNK) : 0};
+    const int64_t group = group_of(a), size = sizeof(stored);
+    *f = (struct fetch){.left = group && end > begin ? end - begin : 0, .of_heads = heads > 1};
     if (!f->left)
         return;
     const int64_t *strides[STREAMS] = {a->q_stride, a->k_stride, a->v_stride, a->o_stride};
     const void *bases[STREAMS] = {a->q, a->k, a->v, a->o};
-    const int64_t heads[STREAMS] = {h * group, h, h, h * group};
-    const int64_t widths[STREAMS] = {D_IN * group, D_IN, DV, DV * group};
+    const int64_t shared[STREAMS] = {group, 1, 1, group}; /* heads beside one of k and v */
+    const int64_t widths[STREAMS] = {D_IN, D_IN, DV, DV};
     for (int i = 0; i < STREAMS; i++) {
-        f->row[i] = (const char *)token_at(bases[i], strides[i], b, token, heads[i]);
+        f->row[i] = (const char *)token_at(bases[i], strides[i], b, begin, h * shared[i]);
         f->stride[i] = size * strides[i][1];
-        f->bytes[i] = size * widths[i];
+        f->bytes[i] = size * (heads == 1 ? shared[i] * widths[i] : (heads * shared[i] - 1) * strides[i][2] + widths[i]);
     }
+}
+
+/* The chunk from `first` on of one head. */
+static void fetch_chunk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct fetch *f)
+{
+    const int64_t end = first + CHUNK;
+    fetch_begin(a, b, h, 1, first, end < a->length ? end : a->length, f);
 }
 
 /* The chunk from token `first` on of a head whose state is c.s. */
@@ -1858,7 +1899,7 @@ static void chunked_head(const struct fpa_launch *a, int64_t index, const struct
         state_load(a, b, h, c.s);
     for (int64_t first = 0; first < a->length; first += CHUNK) {
         if (team == 1)
-            fetch_begin(a, b, h, first + CHUNK, &fetch);
+            fetch_chunk(a, b, h, first + CHUNK, &fetch);
         chunk_walk(a, b, h, first, c, rank, team);
     }
     team_wait(w, team);
@@ -1875,7 +1916,8 @@ static float *state_abreast(const struct fpa_launch *a, int64_t b, int64_t h, in
 }
 
 /* Heads that lie side by side, by one thread: a chunk of each in turn, so that a token's pages, which they share, are
- * walked once and not once a head. */
+ * walked once and not once a head. Beside each head's chunk it asks for a share of the next chunk's tokens, rows of all
+ * heads. */
 static void chunked_abreast(const struct fpa_launch *a, int64_t index, int64_t heads, const struct work *w)
 {
     const int64_t b = index / a->heads, h = index % a->heads;
@@ -1885,8 +1927,8 @@ static void chunked_abreast(const struct fpa_launch *a, int64_t index, int64_t h
         state_load(a, b, h + i, state_abreast(a, b, h, i, w));
     for (int64_t first = 0; first < a->length; first += CHUNK)
         for (int64_t i = 0; i < heads; i++) {
-            const int is_last = i + 1 == heads;
-            fetch_begin(a, b, is_last ? h : h + i + 1, is_last ? first + CHUNK : first, &fetch);
+            const int64_t next = first + CHUNK, left = a->length - next, tokens = left < CHUNK ? left : CHUNK;
+            fetch_begin(a, b, h, heads, next + tokens * i / heads, next + tokens * (i + 1) / heads, &fetch);
             c.s = state_abreast(a, b, h, i, w);
             chunk_walk(a, b, h + i, first, c, 0, 1);
         }
@@ -1922,11 +1964,13 @@ static void unit_add(const struct unit *u, const struct work *w, int64_t at, int
         float *out = w->o + i * OUT;
         if (at > mine)
             continue;
-        if (at == mine)
+        if (at == mine) {
             scores_diagonal(w->qx + i * PANEL, w->kx, w->p, keys);
-        else
-            scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens));
-        add_scored(w->p, w->v, out, keys, tokens, at == mine, NULL);
+            add_scored(w->p, w->v, out, keys, tokens, 1, NULL);
+            continue;
+        }
+        scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens));
+        add_scored(w->p, w->v, out, keys, tokens, 0, NULL);
     }
 }
 
@@ -1967,15 +2011,25 @@ static void parallel_unit(const struct fpa_launch *a, const struct unit *u, cons
         store_panel(a, u->b, u->first + i * T, u->query_head, block_tokens(u->tokens, i), w->o + i * OUT);
 }
 
-/* Units by number: from the last tokens, which see the most keys. */
-static int64_t count_units(const struct fpa_launch *a)
+/* Units of so many panels of queries, by number: from the last tokens, which see the most keys. */
+static int64_t count_units(const struct fpa_launch *a, int panels)
 {
-    return count_spans(a, QUERY_BLOCKS * T) * a->query_heads;
+    return count_spans(a, panels * T) * a->query_heads;
 }
 
-static void unit_at(const struct fpa_launch *a, int64_t number, const struct work *w)
+/* Panels of a unit: as many as there is room for, since each unit packs the keys that it sees; fewer where threads
+ * would have less than four units each. Bits are the same. */
+static int unit_panels(const struct fpa_launch *a, int threads)
 {
-    const int64_t tokens = QUERY_BLOCKS * T;
+    int panels = QUERY_BLOCKS;
+    while (threads > 1 && panels > SHARED_BLOCKS && count_units(a, panels) < 4 * threads)
+        panels /= 2;
+    return panels;
+}
+
+static void unit_at(const struct fpa_launch *a, int64_t number, int panels, const struct work *w)
+{
+    const int64_t tokens = panels * T;
     struct fpa_launch own;
     const struct span at = span_at(a, tokens, count_spans(a, tokens) - 1 - number / a->query_heads);
     const struct fpa_launch *s = sequence_of(a, at.b, &own);
@@ -1990,7 +2044,8 @@ static void unit_at(const struct fpa_launch *a, int64_t number, const struct wor
 
 static void parallel_units(const struct fpa_launch *a, int threads)
 {
-    const int64_t units = count_units(a);
+    const int panels = unit_panels(a, threads);
+    const int64_t units = count_units(a, panels);
 #ifdef _OPENMP
     const int workers = units < threads ? (int)larger(units, 1) : threads;
 #pragma omp parallel for num_threads(workers) schedule(dynamic)
@@ -2002,7 +2057,7 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 #else
         work_at(a, threads, 0, &w);
 #endif
-        unit_at(a, i, &w);
+        unit_at(a, i, panels, &w);
     }
 }
 
@@ -2476,7 +2531,7 @@ EXPORT void trainable_dense_share(int form, const struct fpa_launch *a, struct f
     struct work w;
     *s = (struct fpa_share){.pieces = {heads, 0}, .threads = max_threads()};
     if (form == 0) {
-        s->pieces[0] = count_units(a);
+        s->pieces[0] = count_units(a, SHARED_BLOCKS);
         s->pieces[1] = a->state_out ? heads : 0;
     }
     s->most = by_team && !a->cu_seqlens ? SLICES : 1;
@@ -2493,13 +2548,13 @@ static void member_works(const struct fpa_launch *a, const struct fpa_member *m,
 
 EXPORT void trainable_dense_piece(int form, const struct fpa_launch *a, int64_t piece, const struct fpa_member *m)
 {
-    const int64_t units = form == 0 ? count_units(a) : 0;
+    const int64_t units = form == 0 ? count_units(a, SHARED_BLOCKS) : 0;
     struct fpa_launch keys = *a;
     struct work shared, mine;
     member_works(a, m, &shared, &mine);
     keys.query_heads = 0;
     if (piece < units)
-        unit_at(a, piece, &mine);
+        unit_at(a, piece, SHARED_BLOCKS, &mine);
     else if (form == 0)
         run_head(chunked_head, &keys, piece - units, &shared, &mine, m->rank, m->team);
     else if (form == 2)

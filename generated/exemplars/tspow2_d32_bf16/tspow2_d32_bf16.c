@@ -173,11 +173,17 @@ static inline vec16 numbers16(words16 a)
     return (vec16)(a << 16);
 }
 
-/* what to_stored makes of each lane, in its lower half */
-static inline words16 rounded16(vec16 a)
+/* what to_stored makes of each lane; numbers below the least normal one become 0, as in products of pairs */
+static inline halves16 narrowed16(vec16 a)
 {
-    const words16 bits = (words16)a, nan = (words16)(a != a);
-    return (((bits + 0x7fff + (bits >> 16 & 1)) & ~nan) | ((bits | 0x400000) & nan)) >> 16;
+#ifdef __clang__
+    const words16 twice = (words16)__builtin_ia32_cvtne2ps2bf16_512(a, a);
+    halves16 once;
+    __builtin_memcpy(&once, &twice, sizeof once);
+    return once;
+#else
+    return (halves16)__builtin_ia32_cvtneps2bf16_v16sf(a);
+#endif
 }
 
 static inline vec16 read16(const stored *from)
@@ -189,7 +195,7 @@ static inline vec16 read16(const stored *from)
 
 static inline void write16(stored *to, vec16 a)
 {
-    const halves16 b = __builtin_convertvector(rounded16(a), halves16);
+    const halves16 b = narrowed16(a);
     __builtin_memcpy(to, &b, sizeof b);
 }
 
@@ -406,6 +412,21 @@ static void pack_lane(const stored *restrict from, float scale, float *restrict 
     x[32 * T] = 1.0f;
 }
 
+enum { PAIR_ROWS = 16 }; /* of all dots' rows, in pairs */
+
+/* The same panel in pairs of rows, as dots take them: behind its numbers. */
+static int32_t *pairs_of(const float *x)
+{
+    return (int32_t *)(x + ROWS * T);
+}
+
+/* Pairs of coordinates from number `first` on, which no square had. */
+static inline void pair_coordinates(const float *restrict x, int32_t *restrict pairs, int first)
+{
+    for (int i = first; i < 16; i++)
+        setp(pairs + i * T, pair(get16(x + 2 * i * T), get16(x + (2 * i + 1) * T)));
+}
+
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
 #define HAS_SQUARES
@@ -445,8 +466,9 @@ static inline void exchange16_1(vec16 *a, vec16 *b)
     *a = low;
 }
 
-/* 32 coordinates of 16 tokens. */
-static inline void pack_square(const stored *restrict from, int64_t stride, float scale, float *restrict x)
+/* 32 coordinates of 16 tokens, and their pairs. */
+static inline void pack_square(const stored *restrict from, int64_t stride, float scale, float *restrict x,
+                               int32_t *restrict pairs)
 {
     vec16 r0;
     __builtin_memcpy(&r0, from, sizeof r0);
@@ -514,58 +536,94 @@ static inline void pack_square(const stored *restrict from, int64_t stride, floa
     exchange16_1(&r12, &r13);
     exchange16_1(&r14, &r15);
     /* rows of x */
-    set16(x, scale * numbers16((words16)r0 & 0xffff));
-    set16(x + T, scale * numbers16((words16)r0 >> 16));
-    set16(x + 2 * T, scale * numbers16((words16)r1 & 0xffff));
-    set16(x + 3 * T, scale * numbers16((words16)r1 >> 16));
-    set16(x + 4 * T, scale * numbers16((words16)r2 & 0xffff));
-    set16(x + 5 * T, scale * numbers16((words16)r2 >> 16));
-    set16(x + 6 * T, scale * numbers16((words16)r3 & 0xffff));
-    set16(x + 7 * T, scale * numbers16((words16)r3 >> 16));
-    set16(x + 8 * T, scale * numbers16((words16)r4 & 0xffff));
-    set16(x + 9 * T, scale * numbers16((words16)r4 >> 16));
-    set16(x + 10 * T, scale * numbers16((words16)r5 & 0xffff));
-    set16(x + 11 * T, scale * numbers16((words16)r5 >> 16));
-    set16(x + 12 * T, scale * numbers16((words16)r6 & 0xffff));
-    set16(x + 13 * T, scale * numbers16((words16)r6 >> 16));
-    set16(x + 14 * T, scale * numbers16((words16)r7 & 0xffff));
-    set16(x + 15 * T, scale * numbers16((words16)r7 >> 16));
-    set16(x + 16 * T, scale * numbers16((words16)r8 & 0xffff));
-    set16(x + 17 * T, scale * numbers16((words16)r8 >> 16));
-    set16(x + 18 * T, scale * numbers16((words16)r9 & 0xffff));
-    set16(x + 19 * T, scale * numbers16((words16)r9 >> 16));
-    set16(x + 20 * T, scale * numbers16((words16)r10 & 0xffff));
-    set16(x + 21 * T, scale * numbers16((words16)r10 >> 16));
-    set16(x + 22 * T, scale * numbers16((words16)r11 & 0xffff));
-    set16(x + 23 * T, scale * numbers16((words16)r11 >> 16));
-    set16(x + 24 * T, scale * numbers16((words16)r12 & 0xffff));
-    set16(x + 25 * T, scale * numbers16((words16)r12 >> 16));
-    set16(x + 26 * T, scale * numbers16((words16)r13 & 0xffff));
-    set16(x + 27 * T, scale * numbers16((words16)r13 >> 16));
-    set16(x + 28 * T, scale * numbers16((words16)r14 & 0xffff));
-    set16(x + 29 * T, scale * numbers16((words16)r14 >> 16));
-    set16(x + 30 * T, scale * numbers16((words16)r15 & 0xffff));
-    set16(x + 31 * T, scale * numbers16((words16)r15 >> 16));
+    const vec16 low0 = scale * numbers16((words16)r0 & 0xffff), high0 = scale * numbers16((words16)r0 >> 16);
+    set16(x, low0);
+    set16(x + T, high0);
+    setp(pairs, pair(low0, high0));
+    const vec16 low1 = scale * numbers16((words16)r1 & 0xffff), high1 = scale * numbers16((words16)r1 >> 16);
+    set16(x + 2 * T, low1);
+    set16(x + 3 * T, high1);
+    setp(pairs + T, pair(low1, high1));
+    const vec16 low2 = scale * numbers16((words16)r2 & 0xffff), high2 = scale * numbers16((words16)r2 >> 16);
+    set16(x + 4 * T, low2);
+    set16(x + 5 * T, high2);
+    setp(pairs + 2 * T, pair(low2, high2));
+    const vec16 low3 = scale * numbers16((words16)r3 & 0xffff), high3 = scale * numbers16((words16)r3 >> 16);
+    set16(x + 6 * T, low3);
+    set16(x + 7 * T, high3);
+    setp(pairs + 3 * T, pair(low3, high3));
+    const vec16 low4 = scale * numbers16((words16)r4 & 0xffff), high4 = scale * numbers16((words16)r4 >> 16);
+    set16(x + 8 * T, low4);
+    set16(x + 9 * T, high4);
+    setp(pairs + 4 * T, pair(low4, high4));
+    const vec16 low5 = scale * numbers16((words16)r5 & 0xffff), high5 = scale * numbers16((words16)r5 >> 16);
+    set16(x + 10 * T, low5);
+    set16(x + 11 * T, high5);
+    setp(pairs + 5 * T, pair(low5, high5));
+    const vec16 low6 = scale * numbers16((words16)r6 & 0xffff), high6 = scale * numbers16((words16)r6 >> 16);
+    set16(x + 12 * T, low6);
+    set16(x + 13 * T, high6);
+    setp(pairs + 6 * T, pair(low6, high6));
+    const vec16 low7 = scale * numbers16((words16)r7 & 0xffff), high7 = scale * numbers16((words16)r7 >> 16);
+    set16(x + 14 * T, low7);
+    set16(x + 15 * T, high7);
+    setp(pairs + 7 * T, pair(low7, high7));
+    const vec16 low8 = scale * numbers16((words16)r8 & 0xffff), high8 = scale * numbers16((words16)r8 >> 16);
+    set16(x + 16 * T, low8);
+    set16(x + 17 * T, high8);
+    setp(pairs + 8 * T, pair(low8, high8));
+    const vec16 low9 = scale * numbers16((words16)r9 & 0xffff), high9 = scale * numbers16((words16)r9 >> 16);
+    set16(x + 18 * T, low9);
+    set16(x + 19 * T, high9);
+    setp(pairs + 9 * T, pair(low9, high9));
+    const vec16 low10 = scale * numbers16((words16)r10 & 0xffff), high10 = scale * numbers16((words16)r10 >> 16);
+    set16(x + 20 * T, low10);
+    set16(x + 21 * T, high10);
+    setp(pairs + 10 * T, pair(low10, high10));
+    const vec16 low11 = scale * numbers16((words16)r11 & 0xffff), high11 = scale * numbers16((words16)r11 >> 16);
+    set16(x + 22 * T, low11);
+    set16(x + 23 * T, high11);
+    setp(pairs + 11 * T, pair(low11, high11));
+    const vec16 low12 = scale * numbers16((words16)r12 & 0xffff), high12 = scale * numbers16((words16)r12 >> 16);
+    set16(x + 24 * T, low12);
+    set16(x + 25 * T, high12);
+    setp(pairs + 12 * T, pair(low12, high12));
+    const vec16 low13 = scale * numbers16((words16)r13 & 0xffff), high13 = scale * numbers16((words16)r13 >> 16);
+    set16(x + 26 * T, low13);
+    set16(x + 27 * T, high13);
+    setp(pairs + 13 * T, pair(low13, high13));
+    const vec16 low14 = scale * numbers16((words16)r14 & 0xffff), high14 = scale * numbers16((words16)r14 >> 16);
+    set16(x + 28 * T, low14);
+    set16(x + 29 * T, high14);
+    setp(pairs + 14 * T, pair(low14, high14));
+    const vec16 low15 = scale * numbers16((words16)r15 & 0xffff), high15 = scale * numbers16((words16)r15 >> 16);
+    set16(x + 30 * T, low15);
+    set16(x + 31 * T, high15);
+    setp(pairs + 15 * T, pair(low15, high15));
 }
 
 /* All coordinates of 16 tokens. */
-static void pack_squares(const stored *restrict from, int64_t stride, float scale, float *restrict x)
+static void pack_squares(const stored *restrict from, int64_t stride, float scale, float *restrict x,
+                         int32_t *restrict pairs)
 {
-    pack_square(from, stride, scale, x);
+    pack_square(from, stride, scale, x, pairs);
     set16(x + 32 * T, (vec16){0} + 1.0f);
 }
 #endif
 
-/* Coordinates of a panel's tokens. */
+/* Coordinates of a panel's tokens, and their pairs, those of empty lanes too. */
 static void pack_tokens(const stored *restrict from, int64_t stride, int tokens, float scale, float *restrict x)
 {
     int t = 0;
 #ifdef HAS_SQUARES
     for (; t + 16 <= tokens; t += 16)
-        pack_squares(from + t * stride, stride, scale, x + t);
+        pack_squares(from + t * stride, stride, scale, x + t, pairs_of(x) + t);
 #endif
+    const int squares = t;
     for (; t < tokens; t++)
         pack_lane(from + t * stride, scale, x + t);
+    for (t = squares; t < T; t += VL)
+        pair_coordinates(x + t, pairs_of(x) + t, 0);
 }
 
 /* The rows that follow from the coordinates, for `count` lanes. */
@@ -574,34 +632,10 @@ static void pack_rows(float *restrict x, int count, vi key, const float *const *
     (void)x, (void)count, (void)key, (void)weights, (void)head;
 }
 
-enum { PAIR_ROWS = 16 }; /* of all dots' rows, in pairs */
-
-/* The same panel in pairs of rows, as dots take them: behind its numbers. */
-static int32_t *pairs_of(const float *x)
-{
-    return (int32_t *)(x + ROWS * T);
-}
-
-/* 1 dot, a pair a line; an odd row's pair is the number 0. */
+/* 1 dot, a pair a line; an odd row's pair is the number 0. Pairs of coordinates are there. */
 static void pack_pairs(const float *restrict x, int count, int32_t *restrict to)
 {
     for (int t = 0; t < count; t += VL, x += VL, to += VL) {
-        setp(to, pair(get16(x), get16(x + T)));
-        setp(to + T, pair(get16(x + 2 * T), get16(x + 3 * T)));
-        setp(to + 2 * T, pair(get16(x + 4 * T), get16(x + 5 * T)));
-        setp(to + 3 * T, pair(get16(x + 6 * T), get16(x + 7 * T)));
-        setp(to + 4 * T, pair(get16(x + 8 * T), get16(x + 9 * T)));
-        setp(to + 5 * T, pair(get16(x + 10 * T), get16(x + 11 * T)));
-        setp(to + 6 * T, pair(get16(x + 12 * T), get16(x + 13 * T)));
-        setp(to + 7 * T, pair(get16(x + 14 * T), get16(x + 15 * T)));
-        setp(to + 8 * T, pair(get16(x + 16 * T), get16(x + 17 * T)));
-        setp(to + 9 * T, pair(get16(x + 18 * T), get16(x + 19 * T)));
-        setp(to + 10 * T, pair(get16(x + 20 * T), get16(x + 21 * T)));
-        setp(to + 11 * T, pair(get16(x + 22 * T), get16(x + 23 * T)));
-        setp(to + 12 * T, pair(get16(x + 24 * T), get16(x + 25 * T)));
-        setp(to + 13 * T, pair(get16(x + 26 * T), get16(x + 27 * T)));
-        setp(to + 14 * T, pair(get16(x + 28 * T), get16(x + 29 * T)));
-        setp(to + 15 * T, pair(get16(x + 30 * T), get16(x + 31 * T)));
     }
 }
 
@@ -637,7 +671,28 @@ static void pack_values(const stored *restrict from, int64_t stride, int tokens,
     for (int t = 0; t < tokens; t++)
         read_row(from + t * stride, v + t * DV);
     memset(v + tokens * DV, 0, sizeof(float) * (T - tokens) * DV);
-    pair_rows(v, DV, T, DV, value_pairs(v));
+}
+
+/* The pairs of two rows as they are stored. */
+static inline void pair_stored(const stored *restrict first, const stored *restrict second, int32_t *restrict to)
+{
+    for (int next = 0; next < DV; next += VL) {
+        const int i = next;
+        halves16 low, high;
+        __builtin_memcpy(&low, first + i, sizeof low);
+        __builtin_memcpy(&high, second + i, sizeof high);
+        setp(to + i, (vi)(__builtin_convertvector(low, words16) | __builtin_convertvector(high, words16) << 16));
+    }
+}
+
+/* The same values in pairs of tokens, as they are stored; rows behind the last are zero. */
+static void pack_value_pairs(const stored *restrict from, int64_t stride, int tokens, int32_t *restrict to)
+{
+    static const stored none[DV];
+    for (int t = 0; t < tokens; t += 2, from += 2 * stride, to += DV) {
+        pair_stored(from, t + 1 < tokens ? from + stride : none, to);
+    }
+    memset(to, 0, sizeof(int32_t) * ((T - tokens) / 2) * DV);
 }
 
 /* ---- features: p[feature][token] of one tile, from x[row][token], for one vector of tokens ---- */
@@ -2659,13 +2714,14 @@ static void key_pairs_11(const float *restrict x, int32_t *restrict to)
 
 /* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
 
-enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 8, STEPS_BETWEEN = 8 };
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 4, STEPS_BETWEEN = 4 };
 
 /* Rows of q, k, v and o of the token that is asked for next. */
 struct fetch {
     const char *row[STREAMS];
     int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
     int64_t left;                            /* tokens */
+    int of_heads; /* rows of several heads: more than the first-level cache has room for */
     int stream;
     int64_t at; /* byte of its row */
 };
@@ -2674,7 +2730,10 @@ struct fetch {
 static inline void fetch_lines(struct fetch *f)
 {
     for (int i = 0; i < LINES_AT_ONCE && f->left > 0; i++) {
-        __builtin_prefetch(f->row[f->stream] + f->at);
+        if (f->of_heads)
+            __builtin_prefetch(f->row[f->stream] + f->at, 0, 2);
+        else
+            __builtin_prefetch(f->row[f->stream] + f->at);
         f->at += LINE;
         if (f->at < f->bytes[f->stream])
             continue;
@@ -2719,34 +2778,61 @@ static __attribute__((noinline)) void edge_query_16_16_16_16(const float *restri
 }
 
 static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
-                              int causal, struct fetch *fetch)
+                              int causal, int adds, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         /* 6 x 4 sums */
-        vec16 c0_0 = get16(c);
-        vec16 c0_1 = get16(c + 16);
-        vec16 c0_2 = get16(c + 32);
-        vec16 c0_3 = get16(c + 48);
-        vec16 c1_0 = get16(c + DV);
-        vec16 c1_1 = get16(c + DV + 16);
-        vec16 c1_2 = get16(c + DV + 32);
-        vec16 c1_3 = get16(c + DV + 48);
-        vec16 c2_0 = get16(c + 2 * DV);
-        vec16 c2_1 = get16(c + 2 * DV + 16);
-        vec16 c2_2 = get16(c + 2 * DV + 32);
-        vec16 c2_3 = get16(c + 2 * DV + 48);
-        vec16 c3_0 = get16(c + 3 * DV);
-        vec16 c3_1 = get16(c + 3 * DV + 16);
-        vec16 c3_2 = get16(c + 3 * DV + 32);
-        vec16 c3_3 = get16(c + 3 * DV + 48);
-        vec16 c4_0 = get16(c + 4 * DV);
-        vec16 c4_1 = get16(c + 4 * DV + 16);
-        vec16 c4_2 = get16(c + 4 * DV + 32);
-        vec16 c4_3 = get16(c + 4 * DV + 48);
-        vec16 c5_0 = get16(c + 5 * DV);
-        vec16 c5_1 = get16(c + 5 * DV + 16);
-        vec16 c5_2 = get16(c + 5 * DV + 32);
-        vec16 c5_3 = get16(c + 5 * DV + 48);
+        vec16 c0_0 = {0};
+        vec16 c0_1 = {0};
+        vec16 c0_2 = {0};
+        vec16 c0_3 = {0};
+        vec16 c1_0 = {0};
+        vec16 c1_1 = {0};
+        vec16 c1_2 = {0};
+        vec16 c1_3 = {0};
+        vec16 c2_0 = {0};
+        vec16 c2_1 = {0};
+        vec16 c2_2 = {0};
+        vec16 c2_3 = {0};
+        vec16 c3_0 = {0};
+        vec16 c3_1 = {0};
+        vec16 c3_2 = {0};
+        vec16 c3_3 = {0};
+        vec16 c4_0 = {0};
+        vec16 c4_1 = {0};
+        vec16 c4_2 = {0};
+        vec16 c4_3 = {0};
+        vec16 c5_0 = {0};
+        vec16 c5_1 = {0};
+        vec16 c5_2 = {0};
+        vec16 c5_3 = {0};
+        if (adds) {
+            c0_0 = get16(c);
+            c0_1 = get16(c + 16);
+            c0_2 = get16(c + 32);
+            c0_3 = get16(c + 48);
+            c1_0 = get16(c + DV);
+            c1_1 = get16(c + DV + 16);
+            c1_2 = get16(c + DV + 32);
+            c1_3 = get16(c + DV + 48);
+            c2_0 = get16(c + 2 * DV);
+            c2_1 = get16(c + 2 * DV + 16);
+            c2_2 = get16(c + 2 * DV + 32);
+            c2_3 = get16(c + 2 * DV + 48);
+            c3_0 = get16(c + 3 * DV);
+            c3_1 = get16(c + 3 * DV + 16);
+            c3_2 = get16(c + 3 * DV + 32);
+            c3_3 = get16(c + 3 * DV + 48);
+            c4_0 = get16(c + 4 * DV);
+            c4_1 = get16(c + 4 * DV + 16);
+            c4_2 = get16(c + 4 * DV + 32);
+            c4_3 = get16(c + 4 * DV + 48);
+            c5_0 = get16(c + 5 * DV);
+            c5_1 = get16(c + 5 * DV + 16);
+            c5_2 = get16(c + 5 * DV + 32);
+            c5_3 = get16(c + 5 * DV + 48);
+        }
+        /* what rows see */
         const int last = causal ? m + 1 : n; /* that all rows see */
         int k = 0;
         do {
@@ -2812,11 +2898,12 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
     }
 }
 
-/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
+/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t; adds: to
+ * what is there, else to 0 */
 static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
-                  struct fetch *fetch)
+                  int adds, struct fetch *fetch)
 {
-    query_16_16_16_16(p, s, o, tokens, n, causal, fetch);
+    query_16_16_16_16(p, s, o, tokens, n, causal, adds, fetch);
 }
 
 /* ---- products of pairs: register tiles as above, an inner index of half as many steps ---- */
@@ -2849,34 +2936,61 @@ static __attribute__((noinline)) void edge_pair_query_16_16_16_16(const int32_t 
 }
 
 static void pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count,
-                                   int n, int causal, struct fetch *fetch)
+                                   int n, int causal, int adds, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         /* 6 x 4 sums */
-        vec16 c0_0 = get16(c);
-        vec16 c0_1 = get16(c + 16);
-        vec16 c0_2 = get16(c + 32);
-        vec16 c0_3 = get16(c + 48);
-        vec16 c1_0 = get16(c + DV);
-        vec16 c1_1 = get16(c + DV + 16);
-        vec16 c1_2 = get16(c + DV + 32);
-        vec16 c1_3 = get16(c + DV + 48);
-        vec16 c2_0 = get16(c + 2 * DV);
-        vec16 c2_1 = get16(c + 2 * DV + 16);
-        vec16 c2_2 = get16(c + 2 * DV + 32);
-        vec16 c2_3 = get16(c + 2 * DV + 48);
-        vec16 c3_0 = get16(c + 3 * DV);
-        vec16 c3_1 = get16(c + 3 * DV + 16);
-        vec16 c3_2 = get16(c + 3 * DV + 32);
-        vec16 c3_3 = get16(c + 3 * DV + 48);
-        vec16 c4_0 = get16(c + 4 * DV);
-        vec16 c4_1 = get16(c + 4 * DV + 16);
-        vec16 c4_2 = get16(c + 4 * DV + 32);
-        vec16 c4_3 = get16(c + 4 * DV + 48);
-        vec16 c5_0 = get16(c + 5 * DV);
-        vec16 c5_1 = get16(c + 5 * DV + 16);
-        vec16 c5_2 = get16(c + 5 * DV + 32);
-        vec16 c5_3 = get16(c + 5 * DV + 48);
+        vec16 c0_0 = {0};
+        vec16 c0_1 = {0};
+        vec16 c0_2 = {0};
+        vec16 c0_3 = {0};
+        vec16 c1_0 = {0};
+        vec16 c1_1 = {0};
+        vec16 c1_2 = {0};
+        vec16 c1_3 = {0};
+        vec16 c2_0 = {0};
+        vec16 c2_1 = {0};
+        vec16 c2_2 = {0};
+        vec16 c2_3 = {0};
+        vec16 c3_0 = {0};
+        vec16 c3_1 = {0};
+        vec16 c3_2 = {0};
+        vec16 c3_3 = {0};
+        vec16 c4_0 = {0};
+        vec16 c4_1 = {0};
+        vec16 c4_2 = {0};
+        vec16 c4_3 = {0};
+        vec16 c5_0 = {0};
+        vec16 c5_1 = {0};
+        vec16 c5_2 = {0};
+        vec16 c5_3 = {0};
+        if (adds) {
+            c0_0 = get16(c);
+            c0_1 = get16(c + 16);
+            c0_2 = get16(c + 32);
+            c0_3 = get16(c + 48);
+            c1_0 = get16(c + DV);
+            c1_1 = get16(c + DV + 16);
+            c1_2 = get16(c + DV + 32);
+            c1_3 = get16(c + DV + 48);
+            c2_0 = get16(c + 2 * DV);
+            c2_1 = get16(c + 2 * DV + 16);
+            c2_2 = get16(c + 2 * DV + 32);
+            c2_3 = get16(c + 2 * DV + 48);
+            c3_0 = get16(c + 3 * DV);
+            c3_1 = get16(c + 3 * DV + 16);
+            c3_2 = get16(c + 3 * DV + 32);
+            c3_3 = get16(c + 3 * DV + 48);
+            c4_0 = get16(c + 4 * DV);
+            c4_1 = get16(c + 4 * DV + 16);
+            c4_2 = get16(c + 4 * DV + 32);
+            c4_3 = get16(c + 4 * DV + 48);
+            c5_0 = get16(c + 5 * DV);
+            c5_1 = get16(c + 5 * DV + 16);
+            c5_2 = get16(c + 5 * DV + 32);
+            c5_3 = get16(c + 5 * DV + 48);
+        }
+        /* what rows see */
         const int last = causal ? (m + 1) / 2 : n; /* that all rows see */
         if (!last) {
             edge_pair_query_16_16_16_16(a, b, c, count < 6 ? count : 6, m, last);
@@ -2948,9 +3062,9 @@ static void pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *res
 
 /* o[t][e] += sum over n pairs of features (or keys) of p[f][t] s[f][e]; causal as above */
 static void pair_query(const int32_t *restrict p, const int32_t *restrict s, float *restrict o, int tokens, int n,
-                       int causal, struct fetch *fetch)
+                       int causal, int adds, struct fetch *fetch)
 {
-    pair_query_16_16_16_16(p, s, o, tokens, n, causal, fetch);
+    pair_query_16_16_16_16(p, s, o, tokens, n, causal, adds, fetch);
 }
 
 static void pair_update6_16_16_16_16(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs)
@@ -3880,13 +3994,119 @@ static void pair_dots(const int32_t *qx, const int32_t *kx, float *d, int keys, 
     pair_dot_0(qx, kx, d, keys, first, tokens);
 }
 
-/* Scores of keys that all queries see; exact: of numbers, not of pairs */
-static void scores_full(const float *qx, const float *kx, float *p, int keys, int tokens, int exact)
+/* Scores of keys that all queries see, in pairs of keys: the dots of a few keys and tokens, and their products, stay in
+ * registers. */
+static void whole_scores(const int32_t *restrict qx, const int32_t *restrict kx, int32_t *restrict to, int keys,
+                         int tokens)
 {
-    if (exact)
-        dots(qx, kx, p, keys, 0, tokens);
-    else
-        pair_dots(pairs_of(qx), pairs_of(kx), p, keys, 0, tokens);
+    for (int j = 0; j < keys; j += 4, kx += 4, to += 2 * T)
+        for (int t = 0; t < tokens; t += 6 * VL) {
+            /* dot 0 */
+            vf c0_0 = {0};
+            vf c0_1 = {0};
+            vf c0_2 = {0};
+            vf c0_3 = {0};
+            vf c0_4 = {0};
+            vf c0_5 = {0};
+            vf c1_0 = {0};
+            vf c1_1 = {0};
+            vf c1_2 = {0};
+            vf c1_3 = {0};
+            vf c1_4 = {0};
+            vf c1_5 = {0};
+            vf c2_0 = {0};
+            vf c2_1 = {0};
+            vf c2_2 = {0};
+            vf c2_3 = {0};
+            vf c2_4 = {0};
+            vf c2_5 = {0};
+            vf c3_0 = {0};
+            vf c3_1 = {0};
+            vf c3_2 = {0};
+            vf c3_3 = {0};
+            vf c3_4 = {0};
+            vf c3_5 = {0};
+            for (int k = 0; k < 16; k++) {
+                const int32_t *ak = kx + k * T, *bk = qx + k * T + t;
+                const vi b0 = getp(bk);
+                const vi b1 = getp(bk + 16);
+                const vi b2 = getp(bk + 32);
+                const vi b3 = getp(bk + 48);
+                const vi b4 = getp(bk + 64);
+                const vi b5 = getp(bk + 80);
+                c0_0 = dot_pairs(c0_0, ak[0] - (vi){0}, b0);
+                c0_1 = dot_pairs(c0_1, ak[0] - (vi){0}, b1);
+                c0_2 = dot_pairs(c0_2, ak[0] - (vi){0}, b2);
+                c0_3 = dot_pairs(c0_3, ak[0] - (vi){0}, b3);
+                c0_4 = dot_pairs(c0_4, ak[0] - (vi){0}, b4);
+                c0_5 = dot_pairs(c0_5, ak[0] - (vi){0}, b5);
+                c1_0 = dot_pairs(c1_0, ak[1] - (vi){0}, b0);
+                c1_1 = dot_pairs(c1_1, ak[1] - (vi){0}, b1);
+                c1_2 = dot_pairs(c1_2, ak[1] - (vi){0}, b2);
+                c1_3 = dot_pairs(c1_3, ak[1] - (vi){0}, b3);
+                c1_4 = dot_pairs(c1_4, ak[1] - (vi){0}, b4);
+                c1_5 = dot_pairs(c1_5, ak[1] - (vi){0}, b5);
+                c2_0 = dot_pairs(c2_0, ak[2] - (vi){0}, b0);
+                c2_1 = dot_pairs(c2_1, ak[2] - (vi){0}, b1);
+                c2_2 = dot_pairs(c2_2, ak[2] - (vi){0}, b2);
+                c2_3 = dot_pairs(c2_3, ak[2] - (vi){0}, b3);
+                c2_4 = dot_pairs(c2_4, ak[2] - (vi){0}, b4);
+                c2_5 = dot_pairs(c2_5, ak[2] - (vi){0}, b5);
+                c3_0 = dot_pairs(c3_0, ak[3] - (vi){0}, b0);
+                c3_1 = dot_pairs(c3_1, ak[3] - (vi){0}, b1);
+                c3_2 = dot_pairs(c3_2, ak[3] - (vi){0}, b2);
+                c3_3 = dot_pairs(c3_3, ak[3] - (vi){0}, b3);
+                c3_4 = dot_pairs(c3_4, ak[3] - (vi){0}, b4);
+                c3_5 = dot_pairs(c3_5, ak[3] - (vi){0}, b5);
+            }
+            /* the kernel of it */
+            vf s0_0 = kernel_of(c0_0);
+            vf s0_1 = kernel_of(c0_1);
+            vf s0_2 = kernel_of(c0_2);
+            vf s0_3 = kernel_of(c0_3);
+            vf s0_4 = kernel_of(c0_4);
+            vf s0_5 = kernel_of(c0_5);
+            vf s1_0 = kernel_of(c1_0);
+            vf s1_1 = kernel_of(c1_1);
+            vf s1_2 = kernel_of(c1_2);
+            vf s1_3 = kernel_of(c1_3);
+            vf s1_4 = kernel_of(c1_4);
+            vf s1_5 = kernel_of(c1_5);
+            vf s2_0 = kernel_of(c2_0);
+            vf s2_1 = kernel_of(c2_1);
+            vf s2_2 = kernel_of(c2_2);
+            vf s2_3 = kernel_of(c2_3);
+            vf s2_4 = kernel_of(c2_4);
+            vf s2_5 = kernel_of(c2_5);
+            vf s3_0 = kernel_of(c3_0);
+            vf s3_1 = kernel_of(c3_1);
+            vf s3_2 = kernel_of(c3_2);
+            vf s3_3 = kernel_of(c3_3);
+            vf s3_4 = kernel_of(c3_4);
+            vf s3_5 = kernel_of(c3_5);
+            /* the scores */
+            setp(to + t, pair(s0_0, s1_0));
+            setp(to + t + 16, pair(s0_1, s1_1));
+            setp(to + t + 32, pair(s0_2, s1_2));
+            setp(to + t + 48, pair(s0_3, s1_3));
+            setp(to + t + 64, pair(s0_4, s1_4));
+            setp(to + t + 80, pair(s0_5, s1_5));
+            setp(to + T + t, pair(s2_0, s3_0));
+            setp(to + T + t + 16, pair(s2_1, s3_1));
+            setp(to + T + t + 32, pair(s2_2, s3_2));
+            setp(to + T + t + 48, pair(s2_3, s3_3));
+            setp(to + T + t + 64, pair(s2_4, s3_4));
+            setp(to + T + t + 80, pair(s2_5, s3_5));
+        }
+    to += (keys / 2 - (keys + 3) / 4 * 2) * T;
+    for (int t = 0; keys % 2 && t < tokens; t += VL)
+        setp(to + t, getp(to + t) & 0xffff); /* behind the last key is none */
+}
+
+/* Scores of keys that all queries see; of numbers, not of pairs */
+static void scores_full(const float *qx, const float *kx, float *p, int keys, int tokens)
+{
+    dots(qx, kx, p, keys, 0, tokens);
     for (int j = 0; j < keys; j++)
         for (int t = 0; t < tokens; t += VL) {
             float *d = p + j * T + t;
@@ -4001,7 +4221,8 @@ enum {
     OUT = T * (DV + 1),             /* the same with sums of weights */
     SLICES = 2,                   /* partial results, added in a fixed order */
     WAITING = 2,                  /* of them at a time, for a thread alone */
-    QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form */
+    QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form, at most */
+    SHARED_BLOCKS = 4,            /* and where threads share few of them */
     STATE = FEATURES * (DV + 1),    /* of one (batch, head) */
     STATE_ROOM = (STATE + 15) / 16 * 16, /* in whole lines of a cache */
     ABREAST = 3,                 /* heads whose chunks a thread walks in turn, at most */
@@ -4312,14 +4533,34 @@ static const float *form_panel(const struct tile_place *place, const float *x, f
     return p;
 }
 
+#ifdef __clang__
+#define rearranged(a, ...) __builtin_shufflevector(a, a, __VA_ARGS__)
+#else
+#define rearranged(a, ...) __builtin_shuffle(a, (vi){__VA_ARGS__})
+#endif
+
+/* The sum of all lanes, by halves. */
+static inline float sum_of(vf a)
+{
+    a += rearranged(a, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    a += rearranged(a, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3);
+    a += rearranged(a, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1);
+    a += rearranged(a, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0);
+    return a[0];
+}
+
 /* den[t] += sum over n pairs of features of z[f] p[f][t] */
 static void query_sums(const int32_t *restrict p, const int32_t *restrict z, float *restrict den, int count, int n)
 {
     for (int t = 0; t < count; t += VL) {
-        vf sum = get16(den + t);
-        for (int f = 0; f < n; f++)
+        vf sum = get16(den + t), odd = {0}; /* two, since each step waits for the one before */
+        for (int f = 0; f < n / 2 * 2; f += 2) {
             sum = dot_pairs(sum, z[f] - (vi){0}, getp(p + f * T + t));
-        set16(den + t, sum);
+            odd = dot_pairs(odd, z[f + 1] - (vi){0}, getp(p + (f + 1) * T + t));
+        }
+        if (n % 2)
+            sum = dot_pairs(sum, z[n - 1] - (vi){0}, getp(p + (n - 1) * T + t));
+        set16(den + t, sum + odd);
     }
 }
 
@@ -4330,10 +4571,7 @@ static void update_sums(const int32_t *restrict p, float *restrict z, int count,
         vf sum = {0};
         for (int t = 0; t < count; t += 2 * VL)
             sum = dot_pairs(sum, getp(p + t / 2), 0x3f803f80 - (vi){0}); /* pairs of 1 */
-        float total = 0;
-        for (int i = 0; i < VL; i++)
-            total += sum[i];
-        z[f] = z[f] + total;
+        z[f] = z[f] + sum_of(sum);
     }
 }
 
@@ -4344,14 +4582,18 @@ static void pair_sums(const float *z, int n, int32_t *to)
         to[f / 2] = (int32_t)(to_stored(z[f]) | (uint32_t)(f + 1 < n ? to_stored(z[f + 1]) : 0) << 16);
 }
 
-/* The features of queries in pairs of features, of `count` tokens. */
-static void form_query_pairs(const struct tile_place *place, const float *x, const struct work *mine, int count)
+/* The features of queries in pairs of features, of `count` tokens: formed, or where they lie. */
+static const int32_t *form_query_pairs(const struct tile_place *place, const float *x, const struct work *mine,
+                                       int count)
 {
     for (int t = 0; place->query_pairs && t < count; t += VL)
         place->query_pairs(x + t, mine->pairs + t);
     if (place->query_pairs)
-        return;
+        return mine->pairs;
+    if (place->row % 2 == 0 && place->features % 2 == 0 && place->row + place->features <= 32)
+        return pairs_of(x) + place->row / 2 * T;
     pair_rows(form_panel(place, x, mine->p, count, (vi){0}), T, place->features, count, mine->pairs);
+    return mine->pairs;
 }
 
 /* The features of keys in pairs of tokens. */
@@ -4365,7 +4607,7 @@ static void form_key_pairs(const struct tile_place *place, const float *x, const
 }
 
 /* What queries read of a tile: a copy in pairs of features. */
-static void tile_read(const struct pass *c, const struct tile_place *place)
+static void tile_read(const struct pass *c, const struct tile_place *place, int adds)
 {
     const struct work *w = c->w, *mine = c->mine;
     const int n = place->features, pairs = (n + 1) / 2;
@@ -4376,9 +4618,9 @@ static void tile_read(const struct pass *c, const struct tile_place *place)
         for (int b = 0; b * T < c->tokens; b++) {
             const int tokens = block_tokens(c->tokens, b), count = lanes(tokens);
             float *out = c->out + (g * BLOCKS + b) * OUT;
-            form_query_pairs(place, w->qx + (g * BLOCKS + b) * PANEL, mine, count);
-            pair_query(mine->pairs, mine->rows, out, tokens, pairs, 0, c->fetch);
-            query_sums(mine->pairs, sums, out + VALUES, count, pairs);
+            const int32_t *p = form_query_pairs(place, w->qx + (g * BLOCKS + b) * PANEL, mine, count);
+            pair_query(p, mine->rows, out, tokens, pairs, 0, adds, c->fetch);
+            query_sums(p, sums, out + VALUES, count, pairs);
         }
 }
 
@@ -4396,20 +4638,22 @@ static void tile_write(const struct pass *c, const struct tile_place *place)
 }
 
 /* One tile: queries read it, then keys add to it. */
-static void tile(const struct pass *c, const struct tile_place *place)
+static void tile(const struct pass *c, const struct tile_place *place, int adds)
 {
     if (c->read)
-        tile_read(c, place);
+        tile_read(c, place, adds);
     if (c->write)
         tile_write(c, place);
 }
 
 static const int32_t first_tile[SLICES + 1] = {0, 6, 12};
 
+/* The first tile's sums begin with 0, which is there. */
 static void slice(int number, const struct pass *c)
 {
+    int adds = 1;
     for (const struct tile_place *t = tiles + first_tile[number]; t < tiles + first_tile[number + 1]; t++)
-        tile(c, t);
+        tile(c, t, adds), adds = 1;
 }
 
 /* to[i] += from[i]; count fills vectors */
@@ -4435,6 +4679,14 @@ static void pack_queries(const struct fpa_launch *a, int64_t b, int64_t token, i
 }
 
 static void pack_keys(const struct fpa_launch *a, int64_t b, int64_t token, int64_t h, int tokens, float *x, float *v)
+{
+    const vi key = ~(vi){0};
+    pack_panel(token_at(a->k, a->k_stride, b, token, h), a->k_stride[1], tokens, 1.0f, key, a->weights, h, x);
+    pack_value_pairs(token_at(a->v, a->v_stride, b, token, h), a->v_stride[1], tokens, value_pairs(v));
+}
+
+/* The same with values as numbers, for the recurrent form. */
+static void pack_exact(const struct fpa_launch *a, int64_t b, int64_t token, int64_t h, int tokens, float *x, float *v)
 {
     const vi key = ~(vi){0};
     pack_panel(token_at(a->k, a->k_stride, b, token, h), a->k_stride[1], tokens, 1.0f, key, a->weights, h, x);
@@ -4533,18 +4785,26 @@ static void add_pair_weights(const int32_t *restrict p, float *restrict den, int
 static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
                        struct fetch *fetch)
 {
-    query(p, v, out, tokens, keys, causal, fetch);
+    query(p, v, out, tokens, keys, causal, 1, fetch);
     add_weights(p, out + VALUES, keys, lanes(tokens));
 }
 
-/* The same with scores rounded to pairs of keys, and pairs of values. */
+/* out += scores times values, both in pairs of keys, for a panel of keys; causal: as above. The scores are
+ * mine->pairs. */
+static void add_pairs(const struct work *mine, const float *v, float *out, int keys, int tokens, int causal,
+                      struct fetch *fetch)
+{
+    const int n = (keys + 1) / 2;
+    pair_query(mine->pairs, value_pairs(v), out, tokens, n, causal, 1, fetch);
+    add_pair_weights(mine->pairs, out + VALUES, n, lanes(tokens));
+}
+
+/* The same of scores that are a panel of numbers. */
 static void add_paired(const struct work *mine, const float *v, float *out, int keys, int tokens, int causal,
                        struct fetch *fetch)
 {
-    const int count = lanes(tokens), n = (keys + 1) / 2;
-    pair_rows(mine->p, T, keys, count, mine->pairs);
-    pair_query(mine->pairs, value_pairs(v), out, tokens, n, causal, fetch);
-    add_pair_weights(mine->pairs, out + VALUES, n, count);
+    pair_rows(mine->p, T, keys, lanes(tokens), mine->pairs);
+    add_pairs(mine, v, out, keys, tokens, causal, fetch);
 }
 
 static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, int tokens,
@@ -4561,13 +4821,12 @@ static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, in
 static void chunk_own(const struct pass *c, int block, const float *qx, float *out)
 {
     const struct work *w = c->w;
-    float *p = c->mine->p;
     const int tokens = block_tokens(c->tokens, block);
     for (int j = 0; j < block; j++) {
-        scores_full(qx, w->kx + j * PANEL, p, T, lanes(tokens), 0);
-        add_paired(c->mine, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
+        whole_scores(pairs_of(qx), pairs_of(w->kx + j * PANEL), c->mine->pairs, T, lanes(tokens));
+        add_pairs(c->mine, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
     }
-    scores_diagonal(qx, w->kx + block * PANEL, p, tokens);
+    scores_diagonal(qx, w->kx + block * PANEL, c->mine->p, tokens);
     add_paired(c->mine, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
@@ -4600,22 +4859,31 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
     team_wait(w, team);
 }
 
-/* A chunk of tokens from `token` on, as a thread that has the head for itself asks for them. */
-static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t token, struct fetch *f)
+/* Tokens begin..end - 1 of `heads` heads from h on, which lie side by side, as a thread that has them for itself asks
+ * for them. */
+static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t heads, int64_t begin, int64_t end,
+                        struct fetch *f)
 {
-    const int64_t left = a->length - token, group = group_of(a), size = sizeof(stored);
-    *f = (struct fetch){.left = group && left > 0 ? (left < CHUNK ? left : CHUNK) : 0};
+    const int64_t group = group_of(a), size = sizeof(stored);
+    *f = (struct fetch){.left = group && end > begin ? end - begin : 0, .of_heads = heads > 1};
     if (!f->left)
         return;
     const int64_t *strides[STREAMS] = {a->q_stride, a->k_stride, a->v_stride, a->o_stride};
     const void *bases[STREAMS] = {a->q, a->k, a->v, a->o};
-    const int64_t heads[STREAMS] = {h * group, h, h, h * group};
-    const int64_t widths[STREAMS] = {D_IN * group, D_IN, DV, DV * group};
+    const int64_t shared[STREAMS] = {group, 1, 1, group}; /* heads beside one of k and v */
+    const int64_t widths[STREAMS] = {D_IN, D_IN, DV, DV};
     for (int i = 0; i < STREAMS; i++) {
-        f->row[i] = (const char *)token_at(bases[i], strides[i], b, token, heads[i]);
+        f->row[i] = (const char *)token_at(bases[i], strides[i], b, begin, h * shared[i]);
         f->stride[i] = size * strides[i][1];
-        f->bytes[i] = size * widths[i];
+        f->bytes[i] = size * (heads == 1 ? shared[i] * widths[i] : (heads * shared[i] - 1) * strides[i][2] + widths[i]);
     }
+}
+
+/* The chunk from `first` on of one head. */
+static void fetch_chunk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct fetch *f)
+{
+    const int64_t end = first + CHUNK;
+    fetch_begin(a, b, h, 1, first, end < a->length ? end : a->length, f);
 }
 
 /* The chunk from token `first` on of a head whose state is c.s. */
@@ -4643,7 +4911,7 @@ static void chunked_head(const struct fpa_launch *a, int64_t index, const struct
         state_load(a, b, h, c.s);
     for (int64_t first = 0; first < a->length; first += CHUNK) {
         if (team == 1)
-            fetch_begin(a, b, h, first + CHUNK, &fetch);
+            fetch_chunk(a, b, h, first + CHUNK, &fetch);
         chunk_walk(a, b, h, first, c, rank, team);
     }
     team_wait(w, team);
@@ -4660,7 +4928,8 @@ static float *state_abreast(const struct fpa_launch *a, int64_t b, int64_t h, in
 }
 
 /* Heads that lie side by side, by one thread: a chunk of each in turn, so that a token's pages, which they share, are
- * walked once and not once a head. */
+ * walked once and not once a head. Beside each head's chunk it asks for a share of the next chunk's tokens, rows of all
+ * heads. */
 static void chunked_abreast(const struct fpa_launch *a, int64_t index, int64_t heads, const struct work *w)
 {
     const int64_t b = index / a->heads, h = index % a->heads;
@@ -4670,8 +4939,8 @@ static void chunked_abreast(const struct fpa_launch *a, int64_t index, int64_t h
         state_load(a, b, h + i, state_abreast(a, b, h, i, w));
     for (int64_t first = 0; first < a->length; first += CHUNK)
         for (int64_t i = 0; i < heads; i++) {
-            const int is_last = i + 1 == heads;
-            fetch_begin(a, b, is_last ? h : h + i + 1, is_last ? first + CHUNK : first, &fetch);
+            const int64_t next = first + CHUNK, left = a->length - next, tokens = left < CHUNK ? left : CHUNK;
+            fetch_begin(a, b, h, heads, next + tokens * i / heads, next + tokens * (i + 1) / heads, &fetch);
             c.s = state_abreast(a, b, h, i, w);
             chunk_walk(a, b, h + i, first, c, 0, 1);
         }
@@ -4707,11 +4976,13 @@ static void unit_add(const struct unit *u, const struct work *w, int64_t at, int
         float *out = w->o + i * OUT;
         if (at > mine)
             continue;
-        if (at == mine)
+        if (at == mine) {
             scores_diagonal(w->qx + i * PANEL, w->kx, w->p, keys);
-        else
-            scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens), 0);
-        add_paired(w, w->v, out, keys, tokens, at == mine, NULL);
+            add_paired(w, w->v, out, keys, tokens, 1, NULL);
+            continue;
+        }
+        whole_scores(pairs_of(w->qx + i * PANEL), pairs_of(w->kx), w->pairs, keys, lanes(tokens));
+        add_pairs(w, w->v, out, keys, tokens, 0, NULL);
     }
 }
 
@@ -4752,15 +5023,25 @@ static void parallel_unit(const struct fpa_launch *a, const struct unit *u, cons
         store_panel(a, u->b, u->first + i * T, u->query_head, block_tokens(u->tokens, i), w->o + i * OUT);
 }
 
-/* Units by number: from the last tokens, which see the most keys. */
-static int64_t count_units(const struct fpa_launch *a)
+/* Units of so many panels of queries, by number: from the last tokens, which see the most keys. */
+static int64_t count_units(const struct fpa_launch *a, int panels)
 {
-    return count_spans(a, QUERY_BLOCKS * T) * a->query_heads;
+    return count_spans(a, panels * T) * a->query_heads;
 }
 
-static void unit_at(const struct fpa_launch *a, int64_t number, const struct work *w)
+/* Panels of a unit: as many as there is room for, since each unit packs the keys that it sees; fewer where threads
+ * would have less than four units each. Bits are the same. */
+static int unit_panels(const struct fpa_launch *a, int threads)
 {
-    const int64_t tokens = QUERY_BLOCKS * T;
+    int panels = QUERY_BLOCKS;
+    while (threads > 1 && panels > SHARED_BLOCKS && count_units(a, panels) < 4 * threads)
+        panels /= 2;
+    return panels;
+}
+
+static void unit_at(const struct fpa_launch *a, int64_t number, int panels, const struct work *w)
+{
+    const int64_t tokens = panels * T;
     struct fpa_launch own;
     const struct span at = span_at(a, tokens, count_spans(a, tokens) - 1 - number / a->query_heads);
     const struct fpa_launch *s = sequence_of(a, at.b, &own);
@@ -4775,7 +5056,8 @@ static void unit_at(const struct fpa_launch *a, int64_t number, const struct wor
 
 static void parallel_units(const struct fpa_launch *a, int threads)
 {
-    const int64_t units = count_units(a);
+    const int panels = unit_panels(a, threads);
+    const int64_t units = count_units(a, panels);
 #ifdef _OPENMP
     const int workers = units < threads ? (int)larger(units, 1) : threads;
 #pragma omp parallel for num_threads(workers) schedule(dynamic)
@@ -4787,7 +5069,7 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 #else
         work_at(a, threads, 0, &w);
 #endif
-        unit_at(a, i, &w);
+        unit_at(a, i, panels, &w);
     }
 }
 
@@ -4981,8 +5263,8 @@ static void recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int 
     memset(out, 0, sizeof(float) * OUT);
     for (int64_t end = a->recent + 1; end > 0; end -= T) {
         const int keys = (int)(end < T ? end : T);
-        pack_keys(a, b, end - keys, h, keys, w->kx, w->v);
-        scores_full(w->qx, w->kx, w->p, keys, lanes(queries + 1), 1);
+        pack_exact(a, b, end - keys, h, keys, w->kx, w->v);
+        scores_full(w->qx, w->kx, w->p, keys, lanes(queries + 1));
         add_scored(w->p, w->v, out, keys, queries + 1, 0, NULL);
     }
 }
@@ -5276,7 +5558,7 @@ EXPORT void tspow2_d32_bf16_share(int form, const struct fpa_launch *a, struct f
     struct work w;
     *s = (struct fpa_share){.pieces = {heads, 0}, .threads = max_threads()};
     if (form == 0) {
-        s->pieces[0] = count_units(a);
+        s->pieces[0] = count_units(a, SHARED_BLOCKS);
         s->pieces[1] = a->state_out ? heads : 0;
     }
     s->most = by_team && !a->cu_seqlens ? SLICES : 1;
@@ -5293,13 +5575,13 @@ static void member_works(const struct fpa_launch *a, const struct fpa_member *m,
 
 EXPORT void tspow2_d32_bf16_piece(int form, const struct fpa_launch *a, int64_t piece, const struct fpa_member *m)
 {
-    const int64_t units = form == 0 ? count_units(a) : 0;
+    const int64_t units = form == 0 ? count_units(a, SHARED_BLOCKS) : 0;
     struct fpa_launch keys = *a;
     struct work shared, mine;
     member_works(a, m, &shared, &mine);
     keys.query_heads = 0;
     if (piece < units)
-        unit_at(a, piece, &mine);
+        unit_at(a, piece, SHARED_BLOCKS, &mine);
     else if (form == 0)
         run_head(chunked_head, &keys, piece - units, &shared, &mine, m->rank, m->team);
     else if (form == 2)

@@ -3557,7 +3557,7 @@ static void features_43(const float *restrict x, float *restrict p, vi key)
 
 /* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
 
-enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 8, STEPS_BETWEEN = 8 };
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 4, STEPS_BETWEEN = 4 };
 
 /* Rows of q, k, v and o of the token that is asked for next. */
 struct fetch {
@@ -3617,34 +3617,61 @@ static __attribute__((noinline)) void edge_query_16_16_16_16(const float *restri
 }
 
 static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
-                              int causal, struct fetch *fetch)
+                              int causal, int adds, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         /* 6 x 4 sums */
-        vec16 c0_0 = get16(c);
-        vec16 c0_1 = get16(c + 16);
-        vec16 c0_2 = get16(c + 32);
-        vec16 c0_3 = get16(c + 48);
-        vec16 c1_0 = get16(c + DV);
-        vec16 c1_1 = get16(c + DV + 16);
-        vec16 c1_2 = get16(c + DV + 32);
-        vec16 c1_3 = get16(c + DV + 48);
-        vec16 c2_0 = get16(c + 2 * DV);
-        vec16 c2_1 = get16(c + 2 * DV + 16);
-        vec16 c2_2 = get16(c + 2 * DV + 32);
-        vec16 c2_3 = get16(c + 2 * DV + 48);
-        vec16 c3_0 = get16(c + 3 * DV);
-        vec16 c3_1 = get16(c + 3 * DV + 16);
-        vec16 c3_2 = get16(c + 3 * DV + 32);
-        vec16 c3_3 = get16(c + 3 * DV + 48);
-        vec16 c4_0 = get16(c + 4 * DV);
-        vec16 c4_1 = get16(c + 4 * DV + 16);
-        vec16 c4_2 = get16(c + 4 * DV + 32);
-        vec16 c4_3 = get16(c + 4 * DV + 48);
-        vec16 c5_0 = get16(c + 5 * DV);
-        vec16 c5_1 = get16(c + 5 * DV + 16);
-        vec16 c5_2 = get16(c + 5 * DV + 32);
-        vec16 c5_3 = get16(c + 5 * DV + 48);
+        vec16 c0_0 = {0};
+        vec16 c0_1 = {0};
+        vec16 c0_2 = {0};
+        vec16 c0_3 = {0};
+        vec16 c1_0 = {0};
+        vec16 c1_1 = {0};
+        vec16 c1_2 = {0};
+        vec16 c1_3 = {0};
+        vec16 c2_0 = {0};
+        vec16 c2_1 = {0};
+        vec16 c2_2 = {0};
+        vec16 c2_3 = {0};
+        vec16 c3_0 = {0};
+        vec16 c3_1 = {0};
+        vec16 c3_2 = {0};
+        vec16 c3_3 = {0};
+        vec16 c4_0 = {0};
+        vec16 c4_1 = {0};
+        vec16 c4_2 = {0};
+        vec16 c4_3 = {0};
+        vec16 c5_0 = {0};
+        vec16 c5_1 = {0};
+        vec16 c5_2 = {0};
+        vec16 c5_3 = {0};
+        if (adds) {
+            c0_0 = get16(c);
+            c0_1 = get16(c + 16);
+            c0_2 = get16(c + 32);
+            c0_3 = get16(c + 48);
+            c1_0 = get16(c + DV);
+            c1_1 = get16(c + DV + 16);
+            c1_2 = get16(c + DV + 32);
+            c1_3 = get16(c + DV + 48);
+            c2_0 = get16(c + 2 * DV);
+            c2_1 = get16(c + 2 * DV + 16);
+            c2_2 = get16(c + 2 * DV + 32);
+            c2_3 = get16(c + 2 * DV + 48);
+            c3_0 = get16(c + 3 * DV);
+            c3_1 = get16(c + 3 * DV + 16);
+            c3_2 = get16(c + 3 * DV + 32);
+            c3_3 = get16(c + 3 * DV + 48);
+            c4_0 = get16(c + 4 * DV);
+            c4_1 = get16(c + 4 * DV + 16);
+            c4_2 = get16(c + 4 * DV + 32);
+            c4_3 = get16(c + 4 * DV + 48);
+            c5_0 = get16(c + 5 * DV);
+            c5_1 = get16(c + 5 * DV + 16);
+            c5_2 = get16(c + 5 * DV + 32);
+            c5_3 = get16(c + 5 * DV + 48);
+        }
+        /* what rows see */
         const int last = causal ? m + 1 : n; /* that all rows see */
         int k = 0;
         do {
@@ -3710,11 +3737,12 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
     }
 }
 
-/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t */
+/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t; adds: to
+ * what is there, else to 0 */
 static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
-                  struct fetch *fetch)
+                  int adds, struct fetch *fetch)
 {
-    query_16_16_16_16(p, s, o, tokens, n, causal, fetch);
+    query_16_16_16_16(p, s, o, tokens, n, causal, adds, fetch);
 }
 
 static void update6_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, int tokens)
@@ -4029,14 +4057,116 @@ static void dots(const float *qx, const float *kx, float *d, int keys, int first
     dot_0(qx, kx, d, keys, first, tokens);
 }
 
-/* Scores of keys that all queries see */
-static void scores_full(const float *qx, const float *kx, float *p, int keys, int tokens)
+/* Scores of keys that all queries see: the dots of a few keys and tokens, and their products, stay in registers. */
+static void scores_full(const float *restrict qx, const float *restrict kx, float *restrict to, int keys, int tokens)
 {
-    dots(qx, kx, p, keys, 0, tokens);
-    for (int j = 0; j < keys; j++)
-        for (int t = 0; t < tokens; t += VL) {
-            float *d = p + j * T + t;
-            set16(d, kernel_of(get16(d)));
+    for (int j = 0; j < keys; j += 8, kx += 8, to += 8 * T)
+        for (int t = 0; t < tokens; t += 3 * VL) {
+            /* dot 0 */
+            vf c0_0 = {0};
+            vf c0_1 = {0};
+            vf c0_2 = {0};
+            vf c1_0 = {0};
+            vf c1_1 = {0};
+            vf c1_2 = {0};
+            vf c2_0 = {0};
+            vf c2_1 = {0};
+            vf c2_2 = {0};
+            vf c3_0 = {0};
+            vf c3_1 = {0};
+            vf c3_2 = {0};
+            vf c4_0 = {0};
+            vf c4_1 = {0};
+            vf c4_2 = {0};
+            vf c5_0 = {0};
+            vf c5_1 = {0};
+            vf c5_2 = {0};
+            vf c6_0 = {0};
+            vf c6_1 = {0};
+            vf c6_2 = {0};
+            vf c7_0 = {0};
+            vf c7_1 = {0};
+            vf c7_2 = {0};
+            for (int k = 0; k < 64; k++) {
+                const float *ak = kx + k * T, *bk = qx + k * T + t;
+                const vec16 b0 = get16(bk);
+                const vec16 b1 = get16(bk + 16);
+                const vec16 b2 = get16(bk + 32);
+                c0_0 += ak[0] * b0;
+                c0_1 += ak[0] * b1;
+                c0_2 += ak[0] * b2;
+                c1_0 += ak[1] * b0;
+                c1_1 += ak[1] * b1;
+                c1_2 += ak[1] * b2;
+                c2_0 += ak[2] * b0;
+                c2_1 += ak[2] * b1;
+                c2_2 += ak[2] * b2;
+                c3_0 += ak[3] * b0;
+                c3_1 += ak[3] * b1;
+                c3_2 += ak[3] * b2;
+                c4_0 += ak[4] * b0;
+                c4_1 += ak[4] * b1;
+                c4_2 += ak[4] * b2;
+                c5_0 += ak[5] * b0;
+                c5_1 += ak[5] * b1;
+                c5_2 += ak[5] * b2;
+                c6_0 += ak[6] * b0;
+                c6_1 += ak[6] * b1;
+                c6_2 += ak[6] * b2;
+                c7_0 += ak[7] * b0;
+                c7_1 += ak[7] * b1;
+                c7_2 += ak[7] * b2;
+            }
+            /* the kernel of it */
+            vf s0_0 = kernel_of(c0_0);
+            vf s0_1 = kernel_of(c0_1);
+            vf s0_2 = kernel_of(c0_2);
+            vf s1_0 = kernel_of(c1_0);
+            vf s1_1 = kernel_of(c1_1);
+            vf s1_2 = kernel_of(c1_2);
+            vf s2_0 = kernel_of(c2_0);
+            vf s2_1 = kernel_of(c2_1);
+            vf s2_2 = kernel_of(c2_2);
+            vf s3_0 = kernel_of(c3_0);
+            vf s3_1 = kernel_of(c3_1);
+            vf s3_2 = kernel_of(c3_2);
+            vf s4_0 = kernel_of(c4_0);
+            vf s4_1 = kernel_of(c4_1);
+            vf s4_2 = kernel_of(c4_2);
+            vf s5_0 = kernel_of(c5_0);
+            vf s5_1 = kernel_of(c5_1);
+            vf s5_2 = kernel_of(c5_2);
+            vf s6_0 = kernel_of(c6_0);
+            vf s6_1 = kernel_of(c6_1);
+            vf s6_2 = kernel_of(c6_2);
+            vf s7_0 = kernel_of(c7_0);
+            vf s7_1 = kernel_of(c7_1);
+            vf s7_2 = kernel_of(c7_2);
+            /* the scores */
+            set16(to + t, s0_0);
+            set16(to + t + 16, s0_1);
+            set16(to + t + 32, s0_2);
+            set16(to + T + t, s1_0);
+            set16(to + T + t + 16, s1_1);
+            set16(to + T + t + 32, s1_2);
+            set16(to + 2 * T + t, s2_0);
+            set16(to + 2 * T + t + 16, s2_1);
+            set16(to + 2 * T + t + 32, s2_2);
+            set16(to + 3 * T + t, s3_0);
+            set16(to + 3 * T + t + 16, s3_1);
+            set16(to + 3 * T + t + 32, s3_2);
+            set16(to + 4 * T + t, s4_0);
+            set16(to + 4 * T + t + 16, s4_1);
+            set16(to + 4 * T + t + 32, s4_2);
+            set16(to + 5 * T + t, s5_0);
+            set16(to + 5 * T + t + 16, s5_1);
+            set16(to + 5 * T + t + 32, s5_2);
+            set16(to + 6 * T + t, s6_0);
+            set16(to + 6 * T + t + 16, s6_1);
+            set16(to + 6 * T + t + 32, s6_2);
+            set16(to + 7 * T + t, s7_0);
+            set16(to + 7 * T + t + 16, s7_1);
+            set16(to + 7 * T + t + 32, s7_2);
         }
 }
 
@@ -4133,7 +4263,8 @@ enum {
     OUT = T * (DV),             /* the same with no sums of weights */
     SLICES = 8,                   /* partial results, added in a fixed order */
     WAITING = 4,                  /* of them at a time, for a thread alone */
-    QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form */
+    QUERY_BLOCKS = 4,             /* panels of queries of one unit of the parallel form, at most */
+    SHARED_BLOCKS = 4,            /* and where threads share few of them */
     STATE = FEATURES * (DV),    /* of one (batch, head) */
     SCRATCH = T * 48         /* a panel of features, or of dots */
 };
@@ -4459,7 +4590,7 @@ static const float *form_panel(const struct tile_place *place, const float *x, f
 }
 
 /* One tile: queries read it, then keys add to it. */
-static void tile(const struct pass *c, const struct tile_place *place)
+static void tile(const struct pass *c, const struct tile_place *place, int adds)
 {
     const int64_t first = place->feature;
     const int n = place->features;
@@ -4472,7 +4603,7 @@ static void tile(const struct pass *c, const struct tile_place *place)
             float *out = c->out + (g * BLOCKS + b) * OUT;
             const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens),
                                         query_lanes);
-            query(p, s, out, tokens, n, 0, c->fetch);
+            query(p, s, out, tokens, n, 0, adds, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
         const int tokens = block_tokens(c->tokens, b);
@@ -4483,10 +4614,12 @@ static void tile(const struct pass *c, const struct tile_place *place)
 
 static const int32_t first_tile[SLICES + 1] = {0, 5, 11, 16, 22, 27, 33, 38, 44};
 
+/* The first tile's sums begin with 0. */
 static void slice(int number, const struct pass *c)
 {
+    int adds = 0;
     for (const struct tile_place *t = tiles + first_tile[number]; t < tiles + first_tile[number + 1]; t++)
-        tile(c, t);
+        tile(c, t, adds), adds = 1;
 }
 
 /* to[i] += from[i]; count fills vectors */
@@ -4565,8 +4698,6 @@ static void chunk_slices(struct pass *c, int rank, int team)
     const int begin = SLICES * rank / team, end = SLICES * (rank + 1) / team;
     for (int i = begin; i < end; i++) {
         c->out = group_sum(c, i, team);
-        if (c->read)
-            memset(c->out, 0, sizeof(float) * c->size);
         slice(i, c);
         for (int half = 1; c->read && i & half && i + 1 - 2 * half >= begin; half *= 2)
             add_panels(group_sum(c, i + 1 - 2 * half, team), group_sum(c, i + 1 - half, team), c->size);
@@ -4587,7 +4718,7 @@ static void slices_sum(const struct pass *c, int64_t at, int team)
 static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
                        struct fetch *fetch)
 {
-    query(p, v, out, tokens, keys, causal, fetch);
+    query(p, v, out, tokens, keys, causal, 1, fetch);
 }
 
 static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, int tokens,
@@ -4602,14 +4733,13 @@ static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, in
 static void chunk_own(const struct pass *c, int block, const float *qx, float *out)
 {
     const struct work *w = c->w;
-    float *p = c->mine->p;
     const int tokens = block_tokens(c->tokens, block);
     for (int j = 0; j < block; j++) {
-        scores_full(qx, w->kx + j * PANEL, p, T, lanes(tokens));
-        add_scored(p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
+        scores_full(qx, w->kx + j * PANEL, c->mine->p, T, lanes(tokens));
+        add_scored(c->mine->p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
     }
-    scores_diagonal(qx, w->kx + block * PANEL, p, tokens);
-    add_scored(p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
+    scores_diagonal(qx, w->kx + block * PANEL, c->mine->p, tokens);
+    add_scored(c->mine->p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
 /* Who of a team takes unit n of units that are sorted by their work: 0 1 2, 2 1 0, 0 1 2 ... */
@@ -4641,22 +4771,31 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
     team_wait(w, team);
 }
 
-/* A chunk of tokens from `token` on, as a thread that has the head for itself asks for them. */
-static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t token, struct fetch *f)
+/* Tokens begin..end - 1 of `heads` heads from h on, which lie side by side, as a thread that has them for itself asks
+ * for them. */
+static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t heads, int64_t begin, int64_t end,
+                        struct fetch *f)
 {
-    const int64_t left = a->length - token, group = group_of(a), size = sizeof(stored);
-    *f = (struct fetch){.left = group && left > 0 ? (left < CHUNK ? left : CHUNK) : 0};
+    const int64_t group = group_of(a), size = sizeof(stored);
+    *f = (struct fetch){.left = group && end > begin ? end - begin : 0};
     if (!f->left)
         return;
     const int64_t *strides[STREAMS] = {a->q_stride, a->k_stride, a->v_stride, a->o_stride};
     const void *bases[STREAMS] = {a->q, a->k, a->v, a->o};
-    const int64_t heads[STREAMS] = {h * group, h, h, h * group};
-    const int64_t widths[STREAMS] = {D_IN * group, D_IN, DV, DV * group};
+    const int64_t shared[STREAMS] = {group, 1, 1, group}; /* heads beside one of k and v */
+    const int64_t widths[STREAMS] = {D_IN, D_IN, DV, DV};
     for (int i = 0; i < STREAMS; i++) {
-        f->row[i] = (const char *)token_at(bases[i], strides[i], b, token, heads[i]);
+        f->row[i] = (const char *)token_at(bases[i], strides[i], b, begin, h * shared[i]);
         f->stride[i] = size * strides[i][1];
-        f->bytes[i] = size * widths[i];
+        f->bytes[i] = size * heads * shared[i] * widths[i];
     }
+}
+
+/* The chunk from `first` on of one head. */
+static void fetch_chunk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct fetch *f)
+{
+    const int64_t end = first + CHUNK;
+    fetch_begin(a, b, h, 1, first, end < a->length ? end : a->length, f);
 }
 
 /* The chunk from token `first` on of a head whose state is c.s. */
@@ -4684,7 +4823,7 @@ static void chunked_head(const struct fpa_launch *a, int64_t index, const struct
         state_load(a, b, h, c.s);
     for (int64_t first = 0; first < a->length; first += CHUNK) {
         if (team == 1)
-            fetch_begin(a, b, h, first + CHUNK, &fetch);
+            fetch_chunk(a, b, h, first + CHUNK, &fetch);
         chunk_walk(a, b, h, first, c, rank, team);
     }
     team_wait(w, team);
@@ -4720,11 +4859,13 @@ static void unit_add(const struct unit *u, const struct work *w, int64_t at, int
         float *out = w->o + i * OUT;
         if (at > mine)
             continue;
-        if (at == mine)
+        if (at == mine) {
             scores_diagonal(w->qx + i * PANEL, w->kx, w->p, keys);
-        else
-            scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens));
-        add_scored(w->p, w->v, out, keys, tokens, at == mine, NULL);
+            add_scored(w->p, w->v, out, keys, tokens, 1, NULL);
+            continue;
+        }
+        scores_full(w->qx + i * PANEL, w->kx, w->p, keys, lanes(tokens));
+        add_scored(w->p, w->v, out, keys, tokens, 0, NULL);
     }
 }
 
@@ -4765,15 +4906,25 @@ static void parallel_unit(const struct fpa_launch *a, const struct unit *u, cons
         store_panel(a, u->b, u->first + i * T, u->query_head, block_tokens(u->tokens, i), w->o + i * OUT);
 }
 
-/* Units by number: from the last tokens, which see the most keys. */
-static int64_t count_units(const struct fpa_launch *a)
+/* Units of so many panels of queries, by number: from the last tokens, which see the most keys. */
+static int64_t count_units(const struct fpa_launch *a, int panels)
 {
-    return count_spans(a, QUERY_BLOCKS * T) * a->query_heads;
+    return count_spans(a, panels * T) * a->query_heads;
 }
 
-static void unit_at(const struct fpa_launch *a, int64_t number, const struct work *w)
+/* Panels of a unit: as many as there is room for, since each unit packs the keys that it sees; fewer where threads
+ * would have less than four units each. Bits are the same. */
+static int unit_panels(const struct fpa_launch *a, int threads)
 {
-    const int64_t tokens = QUERY_BLOCKS * T;
+    int panels = QUERY_BLOCKS;
+    while (threads > 1 && panels > SHARED_BLOCKS && count_units(a, panels) < 4 * threads)
+        panels /= 2;
+    return panels;
+}
+
+static void unit_at(const struct fpa_launch *a, int64_t number, int panels, const struct work *w)
+{
+    const int64_t tokens = panels * T;
     struct fpa_launch own;
     const struct span at = span_at(a, tokens, count_spans(a, tokens) - 1 - number / a->query_heads);
     const struct fpa_launch *s = sequence_of(a, at.b, &own);
@@ -4788,7 +4939,8 @@ static void unit_at(const struct fpa_launch *a, int64_t number, const struct wor
 
 static void parallel_units(const struct fpa_launch *a, int threads)
 {
-    const int64_t units = count_units(a);
+    const int panels = unit_panels(a, threads);
+    const int64_t units = count_units(a, panels);
 #ifdef _OPENMP
     const int workers = units < threads ? (int)larger(units, 1) : threads;
 #pragma omp parallel for num_threads(workers) schedule(dynamic)
@@ -4800,7 +4952,7 @@ static void parallel_units(const struct fpa_launch *a, int threads)
 #else
         work_at(a, threads, 0, &w);
 #endif
-        unit_at(a, i, &w);
+        unit_at(a, i, panels, &w);
     }
 }
 
@@ -5237,7 +5389,7 @@ EXPORT void tspow2_d64_b8_share(int form, const struct fpa_launch *a, struct fpa
     struct work w;
     *s = (struct fpa_share){.pieces = {heads, 0}, .threads = max_threads()};
     if (form == 0) {
-        s->pieces[0] = count_units(a);
+        s->pieces[0] = count_units(a, SHARED_BLOCKS);
         s->pieces[1] = a->state_out ? heads : 0;
     }
     s->most = by_team && !a->cu_seqlens ? SLICES : 1;
@@ -5254,13 +5406,13 @@ static void member_works(const struct fpa_launch *a, const struct fpa_member *m,
 
 EXPORT void tspow2_d64_b8_piece(int form, const struct fpa_launch *a, int64_t piece, const struct fpa_member *m)
 {
-    const int64_t units = form == 0 ? count_units(a) : 0;
+    const int64_t units = form == 0 ? count_units(a, SHARED_BLOCKS) : 0;
     struct fpa_launch keys = *a;
     struct work shared, mine;
     member_works(a, m, &shared, &mine);
     keys.query_heads = 0;
     if (piece < units)
-        unit_at(a, piece, &mine);
+        unit_at(a, piece, SHARED_BLOCKS, &mine);
     else if (form == 0)
         run_head(chunked_head, &keys, piece - units, &shared, &mine, m->rank, m->team);
     else if (form == 2)
