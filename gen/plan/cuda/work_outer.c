@@ -119,12 +119,14 @@ static int count_stage_waits(const fpa_gpu *gpu, const fpa_split_outer *split, i
 
 /* The same, however many copies are read: with scores of one tile of queries at a time it waits for products of its warpgroup, which all four
  * warps have together. While dots go in turn the warps of the last warpgroup, which hide others' waits elsewhere, have nothing to do: waits are shared by
- * fewer. */
+ * fewer, and other instructions fill three fifths of that: r1_03, r1_05 and r3_13 took 0.70, 0.88 and 0.82 of what all of it gives
+ * (docs/decisions/0071-dots-two-at-a-time.md). */
 static int count_waiting(const fpa_gpu *gpu, const fpa_split_outer *split, int products, int instructions)
 {
     const bool alone = split->query_tiles == 1 || split->dots_in_turn;
     const int waits = alone ? 4 * products : 0;
-    const int more = split->dots_in_turn ? (waits + GPU_LATENCY * instructions) / split->output_groups : 0;
+    const int more =
+        split->dots_in_turn ? 3 * (waits + GPU_LATENCY * instructions) / (5 * split->output_groups) : 0;
     return waits + more + count_stage_waits(gpu, split, split->lone_key_stages);
 }
 
