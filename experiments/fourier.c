@@ -128,7 +128,7 @@ static void fill_operands(int angles, fit *f, operands *all)
 {
     make_fit(angles, f);
     for (int n = 0; n < FUNCTIONS; n++) {
-        double x[2 * MOST_ANGLES];
+        double x[2 * MOST_ANGLES] = {0};
         solve(f, functions[n].value, x);
         for (int r = 0; r < angles; r++) {
             const int at = n * angles + r; /* weights are [heads, d, 1] without gaps */

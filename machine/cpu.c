@@ -29,7 +29,7 @@ enum { KIB = 1024, MIB = 1024 * 1024 };
 #define WHOLE_VECTORS .product_instructions = 1, .broadcast_instructions = 1, .passes = 1, .roundings = 1
 
 #define MODEL(vendor_, family_, model)                                                                       \
-    .vendor = vendor_, .family = family_, .first_model = model, .last_model = model
+    .vendor = (vendor_), .family = (family_), .first_model = (model), .last_model = (model)
 
 /* Genoa: 512-bit operations take two passes through 256-bit pipes and ports; caches and clock are the same for all
  * sets. A core that works alone may have all of a third-level cache. */

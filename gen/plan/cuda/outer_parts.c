@@ -31,7 +31,7 @@ static int find_block(const outer_tiling *tiling, int g)
     for (int c = 0; c < OUTER_BLOCK; c++) {
         const int *prefix = prefix_of(tiling, g, c);
         if (first[last] % OUTER_BLOCK || prefix[last] != first[last] + c ||
-            memcmp(prefix, first, last * sizeof *first))
+            memcmp(prefix, first, last * sizeof *first) != 0)
             return -1;
     }
     return first[last] / OUTER_BLOCK;
