@@ -28,7 +28,10 @@ enum {              /* what a trial checks besides the gradients */
        RAGGED = 16, /* sequences of different lengths in one batch, states in pools */
 };
 
-/* Lengths are times * chunk + more. */
+/* Lengths are times * chunk + more; of several chunks these have at least PASS_CHUNK tokens, for gradients that are forward passes: a GPU walks
+ * such passes in segments from three of their chunks on, whatever chunks the gradients' own kernels have. */
+enum { PASS_CHUNK = 128 };
+
 typedef struct row {
     int times, more;
     int batch, heads, query_heads;
@@ -222,11 +225,12 @@ static bool make_shape(const examination *x, const row *r, fpa_shape *s)
     const fpa_head *head = x->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE, is_long = r->checks & LONG;
     const double token = fmax(x->facts->flop[FORM_CHUNKED], 1);
+    const int chunk = r->times > 1 && x->facts->chunk < PASS_CHUNK ? PASS_CHUNK : x->facts->chunk;
 
     if ((r->inputs == INPUTS_EXTREME_GATE || is_long) && !head->gate)
         return false;
     *s = (fpa_shape){.batch = r->batch,
-                     .length = (int64_t)r->times * x->facts->chunk + r->more,
+                     .length = (int64_t)r->times * chunk + r->more,
                      .heads = r->heads,
                      .query_heads = r->query_heads,
                      .layout = r->layout,
