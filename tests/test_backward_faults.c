@@ -117,7 +117,7 @@ static void gradients_as_emitted_are_accepted(void **state)
 
         if (verdict_of(&f->subjects[i], f->subjects[i].source.code, text, &error))
             fail_msg("%s: %s", error.where, error.message);
-        assert_non_null(strstr(text, i == CUBE ? "to 65536 tokens" : "to 151 tokens"));
+        assert_non_null(strstr(text, i == CUBE ? "to 65536 tokens" : "to 391 tokens"));
     }
 }
 
