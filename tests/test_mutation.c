@@ -27,7 +27,7 @@ static const char pair_spec[] = "return head { name = 'small', d = 16, dv = 24, 
                                 "  terms = tspow { d = 16, degree = 2, block = 4 } }\n";
 
 static const char word_spec[] =
-    "return head { name = 'small', d = 65, dv = 24, dtype = 'bf16', terms = linear {} }\n";
+    "return head { name = 'small', d = 65, dv = 24, dtype = 'bf16', gate = true, terms = linear {} }\n";
 
 static const char open_pair_spec[] =
     "return head { name = 'small', d = 16, dv = 24, causal = false, normalize = 'sum', dtype = 'bf16',\n"
