@@ -238,9 +238,9 @@ static const struct fault word_faults[] = {
 
 /* The same where words are all that there is. */
 static const struct fault even_word_faults[] = {
-    {"keys in a word's wrong half", "chunked form ... but the formula gives", "upper_feature",
+    {"keys in a word's wrong half", "but the formula gives", "upper_feature",
      "setp(to + T / 2 + t / 2, lower_halves(a, b));"},
-    {"the next word's features of queries", "chunked form ... but the formula gives", "words_of_queries",
+    {"the next word's features of queries", "is not a number", "words_of_queries",
      "return pairs_of(x) + (place->row / 2 + 1) * T;"},
     {"keys' words that are other words", "but the formula gives", "given_words",
      "setp(pairs + ${i} * T, (vi)r${i ~ 1});"},
