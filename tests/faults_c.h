@@ -28,6 +28,7 @@ static const struct fault c_faults[] = {
      "set${VL}(d, (vf)((vi)(kernel_of(${arguments}) * decay) & (age > 0)));"},
     {"a mask that shows the next token", "but the formula gives", "own_token",
      "set${VL}(d, (vf)((vi)(kernel_of(${arguments}) * decay) & (age >= -1)));"},
+    {"a gate that is no exponential", "but the formula gives", "gate_exponential", "g = 1.0 + g;"},
     {"a gate applied to its own token", "cut after ... but the formula gives", "gate_suffix",
      "product *= exact[t];\ng->suffix[t] = (float)product;"},
     {"a state that does not decay", "cut after ... but the formula gives", "tile_decay",
