@@ -87,15 +87,17 @@ run_shapes() {
     return $status
 }
 
-# The heads of a spec at two lengths; 16 heads, 64 Ki tokens. What is refused is told, and does not end the part.
+# The heads of a spec at two lengths; 16 heads, 64 Ki tokens. What is refused is told, and does not end the part. Gradients
+# are a line a head, for people.
 bench_spec() { # part, spec, [options]
-    local part=$1 spec=$2 status=0 length
+    local spec=$2 status=0 length lines=(--tsv "$made/$1.tsv") gradients=()
     shift 2
-    open_heads "$spec" "$target" $(case "$*" in *--backward*) echo --backward ;; esac)
+    case "$*" in *--backward*) lines=() gradients=(--backward) ;; esac
+    open_heads "$spec" "$target" "${gradients[@]}"
     for length in 4096 65536; do
         echo "fpac bench $spec --length $length --batch $((65536 / length)) --heads 16${*:+ $*}"
         "$fpac" bench "$spec" --target "$target" --length $length --batch $((65536 / length)) --heads 16 \
-            --tsv "$made/$part.tsv" "$@" || status=1
+            "${lines[@]}" "$@" || status=1
     done
     return $status
 }
