@@ -348,44 +348,43 @@ enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 2, PARTS_AT_ONCE = 1, STEPS_BETWE
 
 /* Rows of q, k, v and o of the token that is asked for next. */
 struct fetch {
-    const char *row[STREAMS];
+    const char *first[STREAMS];              /* row of the first token */
     int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
     int64_t widest;                          /* of these bytes */
-    int64_t left;                            /* tokens */
+    int64_t token, left;                     /* asked for, and not yet */
     int of_heads; /* rows of several heads: more than the first-level cache has room for */
     int64_t at; /* byte of its rows */
 };
 
-/* Ask for a few lines of each of a token's rows. */
+/* Ask for a few lines of each of a token's rows. In numbers one by one: products have sums in all vectors. */
 static inline void fetch_part(struct fetch *f)
 {
     const int64_t end = f->at + LINES_AT_ONCE * LINE;
     if (f->of_heads) {
-    for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
-        __builtin_prefetch(f->row[0] + at, 0, 2);
-    for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
-        __builtin_prefetch(f->row[1] + at, 0, 2);
-    for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
-        __builtin_prefetch(f->row[2] + at, 0, 2);
-    for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
-        __builtin_prefetch(f->row[3] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
+            __builtin_prefetch(f->first[0] + f->token * f->stride[0] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
+            __builtin_prefetch(f->first[1] + f->token * f->stride[1] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
+            __builtin_prefetch(f->first[2] + f->token * f->stride[2] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
+            __builtin_prefetch(f->first[3] + f->token * f->stride[3] + at, 0, 2);
     } else {
-    for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
-        __builtin_prefetch(f->row[0] + at);
-    for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
-        __builtin_prefetch(f->row[1] + at);
-    for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
-        __builtin_prefetch(f->row[2] + at);
-    for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
-        __builtin_prefetch(f->row[3] + at);
+        for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
+            __builtin_prefetch(f->first[0] + f->token * f->stride[0] + at);
+        for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
+            __builtin_prefetch(f->first[1] + f->token * f->stride[1] + at);
+        for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
+            __builtin_prefetch(f->first[2] + f->token * f->stride[2] + at);
+        for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
+            __builtin_prefetch(f->first[3] + f->token * f->stride[3] + at);
     }
     f->at = end;
     if (end < f->widest)
         return;
     f->at = 0;
+    f->token++;
     f->left--;
-    for (int i = 0; i < STREAMS; i++)
-        f->row[i] += f->stride[i];
 }
 
 static __attribute__((noinline)) void fetch_parts(struct fetch *f)
@@ -428,6 +427,7 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
             c5_0 = get8(c + 5 * DV);
             c5_1 = get8(c + 5 * DV + 8);
         }
+        /* what all rows see */
         for (int k = 0; k < n; k++) {
             if (k % STEPS_BETWEEN == 0 && fetch && fetch->left)
                 fetch_parts(fetch);
@@ -482,7 +482,8 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
                 c5_0 += ak[5] * b0;
                 c5_1 += ak[5] * b1;
             }
-            { /* key 1 of them */
+            /* key 1 of them */
+            {
                 const float *ak = own + (m + 1) * T + m, *bk = v + (m + 1) * DV;
                 const vec8 b0 = get8(bk);
                 const vec8 b1 = get8(bk + 8);
@@ -497,7 +498,8 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
                 c5_0 += ak[5] * b0;
                 c5_1 += ak[5] * b1;
             }
-            { /* key 2 of them */
+            /* key 2 of them */
+            {
                 const float *ak = own + (m + 2) * T + m, *bk = v + (m + 2) * DV;
                 const vec8 b0 = get8(bk);
                 const vec8 b1 = get8(bk + 8);
@@ -510,7 +512,8 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
                 c5_0 += ak[5] * b0;
                 c5_1 += ak[5] * b1;
             }
-            { /* key 3 of them */
+            /* key 3 of them */
+            {
                 const float *ak = own + (m + 3) * T + m, *bk = v + (m + 3) * DV;
                 const vec8 b0 = get8(bk);
                 const vec8 b1 = get8(bk + 8);
@@ -521,7 +524,8 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
                 c5_0 += ak[5] * b0;
                 c5_1 += ak[5] * b1;
             }
-            { /* key 4 of them */
+            /* key 4 of them */
+            {
                 const float *ak = own + (m + 4) * T + m, *bk = v + (m + 4) * DV;
                 const vec8 b0 = get8(bk);
                 const vec8 b1 = get8(bk + 8);
@@ -530,7 +534,8 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
                 c5_0 += ak[5] * b0;
                 c5_1 += ak[5] * b1;
             }
-            { /* key 5 of them */
+            /* key 5 of them */
+            {
                 const float *ak = own + (m + 5) * T + m, *bk = v + (m + 5) * DV;
                 const vec8 b0 = get8(bk);
                 const vec8 b1 = get8(bk + 8);

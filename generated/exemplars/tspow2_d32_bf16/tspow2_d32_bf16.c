@@ -2718,44 +2718,43 @@ enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 2, PARTS_AT_ONCE = 1, STEPS_BETWE
 
 /* Rows of q, k, v and o of the token that is asked for next. */
 struct fetch {
-    const char *row[STREAMS];
+    const char *first[STREAMS];              /* row of the first token */
     int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
     int64_t widest;                          /* of these bytes */
-    int64_t left;                            /* tokens */
+    int64_t token, left;                     /* asked for, and not yet */
     int of_heads; /* rows of several heads: more than the first-level cache has room for */
     int64_t at; /* byte of its rows */
 };
 
-/* Ask for a few lines of each of a token's rows. */
+/* Ask for a few lines of each of a token's rows. In numbers one by one: products have sums in all vectors. */
 static inline void fetch_part(struct fetch *f)
 {
     const int64_t end = f->at + LINES_AT_ONCE * LINE;
     if (f->of_heads) {
-    for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
-        __builtin_prefetch(f->row[0] + at, 0, 2);
-    for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
-        __builtin_prefetch(f->row[1] + at, 0, 2);
-    for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
-        __builtin_prefetch(f->row[2] + at, 0, 2);
-    for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
-        __builtin_prefetch(f->row[3] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
+            __builtin_prefetch(f->first[0] + f->token * f->stride[0] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
+            __builtin_prefetch(f->first[1] + f->token * f->stride[1] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
+            __builtin_prefetch(f->first[2] + f->token * f->stride[2] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
+            __builtin_prefetch(f->first[3] + f->token * f->stride[3] + at, 0, 2);
     } else {
-    for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
-        __builtin_prefetch(f->row[0] + at);
-    for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
-        __builtin_prefetch(f->row[1] + at);
-    for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
-        __builtin_prefetch(f->row[2] + at);
-    for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
-        __builtin_prefetch(f->row[3] + at);
+        for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
+            __builtin_prefetch(f->first[0] + f->token * f->stride[0] + at);
+        for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
+            __builtin_prefetch(f->first[1] + f->token * f->stride[1] + at);
+        for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
+            __builtin_prefetch(f->first[2] + f->token * f->stride[2] + at);
+        for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
+            __builtin_prefetch(f->first[3] + f->token * f->stride[3] + at);
     }
     f->at = end;
     if (end < f->widest)
         return;
     f->at = 0;
+    f->token++;
     f->left--;
-    for (int i = 0; i < STREAMS; i++)
-        f->row[i] += f->stride[i];
 }
 
 static __attribute__((noinline)) void fetch_parts(struct fetch *f)
@@ -2821,6 +2820,7 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             c5_2 = get16(c + 5 * DV + 32);
             c5_3 = get16(c + 5 * DV + 48);
         }
+        /* what all rows see */
         for (int k = 0; k < n; k++) {
             if (k % STEPS_BETWEEN == 0 && fetch && fetch->left)
                 fetch_parts(fetch);
@@ -2948,6 +2948,7 @@ static void pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *res
             c5_2 = get16(c + 5 * DV + 32);
             c5_3 = get16(c + 5 * DV + 48);
         }
+        /* what all rows see */
         for (int k = 0; k < n; k++) {
             if (k % STEPS_BETWEEN == 0 && fetch && fetch->left)
                 fetch_parts(fetch);
@@ -3016,7 +3017,8 @@ static void pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *res
                 c5_2 = dot_pairs(c5_2, ak[5] - (vi){0}, b2);
                 c5_3 = dot_pairs(c5_3, ak[5] - (vi){0}, b3);
             }
-            { /* key 0 of them and the next one */
+            /* key 0 of them and the next one */
+            {
                 const int32_t *ak = own + (m) / 2 * T + m, *bk = v + (m) / 2 * DV;
                 const vi b0 = getp(bk);
                 const vi b1 = getp(bk + 16);
@@ -3047,7 +3049,8 @@ static void pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *res
                 c5_2 = dot_pairs(c5_2, ak[5] - (vi){0}, b2);
                 c5_3 = dot_pairs(c5_3, ak[5] - (vi){0}, b3);
             }
-            { /* key 2 of them and the next one */
+            /* key 2 of them and the next one */
+            {
                 const int32_t *ak = own + (m + 2) / 2 * T + m, *bk = v + (m + 2) / 2 * DV;
                 const vi b0 = getp(bk);
                 const vi b1 = getp(bk + 16);
@@ -3070,7 +3073,8 @@ static void pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *res
                 c5_2 = dot_pairs(c5_2, ak[5] - (vi){0}, b2);
                 c5_3 = dot_pairs(c5_3, ak[5] - (vi){0}, b3);
             }
-            { /* key 4 of them and the next one */
+            /* key 4 of them and the next one */
+            {
                 const int32_t *ak = own + (m + 4) / 2 * T + m, *bk = v + (m + 4) / 2 * DV;
                 const vi b0 = getp(bk);
                 const vi b1 = getp(bk + 16);
@@ -4935,7 +4939,7 @@ static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_
     const int64_t shared[STREAMS] = {group, 1, 1, group}; /* heads beside one of k and v */
     const int64_t widths[STREAMS] = {D_IN, D_IN, DV, DV};
     for (int i = 0; i < STREAMS; i++) {
-        f->row[i] = (const char *)token_at(bases[i], strides[i], b, begin, h * shared[i]);
+        f->first[i] = (const char *)token_at(bases[i], strides[i], b, begin, h * shared[i]);
         f->stride[i] = size * strides[i][1];
         f->bytes[i] = size * (heads == 1 ? shared[i] * widths[i] : (heads * shared[i] - 1) * strides[i][2] + widths[i]);
         f->widest = larger(f->widest, f->bytes[i]);
