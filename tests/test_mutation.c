@@ -291,7 +291,8 @@ int main(void)
     failed += cmocka_run_group_tests_name("mutation of a lift", lifted, setup_lift, teardown);
     failed += cmocka_run_group_tests_name("mutation in pairs", in_pairs, setup_pairs, teardown);
     failed += cmocka_run_group_tests_name("mutation of words", of_words, setup_words, teardown);
-    failed += cmocka_run_group_tests_name("mutation of words alone", of_even_words, setup_even_words, teardown);
+    failed +=
+        cmocka_run_group_tests_name("mutation of words alone", of_even_words, setup_even_words, teardown);
     failed += cmocka_run_group_tests_name("mutation in pairs without a mask", in_open_pairs, setup_open_pairs,
                                           teardown);
     return failed +
