@@ -106,14 +106,15 @@ static int choose_box(const fpa_plan *plan, const fpa_outer_plan *outer, const b
                : OUTER_TILE;
 }
 
-/* Coordinates in boxes, and ones behind the first one. Returns blocks. */
+/* Coordinates in boxes, and ones behind the first one. Returns blocks: whole steps of coordinates, as dots read them. */
 static int place_boxes(const fpa_plan *plan, fpa_outer_plan *outer)
 {
     const int d = plan->head->d, box = outer->vector_box;
     for (int i = 0; i < d; i++)
         outer->row[i] = i / box * OUTER_TILE + i % box;
     outer->ones_row = outer->row[plan->ones_row] = box;
-    return (outer->row[d - 1] > box ? outer->row[d - 1] : box) / OUTER_BLOCK + 1;
+    const int rows = round_up(outer->row[d - 1] + 1, OUTER_STEP);
+    return (rows > box ? rows : box + OUTER_BLOCK) / OUTER_BLOCK;
 }
 
 /* Coordinates, projections and weighted rows, each padded with zero rows up to 16; then the row of ones, which dots do
