@@ -25,8 +25,8 @@ static const struct suited {
     {"d = 48, dv = 48, scale = 1 / sqrt(48), block = 8, normalize = 'max', "
      "terms = inhomogeneous { degree = 2, constant = ratio(1, 2) }",
      1249, true, 28, 3, 10, 7},
-    {"d = 32, dv = 32, block = 4, terms = inhomogeneous { degree = 3, constant = 2 }", 8257, true, 155, 3,
-     79, 0},
+    {"d = 32, dv = 32, block = 4, terms = inhomogeneous { degree = 3, constant = 2 }", 8257, true, 155, 3, 79,
+     0},
     {"d = 64, dv = 64, block = 8, scale = 1 / 8, terms = taylor { degree = 2 }, normalize = 'sum'", 2177,
      true, 45, 3, 15, 9},
     {"d = 64, dv = 64, gate = true, terms = tspow { d = 64, degree = 2, block = 8 }", 2112, true, 36, 3, 12,

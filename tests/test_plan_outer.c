@@ -185,8 +185,8 @@ static void check_rows(const struct made *m)
     assert_int_equal(outer->ones_row, outer->row[plan->ones_row]);
     if (outer->zero_row >= 0)
         assert_int_equal(outer->source[outer->zero_row], -1);
-    assert_int_equal(outer->coordinates, outer->row[0] == 0 && !gathered &&
-                                             kept == plan->head->d + (outer->vector_box < 64));
+    assert_int_equal(outer->coordinates,
+                     outer->row[0] == 0 && !gathered && kept == plan->head->d + (outer->vector_box < 64));
     assert_true(outer->vector_rows == plan->head->d || outer->vector_rows % 8 == 0);
     assert_in_range(outer->vector_rows, 1, 8 * outer->row_blocks);
 }

@@ -147,10 +147,11 @@ static void join_values(tensor *values)
 
 /* Queries and keys are `vector` numbers wide, of which a box has `vector_box`; values `value` and `value_box`. 0: as many as a box can. */
 static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                map_filler fill, int vector, int vector_box, int value, int value_box, bool joins,
-                                struct fpa_cuda_maps *maps, fpa_error *error)
+                                map_filler fill, int vector, int vector_box, int value, int value_box,
+                                bool joins, struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch, (unsigned)vector_box};
+    tensor queries = {call->q,     call->q_stride,      vector, call->query_heads, call->length,
+                      call->batch, (unsigned)vector_box};
     const long long tokens = call->length + call->recent;
     tensor keys = {call->k, call->k_stride, vector, call->heads, tokens, call->batch, (unsigned)vector_box};
     tensor values = {call->v, call->v_stride, value, call->heads, tokens, call->batch, (unsigned)value_box};
@@ -180,8 +181,8 @@ fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_c
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    return fill_operands(cuda, call, fill_map, g->vector_rows, g->vector_box, g->value_width, g->value_box, false,
-                         maps, error);
+    return fill_operands(cuda, call, fill_map, g->vector_rows, g->vector_box, g->value_width, g->value_box,
+                         false, maps, error);
 }
 
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,

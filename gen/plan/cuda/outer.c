@@ -97,7 +97,8 @@ static int place_ones(const fpa_plan *plan, fpa_outer_plan *outer, const bool *k
  * OUTER_TILE: rows are others, or would need more slabs than packed ones. */
 static int choose_box(const fpa_plan *plan, const fpa_outer_plan *outer, const bool *kept)
 {
-    const int d = plan->head->d, most = OUTER_TILE - OUTER_STEP, slabs = divide_up(round_up(d, OUTER_STEP), most);
+    const int d = plan->head->d, most = OUTER_TILE - OUTER_STEP,
+              slabs = divide_up(round_up(d, OUTER_STEP), most);
     bool alone = !outer->rows && !outer->products && kept[plan->ones_row];
     for (int i = d; i < plan->row_count && alone; i++)
         alone = !kept[i] || i == plan->ones_row;

@@ -33,7 +33,7 @@ static void print_tiles(FILE *out, const fpa_plan *plan, const fpa_outer_plan *o
         fprintf(out, "parted       %d of the groups, of few prefixes: tiles of two or four suffix blocks\n",
                 count_parted(outer));
     fprintf(out, "vectors      %d blocks of 8 rows a token, %s\n", outer->row_blocks,
-            !outer->coordinates                    ? "packed by a kernel of its own"
+            !outer->coordinates              ? "packed by a kernel of its own"
             : outer->vector_box < OUTER_TILE ? "read as they lie; behind them ones"
                                              : "read as they lie");
     fprintf(out, "strips       %d, of up to %d tiles of a group\n", outer->strips, outer->strip_length);
