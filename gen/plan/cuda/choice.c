@@ -128,8 +128,9 @@ static double margin(const fpa_cuda_plan *best, const combination *first, const 
                      const combination *tried)
 {
     if (has_product_rows(best, first) ||
-        (tried->width == NARROW_COLUMNS && best->chosen[FUSED_PACKED]) || /* the same pass with more columns */
-        (tried->width == WIDE_COLUMNS && is_lone_split(best)))            /* the same kernels with more */
+        (tried->width == NARROW_COLUMNS &&
+         best->chosen[FUSED_PACKED]) ||                        /* the same pass with more columns */
+        (tried->width == WIDE_COLUMNS && is_lone_split(best))) /* the same kernels with more */
         return 1;
     if (tried->split != SPLIT_OUTER || !best->suited[FUSED_COORDINATES].plan)
         return clearly;
@@ -144,7 +145,7 @@ static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBI
     const fpa_cuda_mechanism first = outer ? SPLIT_OUTER : SPLIT_PANEL,
                              other = outer ? SPLIT_PANEL : SPLIT_OUTER;
     const combination order[COMBINATIONS] = {
-        {first, false, OWN_COLUMNS}, {first, true, OWN_COLUMNS},          {other, false, OWN_COLUMNS},
+        {first, false, OWN_COLUMNS}, {first, true, OWN_COLUMNS},           {other, false, OWN_COLUMNS},
         {other, true, OWN_COLUMNS},  {SPLIT_OUTER, false, NARROW_COLUMNS}, {SPLIT_OUTER, true, WIDE_COLUMNS}};
     memcpy(list, order, sizeof order);
 }
@@ -158,7 +159,7 @@ static int most_columns(const fpa_cuda_inputs *in, const fpa_cuda_plan *cuda, co
     if (!own)
         return 0;
     if (width == WIDE_COLUMNS)
-        return own->columns.blocks > 1 ? SPLIT_WIDE_COLUMNS : 0;
+        return own->columns.blocks > 1 ? SPLIT_WIDE_COLUMNS - (own->columns.all - own->columns.tiles) : 0;
     return fused < own->columns.tiles && fused > panel->columns.tiles ? fused : 0;
 }
 
