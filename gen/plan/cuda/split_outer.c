@@ -13,7 +13,7 @@ enum {
     SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
     SHARED_PRODUCER_REGISTERS = 24,
     MOST_DOTS = 4,          /* side by side */
-    SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
+    SEVERAL_MONOMIALS = 36, /* registers beside dots: else ptxas serialises the products */
     STAGES = 8,
     KEY_STAGES = 4,
     LEAST_TILES = 4, /* stages of the state, */
@@ -271,27 +271,35 @@ static int score_registers(const fpa_score *score, int turn)
 
 /* Sums of queries, beside them either factors and features, or dots and scores; how many tiles of queries there is
  * room for scores of: 0, 1 or 2. */
-static int count_places(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, int turn)
+static int count_places(const fpa_plan *plan, int columns, int registers, int query_tiles, int turn)
 {
-    const int sums = 4 * columns * query_tiles, rest = split_registers(warpgroups) - 28;
+    const int sums = 4 * columns * query_tiles, rest = registers - 28;
     const int values = score_registers(plan->score, turn) + (turn ? 10 * (query_tiles - 1) : 0);
     if (sums + 10 * query_tiles + 16 > rest || sums + values + 16 > rest)
         return 0;
     return query_tiles > 1 && !turn && sums + values + 32 <= rest ? 2 : 1;
 }
 
-/* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
+/* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. Wide blocks of columns leave those that
+ * fetch as few registers as there may be. */
 static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *split)
 {
-    static const int sizes[][2] = {{3, 2}, {3, 1}, {2, 2}, {2, 1}, {1, 1}};
+    static const struct {
+        int groups, tiles, registers;
+    } sizes[] = {{3, 2, 160}, {3, 1, 160}, {2, 2, 232}, {2, 1, 232}, {2, 1, SHARED_REGISTERS}, {1, 1, 232}};
     const int chunk = (plan->head->chunk + 127) / 128 * 128;
     split->dots_in_turn = turn > 0;
     split->turn_keys = turn;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        split->output_groups = sizes[i][0];
-        split->query_tiles = sizes[i][1];
-        split->query_tokens = 64 * sizes[i][0] * sizes[i][1];
-        split->score_places = count_places(plan, split->columns.all, sizes[i][0], sizes[i][1], turn);
+        split->output_groups = sizes[i].groups;
+        split->query_tiles = sizes[i].tiles;
+        split->query_tokens = 64 * sizes[i].groups * sizes[i].tiles;
+        split->output_registers = sizes[i].registers;
+        split->output_producer_registers = sizes[i].registers == SHARED_REGISTERS
+                                               ? SHARED_PRODUCER_REGISTERS
+                                               : split_producer_registers(sizes[i].groups);
+        split->score_places =
+            count_places(plan, split->columns.all, sizes[i].registers, sizes[i].tiles, turn);
         if (split->score_places && chunk % split->query_tokens == 0 &&
             (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
              place_queries(plan, split, 1, 1, LEAST_TILES) ||
@@ -469,8 +477,6 @@ fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *prod
         return unsuited(why, refusal);
     split->dots = plan->score->dot_count;
     split->dot_steps = split->outer.dot_first[split->dots];
-    split->output_registers = split_registers(split->output_groups);
-    split->output_producer_registers = split_producer_registers(split->output_groups);
     status = make_tables(in, split, error);
     if (!status)
         status = plan_split_products(in, products, split, error);
