@@ -31,6 +31,7 @@ enum {
         4, /* with fewer beside those ptxas may serialise products; with many of these three times as many */
     SPARED_PORTION = 3,
     ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
+    HIDING_CLOCKS = 288, /* of a step's products of three warpgroups, three tiles of 64 columns each */
     GATES = 1040,        /* of a tile of keys */
     SLAB = 128,          /* bytes of 64 numbers of a token */
     SLAB_BLOCKS = 8,     /* of 8 rows, in a slab */
@@ -129,8 +130,9 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     kernel->portion = divide_up(products, divide_up(products, kernel->portion)); /* all alike */
     kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
     const int left = rest - 2 * 4 * kernel->portion;
-    /* products of wide blocks hide what is read meanwhile */
-    const bool brief = !outer->rows && split->columns.all < SLAB_BLOCKS;
+    /* products of wide blocks hide what is read meanwhile, where a step has several */
+    const int clocks = 4 * split->columns.all * products * kernel->groups;
+    const bool brief = !outer->rows && (split->columns.all < SLAB_BLOCKS || clocks < HIDING_CLOCKS);
     kernel->ahead = brief && left >= 2 * suffixes + 3 * SPARE_REGISTERS ? 2 : 1;
 }
 
