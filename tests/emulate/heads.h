@@ -237,7 +237,8 @@ static const char emulated_heads[] =
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
     "  h('columns', { d = 24, dv = 203, chunk = 128, gate = true, normalize = 'sum', scale = 1 / 4,\n" /* one block */
     "    terms = power { degree = 2 } }),\n"
-    "  h('columnsturns', { d = 150, dv = 137, dtype = 'f16', state_dtype = 'f16', chunk = 128, scale = 1 / 8, "
+    "  h('columnsturns', { d = 150, dv = 137, dtype = 'f16', state_dtype = 'f16', chunk = 128, scale = 1 / "
+    "8, "
     "terms = {\n"
     "    term { some(3, 150, 1), some(9, 150, 2), some(3, 150, 4) }, term { some(150, 150, 5), some(5, 150, "
     "3) } "
