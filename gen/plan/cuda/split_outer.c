@@ -10,7 +10,7 @@
 enum {
     SUMS_OF_THREE = 108,    /* registers of a thread for sums, in blocks of three warpgroups that multiply */
     SUMS_OF_TWO = 200,      /* and of two */
-    SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
+    SHARED_REGISTERS = 240, /* of a thread of two warpgroups that share strips, or have many columns */
     SHARED_PRODUCER_REGISTERS = 24,
     MOST_DOTS = 4,          /* side by side */
     SEVERAL_MONOMIALS = 36, /* registers beside dots: else ptxas serialises the products */
@@ -287,21 +287,21 @@ static int count_places(const fpa_plan *plan, int columns, int registers, int qu
 static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *split)
 {
     static const struct {
-        int groups, tiles, registers;
-    } sizes[] = {{3, 2, 160}, {3, 1, 160}, {2, 2, 232}, {2, 1, 232}, {2, 1, SHARED_REGISTERS}, {1, 1, 232}};
+        int groups, tiles;
+        bool all; /* registers that there are */
+    } sizes[] = {{3, 2, false}, {3, 1, false}, {2, 2, false}, {2, 1, false}, {2, 1, true}, {1, 1, false}};
     const int chunk = (plan->head->chunk + 127) / 128 * 128;
     split->dots_in_turn = turn > 0;
     split->turn_keys = turn;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        split->output_groups = sizes[i].groups;
-        split->query_tiles = sizes[i].tiles;
-        split->query_tokens = 64 * sizes[i].groups * sizes[i].tiles;
-        split->output_registers = sizes[i].registers;
-        split->output_producer_registers = sizes[i].registers == SHARED_REGISTERS
-                                               ? SHARED_PRODUCER_REGISTERS
-                                               : split_producer_registers(sizes[i].groups);
-        split->score_places =
-            count_places(plan, split->columns.all, sizes[i].registers, sizes[i].tiles, turn);
+        const int groups = sizes[i].groups, tiles = sizes[i].tiles;
+        split->output_groups = groups;
+        split->query_tiles = tiles;
+        split->query_tokens = 64 * groups * tiles;
+        split->output_registers = sizes[i].all ? SHARED_REGISTERS : split_registers(groups);
+        split->output_producer_registers =
+            sizes[i].all ? SHARED_PRODUCER_REGISTERS : split_producer_registers(groups);
+        split->score_places = count_places(plan, split->columns.all, split->output_registers, tiles, turn);
         if (split->score_places && chunk % split->query_tokens == 0 &&
             (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
              place_queries(plan, split, 1, 1, LEAST_TILES) ||
