@@ -10,10 +10,10 @@
 enum {
     SUMS_OF_THREE = 108,    /* registers of a thread for sums, in blocks of three warpgroups that multiply */
     SUMS_OF_TWO = 200,      /* and of two */
-    SHARED_REGISTERS = 240, /* of a thread of two warpgroups that share strips, or have many columns */
+    SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
     SHARED_PRODUCER_REGISTERS = 24,
     MOST_DOTS = 4,          /* side by side */
-    SEVERAL_MONOMIALS = 36, /* registers beside dots: else ptxas serialises the products */
+    SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
     STAGES = 8,
     KEY_STAGES = 4,
     LEAST_TILES = 4, /* stages of the state, */
@@ -31,7 +31,6 @@ enum {
         4, /* with fewer beside those ptxas may serialise products; with many of these three times as many */
     SPARED_PORTION = 3,
     ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
-    HIDING_CLOCKS = 288, /* of a step's products of three warpgroups, three tiles of 64 columns each */
     GATES = 1040,        /* of a tile of keys */
     SLAB = 128,          /* bytes of 64 numbers of a token */
     SLAB_BLOCKS = 8,     /* of 8 rows, in a slab */
@@ -130,9 +129,8 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     kernel->portion = divide_up(products, divide_up(products, kernel->portion)); /* all alike */
     kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
     const int left = rest - 2 * 4 * kernel->portion;
-    /* products of wide blocks hide what is read meanwhile, where a step has several */
-    const int clocks = 4 * split->columns.all * products * kernel->groups;
-    const bool brief = !outer->rows && (split->columns.all < SLAB_BLOCKS || clocks < HIDING_CLOCKS);
+    /* products of wide blocks hide what is read meanwhile */
+    const bool brief = !outer->rows && split->columns.all < SLAB_BLOCKS;
     kernel->ahead = brief && left >= 2 * suffixes + 3 * SPARE_REGISTERS ? 2 : 1;
 }
 
@@ -273,35 +271,27 @@ static int score_registers(const fpa_score *score, int turn)
 
 /* Sums of queries, beside them either factors and features, or dots and scores; how many tiles of queries there is
  * room for scores of: 0, 1 or 2. */
-static int count_places(const fpa_plan *plan, int columns, int registers, int query_tiles, int turn)
+static int count_places(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, int turn)
 {
-    const int sums = 4 * columns * query_tiles, rest = registers - 28;
+    const int sums = 4 * columns * query_tiles, rest = split_registers(warpgroups) - 28;
     const int values = score_registers(plan->score, turn) + (turn ? 10 * (query_tiles - 1) : 0);
     if (sums + 10 * query_tiles + 16 > rest || sums + values + 16 > rest)
         return 0;
     return query_tiles > 1 && !turn && sums + values + 32 <= rest ? 2 : 1;
 }
 
-/* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. Wide blocks of columns leave those that
- * fetch as few registers as there may be. */
+/* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
 static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *split)
 {
-    static const struct {
-        int groups, tiles;
-        bool all; /* registers that there are */
-    } sizes[] = {{3, 2, false}, {3, 1, false}, {2, 2, false}, {2, 1, false}, {2, 1, true}, {1, 1, false}};
+    static const int sizes[][2] = {{3, 2}, {3, 1}, {2, 2}, {2, 1}, {1, 1}};
     const int chunk = (plan->head->chunk + 127) / 128 * 128;
     split->dots_in_turn = turn > 0;
     split->turn_keys = turn;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const int groups = sizes[i].groups, tiles = sizes[i].tiles;
-        split->output_groups = groups;
-        split->query_tiles = tiles;
-        split->query_tokens = 64 * groups * tiles;
-        split->output_registers = sizes[i].all ? SHARED_REGISTERS : split_registers(groups);
-        split->output_producer_registers =
-            sizes[i].all ? SHARED_PRODUCER_REGISTERS : split_producer_registers(groups);
-        split->score_places = count_places(plan, split->columns.all, split->output_registers, tiles, turn);
+        split->output_groups = sizes[i][0];
+        split->query_tiles = sizes[i][1];
+        split->query_tokens = 64 * sizes[i][0] * sizes[i][1];
+        split->score_places = count_places(plan, split->columns.all, sizes[i][0], sizes[i][1], turn);
         if (split->score_places && chunk % split->query_tokens == 0 &&
             (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
              place_queries(plan, split, 1, 1, LEAST_TILES) ||
@@ -479,6 +469,8 @@ fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *prod
         return unsuited(why, refusal);
     split->dots = plan->score->dot_count;
     split->dot_steps = split->outer.dot_first[split->dots];
+    split->output_registers = split_registers(split->output_groups);
+    split->output_producer_registers = split_producer_registers(split->output_groups);
     status = make_tables(in, split, error);
     if (!status)
         status = plan_split_products(in, products, split, error);

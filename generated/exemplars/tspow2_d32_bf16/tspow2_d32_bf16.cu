@@ -3032,7 +3032,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 tspow2_d32_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call,
                             const __grid_constant__ struct fpa_cuda_maps maps)
 {
-    walk_keys<walk_sizes<3, 1, 1, 1, true, 2, 8, 2, 2>, 160, 32>(call, maps);
+    walk_keys<walk_sizes<3, 1, 1, 1, true, 2, 8, 2, 1>, 160, 32>(call, maps);
 }
 #endif
 
@@ -3042,7 +3042,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 tspow2_d32_bf16_chunk_state_small(const __grid_constant__ struct fpa_cuda_call call,
                                   const __grid_constant__ struct fpa_cuda_maps maps)
 {
-    walk_keys<walk_sizes<2, 1, 1, 1, true, 2, 8, 2, 2>, 232, 40>(call, maps);
+    walk_keys<walk_sizes<2, 1, 1, 1, true, 2, 8, 2, 1>, 232, 40>(call, maps);
 }
 #endif
 
