@@ -91,8 +91,8 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 /* The same of one of queries, and one that makes coordinates. */
 static void share_made_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
-    scan->fetch_registers = 56;
-    scan->make_registers = scan->turns ? 128 : 96;
+    scan->fetch_registers = scan->turns ? 96 : 56;
+    scan->make_registers = 96;
     scan->query_registers = in->rows->warp_units > 1 ? 152 : 160;
     scan->key_registers = 512 - scan->query_registers - scan->make_registers - scan->fetch_registers;
 }
@@ -101,7 +101,7 @@ static void share_made_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *sc
 static void share_sequence_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const bool wide = in->rows->warp_units > 1;
-    scan->sequence_fetch_registers = scan->maps || !wide ? 56 : 40;
+    scan->sequence_fetch_registers = scan->turns ? scan->fetch_registers : scan->maps || !wide ? 56 : 40;
     scan->sequence_key_registers =
         scan->makes ? scan->key_registers : 512 - 2 * scan->query_registers - scan->sequence_fetch_registers;
 }
@@ -183,6 +183,7 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(turns),
                                          SCAN(product),
                                          SCAN(makes),
+                                         FIELD_CONSTANT("look_tokens", CLUSTER_SCAN_LOOK_TOKENS),
                                          SCAN(given),
                                          SCAN(matrix_parts),
                                          SCAN(reverses),

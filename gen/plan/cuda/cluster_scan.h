@@ -9,7 +9,11 @@
 
 #include "mechanism.h"
 
-enum { CLUSTER_SCAN_THREADS = 4 * 128, CLUSTER_SCAN_SPAN = FPA_CUDA_SPAN };
+enum {
+    CLUSTER_SCAN_THREADS = 4 * 128,
+    CLUSTER_SCAN_SPAN = FPA_CUDA_SPAN,
+    CLUSTER_SCAN_LOOK_TOKENS = 8, /* of each 64, that a warp that looks at values turns by positions, too */
+};
 
 typedef struct fpa_cluster_scan {
     int spans;          /* places for them */
