@@ -87,7 +87,8 @@ int fused_packed_columns(const fpa_plan *plan, const fpa_cuda_rows *rows)
 }
 
 /* Beside a window queries wait for exponentials, dots and products by turns: where they see many panels, three warpgroups of fewer registers
- * each wait less than two; where few, all would wait for who packs (docs/decisions/0095-exponents-without-an-m.md). They have their sums and, of
+ * each wait less than two; where few, all would wait for who packs (docs/decisions/0095-exponents-without-an-m.md,
+ * 0101-who-packs-and-who-is-idle.md). They have their sums and, of
  * 16 queries, rows of what exponents and other dots are products of. */
 static bool wants_three(const fpa_cuda_inputs *in, const fpa_fused_packed *fused, int tiles)
 {
