@@ -83,20 +83,16 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     const bool wide = in->rows->warp_units > 1, gate = in->plan->head->gate;
     const bool normalized = wide && in->plan->head->normalize != FPA_NORMALIZE_NONE;
     const bool product = scan->product; /* keys are added while nothing of the state lives */
-    scan->fetch_registers = product ? 80 : gate || normalized ? 40 : 32; /* who fetches makes coordinates of a product's keys, too */
-    scan->query_registers = product      ? wide ? 136 : 144
-                            : normalized ? 136
-                            : !wide      ? 160
-                            : gate       ? 144
-                                         : 152;
+    scan->fetch_registers = product ? 48 : gate || normalized ? 40 : 32;
+    scan->query_registers = normalized && !product ? 136 : !wide ? 160 : gate || product ? 144 : 152;
     scan->key_registers = 512 - 2 * scan->query_registers - scan->fetch_registers;
 }
 
 /* The same of one of queries, and one that makes coordinates. */
 static void share_made_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
-    scan->fetch_registers = scan->turns ? 96 : 56;
-    scan->make_registers = 96;
+    scan->fetch_registers = 56;
+    scan->make_registers = scan->turns ? 128 : 96;
     scan->query_registers = in->rows->warp_units > 1 ? 152 : 160;
     scan->key_registers = 512 - scan->query_registers - scan->make_registers - scan->fetch_registers;
 }
@@ -105,7 +101,7 @@ static void share_made_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *sc
 static void share_sequence_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const bool wide = in->rows->warp_units > 1;
-    scan->sequence_fetch_registers = scan->turns || scan->product ? scan->fetch_registers : scan->maps || !wide ? 56 : 40;
+    scan->sequence_fetch_registers = scan->maps || !wide ? 56 : 40;
     scan->sequence_key_registers =
         scan->makes ? scan->key_registers : 512 - 2 * scan->query_registers - scan->sequence_fetch_registers;
 }
@@ -187,7 +183,6 @@ const fpa_field cluster_scan_fields[] = {FIELD_CONSTANT("threads", CLUSTER_SCAN_
                                          SCAN(turns),
                                          SCAN(product),
                                          SCAN(makes),
-                                         FIELD_CONSTANT("look_tokens", CLUSTER_SCAN_LOOK_TOKENS),
                                          SCAN(given),
                                          SCAN(matrix_parts),
                                          SCAN(reverses),

@@ -2,19 +2,14 @@
  * 128 tokens in turn and hand the state on. For heads whose coordinates are features (linear attention) and
  * whose state is small. Of a block's four warpgroups one adds up keys, two have the queries of a half of the
  * span each, and the last one fetches. Heads whose coordinates are made of q and k where these lie (lift_made.h) need no
- * NAME_lift_rows before: one warpgroup has all queries and another one makes coordinates ahead of it; where positions turn them
- * two warps of the one that fetches turn some, too. Those of a product are made by who has a half's queries, in registers, where they
- * stay; keys' by the warpgroup that fetches. */
+ * NAME_lift_rows before: one warpgroup has all queries and another one makes coordinates ahead of it. Those of a product are made
+ * by who has a half's queries, from registers: queries' stay there, and have no place. */
 #ifndef FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 #define FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 
 #include "mechanism.h"
 
-enum {
-    CLUSTER_SCAN_THREADS = 4 * 128,
-    CLUSTER_SCAN_SPAN = FPA_CUDA_SPAN,
-    CLUSTER_SCAN_LOOK_TOKENS = 8, /* of each 64, that a warp that looks at values turns by positions, too */
-};
+enum { CLUSTER_SCAN_THREADS = 4 * 128, CLUSTER_SCAN_SPAN = FPA_CUDA_SPAN };
 
 typedef struct fpa_cluster_scan {
     int spans;          /* places for them */
