@@ -68,7 +68,7 @@ static const struct emulated_fault fused_faults[] = {
      {"values that are never free again", "fused_chunk ... can go on", "fused_values_freed", NULL}},
     {IN_FUSED,
      NOT_AWAITED,
-     {"vectors that nobody waits for", "chunked form ... is not a number", "item_awaited", NULL}},
+     {"vectors that nobody waits for", "chunked form ... is not a number", "item_awaited", "return;"}},
     {IN_FUSED,
      OTHER_PLACE,
      {"values of another panel", "chunked form ... but the formula gives", "item_places",

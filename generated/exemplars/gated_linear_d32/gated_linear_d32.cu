@@ -204,9 +204,9 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
-    int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
-    int key_mask;              /* 1: a mask of keys is given */
-    int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
+    int key_mask;         /* 1: a mask of keys is given */
+    int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
     int vector_box;
     int pack_tokens;           /* that a block of it takes */
@@ -2849,13 +2849,13 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
 /* A name of the warpgroup's own for its barrier. */
 __device__ __forceinline__ int edge_barrier(void)
 {
-    return 8 + anew(threadIdx.x) / 128;
+    return 8 + (u32)anew(threadIdx.x) / 128;
 }
 
 /* Number of the thread in its warpgroup. */
 __device__ __forceinline__ int edge_thread(void)
 {
-    return anew(threadIdx.x) % 128;
+    return (u32)anew(threadIdx.x) % 128;
 }
 
 /* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
