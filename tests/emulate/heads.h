@@ -231,7 +231,8 @@ static const char emulated_heads[] =
     "{ d = 24, degree = 2, size = 128, seed = 1, constant = 1 } }),\n" /* made by the pass that reads them */
     "  h('liftedfavor', { d = 24, dv = 40, scale = 1 / 4, normalize = 'sum', terms = favor "
     "{ d = 24, size = 160, seed = 1, gamma = 1 / 8 } }),\n"
-    "  h('liftedalike', { d = 24, dv = 24, terms = tensorsketch { d = 24, degree = 2, size = 96, seed = 1 } }),\n"
+    "  h('liftedalike', { d = 24, dv = 24, terms = tensorsketch { d = 24, degree = 2, size = 96, seed = 1 } "
+    "}),\n"
     "  h('liftedhalf', { d = 16, dv = 24, dtype = 'f16', terms = tensorsketch { d = 16, degree = 2, size = "
     "80, "
     "seed = 1 } }),\n"

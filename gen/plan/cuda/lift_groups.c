@@ -238,6 +238,8 @@ struct fpa_cuda_work work_lift_beside(const fpa_plan *plan)
     struct fpa_cuda_work work = work_lift_groups(plan);
     work.bytes = 16 * 2 * plan->written->lift->width;
     work.instructions -= TURN + LEAVING * numbers / PIECE / LANES + stored;
-    work.shared -= numbers / LANES; /* lines that strips take, one for each store; matrices take as many as strips do to leave */
+    work.shared -=
+        numbers /
+        LANES; /* lines that strips take, one for each store; matrices take as many as strips do to leave */
     return work;
 }
