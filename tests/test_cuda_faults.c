@@ -32,7 +32,7 @@ static const struct {
     [IN_FUSED_BY_THREADS] = {"fewgated", THREADS_CALL, 2},
     [IN_TOTALS] = {"few", LONG_CALL, 5},
     [IN_COORDINATES] = {"linear", LONG_CALL, 5},
-    [IN_ONE_STAGE] = {"clusteredfavor", LONG_CALL, 5},
+    [IN_ONE_STAGE] = {"clusteredtrained", LONG_CALL, 5},
     [IN_ROWS] = {"anyrows", HEADS_CALL, 8},
     [IN_BOXED_ROWS] = {"anyrowsfirst", HEADS_CALL, 8},
     [IN_GATED_ROWS] = {"anyrowstails", LONG_CALL, 2},

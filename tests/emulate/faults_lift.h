@@ -161,6 +161,12 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
      {"complex rows without their tokens' powers", "but the formula gives", "lift_group_rounded",
       "pairs[i] = pair_of(u[0], u[1]);"}},
     {IN_LIFTING_PASS,
+     OTHER_PLACE,
+     {"rows of o in each other's place, of a pass", "but the formula gives", "lift_rows_left",
+      "store_words(o + token * stride + (block * COLUMN_TILES + piece) * 8, get_words(own + slab_place(token "
+      "^ 1, "
+      "piece)));"}},
+    {IN_LIFTING_PASS,
      NOT_AWAITED,
      {"values in the place of a pass's queries too early", "changed an earlier output", "fused_lift_leaks",
       NULL}},

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "cluster_scan.h"
 #include "fused_packed.h"
 #include "fused_rows.h"
 #include "parts.h"
@@ -118,10 +117,8 @@ static bool has_product_rows(const fpa_cuda_plan *cuda, const combination *best)
 static double margin(const fpa_cuda_plan *best, const combination *first, const fpa_cuda_plan *cuda,
                      const combination *tried)
 {
-    const fpa_cluster_scan *clusters = best->chosen[CLUSTER_SCAN] ? best->suited[CLUSTER_SCAN].plan : NULL;
-    if (tried
-            ->lifts) /* against a kernel before it and the same products; or clusters that make coordinates, too */
-        return clusters && clusters->maps ? clearly : 1;
+    if (tried->lifts) /* against a kernel before it and the same products */
+        return 1;
     if (has_product_rows(best, first) ||
         (tried->narrow && best->chosen[FUSED_PACKED])) /* the same pass with more columns */
         return 1;
