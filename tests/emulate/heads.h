@@ -2,10 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-<<<<<<< HEAD enum { EMULATED_MOST_HEADS = 105 };
-=======
-enum { EMULATED_MOST_HEADS = 107 };
->>>>>>> b19951e5b7df42c69bd35664d54cf713d69797ee
+enum { EMULATED_MOST_HEADS = 108 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
