@@ -21,13 +21,14 @@ static const struct fault c_faults[] = {
      "{${t.feature}, ${t.features}, ${row or 0}, ${row and \"NULL\" or \"features_\" .. (i == 2 and 0 or i - "
      "1)}},"},
     {"a key that its own query misses", "but the formula gives", "last_key",
-     "const int last = causal ? m : n;"},
+     "$ whole_steps(\"            \", p, type, \"own\", \"v\", \" + m\", p.pairs and \"m / 2\" or \"m\")"},
     {"a product with a score of zero", "changed an earlier output", "own_key",
-     "for (int k = first; k <= m + rows - 1; k++) {"},
+     "$ add_products(indent .. \"    \", \"c\", p.rows, p.panel, \"ak[ROW]\", \"b\", \"bk\", false)"},
     {"a mask that hides the own token", "but the formula gives", "own_token",
      "set${VL}(d, (vf)((vi)(kernel_of(${arguments}) * decay) & (age > 0)));"},
     {"a mask that shows the next token", "but the formula gives", "own_token",
      "set${VL}(d, (vf)((vi)(kernel_of(${arguments}) * decay) & (age >= -1)));"},
+    {"a gate that is no exponential", "but the formula gives", "gate_exponential", "g = 1.0 + g;"},
     {"a gate applied to its own token", "cut after ... but the formula gives", "gate_suffix",
      "product *= exact[t];\ng->suffix[t] = (float)product;"},
     {"a state that does not decay", "cut after ... but the formula gives", "tile_decay",
@@ -198,7 +199,7 @@ static const struct fault pair_faults[] = {
     {"sums that do not decay", "recurrent form ... recent tokens ... but the formula gives", "sums_decay",
      "sum = dot_pairs(sum, getp(p + t / 2), 0x3f803f80 - (vi){0});"},
     {"a key that its own query misses", "but the formula gives", "half_pair",
-     "const vi seen = (2 * k < m + r ? -1 : 0) - (vi){0};"},
+     "c${i}_${j} = dot_pairs(c${i}_${j}, ak[${i}] - (vi){0}, b${j} & ${i > own and -1 or 0});"},
     {"a first half of features for both", "but the formula gives", "second_row",
      "setp(to + i, pair(get${VL}(from + i), r + 1 < rows ? get${VL}(from + i) : (vf){0}));"},
     {"a feature of queries twice in a pair", "but the formula gives", "query_features",
@@ -229,8 +230,21 @@ static const struct fault word_faults[] = {
     {"tokens behind the squares without pairs", "is not a number", "rest_pairs", ";"},
     {"a last coordinate twice", "parallel form ... but the formula gives", "last_word",
      "setp(pairs + ${W // 2} * T, pair(get${VL}(x + ${W - 1} * T), get${VL}(x + ${W - 1} * T)));"},
+    {"a chunk that adds its own keys twice", "chunked form ... but the formula gives", "own_once", "{"},
+    {"a state's part that does not decay beside the chunk's own", "chunked form ... but the formula gives",
+     "decayed_sums", "(void)decay;"},
     {"features of the neighbours", "but the formula gives", "word_features",
      "return pairs_of(x) + (place->row / 2 + 1) * T;"},
+};
+
+/* The same where words are all that there is. */
+static const struct fault even_word_faults[] = {
+    {"keys in a word's wrong half", "but the formula gives", "upper_feature",
+     "setp(to + T / 2 + t / 2, lower_halves(a, b));"},
+    {"the next word's features of queries", "is not a number", "words_of_queries",
+     "return pairs_of(x) + (place->row / 2 + 1) * T;"},
+    {"keys' words that are other words", "but the formula gives", "given_words",
+     "setp(pairs + ${i} * T, (vi)r${i ~ 1});"},
 };
 
 /* The same of all keys, in pairs, without a mask. */

@@ -38,6 +38,7 @@ static const struct table tables[] = {
     FAULTS_OF(window_faults),
     FAULTS_OF(pair_faults),
     FAULTS_OF(word_faults),
+    FAULTS_OF(even_word_faults),
     FAULTS_OF(open_pair_faults),
     FAULTS_OF(open_faults),
     FAULTS_OF(lift_faults),

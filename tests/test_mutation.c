@@ -27,7 +27,10 @@ static const char pair_spec[] = "return head { name = 'small', d = 16, dv = 24, 
                                 "  terms = tspow { d = 16, degree = 2, block = 4 } }\n";
 
 static const char word_spec[] =
-    "return head { name = 'small', d = 65, dv = 24, dtype = 'bf16', terms = linear {} }\n";
+    "return head { name = 'small', d = 65, dv = 24, dtype = 'bf16', gate = true, terms = linear {} }\n";
+
+static const char even_word_spec[] =
+    "return head { name = 'small', d = 64, dv = 24, dtype = 'bf16', terms = linear {} }\n";
 
 static const char open_pair_spec[] =
     "return head { name = 'small', d = 16, dv = 24, causal = false, normalize = 'sum', dtype = 'bf16',\n"
@@ -124,6 +127,13 @@ static int setup_words(void **state)
     static struct fixture f;
     *state = &f;
     return make_fixture(word_spec, PAIR_TARGET, &f);
+}
+
+static int setup_even_words(void **state)
+{
+    static struct fixture f;
+    *state = &f;
+    return make_fixture(even_word_spec, PAIR_TARGET, &f);
 }
 
 static int setup_open_pairs(void **state)
@@ -234,6 +244,11 @@ static void every_fault_of_words_is_refused_in_its_words(void **state)
     refuse_all_of_pairs(state, word_faults, sizeof word_faults / sizeof *word_faults);
 }
 
+static void every_fault_of_words_alone_is_refused_in_its_words(void **state)
+{
+    refuse_all_of_pairs(state, even_word_faults, sizeof even_word_faults / sizeof *even_word_faults);
+}
+
 static void every_fault_in_pairs_without_a_mask_is_refused_in_its_words(void **state)
 {
     refuse_all_of_pairs(state, open_pair_faults, sizeof open_pair_faults / sizeof *open_pair_faults);
@@ -261,6 +276,9 @@ int main(void)
     const struct CMUnitTest of_words[] = {
         cmocka_unit_test(every_fault_of_words_is_refused_in_its_words),
     };
+    const struct CMUnitTest of_even_words[] = {
+        cmocka_unit_test(every_fault_of_words_alone_is_refused_in_its_words),
+    };
     const struct CMUnitTest in_open_pairs[] = {
         cmocka_unit_test(every_fault_in_pairs_without_a_mask_is_refused_in_its_words),
     };
@@ -273,6 +291,8 @@ int main(void)
     failed += cmocka_run_group_tests_name("mutation of a lift", lifted, setup_lift, teardown);
     failed += cmocka_run_group_tests_name("mutation in pairs", in_pairs, setup_pairs, teardown);
     failed += cmocka_run_group_tests_name("mutation of words", of_words, setup_words, teardown);
+    failed +=
+        cmocka_run_group_tests_name("mutation of words alone", of_even_words, setup_even_words, teardown);
     failed += cmocka_run_group_tests_name("mutation in pairs without a mask", in_open_pairs, setup_open_pairs,
                                           teardown);
     return failed +

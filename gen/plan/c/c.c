@@ -56,7 +56,7 @@ static void set_panel(fpa_plan *plan, int tokens)
     const int unit = UNIT_TOKENS * (c->pairs ? 2 : 1);
     c->tokens = tokens;
     c->query_blocks = c->shared_blocks = unit / tokens;
-    c->values = tile_choose(cpu, plan->target->vector, plan->head->dv, tokens, c->pairs);
+    c->values = tile_choose_even(cpu, plan->target->vector, plan->head->dv, tokens, c->pairs);
     c->scores = tile_choose(cpu, plan->target->vector, tokens, tokens, c->pairs);
     c->whole_scores = choose_whole_scores(plan, cpu);
     c->forming = forming_count(plan);
@@ -148,8 +148,8 @@ static double choose_chunk(fpa_plan *plan, const fpa_cpu *cpu)
 static bool keeps_busy(const fpa_plan *plan, const fpa_cpu *cpu, int tokens, int usual)
 {
     const int lanes = plan->target->vector, dv = plan->head->dv;
-    const fpa_register_tile tile = tile_choose(cpu, lanes, dv, tokens, plan->c.pairs),
-                            other = tile_choose(cpu, lanes, dv, usual, plan->c.pairs);
+    const fpa_register_tile tile = tile_choose_even(cpu, lanes, dv, tokens, plan->c.pairs),
+                            other = tile_choose_even(cpu, lanes, dv, usual, plan->c.pairs);
     const int sums = tile.rows * tile.vectors;
     return sums > cpu->latency * cpu->multiply_adds || sums >= other.rows * other.vectors;
 }

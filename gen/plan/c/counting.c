@@ -109,8 +109,9 @@ void counting_product(const fpa_counting *to, fpa_product p)
         const int columns = parts * (i + 1) / panels - parts * i / panels;
         const int rest = i == panels - 1 && p.columns % lanes && !to->plan->c.pairs;
         const int narrow = p.columns < lanes ? columns : rest;
-        if (p.rows / p.tile.rows)
-            count_tiles(to, &p, p.tile.rows, columns, narrow, p.rows / p.tile.rows); // NOLINT: whole tiles
+        const int rows = tile_panel_rows(p.tile, columns), whole = p.rows / p.tile.rows * p.tile.rows;
+        if (whole)
+            count_tiles(to, &p, rows, columns, narrow, (double)whole / rows);
         if (p.rows % p.tile.rows)
             count_tiles(to, &p, p.rows % p.tile.rows, columns, narrow, 1);
     }

@@ -19,7 +19,8 @@ static const fpa_field tile_fields[] = {FIELD(fpa_tile, feature), FIELD(fpa_tile
                                         FIELD_AS(fpa_tile, "pieces", piece_count), FIELDS_END};
 
 static const fpa_field register_tile_fields[] = {FIELD(fpa_register_tile, rows),
-                                                 FIELD(fpa_register_tile, vectors), FIELDS_END};
+                                                 FIELD(fpa_register_tile, vectors),
+                                                 FIELD(fpa_register_tile, fewer), FIELDS_END};
 
 #define C(member) FIELD(fpa_c_plan, member)
 static const fpa_field c_fields[] = {

@@ -17,8 +17,11 @@ static void print_sizes(FILE *out, const fpa_plan *plan)
             plan->weighted_count);
     fprintf(out, "tiles        %d of at most %d features, in %d slices that threads share\n", c->tile_count,
             c->tile_features, c->slice_count);
-    fprintf(out, "panel        %d tokens; register tiles %d x %d vectors of values, %d x %d of tokens\n",
-            c->tokens, c->values.rows, c->values.vectors, c->scores.rows, c->scores.vectors);
+    fprintf(out, "panel        %d tokens; register tiles %d x %d ", c->tokens, c->values.rows,
+            c->values.vectors);
+    if (c->values.fewer)
+        fprintf(out, "or %d x %d ", c->values.fewer, c->values.vectors - 1);
+    fprintf(out, "vectors of values, %d x %d of tokens\n", c->scores.rows, c->scores.vectors);
     fprintf(out, "chunk        %d tokens%s\n", plan->chunk, plan->head->chunk ? " (as the spec says)" : "");
     if (c->abreast > 1)
         fprintf(out, "heads        up to %d that lie side by side in turn, a chunk of each\n", c->abreast);

@@ -45,33 +45,70 @@ int tile_vectors(int width, int lanes)
     return vectors_of(width, lanes, &shared);
 }
 
-/* Cycles of a row of the product through all of its panels, and loads as a tie-breaker. */
-static double row_cost(const fpa_cpu *cpu, fpa_register_tile tile, int vectors)
+int tile_panel_rows(fpa_register_tile tile, int vectors)
 {
-    double cycles = 0, loads = 0;
-    const int panels = (vectors + tile.vectors - 1) / tile.vectors;
-    for (int i = 0; i < panels; i++) {
-        const fpa_register_tile here = {tile.rows, vectors * (i + 1) / panels - vectors * i / panels};
-        cycles += tile_cycles(cpu, here);
-        loads += here.rows + here.vectors;
-    }
-    return (cycles + 0.01 * loads) / tile.rows;
+    return vectors < tile.vectors && tile.fewer ? tile.fewer : tile.rows;
 }
 
-fpa_register_tile tile_choose(const fpa_cpu *cpu, int lanes, int columns, int tokens, bool pairs)
+/* Cycles of a row in a panel's register tile, a step; loads as a tie-breaker. Its sums begin and end once in some steps, of which
+ * a chunk's own keys are few: each time as if their last products were waited for. */
+static double panel_cost(const fpa_cpu *cpu, fpa_register_tile tile)
+{
+    const double few = 16;
+    return (tile_cycles(cpu, tile) + cpu->latency / few + 0.01 * (tile.rows + tile.vectors)) / tile.rows;
+}
+
+/* The same of a row of the product, through all of its panels. */
+static double row_cost(const fpa_cpu *cpu, fpa_register_tile tile, int vectors)
+{
+    double cost = 0;
+    const int panels = (vectors + tile.vectors - 1) / tile.vectors;
+    for (int i = 0; i < panels; i++) {
+        const int here = vectors * (i + 1) / panels - vectors * i / panels;
+        cost += panel_cost(cpu, (fpa_register_tile){.rows = tile_panel_rows(tile, here), .vectors = here});
+    }
+    return cost;
+}
+
+/* The rows with fewest cycles for a panel of so many vectors. */
+static int choose_rows(const fpa_cpu *cpu, int tokens, int vectors)
+{
+    fpa_register_tile best = {.rows = 1, .vectors = vectors};
+    for (int r = 2; r <= cpu->registers && r <= TILE_MOST_ROWS; r++) {
+        const fpa_register_tile tile = {.rows = r, .vectors = vectors};
+        if (tokens % r == 0 && tile_fits(cpu, tile) && panel_cost(cpu, tile) < panel_cost(cpu, best))
+            best = tile;
+    }
+    return best.rows;
+}
+
+static fpa_register_tile choose(const fpa_cpu *cpu, int lanes, int columns, int tokens, bool pairs, bool even)
 {
     bool shared;
     const int vectors = vectors_of(columns, lanes, &shared);
     const int least = shared || (pairs && columns % lanes) ? 2 : 1;
-    fpa_register_tile best = {1, least};
-    for (int v = least; v <= vectors && v < cpu->registers; v++)
+    fpa_register_tile best = {.rows = 1, .vectors = least};
+    for (int v = least; v <= vectors && v < cpu->registers; v++) {
+        const bool deals = even && vectors % ((vectors + v - 1) / v) != 0;
+        const int fewer = deals ? choose_rows(cpu, tokens, v - 1) : 0;
         for (int r = 1; r <= cpu->registers && r <= TILE_MOST_ROWS; r++) {
-            const fpa_register_tile tile = {r, v};
+            const fpa_register_tile tile = {r, v, fewer};
             if (tokens % r == 0 && tile_fits(cpu, tile) &&
                 row_cost(cpu, tile, vectors) < row_cost(cpu, best, vectors))
                 best = tile;
         }
+    }
     return best;
+}
+
+fpa_register_tile tile_choose(const fpa_cpu *cpu, int lanes, int columns, int tokens, bool pairs)
+{
+    return choose(cpu, lanes, columns, tokens, pairs, false);
+}
+
+fpa_register_tile tile_choose_even(const fpa_cpu *cpu, int lanes, int columns, int tokens, bool pairs)
+{
+    return choose(cpu, lanes, columns, tokens, pairs, true);
 }
 
 fpa_register_tile tile_choose_sets(const fpa_cpu *cpu, int lanes, int tokens, int sets)
@@ -80,7 +117,7 @@ fpa_register_tile tile_choose_sets(const fpa_cpu *cpu, int lanes, int tokens, in
     double least = 0;
     for (int v = 1; v * lanes <= tokens; v++)
         for (int r = 2; r <= tokens && r <= TILE_MOST_ROWS; r += 2) {
-            const fpa_register_tile tile = {r, v};
+            const fpa_register_tile tile = {.rows = r, .vectors = v};
             const double cycles = tile_cycles(cpu, tile) / (r * v) + 0.01 * (r + v) / (r * v);
             if (tokens % r || tokens % (v * lanes) || r * v <= cpu->latency * cpu->multiply_adds ||
                 !sets_fit(cpu, tile, sets) || (best.rows && cycles >= least))

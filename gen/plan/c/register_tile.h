@@ -10,6 +10,7 @@ enum { TILE_MOST_ROWS = 32 }; /* no processor has more registers */
  * factor, by vectors of the second. */
 typedef struct fpa_register_tile {
     int rows, vectors;
+    int fewer; /* rows of panels of a vector less, where panels have about as many each; 0: as others */
 } fpa_register_tile;
 
 /* Vectors, the last of them perhaps narrower, that `width` columns of a product take. */
@@ -18,6 +19,10 @@ int tile_vectors(int width, int lanes);
 /* The tile with fewest cycles for products of `columns` columns; rows divide `tokens`. pairs: of pairs of bf16, whose
  * last vector is a whole one. */
 fpa_register_tile tile_choose(const fpa_cpu *cpu, int lanes, int columns, int tokens, bool pairs);
+/* The same of columns that are dealt out to panels evenly: those of a vector less have rows of their own. */
+fpa_register_tile tile_choose_even(const fpa_cpu *cpu, int lanes, int columns, int tokens, bool pairs);
+/* Rows of a panel of so many vectors. */
+int tile_panel_rows(fpa_register_tile tile, int vectors);
 
 /* The tile of which `sets` stay in registers, each step of the inner index adding to one of them; pairs of rows by vectors
  * that divide `tokens`. No rows: none has as many sums as are under way at once. */

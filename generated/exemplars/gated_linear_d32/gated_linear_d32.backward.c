@@ -344,65 +344,62 @@ static void pack_values(const stored *restrict from, int64_t stride, int tokens,
 
 /* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
 
-enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 4, STEPS_BETWEEN = 4 };
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 2, PARTS_AT_ONCE = 1, STEPS_BETWEEN = 8 };
 
 /* Rows of q, k, v and o of the token that is asked for next. */
 struct fetch {
-    const char *row[STREAMS];
+    const char *first[STREAMS];              /* row of the first token */
     int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
-    int64_t left;                            /* tokens */
+    int64_t widest;                          /* of these bytes */
+    int64_t token, left;                     /* asked for, and not yet */
     int of_heads; /* rows of several heads: more than the first-level cache has room for */
-    int stream;
-    int64_t at; /* byte of its row */
+    int64_t at; /* byte of its rows */
 };
 
-/* Ask for a few lines: more at once would wait for each other. */
-static inline void fetch_lines(struct fetch *f)
+/* Ask for a few lines of each of a token's rows. In numbers one by one: products have sums in all vectors. */
+static inline void fetch_part(struct fetch *f)
 {
-    for (int i = 0; i < LINES_AT_ONCE && f->left > 0; i++) {
-        if (f->of_heads)
-            __builtin_prefetch(f->row[f->stream] + f->at, 0, 2);
-        else
-            __builtin_prefetch(f->row[f->stream] + f->at);
-        f->at += LINE;
-        if (f->at < f->bytes[f->stream])
-            continue;
-        f->at = 0;
-        f->row[f->stream] += f->stride[f->stream];
-        if (++f->stream < STREAMS)
-            continue;
-        f->stream = 0;
-        f->left--;
+    const int64_t end = f->at + LINES_AT_ONCE * LINE;
+    if (f->of_heads) {
+        for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
+            __builtin_prefetch(f->first[0] + f->token * f->stride[0] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
+            __builtin_prefetch(f->first[1] + f->token * f->stride[1] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
+            __builtin_prefetch(f->first[2] + f->token * f->stride[2] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
+            __builtin_prefetch(f->first[3] + f->token * f->stride[3] + at, 0, 2);
+    } else {
+        for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
+            __builtin_prefetch(f->first[0] + f->token * f->stride[0] + at);
+        for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
+            __builtin_prefetch(f->first[1] + f->token * f->stride[1] + at);
+        for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
+            __builtin_prefetch(f->first[2] + f->token * f->stride[2] + at);
+        for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
+            __builtin_prefetch(f->first[3] + f->token * f->stride[3] + at);
     }
+    f->at = end;
+    if (end < f->widest)
+        return;
+    f->at = 0;
+    f->token++;
+    f->left--;
 }
 
-/* ---- products: register tiles of 6 rows by at most 2 vectors of values, 6 by 2 of tokens ---- */
-
-/* The steps that some of `rows` rows from m on see, from `first` on; apart, so that tiles keep their registers. */
-static __attribute__((noinline)) void edge_query_8_8(const float *restrict a, const float *restrict b,
-                                                     float *restrict c, int rows, int m, int first)
+static __attribute__((noinline)) void fetch_parts(struct fetch *f)
 {
-    for (int r = 1; r < rows; r++) {
-        /* 1 x 2 sums */
-        vec8 c0_0 = get8(c + r * DV);
-        vec8 c0_1 = get8(c + r * DV + 8);
-        for (int k = first; k <= m + r; k++) {
-            const float *ak = a + r + k * T, *bk = b + k * DV;
-            const vec8 b0 = get8(bk);
-            const vec8 b1 = get8(bk + 8);
-            c0_0 += ak[0] * b0;
-            c0_1 += ak[0] * b1;
-        }
-        /* the sums back */
-        set8(c + r * DV, c0_0);
-        set8(c + r * DV + 8, c0_1);
-    }
+    for (int i = 0; i < PARTS_AT_ONCE && f->left > 0; i++)
+        fetch_part(f);
 }
 
-static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n, int causal,
-                      int adds, struct fetch *fetch)
+/* ---- products: register tiles of 6 rows by 2 vectors of values, 6 by 2 of tokens ---- */
+
+static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
+                      const float *restrict own, const float *restrict v, const float *restrict decay, int adds,
+                      struct fetch *fetch)
 {
-    for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
+    for (int m = 0; m < count; m += 6, c += 6 * DV) {
         /* 6 x 2 sums */
         vec8 c0_0 = {0};
         vec8 c0_1 = {0};
@@ -430,13 +427,11 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
             c5_0 = get8(c + 5 * DV);
             c5_1 = get8(c + 5 * DV + 8);
         }
-        /* what rows see */
-        const int last = causal ? m + 1 : n; /* that all rows see */
-        int k = 0;
-        do {
-            if (fetch && k % STEPS_BETWEEN == 0)
-                fetch_lines(fetch);
-            const float *ak = a + k * T, *bk = b + k * DV;
+        /* what all rows see */
+        for (int k = 0; k < n; k++) {
+            if (k % STEPS_BETWEEN == 0 && fetch && fetch->left)
+                fetch_parts(fetch);
+            const float *ak = a + k * T + m, *bk = b + k * DV;
             const vec8 b0 = get8(bk);
             const vec8 b1 = get8(bk + 8);
             c0_0 += ak[0] * b0;
@@ -451,7 +446,103 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
             c4_1 += ak[4] * b1;
             c5_0 += ak[5] * b0;
             c5_1 += ak[5] * b1;
-        } while (++k < last);
+        }
+        /* then of keys up to the row's own */
+        if (own) {
+            if (decay) {
+                c0_0 *= decay[m];
+                c0_1 *= decay[m];
+                c1_0 *= decay[m + 1];
+                c1_1 *= decay[m + 1];
+                c2_0 *= decay[m + 2];
+                c2_1 *= decay[m + 2];
+                c3_0 *= decay[m + 3];
+                c3_1 *= decay[m + 3];
+                c4_0 *= decay[m + 4];
+                c4_1 *= decay[m + 4];
+                c5_0 *= decay[m + 5];
+                c5_1 *= decay[m + 5];
+            }
+            for (int k = 0; k < m + 1; k++) {
+                if (k % STEPS_BETWEEN == 0 && fetch && fetch->left)
+                    fetch_parts(fetch);
+                const float *ak = own + k * T + m, *bk = v + k * DV;
+                const vec8 b0 = get8(bk);
+                const vec8 b1 = get8(bk + 8);
+                c0_0 += ak[0] * b0;
+                c0_1 += ak[0] * b1;
+                c1_0 += ak[1] * b0;
+                c1_1 += ak[1] * b1;
+                c2_0 += ak[2] * b0;
+                c2_1 += ak[2] * b1;
+                c3_0 += ak[3] * b0;
+                c3_1 += ak[3] * b1;
+                c4_0 += ak[4] * b0;
+                c4_1 += ak[4] * b1;
+                c5_0 += ak[5] * b0;
+                c5_1 += ak[5] * b1;
+            }
+            /* key 1 of them */
+            {
+                const float *ak = own + (m + 1) * T + m, *bk = v + (m + 1) * DV;
+                const vec8 b0 = get8(bk);
+                const vec8 b1 = get8(bk + 8);
+                c1_0 += ak[1] * b0;
+                c1_1 += ak[1] * b1;
+                c2_0 += ak[2] * b0;
+                c2_1 += ak[2] * b1;
+                c3_0 += ak[3] * b0;
+                c3_1 += ak[3] * b1;
+                c4_0 += ak[4] * b0;
+                c4_1 += ak[4] * b1;
+                c5_0 += ak[5] * b0;
+                c5_1 += ak[5] * b1;
+            }
+            /* key 2 of them */
+            {
+                const float *ak = own + (m + 2) * T + m, *bk = v + (m + 2) * DV;
+                const vec8 b0 = get8(bk);
+                const vec8 b1 = get8(bk + 8);
+                c2_0 += ak[2] * b0;
+                c2_1 += ak[2] * b1;
+                c3_0 += ak[3] * b0;
+                c3_1 += ak[3] * b1;
+                c4_0 += ak[4] * b0;
+                c4_1 += ak[4] * b1;
+                c5_0 += ak[5] * b0;
+                c5_1 += ak[5] * b1;
+            }
+            /* key 3 of them */
+            {
+                const float *ak = own + (m + 3) * T + m, *bk = v + (m + 3) * DV;
+                const vec8 b0 = get8(bk);
+                const vec8 b1 = get8(bk + 8);
+                c3_0 += ak[3] * b0;
+                c3_1 += ak[3] * b1;
+                c4_0 += ak[4] * b0;
+                c4_1 += ak[4] * b1;
+                c5_0 += ak[5] * b0;
+                c5_1 += ak[5] * b1;
+            }
+            /* key 4 of them */
+            {
+                const float *ak = own + (m + 4) * T + m, *bk = v + (m + 4) * DV;
+                const vec8 b0 = get8(bk);
+                const vec8 b1 = get8(bk + 8);
+                c4_0 += ak[4] * b0;
+                c4_1 += ak[4] * b1;
+                c5_0 += ak[5] * b0;
+                c5_1 += ak[5] * b1;
+            }
+            /* key 5 of them */
+            {
+                const float *ak = own + (m + 5) * T + m, *bk = v + (m + 5) * DV;
+                const vec8 b0 = get8(bk);
+                const vec8 b1 = get8(bk + 8);
+                c5_0 += ak[5] * b0;
+                c5_1 += ak[5] * b1;
+            }
+        }
         /* the sums back */
         set8(c, c0_0);
         set8(c + 8, c0_1);
@@ -465,18 +556,18 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
         set8(c + 4 * DV + 8, c4_1);
         set8(c + 5 * DV, c5_0);
         set8(c + 5 * DV + 8, c5_1);
-        if (causal)
-            edge_query_8_8(a, b, c, count - m < 6 ? count - m : 6, m, last);
     }
 }
 
-/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t; adds: to
- * what is there, else to 0 */
-static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
-                  int adds, struct fetch *fetch)
+/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; adds: to what is there, else to 0. Then, if there are
+ * own scores, of keys up to t, where they are 0 behind t: own[j][t] v[j][e]; decay, if it is given: each token's, of
+ * what came before */
+static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n,
+                  const float *restrict own, const float *restrict v, const float *restrict decay, int adds,
+                  struct fetch *fetch)
 {
-    query_8_8(p, s, o, tokens, n, causal, adds, fetch);
-    query_8_8(p, s + 16, o + 16, tokens, n, causal, adds, fetch);
+    query_8_8(p, s, o, tokens, n, own, v, decay, adds, fetch);
+    query_8_8(p, s + 16, o + 16, tokens, n, own, v + 16, decay, adds, fetch);
 }
 
 static void update6_8_8(const float *restrict p, const float *restrict v, float *restrict s, int tokens, float decay)
@@ -547,19 +638,23 @@ static void update2_8_8(const float *restrict p, const float *restrict v, float 
     set8(s + DV + 8, s1_1);
 }
 
-/* s[f][e] = decay s[f][e] + sum over tokens p[f][t] v[t][e], n features */
-static void update(const float *restrict p, const float *restrict v, float *restrict s, int tokens, int n, float decay)
+static void update_8_8(const float *restrict p, const float *restrict v, float *restrict s, int tokens, int n,
+                       float decay)
 {
-    for (; n >= 6; n -= 6, p += 6 * T, s += 6 * DV) {
+    for (; n >= 6; n -= 6, p += 6 * T, s += 6 * DV)
         update6_8_8(p, v, s, tokens, decay);
-        update6_8_8(p, v + 16, s + 16, tokens, decay);
-    }
     switch (n) {
     case 2:
         update2_8_8(p, v, s, tokens, decay);
-        update2_8_8(p, v + 16, s + 16, tokens, decay);
         break;
     }
+}
+
+/* s[f][e] = decay s[f][e] + sum over tokens p[f][t] v[t][e], n features */
+static void update(const float *restrict p, const float *restrict v, float *restrict s, int tokens, int n, float decay)
+{
+    update_8_8(p, v, s, tokens, n, decay);
+    update_8_8(p, v + 16, s + 16, tokens, n, decay);
 }
 
 /* ---- scores: p[key][token] = k(q_t, k_j) for a panel of keys and one of tokens ---- */
@@ -780,6 +875,35 @@ static void scores_diagonal(const float *qx, const float *kx, float *p, int keys
 
 /* ---- gates: products of the steps' gates, in double so that nothing is lost ---- */
 
+typedef double vec_double __attribute__((vector_size(32)));
+typedef int64_t vec_long __attribute__((vector_size(32)));
+
+/* e^x: 2^n e^r with |r| <= ln 2 / 2, n in two factors, which reach infinity and 0; the series to r^13. */
+static inline vec_double exponential_of_double(vec_double x)
+{
+    const vec_double least = -746 - (vec_double){0}, most = 710 - (vec_double){0};
+    const vec_long low = x < least, high = x > most;
+    x = (vec_double)((low & (vec_long)least) | (high & (vec_long)most) | (~(low | high) & (vec_long)x));
+    const vec_double shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52; /* 1.5 * 2^52: n is in the last places */
+    const vec_double n = shifted - 0x1.8p52, r = x - n * 0x1.62e42fefa3800p-1 - n * 0x1.ef35793c76730p-45;
+    vec_double p = 0x1.6124613a86d09p-33 - (vec_double){0};
+    p = p * r + 0x1.1eed8eff8d898p-29;
+    p = p * r + 0x1.ae64567f544e4p-26;
+    p = p * r + 0x1.27e4fb7789f5cp-22;
+    p = p * r + 0x1.71de3a556c734p-19;
+    p = p * r + 0x1.a01a01a01a01ap-16;
+    p = p * r + 0x1.a01a01a01a01ap-13;
+    p = p * r + 0x1.6c16c16c16c17p-10;
+    p = p * r + 0x1.1111111111111p-7;
+    p = p * r + 0x1.5555555555555p-5;
+    p = p * r + 0x1.5555555555555p-3;
+    p = p * r + 0x1p-1;
+    p = p * r + 0x1p+0;
+    p = p * r + 1;
+    const vec_long whole = (vec_long)shifted - 0x4338000000000000, half = whole >> 1;
+    return p * (vec_double)((half + 1023) << 52) * (vec_double)((whole - half + 1023) << 52);
+}
+
 /* One panel of tokens. */
 struct gates {
     float step[T + 1];  /* exp(g_t); the last entry is never used with a live lane */
@@ -788,12 +912,28 @@ struct gates {
     double total;       /* of all of them */
 };
 
+/* exact[t] = exp(g_t), for whole vectors of tokens */
+static void gates_exact(const float *log_gate, int64_t stride, int tokens, double *exact)
+{
+    enum { LANES = VL / 2 };
+    for (int t = 0; t < tokens; t++)
+        exact[t] = log_gate[t * stride];
+    for (int t = tokens; t % LANES; t++)
+        exact[t] = 0;
+    for (int t = 0; t < tokens; t += LANES) {
+        vec_double g;
+        __builtin_memcpy(&g, exact + t, sizeof g);
+        g = exponential_of_double(g);
+        __builtin_memcpy(exact + t, &g, sizeof g);
+    }
+}
+
 static void gates_read(const float *log_gate, int64_t stride, int tokens, struct gates *g)
 {
     double exact[T], product = 1;
     memset(g, 0, sizeof *g);
+    gates_exact(log_gate, stride, tokens, exact);
     for (int t = 0; t < tokens; t++) {
-        exact[t] = exp((double)log_gate[t * stride]);
         g->step[t] = (float)exact[t];
         product *= exact[t];
         g->prefix[t] = (float)product;
@@ -1743,7 +1883,8 @@ static void keys_from_state(const struct pass *c)
             const int tokens = block_tokens(c->tokens, block), count = lanes(tokens);
             const float *x = w->kx + block * PANEL, *r = w->reversed;
             form_tile(place, x, w->p, count, key);
-            query(w->p, r + (int64_t)place->feature * DV, w->dv + block * VALUES, tokens, place->features, 0, 1, NULL);
+            query(w->p, r + (int64_t)place->feature * DV, w->dv + block * VALUES, tokens, place->features, NULL, r,
+                  NULL, 1, NULL);
             feature_gradients(place, r, w->vt + block * VALUES, ones, w->d, count);
             contract_tile(place, x, w->d, w->dx + block * PANEL, w->sum + block * T, count, key);
         }

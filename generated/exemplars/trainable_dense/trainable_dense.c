@@ -544,81 +544,61 @@ static void features_1(const float *restrict x, float *restrict p, vi key)
 
 /* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
 
-enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 4, STEPS_BETWEEN = 4 };
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 3, PARTS_AT_ONCE = 1, STEPS_BETWEEN = 64 };
 
 /* Rows of q, k, v and o of the token that is asked for next. */
 struct fetch {
-    const char *row[STREAMS];
+    const char *first[STREAMS];              /* row of the first token */
     int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
-    int64_t left;                            /* tokens */
+    int64_t widest;                          /* of these bytes */
+    int64_t token, left;                     /* asked for, and not yet */
     int of_heads; /* rows of several heads: more than the first-level cache has room for */
-    int stream;
-    int64_t at; /* byte of its row */
+    int64_t at; /* byte of its rows */
 };
 
-/* Ask for a few lines: more at once would wait for each other. */
-static inline void fetch_lines(struct fetch *f)
+/* Ask for a few lines of each of a token's rows. In numbers one by one: products have sums in all vectors. */
+static inline void fetch_part(struct fetch *f)
 {
-    for (int i = 0; i < LINES_AT_ONCE && f->left > 0; i++) {
-        if (f->of_heads)
-            __builtin_prefetch(f->row[f->stream] + f->at, 0, 2);
-        else
-            __builtin_prefetch(f->row[f->stream] + f->at);
-        f->at += LINE;
-        if (f->at < f->bytes[f->stream])
-            continue;
-        f->at = 0;
-        f->row[f->stream] += f->stride[f->stream];
-        if (++f->stream < STREAMS)
-            continue;
-        f->stream = 0;
-        f->left--;
+    const int64_t end = f->at + LINES_AT_ONCE * LINE;
+    if (f->of_heads) {
+        for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
+            __builtin_prefetch(f->first[0] + f->token * f->stride[0] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
+            __builtin_prefetch(f->first[1] + f->token * f->stride[1] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
+            __builtin_prefetch(f->first[2] + f->token * f->stride[2] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
+            __builtin_prefetch(f->first[3] + f->token * f->stride[3] + at, 0, 2);
+    } else {
+        for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
+            __builtin_prefetch(f->first[0] + f->token * f->stride[0] + at);
+        for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
+            __builtin_prefetch(f->first[1] + f->token * f->stride[1] + at);
+        for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
+            __builtin_prefetch(f->first[2] + f->token * f->stride[2] + at);
+        for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
+            __builtin_prefetch(f->first[3] + f->token * f->stride[3] + at);
     }
+    f->at = end;
+    if (end < f->widest)
+        return;
+    f->at = 0;
+    f->token++;
+    f->left--;
 }
 
-/* ---- products: register tiles of 4 rows by at most 6 vectors of values, 4 by 4 of tokens ---- */
-
-/* The steps that some of `rows` rows from m on see, from `first` on; apart, so that tiles keep their registers. */
-static __attribute__((noinline)) void edge_query_4_4_4_4_4_4(const float *restrict a, const float *restrict b,
-                                                             float *restrict c, int rows, int m, int first)
+static __attribute__((noinline)) void fetch_parts(struct fetch *f)
 {
-    for (int r = 1; r < rows; r++) {
-        /* 1 x 6 sums */
-        vec4 c0_0 = get4(c + r * DV);
-        vec4 c0_1 = get4(c + r * DV + 4);
-        vec4 c0_2 = get4(c + r * DV + 8);
-        vec4 c0_3 = get4(c + r * DV + 12);
-        vec4 c0_4 = get4(c + r * DV + 16);
-        vec4 c0_5 = get4(c + r * DV + 20);
-        for (int k = first; k <= m + r; k++) {
-            const float *ak = a + r + k * T, *bk = b + k * DV;
-            const vec4 b0 = get4(bk);
-            const vec4 b1 = get4(bk + 4);
-            const vec4 b2 = get4(bk + 8);
-            const vec4 b3 = get4(bk + 12);
-            const vec4 b4 = get4(bk + 16);
-            const vec4 b5 = get4(bk + 20);
-            c0_0 += ak[0] * b0;
-            c0_1 += ak[0] * b1;
-            c0_2 += ak[0] * b2;
-            c0_3 += ak[0] * b3;
-            c0_4 += ak[0] * b4;
-            c0_5 += ak[0] * b5;
-        }
-        /* the sums back */
-        set4(c + r * DV, c0_0);
-        set4(c + r * DV + 4, c0_1);
-        set4(c + r * DV + 8, c0_2);
-        set4(c + r * DV + 12, c0_3);
-        set4(c + r * DV + 16, c0_4);
-        set4(c + r * DV + 20, c0_5);
-    }
+    for (int i = 0; i < PARTS_AT_ONCE && f->left > 0; i++)
+        fetch_part(f);
 }
+
+/* ---- products: register tiles of 4 rows by 6 vectors of values, 4 by 4 of tokens ---- */
 
 static void query_4_4_4_4_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
-                              int causal, int adds, struct fetch *fetch)
+                              const float *restrict own, const float *restrict v, int adds, struct fetch *fetch)
 {
-    for (int m = 0; m < count; m += 4, a += 4, c += 4 * DV) {
+    for (int m = 0; m < count; m += 4, c += 4 * DV) {
         /* 4 x 6 sums */
         vec4 c0_0 = {0};
         vec4 c0_1 = {0};
@@ -670,13 +650,11 @@ static void query_4_4_4_4_4_4(const float *restrict a, const float *restrict b, 
             c3_4 = get4(c + 3 * DV + 16);
             c3_5 = get4(c + 3 * DV + 20);
         }
-        /* what rows see */
-        const int last = causal ? m + 1 : n; /* that all rows see */
-        int k = 0;
-        do {
-            if (fetch && k % STEPS_BETWEEN == 0)
-                fetch_lines(fetch);
-            const float *ak = a + k * T, *bk = b + k * DV;
+        /* what all rows see */
+        for (int k = 0; k < n; k++) {
+            if (k % STEPS_BETWEEN == 0 && fetch && fetch->left)
+                fetch_parts(fetch);
+            const float *ak = a + k * T + m, *bk = b + k * DV;
             const vec4 b0 = get4(bk);
             const vec4 b1 = get4(bk + 4);
             const vec4 b2 = get4(bk + 8);
@@ -707,7 +685,111 @@ static void query_4_4_4_4_4_4(const float *restrict a, const float *restrict b, 
             c3_3 += ak[3] * b3;
             c3_4 += ak[3] * b4;
             c3_5 += ak[3] * b5;
-        } while (++k < last);
+        }
+        /* then of keys up to the row's own */
+        if (own) {
+            for (int k = 0; k < m + 1; k++) {
+                if (k % STEPS_BETWEEN == 0 && fetch && fetch->left)
+                    fetch_parts(fetch);
+                const float *ak = own + k * T + m, *bk = v + k * DV;
+                const vec4 b0 = get4(bk);
+                const vec4 b1 = get4(bk + 4);
+                const vec4 b2 = get4(bk + 8);
+                const vec4 b3 = get4(bk + 12);
+                const vec4 b4 = get4(bk + 16);
+                const vec4 b5 = get4(bk + 20);
+                c0_0 += ak[0] * b0;
+                c0_1 += ak[0] * b1;
+                c0_2 += ak[0] * b2;
+                c0_3 += ak[0] * b3;
+                c0_4 += ak[0] * b4;
+                c0_5 += ak[0] * b5;
+                c1_0 += ak[1] * b0;
+                c1_1 += ak[1] * b1;
+                c1_2 += ak[1] * b2;
+                c1_3 += ak[1] * b3;
+                c1_4 += ak[1] * b4;
+                c1_5 += ak[1] * b5;
+                c2_0 += ak[2] * b0;
+                c2_1 += ak[2] * b1;
+                c2_2 += ak[2] * b2;
+                c2_3 += ak[2] * b3;
+                c2_4 += ak[2] * b4;
+                c2_5 += ak[2] * b5;
+                c3_0 += ak[3] * b0;
+                c3_1 += ak[3] * b1;
+                c3_2 += ak[3] * b2;
+                c3_3 += ak[3] * b3;
+                c3_4 += ak[3] * b4;
+                c3_5 += ak[3] * b5;
+            }
+            /* key 1 of them */
+            {
+                const float *ak = own + (m + 1) * T + m, *bk = v + (m + 1) * DV;
+                const vec4 b0 = get4(bk);
+                const vec4 b1 = get4(bk + 4);
+                const vec4 b2 = get4(bk + 8);
+                const vec4 b3 = get4(bk + 12);
+                const vec4 b4 = get4(bk + 16);
+                const vec4 b5 = get4(bk + 20);
+                c1_0 += ak[1] * b0;
+                c1_1 += ak[1] * b1;
+                c1_2 += ak[1] * b2;
+                c1_3 += ak[1] * b3;
+                c1_4 += ak[1] * b4;
+                c1_5 += ak[1] * b5;
+                c2_0 += ak[2] * b0;
+                c2_1 += ak[2] * b1;
+                c2_2 += ak[2] * b2;
+                c2_3 += ak[2] * b3;
+                c2_4 += ak[2] * b4;
+                c2_5 += ak[2] * b5;
+                c3_0 += ak[3] * b0;
+                c3_1 += ak[3] * b1;
+                c3_2 += ak[3] * b2;
+                c3_3 += ak[3] * b3;
+                c3_4 += ak[3] * b4;
+                c3_5 += ak[3] * b5;
+            }
+            /* key 2 of them */
+            {
+                const float *ak = own + (m + 2) * T + m, *bk = v + (m + 2) * DV;
+                const vec4 b0 = get4(bk);
+                const vec4 b1 = get4(bk + 4);
+                const vec4 b2 = get4(bk + 8);
+                const vec4 b3 = get4(bk + 12);
+                const vec4 b4 = get4(bk + 16);
+                const vec4 b5 = get4(bk + 20);
+                c2_0 += ak[2] * b0;
+                c2_1 += ak[2] * b1;
+                c2_2 += ak[2] * b2;
+                c2_3 += ak[2] * b3;
+                c2_4 += ak[2] * b4;
+                c2_5 += ak[2] * b5;
+                c3_0 += ak[3] * b0;
+                c3_1 += ak[3] * b1;
+                c3_2 += ak[3] * b2;
+                c3_3 += ak[3] * b3;
+                c3_4 += ak[3] * b4;
+                c3_5 += ak[3] * b5;
+            }
+            /* key 3 of them */
+            {
+                const float *ak = own + (m + 3) * T + m, *bk = v + (m + 3) * DV;
+                const vec4 b0 = get4(bk);
+                const vec4 b1 = get4(bk + 4);
+                const vec4 b2 = get4(bk + 8);
+                const vec4 b3 = get4(bk + 12);
+                const vec4 b4 = get4(bk + 16);
+                const vec4 b5 = get4(bk + 20);
+                c3_0 += ak[3] * b0;
+                c3_1 += ak[3] * b1;
+                c3_2 += ak[3] * b2;
+                c3_3 += ak[3] * b3;
+                c3_4 += ak[3] * b4;
+                c3_5 += ak[3] * b5;
+            }
+        }
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -733,18 +815,16 @@ static void query_4_4_4_4_4_4(const float *restrict a, const float *restrict b, 
         set4(c + 3 * DV + 12, c3_3);
         set4(c + 3 * DV + 16, c3_4);
         set4(c + 3 * DV + 20, c3_5);
-        if (causal)
-            edge_query_4_4_4_4_4_4(a, b, c, count - m < 4 ? count - m : 4, m, last);
     }
 }
 
-/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t; adds: to
- * what is there, else to 0 */
-static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
-                  int adds, struct fetch *fetch)
+/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; adds: to what is there, else to 0. Then, if there are
+ * own scores, of keys up to t, where they are 0 behind t: own[j][t] v[j][e] */
+static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n,
+                  const float *restrict own, const float *restrict v, int adds, struct fetch *fetch)
 {
-    query_4_4_4_4_4_4(p, s, o, tokens, n, causal, adds, fetch);
-    query_4_4_4_4_4_4(p, s + 24, o + 24, tokens, n, causal, adds, fetch);
+    query_4_4_4_4_4_4(p, s, o, tokens, n, own, v, adds, fetch);
+    query_4_4_4_4_4_4(p, s + 24, o + 24, tokens, n, own, v + 24, adds, fetch);
 }
 
 static void update4_4_4_4_4_4_4(const float *restrict p, const float *restrict v, float *restrict s, int tokens)
@@ -833,15 +913,19 @@ static void update4_4_4_4_4_4_4(const float *restrict p, const float *restrict v
     set4(s + 3 * DV + 20, s3_5);
 }
 
+static void update_4_4_4_4_4_4(const float *restrict p, const float *restrict v, float *restrict s, int tokens, int n)
+{
+    for (; n >= 4; n -= 4, p += 4 * T, s += 4 * DV)
+        update4_4_4_4_4_4_4(p, v, s, tokens);
+    switch (n) {
+    }
+}
+
 /* s[f][e] = s[f][e] + sum over tokens p[f][t] v[t][e], n features */
 static void update(const float *restrict p, const float *restrict v, float *restrict s, int tokens, int n)
 {
-    for (; n >= 4; n -= 4, p += 4 * T, s += 4 * DV) {
-        update4_4_4_4_4_4_4(p, v, s, tokens);
-        update4_4_4_4_4_4_4(p, v + 24, s + 24, tokens);
-    }
-    switch (n) {
-    }
+    update_4_4_4_4_4_4(p, v, s, tokens, n);
+    update_4_4_4_4_4_4(p, v + 24, s + 24, tokens, n);
 }
 
 /* ---- scores: p[key][token] = k(q_t, k_j) for a panel of keys and one of tokens ---- */
@@ -1392,6 +1476,7 @@ struct work {
     float *partial; /* [partials][queries][BLOCKS] panels of OUT: values, then sums */
     float *state;   /* [states][STATE_ROOM], when the caller's cannot be used */
     float *p;       /* [SCRATCH] */
+    float *own;     /* [SCRATCH] a chunk's scores of itself */
     struct meeting *meeting;
 };
 
@@ -1426,6 +1511,7 @@ static char *work_layout(struct work *w, char *base, int64_t queries, int64_t pa
     w->partial = carve(&at, sizeof(float) * larger(partials * queries * BLOCKS, QUERY_BLOCKS) * OUT);
     w->state = carve(&at, sizeof(float) * states * STATE_ROOM);
     w->p = carve(&at, sizeof(float) * SCRATCH);
+    w->own = carve(&at, sizeof(float) * SCRATCH);
     w->meeting = carve(&at, sizeof *w->meeting);
     return at;
 }
@@ -1634,6 +1720,7 @@ struct pass {
     int64_t size;     /* of all outputs */
     int tokens;       /* of the chunk */
     int read, write;  /* whether the state is read, is written */
+    int at_once;      /* whether the last tile's sums go on with the chunk's own keys */
 };
 
 static int block_tokens(int tokens, int block)
@@ -1665,8 +1752,15 @@ static const float *form_panel(const struct tile_place *place, const float *x, f
     return p;
 }
 
-/* One tile: queries read it, then keys add to it. */
-static void tile(const struct pass *c, const struct tile_place *place, int adds)
+/* A chunk's scores of itself. */
+static const float *own_scores(const struct pass *c, const float *qx)
+{
+    scores_diagonal(qx, c->w->kx, c->mine->own, c->tokens);
+    return c->mine->own;
+}
+
+/* One tile: queries read it, at last with what the chunk sees of itself, then keys add to it. */
+static void tile(const struct pass *c, const struct tile_place *place, int adds, int last)
 {
     const int64_t first = place->feature;
     const int n = place->features;
@@ -1679,7 +1773,8 @@ static void tile(const struct pass *c, const struct tile_place *place, int adds)
             float *out = c->out + (g * BLOCKS + b) * OUT;
             const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens),
                                         query_lanes);
-            query(p, s, out, tokens, n, 0, adds, c->fetch);
+            const float *own = last ? own_scores(c, w->qx + g * PANEL) : NULL;
+            query(p, s, out, tokens, n, own, w->v, adds, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
         const int tokens = block_tokens(c->tokens, b);
@@ -1695,7 +1790,7 @@ static void slice(int number, const struct pass *c)
 {
     int adds = 0;
     for (const struct tile_place *t = tiles + first_tile[number]; t < tiles + first_tile[number + 1]; t++)
-        tile(c, t, adds), adds = 1;
+        tile(c, t, adds, c->at_once && t + 1 == tiles + first_tile[number + 1]), adds = 1;
 }
 
 /* to[i] += from[i]; count fills vectors */
@@ -1794,7 +1889,7 @@ static void slices_sum(const struct pass *c, int64_t at, int team)
 static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
                        struct fetch *fetch)
 {
-    query(p, v, out, tokens, keys, causal, 1, fetch);
+    query(p, v, out, tokens, causal ? 0 : keys, causal ? p : NULL, v, 1, fetch);
 }
 
 static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, int tokens,
@@ -1841,7 +1936,9 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
             slices_sum(c, (g * BLOCKS + block) * OUT, team);
         else
             memset(out, 0, sizeof(float) * OUT);
-        chunk_own(c, block, w->qx + (g * BLOCKS + block) * PANEL, out);
+        if (!c->at_once) {
+            chunk_own(c, block, w->qx + (g * BLOCKS + block) * PANEL, out);
+        }
         store_panel(a, b, first + block * T, h * c->queries + g, block_tokens(c->tokens, block), out);
     }
     team_wait(w, team);
@@ -1861,9 +1958,10 @@ static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_
     const int64_t shared[STREAMS] = {group, 1, 1, group}; /* heads beside one of k and v */
     const int64_t widths[STREAMS] = {D_IN, D_IN, DV, DV};
     for (int i = 0; i < STREAMS; i++) {
-        f->row[i] = (const char *)token_at(bases[i], strides[i], b, begin, h * shared[i]);
+        f->first[i] = (const char *)token_at(bases[i], strides[i], b, begin, h * shared[i]);
         f->stride[i] = size * strides[i][1];
         f->bytes[i] = size * (heads == 1 ? shared[i] * widths[i] : (heads * shared[i] - 1) * strides[i][2] + widths[i]);
+        f->widest = larger(f->widest, f->bytes[i]);
     }
 }
 
@@ -1884,6 +1982,7 @@ static void chunk_walk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
     c.size = c.queries * BLOCKS * OUT;
     c.read = (first > 0 || a->state_in) && c.queries;
     c.write = first + CHUNK < a->length || a->state_out;
+    c.at_once = c.read && team == 1;
     chunk_pack(a, b, h, first, c.tokens, c.w, rank, team);
     chunk_slices(&c, rank, team);
     chunk_finish(a, b, h, first, &c, rank, team);

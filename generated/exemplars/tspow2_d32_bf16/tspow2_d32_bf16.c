@@ -2714,71 +2714,59 @@ static void key_pairs_11(const float *restrict x, int32_t *restrict to)
 
 /* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
 
-enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 4, STEPS_BETWEEN = 4 };
+enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 2, PARTS_AT_ONCE = 1, STEPS_BETWEEN = 64 };
 
 /* Rows of q, k, v and o of the token that is asked for next. */
 struct fetch {
-    const char *row[STREAMS];
+    const char *first[STREAMS];              /* row of the first token */
     int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
-    int64_t left;                            /* tokens */
+    int64_t widest;                          /* of these bytes */
+    int64_t token, left;                     /* asked for, and not yet */
     int of_heads; /* rows of several heads: more than the first-level cache has room for */
-    int stream;
-    int64_t at; /* byte of its row */
+    int64_t at; /* byte of its rows */
 };
 
-/* Ask for a few lines: more at once would wait for each other. */
-static inline void fetch_lines(struct fetch *f)
+/* Ask for a few lines of each of a token's rows. In numbers one by one: products have sums in all vectors. */
+static inline void fetch_part(struct fetch *f)
 {
-    for (int i = 0; i < LINES_AT_ONCE && f->left > 0; i++) {
-        if (f->of_heads)
-            __builtin_prefetch(f->row[f->stream] + f->at, 0, 2);
-        else
-            __builtin_prefetch(f->row[f->stream] + f->at);
-        f->at += LINE;
-        if (f->at < f->bytes[f->stream])
-            continue;
-        f->at = 0;
-        f->row[f->stream] += f->stride[f->stream];
-        if (++f->stream < STREAMS)
-            continue;
-        f->stream = 0;
-        f->left--;
+    const int64_t end = f->at + LINES_AT_ONCE * LINE;
+    if (f->of_heads) {
+        for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
+            __builtin_prefetch(f->first[0] + f->token * f->stride[0] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
+            __builtin_prefetch(f->first[1] + f->token * f->stride[1] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
+            __builtin_prefetch(f->first[2] + f->token * f->stride[2] + at, 0, 2);
+        for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
+            __builtin_prefetch(f->first[3] + f->token * f->stride[3] + at, 0, 2);
+    } else {
+        for (int64_t at = f->at; at < f->bytes[0] && at < end; at += LINE)
+            __builtin_prefetch(f->first[0] + f->token * f->stride[0] + at);
+        for (int64_t at = f->at; at < f->bytes[1] && at < end; at += LINE)
+            __builtin_prefetch(f->first[1] + f->token * f->stride[1] + at);
+        for (int64_t at = f->at; at < f->bytes[2] && at < end; at += LINE)
+            __builtin_prefetch(f->first[2] + f->token * f->stride[2] + at);
+        for (int64_t at = f->at; at < f->bytes[3] && at < end; at += LINE)
+            __builtin_prefetch(f->first[3] + f->token * f->stride[3] + at);
     }
+    f->at = end;
+    if (end < f->widest)
+        return;
+    f->at = 0;
+    f->token++;
+    f->left--;
 }
 
-/* ---- products: register tiles of 6 rows by at most 4 vectors of values, 4 by 6 of tokens ---- */
-
-/* The steps that some of `rows` rows from m on see, from `first` on; apart, so that tiles keep their registers. */
-static __attribute__((noinline)) void edge_query_16_16_16_16(const float *restrict a, const float *restrict b,
-                                                             float *restrict c, int rows, int m, int first)
+static __attribute__((noinline)) void fetch_parts(struct fetch *f)
 {
-    for (int r = 1; r < rows; r++) {
-        /* 1 x 4 sums */
-        vec16 c0_0 = get16(c + r * DV);
-        vec16 c0_1 = get16(c + r * DV + 16);
-        vec16 c0_2 = get16(c + r * DV + 32);
-        vec16 c0_3 = get16(c + r * DV + 48);
-        for (int k = first; k <= m + r; k++) {
-            const float *ak = a + r + k * T, *bk = b + k * DV;
-            const vec16 b0 = get16(bk);
-            const vec16 b1 = get16(bk + 16);
-            const vec16 b2 = get16(bk + 32);
-            const vec16 b3 = get16(bk + 48);
-            c0_0 += ak[0] * b0;
-            c0_1 += ak[0] * b1;
-            c0_2 += ak[0] * b2;
-            c0_3 += ak[0] * b3;
-        }
-        /* the sums back */
-        set16(c + r * DV, c0_0);
-        set16(c + r * DV + 16, c0_1);
-        set16(c + r * DV + 32, c0_2);
-        set16(c + r * DV + 48, c0_3);
-    }
+    for (int i = 0; i < PARTS_AT_ONCE && f->left > 0; i++)
+        fetch_part(f);
 }
+
+/* ---- products: register tiles of 6 rows by 4 vectors of values, 4 by 6 of tokens ---- */
 
 static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
-                              int causal, int adds, struct fetch *fetch)
+                              int adds, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
         /* 6 x 4 sums */
@@ -2832,12 +2820,10 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             c5_2 = get16(c + 5 * DV + 32);
             c5_3 = get16(c + 5 * DV + 48);
         }
-        /* what rows see */
-        const int last = causal ? m + 1 : n; /* that all rows see */
-        int k = 0;
-        do {
-            if (fetch && k % STEPS_BETWEEN == 0)
-                fetch_lines(fetch);
+        /* what all rows see */
+        for (int k = 0; k < n; k++) {
+            if (k % STEPS_BETWEEN == 0 && fetch && fetch->left)
+                fetch_parts(fetch);
             const float *ak = a + k * T, *bk = b + k * DV;
             const vec16 b0 = get16(bk);
             const vec16 b1 = get16(bk + 16);
@@ -2867,7 +2853,7 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
             c5_1 += ak[5] * b1;
             c5_2 += ak[5] * b2;
             c5_3 += ak[5] * b3;
-        } while (++k < last);
+        }
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -2893,52 +2879,24 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
         set16(c + 5 * DV + 16, c5_1);
         set16(c + 5 * DV + 32, c5_2);
         set16(c + 5 * DV + 48, c5_3);
-        if (causal)
-            edge_query_16_16_16_16(a, b, c, count - m < 6 ? count - m : 6, m, last);
     }
 }
 
-/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; causal: of keys up to t, where p is 0 behind t; adds: to
- * what is there, else to 0 */
-static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int causal,
-                  int adds, struct fetch *fetch)
+/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; adds: to what is there, else to 0
+ */
+static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n, int adds,
+                  struct fetch *fetch)
 {
-    query_16_16_16_16(p, s, o, tokens, n, causal, adds, fetch);
+    query_16_16_16_16(p, s, o, tokens, n, adds, fetch);
 }
 
 /* ---- products of pairs: register tiles as above, an inner index of half as many steps ---- */
 
-/* The pairs of steps that some of `rows` rows from m on see, or see half of, from `first` on; apart, so that tiles keep
- * their registers. */
-static __attribute__((noinline)) void edge_pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *restrict b,
-                                                                  float *restrict c, int rows, int m, int first)
-{
-    for (int r = 0; r < rows; r++) {
-        /* 1 x 4 sums */
-        vec16 c0_0 = get16(c + r * DV);
-        vec16 c0_1 = get16(c + r * DV + 16);
-        vec16 c0_2 = get16(c + r * DV + 32);
-        vec16 c0_3 = get16(c + r * DV + 48);
-        for (int k = first; 2 * k <= m + r; k++) {
-            const vi seen = (2 * k < m + r ? -1 : 0xffff) - (vi){0};
-            const int32_t *ak = a + r + k * T, *bk = b + k * DV;
-            c0_0 = dot_pairs(c0_0, ak[0] - (vi){0}, getp(bk) & seen);
-            c0_1 = dot_pairs(c0_1, ak[0] - (vi){0}, getp(bk + 16) & seen);
-            c0_2 = dot_pairs(c0_2, ak[0] - (vi){0}, getp(bk + 32) & seen);
-            c0_3 = dot_pairs(c0_3, ak[0] - (vi){0}, getp(bk + 48) & seen);
-        }
-        /* the sums back */
-        set16(c + r * DV, c0_0);
-        set16(c + r * DV + 16, c0_1);
-        set16(c + r * DV + 32, c0_2);
-        set16(c + r * DV + 48, c0_3);
-    }
-}
-
 static void pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *restrict b, float *restrict c, int count,
-                                   int n, int causal, int adds, struct fetch *fetch)
+                                   int n, const int32_t *restrict own, const int32_t *restrict v, int adds,
+                                   struct fetch *fetch)
 {
-    for (int m = 0; m < count; m += 6, a += 6, c += 6 * DV) {
+    for (int m = 0; m < count; m += 6, c += 6 * DV) {
         /* 6 x 4 sums */
         vec16 c0_0 = {0};
         vec16 c0_1 = {0};
@@ -2990,17 +2948,11 @@ static void pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *res
             c5_2 = get16(c + 5 * DV + 32);
             c5_3 = get16(c + 5 * DV + 48);
         }
-        /* what rows see */
-        const int last = causal ? (m + 1) / 2 : n; /* that all rows see */
-        if (!last) {
-            edge_pair_query_16_16_16_16(a, b, c, count < 6 ? count : 6, m, last);
-            continue;
-        }
-        int k = 0;
-        do {
-            if (fetch && k % STEPS_BETWEEN == 0)
-                fetch_lines(fetch);
-            const int32_t *ak = a + k * T, *bk = b + k * DV;
+        /* what all rows see */
+        for (int k = 0; k < n; k++) {
+            if (k % STEPS_BETWEEN == 0 && fetch && fetch->left)
+                fetch_parts(fetch);
+            const int32_t *ak = a + k * T + m, *bk = b + k * DV;
             const vi b0 = getp(bk);
             const vi b1 = getp(bk + 16);
             const vi b2 = getp(bk + 32);
@@ -3029,7 +2981,115 @@ static void pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *res
             c5_1 = dot_pairs(c5_1, ak[5] - (vi){0}, b1);
             c5_2 = dot_pairs(c5_2, ak[5] - (vi){0}, b2);
             c5_3 = dot_pairs(c5_3, ak[5] - (vi){0}, b3);
-        } while (++k < last);
+        }
+        /* then of keys up to the row's own */
+        if (own) {
+            for (int k = 0; k < (m + 1) / 2; k++) {
+                if (k % STEPS_BETWEEN == 0 && fetch && fetch->left)
+                    fetch_parts(fetch);
+                const int32_t *ak = own + k * T + m, *bk = v + k * DV;
+                const vi b0 = getp(bk);
+                const vi b1 = getp(bk + 16);
+                const vi b2 = getp(bk + 32);
+                const vi b3 = getp(bk + 48);
+                c0_0 = dot_pairs(c0_0, ak[0] - (vi){0}, b0);
+                c0_1 = dot_pairs(c0_1, ak[0] - (vi){0}, b1);
+                c0_2 = dot_pairs(c0_2, ak[0] - (vi){0}, b2);
+                c0_3 = dot_pairs(c0_3, ak[0] - (vi){0}, b3);
+                c1_0 = dot_pairs(c1_0, ak[1] - (vi){0}, b0);
+                c1_1 = dot_pairs(c1_1, ak[1] - (vi){0}, b1);
+                c1_2 = dot_pairs(c1_2, ak[1] - (vi){0}, b2);
+                c1_3 = dot_pairs(c1_3, ak[1] - (vi){0}, b3);
+                c2_0 = dot_pairs(c2_0, ak[2] - (vi){0}, b0);
+                c2_1 = dot_pairs(c2_1, ak[2] - (vi){0}, b1);
+                c2_2 = dot_pairs(c2_2, ak[2] - (vi){0}, b2);
+                c2_3 = dot_pairs(c2_3, ak[2] - (vi){0}, b3);
+                c3_0 = dot_pairs(c3_0, ak[3] - (vi){0}, b0);
+                c3_1 = dot_pairs(c3_1, ak[3] - (vi){0}, b1);
+                c3_2 = dot_pairs(c3_2, ak[3] - (vi){0}, b2);
+                c3_3 = dot_pairs(c3_3, ak[3] - (vi){0}, b3);
+                c4_0 = dot_pairs(c4_0, ak[4] - (vi){0}, b0);
+                c4_1 = dot_pairs(c4_1, ak[4] - (vi){0}, b1);
+                c4_2 = dot_pairs(c4_2, ak[4] - (vi){0}, b2);
+                c4_3 = dot_pairs(c4_3, ak[4] - (vi){0}, b3);
+                c5_0 = dot_pairs(c5_0, ak[5] - (vi){0}, b0);
+                c5_1 = dot_pairs(c5_1, ak[5] - (vi){0}, b1);
+                c5_2 = dot_pairs(c5_2, ak[5] - (vi){0}, b2);
+                c5_3 = dot_pairs(c5_3, ak[5] - (vi){0}, b3);
+            }
+            /* key 0 of them and the next one */
+            {
+                const int32_t *ak = own + (m) / 2 * T + m, *bk = v + (m) / 2 * DV;
+                const vi b0 = getp(bk);
+                const vi b1 = getp(bk + 16);
+                const vi b2 = getp(bk + 32);
+                const vi b3 = getp(bk + 48);
+                c0_0 = dot_pairs(c0_0, ak[0] - (vi){0}, b0 & 0xffff);
+                c0_1 = dot_pairs(c0_1, ak[0] - (vi){0}, b1 & 0xffff);
+                c0_2 = dot_pairs(c0_2, ak[0] - (vi){0}, b2 & 0xffff);
+                c0_3 = dot_pairs(c0_3, ak[0] - (vi){0}, b3 & 0xffff);
+                c1_0 = dot_pairs(c1_0, ak[1] - (vi){0}, b0);
+                c1_1 = dot_pairs(c1_1, ak[1] - (vi){0}, b1);
+                c1_2 = dot_pairs(c1_2, ak[1] - (vi){0}, b2);
+                c1_3 = dot_pairs(c1_3, ak[1] - (vi){0}, b3);
+                c2_0 = dot_pairs(c2_0, ak[2] - (vi){0}, b0);
+                c2_1 = dot_pairs(c2_1, ak[2] - (vi){0}, b1);
+                c2_2 = dot_pairs(c2_2, ak[2] - (vi){0}, b2);
+                c2_3 = dot_pairs(c2_3, ak[2] - (vi){0}, b3);
+                c3_0 = dot_pairs(c3_0, ak[3] - (vi){0}, b0);
+                c3_1 = dot_pairs(c3_1, ak[3] - (vi){0}, b1);
+                c3_2 = dot_pairs(c3_2, ak[3] - (vi){0}, b2);
+                c3_3 = dot_pairs(c3_3, ak[3] - (vi){0}, b3);
+                c4_0 = dot_pairs(c4_0, ak[4] - (vi){0}, b0);
+                c4_1 = dot_pairs(c4_1, ak[4] - (vi){0}, b1);
+                c4_2 = dot_pairs(c4_2, ak[4] - (vi){0}, b2);
+                c4_3 = dot_pairs(c4_3, ak[4] - (vi){0}, b3);
+                c5_0 = dot_pairs(c5_0, ak[5] - (vi){0}, b0);
+                c5_1 = dot_pairs(c5_1, ak[5] - (vi){0}, b1);
+                c5_2 = dot_pairs(c5_2, ak[5] - (vi){0}, b2);
+                c5_3 = dot_pairs(c5_3, ak[5] - (vi){0}, b3);
+            }
+            /* key 2 of them and the next one */
+            {
+                const int32_t *ak = own + (m + 2) / 2 * T + m, *bk = v + (m + 2) / 2 * DV;
+                const vi b0 = getp(bk);
+                const vi b1 = getp(bk + 16);
+                const vi b2 = getp(bk + 32);
+                const vi b3 = getp(bk + 48);
+                c2_0 = dot_pairs(c2_0, ak[2] - (vi){0}, b0 & 0xffff);
+                c2_1 = dot_pairs(c2_1, ak[2] - (vi){0}, b1 & 0xffff);
+                c2_2 = dot_pairs(c2_2, ak[2] - (vi){0}, b2 & 0xffff);
+                c2_3 = dot_pairs(c2_3, ak[2] - (vi){0}, b3 & 0xffff);
+                c3_0 = dot_pairs(c3_0, ak[3] - (vi){0}, b0);
+                c3_1 = dot_pairs(c3_1, ak[3] - (vi){0}, b1);
+                c3_2 = dot_pairs(c3_2, ak[3] - (vi){0}, b2);
+                c3_3 = dot_pairs(c3_3, ak[3] - (vi){0}, b3);
+                c4_0 = dot_pairs(c4_0, ak[4] - (vi){0}, b0);
+                c4_1 = dot_pairs(c4_1, ak[4] - (vi){0}, b1);
+                c4_2 = dot_pairs(c4_2, ak[4] - (vi){0}, b2);
+                c4_3 = dot_pairs(c4_3, ak[4] - (vi){0}, b3);
+                c5_0 = dot_pairs(c5_0, ak[5] - (vi){0}, b0);
+                c5_1 = dot_pairs(c5_1, ak[5] - (vi){0}, b1);
+                c5_2 = dot_pairs(c5_2, ak[5] - (vi){0}, b2);
+                c5_3 = dot_pairs(c5_3, ak[5] - (vi){0}, b3);
+            }
+            /* key 4 of them and the next one */
+            {
+                const int32_t *ak = own + (m + 4) / 2 * T + m, *bk = v + (m + 4) / 2 * DV;
+                const vi b0 = getp(bk);
+                const vi b1 = getp(bk + 16);
+                const vi b2 = getp(bk + 32);
+                const vi b3 = getp(bk + 48);
+                c4_0 = dot_pairs(c4_0, ak[4] - (vi){0}, b0 & 0xffff);
+                c4_1 = dot_pairs(c4_1, ak[4] - (vi){0}, b1 & 0xffff);
+                c4_2 = dot_pairs(c4_2, ak[4] - (vi){0}, b2 & 0xffff);
+                c4_3 = dot_pairs(c4_3, ak[4] - (vi){0}, b3 & 0xffff);
+                c5_0 = dot_pairs(c5_0, ak[5] - (vi){0}, b0);
+                c5_1 = dot_pairs(c5_1, ak[5] - (vi){0}, b1);
+                c5_2 = dot_pairs(c5_2, ak[5] - (vi){0}, b2);
+                c5_3 = dot_pairs(c5_3, ak[5] - (vi){0}, b3);
+            }
+        }
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -3055,16 +3115,15 @@ static void pair_query_16_16_16_16(const int32_t *restrict a, const int32_t *res
         set16(c + 5 * DV + 16, c5_1);
         set16(c + 5 * DV + 32, c5_2);
         set16(c + 5 * DV + 48, c5_3);
-        if (causal)
-            edge_pair_query_16_16_16_16(a, b, c, count - m < 6 ? count - m : 6, m, last);
     }
 }
 
-/* o[t][e] += sum over n pairs of features (or keys) of p[f][t] s[f][e]; causal as above */
+/* o[t][e] += sum over n pairs of features (or keys) of p[f][t] s[f][e]; adds: to what is there, else to 0. Then, if
+ * there are own scores, of keys up to t, where they are 0 behind t: own[j][t] v[j][e] */
 static void pair_query(const int32_t *restrict p, const int32_t *restrict s, float *restrict o, int tokens, int n,
-                       int causal, int adds, struct fetch *fetch)
+                       const int32_t *restrict own, const int32_t *restrict v, int adds, struct fetch *fetch)
 {
-    pair_query_16_16_16_16(p, s, o, tokens, n, causal, adds, fetch);
+    pair_query_16_16_16_16(p, s, o, tokens, n, own, v, adds, fetch);
 }
 
 static void pair_update6_16_16_16_16(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs)
@@ -3211,17 +3270,22 @@ static void pair_update4_16_16_16_16(const int32_t *restrict p, const int32_t *r
     set16(s + 3 * DV + 48, s3_3);
 }
 
-/* s[f][e] = s[f][e] + sum over pairs of tokens of p[f][t] v[t][e], n features */
-static void pair_update(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs, int n)
+static void pair_update_16_16_16_16(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs,
+                                    int n)
 {
-    for (; n >= 6; n -= 6, p += 6 * (T / 2), s += 6 * DV) {
+    for (; n >= 6; n -= 6, p += 6 * (T / 2), s += 6 * DV)
         pair_update6_16_16_16_16(p, v, s, pairs);
-    }
     switch (n) {
     case 4:
         pair_update4_16_16_16_16(p, v, s, pairs);
         break;
     }
+}
+
+/* s[f][e] = s[f][e] + sum over pairs of tokens of p[f][t] v[t][e], n features */
+static void pair_update(const int32_t *restrict p, const int32_t *restrict v, float *restrict s, int pairs, int n)
+{
+    pair_update_16_16_16_16(p, v, s, pairs, n);
 }
 
 /* ---- scores: p[key][token] = k(q_t, k_j) for a panel of keys and one of tokens ---- */
@@ -4549,6 +4613,29 @@ static inline float sum_of(vf a)
     return a[0];
 }
 
+/* den[t] += sum over keys of p[j][t] */
+static void add_weights(const float *restrict p, float *restrict den, int keys, int count)
+{
+    for (int t = 0; t < count; t += VL) {
+        vf sum = get16(den + t);
+        for (int j = 0; j < keys; j++)
+            sum += get16(p + j * T + t);
+        set16(den + t, sum);
+    }
+}
+
+/* den[t] += sum over n pairs of keys of p[j][t] */
+static void add_pair_weights(const int32_t *restrict p, float *restrict den, int n, int count)
+{
+    const vi ones = 0x3f803f80 - (vi){0};
+    for (int t = 0; t < count; t += VL) {
+        vf sum = get16(den + t);
+        for (int j = 0; j < n; j++)
+            sum = dot_pairs(sum, getp(p + j * T + t), ones);
+        set16(den + t, sum);
+    }
+}
+
 /* den[t] += sum over n pairs of features of z[f] p[f][t] */
 static void query_sums(const int32_t *restrict p, const int32_t *restrict z, float *restrict den, int count, int n)
 {
@@ -4619,7 +4706,7 @@ static void tile_read(const struct pass *c, const struct tile_place *place, int 
             const int tokens = block_tokens(c->tokens, b), count = lanes(tokens);
             float *out = c->out + (g * BLOCKS + b) * OUT;
             const int32_t *p = form_query_pairs(place, w->qx + (g * BLOCKS + b) * PANEL, mine, count);
-            pair_query(p, mine->rows, out, tokens, pairs, 0, adds, c->fetch);
+            pair_query(p, mine->rows, out, tokens, pairs, NULL, mine->rows, adds, c->fetch);
             query_sums(p, sums, out + VALUES, count, pairs);
         }
 }
@@ -4758,34 +4845,12 @@ static void slices_sum(const struct pass *c, int64_t at, int team)
                 add_panels(group_sum(c, first, team) + at, group_sum(c, first + half, team) + at, OUT);
 }
 
-/* den[t] += sum over keys of p[j][t] */
-static void add_weights(const float *restrict p, float *restrict den, int keys, int count)
-{
-    for (int t = 0; t < count; t += VL) {
-        vf sum = get16(den + t);
-        for (int j = 0; j < keys; j++)
-            sum += get16(p + j * T + t);
-        set16(den + t, sum);
-    }
-}
-
-/* den[t] += sum over n pairs of keys of p[j][t] */
-static void add_pair_weights(const int32_t *restrict p, float *restrict den, int n, int count)
-{
-    const vi ones = 0x3f803f80 - (vi){0};
-    for (int t = 0; t < count; t += VL) {
-        vf sum = get16(den + t);
-        for (int j = 0; j < n; j++)
-            sum = dot_pairs(sum, getp(p + j * T + t), ones);
-        set16(den + t, sum);
-    }
-}
-
 /* out += scores times values, for a panel of keys; causal: scores of the panel with itself */
 static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
                        struct fetch *fetch)
 {
-    query(p, v, out, tokens, keys, causal, 1, fetch);
+    (void)causal; /* these see all keys */
+    query(p, v, out, tokens, keys, 1, fetch);
     add_weights(p, out + VALUES, keys, lanes(tokens));
 }
 
@@ -4795,7 +4860,8 @@ static void add_pairs(const struct work *mine, const float *v, float *out, int k
                       struct fetch *fetch)
 {
     const int n = (keys + 1) / 2;
-    pair_query(mine->pairs, value_pairs(v), out, tokens, n, causal, 1, fetch);
+    pair_query(mine->pairs, value_pairs(v), out, tokens, causal ? 0 : n, causal ? mine->pairs : NULL, value_pairs(v), 1,
+               fetch);
     add_pair_weights(mine->pairs, out + VALUES, n, lanes(tokens));
 }
 
@@ -4873,9 +4939,10 @@ static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_
     const int64_t shared[STREAMS] = {group, 1, 1, group}; /* heads beside one of k and v */
     const int64_t widths[STREAMS] = {D_IN, D_IN, DV, DV};
     for (int i = 0; i < STREAMS; i++) {
-        f->row[i] = (const char *)token_at(bases[i], strides[i], b, begin, h * shared[i]);
+        f->first[i] = (const char *)token_at(bases[i], strides[i], b, begin, h * shared[i]);
         f->stride[i] = size * strides[i][1];
         f->bytes[i] = size * (heads == 1 ? shared[i] * widths[i] : (heads * shared[i] - 1) * strides[i][2] + widths[i]);
+        f->widest = larger(f->widest, f->bytes[i]);
     }
 }
 
