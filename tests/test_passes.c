@@ -126,7 +126,7 @@ static const char *const emulated[] = {"plain",        "square",     "line",    
                                        "gated",        "gatednorm",  "linear",   "broad",      "ragged",
                                        "squares",      "powers",     "fading",   "fadinghalf", "fadingsome",
                                        "turned",       "fadingsum",  "weighed",  "weighedsum", "passedrows",
-                                       "squareofrows", "halfsquare", "widenorm", "numbers"};
+                                       "squareofrows", "halfsquare", "widenorm", "numbers", "pairs", "halfpairs"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -149,6 +149,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
     static const char *const cut[] = {"turned", "fadinghalf", "widenorm"};
+    static const char *const longer[] = {"pairs", "halfpairs"}; /* than chunks of passes */
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
@@ -169,7 +170,9 @@ static void passes_are_the_gradients_of_the_formula(void **state)
                                           is_one_of(cut, sizeof cut / sizeof *cut, emulated[i])
                                       ? SEVERAL
                                   : f->list.heads[head]->dv > 128      ? SHORT
-                                  : f->source[head].facts.chunk >= 384 ? LONGER
+                                  : f->source[head].facts.chunk >= 384 ||
+                                          is_one_of(longer, sizeof longer / sizeof *longer, emulated[i])
+                                      ? LONGER
                                                                        : 0;
             jobs[count++].code = f->source[head].code;
         }

@@ -29,7 +29,8 @@ typedef struct fpa_pass_rows {
 
 /* Whether passes are the faster way: f is as above, products are of 16 bits by warpgroups (of f16 where nothing is divided and, with a gate, f is a multiple of s), and the work is at most so much
  * more than the contraction's as its kernels are slower. */
-bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target);
+bool passes_suit(const fpa_simplified *simple, const fpa_head *written, bool of_rows,
+                 const fpa_target *target);
 fpa_pass_rows passes_rows(const fpa_simplified *simple);
 
 /* Of such a line each coordinate's weight, 0 where it is none of the dot's. */
