@@ -1,5 +1,7 @@
 #include "pairs.h"
 
+#include <math.h>
+
 #include "base/round.h"
 
 enum { BLOCK = 8 };
@@ -84,19 +86,193 @@ int pairs_most_blocks(const fpa_score *score)
     return most;
 }
 
-/* Beside the sums of a monomial's rows, and rows g, two warpgroups have registers; tiles enough are as many as a square of 32 rows has. */
+/* ---- whether they suit ---- */
+
+enum {
+    MOST_SUMS = 32,    /* blocks of a monomial's rows and steps of rows g, beside which two warpgroups have registers */
+    MOST_VALUES = 128, /* of a block of columns */
+    LEAST_TILES = 8,   /* as many as a square of 32 rows has */
+    MOST_WIDTH = 512   /* of a vector */
+};
+
+static int values_of(const fpa_head *head)
+{
+    return round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), BLOCK);
+}
+
+static bool sums_fit(const fpa_head *head, int blocks)
+{
+    return blocks + divide_up(values_of(head), PAIR_STEP) <= MOST_SUMS;
+}
+
+static bool suits(const fpa_head *head)
+{
+    const bool divided = head->normalize != FPA_NORMALIZE_NONE;
+    return !head->gate && values_of(head) <= MOST_VALUES && dtype_size(head->dtype) == 2 &&
+           (!divided || head->dtype == FPA_BF16);
+}
+
 bool pairs_suit(const fpa_simplified *simple)
 {
-    enum { MOST = 32, MOST_VALUES = 128, LEAST_TILES = 8 };
-    const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
-    const bool divided = head->normalize != FPA_NORMALIZE_NONE;
-    const int values = round_up(head->dv + divided, BLOCK);
     int tiles = 0;
-    if (head->gate || (divided && head->dtype != FPA_BF16) || !score_has_pairs(score))
+    if (!suits(simple->head) || !score_has_pairs(score))
         return false;
     for (int m = 0; m < score->monomial_count; m++)
         tiles += pair_blocks(pair_dot(score, m, 0)) * pair_blocks(pair_dot(score, m, 1));
-    return tiles >= LEAST_TILES && values <= MOST_VALUES &&
-           pairs_most_blocks(score) + divide_up(values, PAIR_STEP) <= MOST;
+    return tiles >= LEAST_TILES && sums_fit(simple->head, pairs_most_blocks(score));
+}
+
+/* ---- product rows ---- */
+
+/* False: too many dots. */
+static bool list_dots(const fpa_score *score, int monomial, fpa_halves *h)
+{
+    h->degree = 0;
+    for (int i = 0; i < score->dot_count; i++)
+        for (int n = 0; n < score->monomials[monomial].power[i]; n++) {
+            if (h->degree == PAIR_DEGREE)
+                return false;
+            h->dot[h->degree++] = i;
+        }
+    return true;
+}
+
+static bool is_of_half(const fpa_halves *h, int l, int half)
+{
+    return (h->first >> l & 1) == (half == 0);
+}
+
+/* More than MOST_WIDTH: too many. */
+static int count_rows(const fpa_score *score, const fpa_halves *h, int half)
+{
+    int rows = 1;
+    for (int l = 0; l < h->degree && rows <= MOST_WIDTH; l++)
+        rows *= is_of_half(h, l, half) ? score->dots[h->dot[l]].width : 1;
+    return rows;
+}
+
+static int blocks_of(const fpa_halves *h, int half)
+{
+    return divide_up(h->rows[half], BLOCK);
+}
+
+/* Multiplications of tiles, of states alone; a row costs as many as it takes bytes of a vector, formed, read and joined again. */
+static double cost_of(const fpa_head *head, const fpa_halves *h)
+{
+    enum { TILE = 64, A_ROW = 2000 };
+    return (double)blocks_of(h, 0) * blocks_of(h, 1) * TILE * values_of(head) +
+           A_ROW * (double)(h->rows[0] + h->rows[1]);
+}
+
+/* The cheapest way to deal out a monomial's dots; false: none fits. */
+static bool deal(const fpa_simplified *simple, int monomial, fpa_halves *best)
+{
+    fpa_halves h = {0};
+    double least = INFINITY;
+    if (!list_dots(&simple->score, monomial, &h))
+        return false;
+    for (unsigned first = 0; first < 1u << h.degree; first++) {
+        h.first = first;
+        for (int half = 0; half < 2; half++)
+            h.rows[half] = count_rows(&simple->score, &h, half);
+        if (h.rows[0] > MOST_WIDTH || h.rows[1] > MOST_WIDTH ||
+            !sums_fit(simple->head, blocks_of(&h, 0) + blocks_of(&h, 1)))
+            continue;
+        const double cost = cost_of(simple->head, &h);
+        if (cost < least)
+            *best = h;
+        least = fmin(cost, least);
+    }
+    return least < INFINITY;
+}
+
+static bool has_plain_dots(const fpa_score *score)
+{
+    for (int i = 0; i < score->dot_count; i++)
+        if (score->dots[i].source != FPA_INPUT || score->dots[i].gram)
+            return false;
+    return score->dot_count > 1;
+}
+
+static int width_of(const fpa_halves *h)
+{
+    return round_up(h->rows[0], PAIR_STEP) + round_up(h->rows[1], PAIR_STEP);
+}
+
+bool halves_suit(const fpa_simplified *simple)
+{
+    const fpa_score *score = &simple->score;
+    int tiles = 0, width = 0;
+    if (!suits(simple->head) || !has_plain_dots(score) || simple->head->scale != 1)
+        return false;
+    for (int m = 0; m < score->monomial_count; m++) {
+        fpa_halves h;
+        if (!deal(simple, m, &h))
+            return false;
+        tiles += blocks_of(&h, 0) * blocks_of(&h, 1);
+        width += width_of(&h);
+    }
+    return tiles >= LEAST_TILES && width <= MOST_WIDTH;
+}
+
+fpa_halves halves_of(const fpa_simplified *simple, int monomial)
+{
+    fpa_halves h = {0};
+    int position = 0;
+    for (int m = 0; m <= monomial; m++) {
+        position += m ? width_of(&h) : 0;
+        deal(simple, m, &h);
+    }
+    h.position[0] = position;
+    h.position[1] = position + round_up(h.rows[0], PAIR_STEP);
+    return h;
+}
+
+int halves_width(const fpa_simplified *simple)
+{
+    const fpa_halves last = halves_of(simple, simple->score.monomial_count - 1);
+    return last.position[0] + width_of(&last);
+}
+
+int halves_factors(const fpa_simplified *simple)
+{
+    int most = 1;
+    for (int m = 0; m < simple->score.monomial_count; m++) {
+        const fpa_halves h = halves_of(simple, m);
+        int count[2] = {0};
+        for (int l = 0; l < h.degree; l++)
+            count[is_of_half(&h, l, 1)]++;
+        most = count[0] > most ? count[0] : most;
+        most = count[1] > most ? count[1] : most;
+    }
+    return most;
+}
+
+/* The factors of a half's row number r: of the last dot the next row comes first. */
+static void list_factors(const fpa_score *score, const fpa_halves *h, int half, int r, int *factor)
+{
+    for (int l = h->degree - 1; l >= 0; l--) {
+        const fpa_branch *dot = &score->dots[h->dot[l]];
+        if (!is_of_half(h, l, half))
+            continue;
+        *factor++ = dot->row[r % dot->width];
+        r /= dot->width;
+    }
+}
+
+void halves_list(const fpa_simplified *simple, int *factor)
+{
+    const int width = halves_width(simple), factors = halves_factors(simple);
+    for (int i = 0; i < width * factors; i++)
+        factor[i] = i % factors ? PAIR_ONE : PAIR_ZERO;
+    for (int m = 0; m < simple->score.monomial_count; m++) {
+        const fpa_halves h = halves_of(simple, m);
+        for (int half = 0; half < 2; half++)
+            for (int r = 0; r < h.rows[half]; r++) {
+                int *own = factor + (h.position[half] + r) * factors;
+                *own = PAIR_ONE;
+                list_factors(&simple->score, &h, half, r, own);
+            }
+    }
 }

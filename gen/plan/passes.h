@@ -24,13 +24,13 @@ typedef struct fpa_pass_rows {
     int line; /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
     int numbers; /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token (call.numbers) */
+    int formed; /* 1: q and k of passes are product rows (pairs.h), which are gathered, and whose gradients are joined as they are scattered */
     int weighs; /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */
 } fpa_pass_rows;
 
 /* Whether passes are the faster way: f is as above, products are of 16 bits by warpgroups (of f16 where nothing is divided and, with a gate, f is a multiple of s), and the work is at most so much
  * more than the contraction's as its kernels are slower. */
-bool passes_suit(const fpa_simplified *simple, const fpa_head *written, bool of_rows,
-                 const fpa_target *target);
+bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target);
 fpa_pass_rows passes_rows(const fpa_simplified *simple);
 
 /* Of such a line each coordinate's weight, 0 where it is none of the dot's. */

@@ -144,11 +144,11 @@ fpa_status plan_operands(const fpa_simplified *simple, const fpa_head *written, 
                          fpa_row_head *made, bool *has_passes, fpa_error *error)
 {
     *made = (fpa_row_head){0};
-    *has_passes = passes_suit(simple, written, false, target);
+    *has_passes = passes_suit(simple, written, target);
     if (*has_passes)
         return FPA_OK;
     const fpa_status status = row_head_make(simple, target, made, error);
-    *has_passes = !status && made->width && passes_suit(made->simple, written, true, target);
+    *has_passes = !status && made->width && passes_suit(made->simple, written, target);
     return status;
 }
 

@@ -277,6 +277,7 @@ static bool make_simple(fpa_row_head *made, const places *at, const fpa_simplifi
     if (!simple)
         return false;
     simple->head = make_head(made, at, from->head);
+    simple->made = true;
     made->simple = simple;
     return simple->head && set_dots(made, at, &simple->score.dots);
 }
@@ -353,7 +354,8 @@ static int count_rows(fpa_row_head *made)
     return made->width + rows.count;
 }
 
-/* Dots of few rows, which begin with a block of 8 each, can take more than their weights spare: the fewest rows are made. */
+/* Dots of few rows, which begin with a block of 8 each, can take more than their weights spare: the fewest rows are made, but where passes have dots without
+ * weights alone (pairs.h). */
 fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, fpa_row_head *made,
                          fpa_error *error)
 {
@@ -367,7 +369,7 @@ fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target,
         const fpa_row_head own = *made;
         const int rows = own.width ? count_rows(made) : INT_MAX, others = count_rows(&shared);
         done = rows >= 0 && others >= 0;
-        if (others < rows && !(own.width && pairs_suit(simple)))
+        if (others < rows && !(own.width && (pairs_suit(own.simple) || halves_suit(own.simple))))
             *made = shared, shared = own;
     }
     row_head_free(&shared);

@@ -75,7 +75,7 @@ static bool describes_all(const passes *p)
 bool pass_is_plain(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    if (p->back.outputs || g->gate || g->pass_weighted || p->group != 1)
+    if (p->back.outputs || g->gate || g->pass_weighted || g->pass_formed || p->group != 1)
         return false;
     return p->contracts ? p->d % 8 == 0 && !g->backward_padded_value && describes_all(p)
                         : pass == PASS_VALUES || g->pass_input;
