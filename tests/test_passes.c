@@ -137,7 +137,7 @@ static const char *const emulated[] = {"plain",        "square",     "line",    
                                        "gated",        "gatednorm",  "linear",   "broad",      "ragged",
                                        "squares",      "powers",     "fading",   "fadinghalf", "fadingsome",
                                        "turned",       "fadingsum",  "weighed",  "weighedsum", "passedrows",
-                                       "squareofrows", "halfsquare", "widenorm", "numbers", "pairs", "halfpairs", "products", "halfproducts"};
+                                       "squareofrows", "halfsquare", "widenorm", "numbers", "pairs", "halfpairs", "products", "halfproducts", "widepairs"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -160,7 +160,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
     static const char *const cut[] = {"turned", "fadinghalf", "widenorm"};
-    static const char *const longer[] = {"pairs", "halfpairs", "products", "halfproducts"}; /* than chunks of passes */
+    static const char *const longer[] = {"pairs", "halfpairs", "products", "halfproducts", "widepairs"}; /* than chunks of passes */
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;

@@ -72,7 +72,7 @@ const fpa_branch *pair_dot(const fpa_score *score, int monomial, int which)
 
 int pair_blocks(const fpa_branch *dot)
 {
-    return divide_up(dot->width, BLOCK);
+    return round_up(dot->width, PAIR_STEP) / BLOCK;
 }
 
 int pairs_most_blocks(const fpa_score *score)
@@ -154,7 +154,7 @@ static int count_rows(const fpa_score *score, const fpa_halves *h, int half)
 
 static int blocks_of(const fpa_halves *h, int half)
 {
-    return divide_up(h->rows[half], BLOCK);
+    return round_up(h->rows[half], PAIR_STEP) / BLOCK;
 }
 
 /* Multiplications of tiles, of states alone; a row costs as many as it takes bytes of a vector, formed, read and joined again. */

@@ -53,7 +53,7 @@ int halves_factors(const fpa_simplified *simple);
 /* factor[halves_width][halves_factors] <- rows that each number of a vector is the product of; behind the last one PAIR_ONE. */
 void halves_list(const fpa_simplified *simple, int *factor);
 
-/* Blocks of 8 rows of a dot; of the monomial whose dots have most. */
+/* Blocks of 8 rows of a dot, in whole steps; of the monomial whose dots have most. */
 int pair_blocks(const fpa_branch *dot);
 int pairs_most_blocks(const fpa_score *score);
 

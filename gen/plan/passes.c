@@ -332,7 +332,7 @@ static bool rows_are_own(const fpa_simplified *simple)
            number_is_one(score->monomials[0].weight);
 }
 
-/* weight * the product of a monomial's two dots, or halves. */
+/* weight * the product of a monomial's two dots, or halves, up to the zeros that fill their last steps. */
 static bool add_pair(fpa_head *head, const fpa_simplified *simple, int monomial)
 {
     const fpa_score *score = &simple->score;
@@ -344,10 +344,11 @@ static bool add_pair(fpa_head *head, const fpa_simplified *simple, int monomial)
     for (int b = 0; term->branches && done && b < 2; b++) {
         if (is_formed(simple)) {
             const fpa_halves halves = halves_of(simple, monomial);
-            done = set_branch(head, &term->branches[b], halves.position[b], halves.rows[b]);
+            done = set_branch(head, &term->branches[b], halves.position[b],
+                              round_up(halves.rows[b], PAIR_STEP));
         } else {
             const fpa_branch *dot = pair_dot(score, monomial, b);
-            done = set_branch(head, &term->branches[b], dot->row[0], dot->width);
+            done = set_branch(head, &term->branches[b], dot->row[0], round_up(dot->width, PAIR_STEP));
         }
     }
     return term->branches && done;

@@ -69,6 +69,8 @@ static const char heads[] =
     "3 } } }),\n"
     "  h('halfpairs', { d = 72, dv = 40, chunk = 128, scale = 1 / 8, dtype = 'f16', terms = term { some(70, "
     "72, 1), trainable { name = 'a', rows = 10 } } }),\n"
+    "  h('widepairs', { d = 208, dv = 64, chunk = 128, scale = 1 / 8, terms = { term { some(44, 208, 3), trainable { name = 'b', "
+    "rows = 2 } }, term { select(range(4, 9)), select(range(11, 202)) } } }),\n"
     "  h('products', { d = 40, dv = 18, chunk = 128, scale = 1 / 4, normalize = 'sum', terms = { term { "
     "trainable { name = 'a', rows = 9 }, some(4, 40, 2), some(5, 40, 5) }, term { some(40, 40, 3), some(5, 40, "
     "4), weight = 3 }, term { trainable { name = 'b', rows = 11 } } } }),\n"

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "gen/plan/pairs.h"
 #include "outer_tiles.h"
 
 static fpa_status refuse(fpa_outer_plan *outer, const char *why)
@@ -200,15 +199,8 @@ static int gather_rows(fpa_outer_plan *outer, const fpa_dot *dot, const bool *wh
     return count;
 }
 
-/* Whether what is no dot's row is zero: of rows that were made for a pass. */
-static bool has_zeros(const fpa_plan *plan)
-{
-    return plan->pass && score_has_pairs(plan->score) && pairs_lie_apart(plan->score, plan->head->d);
-}
-
 /* Steps of a dot: whole ones, ascending, then those that are gathered; returns how many. */
-static int dot_steps(fpa_outer_plan *outer, const fpa_dot *dot, bool zeros, int *rows_of, bool *whole,
-                     int *steps)
+static int dot_steps(fpa_outer_plan *outer, const fpa_dot *dot, int *rows_of, bool *whole, int *steps)
 {
     const int most = count_steps(outer);
     int count = 0;
@@ -217,7 +209,7 @@ static int dot_steps(fpa_outer_plan *outer, const fpa_dot *dot, bool zeros, int 
     for (int r = 0; r < dot->row_count; r++)
         rows_of[outer->row[dot->rows[r]] / OUTER_STEP]++;
     for (int s = 0; s < most; s++) {
-        whole[s] = rows_of[s] > 0 && (zeros || is_whole(outer, s, rows_of[s]));
+        whole[s] = rows_of[s] > 0 && is_whole(outer, s, rows_of[s]);
         if (whole[s])
             steps[count++] = s;
     }
@@ -238,9 +230,8 @@ static fpa_status place_dots(const fpa_plan *plan, arena *memory, arena *lasting
     if (!rows_of || !whole || !outer->dot_first || !outer->dot_step)
         return fail_memory(error);
     for (int i = 0; i < dots; i++)
-        outer->dot_first[i + 1] =
-            outer->dot_first[i] + dot_steps(outer, &plan->dots[i], has_zeros(plan), rows_of, whole,
-                                            outer->dot_step + outer->dot_first[i]);
+        outer->dot_first[i + 1] = outer->dot_first[i] + dot_steps(outer, &plan->dots[i], rows_of, whole,
+                                                                  outer->dot_step + outer->dot_first[i]);
     return FPA_OK;
 }
 
