@@ -75,7 +75,7 @@ static const struct asked {
      "terms = term { select(range(1, 32)) }, gate = true", 64, 64, false, true},
     {"two dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }", CONTRACTED, 0,
      false, false},
-    {"two dots of few rows", "cuda:sm_90a", "terms = term { select(range(1, 8)), select(range(33, 64)) }", 0,
+    {"two dots of few rows", "cuda:sm_90a", "terms = term { select(range(1, 8)), select(range(33, 48)) }", 0,
      0, false, false},
     {"gated dots", "cuda:sm_90a",
      "terms = term { select(range(1, 32)), select(range(33, 64)) }, gate = true", 0, 0, false, false},
