@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "base/round.h"
-#include "pairs.h"
 
 enum {
     PIECE = 8,

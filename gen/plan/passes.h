@@ -14,6 +14,7 @@
 #include "abi/source.h"
 #include "gen/simplify/simplify.h"
 #include "machine/target.h"
+#include "pairs.h"
 
 /* Columns of a gathered row: q or k, zeros up to `values`, g or v, then h or 1 where the head is normalised, zeros. */
 typedef struct fpa_pass_rows {

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "gen/plan/pairs.h"
 #include "gen/plan/plan.h"
 #include "parts.h"
 

@@ -3,7 +3,6 @@
 #include "split_outer.h"
 
 #include "base/round.h"
-#include "gen/plan/pairs.h"
 #include "parts.h"
 
 enum {
