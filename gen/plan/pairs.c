@@ -89,7 +89,8 @@ int pairs_most_blocks(const fpa_score *score)
 /* ---- whether they suit ---- */
 
 enum {
-    MOST_SUMS = 32,    /* blocks of a monomial's rows and steps of rows g, beside which two warpgroups have registers */
+    MOST_SUMS =
+        32, /* blocks of a monomial's rows and steps of rows g, beside which two warpgroups have registers */
     MOST_VALUES = 128, /* of a block of columns */
     LEAST_TILES = 8,   /* as many as a square of 32 rows has */
     MOST_WIDTH = 512   /* of a vector */
@@ -200,10 +201,22 @@ static int width_of(const fpa_halves *h)
     return round_up(h->rows[0], PAIR_STEP) + round_up(h->rows[1], PAIR_STEP);
 }
 
+/* Factors of all product rows of a monomial: what forming and joining them takes. */
+static int count_factors(const fpa_halves *h)
+{
+    int count = 0;
+    for (int l = 0; l < h->degree; l++)
+        count += h->rows[is_of_half(h, l, 1)];
+    return count;
+}
+
 bool halves_suit(const fpa_simplified *simple)
 {
+    /* features that kernels of cells carry out meanwhile, at least: an H200 took 19.0 -> 13.0 ns where there are 13 for each factor, 27.9 -> 18.0 for 8 and
+     * 9.5 -> 11.9 for 6 (docs/decisions/0102-several-dots-by-warpgroups.md) */
+    enum { FEATURES_A_FACTOR = 7 };
     const fpa_score *score = &simple->score;
-    int tiles = 0, width = 0;
+    int tiles = 0, width = 0, factors = 0;
     if (!suits(simple->head) || !has_plain_dots(score) || simple->head->scale != 1)
         return false;
     for (int m = 0; m < score->monomial_count; m++) {
@@ -212,8 +225,10 @@ bool halves_suit(const fpa_simplified *simple)
             return false;
         tiles += blocks_of(&h, 0) * blocks_of(&h, 1);
         width += width_of(&h);
+        factors += count_factors(&h);
     }
-    return tiles >= LEAST_TILES && width <= MOST_WIDTH;
+    return tiles >= LEAST_TILES && width <= MOST_WIDTH &&
+           head_features(simple->head) >= FEATURES_A_FACTOR * (double)factors;
 }
 
 fpa_halves halves_of(const fpa_simplified *simple, int monomial)

@@ -11,7 +11,9 @@
 
 #include "gen/simplify/simplify.h"
 
-enum { PAIR_STEP = 16 }; /* rows of a matrix instruction: a dot begins with one, and zeros fill its last one */
+enum {
+    PAIR_STEP = 16
+}; /* rows of a matrix instruction: a dot begins with one, and zeros fill its last one */
 
 /* Whether all of its monomials are such products. */
 bool score_has_pairs(const fpa_score *score);
@@ -36,7 +38,7 @@ enum {
 /* A monomial's dots, as often as it has them, in two halves. */
 typedef struct fpa_halves {
     int degree, dot[PAIR_DEGREE];
-    unsigned first;          /* bit l: dot l is the first half's */
+    unsigned first;           /* bit l: dot l is the first half's */
     int rows[2], position[2]; /* product rows of either half, and where they begin in a vector */
 } fpa_halves;
 

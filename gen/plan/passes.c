@@ -126,8 +126,8 @@ static bool is_contracted(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
-    return is_pairs(simple) || is_formed(simple) || (is_square(&simple->score) &&
-                                sums_fit(head->d, round_up(head->dv + normalized, PIECE), false));
+    return is_pairs(simple) || is_formed(simple) ||
+           (is_square(&simple->score) && sums_fit(head->d, round_up(head->dv + normalized, PIECE), false));
 }
 
 static bool is_gated_line(const fpa_head *head)
@@ -343,8 +343,8 @@ static bool add_pair(fpa_head *head, const fpa_simplified *simple, int monomial)
     for (int b = 0; term->branches && done && b < 2; b++) {
         if (is_formed(simple)) {
             const fpa_halves halves = halves_of(simple, monomial);
-            done = set_branch(head, &term->branches[b], halves.position[b],
-                              round_up(halves.rows[b], PAIR_STEP));
+            done =
+                set_branch(head, &term->branches[b], halves.position[b], round_up(halves.rows[b], PAIR_STEP));
         } else {
             const fpa_branch *dot = pair_dot(score, monomial, b);
             done = set_branch(head, &term->branches[b], dot->row[0], round_up(dot->width, PAIR_STEP));
@@ -366,9 +366,9 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
     head->dv = rows.columns;
     head->block = written->block;
     for (int m = 0; done && m < score->monomial_count; m++)
-        done = is_pairs(simple) || is_formed(simple) ? add_pair(head, simple, m)
-                                : add_term(head, weight_of(&head->memory, simple, m), power_of(score, m),
-                                           head->d, 0, 0);
+        done = is_pairs(simple) || is_formed(simple)
+                   ? add_pair(head, simple, m)
+                   : add_term(head, weight_of(&head->memory, simple, m), power_of(score, m), head->d, 0, 0);
     if (done)
         return head;
     head_free(head);

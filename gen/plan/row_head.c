@@ -68,8 +68,7 @@ static int count_coordinates(const places *at)
 static bool start(fpa_row_head *made, const fpa_simplified *simple, places *at)
 {
     const fpa_head *head = simple->head;
-    *at = (places){.score = &simple->score,
-                   .step = pairs_suit(simple) ? (int)PAIR_STEP : (int)PIECE};
+    *at = (places){.score = &simple->score, .step = pairs_suit(simple) ? (int)PAIR_STEP : (int)PIECE};
     const int rows = count_coordinates(at) + round_up(head->d, at->step);
     at->matrix = array_of_none(&made->memory, head->matrix_count);
     at->dot = array_of_none(&made->memory, simple->score.dot_count);

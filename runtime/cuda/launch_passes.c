@@ -277,18 +277,12 @@ static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these,
                                  error);
 }
 
-/* Whether results from the last token on are a key's gradients as they are: none is of a row of zeros before it. */
-static bool is_direct(const passes *p)
-{
-    return p->group == 1 && p->back.pass_length == p->launch->forward.length;
-}
-
 /* d_k: queries are [k, v, 1], keys [q, g, h], values q. */
 static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const bool direct = a->d_k && g->pass_line && !g->pass_weighted && is_direct(p);
+    const bool direct = a->d_k && g->pass_line && !g->pass_weighted && pass_is_direct(p);
     const pass_tensor q = pass_key_rows(p, these, g->pass_input),
                       k = pass_query_rows(p, these, g->pass_input);
     const pass_tensor v = pass_query_rows(p, these, 0);
@@ -312,7 +306,7 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
     /* kernels whose results threads store, without columns that d_v has not */
     const bool own =
         g->pass_line || (p->contracts && !p->back.outputs && !g->gate && !g->backward_padded_value);
-    const bool direct = own && is_direct(p);
+    const bool direct = own && pass_is_direct(p);
     const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_v, a->d_v_stride))
                                  : pass_result_rows(p, these, p->dv);
     const pass_tensor with = pass_key_rows(p, these, values);
@@ -353,7 +347,7 @@ static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, 
     const pass_tensor q = pass_key_rows(p, these, 0), k = pass_query_rows(p, these, 0),
                       v = pass_query_rows(p, these, values);
     const pass_tensor rows = pass_key_rows(p, these, values);
-    const bool direct = a->d_k && is_direct(p) && !p->cuda->geometry.pass_formed;
+    const bool direct = a->d_k && pass_is_direct(p) && !p->cuda->geometry.pass_formed;
     const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_k, a->d_k_stride))
                                  : pass_result_rows(p, these, p->d);
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);

@@ -101,6 +101,12 @@ bool pass_is_plain_forth(const passes *p)
     return pass_has_plain_values(p) ? !g->pass_weighted : pass_is_plain(p, PASS_ROWS);
 }
 
+/* Whether results from the last token on are a key's gradients as they are: none is of a row of zeros before it. */
+bool pass_is_direct(const passes *p)
+{
+    return p->group == 1 && p->back.pass_length == p->launch->forward.length;
+}
+
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
 pass_tensor pass_query_rows(const passes *p, passes_piece these, int column)
 {

@@ -409,9 +409,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
       "const float other = __shfl_xor_sync(0xffffffffu, upper ? given[i][j + 2 * step] : given[i][j], "
       "step);"}},
     {"pairs", {"features that nobody waits for", "are written before it is through", "pairs_features", NULL}},
-    {"halfpairs",
-     {"rows of half precision in the place of others", "but the formula gives", "pairs_half",
-      "g[e][i] = g[e][i];"}},
+    {"halfpairs", {"halves as they are", "but the formula gives", "pairs_half", "g[e][i] = g[e][i];"}},
     {"pairs",
      {"prefixes that get half", "d_q at batch ... but the formula gives", "pairs_prefix",
       "given[i][j] = low_of(word[i]) * low + given[i][j];"}},
@@ -422,9 +420,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"pairs",
      {"slopes of a dot's rows by itself", "d_q at batch ... but the formula gives", "pairs_slopes",
       "form_slopes<whole>(a, s, e, last, monomial::weight());"}},
-    {"pairs",
-     {"keys that are not finite, multiplied by zero", "changes", "pairs_edge", "return false;"}},
-    {"pairs", {"sums of keys that nobody waits for", "are written before it is through", "pairs_keys", NULL}},
+    {"pairs", {"keys that are not finite, multiplied by zero", "changes", "pairs_edge", "return false;"}},
 };
 
 /* In passes of values that take tokens from the last one on. */

@@ -55,9 +55,9 @@ typedef struct fpa_pack_kernel {
 
 /* A monomial of two dots that is contracted: rows of either, and the groups of its tiles. */
 typedef struct fpa_contracted_pair {
-    int first, blocks;               /* row that the dot of the lower rows begins with, and blocks of 8 of it; */
-    int other_first, other_blocks;   /* of the other dot */
-    int group, end_group;            /* all of its prefixes are one dot's, all suffixes the other's */
+    int first, blocks; /* row that the dot of the lower rows begins with, and blocks of 8 of it; */
+    int other_first, other_blocks; /* of the other dot */
+    int group, end_group;          /* all of its prefixes are one dot's, all suffixes the other's */
     double weight;
 } fpa_contracted_pair;
 
@@ -66,7 +66,8 @@ typedef struct fpa_contraction {
     int groups; /* warpgroups that multiply, 64 queries each; 0: the head has no such kernel */
     int own_stages, key_stages, tile_stages, bytes;
     int registers, producer_registers;
-    fpa_contracted_pair *pairs; /* [pair_count], of a sum of products of two dots; none: the kernel is a square */
+    fpa_contracted_pair
+        *pairs; /* [pair_count], of a sum of products of two dots; none: the kernel is a square */
     int pair_count;
 } fpa_contraction;
 
