@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 107 };
+enum { EMULATED_MOST_HEADS = 108 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -231,6 +231,8 @@ static const char emulated_heads[] =
     "{ d = 24, degree = 2, size = 128, seed = 1, constant = 1 } }),\n" /* made by the pass that reads them */
     "  h('liftedfavor', { d = 24, dv = 40, scale = 1 / 4, normalize = 'sum', terms = favor "
     "{ d = 24, size = 160, seed = 1, gamma = 1 / 8 } }),\n"
+    "  h('liftedalike', { d = 24, dv = 24, terms = tensorsketch { d = 24, degree = 2, size = 96, seed = 1 } "
+    "}),\n"
     "  h('liftedhalf', { d = 16, dv = 24, dtype = 'f16', terms = tensorsketch { d = 16, degree = 2, size = "
     "80, "
     "seed = 1 } }),\n"
@@ -283,6 +285,7 @@ static const char *const emulated_fixed[] = {
     "groupedfavor",   /* squares; */
     "liftedpass",     /* in the pass that reads them: complex rows; */
     "liftedfavor",    /* squares; */
+    "liftedalike",    /* tokens' powers behind the rounding; */
     "liftedhalf",     /* f16; */
     "groupedtrained", /* matrices given at run time, squares; */
     "several",        /* parts of all kinds, f16; */

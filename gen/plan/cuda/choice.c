@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "cluster_scan.h"
 #include "fused_packed.h"
 #include "fused_rows.h"
 #include "parts.h"
@@ -133,10 +132,8 @@ static bool is_lone_split(const fpa_cuda_plan *best)
 static double margin(const fpa_cuda_plan *best, const combination *first, const fpa_cuda_plan *cuda,
                      const combination *tried)
 {
-    const fpa_cluster_scan *clusters = best->chosen[CLUSTER_SCAN] ? best->suited[CLUSTER_SCAN].plan : NULL;
-    if (tried
-            ->lifts) /* against a kernel before it and the same products; or clusters that make coordinates, too */
-        return clusters && clusters->maps ? clearly : 1;
+    if (tried->lifts) /* against a kernel before it and the same products */
+        return 1;
     if (tried->width == WIDE_COLUMNS && is_lone_split(best))
         return clearly_of_wide;
     if (has_product_rows(best, first) ||

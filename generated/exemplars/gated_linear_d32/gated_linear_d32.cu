@@ -2852,13 +2852,13 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
 /* A name of the warpgroup's own for its barrier. */
 __device__ __forceinline__ int edge_barrier(void)
 {
-    return 8 + anew(threadIdx.x) / 128;
+    return 8 + (u32)anew(threadIdx.x) / 128;
 }
 
 /* Number of the thread in its warpgroup. */
 __device__ __forceinline__ int edge_thread(void)
 {
-    return anew(threadIdx.x) % 128;
+    return (u32)anew(threadIdx.x) % 128;
 }
 
 /* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
@@ -2946,17 +2946,23 @@ __device__ __forceinline__ u64 later_values(u64 values, u32 bytes)
     return further(values, bytes);
 }
 
-/* The state -> shared memory, as queries read it: [column / 8][feature][column % 8]. */
+/* The state -> shared memory, as queries read it: [column / 8][feature][column % 8], two blocks of columns of a unit's
+ * features at a time. */
 __device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 tile, int unit)
 {
+    const u32 own = tile + unit * 256 + (threadIdx.x & 15) * 16, both = own + (threadIdx.x >> 4 & 1) * (TILE_ROWS * 16);
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const u32 row = tile + feature_of(unit + u, i) * 16 + lane_column() * 4;
+        for (int n = 0; n < ALL_TILES; n += 2) {
+            u32 pairs[4];
 #pragma unroll
-            for (int n = 0; n < ALL_TILES; n++)
-                put_word(row + n * TILE_ROWS * 16, copy_pair(c[u][n][2 * i], c[u][n][2 * i + 1]));
+            for (int i = 0; i < 4 && n + i / 2 < ALL_TILES; i++)
+                pairs[i] = copy_pair(c[u][n + i / 2][i % 2 * 2], c[u][n + i / 2][i % 2 * 2 + 1]);
+            if (n + 1 < ALL_TILES)
+                store_matrices(both + u * 256 + n * (TILE_ROWS * 16), pairs);
+            else
+                store_matrices2(own + u * 256 + n * (TILE_ROWS * 16), pairs);
         }
 }
 

@@ -3099,13 +3099,13 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
 /* A name of the warpgroup's own for its barrier. */
 __device__ __forceinline__ int edge_barrier(void)
 {
-    return 8 + anew(threadIdx.x) / 128;
+    return 8 + (u32)anew(threadIdx.x) / 128;
 }
 
 /* Number of the thread in its warpgroup. */
 __device__ __forceinline__ int edge_thread(void)
 {
-    return anew(threadIdx.x) % 128;
+    return (u32)anew(threadIdx.x) % 128;
 }
 
 /* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
@@ -3134,12 +3134,16 @@ template <int threads, int together> __device__ __forceinline__ u32 note_values(
 
 /* The same, where warps have so many pieces of rows at a time, each some pieces further, and lanes a row: no two meet
  * in a bank. */
-template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, int thread)
+template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, u32 thread)
 {
-    const int row = thread % 32;
+    enum { WARPS = threads / 32 };
+    const u32 row = thread % 32;
     u32 noted[2] = {0, 0};
 #pragma unroll together
-    for (int piece = thread / 32; piece < COLUMN_TILES; piece += threads / 32) {
+    for (int i = 0; i < (COLUMN_TILES + WARPS - 1) / WARPS; i++) {
+        const u32 piece = thread / 32 + i * WARPS;
+        if (COLUMN_TILES % WARPS && piece >= COLUMN_TILES)
+            break;
         const u32 place = values + piece / 8 * (64 * 128) + slab_place(row, piece % 8);
 #pragma unroll
         for (int r = 0; r < 2; r++) {

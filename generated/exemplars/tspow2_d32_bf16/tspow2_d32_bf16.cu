@@ -3490,7 +3490,7 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
 /* Number of the thread in its warpgroup. */
 __device__ __forceinline__ int edge_thread(void)
 {
-    return anew(threadIdx.x) % 128;
+    return (u32)anew(threadIdx.x) % 128;
 }
 
 /* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
