@@ -136,7 +136,7 @@ static fpa_status forget_needless(const fpa_head *head, fpa_passes *passes, cons
         status = plan_pass(values ? values : head, PASS_VALUES, !values, target, &contracts, &reason);
     if (!status && !contracts && rows && pass_mechanism(rows, PASS_ROWS))
         status = plan_pass(rows, PASS_ROWS, false, target, &none, &reason);
-    if (status)
+    if (status || (!contracts && !rows && !passes->own[PASS_ROWS]))
         passes_free(passes);
     else if (contracts)
         forget_rows(passes);

@@ -42,7 +42,7 @@ static int late_of(int i)
     const char *point = fault_at(i)->fault.point;
     const bool of_groups = strncmp(point, "cuda_groups_", 12) == 0 ||
                            strncmp(point, "cuda_between_", 13) == 0 ||
-                           strncmp(point, "contraction_", 12) == 0;
+                           strncmp(point, "contraction_", 12) == 0 || strncmp(point, "pairs_", 6) == 0;
     return strstr(point, "_awaited") ? LATE_COPIES : of_groups ? LATE_PRODUCTS : 0;
 }
 
@@ -112,8 +112,10 @@ static void every_fault_is_refused_in_its_words(void **state)
                                        .late = late_of(i),
                                        .check = is_of_edge(i) ? backward_edge_check : NULL,
                                        .multiprocessors = is_of_segments(i) ? MANY : 0,
-                                       .longest = is_of_segments(i)                              ? LONGER
-                                                  : strcmp(fault_at(i)->head, "widenorm") == 0   ? SOME
+                                       .longest = is_of_segments(i) ? LONGER
+                                                  : strcmp(fault_at(i)->head, "widenorm") == 0 ||
+                                                          strstr(fault_at(i)->head, "pairs")
+                                                      ? SOME
                                                   : strncmp(fault_at(i)->head, "fading", 6) == 0 ? SEVERAL
                                                                                                  : 0,
                                        .code = forward ? f->source[head].code : code,

@@ -73,8 +73,19 @@ static const struct asked {
      false},
     {"a gated line of a part of the vectors", "cuda:sm_90a",
      "terms = term { select(range(1, 32)) }, gate = true", 64, 64, false, true},
-    {"two dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }", 0, 0, false,
-     false},
+    {"two dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }", CONTRACTED, 0,
+     false, false},
+    {"two dots of few rows", "cuda:sm_90a", "terms = term { select(range(1, 8)), select(range(33, 48)) }", 0,
+     0, false, false},
+    {"gated dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }, gate = true",
+     0, 0, false, false},
+    {"two dots by matrices", "cuda:sm_90a",
+     "terms = term { trainable { name = 'a', rows = 32 }, trainable { name = 'b', rows = 32 } }", CONTRACTED,
+     0, false, false},
+    {"three dots and a line", "cuda:sm_90a",
+     "terms = { term { trainable { name = 'a', rows = 64 }, select(range(1, 4)), select(range(5, 9)) }, "
+     "linear {} }",
+     CONTRACTED, 0, false, false},
     {"a learned matrix", "cuda:sm_90a", "terms = term { trainable { name = 'w', rows = 16 } }", 64, 16, false,
      false},
     {"a learned matrix of a gated line, whose kernels need no copies", "cuda:sm_90a",
@@ -122,11 +133,12 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 /* ---- on the CPU ---- */
 
-static const char *const emulated[] = {"plain",        "square",     "line",     "lines",      "taylor",
-                                       "gated",        "gatednorm",  "linear",   "broad",      "ragged",
-                                       "squares",      "powers",     "fading",   "fadinghalf", "fadingsome",
-                                       "turned",       "fadingsum",  "weighed",  "weighedsum", "passedrows",
-                                       "squareofrows", "halfsquare", "widenorm", "numbers"};
+static const char *const emulated[] = {
+    "plain",      "square",     "line",         "lines",        "taylor",    "gated",
+    "gatednorm",  "linear",     "broad",        "ragged",       "squares",   "powers",
+    "fading",     "fadinghalf", "fadingsome",   "turned",       "fadingsum", "weighed",
+    "weighedsum", "passedrows", "squareofrows", "halfsquare",   "widenorm",  "numbers",
+    "pairs",      "halfpairs",  "products",     "halfproducts", "widepairs"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -149,6 +161,8 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
     static const char *const cut[] = {"turned", "fadinghalf", "widenorm"};
+    static const char *const longer[] = {"pairs", "halfpairs", "products", "halfproducts",
+                                         "widepairs"}; /* than chunks of passes */
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
@@ -168,9 +182,11 @@ static void passes_are_the_gradients_of_the_formula(void **state)
             jobs[count].longest = strncmp(emulated[i], "fading", 6) == 0 ||
                                           is_one_of(cut, sizeof cut / sizeof *cut, emulated[i])
                                       ? SEVERAL
-                                  : f->list.heads[head]->dv > 128      ? SHORT
-                                  : f->source[head].facts.chunk >= 384 ? LONGER
-                                                                       : 0;
+                                  : f->list.heads[head]->dv > 128 ? SHORT
+                                  : f->source[head].facts.chunk >= 384 ||
+                                          is_one_of(longer, sizeof longer / sizeof *longer, emulated[i])
+                                      ? LONGER
+                                      : 0;
             jobs[count++].code = f->source[head].code;
         }
     }

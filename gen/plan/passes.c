@@ -75,13 +75,13 @@ bool contraction_fits(const fpa_head *values)
 
 static bool is_line(const fpa_score *score)
 {
-    return score->monomial_count == 1 && power_of(score, 0) == 1;
+    return score->dot_count == 1 && score->monomial_count == 1 && power_of(score, 0) == 1;
 }
 
 /* A line of some coordinates, or with weights: that of all of them. */
 static bool is_weighted(const fpa_simplified *simple)
 {
-    return !is_whole(&simple->score.dots[0], simple->head->d);
+    return simple->score.dot_count == 1 && !is_whole(&simple->score.dots[0], simple->head->d);
 }
 
 /* A normalised line's 1 / n and h are beside its tokens where rows [g, h] are wider than kernels take them. */
@@ -106,7 +106,19 @@ static bool weighs_keys(const fpa_simplified *simple)
 
 static bool is_square(const fpa_score *score)
 {
-    return score->monomial_count == 1 && power_of(score, 0) == 2;
+    return score->dot_count == 1 && score->monomial_count == 1 && power_of(score, 0) == 2;
+}
+
+/* A sum of products of two dots, whose rows were made so. */
+static bool is_pairs(const fpa_simplified *simple)
+{
+    return simple->made && pairs_suit(simple) && pairs_lie_apart(&simple->score, simple->head->d);
+}
+
+/* One of several dots, of which operands have product rows. */
+static bool is_formed(const fpa_simplified *simple)
+{
+    return !is_pairs(simple) && halves_suit(simple);
 }
 
 /* Without a gate; with one the pass of values is a head of its own anyway. */
@@ -114,7 +126,8 @@ static bool is_contracted(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
-    return is_square(&simple->score) && sums_fit(head->d, round_up(head->dv + normalized, PIECE), false);
+    return is_pairs(simple) || is_formed(simple) ||
+           (is_square(&simple->score) && sums_fit(head->d, round_up(head->dv + normalized, PIECE), false));
 }
 
 static bool is_gated_line(const fpa_head *head)
@@ -132,27 +145,39 @@ bool passes_leaves_dots(const fpa_head *head, fpa_pass pass)
     return head->gate && !is_gated_line(head) && pass == PASS_VALUES;
 }
 
+/* Terms of two branches: the same one twice, or both others. */
+static bool has_pairs(const fpa_head *values)
+{
+    for (int t = 0; t < values->term_count; t++) {
+        const fpa_term *term = &values->terms[t];
+        if (term->branch_count != 2 || term->branches[0].row[0] == term->branches[1].row[0])
+            return false;
+    }
+    return values->term_count > 0;
+}
+
 bool passes_contract(const fpa_head *values)
 {
-    return values->term_count == 1 && values->terms[0].branch_count == 2 && values->dv % PIECE == 0 &&
-           contraction_fits(values);
+    const bool square = values->term_count == 1 && values->terms[0].branch_count == 2;
+    return values->dv % PIECE == 0 && (has_pairs(values) || (square && contraction_fits(values)));
 }
 
 fpa_pass_rows passes_rows(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
-    const int first = round_up(head->d, PIECE);
+    const int first = is_formed(simple) ? halves_width(simple) : round_up(head->d, PIECE);
     const bool last = head->normalize != FPA_NORMALIZE_NONE && !has_numbers(simple);
     const int values = round_up(head->dv + last, PIECE);
     const bool whole = (head->gate && !is_line(&simple->score)) || is_contracted(simple);
-    return (fpa_pass_rows){first,
-                           first + values,
-                           whole ? values : head->dv,
-                           has_slope(&simple->score) ? 0 : first,
-                           is_line(&simple->score),
-                           weighs_keys(simple),
-                           has_numbers(simple),
-                           weighs_outputs(simple)};
+    return (fpa_pass_rows){.values = first,
+                           .width = first + values,
+                           .columns = whole ? values : head->dv,
+                           .input = has_slope(&simple->score) ? 0 : first,
+                           .line = is_line(&simple->score),
+                           .weighted = weighs_keys(simple),
+                           .numbers = has_numbers(simple),
+                           .formed = is_formed(simple),
+                           .weighs = weighs_outputs(simple)};
 }
 
 void passes_weigh(const fpa_score *score, int d, double *weight)
@@ -194,6 +219,8 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
     const fpa_score *score = &simple->score;
     if (!target->warpgroups || !suits_type(simple) || !head->causal || written->lift || written->window)
         return false;
+    if (is_pairs(simple) || is_formed(simple))
+        return true;
     if (score->dot_count != 1 ||
         !(is_whole(&score->dots[0], head->d) || (is_line(score) && is_weighed(&score->dots[0], head->d))))
         return false;
@@ -304,6 +331,28 @@ static bool rows_are_own(const fpa_simplified *simple)
            number_is_one(score->monomials[0].weight);
 }
 
+/* weight * the product of a monomial's two dots, or halves, up to the zeros that fill their last steps. */
+static bool add_pair(fpa_head *head, const fpa_simplified *simple, int monomial)
+{
+    const fpa_score *score = &simple->score;
+    fpa_term *term = &head->terms[head->term_count++];
+    bool done = true;
+    term->weight = number_copy(&head->memory, score->monomials[monomial].weight);
+    term->branch_count = 2;
+    term->branches = arena_array(&head->memory, 2, sizeof *term->branches);
+    for (int b = 0; term->branches && done && b < 2; b++) {
+        if (is_formed(simple)) {
+            const fpa_halves halves = halves_of(simple, monomial);
+            done =
+                set_branch(head, &term->branches[b], halves.position[b], round_up(halves.rows[b], PAIR_STEP));
+        } else {
+            const fpa_branch *dot = pair_dot(score, monomial, b);
+            done = set_branch(head, &term->branches[b], dot->row[0], round_up(dot->width, PAIR_STEP));
+        }
+    }
+    return term->branches && done;
+}
+
 /* f(s), without a normaliser, of all numbers of [g, h]. */
 static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *written)
 {
@@ -313,11 +362,13 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
     bool done = head != NULL;
     if (!done)
         return NULL;
-    head->d = simple->head->d;
+    head->d = is_formed(simple) ? rows.values : simple->head->d;
     head->dv = rows.columns;
     head->block = written->block;
     for (int m = 0; done && m < score->monomial_count; m++)
-        done = add_term(head, weight_of(&head->memory, simple, m), power_of(score, m), head->d, 0, 0);
+        done = is_pairs(simple) || is_formed(simple)
+                   ? add_pair(head, simple, m)
+                   : add_term(head, weight_of(&head->memory, simple, m), power_of(score, m), head->d, 0, 0);
     if (done)
         return head;
     head_free(head);
@@ -334,7 +385,7 @@ void passes_free(fpa_passes *passes)
 /* Without a normaliser and weights, where no other pass leaves what gates' gradients are made of; contracted ones of whole pieces. */
 static bool values_are_own(const fpa_simplified *simple)
 {
-    return (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) &&
+    return (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) && !is_formed(simple) &&
            simple->head->normalize == FPA_NORMALIZE_NONE &&
            (simple->head->dv % PIECE == 0 || !is_contracted(simple));
 }
@@ -346,7 +397,7 @@ fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, bo
     fpa_status status = FPA_OK;
     *passes = (fpa_passes){.own = {!of_rows && rows_are_own(simple), !of_rows && values_are_own(simple)}};
     for (int i = 0; i < PASSES && !status; i++) {
-        if (passes->own[i])
+        if (passes->own[i] || (i == PASS_ROWS && (is_pairs(simple) || is_formed(simple))))
             continue;
         passes->head[i] = make[i](simple, written);
         status = passes->head[i] ? head_validate(passes->head[i], error) : fail_memory(error);

@@ -14,6 +14,7 @@
 #include "abi/source.h"
 #include "gen/simplify/simplify.h"
 #include "machine/target.h"
+#include "pairs.h"
 
 /* Columns of a gathered row: q or k, zeros up to `values`, g or v, then h or 1 where the head is normalised, zeros. */
 typedef struct fpa_pass_rows {
@@ -24,6 +25,7 @@ typedef struct fpa_pass_rows {
     int line; /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
     int numbers; /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token (call.numbers) */
+    int formed; /* 1: q and k of passes are product rows (pairs.h), which are gathered, and whose gradients are joined as they are scattered */
     int weighs; /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */
 } fpa_pass_rows;
 

@@ -1,6 +1,7 @@
 #include "row_head.h"
 
 #include "base/round.h"
+#include "pairs.h"
 
 #include <limits.h>
 
@@ -33,6 +34,7 @@ static bool each_branch(const fpa_simplified *simple, bool (*visit)(void *, cons
 /* Of each matrix its first row, of each dot of coordinates that has rows of its own theirs, of other coordinates their row; -1: none. */
 typedef struct places {
     const fpa_score *score;
+    int step; /* with which matrices and dots of coordinates begin */
     int *matrix, *dot, *rest;
 } places;
 
@@ -54,19 +56,20 @@ static int *array_of_none(arena *memory, int count)
     return array;
 }
 
-static int count_coordinates(const fpa_score *score)
+static int count_coordinates(const places *at)
 {
-    int rows = 0;
+    const fpa_score *score = at->score;
+    int rows = at->step;
     for (int i = 0; i < score->dot_count; i++)
-        rows += score->dots[i].source == FPA_INPUT ? round_up(score->dots[i].width, PIECE) : 0;
+        rows += score->dots[i].source == FPA_INPUT ? round_up(score->dots[i].width, at->step) : 0;
     return rows;
 }
 
 static bool start(fpa_row_head *made, const fpa_simplified *simple, places *at)
 {
     const fpa_head *head = simple->head;
-    const int rows = count_coordinates(&simple->score) + round_up(head->d, PIECE);
-    *at = (places){.score = &simple->score};
+    *at = (places){.score = &simple->score, .step = pairs_suit(simple) ? (int)PAIR_STEP : (int)PIECE};
+    const int rows = count_coordinates(at) + round_up(head->d, at->step);
     at->matrix = array_of_none(&made->memory, head->matrix_count);
     at->dot = array_of_none(&made->memory, simple->score.dot_count);
     at->rest = array_of_none(&made->memory, head->d);
@@ -83,10 +86,10 @@ static void add_coordinate(fpa_row_head *made, int coordinate, double weight)
     made->coordinates[made->coordinate_count++] = coordinate;
 }
 
-/* Zeros up to a whole piece. */
-static void end_piece(fpa_row_head *made)
+/* Zeros up to a whole piece, or step. */
+static void end_piece(fpa_row_head *made, int step)
 {
-    while (made->coordinate_count % PIECE)
+    while (made->coordinate_count % step)
         made->weights[made->coordinate_count++] = 1;
 }
 
@@ -100,7 +103,7 @@ static void place_dots(fpa_row_head *made, places *at)
         at->dot[i] = made->coordinate_count;
         for (int w = 0; w < dot->width; w++)
             add_coordinate(made, dot->row[w], dot->gram ? dot->gram[w].value : 1);
-        end_piece(made);
+        end_piece(made, at->step);
     }
 }
 
@@ -137,7 +140,7 @@ static void place_rest(fpa_row_head *made, int d, places *at)
         if (wanted)
             add_coordinate(made, i, 1);
     }
-    end_piece(made);
+    end_piece(made, at->step);
 }
 
 static void place_matrices(fpa_row_head *made, const fpa_head *head, places *at)
@@ -147,7 +150,7 @@ static void place_matrices(fpa_row_head *made, const fpa_head *head, places *at)
         if (at->matrix[m] >= 0) {
             at->matrix[m] = made->width;
             made->projections[made->projection_count++] = (fpa_projection){m, made->width};
-            made->width = round_up(made->width + head->matrices[m].rows, PIECE);
+            made->width = round_up(made->width + head->matrices[m].rows, at->step);
         }
 }
 
@@ -273,6 +276,7 @@ static bool make_simple(fpa_row_head *made, const places *at, const fpa_simplifi
     if (!simple)
         return false;
     simple->head = make_head(made, at, from->head);
+    simple->made = true;
     made->simple = simple;
     return simple->head && set_dots(made, at, &simple->score.dots);
 }
@@ -349,7 +353,8 @@ static int count_rows(fpa_row_head *made)
     return made->width + rows.count;
 }
 
-/* Dots of few rows, which begin with a block of 8 each, can take more than their weights spare: the fewest rows are made. */
+/* Dots of few rows, which begin with a block of 8 each, can take more than their weights spare: the fewest rows are made, but where passes have dots without
+ * weights alone (pairs.h). */
 fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, fpa_row_head *made,
                          fpa_error *error)
 {
@@ -363,7 +368,7 @@ fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target,
         const fpa_row_head own = *made;
         const int rows = own.width ? count_rows(made) : INT_MAX, others = count_rows(&shared);
         done = rows >= 0 && others >= 0;
-        if (others < rows)
+        if (others < rows && !(own.width && (pairs_suit(own.simple) || halves_suit(own.simple))))
             *made = shared, shared = own;
     }
     row_head_free(&shared);

@@ -86,6 +86,18 @@ static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launc
     return module->forward(module, p->form, f, NULL, stream, error);
 }
 
+/* A result, as it was left, to one of the gradients. */
+typedef enum scattered { TO_KEYS, TO_VALUES, TO_QUERIES } scattered;
+
+static fpa_status scatter(passes *p, scattered to, CUstream stream, fpa_error *error)
+{
+    const int64_t group = to == TO_QUERIES ? 1 : p->group;
+    p->back.scatters_values = to == TO_VALUES;
+    p->back.scatters_queries = to == TO_QUERIES;
+    return launch_tokens(p, CUDA_BACKWARD_SCATTER, p->back.sequences / group, p->launch->forward.length,
+                         stream, error);
+}
+
 /* ---- forth ---- */
 
 /* A pass of rows. Of a gated line it leaves, where these are wanted, dots of its outputs with the other factor of q.d_q or k.d_k, and
@@ -179,8 +191,9 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
     const int values = p->cuda->geometry.pass_values;
-    const pass_tensor o =
-        a->d_q ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride) : pass_result_rows(p, these, p->d);
+    const bool formed = p->cuda->geometry.pass_formed;
+    const pass_tensor o = a->d_q && !formed ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride)
+                                            : pass_result_rows(p, these, p->d);
     if (pass_is_plain(p, PASS_ROWS)) {
         const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
                           k = pass_given(these, f->heads, f->k, f->k_stride);
@@ -197,7 +210,9 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
         pass.workspace = p->reads;
         pass.workspace_size = p->room.reads;
     }
-    return contract(p, &pass, &rows, false, a->d_log_gate ? p->read_dots : NULL, &p->states, stream, error);
+    const fpa_status status =
+        contract(p, &pass, &rows, false, a->d_log_gate ? p->read_dots : NULL, &p->states, stream, error);
+    return status || !formed || !a->d_q ? status : scatter(p, TO_QUERIES, stream, error);
 }
 
 static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, fpa_error *error)
@@ -262,25 +277,12 @@ static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these,
                                  error);
 }
 
-static fpa_status scatter(passes *p, bool values, CUstream stream, fpa_error *error)
-{
-    p->back.scatters_values = values;
-    return launch_tokens(p, CUDA_BACKWARD_SCATTER, p->back.sequences / p->group, p->launch->forward.length,
-                         stream, error);
-}
-
-/* Whether results from the last token on are a key's gradients as they are: none is of a row of zeros before it. */
-static bool is_direct(const passes *p)
-{
-    return p->group == 1 && p->back.pass_length == p->launch->forward.length;
-}
-
 /* d_k: queries are [k, v, 1], keys [q, g, h], values q. */
 static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const bool direct = a->d_k && g->pass_line && !g->pass_weighted && is_direct(p);
+    const bool direct = a->d_k && g->pass_line && !g->pass_weighted && pass_is_direct(p);
     const pass_tensor q = pass_key_rows(p, these, g->pass_input),
                       k = pass_query_rows(p, these, g->pass_input);
     const pass_tensor v = pass_query_rows(p, these, 0);
@@ -290,7 +292,7 @@ static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fp
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     const fpa_status status = forward_rows(p, these, &f, &with, p->given_dots, p->reversed_kept,
                                            &p->reversed_states, stream, error);
-    return status || direct || !a->d_k ? status : scatter(p, false, stream, error);
+    return status || direct || !a->d_k ? status : scatter(p, TO_KEYS, stream, error);
 }
 
 /* d_v: queries k, keys q, values g; with a gate [g, h], and dots are with [v, 1]. */
@@ -304,7 +306,7 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
     /* kernels whose results threads store, without columns that d_v has not */
     const bool own =
         g->pass_line || (p->contracts && !p->back.outputs && !g->gate && !g->backward_padded_value);
-    const bool direct = own && is_direct(p);
+    const bool direct = own && pass_is_direct(p);
     const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_v, a->d_v_stride))
                                  : pass_result_rows(p, these, p->dv);
     const pass_tensor with = pass_key_rows(p, these, values);
@@ -315,7 +317,7 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
     fpa_status status = leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL, &dots,
                                                    &p->reversed_states, stream, error)
                                : forward(p, PASS_VALUES, &f, stream, error);
-    return status || !p->launch->d_v || direct ? status : scatter(p, true, stream, error);
+    return status || !p->launch->d_v || direct ? status : scatter(p, TO_VALUES, stream, error);
 }
 
 /* From the last token on; *gathered: rows in that order are there. */
@@ -345,13 +347,13 @@ static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, 
     const pass_tensor q = pass_key_rows(p, these, 0), k = pass_query_rows(p, these, 0),
                       v = pass_query_rows(p, these, values);
     const pass_tensor rows = pass_key_rows(p, these, values);
-    const bool direct = a->d_k && is_direct(p);
+    const bool direct = a->d_k && pass_is_direct(p) && !p->cuda->geometry.pass_formed;
     const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_k, a->d_k_stride))
                                  : pass_result_rows(p, these, p->d);
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     const fpa_status status = contract(p, &f, &rows, a->d_v, a->d_log_gate ? p->given_dots : NULL,
                                        &p->reversed_states, stream, error);
-    return status || direct || !a->d_k ? status : scatter(p, false, stream, error);
+    return status || direct || !a->d_k ? status : scatter(p, TO_KEYS, stream, error);
 }
 
 static fpa_status contract_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)

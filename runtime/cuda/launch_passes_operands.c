@@ -75,7 +75,7 @@ static bool describes_all(const passes *p)
 bool pass_is_plain(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    if (p->back.outputs || g->gate || g->pass_weighted || p->group != 1)
+    if (p->back.outputs || g->gate || g->pass_weighted || g->pass_formed || p->group != 1)
         return false;
     return p->contracts ? p->d % 8 == 0 && !g->backward_padded_value && describes_all(p)
                         : pass == PASS_VALUES || g->pass_input;
@@ -99,6 +99,12 @@ bool pass_is_plain_forth(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     return pass_has_plain_values(p) ? !g->pass_weighted : pass_is_plain(p, PASS_ROWS);
+}
+
+/* Whether results from the last token on are a key's gradients as they are: none is of a row of zeros before it. */
+bool pass_is_direct(const passes *p)
+{
+    return p->group == 1 && p->back.pass_length == p->launch->forward.length;
 }
 
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */

@@ -22,6 +22,8 @@ bool pass_is_plain(const passes *p, fpa_pass pass);
 bool pass_has_plain_values(const passes *p);
 /* And q and k, which gathered ones have weights beside. */
 bool pass_is_plain_forth(const passes *p);
+/* Whether results from the last token on are a key's gradients as they are. */
+bool pass_is_direct(const passes *p);
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
 pass_tensor pass_query_rows(const passes *p, passes_piece these, int column);
 pass_tensor pass_key_rows(const passes *p, passes_piece these, int column);

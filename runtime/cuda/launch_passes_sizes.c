@@ -131,7 +131,8 @@ static void count_rows(passes *p, passes_piece whole)
     const struct fpa_backward_launch *a = p->launch;
     const int64_t tokens = whole.batch * whole.heads * p->reached;
     const bool given = takes_given(p, whole) && takes_given(p, last_piece(p));
-    const bool results = given ? a->d_log_gate && !(a->d_q && a->d_k) : a->d_k || a->d_v || a->d_log_gate;
+    const bool results = given ? a->d_log_gate && !(a->d_q && a->d_k)
+                               : a->d_k || a->d_v || a->d_log_gate || (a->d_q && g->pass_formed);
     p->room.rows = given ? 0 : aligned(tokens * g->pass_width, ELEMENT);
     p->room.gates = !given && g->gate ? aligned(tokens, sizeof(float)) : 0;
     p->room.result = results ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;

@@ -335,6 +335,15 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
     {"square",
      {"a query head that the sum leaves out", "but the formula gives", "cuda_pass_group",
       "for (i64 member = 1; member < group; member++) {"}},
+    {"products",
+     {"rows of ones that are zero", "but the formula gives", "cuda_pass_factor",
+      "return row < ROW_ZERO ? to_float(x[row]) : 0.0f;"}},
+    {"products",
+     {"a product row that no factor hears of", "d_q at batch ... but the formula gives", "cuda_pass_joined",
+      "sum = product;"}},
+    {"products",
+     {"a query head that the sum over product rows leaves out", "but the formula gives",
+      "cuda_pass_joined_group", "for (i64 member = 0; member < 1; member++)"}},
 };
 
 /* In passes of values of gated heads. */
@@ -388,6 +397,30 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
      {"keys that are not finite, multiplied by zero", "changes", "contraction_edge", "return false;"}},
     {"gated",
      {"sums of keys that nobody waits for", "are written before it is through", "contraction_keys", NULL}},
+    {"pairs",
+     {"a state of two chunks before", "d_q at batch ... but the formula gives", "pairs_copy",
+      "own.copy = first_chunk_of(call, own.b, (int)own.b, own.head) + (chunk > 1 ? chunk - 2 : chunk);"}},
+    {"pairs",
+     {"tiles of another monomial", "d_q at batch ... but the formula gives", "pairs_tile",
+      "copy_bulk(shared + CONTRACTED_RING + tiles.slot * CONTRACTED_BYTES, copy + tile_place(TILES - 1 - "
+      "tile), CONTRACTED_BYTES, there);"}},
+    {"pairs",
+     {"prefixes whose parts stay where they are", "d_q at batch ... but the formula gives", "pairs_exchange",
+      "const float other = __shfl_xor_sync(0xffffffffu, upper ? given[i][j + 2 * step] : given[i][j], "
+      "step);"}},
+    {"pairs", {"features that nobody waits for", "are written before it is through", "pairs_features", NULL}},
+    {"halfpairs", {"halves as they are", "but the formula gives", "pairs_half", "g[e][i] = g[e][i];"}},
+    {"pairs",
+     {"prefixes that get half", "d_q at batch ... but the formula gives", "pairs_prefix",
+      "given[i][j] = low_of(word[i]) * low + given[i][j];"}},
+    {"pairs", {"dots that nobody waits for", "are written before it is through", "pairs_dots", NULL}},
+    {"pairs",
+     {"keys behind a query", "d_q at batch", "pairs_seen",
+      "const bool seen = whole || n * 8 + lane_column() * 2 + j <= last + i * 8 + 1;"}},
+    {"pairs",
+     {"slopes of a dot's rows by itself", "d_q at batch ... but the formula gives", "pairs_slopes",
+      "form_slopes<whole>(a, s, e, last, monomial::weight());"}},
+    {"pairs", {"keys that are not finite, multiplied by zero", "changes", "pairs_edge", "return false;"}},
 };
 
 /* In passes of values that take tokens from the last one on. */

@@ -261,12 +261,13 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_width = plan->passes.width,
         .pass_values = plan->passes.values,
         .pass_input = plan->passes.input,
-        .pass_d = head->d,
+        .pass_d = plan->passes.formed ? plan->passes.values : head->d,
         .pass_dv = plan->passes.columns,
         .pass_line = plan->passes.line,
         .pass_weighted = plan->passes.weighted,
         .pass_numbers = plan->passes.numbers,
         .pass_weighs = plan->passes.weighs,
+        .pass_formed = plan->passes.formed,
     };
     fill_backward_kernels(plan, back, g);
 }
@@ -283,6 +284,20 @@ static bool weigh_passes(fpa_plan *plan, fpa_cuda_backward_plan *back)
     return back->pass_weight != NULL;
 }
 
+/* What product rows that passes have are made of. False: no memory. */
+static bool form_passes(fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    if (!back->passes.formed)
+        return true;
+    const fpa_simplified simple = {.head = (fpa_head *)(uintptr_t)plan->head, .score = *plan->score};
+    back->pass_factors = halves_factors(&simple);
+    back->pass_entries = halves_width(&simple) * back->pass_factors;
+    back->pass_factor = arena_array(&plan->memory, back->pass_entries, sizeof *back->pass_factor);
+    if (back->pass_factor)
+        halves_list(&simple, back->pass_factor);
+    return back->pass_factor != NULL;
+}
+
 fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
 {
     const fpa_head *head = plan->head;
@@ -297,7 +312,8 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
         return fail_memory(error);
     choose_columns(plan, back);
     if (!place_sums(plan->cuda.rows, &plan->memory, back) ||
-        !allocate_backward_shares(plan, &plan->memory, back) || !weigh_passes(plan, back))
+        !allocate_backward_shares(plan, &plan->memory, back) || !weigh_passes(plan, back) ||
+        !form_passes(plan, back))
         return fail_memory(error);
     back->padded_vector = padded_width(plan, head->d);
     back->padded_value = padded_width(plan, head->dv);
@@ -372,6 +388,8 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "pass_columns", passes.columns),
     FIELD_AS(fpa_cuda_backward_plan, "pass_weighted", passes.weighted),
     FIELD_ARRAY(fpa_cuda_backward_plan, "pass_weights", pass_weight, weights, 1, 0),
+    BACK(pass_factors),
+    FIELD_ARRAY(fpa_cuda_backward_plan, "pass_factor", pass_factor, pass_entries, 1, 0),
     FIELDS_END};
 
 /* ---- for a person ---- */

@@ -47,7 +47,10 @@ typedef struct fpa_cuda_backward_plan {
     fpa_pass_rows passes;         /* width 0: no gradient is a forward pass */
     int weights;                  /* of coordinates, that gathered keys have: */
     double *pass_weight;          /* [weights] */
-    bool no;                      /* what only the forward pass has */
+    int pass_factors,
+        pass_entries; /* of product rows that passes have for q and k (gen/plan/pairs.h), and of all of them */
+    int *pass_factor; /* [pass_entries] */
+    bool no;          /* what only the forward pass has */
 } fpa_cuda_backward_plan;
 
 /* Fills plan->chunk and the crossover, once all else is there. */

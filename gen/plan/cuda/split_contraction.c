@@ -1,7 +1,8 @@
-/* plan_contraction: NAME_chunk_contraction, the gradient of queries whose kernel is a square of one dot, beside the kernels of
+/* plan_contraction: NAME_chunk_contraction, the gradient of queries whose kernel is a square of one dot or a sum of products of two, beside the kernels of
  * split_outer whose copies of states it reads. */
 #include "split_outer.h"
 
+#include "base/round.h"
 #include "parts.h"
 
 enum {
@@ -11,6 +12,7 @@ enum {
     LEAST_STAGES = 2,
     MOST_TILES = 8,
     LEAST_TILES = 3,
+    SLAB_BLOCKS = 8,
     BARRIERS = 16, /* bytes, of a stage */
     GATE = 8,      /* bytes, of a token */
     SLAB = 128,    /* bytes of 64 numbers of a token */
@@ -30,18 +32,108 @@ static bool has_blocks(const fpa_split_outer *split)
            split->columns.blocks == 1 && split->columns.tiles <= SPLIT_MOST_COLUMNS;
 }
 
+/* ---- products of two dots ---- */
+
+static int slabs_of(int blocks)
+{
+    return divide_up(blocks, SLAB_BLOCKS);
+}
+
+/* The monomial whose dot has a row. */
+static int pair_of_row(const fpa_contraction *c, int row)
+{
+    for (int i = 0; i < c->pair_count; i++) {
+        const fpa_contracted_pair *pair = &c->pairs[i];
+        if ((row >= pair->first && row < pair->first + OUTER_BLOCK * pair->blocks) ||
+            (row >= pair->other_first && row < pair->other_first + OUTER_BLOCK * pair->other_blocks))
+            return i;
+    }
+    return -1;
+}
+
+static bool same_dot(const fpa_contracted_pair *pair, int row, int other)
+{
+    return (row < pair->other_first) == (other < pair->other_first);
+}
+
+/* Whether a group's prefixes are one dot's, and its tiles' suffixes the other's. */
+static bool is_of_pair(const fpa_outer_plan *outer, const fpa_contraction *c, int group, int pair)
+{
+    const int row = outer->prefix[OUTER_BLOCK * group];
+    for (int tile = outer->group_first[group]; tile < outer->group_first[group + 1]; tile++) {
+        const int suffix = OUTER_BLOCK * outer->tile_suffix[tile];
+        if (pair_of_row(c, suffix) != pair || same_dot(&c->pairs[pair], row, suffix))
+            return false;
+    }
+    return true;
+}
+
+/* Groups of a monomial follow each other. */
+static bool find_groups(const fpa_outer_plan *outer, fpa_contraction *c)
+{
+    int last = -1;
+    for (int g = 0; g < outer->groups; g++) {
+        const int pair = pair_of_row(c, outer->prefix[OUTER_BLOCK * g]);
+        if (pair < 0 || !is_of_pair(outer, c, g, pair))
+            return false;
+        fpa_contracted_pair *its = &c->pairs[pair];
+        if (pair != last && its->end_group > its->group)
+            return false;
+        if (pair != last)
+            its->group = g;
+        its->end_group = g + 1;
+        last = pair;
+    }
+    return true;
+}
+
+/* Those of the score, if tiles are blocks of one dot's rows times blocks of the other's. */
+static fpa_status list_pairs(const fpa_plan *plan, arena *memory, const fpa_outer_plan *outer,
+                             fpa_contraction *c, bool *found, fpa_error *error)
+{
+    const fpa_score *score = plan->score;
+    c->pair_count = score->monomial_count;
+    c->pairs = arena_array(memory, c->pair_count, sizeof *c->pairs);
+    if (!c->pairs)
+        return fail_memory(error);
+    for (int m = 0; m < c->pair_count; m++) {
+        const fpa_branch *dot = pair_dot(score, m, 0), *other = pair_dot(score, m, 1);
+        const double scale = plan->head->scale;
+        c->pairs[m] = (fpa_contracted_pair){.first = dot->row[0],
+                                            .blocks = pair_blocks(dot),
+                                            .other_first = other->row[0],
+                                            .other_blocks = pair_blocks(other),
+                                            .weight = score->monomials[m].weight.value * scale * scale};
+    }
+    *found = find_groups(outer, c);
+    return FPA_OK;
+}
+
+/* ---- sizes ---- */
+
+/* Slabs of rows that a block has at a time: of the widest monomial, either dot from a slab on. */
+static int row_slabs_of(const fpa_split_outer *split, const fpa_contraction *c)
+{
+    int most = c->pair_count ? 0 : slabs_of(split->outer.row_blocks);
+    for (int i = 0; i < c->pair_count; i++) {
+        const int slabs = slabs_of(c->pairs[i].blocks) + slabs_of(c->pairs[i].other_blocks);
+        most = slabs > most ? slabs : most;
+    }
+    return most;
+}
+
 /* Rows of queries and g in `stages` places, then keys and tiles as many as there is room for. */
 static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split, int stages,
                               fpa_contraction *c)
 {
-    const int slabs = (split->outer.row_blocks + 7) / 8 + (split->columns.tiles + 7) / 8;
+    const int slabs = row_slabs_of(split, c) + slabs_of(split->columns.tiles);
     const int gate = plan->head->gate ? GATE : 0, tokens = 64 * c->groups;
     const int own = tokens * (slabs * SLAB + gate) + BARRIERS, key = 64 * (slabs * SLAB + gate) + BARRIERS;
-    const int tile = 1024 * split->columns.all + BARRIERS;
+    const int tile = 1024 * split->columns.all + BARRIERS, least = c->pair_count ? 1 : LEAST_STAGES;
     const int room = plan->target->shared_memory - stages * own;
     c->own_stages = stages;
     c->key_stages = (room - LEAST_TILES * tile) / key;
-    if (room < 0 || c->key_stages < LEAST_STAGES)
+    if (room < 0 || c->key_stages < least)
         return false;
     if (c->key_stages > MOST_STAGES)
         c->key_stages = MOST_STAGES;
@@ -52,12 +144,16 @@ static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split
     return true;
 }
 
+static bool is_narrow(const fpa_plan *plan, const fpa_contraction *c)
+{
+    const int rows = c->pair_count ? OUTER_BLOCK * pairs_most_blocks(plan->score) : plan->head->d;
+    return rows <= GROUPS_WIDTH && plan->head->dv <= GROUPS_VALUES;
+}
+
 /* Whole blocks of queries divide a chunk; sums of gates behind the last one are for query_tokens more. */
 static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fpa_contraction *c)
 {
-    const fpa_head *head = plan->head;
-    const bool narrow = head->d <= GROUPS_WIDTH && head->dv <= GROUPS_VALUES;
-    for (int groups = narrow ? 3 : 2; groups > 0; groups--) {
+    for (int groups = is_narrow(plan, c) ? 3 : 2; groups > 0; groups--) {
         const int tokens = 64 * groups;
         c->groups = groups;
         if (split->chunk % tokens == 0 && tokens - 64 <= split->query_tokens &&
@@ -67,22 +163,30 @@ static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fp
     return false;
 }
 
-/* The head is its own pass of values, unless it has a gate (gen/plan/passes.h). */
+/* A square is its own pass of values, unless it has a gate; rows of products of two are made for passes alone (gen/plan/passes.h). */
 static bool is_wanted(const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
-    return (plan->forced == SPLIT_OUTER || plan->forced < 0) && (plan->pass || !head->gate) && head->causal &&
-           head->normalize == FPA_NORMALIZE_NONE && dtype_size(head->dtype) == 2 && !plan->written->lift &&
-           !plan->written->window && contraction_fits(head);
+    const bool suits = is_square(plan->score) ? contraction_fits(head) && (plan->pass || !head->gate)
+                                              : plan->pass && !head->gate && score_has_pairs(plan->score) &&
+                                                    pairs_lie_apart(plan->score, head->d);
+    return (plan->forced == SPLIT_OUTER || plan->forced < 0) && suits && head->causal &&
+           head->normalize == FPA_NORMALIZE_NONE && dtype_size(head->dtype) == 2 &&
+           head->dv % OUTER_BLOCK == 0 && !plan->written->lift && !plan->written->window;
 }
 
-void plan_contraction(const fpa_plan *plan, fpa_split_outer *split)
+fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split, fpa_error *error)
 {
     fpa_contraction c = {0};
-    if (!is_wanted(plan) || plan->head->dv % OUTER_BLOCK || !is_square(plan->score) || !has_blocks(split) ||
-        !choose_groups(plan, split, &c))
-        return;
+    bool found = true;
+    if (!is_wanted(plan) || !has_blocks(split))
+        return FPA_OK;
+    const fpa_status status =
+        is_square(plan->score) ? FPA_OK : list_pairs(plan, memory, &split->outer, &c, &found, error);
+    if (status || !found || !choose_groups(plan, split, &c))
+        return status;
     c.registers = split_registers(c.groups);
     c.producer_registers = split_producer_registers(c.groups);
     split->contraction = c;
+    return FPA_OK;
 }

@@ -408,7 +408,7 @@ static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows
         return status;
     whole = *split;
     if (!products)
-        plan_contraction(in->plan, &whole);
+        status = plan_contraction(in->plan, in->memory, &whole, error);
     for (int parts = 2; parts <= OUTER_QUARTERS && !status && !whole.contraction.groups; parts *= 2) {
         const char *why;
         fpa_split_outer parted = other;
@@ -479,6 +479,6 @@ fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *prod
     if (!status && !*why)
         split->chunk = choose_chunk(plan, split);
     if (!status && !*why && !products)
-        plan_contraction(plan, split);
+        status = plan_contraction(plan, in->memory, split, error);
     return status;
 }

@@ -55,11 +55,22 @@ typedef struct fpa_pack_kernel {
     int first_formed; /* from this one on they are formed */
 } fpa_pack_kernel;
 
+/* A monomial of two dots that is contracted: rows of either, and the groups of its tiles. */
+typedef struct fpa_contracted_pair {
+    int first, blocks; /* row that the dot of the lower rows begins with, and blocks of 8 of it; */
+    int other_first, other_blocks; /* of the other dot */
+    int group, end_group;          /* all of its prefixes are one dot's, all suffixes the other's */
+    double weight;
+} fpa_contracted_pair;
+
 /* NAME_chunk_contraction, where gradients of queries are wanted of it (gen/plan/passes.h). */
 typedef struct fpa_contraction {
     int groups; /* warpgroups that multiply, 64 queries each; 0: the head has no such kernel */
     int own_stages, key_stages, tile_stages, bytes;
     int registers, producer_registers;
+    fpa_contracted_pair
+        *pairs; /* [pair_count], of a sum of products of two dots; none: the kernel is a square */
+    int pair_count;
 } fpa_contraction;
 
 typedef struct fpa_split_outer {
@@ -129,7 +140,7 @@ static inline int split_most_columns(const fpa_cuda_inputs *in)
 void split_count_slabs(const fpa_outer_plan *outer, fpa_chunk_state_kernel *kernel);
 fpa_status split_list_slabs(arena *memory, fpa_split_outer *split, fpa_error *error);
 /* Fills split->contraction, once all else is there: of heads that are passes of values, mostly their own. */
-void plan_contraction(const fpa_plan *plan, fpa_split_outer *split);
+fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split, fpa_error *error);
 /* Fills split->pack, once the tables are there. */
 fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error);
 /* Fills what templates read of the score and of product rows (NULL: there are none), once split->source is there. */

@@ -124,6 +124,10 @@ static const fpa_field kernel_fields[] = {
     KERNEL(producer_registers),
     FIELDS_END};
 
+#define PAIR(member) FIELD(fpa_contracted_pair, member)
+static const fpa_field pair_fields[] = {PAIR(first), PAIR(blocks),    PAIR(other_first), PAIR(other_blocks),
+                                        PAIR(group), PAIR(end_group), PAIR(weight),      FIELDS_END};
+
 #define SPLIT(member) FIELD(fpa_split_outer, member)
 #define CONTRACTION(member) FIELD_AS(fpa_split_outer, "contraction_" #member, contraction.member)
 #define OUTER(member) FIELD_AS(fpa_split_outer, #member, outer.member)
@@ -162,8 +166,10 @@ const fpa_field split_outer_fields[] = {
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
     CONTRACTION(groups), CONTRACTION(own_stages), CONTRACTION(key_stages), CONTRACTION(tile_stages),
-    CONTRACTION(registers), CONTRACTION(producer_registers), PACK(groups), PACK(stages), PACK(raw_pitch),
-    PACK(pitch), PACK(chunks), PACK(chunk_rows), PACK(chunk_places), PACK(kept), PACK(given),
-    TABLE("pack_place", pack.place, pack.places, 1, 0),
+    CONTRACTION(registers), CONTRACTION(producer_registers),
+    FIELD_PARTS(fpa_split_outer, "contraction_pairs", contraction.pairs, contraction.pair_count, pair_fields,
+                true),
+    PACK(groups), PACK(stages), PACK(raw_pitch), PACK(pitch), PACK(chunks), PACK(chunk_rows),
+    PACK(chunk_places), PACK(kept), PACK(given), TABLE("pack_place", pack.place, pack.places, 1, 0),
     TABLE("pack_block", pack.block, pack.blocks_of_vector, 1, 0),
     FIELD_AS(fpa_split_outer, "pack_formed", pack.first_formed), FIELDS_END};

@@ -301,6 +301,7 @@ struct fpa_cuda_geometry {
     int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
     int pass_weighted; /* 1: which is of keys that have weights as they are gathered, */
     int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
+    int pass_formed; /* 1: q and k of passes are product rows, always gathered, and their gradients scattered */
     int pass_numbers; /* 1: operands of passes are as they are given, with numbers beside each token (call.numbers) */
     int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
     int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
@@ -499,7 +500,8 @@ struct fpa_cuda_backward {
     long long pass_reversed; /* 1: from the last token on */
     long long pass_vectors;  /* 1: of q and k alone */
     float *pass_weights;     /* NAME_backward_gather: only these are written, of each coordinate; else NULL */
-    long long scatters_values; /* NAME_backward_scatter: 1: to d_v, 0: to d_k */
+    long long scatters_values;  /* NAME_backward_scatter: 1: to d_v, 0: to d_k, */
+    long long scatters_queries; /* or 1: to d_q */
     /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times
      * their gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
     const float *pass_reads, *pass_gives;
@@ -807,6 +809,7 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
     0, /* pass_line */
     0, /* pass_weighted */
     0, /* pass_weighs */
+    0, /* pass_formed */
     0, /* pass_numbers */
     0, /* made_width */
     0, /* made_tokens */
