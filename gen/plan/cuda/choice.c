@@ -1,4 +1,5 @@
 /* plan_mechanisms: which rows of the table a plan is made of: the split, what goes beside it, and by what order. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -94,15 +95,18 @@ typedef struct combination {
     bool alone; /* no pass of another mechanism, even if one suits */
     bool
         narrow; /* blocks of as many columns as the pass of packed rows has sums for: where the split's own are wider, and portable kernels' narrower */
+    bool features; /* rows of vectors are the features, for a pass on rows as they lie */
 } combination;
 
-enum { COMBINATIONS = 5 };
+enum { COMBINATIONS = 6 };
 static const double clearly = 0.85; /* twice the median error of its predictions: docs/performance.md */
 /* A split of the few tiles that linear heads have takes up to 1.5 times its prediction: linear heads of d = 160, dv = 64,
  * 0.64 and 0.74 ns at 4,096 and 65,536 tokens for 0.42 and 0.47 (docs/decisions/0028-operands-of-any-width.md). */
 static const double clearly_of_few = 0.6;
 /* Passes on rows as they lie after those on coordinates, and clusters: the median error of their predictions (docs/decisions/0099-ones-of-their-own.md). */
 static const double clearly_of_rows = 0.95;
+/* Passes of packed rows take 1.07 to 1.42 times their prediction where values are wide, features as rows 0.9 to 1.1 times theirs (docs/decisions/0105-features-as-rows.md). */
+static const double clearly_of_features = 1.0;
 
 /* A split with product rows takes 1.3 to 1.5 times its prediction where it has few tiles (docs/decisions/0046-product-rows.md):
  * a combination after it has to be faster, without a margin. */
@@ -119,6 +123,8 @@ static double margin(const fpa_cuda_plan *best, const combination *first, const 
     if (has_product_rows(best, first) ||
         (tried->narrow && best->chosen[FUSED_PACKED])) /* the same pass with more columns */
         return 1;
+    if (tried->features && best->chosen[FUSED_PACKED])
+        return clearly_of_features;
     if (tried->split != SPLIT_OUTER || !best->suited[FUSED_COORDINATES].plan)
         return clearly;
     if (!cuda->chosen[FUSED_ROWS])
@@ -131,11 +137,12 @@ static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBI
     const bool outer = !cuda->suited[FUSED_PANEL].plan && !cuda->suited[FUSED_COORDINATES].plan;
     const fpa_cuda_mechanism first = outer ? SPLIT_OUTER : SPLIT_PANEL,
                              other = outer ? SPLIT_PANEL : SPLIT_OUTER;
-    const combination order[COMBINATIONS] = {{first, false, false},
-                                             {first, true, false},
-                                             {other, false, false},
-                                             {other, true, false},
-                                             {SPLIT_OUTER, false, true}};
+    const combination order[COMBINATIONS] = {{first, false, false, false},
+                                             {first, true, false, false},
+                                             {other, false, false, false},
+                                             {other, true, false, false},
+                                             {SPLIT_OUTER, false, true, false},
+                                             {SPLIT_OUTER, false, false, true}};
     memcpy(list, order, sizeof order);
 }
 
@@ -153,6 +160,19 @@ static fpa_status plan_narrow(const fpa_cuda_inputs *in, fpa_cuda_plan *cuda, fp
     return FPA_OK;
 }
 
+/* The split of vectors whose rows are the features, or none. What reads its states for gradients has the head's own. */
+static fpa_status plan_feature_rows_split(const fpa_cuda_inputs *in, fpa_cuda_plan *cuda, fpa_error *error)
+{
+    const fpa_split_outer *own_rows = cuda->suited[SPLIT_OUTER].plan;
+    fpa_cuda_inputs own = *in;
+    own.suited = cuda->suited;
+    own.feature_rows = true;
+    if (in->plan->target->warpgroups && !(own_rows && own_rows->contraction.groups))
+        return plan_rows(&own, SPLIT_OUTER, SPLIT_OUTER + 1, cuda->suited, error);
+    cuda->suited[SPLIT_OUTER].plan = NULL;
+    return FPA_OK;
+}
+
 /* *seconds: of calls as trainers have them, by a plan that is put together for this alone; INFINITY: impossible. */
 static fpa_status try_combination(const fpa_plan *plan, const fpa_cuda_inputs *in, const combination *tried,
                                   int forced, fpa_cuda_plan *cuda, double *seconds, fpa_error *error)
@@ -163,16 +183,24 @@ static fpa_status try_combination(const fpa_plan *plan, const fpa_cuda_inputs *i
     *cuda = plan->cuda;
     if (tried->narrow)
         status = plan_narrow(in, &other.cuda, error);
+    if (tried->features)
+        status = plan_feature_rows_split(in, &other.cuda, error);
     if (status || !is_possible(&other.cuda, tried->split, forced))
         return status;
     status = plan_beside(in, tried->split, forced, tried->alone, &other.cuda, error);
     if (status)
         return status;
     *cuda = other.cuda;
+    if (forced != NONE && !cuda->suited[forced].plan) { /* which says why, unless it suits the next one */
+        *seconds = DBL_MAX;
+        return FPA_OK;
+    }
     if (!plan->target->warpgroups || forced != NONE) { /* nothing to choose: the first that is possible */
         *seconds = 0;
         return FPA_OK;
     }
+    if (tried->features && !cuda->chosen[FUSED_ROWS])
+        return FPA_OK;
     cuda_compose(&other);
     *seconds = cuda_typical_seconds(&other);
     return FPA_OK;

@@ -19,7 +19,8 @@ typedef struct fpa_product_rows {
     int count;       /* product rows */
     int factors;     /* of each at most */
     int *factor;     /* [count][factors] the given plan's rows; behind the last one the row of ones */
-    double *weight;  /* [count] of keys: powers of two */
+    double *weight;  /* [count] of keys: powers of two, but of features */
+    double *query_weight; /* [count] of queries; NULL: all 1 */
     int *dot_degree; /* [score.dot_count] dots of the head that it is a product of */
 } fpa_product_rows;
 
