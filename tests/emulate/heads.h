@@ -229,7 +229,7 @@ static const char emulated_heads[] =
     "  h('lastrows', { d = 43, dv = 24, normalize = 'sum', terms = power { degree = 2 } }),\n"
     "  h('featurerows', { d = 24, dv = 250, gate = true, scale = 1 / 4,\n"
     "    terms = term { select { 1, 2 }, some(2, 24, 1), eighths(24, 24), select { 5, 6 } } }),\n"
-    "  h('featureplain', { d = 20, dv = 256, scale = 1 / 4, terms = {\n"
+    "  h('featureplain', { d = 20, dv = 246, scale = 1 / 4, terms = {\n"
     "    term { some(5, 20, 3), some(2, 20, 1), eighths(20, 12), weight = 3 },\n"
     "    term { trainable { name = 'w', rows = 6 }, select { 5, 6 } } } }),\n"
     "  h('featurehalf', { d = 21, dv = 136, dtype = 'f16', state_dtype = 'f16', normalize = 'sum', scale = 1 / 8, terms = {\n"

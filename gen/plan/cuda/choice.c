@@ -105,8 +105,9 @@ static const double clearly = 0.85; /* twice the median error of its predictions
 static const double clearly_of_few = 0.6;
 /* Passes on rows as they lie after those on coordinates, and clusters: the median error of their predictions (docs/decisions/0099-ones-of-their-own.md). */
 static const double clearly_of_rows = 0.95;
-/* Passes of packed rows take 1.07 to 1.42 times their prediction where values are wide, features as rows 0.9 to 1.1 times theirs (docs/decisions/0105-features-as-rows.md). */
-static const double clearly_of_features = 1.0;
+/* Where values are wide passes of packed rows take 1.1 to 1.4 times their prediction, splits with product rows 1.3 times, features as rows once to 1.25 times theirs
+ * (docs/decisions/0105-features-as-rows.md). */
+static const double clearly_of_features = 1.15;
 
 /* A split with product rows takes 1.3 to 1.5 times its prediction where it has few tiles (docs/decisions/0046-product-rows.md):
  * a combination after it has to be faster, without a margin. */
@@ -120,11 +121,11 @@ static bool has_product_rows(const fpa_cuda_plan *cuda, const combination *best)
 static double margin(const fpa_cuda_plan *best, const combination *first, const fpa_cuda_plan *cuda,
                      const combination *tried)
 {
+    if (tried->features && (best->chosen[FUSED_PACKED] || has_product_rows(best, first)))
+        return clearly_of_features;
     if (has_product_rows(best, first) ||
         (tried->narrow && best->chosen[FUSED_PACKED])) /* the same pass with more columns */
         return 1;
-    if (tried->features && best->chosen[FUSED_PACKED])
-        return clearly_of_features;
     if (tried->split != SPLIT_OUTER || !best->suited[FUSED_COORDINATES].plan)
         return clearly;
     if (!cuda->chosen[FUSED_ROWS])
