@@ -105,9 +105,9 @@ static const double clearly = 0.85; /* twice the median error of its predictions
 static const double clearly_of_few = 0.6;
 /* Passes on rows as they lie after those on coordinates, and clusters: the median error of their predictions (docs/decisions/0099-ones-of-their-own.md). */
 static const double clearly_of_rows = 0.95;
-/* Where values are wide passes of packed rows take 1.1 to 1.4 times their prediction, splits with product rows 1.3 times, features as rows once to 1.25 times theirs
+/* Where values have several blocks of columns passes of packed rows take 1.1 to 1.4 times their prediction, splits with product rows 1.3 times, features as rows once to 1.25 times theirs
  * (docs/decisions/0105-features-as-rows.md). */
-static const double clearly_of_features = 1.15;
+static const double clearly_of_features = 1.2;
 
 /* A split with product rows takes 1.3 to 1.5 times its prediction where it has few tiles (docs/decisions/0046-product-rows.md):
  * a combination after it has to be faster, without a margin. */
@@ -118,11 +118,11 @@ static bool has_product_rows(const fpa_cuda_plan *cuda, const combination *best)
 }
 
 /* Of what is tried after the best one so far. */
-static double margin(const fpa_cuda_plan *best, const combination *first, const fpa_cuda_plan *cuda,
+static double margin(const fpa_plan *plan, const fpa_cuda_plan *best, const combination *first, const fpa_cuda_plan *cuda,
                      const combination *tried)
 {
     if (tried->features && (best->chosen[FUSED_PACKED] || has_product_rows(best, first)))
-        return clearly_of_features;
+        return cuda_columns(plan->head, SPLIT_MOST_COLUMNS).blocks > 1 ? clearly_of_features : 1;
     if (has_product_rows(best, first) ||
         (tried->narrow && best->chosen[FUSED_PACKED])) /* the same pass with more columns */
         return 1;
@@ -220,7 +220,7 @@ static fpa_status choose_combination(fpa_plan *plan, const fpa_cuda_inputs *in, 
         fpa_status status = try_combination(plan, in, &order[i], forced, &cuda, &seconds, error);
         if (status)
             return status;
-        if (seconds < (first ? margin(&best, first, &cuda, &order[i]) : 1) * least) {
+        if (seconds < (first ? margin(plan, &best, first, &cuda, &order[i]) : 1) * least) {
             least = seconds;
             first = &order[i];
             best = cuda;

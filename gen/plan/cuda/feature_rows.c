@@ -43,10 +43,27 @@ static bool leaves_range(const fpa_plan *plan)
     return most_factors(plan) > MOST_FACTORS_OF_F16;
 }
 
+/* The first ones, in order, weighted or not: they lie there already. */
+static bool are_coordinates(const fpa_plan *plan)
+{
+    for (int p = 0; p < plan->piece_count; p++)
+        for (int i = 0; i < plan->pieces[p].width; i++) {
+            int row = plan->pieces[p].base + i;
+            for (int w = 0; w < plan->weighted_count; w++)
+                if (plan->weighted[w].row == plan->pieces[p].base + i)
+                    row = plan->weighted[w].from;
+            if (plan->pieces[p].prefix_count || row != plan->pieces[p].feature + i || row >= plan->head->d)
+                return false;
+        }
+    return true;
+}
+
 static const char *refusal(const fpa_plan *plan)
 {
     if (plan->pass || plan->backward)
         return "gradients read its states";
+    if (are_coordinates(plan))
+        return "its features are its first coordinates";
     if (plan->features > MOST_FEATURES)
         return "it has more than 256 features";
     if (plan->head->dtype == FPA_F16 && leaves_range(plan))

@@ -1414,6 +1414,14 @@ __device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &ma
                  : : "r"(to), "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch), "r"(barrier) : "memory");
 }
 
+/* It brings them into the second-level cache alone. */
+__device__ __forceinline__ void prefetch_box(const struct fpa_tensor_map &map, int column, int head, int token,
+                                             int batch)
+{
+    asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];"
+                 : : "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch) : "memory");
+}
+
 /* Out of shared memory: started by one thread, which commits what it started and waits until shared memory has been
  * read, or until all is written. */
 __device__ __forceinline__ void copy_out(void *to, u32 from, u32 bytes)
@@ -3999,6 +4007,268 @@ __device__ __forceinline__ u64 value_operand(u32 values)
 
 enum { NEXT_VALUES = 2048 / 16 };
 
+/* ---- rows of o that begin anywhere ----
+ *
+ * A warp leaves its sums in its rows of slabs, and takes them from there in pieces that lie at multiples of 16 bytes in
+ * o:
+ *
+ *     sums      |a b c d e f g h|i j k l m n o p|q r . . . . . .|     shift: columns that o's first piece has before
+ *     them
+ *     o         |. . . a b c d e|f g h i j k l m|n o p q r . . .|     here 3; the points are other heads', or blocks'
+ *
+ * Lanes of a row store its whole pieces; a lane for each end of each row 4, 2 and 1 numbers of the piece there. */
+enum {
+    LEAVING_LANES = COLUMN_TILES > 8 ? 16 : 8, /* of a row; a last piece that they do not reach is an end */
+    LEAVING_TURNS = LEAVING_LANES / 2          /* of the warp, for 16 rows */
+};
+
+struct leaving_rows {
+    element *o;     /* where column 0 of the sums' first row would be */
+    i64 stride;
+    int first, end; /* columns that o has of the sums */
+    int left;       /* rows that are there */
+    int lane;       /* anew for each panel: places that are worked out for all would take registers from sums */
+    bool shifted;   /* pieces of sums are none of o */
+};
+
+/* lean: columns of the first block's sums before those that o has. */
+__device__ __forceinline__ struct leaving_rows leaving_rows_of(element *o, i64 stride, int block, int lean, int left)
+{
+    const int column = block * COLUMN_TILES * 8 - lean, end = DV - column;
+    struct leaving_rows rows = {o + column, stride, column < 0 ? -column : 0,
+                                end < COLUMN_TILES * 8 ? end : COLUMN_TILES * 8, left, anew(threadIdx.x) % 32};
+    rows.shifted = (((i64)rows.o | 2 * stride) & 15) != 0;
+    return rows;
+}
+
+/* Numbers of o's piece before column 0. */
+__device__ __forceinline__ int shift_of(const struct leaving_rows &rows, int row)
+{
+    return ((u32)(i64)rows.o + (u32)row * 2 * (u32)rows.stride & 15) / 2;
+}
+
+/* Sums -> the warp's rows of slabs. */
+__device__ __forceinline__ void stage_sums(const float *c, u32 place)
+{
+    const int lane = anew(threadIdx.x) % 32;
+#pragma unroll
+    for (int n = 0; n < COLUMN_TILES; n += 2) {
+        const u32 to = place + n / 8 * SLAB + slab_place(lane & 15, n % 8 + (n + 1 < COLUMN_TILES ? lane >> 4 : 0));
+        u32 a[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (n + i / 2 < COLUMN_TILES)
+                a[i] = pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
+        if (n + 1 < COLUMN_TILES)
+            store_matrices(to, a);
+        else
+            store_matrices2(to, a);
+    }
+    __syncwarp();
+}
+
+/* Piece number i of a row of o. */
+template <bool shifted> __device__ __forceinline__ uint4 staged_piece(u32 place, int row, int i, int shift)
+{
+    const int high = i < COLUMN_TILES ? i : COLUMN_TILES - 1, low = i > 0 && shift > 0 ? i - 1 : high;
+    const uint4 a = get_words(place + high / 8 * SLAB + slab_place(row, high % 8));
+    if (!shifted)
+        return a;
+    return piece_of(get_words(place + low / 8 * SLAB + slab_place(row, low % 8)), a, (16 - 2 * shift) & 15);
+}
+
+/* The lane's end of a row: which piece; row and side, by the lane. */
+__device__ __forceinline__ int end_piece(const struct leaving_rows &rows, int shift)
+{
+    return (shift + (rows.lane & 1 ? rows.end : rows.first)) / 8;
+}
+
+/* The lane's row in a turn. */
+__device__ __forceinline__ int piece_row(const struct leaving_rows &rows, int turn)
+{
+    return turn * (32 / LEAVING_LANES) + rows.lane / LEAVING_LANES;
+}
+
+__device__ __forceinline__ void leave_piece(uint4 a, const struct leaving_rows &rows, int row, int shift)
+{
+    const int column = rows.lane % LEAVING_LANES * 8 - shift;
+    if (row < rows.left && column >= rows.first && column + 8 <= rows.end)
+        store_words(rows.o + row * rows.stride + column, a);
+}
+
+__device__ __forceinline__ u32 word_of(uint4 a, int i)
+{
+    return i & 2 ? (i & 1 ? a.w : a.z) : i & 1 ? a.y : a.x;
+}
+
+/* ---- where pieces of sums are pieces of o, in all rows ---- */
+
+enum { LEAVING_ROWS = 32 / LEAVING_LANES }; /* of a turn */
+
+/* Address of the lane's piece in its first row; in a later turn's only these bits are others. */
+__device__ __forceinline__ u32 whole_place(u32 place, const struct leaving_rows &rows)
+{
+    const int piece = rows.lane % LEAVING_LANES, row = rows.lane / LEAVING_LANES;
+    return place + piece / 8 * SLAB + slab_place(row, piece % 8);
+}
+
+__device__ __forceinline__ uint4 whole_piece(u32 own, int turn)
+{
+    return get_words((own ^ turn * LEAVING_ROWS % 8 * 16) + turn * LEAVING_ROWS * 128);
+}
+
+/* Turns first.. of the lane's pieces. */
+template <int first, int count>
+__device__ __forceinline__ void leave_whole(const uint4 *piece, const struct leaving_rows &rows)
+{
+    const int column = rows.lane % LEAVING_LANES * 8, row = rows.lane / LEAVING_LANES;
+    const int left = column >= rows.first && column + 8 <= rows.end ? rows.left - row : 0;
+    const i64 step = LEAVING_ROWS * rows.stride;
+    element *to = rows.o + row * rows.stride + column + first * step;
+#pragma unroll
+    for (int i = 0; i < count; i++, to += step)
+        if ((first + i) * LEAVING_ROWS < left)
+            store_words(to, piece[i]);
+}
+
+/* Rows that begin and end with whole pieces have no ends. */
+__device__ __forceinline__ bool has_ends(const struct leaving_rows &rows)
+{
+    return rows.shifted || (rows.first | rows.end) & 7;
+}
+
+/* Of the first piece the numbers from number `count` of 8 on, of the last one so many: one, then two, then four of
+ * them, as they lie at multiples of that. */
+__device__ __forceinline__ void leave_ends(uint4 a, const struct leaving_rows &rows)
+{
+    const int row = rows.lane / 2, shift = rows.shifted ? shift_of(rows, row) : 0;
+    const bool last = rows.lane & 1;
+    /* numbers before pairs and fours, or behind */
+    const int count = (shift + (last ? rows.end : rows.first)) & 7, pairs = count + (last ? 0 : 1) & 6;
+    element *const to = rows.o + row * rows.stride - shift + end_piece(rows, shift) * 8;
+    if (row >= rows.left || count == 0)
+        return;
+    if (count & 1)
+        to[last ? count - 1 : count] = (element)(word_of(a, count >> 1) >> (last ? 0 : 16));
+    if (pairs & 2)
+        *(u32 *)(to + (last ? pairs & 4 : pairs)) = word_of(a, (last ? pairs & 4 : pairs) >> 1);
+    if (last ? pairs & 4 : count < 5)
+        *(uint2 *)(to + (last ? 0 : 4)) = last ? uint2{a.x, a.y} : uint2{a.z, a.w};
+}
+
+/* All at once: where they lie something else may come before they are stored. */
+template <bool shifted>
+__device__ __forceinline__ void take_pieces(uint4 *piece, uint4 &end, u32 place, const struct leaving_rows &rows)
+{
+#pragma unroll
+    for (int i = 0; i < LEAVING_TURNS; i++)
+        piece[i] = shifted ? staged_piece<true>(place, piece_row(rows, i), rows.lane % LEAVING_LANES,
+                                                shift_of(rows, piece_row(rows, i)))
+            : whole_piece(whole_place(place, rows), i);
+    const int row = rows.lane / 2, shift = shifted ? shift_of(rows, row) : 0;
+    if (has_ends(rows))
+        end = staged_piece<shifted>(place, row, end_piece(rows, shift), shift);
+}
+
+template <bool shifted>
+__device__ __forceinline__ void leave_pieces(const uint4 *piece, const struct leaving_rows &rows)
+{
+    if (!shifted) {
+        leave_whole<0, LEAVING_TURNS>(piece, rows);
+    } else {
+#pragma unroll
+        for (int i = 0; i < LEAVING_TURNS; i++)
+            leave_piece(piece[i], rows, piece_row(rows, i), shift_of(rows, piece_row(rows, i)));
+    }
+}
+
+/* Sums of the panel's queries -> o, from token first on. place: slabs of the warpgroup's own; then() follows when these
+ * are free again. */
+template <class follows>
+__device__ __forceinline__ void store_panel(const float *c, const struct fpa_cuda_call &call,
+                                            const struct fused_part &part, int first, u32 place, const follows &then)
+{
+    const i64 stride = call.o_stride[1];
+    const int block = part.block;
+    first += own_warp() * 16;
+    stage_sums(c, place + own_warp() * 2048);
+    struct leaving_rows rows = leaving_rows_of(outputs_of(call, part.b, part.query_head) + first * stride, stride,
+                                               block, 0, part.end - first);
+    uint4 piece[LEAVING_TURNS], end;
+    if (rows.shifted)
+        take_pieces<true>(piece, end, place + own_warp() * 2048, rows);
+    else
+        take_pieces<false>(piece, end, place + own_warp() * 2048, rows);
+    then();
+    if (rows.shifted)
+        leave_pieces<true>(piece, rows);
+    else
+        leave_pieces<false>(piece, rows);
+    if (has_ends(rows))
+        leave_ends(end, rows);
+}
+
+__device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
+{
+    asm volatile("{\n"
+                 ".reg .pred add;\n"
+                 "setp.ne.b32 add, 0, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23}, "
+                 "{%24, %25, %26, %27}, %28, add, 1, 1, 1;\n"
+                 "}"
+                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]), "=f"(c[4]), "=f"(c[5]),
+                   "=f"(c[6]), "=f"(c[7]), "=f"(c[8]), "=f"(c[9]), "=f"(c[10]), "=f"(c[11]),
+                   "=f"(c[12]), "=f"(c[13]), "=f"(c[14]), "=f"(c[15]), "=f"(c[16]), "=f"(c[17]),
+                   "=f"(c[18]), "=f"(c[19]), "=f"(c[20]), "=f"(c[21]), "=f"(c[22]), "=f"(c[23])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+/* Some value of panel number i is not finite. Asked again when that is wanted: registers are for sums. */
+__device__ __forceinline__ bool panel_leaks(u32 shared, int slot, int i)
+{
+    return warp_word(shared + AT_EDGES + slot * 4) == (u32)(i + 1);
+}
+
+/* Of a panel that begins at token first, which has a value that is not finite. */
+__device__ __forceinline__ void spoil_panel(float *c, const struct fpa_cuda_call &call, const struct fused_part &part,
+                                            int first)
+{
+    const int column = part.block * COLUMN_TILES * 8;
+    if (call.reversed)
+        spoil_queries<true>(c, values_of(call, part.b, part.head) + column + first * call.v_stride[1], call.v_stride[1],
+                            part.end - first < FUSED_PANEL ? part.end - first : FUSED_PANEL, DV - column,
+                            (anew(threadIdx.x) >> 5 & 3) * 16);
+    else
+        spoil_queries<false>(c, values_of(call, part.b, part.head) + column + first * call.v_stride[1],
+                             call.v_stride[1], part.end - first, DV - column, (anew(threadIdx.x) >> 5 & 3) * 16);
+    warpgroup_sync(edge_barrier()); /* all have multiplied what lies where the next panel goes */
+}
+
+/* Where the panel's values are as they may be multiplied: if some are not finite, at place, of the warpgroup's own,
+ * with zeros for these. A product in a branch would have ptxas serialise all. */
+__device__ __forceinline__ u32 finite_values(u32 here, u32 place, bool leaks)
+{
+    if (!leaks)
+        return here;
+    warpgroup_sync(edge_barrier()); /* who needed the place is through */
+    copy_finite<ALL_TILES, 64>(place, here);
+    warpgroup_sync(edge_barrier());
+    return place;
+}
+
+/* c = the panel's scores times its values. The products may still be on their way. */
+__device__ __forceinline__ void add_scored(float *c, const u32 (*p)[4], u64 values)
+{
+    multiply_begin();
+    begin_columns(c, p[0], values);
+#pragma unroll
+    for (int k = 1; k < FUSED_PANEL / 16; k++)
+        multiply_columns(c, p[k], values + k * (i64)NEXT_VALUES);
+    multiply_commit();
+}
+
 /* ---- fused_chunk: panels ---- */
 
 /* Which operands the copy engine fetches, as bits: those whose rows begin at multiples of 16 bytes, if lengths are all
@@ -4024,6 +4294,18 @@ __device__ __forceinline__ void fetch_slabs(u32 to, const struct fpa_tensor_map 
         copy_box(to + s * SLAB, map, column + s * 64, head, token, batch, come);
 }
 
+/* Slabs of an operand that are fetched next, into the second-level cache: there is no place for them yet. A lane each.
+ *  */
+template <int slabs>
+__device__ __forceinline__ void prefetch_slabs(const struct fpa_tensor_map &map, int column, int head, int token,
+                                               int batch)
+{
+    const int slab = threadIdx.x % 32;
+    if (slab >= slabs)
+        return;
+    prefetch_box(map, column + slab * 64, head, token, batch);
+}
+
 /* Columns of values that the block's part has. */
 __device__ __forceinline__ int count_columns(int block)
 {
@@ -4044,6 +4326,20 @@ __device__ __forceinline__ void fetch_unboxed(u32 to, u32 tails, const element *
     fetch_rows<width>(to, tails, x + first * stride, stride, part.end - first, count, come);
 }
 
+/* What the copy engine will fetch of a panel, from token first on. */
+template <bool totals>
+__device__ __forceinline__ void prefetch_panel(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                               const struct fused_part &part, int first, int boxed)
+{
+    const int b = (int)part.b, head = (int)part.head;
+    if (!totals && boxed & BOXED_QUERIES)
+        prefetch_slabs<WIDTH_SLABS>(maps.query, 0, (int)part.query_head, first, b);
+    if (boxed & BOXED_KEYS)
+        prefetch_slabs<WIDTH_SLABS>(maps.key, 0, head, first, b);
+    if (boxed & BOXED_VALUES)
+        prefetch_slabs<VALUE_TILES>(maps.value, part.block * COLUMN_TILES * 8, head, first, b);
+}
+
 /* All panels, some ahead of those that multiply. */
 template <bool totals>
 __device__ __forceinline__ void fetch_panels(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
@@ -4056,6 +4352,8 @@ __device__ __forceinline__ void fetch_panels(const struct fpa_cuda_call &call, c
         const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
         const u32 come = full + COME;
         const int first = panel_token(part, i), b = (int)part.b, head = (int)part.head;
+        if (i > 0)
+            prefetch_panel<totals>(call, maps, part, first, boxed);
         barrier_wait(full + FREE, at.phase);
         if (!totals && boxed & BOXED_QUERIES)
             fetch_slabs<WIDTH_SLABS>(panel, maps.query, 0, (int)part.query_head, first, b, come);
@@ -4259,221 +4557,6 @@ __device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 panel, bool r
     }
 }
 
-/* ---- rows of o that begin anywhere ----
- *
- * A warp leaves its sums in its rows of slabs, and takes them from there in pieces that lie at multiples of 16 bytes in
- * o:
- *
- *     sums      |a b c d e f g h|i j k l m n o p|q r . . . . . .|     shift: columns that o's first piece has before
- *     them
- *     o         |. . . a b c d e|f g h i j k l m|n o p q r . . .|     here 3; the points are other heads', or blocks'
- *
- * Lanes of a row store its whole pieces; a lane for each end of each row 4, 2 and 1 numbers of the piece there. */
-enum {
-    LEAVING_LANES = COLUMN_TILES > 8 ? 16 : 8, /* of a row; a last piece that they do not reach is an end */
-    LEAVING_TURNS = LEAVING_LANES / 2          /* of the warp, for 16 rows */
-};
-
-struct leaving_rows {
-    element *o;     /* where column 0 of the sums' first row would be */
-    i64 stride;
-    int first, end; /* columns that o has of the sums */
-    int left;       /* rows that are there */
-    int lane;       /* anew for each panel: places that are worked out for all would take registers from sums */
-    bool shifted;   /* pieces of sums are none of o */
-};
-
-/* lean: columns of the first block's sums before those that o has. */
-__device__ __forceinline__ struct leaving_rows leaving_rows_of(element *o, i64 stride, int block, int lean, int left)
-{
-    const int column = block * COLUMN_TILES * 8 - lean, end = DV - column;
-    struct leaving_rows rows = {o + column, stride, column < 0 ? -column : 0,
-                                end < COLUMN_TILES * 8 ? end : COLUMN_TILES * 8, left, anew(threadIdx.x) % 32};
-    rows.shifted = (((i64)rows.o | 2 * stride) & 15) != 0;
-    return rows;
-}
-
-/* Numbers of o's piece before column 0. */
-__device__ __forceinline__ int shift_of(const struct leaving_rows &rows, int row)
-{
-    return ((u32)(i64)rows.o + (u32)row * 2 * (u32)rows.stride & 15) / 2;
-}
-
-/* Sums -> the warp's rows of slabs. */
-__device__ __forceinline__ void stage_sums(const float *c, u32 place)
-{
-    const int lane = anew(threadIdx.x) % 32;
-#pragma unroll
-    for (int n = 0; n < COLUMN_TILES; n += 2) {
-        const u32 to = place + n / 8 * SLAB + slab_place(lane & 15, n % 8 + (n + 1 < COLUMN_TILES ? lane >> 4 : 0));
-        u32 a[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (n + i / 2 < COLUMN_TILES)
-                a[i] = pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
-        if (n + 1 < COLUMN_TILES)
-            store_matrices(to, a);
-        else
-            store_matrices2(to, a);
-    }
-    __syncwarp();
-}
-
-/* Piece number i of a row of o. */
-template <bool shifted> __device__ __forceinline__ uint4 staged_piece(u32 place, int row, int i, int shift)
-{
-    const int high = i < COLUMN_TILES ? i : COLUMN_TILES - 1, low = i > 0 && shift > 0 ? i - 1 : high;
-    const uint4 a = get_words(place + high / 8 * SLAB + slab_place(row, high % 8));
-    if (!shifted)
-        return a;
-    return piece_of(get_words(place + low / 8 * SLAB + slab_place(row, low % 8)), a, (16 - 2 * shift) & 15);
-}
-
-/* The lane's end of a row: which piece; row and side, by the lane. */
-__device__ __forceinline__ int end_piece(const struct leaving_rows &rows, int shift)
-{
-    return (shift + (rows.lane & 1 ? rows.end : rows.first)) / 8;
-}
-
-/* The lane's row in a turn. */
-__device__ __forceinline__ int piece_row(const struct leaving_rows &rows, int turn)
-{
-    return turn * (32 / LEAVING_LANES) + rows.lane / LEAVING_LANES;
-}
-
-__device__ __forceinline__ void leave_piece(uint4 a, const struct leaving_rows &rows, int row, int shift)
-{
-    const int column = rows.lane % LEAVING_LANES * 8 - shift;
-    if (row < rows.left && column >= rows.first && column + 8 <= rows.end)
-        store_words(rows.o + row * rows.stride + column, a);
-}
-
-/* All at once: where they lie something else may come before they are stored. */
-template <bool shifted>
-__device__ __forceinline__ void take_pieces(uint4 *piece, uint4 &end, u32 place, const struct leaving_rows &rows)
-{
-#pragma unroll
-    for (int i = 0; i < LEAVING_TURNS; i++)
-        piece[i] = staged_piece<shifted>(place, piece_row(rows, i), rows.lane % LEAVING_LANES,
-                                         shifted ? shift_of(rows, piece_row(rows, i)) : 0);
-    const int row = rows.lane / 2, shift = shifted ? shift_of(rows, row) : 0;
-    end = staged_piece<shifted>(place, row, end_piece(rows, shift), shift);
-}
-
-__device__ __forceinline__ void leave_pieces(const uint4 *piece, const struct leaving_rows &rows)
-{
-#pragma unroll
-    for (int i = 0; i < LEAVING_TURNS; i++)
-        leave_piece(piece[i], rows, piece_row(rows, i), rows.shifted ? shift_of(rows, piece_row(rows, i)) : 0);
-}
-
-__device__ __forceinline__ u32 word_of(uint4 a, int i)
-{
-    return i & 2 ? (i & 1 ? a.w : a.z) : i & 1 ? a.y : a.x;
-}
-
-/* Of the first piece the numbers from number `count` of 8 on, of the last one so many: one, then two, then four of
- * them, as they lie at multiples of that. */
-__device__ __forceinline__ void leave_ends(uint4 a, const struct leaving_rows &rows)
-{
-    const int row = rows.lane / 2, shift = rows.shifted ? shift_of(rows, row) : 0;
-    const bool last = rows.lane & 1;
-    /* numbers before pairs and fours, or behind */
-    const int count = (shift + (last ? rows.end : rows.first)) & 7, pairs = count + (last ? 0 : 1) & 6;
-    element *const to = rows.o + row * rows.stride - shift + end_piece(rows, shift) * 8;
-    if (row >= rows.left || count == 0)
-        return;
-    if (count & 1)
-        to[last ? count - 1 : count] = (element)(word_of(a, count >> 1) >> (last ? 0 : 16));
-    if (pairs & 2)
-        *(u32 *)(to + (last ? pairs & 4 : pairs)) = word_of(a, (last ? pairs & 4 : pairs) >> 1);
-    if (last ? pairs & 4 : count < 5)
-        *(uint2 *)(to + (last ? 0 : 4)) = last ? uint2{a.x, a.y} : uint2{a.z, a.w};
-}
-
-/* Sums of the panel's queries -> o, from token first on. place: slabs of the warpgroup's own; then() follows when these
- * are free again. */
-template <class follows>
-__device__ __forceinline__ void store_panel(const float *c, const struct fpa_cuda_call &call,
-                                            const struct fused_part &part, int first, u32 place, const follows &then)
-{
-    const i64 stride = call.o_stride[1];
-    const int block = part.block;
-    first += own_warp() * 16;
-    stage_sums(c, place + own_warp() * 2048);
-    struct leaving_rows rows = leaving_rows_of(outputs_of(call, part.b, part.query_head) + first * stride, stride,
-                                               block, 0, part.end - first);
-    uint4 piece[LEAVING_TURNS], end;
-    if (rows.shifted)
-        take_pieces<true>(piece, end, place + own_warp() * 2048, rows);
-    else
-        take_pieces<false>(piece, end, place + own_warp() * 2048, rows);
-    then();
-    leave_pieces(piece, rows);
-    leave_ends(end, rows);
-}
-
-__device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
-{
-    asm volatile("{\n"
-                 ".reg .pred add;\n"
-                 "setp.ne.b32 add, 0, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n48k16.f32.f16.f16 "
-                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23}, "
-                 "{%24, %25, %26, %27}, %28, add, 1, 1, 1;\n"
-                 "}"
-                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3]), "=f"(c[4]), "=f"(c[5]),
-                   "=f"(c[6]), "=f"(c[7]), "=f"(c[8]), "=f"(c[9]), "=f"(c[10]), "=f"(c[11]),
-                   "=f"(c[12]), "=f"(c[13]), "=f"(c[14]), "=f"(c[15]), "=f"(c[16]), "=f"(c[17]),
-                   "=f"(c[18]), "=f"(c[19]), "=f"(c[20]), "=f"(c[21]), "=f"(c[22]), "=f"(c[23])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-}
-
-/* Some value of panel number i is not finite. Asked again when that is wanted: registers are for sums. */
-__device__ __forceinline__ bool panel_leaks(u32 shared, int slot, int i)
-{
-    return warp_word(shared + AT_EDGES + slot * 4) == (u32)(i + 1);
-}
-
-/* Of a panel that begins at token first, which has a value that is not finite. */
-__device__ __forceinline__ void spoil_panel(float *c, const struct fpa_cuda_call &call, const struct fused_part &part,
-                                            int first)
-{
-    const int column = part.block * COLUMN_TILES * 8;
-    if (call.reversed)
-        spoil_queries<true>(c, values_of(call, part.b, part.head) + column + first * call.v_stride[1], call.v_stride[1],
-                            part.end - first < FUSED_PANEL ? part.end - first : FUSED_PANEL, DV - column,
-                            (anew(threadIdx.x) >> 5 & 3) * 16);
-    else
-        spoil_queries<false>(c, values_of(call, part.b, part.head) + column + first * call.v_stride[1],
-                             call.v_stride[1], part.end - first, DV - column, (anew(threadIdx.x) >> 5 & 3) * 16);
-    warpgroup_sync(edge_barrier()); /* all have multiplied what lies where the next panel goes */
-}
-
-/* Where the panel's values are as they may be multiplied: if some are not finite, at place, of the warpgroup's own,
- * with zeros for these. A product in a branch would have ptxas serialise all. */
-__device__ __forceinline__ u32 finite_values(u32 here, u32 place, bool leaks)
-{
-    if (!leaks)
-        return here;
-    warpgroup_sync(edge_barrier()); /* who needed the place is through */
-    copy_finite<ALL_TILES, 64>(place, here);
-    warpgroup_sync(edge_barrier());
-    return place;
-}
-
-/* c = the panel's scores times its values. The products may still be on their way. */
-__device__ __forceinline__ void add_scored(float *c, const u32 (*p)[4], u64 values)
-{
-    multiply_begin();
-    begin_columns(c, p[0], values);
-#pragma unroll
-    for (int k = 1; k < FUSED_PANEL / 16; k++)
-        multiply_columns(c, p[k], values + k * (i64)NEXT_VALUES);
-    multiply_commit();
-}
-
 /* The panel's queries, where its values were that are finite: products with these are through, those with the state
  * follow. */
 __device__ __forceinline__ void bring_queries_back(const struct fpa_cuda_call &call, const struct fused_part &part,
@@ -4541,7 +4624,7 @@ __device__ __forceinline__ void init_fused(u32 shared, bool totals, int boxed)
         const u32 full = shared + PANEL_BARRIERS + i * 8;
         barrier_init(full, totals ? TOTAL_FINISHERS : FINISHERS);
         /* all keys' threads, and those of the panel's queries */
-        barrier_init(full + FREE, 128 * (KEY_GROUPS + (totals ? 0 : 1)));
+        barrier_init(full + FREE, 128 * KEY_GROUPS + (totals ? 0 : 128));
         for (int operand = 0; operand < 3; operand++)
             barrier_init(full + COME + operand * NEXT_COME, boxed >> operand & 1 ? 1 : 32);
         barrier_init(full + LOOKED, FINISHERS);
