@@ -62,6 +62,8 @@ static const char *refusal(const fpa_plan *plan)
 {
     if (plan->pass || plan->backward)
         return "gradients read its states";
+    if (plan->written->lift)
+        return "its coordinates are made by a kernel of their own";
     if (are_coordinates(plan))
         return "its features are its first coordinates";
     if (plan->features > MOST_FEATURES)
