@@ -39,13 +39,6 @@ RUNTIME const void *tensor_part(const tensor_map &t, const int *const *place, in
     return parts.back().data();
 }
 
-RUNTIME void prefetch_box(const void *map, const int *const *place)
-{
-    if (*place[0] % 8 || *place[1] < 0 || *place[3] < 0)
-        stop("a box from column %d is prefetched", (int)*place[0]);
-    (void)map;
-}
-
 /* A box of 64 numbers, or fewer, of 64 tokens, in rows of 128 bytes, swizzled; outside of the tensor are zeros, and behind a box's numbers a row stays as it
  * is. map: what tests/emulate/tensor_map.h describes. */
 RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 barrier)
@@ -100,13 +93,6 @@ static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
     emulate::u32 to, const void *map, const emulate::array<coordinate *, 4> &place, emulate::u32 barrier)
 {
     emulate::fetch_box(to, map, place.item, barrier);
-}
-
-template <typename coordinate>
-static void ptx_cp_async_bulk_prefetch_tensor_4d_L2_global_tile(const void *map,
-                                                               const emulate::array<coordinate *, 4> &place)
-{
-    emulate::prefetch_box(map, place.item);
 }
 
 template <typename coordinate>

@@ -152,8 +152,7 @@ void cuda_compose(fpa_plan *plan)
     }
     cuda->weights = cuda_count_weights(plan->head);
     cuda->pads = padded_vector(plan) || padded_value(plan);
-    cuda->leaves_in_pieces = leaves_in_pieces(plan->head, &cuda->columns) ||
-                             (cuda->fused_rows && cuda->fused_rows->hands_over);
+    cuda->leaves_in_pieces = leaves_in_pieces(plan->head, &cuda->columns);
     cuda->lift = plan_cuda_lift(plan);
     plan->pair_queries = cuda->query_tokens;
     plan->chunk_states = plan->head->causal ? 2 : 0; /* without a mask one copy a sequence */

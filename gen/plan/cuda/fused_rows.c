@@ -126,14 +126,6 @@ static bool allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return rows->slot_feature && rows->slot_weight;
 }
 
-/* A lone warpgroup of queries leaves its sums to who fetches, which has o leave while the next panel's scores are made. Rows of o end in whole columns there:
- * no block has few. */
-static bool hands_over(const fpa_cuda_inputs *in, const fpa_fused_rows *rows)
-{
-    return rows->query_groups == 1 && !cuda_leaves_dots(in->plan) && in->columns->tiles > 2 &&
-           in->columns->last >= 16;
-}
-
 /* Clusters of two leave no multiprocessor without a block. Who waits for gates does not wait for memory: lockstep costs more than it spares
  * (docs/decisions/0066-who-stores-o.md). */
 static int choose_cluster(const fpa_cuda_inputs *in)
@@ -162,8 +154,7 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
     rows->at_copies = panels * rows->panel_bytes;
     rows->at_barriers = rows->at_copies + copies * rows->slots * 16 * in->columns->all;
     rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
-    const int barriers = 6 + gate + rows->hands_over; /* of a panel */
-    rows->at_part = round_up(rows->at_barriers + 8 * (barriers * rows->total_panels + 2 * copies), 16);
+    rows->at_part = round_up(rows->at_barriers + 8 * ((gate ? 7 : 6) * rows->total_panels + 2 * copies), 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
     return rows->bytes <= in->plan->target->shared_memory;
 }
@@ -242,7 +233,6 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         take_vectors(vectors, (int)plan->features, rows);
     else if (!find_features(plan, rows))
         return unsuited(why, "its features are not its first coordinates");
-    rows->hands_over = hands_over(in, rows);
     if (!choose_places(in, rows))
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
@@ -312,7 +302,6 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(any_address),
                                        ROWS(vector_tails),
                                        ROWS(leans),
-                                       ROWS(hands_over),
                                        ROWS(finishes_much),
                                        ROWS(vector_room),
                                        ROWS(value_room),

@@ -38,7 +38,6 @@ typedef struct fpa_fused_rows {
     int vector_tails; /* bytes of a panel for those of a vector behind the slabs */
     bool leans;       /* some rows begin amid a piece, and boxes may begin before them: */
     int vector_room, value_room; /* by at most so many numbers */
-    bool hands_over; /* who fetches has o leave, where the copy engine fetches all */
     bool finishes_much;          /* so that in totals warpgroups of queries take part */
     bool reverses;               /* it can take tokens from the last one on */
     bool numbers;                /* tokens have factors and numbers beside them: passes of normalised lines */

@@ -1414,14 +1414,6 @@ __device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &ma
                  : : "r"(to), "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch), "r"(barrier) : "memory");
 }
 
-/* It brings them into the second-level cache alone. */
-__device__ __forceinline__ void prefetch_box(const struct fpa_tensor_map &map, int column, int head, int token,
-                                             int batch)
-{
-    asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];"
-                 : : "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch) : "memory");
-}
-
 /* Out of shared memory: started by one thread, which commits what it started and waits until shared memory has been
  * read, or until all is written. */
 __device__ __forceinline__ void copy_out(void *to, u32 from, u32 bytes)
@@ -4007,6 +3999,266 @@ __device__ __forceinline__ u64 value_operand(u32 values)
 
 enum { NEXT_VALUES = 2048 / 16 };
 
+/* ---- fused_chunk: panels ---- */
+
+/* Which operands the copy engine fetches, as bits: those whose rows begin at multiples of 16 bytes, if lengths are all
+ * the same. */
+enum { BOXED_QUERIES = 1, BOXED_KEYS = 2, BOXED_VALUES = 4, ALL_BOXED = 7 };
+
+__device__ __forceinline__ int boxed_operands(const struct fpa_cuda_maps &maps)
+{
+    return (maps.queries ? BOXED_QUERIES : 0) | (maps.keys_alone ? BOXED_KEYS : 0) | (maps.values_alone ? BOXED_VALUES
+            : 0);
+}
+
+/* Slabs of an operand, from a column on; by one lane. */
+template <int slabs>
+__device__ __forceinline__ void fetch_slabs(u32 to, const struct fpa_tensor_map &map, int column, int head, int token,
+                                            int batch, u32 come)
+{
+    if (threadIdx.x % 32)
+        return;
+    barrier_expect(come, slabs * SLAB);
+#pragma unroll
+    for (int s = 0; s < slabs; s++)
+        copy_box(to + s * SLAB, map, column + s * 64, head, token, batch, come);
+}
+
+/* Columns of values that the block's part has. */
+__device__ __forceinline__ int count_columns(int block)
+{
+    const int left = DV - block * COLUMN_TILES * 8;
+    return left < COLUMN_TILES * 8 ? left : COLUMN_TILES * 8;
+}
+
+__device__ __forceinline__ const element *block_values(const struct fpa_cuda_call &call, const struct fused_part &part)
+{
+    return values_of(call, part.b, part.head) + part.block * COLUMN_TILES * 8;
+}
+
+/* Rows that begin at any address, by a warp, whose lanes arrive: words of 16 bytes. */
+template <int width, int pieces>
+__device__ __forceinline__ void fetch_unboxed(u32 to, u32 tails, const element *x, i64 stride,
+                                              const struct fused_part &part, int first, int count, u32 come)
+{
+    fetch_rows<width>(to, tails, x + first * stride, stride, part.end - first, count, come);
+}
+
+/* All panels, some ahead of those that multiply. */
+template <bool totals>
+__device__ __forceinline__ void fetch_panels(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                             const struct fused_part &part, u32 shared, int boxed)
+{
+    enum { PLACES = totals ? TOTAL_PANELS : PANELS };
+    struct turn at = {0, 1};
+#pragma unroll 1
+    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
+        const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
+        const u32 come = full + COME;
+        const int first = panel_token(part, i), b = (int)part.b, head = (int)part.head;
+        barrier_wait(full + FREE, at.phase);
+        if (!totals && boxed & BOXED_QUERIES)
+            fetch_slabs<WIDTH_SLABS>(panel, maps.query, 0, (int)part.query_head, first, b, come);
+        else if (!totals)
+            fetch_unboxed<WIDTH, 2 * UNITS>(panel, panel + QUERY_TAILS, queries_of(call, part.b, part.query_head),
+                                            call.q_stride[1], part, first, WIDTH, come);
+        if (boxed & BOXED_KEYS)
+            fetch_slabs<WIDTH_SLABS>(panel + PANEL_KEYS, maps.key, 0, head, first, b, come + NEXT_COME);
+        else
+            fetch_unboxed<WIDTH, 2 * UNITS>(panel + PANEL_KEYS, panel + KEY_TAILS, keys_of(call, part.b, part.head),
+                                            call.k_stride[1], part, first, WIDTH, come + NEXT_COME);
+        if (boxed & BOXED_VALUES)
+            fetch_slabs<VALUE_TILES>(panel + PANEL_VALUES, maps.value, part.block * COLUMN_TILES * 8, head, first, b,
+                                     come + 2 * NEXT_COME);
+        else
+            fetch_unboxed<COLUMN_TILES * 8, COLUMN_TILES>(panel + PANEL_VALUES, panel + VALUE_TAILS,
+                                                          block_values(call, part), call.v_stride[1], part, first,
+                                                          count_columns(part.block), come + 2 * NEXT_COME);
+    }
+}
+
+/* Rows of an operand that has come as words. */
+template <int width, int pieces, int threads>
+__device__ __forceinline__ void form_rows(u32 rows, u32 tails, const element *x, i64 stride, int first, int thread)
+{
+    form_pieces<width, pieces, threads>(rows, tails, (u32)(u64)x + (u32)first * 2 * (u32)stride, 2 * (u32)stride,
+                                        thread);
+}
+
+/* What has come becomes operands: queries, keys, values, in the order in which they are fetched. */
+template <bool totals>
+__device__ __forceinline__ void finish_panel(const struct fpa_cuda_call &call, const struct fused_part &part, int boxed,
+                                             u32 panel, int first, u32 come, u32 phase, int thread)
+{
+    enum { FINISHING = totals ? TOTAL_FINISHERS : FINISHERS };
+    if (!totals)
+        barrier_wait(come, phase);
+    if (!totals && !(boxed & BOXED_QUERIES))
+        form_rows<WIDTH, 2 * UNITS, FINISHING>(panel, panel + QUERY_TAILS, queries_of(call, part.b, part.query_head),
+                                               call.q_stride[1], first, thread);
+    barrier_wait(come + NEXT_COME, phase);
+    if (!(boxed & BOXED_KEYS))
+        form_rows<WIDTH, 2 * UNITS, FINISHING>(panel + PANEL_KEYS, panel + KEY_TAILS, keys_of(call, part.b, part.head),
+                                               call.k_stride[1], first, thread);
+    barrier_wait(come + 2 * NEXT_COME, phase);
+    if (!(boxed & BOXED_VALUES))
+        form_rows<COLUMN_TILES * 8, COLUMN_TILES, FINISHING>(panel + PANEL_VALUES, panel + VALUE_TAILS,
+                                                             block_values(call, part), call.v_stride[1], first, thread);
+    fence_shared();
+}
+
+/* Whether values are finite is looked for while others multiply already: queries wait for it before they multiply
+ * values of the panel. */
+template <bool totals>
+__device__ __forceinline__ void finish_panels(const struct fpa_cuda_call &call, const struct fused_part &part,
+                                              u32 shared, int boxed, int thread)
+{
+    enum { PLACES = totals ? TOTAL_PANELS : PANELS };
+    struct turn at = {0, 0};
+#pragma unroll 1
+    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
+        const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
+        const int first = panel_token(part, i);
+        finish_panel<totals>(call, part, boxed, panel, first, full + COME, at.phase, thread);
+        barrier_arrive(full);
+        if (totals)
+            continue;
+        barrier_wait(full, at.phase); /* what others of the finishers have formed */
+        if (note_rows<FINISHERS, 2>(panel + PANEL_VALUES, thread))
+            put_word(shared + AT_EDGES + at.slot * 4, i + 1);
+        barrier_arrive(full + LOOKED);
+    }
+}
+
+/* The warpgroup that fetches. */
+template <bool totals>
+__device__ __forceinline__ void bring_panels(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                             const struct fused_part &part, u32 shared, int boxed)
+{
+    if (own_thread() >= 128 - FINISHERS)
+        finish_panels<totals>(call, part, shared, boxed, own_thread() - (128 - FINISHERS));
+    else
+        fetch_panels<totals>(call, maps, part, shared, boxed);
+}
+
+/* ---- fused_chunk: keys ---- */
+
+/* c += k' v of one panel, 16 keys and a tile of features at a time. */
+__device__ __forceinline__ void add_panel_keys(float (*c)[4 * ALL_TILES], u32 panel, int first_tile)
+{
+    u32 a[2][4];
+    u64 values = value_operand(panel + PANEL_VALUES);
+    const u32 keys = panel + PANEL_KEYS + slab_place((threadIdx.x & 7) + matrix_half() * 8,
+                                                     own_warp() * 2 + (threadIdx.x >> 3 & 1));
+#pragma unroll
+    for (int k = 0; k < FUSED_PANEL / 16; k++, values += (u64)NEXT_VALUES) {
+#pragma unroll
+        for (int m = 0; m < GROUP_TILES; m++) {
+            u32 *const at = a[(k * GROUP_TILES + m) & 1];
+            /* behind the last slab there are no features: the last one again, whose products nobody reads */
+            const int slab = first_tile + m < WIDTH_SLABS ? first_tile + m : WIDTH_SLABS - 1;
+            multiply_wait<1>();
+            load_transposed(at, keys + slab * SLAB + k * 2048);
+            multiply_begin();
+            multiply_columns(c[m], at, values);
+            multiply_commit();
+        }
+    }
+    multiply_wait<0>();
+}
+
+template <bool totals>
+__device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, const struct fused_part &part,
+                                             u32 shared)
+{
+    enum { PLACES = totals ? TOTAL_PANELS : PANELS };
+    const int group = (int)from_lane(threadIdx.x >> 7, 0) - 1, first_tile = KEY_GROUPS > 1 ? group * GROUP_TILES : 0;
+    struct turn panels = {0, 0}, copies = {0, 1};
+    float c[GROUP_TILES][4 * ALL_TILES];
+    begin_sums(c, call, part, first_tile, 0);
+#pragma unroll 1
+    for (int i = 0; i < part.panels; i++) {
+        const u32 panel = panel_place<totals>(shared, panels.slot), full = shared + PANEL_BARRIERS + panels.slot * 8;
+        if (!totals && (i > 0 || part.given)) {
+            barrier_wait(shared + COPY_BARRIERS + (COPIES + copies.slot) * 8, copies.phase);
+            leave_copy(c, shared + AT_COPIES + copies.slot * COPY + first_tile * 1024);
+            fence_shared();
+            warp_arrive(shared + COPY_BARRIERS + copies.slot * 8);
+            advance<COPIES>(copies);
+        }
+        barrier_wait(full, panels.phase);
+        add_panel_keys(c, panel, first_tile);
+#pragma unroll
+        for (int m = 0; m < GROUP_TILES; m++)
+            make_opaque<4 * ALL_TILES>(c[m]);
+        barrier_arrive(full + FREE);
+        advance<PLACES>(panels);
+    }
+    end_sums(c, call, part, first_tile);
+}
+
+/* ---- fused_chunk: queries ---- */
+
+/* c += q S for the warp's 16 queries. The last products may still be on their way. */
+__device__ __forceinline__ void read_copy(float *c, u32 queries, u32 copy)
+{
+    u32 a[2][4];
+    const u32 lane = queries + slab_place(own_warp() * 16 + matrix_row(), matrix_half());
+    const u64 from = operand(copy, 128, COPY_PITCH);
+#pragma unroll
+    for (int u = 0; u < UNITS; u++) {
+        u32 *const at = a[u & 1];
+        multiply_wait<1>();
+        load_matrices(at, (lane ^ (u % 4 * 32)) + u / 4 * SLAB);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            at[i] = copy_pair(low_of(at[i]), high_of(at[i]));
+        multiply_begin();
+        multiply_tile(c, at, from + u * 16);
+        multiply_commit();
+    }
+}
+
+/* s: dots of a panel's queries and its keys. */
+__device__ __forceinline__ void multiply_panel(float *s, u32 panel)
+{
+    multiply_begin();
+#pragma unroll
+    for (int u = 0; u < UNITS; u++) {
+        const u32 place = panel + u / 4 * SLAB + u % 4 * 32;
+        if (u == 0)
+            begin_keys(s, slab_operand(place, 16), slab_operand(place + PANEL_KEYS, 16));
+        else
+            multiply_keys(s, slab_operand(place, 16), slab_operand(place + PANEL_KEYS, 16));
+    }
+    multiply_commit();
+    multiply_wait<0>();
+    make_opaque<32>(s);
+}
+
+/* p[16 keys][4]: scores of the warp's queries, as operand of the values; later keys have none, reversed: earlier
+ * ones. */
+__device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 panel, bool reversed)
+{
+    /* key that the lane's first query sees, less its own first */
+    const int last = own_warp() * 16 + lane_row() - lane_column() * 2;
+    const int turn = reversed ? -1 : 0;
+    float s[FUSED_PANEL / 8][4];
+    multiply_panel(&s[0][0], panel);
+#pragma unroll
+    for (int k = 0; k < FUSED_PANEL / 16; k++) {
+#pragma unroll
+        for (int n = 0; n < 2; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (((k * 16 + n * 8 + (i & 1) - (i >> 1) * 8 - last) ^ turn) > turn)
+                    s[2 * k + n][i] = 0;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            p[k][i] = pair_of(s[2 * k + i / 2][2 * (i & 1)], s[2 * k + i / 2][2 * (i & 1) + 1]);
+    }
+}
+
 /* ---- rows of o that begin anywhere ----
  *
  * A warp leaves its sums in its rows of slabs, and takes them from there in pieces that lie at multiples of 16 bytes in
@@ -4269,294 +4521,6 @@ __device__ __forceinline__ void add_scored(float *c, const u32 (*p)[4], u64 valu
     multiply_commit();
 }
 
-/* ---- fused_chunk: panels ---- */
-
-/* Which operands the copy engine fetches, as bits: those whose rows begin at multiples of 16 bytes, if lengths are all
- * the same. */
-enum { BOXED_QUERIES = 1, BOXED_KEYS = 2, BOXED_VALUES = 4, ALL_BOXED = 7 };
-
-__device__ __forceinline__ int boxed_operands(const struct fpa_cuda_maps &maps)
-{
-    return (maps.queries ? BOXED_QUERIES : 0) | (maps.keys_alone ? BOXED_KEYS : 0) | (maps.values_alone ? BOXED_VALUES
-            : 0);
-}
-
-/* Slabs of an operand, from a column on; by one lane. */
-template <int slabs>
-__device__ __forceinline__ void fetch_slabs(u32 to, const struct fpa_tensor_map &map, int column, int head, int token,
-                                            int batch, u32 come)
-{
-    if (threadIdx.x % 32)
-        return;
-    barrier_expect(come, slabs * SLAB);
-#pragma unroll
-    for (int s = 0; s < slabs; s++)
-        copy_box(to + s * SLAB, map, column + s * 64, head, token, batch, come);
-}
-
-/* Slabs of an operand that are fetched next, into the second-level cache: there is no place for them yet. A lane each.
- *  */
-template <int slabs>
-__device__ __forceinline__ void prefetch_slabs(const struct fpa_tensor_map &map, int column, int head, int token,
-                                               int batch)
-{
-    const int slab = threadIdx.x % 32;
-    if (slab >= slabs)
-        return;
-    prefetch_box(map, column + slab * 64, head, token, batch);
-}
-
-/* Columns of values that the block's part has. */
-__device__ __forceinline__ int count_columns(int block)
-{
-    const int left = DV - block * COLUMN_TILES * 8;
-    return left < COLUMN_TILES * 8 ? left : COLUMN_TILES * 8;
-}
-
-__device__ __forceinline__ const element *block_values(const struct fpa_cuda_call &call, const struct fused_part &part)
-{
-    return values_of(call, part.b, part.head) + part.block * COLUMN_TILES * 8;
-}
-
-/* Rows that begin at any address, by a warp, whose lanes arrive: words of 16 bytes. */
-template <int width, int pieces>
-__device__ __forceinline__ void fetch_unboxed(u32 to, u32 tails, const element *x, i64 stride,
-                                              const struct fused_part &part, int first, int count, u32 come)
-{
-    fetch_rows<width>(to, tails, x + first * stride, stride, part.end - first, count, come);
-}
-
-/* What the copy engine will fetch of a panel, from token first on. */
-template <bool totals>
-__device__ __forceinline__ void prefetch_panel(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
-                                               const struct fused_part &part, int first, int boxed)
-{
-    const int b = (int)part.b, head = (int)part.head;
-    if (!totals && boxed & BOXED_QUERIES)
-        prefetch_slabs<WIDTH_SLABS>(maps.query, 0, (int)part.query_head, first, b);
-    if (boxed & BOXED_KEYS)
-        prefetch_slabs<WIDTH_SLABS>(maps.key, 0, head, first, b);
-    if (boxed & BOXED_VALUES)
-        prefetch_slabs<VALUE_TILES>(maps.value, part.block * COLUMN_TILES * 8, head, first, b);
-}
-
-/* All panels, some ahead of those that multiply. */
-template <bool totals>
-__device__ __forceinline__ void fetch_panels(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
-                                             const struct fused_part &part, u32 shared, int boxed)
-{
-    enum { PLACES = totals ? TOTAL_PANELS : PANELS };
-    struct turn at = {0, 1};
-#pragma unroll 1
-    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
-        const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
-        const u32 come = full + COME;
-        const int first = panel_token(part, i), b = (int)part.b, head = (int)part.head;
-        if (i > 0)
-            prefetch_panel<totals>(call, maps, part, first, boxed);
-        barrier_wait(full + FREE, at.phase);
-        if (!totals && boxed & BOXED_QUERIES)
-            fetch_slabs<WIDTH_SLABS>(panel, maps.query, 0, (int)part.query_head, first, b, come);
-        else if (!totals)
-            fetch_unboxed<WIDTH, 2 * UNITS>(panel, panel + QUERY_TAILS, queries_of(call, part.b, part.query_head),
-                                            call.q_stride[1], part, first, WIDTH, come);
-        if (boxed & BOXED_KEYS)
-            fetch_slabs<WIDTH_SLABS>(panel + PANEL_KEYS, maps.key, 0, head, first, b, come + NEXT_COME);
-        else
-            fetch_unboxed<WIDTH, 2 * UNITS>(panel + PANEL_KEYS, panel + KEY_TAILS, keys_of(call, part.b, part.head),
-                                            call.k_stride[1], part, first, WIDTH, come + NEXT_COME);
-        if (boxed & BOXED_VALUES)
-            fetch_slabs<VALUE_TILES>(panel + PANEL_VALUES, maps.value, part.block * COLUMN_TILES * 8, head, first, b,
-                                     come + 2 * NEXT_COME);
-        else
-            fetch_unboxed<COLUMN_TILES * 8, COLUMN_TILES>(panel + PANEL_VALUES, panel + VALUE_TAILS,
-                                                          block_values(call, part), call.v_stride[1], part, first,
-                                                          count_columns(part.block), come + 2 * NEXT_COME);
-    }
-}
-
-/* Rows of an operand that has come as words. */
-template <int width, int pieces, int threads>
-__device__ __forceinline__ void form_rows(u32 rows, u32 tails, const element *x, i64 stride, int first, int thread)
-{
-    form_pieces<width, pieces, threads>(rows, tails, (u32)(u64)x + (u32)first * 2 * (u32)stride, 2 * (u32)stride,
-                                        thread);
-}
-
-/* What has come becomes operands: queries, keys, values, in the order in which they are fetched. */
-template <bool totals>
-__device__ __forceinline__ void finish_panel(const struct fpa_cuda_call &call, const struct fused_part &part, int boxed,
-                                             u32 panel, int first, u32 come, u32 phase, int thread)
-{
-    enum { FINISHING = totals ? TOTAL_FINISHERS : FINISHERS };
-    if (!totals)
-        barrier_wait(come, phase);
-    if (!totals && !(boxed & BOXED_QUERIES))
-        form_rows<WIDTH, 2 * UNITS, FINISHING>(panel, panel + QUERY_TAILS, queries_of(call, part.b, part.query_head),
-                                               call.q_stride[1], first, thread);
-    barrier_wait(come + NEXT_COME, phase);
-    if (!(boxed & BOXED_KEYS))
-        form_rows<WIDTH, 2 * UNITS, FINISHING>(panel + PANEL_KEYS, panel + KEY_TAILS, keys_of(call, part.b, part.head),
-                                               call.k_stride[1], first, thread);
-    barrier_wait(come + 2 * NEXT_COME, phase);
-    if (!(boxed & BOXED_VALUES))
-        form_rows<COLUMN_TILES * 8, COLUMN_TILES, FINISHING>(panel + PANEL_VALUES, panel + VALUE_TAILS,
-                                                             block_values(call, part), call.v_stride[1], first, thread);
-    fence_shared();
-}
-
-/* Whether values are finite is looked for while others multiply already: queries wait for it before they multiply
- * values of the panel. */
-template <bool totals>
-__device__ __forceinline__ void finish_panels(const struct fpa_cuda_call &call, const struct fused_part &part,
-                                              u32 shared, int boxed, int thread)
-{
-    enum { PLACES = totals ? TOTAL_PANELS : PANELS };
-    struct turn at = {0, 0};
-#pragma unroll 1
-    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
-        const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
-        const int first = panel_token(part, i);
-        finish_panel<totals>(call, part, boxed, panel, first, full + COME, at.phase, thread);
-        barrier_arrive(full);
-        if (totals)
-            continue;
-        barrier_wait(full, at.phase); /* what others of the finishers have formed */
-        if (note_rows<FINISHERS, 2>(panel + PANEL_VALUES, thread))
-            put_word(shared + AT_EDGES + at.slot * 4, i + 1);
-        barrier_arrive(full + LOOKED);
-    }
-}
-
-/* The warpgroup that fetches. */
-template <bool totals>
-__device__ __forceinline__ void bring_panels(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
-                                             const struct fused_part &part, u32 shared, int boxed)
-{
-    if (own_thread() >= 128 - FINISHERS)
-        finish_panels<totals>(call, part, shared, boxed, own_thread() - (128 - FINISHERS));
-    else
-        fetch_panels<totals>(call, maps, part, shared, boxed);
-}
-
-/* ---- fused_chunk: keys ---- */
-
-/* c += k' v of one panel, 16 keys and a tile of features at a time. */
-__device__ __forceinline__ void add_panel_keys(float (*c)[4 * ALL_TILES], u32 panel, int first_tile)
-{
-    u32 a[2][4];
-    u64 values = value_operand(panel + PANEL_VALUES);
-    const u32 keys = panel + PANEL_KEYS + slab_place((threadIdx.x & 7) + matrix_half() * 8,
-                                                     own_warp() * 2 + (threadIdx.x >> 3 & 1));
-#pragma unroll
-    for (int k = 0; k < FUSED_PANEL / 16; k++, values += (u64)NEXT_VALUES) {
-#pragma unroll
-        for (int m = 0; m < GROUP_TILES; m++) {
-            u32 *const at = a[(k * GROUP_TILES + m) & 1];
-            /* behind the last slab there are no features: the last one again, whose products nobody reads */
-            const int slab = first_tile + m < WIDTH_SLABS ? first_tile + m : WIDTH_SLABS - 1;
-            multiply_wait<1>();
-            load_transposed(at, keys + slab * SLAB + k * 2048);
-            multiply_begin();
-            multiply_columns(c[m], at, values);
-            multiply_commit();
-        }
-    }
-    multiply_wait<0>();
-}
-
-template <bool totals>
-__device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, const struct fused_part &part,
-                                             u32 shared)
-{
-    enum { PLACES = totals ? TOTAL_PANELS : PANELS };
-    const int group = (int)from_lane(threadIdx.x >> 7, 0) - 1, first_tile = KEY_GROUPS > 1 ? group * GROUP_TILES : 0;
-    struct turn panels = {0, 0}, copies = {0, 1};
-    float c[GROUP_TILES][4 * ALL_TILES];
-    begin_sums(c, call, part, first_tile, 0);
-#pragma unroll 1
-    for (int i = 0; i < part.panels; i++) {
-        const u32 panel = panel_place<totals>(shared, panels.slot), full = shared + PANEL_BARRIERS + panels.slot * 8;
-        if (!totals && (i > 0 || part.given)) {
-            barrier_wait(shared + COPY_BARRIERS + (COPIES + copies.slot) * 8, copies.phase);
-            leave_copy(c, shared + AT_COPIES + copies.slot * COPY + first_tile * 1024);
-            fence_shared();
-            warp_arrive(shared + COPY_BARRIERS + copies.slot * 8);
-            advance<COPIES>(copies);
-        }
-        barrier_wait(full, panels.phase);
-        add_panel_keys(c, panel, first_tile);
-#pragma unroll
-        for (int m = 0; m < GROUP_TILES; m++)
-            make_opaque<4 * ALL_TILES>(c[m]);
-        barrier_arrive(full + FREE);
-        advance<PLACES>(panels);
-    }
-    end_sums(c, call, part, first_tile);
-}
-
-/* ---- fused_chunk: queries ---- */
-
-/* c += q S for the warp's 16 queries. The last products may still be on their way. */
-__device__ __forceinline__ void read_copy(float *c, u32 queries, u32 copy)
-{
-    u32 a[2][4];
-    const u32 lane = queries + slab_place(own_warp() * 16 + matrix_row(), matrix_half());
-    const u64 from = operand(copy, 128, COPY_PITCH);
-#pragma unroll
-    for (int u = 0; u < UNITS; u++) {
-        u32 *const at = a[u & 1];
-        multiply_wait<1>();
-        load_matrices(at, (lane ^ (u % 4 * 32)) + u / 4 * SLAB);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            at[i] = copy_pair(low_of(at[i]), high_of(at[i]));
-        multiply_begin();
-        multiply_tile(c, at, from + u * 16);
-        multiply_commit();
-    }
-}
-
-/* s: dots of a panel's queries and its keys. */
-__device__ __forceinline__ void multiply_panel(float *s, u32 panel)
-{
-    multiply_begin();
-#pragma unroll
-    for (int u = 0; u < UNITS; u++) {
-        const u32 place = panel + u / 4 * SLAB + u % 4 * 32;
-        if (u == 0)
-            begin_keys(s, slab_operand(place, 16), slab_operand(place + PANEL_KEYS, 16));
-        else
-            multiply_keys(s, slab_operand(place, 16), slab_operand(place + PANEL_KEYS, 16));
-    }
-    multiply_commit();
-    multiply_wait<0>();
-    make_opaque<32>(s);
-}
-
-/* p[16 keys][4]: scores of the warp's queries, as operand of the values; later keys have none, reversed: earlier
- * ones. */
-__device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 panel, bool reversed)
-{
-    /* key that the lane's first query sees, less its own first */
-    const int last = own_warp() * 16 + lane_row() - lane_column() * 2;
-    const int turn = reversed ? -1 : 0;
-    float s[FUSED_PANEL / 8][4];
-    multiply_panel(&s[0][0], panel);
-#pragma unroll
-    for (int k = 0; k < FUSED_PANEL / 16; k++) {
-#pragma unroll
-        for (int n = 0; n < 2; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (((k * 16 + n * 8 + (i & 1) - (i >> 1) * 8 - last) ^ turn) > turn)
-                    s[2 * k + n][i] = 0;
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            p[k][i] = pair_of(s[2 * k + i / 2][2 * (i & 1)], s[2 * k + i / 2][2 * (i & 1) + 1]);
-    }
-}
-
 /* The panel's queries, where its values were that are finite: products with these are through, those with the state
  * follow. */
 __device__ __forceinline__ void bring_queries_back(const struct fpa_cuda_call &call, const struct fused_part &part,
@@ -4624,7 +4588,7 @@ __device__ __forceinline__ void init_fused(u32 shared, bool totals, int boxed)
         const u32 full = shared + PANEL_BARRIERS + i * 8;
         barrier_init(full, totals ? TOTAL_FINISHERS : FINISHERS);
         /* all keys' threads, and those of the panel's queries */
-        barrier_init(full + FREE, 128 * KEY_GROUPS + (totals ? 0 : 128));
+        barrier_init(full + FREE, 128 * (KEY_GROUPS + (totals ? 0 : 1)));
         for (int operand = 0; operand < 3; operand++)
             barrier_init(full + COME + operand * NEXT_COME, boxed >> operand & 1 ? 1 : 32);
         barrier_init(full + LOOKED, FINISHERS);
