@@ -120,8 +120,8 @@ static bool has_product_rows(const fpa_cuda_plan *cuda, const combination *best)
 }
 
 /* Of what is tried after the best one so far. */
-static double margin(const fpa_plan *plan, const fpa_cuda_plan *best, const combination *first, const fpa_cuda_plan *cuda,
-                     const combination *tried)
+static double margin(const fpa_plan *plan, const fpa_cuda_plan *best, const combination *first,
+                     const fpa_cuda_plan *cuda, const combination *tried)
 {
     if (tried->features && (best->chosen[FUSED_PACKED] || has_product_rows(best, first)))
         return cuda_columns(plan->head, SPLIT_MOST_COLUMNS).blocks > 1 ? clearly_of_features : 1;

@@ -6,7 +6,7 @@
 #include "parts.h"
 
 enum {
-    MOST_FEATURES = 256,    /* of which a block of the pass has all sums, for 128 columns */
+    MOST_FEATURES = 256,     /* of which a block of the pass has all sums, for 128 columns */
     MOST_FACTORS_OF_F16 = 2, /* products of more leave its range sooner than the state's, */
     RANGE_OF_F16 = 12        /* and so do weights beyond this power of two either way */
 };

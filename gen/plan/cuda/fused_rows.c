@@ -177,8 +177,8 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const fpa_head *head = in->plan->head;
     const fpa_columns *columns = in->columns;
-    rows->leans =
-        begins_anywhere(rows, head) && !cuda_leaves_dots(in->plan); /* states both ways have the same columns */
+    rows->leans = begins_anywhere(rows, head) &&
+                  !cuda_leaves_dots(in->plan); /* states both ways have the same columns */
     if (!rows->leans)
         return;
     rows->vector_room = rows->vector % 8 ? round_up(rows->width, 16) - rows->width : 0;
@@ -251,14 +251,15 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
 void print_fused_rows(FILE *out, const fpa_plan *plan)
 {
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
-    fprintf(out,
-            "fused_chunk  chunked%s: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
-            "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared "
-            "memory\n",
-            rows->packed ? ", on features as packed rows" : "", rows->key_groups, rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles,
-            rows->key_tiles == 1 ? "" : "s", rows->query_groups, rows->query_groups == 1 ? "s" : "",
-            rows->panels, rows->total_panels, rows->copies, rows->copies == 1 ? "y" : "ies",
-            rows->bytes / 1024.0);
+    fprintf(
+        out,
+        "fused_chunk  chunked%s: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
+        "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared "
+        "memory\n",
+        rows->packed ? ", on features as packed rows" : "", rows->key_groups,
+        rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles, rows->key_tiles == 1 ? "" : "s",
+        rows->query_groups, rows->query_groups == 1 ? "s" : "", rows->panels, rows->total_panels,
+        rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0);
 }
 
 void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)

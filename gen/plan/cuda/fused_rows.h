@@ -16,11 +16,11 @@
 #include "mechanism.h"
 
 typedef struct fpa_fused_rows {
-    int width;     /* features: the first so many coordinates, */
-    bool packed;   /* or rows of vectors that NAME_pack_rows leaves (feature_rows.h), */
-    int vector;    /* which have so many numbers, or q and k do */
+    int width;       /* features: the first so many coordinates, */
+    bool packed;     /* or rows of vectors that NAME_pack_rows leaves (feature_rows.h), */
+    int vector;      /* which have so many numbers, or q and k do */
     int scale_power; /* of queries, in all features */
-    bool weighted; /* some weigh other than 1: keys are multiplied by that where they lie */
+    bool weighted;   /* some weigh other than 1: keys are multiplied by that where they lie */
     /* warpgroups */
     int key_groups, query_groups;
     int cluster; /* blocks that share a walk, one for each block of columns, and fetch its queries and keys for each other */

@@ -255,12 +255,12 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
     add_words(queries ? 2 : 1, odd_pieces(rows->vector, rows->vector_room, 2 * units, 2), &step);
     add_words(1, odd_pieces(plan->head->dv, rows->value_room, columns->tiles, 0), &step);
     work->warpgroups = 1;
-    work->step = (struct fpa_cuda_work){.products = columns->blocks * step.products,
-                                        .shared = columns->blocks * step.shared,
-                                        .instructions = columns->blocks * step.instructions,
-                                        .bytes = work_operand_bytes(
-                                            plan, (queries ? 2 : 1) * (rows->vector + plan->head->dv)),
-                                        .cached = boxed_bytes(plan, queries)};
+    work->step = (struct fpa_cuda_work){
+        .products = columns->blocks * step.products,
+        .shared = columns->blocks * step.shared,
+        .instructions = columns->blocks * step.instructions,
+        .bytes = work_operand_bytes(plan, (queries ? 2 : 1) * (rows->vector + plan->head->dv)),
+        .cached = boxed_bytes(plan, queries)};
     work->trips = 4;
 }
 
