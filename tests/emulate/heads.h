@@ -273,6 +273,7 @@ static const char *const emulated_fixed[] = {
     "broadlift",      /* matrices that are read for each 64 tokens */
     "anyrows",        /* rows that begin at any address, by words */
     "anyrowsfirst",   /* and the first of a vector, by boxes that are cleared behind them */
+    "featurehalf",    /* features that are packed as rows, whose queries have weights, too */
     "float",          /* f32: panels, state and read portable */
     "scaled",         /* rows from coordinates as they lie, weighted */
     "shifted",        /* and not weighted, among them ones */
