@@ -100,8 +100,7 @@ static const struct emulated_fault window_faults_of_cuda[] = {
     {IN_NEAR_PASS,
      OTHER_PLACE,
      {"ones of keys that are missing", "but the formula gives", "near_absent_ones",
-      "put_word(panel + (ONES_ROW - ROW_BASE) * ROW_PITCH + own_thread() * 4, left > 1 ? 0x3f803f80u : left "
-      "> 0 ? 0x3f80u : 0);"}},
+      "put_word(ones + PANEL_KEYS, two_ones(keys_left - before, 0));"}},
     {IN_NEAR_PASS,
      NOT_AWAITED,
      {"queries of a window that are not there yet", "is not a number", "near_queries_awaited", NULL}},
@@ -120,7 +119,7 @@ static const struct emulated_fault window_faults_of_cuda[] = {
     {IN_NEAR_PASS,
      LEFT_OUT,
      {"norms by which all exponents are small", "large inputs", "near_norms",
-      "put_word(panel + PANEL_NORMS - (keys ? PANEL_KEYS - 16 : 0) + own_warp() * 4, 0);"}},
+      "put_word(panel + PANEL_NORMS + own_warp() * 4, 0);"}},
     {IN_NEAR_PASS,
      LEFT_OUT,
      {"missing keys that a panel without an m weighs", "but the formula gives", "pass_plain",

@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 112 };
+enum { EMULATED_MOST_HEADS = 116 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -231,10 +231,20 @@ static const char emulated_heads[] =
     "{ d = 24, degree = 2, size = 128, seed = 1, constant = 1 } }),\n" /* made by the pass that reads them */
     "  h('liftedfavor', { d = 24, dv = 40, scale = 1 / 4, normalize = 'sum', terms = favor "
     "{ d = 24, size = 160, seed = 1, gamma = 1 / 8 } }),\n"
+    "  h('liftedalike', { d = 24, dv = 24, terms = tensorsketch { d = 24, degree = 2, size = 96, seed = 1 } "
+    "}),\n"
     "  h('liftedhalf', { d = 16, dv = 24, dtype = 'f16', terms = tensorsketch { d = 16, degree = 2, size = "
     "80, "
     "seed = 1 } }),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
+    "  h('columns', { d = 24, dv = 203, chunk = 128, gate = true, normalize = 'sum', scale = 1 / 4,\n" /* one block */
+    "    terms = power { degree = 2 } }),\n"
+    "  h('columnsturns', { d = 150, dv = 137, dtype = 'f16', state_dtype = 'f16', chunk = 128, scale = 1 / "
+    "8, "
+    "terms = {\n"
+    "    term { some(3, 150, 1), some(9, 150, 2), some(3, 150, 4) }, term { some(150, 150, 5), some(5, 150, "
+    "3) } "
+    "} }),\n"
     "  h('lastrows', { d = 43, dv = 24, normalize = 'sum', terms = power { degree = 2 } }),\n"
     "  h('featurerows', { d = 24, dv = 250, gate = true, scale = 1 / 4,\n"
     "    terms = term { select { 1, 2 }, some(2, 24, 1), eighths(24, 24), select { 5, 6 } } }),\n"
@@ -246,6 +256,9 @@ static const char emulated_heads[] =
     "    term { select(range(1, 9)), some(7, 21, 1), weight = 3 / 64 }, term { eighths(21, 17) }, term {} } "
     "}),\n"
     "  h('onesrow', { d = 35, dv = 40, gate = true, scale = 1 / 4, terms = inhomogeneous { degree = 2, "
+    "constant = 1 } }),\n"
+    "  h('onesbehind', { d = 65, dv = 24, normalize = 'sum', scale = 1 / 8, terms = inhomogeneous { degree = "
+    "2, "
     "constant = 1 } }),\n"
     "  h('amid', { d = 48, dv = 24, terms = term { some(16, 48, 1), select(range(6, 45)) } }),\n"
     "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"
@@ -282,6 +295,7 @@ static const char *const emulated_fixed[] = {
     "groupedfavor",   /* squares; */
     "liftedpass",     /* in the pass that reads them: complex rows; */
     "liftedfavor",    /* squares; */
+    "liftedalike",    /* tokens' powers behind the rounding; */
     "liftedhalf",     /* f16; */
     "groupedtrained", /* matrices given at run time, squares; */
     "several",        /* parts of all kinds, f16; */

@@ -58,7 +58,7 @@ enum {
     SLAB_BYTES = 1024,
 };
 
-/* Coordinates of two panels' sides, values of two panels, q and k as given, matrices; the state, of which a thread that walks has the sums. */
+/* Coordinates of two panels' sides, values of two panels, q and k as given, matrices; the state, of which a thread that walks has the sums; o. */
 static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split, int matrix_bytes,
                          fpa_fused_pass *pass)
 {
@@ -70,7 +70,8 @@ static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split
     pass->given = memory->values + 2 * slab + (split->columns.all > 8 ? 2048 : 0);
     pass->matrices = pass->given + LIFTERS * lift_given_bytes(in->plan->written->lift);
     memory->tiles = pass->matrices + (int)round_up(matrix_bytes, SLAB_BYTES);
-    memory->output = memory->edge = memory->tiles + in->rows->features * 16 * split->columns.all;
+    memory->output = (int)round_up(memory->tiles + in->rows->features * 16 * split->columns.all, SLAB_BYTES);
+    memory->edge = memory->output + slab;
     memory->queries = memory->gates = memory->edge + 16 + 4 * LIFTERS * 8;
     memory->size = memory->queries + SLAB_BYTES; /* to begin at a multiple */
 }

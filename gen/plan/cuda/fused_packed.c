@@ -25,7 +25,7 @@ enum {
     THREE_KEYS = 152,
     THREE_QUERIES = 96, /* registers, where three warpgroups have queries */
     THREE_TOTALS = 64,
-    MANY_PANELS = 4,        /* that queries see beside a window */
+    MANY_PANELS = 3,        /* that queries see beside a window */
     LEAST_REGISTERS = 24,   /* of a warpgroup that does nothing */
     OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
     OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
@@ -87,7 +87,8 @@ int fused_packed_columns(const fpa_plan *plan, const fpa_cuda_rows *rows)
 }
 
 /* Beside a window queries wait for exponentials, dots and products by turns: where they see many panels, three warpgroups of fewer registers
- * each wait less than two; where few, all would wait for who packs (docs/decisions/0095-exponents-without-an-m.md). They have their sums and, of
+ * each wait less than two; where few, all would wait for who packs (docs/decisions/0095-exponents-without-an-m.md,
+ * 0101-who-packs-and-who-is-idle.md). They have their sums and, of
  * 16 queries, rows of what exponents and other dots are products of. */
 static bool wants_three(const fpa_cuda_inputs *in, const fpa_fused_packed *fused, int tiles)
 {

@@ -231,12 +231,15 @@ struct fpa_cuda_work work_lift_groups(const fpa_plan *plan)
 
 struct fpa_cuda_work work_lift_beside(const fpa_plan *plan)
 {
-    /* a place is found and told of by fewer instructions than tokens are; 16 bytes that do not leave take none */
-    enum { TURN = 60, LEAVING = 5, LANES = 32, PIECE = 8, LINE = 128 };
+    /* a place is found and told of by fewer instructions than tokens are; 16 bytes that do not leave take none; coordinates are stored by blocks of 16 x 16 */
+    enum { TURN = 60, LEAVING = 5, LANES = 32, PIECE = 8, BLOCK = 16 };
     const fpa_cuda_lift *l = &plan->cuda.lift;
+    const int numbers = 16 * l->vector, stored = numbers / LANES - numbers / BLOCK / BLOCK;
     struct fpa_cuda_work work = work_lift_groups(plan);
     work.bytes = 16 * 2 * plan->written->lift->width;
-    work.instructions -= TURN + 16 * LEAVING * l->vector / PIECE / LANES;
-    work.shared -= 16 * 2 * l->vector / LINE;
+    work.instructions -= TURN + LEAVING * numbers / PIECE / LANES + stored;
+    work.shared -=
+        numbers /
+        LANES; /* lines that strips take, one for each store; matrices take as many as strips do to leave */
     return work;
 }

@@ -25,8 +25,9 @@ static bool is_square(const fpa_score *score)
 static bool has_blocks(const fpa_split_outer *split)
 {
     const fpa_outer_plan *outer = &split->outer;
-    return outer->coordinates && !outer->rows && !outer->products && outer->prefix_factors == 1 &&
-           outer_prefix_kind(outer, 0) == PREFIX_BLOCK && split->columns.blocks == 1;
+    return outer->coordinates && outer->vector_box == OUTER_TILE && !outer->rows && !outer->products &&
+           outer->prefix_factors == 1 && outer_prefix_kind(outer, 0) == PREFIX_BLOCK &&
+           split->columns.blocks == 1 && split->columns.tiles <= SPLIT_MOST_COLUMNS;
 }
 
 /* Rows of queries and g in `stages` places, then keys and tiles as many as there is room for. */

@@ -204,9 +204,11 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
-    int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
-    int key_mask;              /* 1: a mask of keys is given */
-    int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
+    int key_mask;         /* 1: a mask of keys is given */
+    int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
+    int vector_box;
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
@@ -782,6 +784,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* cluster_reverses */
     0, /* key_mask */
     0, /* vector_rows */
+    0, /* vector_box */
     0, /* pack_tokens */
     1, /* chunk_state_slices */
     0, /* small_state_slices */
@@ -2848,13 +2851,13 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
 /* A name of the warpgroup's own for its barrier. */
 __device__ __forceinline__ int edge_barrier(void)
 {
-    return 8 + anew(threadIdx.x) / 128;
+    return 8 + (u32)anew(threadIdx.x) / 128;
 }
 
 /* Number of the thread in its warpgroup. */
 __device__ __forceinline__ int edge_thread(void)
 {
-    return anew(threadIdx.x) % 128;
+    return (u32)anew(threadIdx.x) % 128;
 }
 
 /* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
@@ -2942,17 +2945,23 @@ __device__ __forceinline__ u64 later_values(u64 values, u32 bytes)
     return further(values, bytes);
 }
 
-/* The state -> shared memory, as queries read it: [column / 8][feature][column % 8]. */
+/* The state -> shared memory, as queries read it: [column / 8][feature][column % 8], two blocks of columns of a unit's
+ * features at a time. */
 __device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 tile, int unit)
 {
+    const u32 own = tile + unit * 256 + (threadIdx.x & 15) * 16, both = own + (threadIdx.x >> 4 & 1) * (TILE_ROWS * 16);
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const u32 row = tile + feature_of(unit + u, i) * 16 + lane_column() * 4;
+        for (int n = 0; n < ALL_TILES; n += 2) {
+            u32 pairs[4];
 #pragma unroll
-            for (int n = 0; n < ALL_TILES; n++)
-                put_word(row + n * TILE_ROWS * 16, copy_pair(c[u][n][2 * i], c[u][n][2 * i + 1]));
+            for (int i = 0; i < 4 && n + i / 2 < ALL_TILES; i++)
+                pairs[i] = copy_pair(c[u][n + i / 2][i % 2 * 2], c[u][n + i / 2][i % 2 * 2 + 1]);
+            if (n + 1 < ALL_TILES)
+                store_matrices(both + u * 256 + n * (TILE_ROWS * 16), pairs);
+            else
+                store_matrices2(own + u * 256 + n * (TILE_ROWS * 16), pairs);
         }
 }
 

@@ -190,9 +190,11 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
-    int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
-    int key_mask;              /* 1: a mask of keys is given */
-    int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
+    int key_mask;         /* 1: a mask of keys is given */
+    int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
+    int vector_box;
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
@@ -727,6 +729,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* cluster_reverses */
     0, /* key_mask */
     24, /* vector_rows */
+    64, /* vector_box */
     0, /* pack_tokens */
     1, /* chunk_state_slices */
     0, /* small_state_slices */
@@ -3095,13 +3098,13 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
 /* A name of the warpgroup's own for its barrier. */
 __device__ __forceinline__ int edge_barrier(void)
 {
-    return 8 + anew(threadIdx.x) / 128;
+    return 8 + (u32)anew(threadIdx.x) / 128;
 }
 
 /* Number of the thread in its warpgroup. */
 __device__ __forceinline__ int edge_thread(void)
 {
-    return anew(threadIdx.x) % 128;
+    return (u32)anew(threadIdx.x) % 128;
 }
 
 /* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
@@ -3130,12 +3133,16 @@ template <int threads, int together> __device__ __forceinline__ u32 note_values(
 
 /* The same, where warps have so many pieces of rows at a time, each some pieces further, and lanes a row: no two meet
  * in a bank. */
-template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, int thread)
+template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, u32 thread)
 {
-    const int row = thread % 32;
+    enum { WARPS = threads / 32 };
+    const u32 row = thread % 32;
     u32 noted[2] = {0, 0};
 #pragma unroll together
-    for (int piece = thread / 32; piece < COLUMN_TILES; piece += threads / 32) {
+    for (int i = 0; i < (COLUMN_TILES + WARPS - 1) / WARPS; i++) {
+        const u32 piece = thread / 32 + i * WARPS;
+        if (COLUMN_TILES % WARPS && piece >= COLUMN_TILES)
+            break;
         const u32 place = values + piece / 8 * (64 * 128) + slab_place(row, piece % 8);
 #pragma unroll
         for (int r = 0; r < 2; r++) {

@@ -192,9 +192,11 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
-    int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
-    int key_mask;              /* 1: a mask of keys is given */
-    int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
+    int key_mask;         /* 1: a mask of keys is given */
+    int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
+    int vector_box;
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
@@ -754,6 +756,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     0, /* cluster_reverses */
     0, /* key_mask */
     40, /* vector_rows */
+    64, /* vector_box */
     384, /* pack_tokens */
     1, /* chunk_state_slices */
     0, /* small_state_slices */
@@ -3330,13 +3333,13 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
 /* A name of the warpgroup's own for its barrier. */
 __device__ __forceinline__ int edge_barrier(void)
 {
-    return 8 + anew(threadIdx.x) / 128;
+    return 8 + (u32)anew(threadIdx.x) / 128;
 }
 
 /* Number of the thread in its warpgroup. */
 __device__ __forceinline__ int edge_thread(void)
 {
-    return anew(threadIdx.x) % 128;
+    return (u32)anew(threadIdx.x) % 128;
 }
 
 /* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
@@ -3365,12 +3368,16 @@ template <int threads, int together> __device__ __forceinline__ u32 note_values(
 
 /* The same, where warps have so many pieces of rows at a time, each some pieces further, and lanes a row: no two meet
  * in a bank. */
-template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, int thread)
+template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, u32 thread)
 {
-    const int row = thread % 32;
+    enum { WARPS = threads / 32 };
+    const u32 row = thread % 32;
     u32 noted[2] = {0, 0};
 #pragma unroll together
-    for (int piece = thread / 32; piece < COLUMN_TILES; piece += threads / 32) {
+    for (int i = 0; i < (COLUMN_TILES + WARPS - 1) / WARPS; i++) {
+        const u32 piece = thread / 32 + i * WARPS;
+        if (COLUMN_TILES % WARPS && piece >= COLUMN_TILES)
+            break;
         const u32 place = values + piece / 8 * (64 * 128) + slab_place(row, piece % 8);
 #pragma unroll
         for (int r = 0; r < 2; r++) {
@@ -4125,30 +4132,46 @@ template <bool keys> __device__ __forceinline__ void project_panel(u32 panel, u3
     }
 }
 
-/* Rows of coordinates, from raw vectors. Each warp stores those of 16 tokens. */
-template <bool keys> __device__ __forceinline__ void pack_coordinates(u32 panel, u32 raw)
+/* Rows of coordinates, from raw vectors; for totals of keys alone. Each warp stores those of 16 tokens. Queries and
+ * keys go side by side: what one waits for passes while the other is stored. */
+template <bool totals> __device__ __forceinline__ void pack_coordinates(u32 panel, u32 queries, u32 keys)
 {
     const int token = own_warp() * 16;
     const u32 lane = panel + ((threadIdx.x & 7) + matrix_half() * 8) * ROW_PITCH + token * 2 + (threadIdx.x >> 3 & 1)
         * 16;
 #pragma unroll
     for (int step = 0; step < 2; step++) {
-        u32 a[4];
-        load_matrices(a, raw + step / 4 * SLAB + slab_place(token + matrix_row(), step % 4 * 2 + matrix_half()));
-        store_transposed(lane + step * 16 * ROW_PITCH, a);
+        const u32 from = step / 4 * SLAB + slab_place(token + matrix_row(), step % 4 * 2 + matrix_half());
+        u32 a[2][4];
+        if (!totals)
+            load_matrices(a[0], queries + from);
+        load_matrices(a[1], keys + from);
+        if (!totals)
+            store_transposed(lane + step * 16 * ROW_PITCH, a[0]);
+        store_transposed(lane + PANEL_KEYS + step * 16 * ROW_PITCH, a[1]);
     }
 }
 
-/* All rows of queries or keys, of which there are `count`. */
-template <bool keys, bool totals> __device__ __forceinline__ void pack_rows(u32 panel, u32 raw, int count, u32 matrix)
+/* Two tokens of the row of ones, where there are so many more tokens. */
+__device__ __forceinline__ u32 two_ones(int left)
 {
-    pack_coordinates<keys>(panel, raw);
+    return (left > 0 ? 0x3f803f80u & 0xffff : 0) | (left > 1 ? 0x3f803f80u & 0xffff0000 : 0);
+}
+
+/* All rows of a panel, from raw vectors: there are so many queries and keys. */
+template <bool totals> __device__ __forceinline__ void pack_rows(u32 panel, u32 queries, u32 keys, int left, u32 matrix)
+{
+    pack_coordinates<totals>(panel, queries, keys);
     if (own_thread() < FUSED_PANEL / 2) {
-        const int left = count - 2 * own_thread();
-        put_word(panel + (ONES_ROW - ROW_BASE) * ROW_PITCH + own_thread() * 4,
-                 left > 1 ? 0x3f803f80u : left > 0 ? 0x3f803f80u & 0xffff : 0);
+        const u32 ones = panel + (ONES_ROW - ROW_BASE) * ROW_PITCH + own_thread() * 4;
+        const int before = 2 * own_thread();
+        if (!totals)
+            put_word(ones, two_ones(left - before));
+        put_word(ones + PANEL_KEYS, two_ones(left - before));
     }
-    project_panel<keys>(panel, raw, matrix);
+    if (!totals)
+        project_panel<false>(panel, queries, matrix);
+    project_panel<true>(panel + PANEL_KEYS, keys, matrix);
 }
 
 /* What comes into the places for raw vectors one after the other: a panel's queries, then its keys; for totals keys
@@ -4193,12 +4216,13 @@ __device__ __forceinline__ void copy_item(const struct fpa_cuda_maps &maps, cons
 __device__ __forceinline__ void load_item(const struct fpa_cuda_call &call, const struct fused_part &part, u32 raw,
                                           u32 value, bool queries, int first)
 {
-    const int column = part.block * COLUMN_TILES * 8;
+    /* addresses that are found ahead would take registers where the copy engine needs none */
+    const int column = part.block * COLUMN_TILES * 8, b = anew((int)part.b), head = anew((int)part.head);
     if (queries) {
-        load_pieces<4>(raw, queries_of(call, part.b, part.query_head), call.q_stride[1], first, part.end, D_IN);
+        load_pieces<4>(raw, queries_of(call, b, anew((int)part.query_head)), call.q_stride[1], first, part.end, D_IN);
     } else {
-        load_pieces<4>(raw, keys_of(call, part.b, part.head), call.k_stride[1], first, part.end, D_IN);
-        load_pieces<COLUMN_TILES>(value, values_of(call, part.b, part.head) + column, call.v_stride[1], first, part.end,
+        load_pieces<4>(raw, keys_of(call, b, head), call.k_stride[1], first, part.end, D_IN);
+        load_pieces<COLUMN_TILES>(value, values_of(call, b, head) + column, call.v_stride[1], first, part.end,
                                   DV - column);
     }
 }
@@ -4226,15 +4250,20 @@ __device__ __forceinline__ void fetch_item(const struct fpa_cuda_call &call, con
         advance_by<VALUES>(values, totals ? TOTAL_PACKERS : 1);
 }
 
-/* The item's vectors are there. What threads loaded, they stored items ago, values too. */
-template <bool totals> __device__ __forceinline__ void wait_item(bool boxes, u32 full, u32 phase)
+/* A panel's vectors and values are there. What threads loaded, they stored a panel ago. */
+template <bool totals>
+__device__ __forceinline__ void wait_panel(bool boxes, u32 shared, const struct turn &queries, const struct turn &keys,
+                                           const struct turn &values, bool has_queries)
 {
-    if (boxes) {
-        barrier_wait(full, phase);
+    if (!boxes) {
+        fence_shared(); /* values and raw vectors, for matrix instructions */
+        packers_sync<totals>();
         return;
     }
-    fence_shared(); /* values and raw vectors, for matrix instructions */
-    packers_sync<totals>();
+    if (has_queries)
+        barrier_wait(shared + RAW_BARRIERS + queries.slot * 8, queries.phase);
+    barrier_wait(shared + RAW_BARRIERS + keys.slot * 8, keys.phase);
+    barrier_wait(shared + VALUE_BARRIERS + (VALUES + values.slot) * 8, values.phase);
 }
 
 template <bool totals>
@@ -4244,40 +4273,33 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
     /* values on their way; those of packed panels */
     struct turn values = {0, 1}, packed = {0, 0}, panels = {0, 1}, raw_stages = {0, 0};
     const bool boxes = maps.keys && (totals || maps.queries);
-    /* items own, own + turns, .. for totals */
+    /* panels own, own + turns, .. for totals */
     const int turns = totals ? TOTAL_PACKERS : 1, own = turns > 1 && threadIdx.x >= 128;
-    int item = own;
     if (own)
         advance<VALUES>(values), advance<VALUES>(packed), advance<PANELS>(panels), advance<RAW_STAGES>(raw_stages);
 #pragma unroll 1
     for (int i = own; i < RAW_STAGES; i += turns)
         fetch_item<totals>(call, maps, part, boxes, shared, i, i, values);
 #pragma unroll 1
-    for (int i = own; i < part.panels; i += turns, item += turns) {
+    for (int i = own; i < part.panels; i += turns) {
         const int left = part.end - panel_token(part, i);
         const u32 panel = shared + AT_PANELS + panels.slot * PANEL_BYTES;
-        const u32 full = shared + PANEL_BARRIERS + panels.slot * 8;
-        barrier_wait(full + 8 * PANELS, panels.phase);
-        if (!totals) {
-            wait_item<totals>(boxes, shared + RAW_BARRIERS + raw_stages.slot * 8, raw_stages.phase);
-            pack_rows<false, totals>(panel, shared + AT_RAW_STAGES + raw_stages.slot * RAW_BYTES, left,
-                                     shared + AT_MATRIX);
+        const u32 full = shared + PANEL_BARRIERS + panels.slot * 8, raw = shared + AT_RAW_STAGES;
+        const struct turn queries = raw_stages; /* behind the last panel nobody sees what is packed as queries */
+        if (!totals)
             advance<RAW_STAGES>(raw_stages);
-            item++;
-        }
-        wait_item<totals>(boxes, shared + RAW_BARRIERS + raw_stages.slot * 8, raw_stages.phase);
-        pack_rows<true, totals>(panel + PANEL_KEYS, shared + AT_RAW_STAGES + raw_stages.slot * RAW_BYTES, left,
-                                shared + AT_MATRIX);
-        const u32 value_full = shared + VALUE_BARRIERS + (VALUES + packed.slot) * 8;
-        packers_sync<totals>(); /* who starts boxes knows that raw vectors have been read */
-        if (boxes && (!totals || own_thread() == 0))
-            barrier_wait(value_full, packed.phase);
+        barrier_wait(full + 8 * PANELS, panels.phase);
+        wait_panel<totals>(boxes, shared, queries, raw_stages, packed, !totals);
+        pack_rows<totals>(panel, raw + queries.slot * RAW_BYTES, raw + raw_stages.slot * RAW_BYTES, left,
+                          shared + AT_MATRIX);
         if (!totals && note_rows<128, 1>(shared + packed.slot * SLAB, edge_thread()))
             put_word(shared + AT_EDGES + panels.slot * 4, i + 1);
         barrier_arrive(full);
+        packers_sync<totals>(); /* who starts boxes knows that raw vectors have been read */
+        const int next = (totals ? i : 2 * i) + RAW_STAGES; /* item */
         if (!totals)
-            fetch_item<totals>(call, maps, part, boxes, shared, item - 1 + RAW_STAGES, raw_stages.slot - 1, values);
-        fetch_item<totals>(call, maps, part, boxes, shared, item + RAW_STAGES, raw_stages.slot, values);
+            fetch_item<totals>(call, maps, part, boxes, shared, next, queries.slot, values);
+        fetch_item<totals>(call, maps, part, boxes, shared, totals ? next : next + 1, raw_stages.slot, values);
         advance_by<RAW_STAGES>(raw_stages, turns);
         advance_by<PANELS>(panels, turns);
         advance_by<VALUES>(packed, turns);
