@@ -224,7 +224,7 @@ fpa_cost before_cost(const cuda_task *task, cuda_mechanism mechanism)
         cost = cost_then(cost, pad_cost(task, padding));
     if (has(task, CUDA_GATE_SCAN) && mechanism != MECHANISM_CLUSTER_SCAN && !decodes(mechanism))
         cost = cost_then(cost, gates_cost(task));
-    if (mechanism == MECHANISM_SPLIT && has(task, CUDA_PACK_ROWS))
+    if (cuda_packs_rows(task->geometry, mechanism))
         cost = cost_then(cost, pack_cost(task));
     return cost;
 }

@@ -4,7 +4,7 @@
 
 cuda_padding cuda_padding_of(const struct fpa_cuda_geometry *g, cuda_mechanism mechanism)
 {
-    const bool packs = mechanism == MECHANISM_SPLIT && g->kernel[CUDA_PACK_ROWS].threads;
+    const bool packs = cuda_packs_rows(g, mechanism);
     const bool decodes = mechanism >= MECHANISM_DECODE;
     const bool unpadded = decodes || (mechanism == MECHANISM_FUSED_CHUNK && g->fused_unpadded);
     return (cuda_padding){packs || unpadded ? 0 : g->padded_vector,

@@ -32,6 +32,13 @@ static inline bool cuda_maps_in_place(const struct fpa_cuda_geometry *geometry, 
            (mechanism == MECHANISM_FUSED_CHUNK && geometry->fused_maps);
 }
 
+/* Whether it has vectors that NAME_pack_rows leaves in the place of q and k. */
+static inline bool cuda_packs_rows(const struct fpa_cuda_geometry *geometry, cuda_mechanism mechanism)
+{
+    return geometry->kernel[CUDA_PACK_ROWS].threads &&
+           (mechanism == MECHANISM_SPLIT || (mechanism == MECHANISM_FUSED_CHUNK && geometry->fused_packs));
+}
+
 cuda_padding cuda_padding_of(const struct fpa_cuda_geometry *geometry, cuda_mechanism mechanism);
 
 #endif

@@ -30,6 +30,46 @@ static const struct passes {
     {"d = 128, dv = 128, normalize = 'sum', gate = true, terms = linear {}", 128, 1, 2, false},
 };
 
+/* Heads of few features, which are packed as rows; and heads that keep what they have. */
+static const struct packs {
+    const char *body;
+    int width, vector; /* 0: not packed */
+    int scale_power;
+} packs[] = {
+    {"d = 24, dv = 254, gate = true, terms = term { select { 1, 2 }, dense(orthogonal { rows = 2, d = 24, "
+     "seed = 1 }), select { 5, 6 }, identity() }",
+     192, 192, 4},
+    {"d = 29, dv = 256, scale = 1 / 8, terms = { term { identity(), select { 1, 2, 3, 4, 5 } }, term { "
+     "select { 6, 7 } } }",
+     139, 144, 1},
+    {"d = 21, dv = 256, dtype = 'f16', terms = { term { select(range(1, 7)), select(range(9, 13)) }, term { "
+     "identity() } }",
+     56, 56, 1},
+    {"d = 40, dv = 64, terms = term { select(range(3, 40)) }", 38, 40, 1},
+    {"d = 16, dv = 16, terms = taylor { degree = 2 }", 0, 0, 0},
+    {"d = 40, dv = 256, terms = power { degree = 2 }", 0, 0, 0},
+};
+
+static void few_features_of_wide_values_are_packed_as_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof packs / sizeof *packs; i++) {
+        const struct packs *p = &packs[i];
+        planned_head m;
+        planned_make(&m, p->body, "cuda:sm_90a");
+        const fpa_fused_rows *rows = m.plan.cuda.fused_rows;
+        const bool packed = rows && rows->packed;
+        if (packed != (p->width > 0) || m.plan.cuda.geometry.fused_packs != packed)
+            fail_msg("%s: packed %d, as the launch knows %d", p->body, packed,
+                     m.plan.cuda.geometry.fused_packs);
+        if (packed && (rows->width != p->width || rows->vector != p->vector ||
+                       rows->scale_power != p->scale_power || rows->weighted))
+            fail_msg("%s: %d features in vectors of %d, scale to the power %d", p->body, rows->width,
+                     rows->vector, rows->scale_power);
+        planned_free(&m);
+    }
+}
+
 /* Heads without, and why. */
 static const struct others {
     const char *body, *target, *why;
@@ -38,9 +78,10 @@ static const struct others {
     {"d = 201, dv = 200, dtype = 'f32', terms = linear {}", "cuda:sm_90a", "no coordinates of 16 bits"},
     {"d = 201, dv = 200, causal = false, terms = linear {}", "cuda:sm_90a", "it is not causal"},
     {"d = 64, dv = 64, terms = linear {}", "cuda:sm_90a", "no more columns"},
-    {"d = 40, dv = 64, terms = term { select(range(3, 40)) }", "cuda:sm_90a", "not its first coordinates"},
-    {"d = 24, dv = 64, terms = term { trainable { name = 'w', rows = 20 } }", "cuda:sm_90a",
-     "not its first coordinates"},
+    {"d = 40, dv = 64, causal = false, terms = term { select(range(3, 40)) }", "cuda:sm_90a",
+     "it is not causal"},
+    {"d = 24, dv = 64, causal = false, terms = term { trainable { name = 'w', rows = 20 } }", "cuda:sm_90a",
+     "it is not causal"},
     {"d = 24, dv = 24, terms = power { degree = 2 }", "cuda:sm_90a", "no coordinates of 16 bits"},
 };
 
@@ -174,6 +215,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_heads_of_any_width_have_a_pass_on_rows_as_they_lie),
+        cmocka_unit_test(few_features_of_wide_values_are_packed_as_rows),
         cmocka_unit_test(heads_without_it_say_why),
         cmocka_unit_test(warpgroups_share_all_registers_and_memory_suffices),
         cmocka_unit_test(totals_are_finished_by_more_where_panels_take_long),

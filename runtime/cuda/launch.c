@@ -306,7 +306,9 @@ fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_
     fpa_status status = bring_operands(cuda, launch, s, &done, stream, error);
     if (status || done)
         return status;
-    if (s->is_fused && g->fused_total &&
+    if (s->is_fused && g->fused_packs)
+        status = launch_packs(cuda, launch, s, stream, error);
+    if (!status && s->is_fused && g->fused_total &&
         !launch->cu_seqlens) /* boxes know no ends of sequences: else threads fetch and store */
         status = cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
     if (!status && !s->is_fused)

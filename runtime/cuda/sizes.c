@@ -9,6 +9,7 @@
 #include "machine/cuda_carry.h"
 #include "machine/cuda_division.h"
 #include "machine/cuda_estimate.h"
+#include "machine/cuda_padding.h"
 #include "launch_pads.h"
 #include "runtime/backend.h"
 
@@ -198,8 +199,7 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
                   copy = (int64_t)g->features * g->columns;
     const int64_t total =
         s->is_fused && g->fused_total ? g->fused_total : copy; /* a block of columns has a part */
-    const int64_t vector =
-        g->kernel[CUDA_PACK_ROWS].threads && !s->is_fused ? cuda_tokens(launch) * g->vector_rows : 0;
+    const int64_t vector = cuda_packs_rows(g, mechanism) ? cuda_tokens(launch) * g->vector_rows : 0;
     const bool late = is_late(cuda, launch, s);
     const cuda_pads pads = count_pads(g, launch, mechanism);
     call->gate_row =

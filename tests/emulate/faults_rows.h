@@ -107,6 +107,13 @@ static const struct emulated_fault rows_faults[] = {
      NEVER_FREE,
      {"copies beside panels that are never free again", "fused_chunk ... can go on", "rows_copy_freed",
       NULL}},
+    {IN_FEATURES,
+     OTHER_PLACE,
+     {"features of queries without their scale", "but the formula gives", "side_weight", "return word;"}},
+    {IN_FEATURES,
+     OTHER_PLACE,
+     {"whole pieces of o that are all of one turn", "chunked form ... but the formula gives", "whole_piece",
+      "return get_words(own);"}},
 };
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 108 };
+enum { EMULATED_MOST_HEADS = 116 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -246,6 +246,15 @@ static const char emulated_heads[] =
     "3) } "
     "} }),\n"
     "  h('lastrows', { d = 43, dv = 24, normalize = 'sum', terms = power { degree = 2 } }),\n"
+    "  h('featurerows', { d = 24, dv = 250, gate = true, scale = 1 / 4,\n"
+    "    terms = term { select { 1, 2 }, some(2, 24, 1), eighths(24, 24), select { 5, 6 } } }),\n"
+    "  h('featureplain', { d = 20, dv = 246, scale = 1 / 4, terms = {\n"
+    "    term { some(5, 20, 3), some(2, 20, 1), eighths(20, 12), weight = 3 },\n"
+    "    term { trainable { name = 'w', rows = 6 }, select { 5, 6 } } } }),\n"
+    "  h('featurehalf', { d = 21, dv = 136, dtype = 'f16', state_dtype = 'f16', normalize = 'sum', scale = 1 "
+    "/ 8, terms = {\n"
+    "    term { select(range(1, 9)), some(7, 21, 1), weight = 3 / 64 }, term { eighths(21, 17) }, term {} } "
+    "}),\n"
     "  h('onesrow', { d = 35, dv = 40, gate = true, scale = 1 / 4, terms = inhomogeneous { degree = 2, "
     "constant = 1 } }),\n"
     "  h('onesbehind', { d = 65, dv = 24, normalize = 'sum', scale = 1 / 8, terms = inhomogeneous { degree = "
@@ -277,6 +286,7 @@ static const char *const emulated_fixed[] = {
     "broadlift",      /* matrices that are read for each 64 tokens */
     "anyrows",        /* rows that begin at any address, by words */
     "anyrowsfirst",   /* and the first of a vector, by boxes that are cleared behind them */
+    "featurehalf",    /* features that are packed as rows, whose queries have weights, too */
     "float",          /* f32: panels, state and read portable */
     "scaled",         /* rows from coordinates as they lie, weighted */
     "shifted",        /* and not weighted, among them ones */

@@ -1,4 +1,5 @@
 /* plan_mechanisms: which rows of the table a plan is made of: the split, what goes beside it, and by what order. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -98,15 +99,19 @@ typedef struct combination {
     bool alone; /* no pass of another mechanism, even if one suits */
     bool lifts; /* the pass on coordinates makes them itself */
     column_width width;
+    bool features; /* rows of vectors are the features, for a pass on rows as they lie */
 } combination;
 
-enum { COMBINATIONS = 7 };
+enum { COMBINATIONS = 8 };
 static const double clearly = 0.85; /* twice the median error of its predictions: docs/performance.md */
 /* A split of the few tiles that linear heads have takes up to 1.5 times its prediction: linear heads of d = 160, dv = 64,
  * 0.64 and 0.74 ns at 4,096 and 65,536 tokens for 0.42 and 0.47 (docs/decisions/0028-operands-of-any-width.md). */
 static const double clearly_of_few = 0.6;
 /* Passes on rows as they lie after those on coordinates, and clusters: the median error of their predictions (docs/decisions/0099-ones-of-their-own.md). */
 static const double clearly_of_rows = 0.95;
+/* Where values have several blocks of columns passes of packed rows take 1.1 to 1.4 times their prediction, splits with product rows 1.3 times, features as rows once to 1.25 times theirs
+ * (docs/decisions/0105-features-as-rows.md). */
+static const double clearly_of_features = 1.2;
 
 /* Blocks of all columns take 1.02 to 1.17 times as much of their prediction as narrower ones, whose blocks have more queries: the second-level cache is not
  * counted for them (docs/decisions/0106-all-columns-in-one-block.md). */
@@ -129,9 +134,11 @@ static bool is_lone_split(const fpa_cuda_plan *best)
 }
 
 /* Of what is tried after the best one so far. */
-static double margin(const fpa_cuda_plan *best, const combination *first, const fpa_cuda_plan *cuda,
-                     const combination *tried)
+static double margin(const fpa_plan *plan, const fpa_cuda_plan *best, const combination *first,
+                     const fpa_cuda_plan *cuda, const combination *tried)
 {
+    if (tried->features && (best->chosen[FUSED_PACKED] || has_product_rows(best, first)))
+        return cuda_columns(plan->head, SPLIT_MOST_COLUMNS).blocks > 1 ? clearly_of_features : 1;
     if (tried->lifts) /* against a kernel before it and the same products */
         return 1;
     if (tried->width == WIDE_COLUMNS && is_lone_split(best))
@@ -157,7 +164,8 @@ static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBI
                                              {.split = other, .alone = true},
                                              {.split = SPLIT_OUTER, .width = NARROW_COLUMNS},
                                              {.split = SPLIT_OUTER, .alone = true, .width = WIDE_COLUMNS},
-                                             {.split = SPLIT_PANEL, .lifts = true}};
+                                             {.split = SPLIT_PANEL, .lifts = true},
+                                             {.split = SPLIT_OUTER, .features = true}};
     memcpy(list, order, sizeof order);
 }
 
@@ -187,6 +195,19 @@ static fpa_status plan_width(const fpa_cuda_inputs *in, column_width width, fpa_
     return FPA_OK;
 }
 
+/* The split of vectors whose rows are the features, or none. What reads its states for gradients has the head's own. */
+static fpa_status plan_feature_rows_split(const fpa_cuda_inputs *in, fpa_cuda_plan *cuda, fpa_error *error)
+{
+    const fpa_split_outer *own_rows = cuda->suited[SPLIT_OUTER].plan;
+    fpa_cuda_inputs own = *in;
+    own.suited = cuda->suited;
+    own.feature_rows = true;
+    if (in->plan->target->warpgroups && !(own_rows && own_rows->contraction.groups))
+        return plan_rows(&own, SPLIT_OUTER, SPLIT_OUTER + 1, cuda->suited, error);
+    cuda->suited[SPLIT_OUTER].plan = NULL;
+    return FPA_OK;
+}
+
 /* The pass on coordinates that makes them itself, or none. */
 static fpa_status plan_lifting(const fpa_cuda_inputs *in, fpa_cuda_plan *cuda, fpa_error *error)
 {
@@ -211,16 +232,24 @@ static fpa_status try_combination(const fpa_plan *plan, const fpa_cuda_inputs *i
         status = plan_width(in, tried->width, &other.cuda, error);
     else if (tried->lifts)
         status = plan_lifting(in, &other.cuda, error);
+    else if (tried->features)
+        status = plan_feature_rows_split(in, &other.cuda, error);
     if (status || !is_possible(&other.cuda, tried->split, forced))
         return status;
     status = plan_beside(in, tried->split, forced, tried->alone, &other.cuda, error);
     if (status)
         return status;
     *cuda = other.cuda;
+    if (forced != NONE && !cuda->suited[forced].plan) { /* which says why, unless it suits the next one */
+        *seconds = DBL_MAX;
+        return FPA_OK;
+    }
     if (!plan->target->warpgroups || forced != NONE) { /* nothing to choose: the first that is possible */
         *seconds = 0;
         return FPA_OK;
     }
+    if (tried->features && !cuda->chosen[FUSED_ROWS])
+        return FPA_OK;
     cuda_compose(&other);
     *seconds = cuda_typical_seconds(&other);
     return FPA_OK;
@@ -239,7 +268,7 @@ static fpa_status choose_combination(fpa_plan *plan, const fpa_cuda_inputs *in, 
         fpa_status status = try_combination(plan, in, &order[i], forced, &cuda, &seconds, error);
         if (status)
             return status;
-        if (seconds < (first ? margin(&best, first, &cuda, &order[i]) : 1) * least) {
+        if (seconds < (first ? margin(plan, &best, first, &cuda, &order[i]) : 1) * least) {
             least = seconds;
             first = &order[i];
             best = cuda;

@@ -67,6 +67,8 @@ static bool are_coordinates(const fpa_plan *plan, double *gram)
 static bool find_features(const fpa_plan *plan, fpa_fused_rows *rows)
 {
     rows->width = (int)plan->features;
+    rows->vector = plan->head->d;
+    rows->scale_power = 1;
     if (plan->features > plan->head->d || plan->projection_count || !are_coordinates(plan, rows->slot_weight))
         return false;
     for (int i = 0; i < rows->width; i++) {
@@ -75,6 +77,26 @@ static bool find_features(const fpa_plan *plan, fpa_fused_rows *rows)
         rows->weighted |= rows->slot_weight[i] != 1;
     }
     return true;
+}
+
+/* ---- vectors ---- */
+
+/* The split's, of which features are the rows; NULL: q and k are read as they lie. */
+static const fpa_split_outer *find_vectors(const fpa_cuda_inputs *in)
+{
+    const fpa_split_outer *split = in->suited[SPLIT_OUTER].plan;
+    return split && split->feature_rows ? split : NULL;
+}
+
+/* Weights are in them. */
+static void take_vectors(const fpa_split_outer *split, int features, fpa_fused_rows *rows)
+{
+    rows->packed = true;
+    rows->width = features;
+    rows->vector = split->outer.vector_rows;
+    rows->scale_power = split->dot_degree[0];
+    for (int i = 0; i < features; i++)
+        rows->slot_feature[i] = i, rows->slot_weight[i] = 1;
 }
 
 /* ---- warpgroups ---- */
@@ -138,15 +160,15 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
 }
 
 /* Rows of which some begin amid 16 bytes in any call. */
-static bool begins_anywhere(const fpa_head *head)
+static bool begins_anywhere(const fpa_fused_rows *rows, const fpa_head *head)
 {
-    return head->d % 8 || head->dv % 8;
+    return rows->vector % 8 || head->dv % 8;
 }
 
 /* Keys are weighed, or some rows come as words in any call: three warps take longer for that than the product of keys and values. */
 static bool finishes_much(const fpa_fused_rows *rows, const fpa_head *head)
 {
-    return rows->weighted || cuda_most_lean(head->d) > rows->vector_room ||
+    return rows->weighted || cuda_most_lean(rows->vector) > rows->vector_room ||
            cuda_most_lean(head->dv) > rows->value_room;
 }
 
@@ -155,11 +177,11 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const fpa_head *head = in->plan->head;
     const fpa_columns *columns = in->columns;
-    rows->leans =
-        begins_anywhere(head) && !cuda_leaves_dots(in->plan); /* states both ways have the same columns */
+    rows->leans = begins_anywhere(rows, head) &&
+                  !cuda_leaves_dots(in->plan); /* states both ways have the same columns */
     if (!rows->leans)
         return;
-    rows->vector_room = head->d % 8 ? round_up(rows->width, 16) - rows->width : 0;
+    rows->vector_room = rows->vector % 8 ? round_up(rows->width, 16) - rows->width : 0;
     /* the last block's columns are a piece of o at least, whatever they lean by */
     rows->value_room =
         head->dv % 8 && columns->last >= 16 ? 8 * columns->blocks * columns->tiles - head->dv : 0;
@@ -173,7 +195,7 @@ static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (place(in, sizes[i][0], sizes[i][1], true, rows))
             return true;
-    return !begins_anywhere(in->plan->head) && place(in, 2, 1, false, rows);
+    return !begins_anywhere(rows, in->plan->head) && place(in, 2, 1, false, rows);
 }
 
 bool cuda_leaves_dots(const fpa_plan *plan)
@@ -197,7 +219,8 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         return unsuited(why, "it is not causal");
     if (plan->written->window)
         return unsuited(why, "it has a window");
-    if (!plan->target->warpgroups || in->rows->element != 2 || in->rows->factors != 1)
+    const fpa_split_outer *vectors = find_vectors(in);
+    if (!plan->target->warpgroups || in->rows->element != 2 || (in->rows->factors != 1 && !vectors))
         return unsuited(why, "its features are no coordinates of 16 bits, or the GPU has no warpgroups");
     if (shares_nothing(in))
         return unsuited(why, "a block has no more columns than one of fused_coordinates");
@@ -206,14 +229,16 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         return unsuited(why, "its state does not fit into the registers of a block");
     if (!allocate(in, rows))
         return fail_memory(error);
-    if (!find_features(plan, rows))
+    if (vectors)
+        take_vectors(vectors, (int)plan->features, rows);
+    else if (!find_features(plan, rows))
         return unsuited(why, "its features are not its first coordinates");
     if (!choose_places(in, rows))
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
     rows->finishes_much = finishes_much(rows, plan->head);
     rows->cluster = choose_cluster(in);
-    rows->reverses = plan->head->normalize == FPA_NORMALIZE_NONE;
+    rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots = cuda_leaves_dots(plan);
     rows->kept = (64 * divide_up(rows->width, 64) * in->columns->all +
                   (rows->numbers ? SUM_PARTS * in->columns->tiles : 0)) *
@@ -226,14 +251,15 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
 void print_fused_rows(FILE *out, const fpa_plan *plan)
 {
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
-    fprintf(out,
-            "fused_chunk  chunked: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
-            "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared "
-            "memory\n",
-            rows->key_groups, rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles,
-            rows->key_tiles == 1 ? "" : "s", rows->query_groups, rows->query_groups == 1 ? "s" : "",
-            rows->panels, rows->total_panels, rows->copies, rows->copies == 1 ? "y" : "ies",
-            rows->bytes / 1024.0);
+    fprintf(
+        out,
+        "fused_chunk  chunked%s: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
+        "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared "
+        "memory\n",
+        rows->packed ? ", on features as packed rows" : "", rows->key_groups,
+        rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles, rows->key_tiles == 1 ? "" : "s",
+        rows->query_groups, rows->query_groups == 1 ? "s" : "", rows->panels, rows->total_panels,
+        rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0);
 }
 
 void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
@@ -243,7 +269,8 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){512, rows->bytes, 1};
     g->fused_totals = 1;
     g->fused_total = (rows->slots + (rows->numbers ? 64 : 0)) * columns->all * 8 * columns->blocks;
-    g->fused_vector = plan->head->d;
+    g->fused_vector = rows->vector;
+    g->fused_packs = rows->packed;
     g->fused_value = plan->head->dv;
     g->fused_unpadded = rows->leans ? 2 : 1;
     g->fused_reverses = rows->reverses;
@@ -256,6 +283,8 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 
 #define ROWS(member) FIELD(fpa_fused_rows, member)
 const fpa_field fused_rows_fields[] = {ROWS(width),
+                                       ROWS(packed),
+                                       ROWS(scale_power),
                                        ROWS(weighted),
                                        ROWS(key_groups),
                                        ROWS(query_groups),

@@ -1,5 +1,5 @@
 /* plan_fused_rows: fused_chunk on sm_90a for heads whose features are coordinates, each times a weight or not
- * (linear attention of any width). A block walks a segment of a sequence, 64 tokens (a *panel*) at a time, with
+ * (linear attention of any width), or few, so that they are packed as rows first (feature_rows.h). A block walks a segment of a sequence, 64 tokens (a *panel*) at a time, with
  * as many columns of values as its registers hold. Each of its warpgroups has one task:
  *
  *   one or two of keys   hold the state as fp32 sums; before each panel they leave a copy of it, then add
@@ -16,8 +16,11 @@
 #include "mechanism.h"
 
 typedef struct fpa_fused_rows {
-    int width;     /* features: the first so many coordinates */
-    bool weighted; /* some weigh other than 1: keys are multiplied by that where they lie */
+    int width;       /* features: the first so many coordinates, */
+    bool packed;     /* or rows of vectors that NAME_pack_rows leaves (feature_rows.h), */
+    int vector;      /* which have so many numbers, or q and k do */
+    int scale_power; /* of queries, in all features */
+    bool weighted;   /* some weigh other than 1: keys are multiplied by that where they lie */
     /* warpgroups */
     int key_groups, query_groups;
     int cluster; /* blocks that share a walk, one for each block of columns, and fetch its queries and keys for each other */

@@ -394,6 +394,6 @@ fpa_status plan_outer(const fpa_plan *plan, int columns, int warpgroup_tiles, in
 fpa_status plan_outer_of_products(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
                                   arena *lasting, fpa_outer_plan *outer, fpa_error *error)
 {
-    *outer = (fpa_outer_plan){.prefix_factors = 1, .products = true};
+    *outer = (fpa_outer_plan){.prefix_factors = 1, .products = true, .rows = !prefix_factors(plan)};
     return plan_with(plan, columns, warpgroup_tiles, parts, lasting, outer, error);
 }

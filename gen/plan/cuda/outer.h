@@ -88,7 +88,7 @@ int outer_fold(int slot);
 fpa_status plan_outer(const struct fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
                       arena *lasting, fpa_outer_plan *outer, fpa_error *error);
 
-/* The same of a plan of product rows (product_rows.h): rows lie as its dots have them, tiles are blocks times blocks. */
+/* The same of a plan of product rows (product_rows.h): rows lie as its dots have them, tiles are blocks times blocks, or rows where features are. */
 fpa_status plan_outer_of_products(const struct fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
                                   arena *lasting, fpa_outer_plan *outer, fpa_error *error);
 

@@ -15,12 +15,13 @@
 typedef struct fpa_product_rows {
     /* the given one's, but for: row_count, with product rows behind its own; pieces, one a feature; dots; score */
     fpa_plan plan;
-    fpa_score score; /* without branches */
-    int count;       /* product rows */
-    int factors;     /* of each at most */
-    int *factor;     /* [count][factors] the given plan's rows; behind the last one the row of ones */
-    double *weight;  /* [count] of keys: powers of two */
-    int *dot_degree; /* [score.dot_count] dots of the head that it is a product of */
+    fpa_score score;      /* without branches */
+    int count;            /* product rows */
+    int factors;          /* of each at most */
+    int *factor;          /* [count][factors] the given plan's rows; behind the last one the row of ones */
+    double *weight;       /* [count] of keys: powers of two, but of features */
+    double *query_weight; /* [count] of queries; NULL: all 1 */
+    int *dot_degree;      /* [score.dot_count] dots of the head that it is a product of */
 } fpa_product_rows;
 
 /* columns: tiles of 8 of a block, by which features are weighed against rows. both_orders: of a dot that a half has twice rows (i, j)

@@ -460,7 +460,7 @@ fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *prod
     split->columns = choose_columns(in);
     split->ones_behind = plan->head->normalize != FPA_NORMALIZE_NONE && split->columns.tiles < SLAB_BLOCKS;
     split->value_box = 8 * (split->ones_behind ? split->columns.tiles : SLAB_BLOCKS);
-    split->leaves_dots = leaves_dots(plan);
+    split->leaves_dots = !in->feature_rows && leaves_dots(plan);
     const char *refusal;
     fpa_status status = choose_tiles(in, products, split, &refusal, error);
     if (status)

@@ -86,9 +86,12 @@ typedef struct fpa_split_outer {
     int product_factors;                                 /* of product rows at most; 0: it has none */
     bool products_weighted;                              /* some product row is, on keys */
     double *product_weight;                              /* [8 row_blocks] of keys; 1 of other rows */
-    int *product_row; /* [8 row_blocks][product_factors] packed rows that a vector's row is the product of */
-    int *dot_degree;  /* [dots] factors of the head that a dot is a product of */
-    int monomials;    /* of the score */
+    bool queries_weighted;                               /* some product row is, on queries */
+    double *query_weight;                                /* [8 row_blocks] of queries; 1 of other rows */
+    bool feature_rows; /* rows are the features, in order, from a vector's first one on */
+    int *product_row;  /* [8 row_blocks][product_factors] packed rows that a vector's row is the product of */
+    int *dot_degree;   /* [dots] factors of the head that a dot is a product of */
+    int monomials;     /* of the score */
     double *monomial_weight; /* [monomials] */
     int *monomial_power;     /* [monomials][dots] */
     /* of a normalised head whose values leave room in their slab: in chunk_state ones lie there, so that z is a part of their product: one of

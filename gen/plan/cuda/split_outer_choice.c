@@ -1,7 +1,8 @@
-/* Whether tiles are of the head's rows or of product rows: what takes less time. */
+/* Whether tiles are of the head's rows or of product rows: what takes less time. Or rows are features, where that is asked for. */
 #include <math.h>
 #include <string.h>
 
+#include "feature_rows.h"
 #include "machine/cuda_chunk.h"
 #include "parts.h"
 #include "split_outer.h"
@@ -62,6 +63,27 @@ static fpa_status make_products(const fpa_cuda_inputs *in, bool unweighted, fpa_
  * (docs/decisions/0096-tiles-of-several-suffixes.md). */
 static const double clearly = 0.85;
 
+/* By rows that are features. */
+static fpa_status plan_features_as_rows(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why,
+                                        fpa_error *error)
+{
+    fpa_product_rows *products = arena_alloc(in->memory, sizeof *products);
+    fpa_cuda_rows *rows = arena_alloc(in->memory, sizeof *rows);
+    if (!products || !rows)
+        return fail_memory(error);
+    fpa_cuda_inputs seen = *in;
+    seen.plan = &products->plan;
+    seen.rows = rows;
+    fpa_status status = plan_feature_rows(in->plan, in->memory, products, why, error);
+    if (!status && !*why)
+        status = number_rows(in, products, rows, error);
+    if (!status && !*why)
+        status = plan_split_of(&seen, products, split, why, error);
+    split->seen = &products->plan;
+    split->feature_rows = true;
+    return status;
+}
+
 /* By product rows, in place of *split (or of the reason why it does not suit), where that takes less time. */
 static fpa_status choose_products(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why,
                                   fpa_error *error)
@@ -98,6 +120,8 @@ fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fp
         return unsuited(why, "it has a window");
     if (in->rows->element != 2)
         return unsuited(why, "its products are no 16-bit numbers");
+    if (in->feature_rows)
+        return plan_features_as_rows(in, made, why, error);
     fpa_status status = plan_split_of(in, NULL, made, why, error);
     return status ? status : choose_products(in, made, why, error);
 }

@@ -155,6 +155,7 @@ const fpa_field split_outer_fields[] = {
     TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
     TABLE("product_row", product_row, product_entries, 1, 0), SPLIT(product_factors),
     SPLIT(products_weighted), TABLE("product_weight", product_weight, product_weights, 1, 0),
+    SPLIT(queries_weighted), TABLE("query_weight", query_weight, product_weights, 1, 0),
     TABLE("dot_degree", dot_degree, dots, 1, 0), TABLE("monomial_weight", monomial_weight, monomials, 1, 0),
     TABLE("monomial_power", monomial_power, powers, 1, 0), TABLE("dot_first", outer.dot_first, dots, 1, 1),
     TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),

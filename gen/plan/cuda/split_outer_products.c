@@ -33,13 +33,17 @@ static fpa_status list_factors(const fpa_cuda_inputs *in, const fpa_product_rows
     split->product_weights = count;
     split->product_row = arena_array(in->memory, split->product_entries, sizeof *split->product_row);
     split->product_weight = arena_array(in->memory, count, sizeof *split->product_weight);
-    if (!split->product_row || !split->product_weight)
+    split->query_weight = arena_array(in->memory, count, sizeof *split->query_weight);
+    if (!split->product_row || !split->product_weight || !split->query_weight)
         return fail_memory(error);
     for (int i = 0; i < count; i++) {
         const int source = split->outer.source[i];
         int *row = split->product_row + i * factors;
         split->product_weight[i] = source >= first ? products->weight[source - first] : 1;
         split->products_weighted |= split->product_weight[i] != 1;
+        split->query_weight[i] =
+            source >= first && products->query_weight ? products->query_weight[source - first] : 1;
+        split->queries_weighted |= split->query_weight[i] != 1;
         for (int l = 0; l < factors; l++)
             row[l] = source >= first ? in->rows->row[products->factor[(source - first) * factors + l]]
                      : l > 0         ? in->rows->ones_row

@@ -220,11 +220,11 @@ static int boxed_bytes(const fpa_plan *plan, bool queries)
     const fpa_columns *columns = &plan->cuda.columns;
     const fpa_head *head = plan->head;
     const int sides = queries ? 2 : 1, own = 8 * columns->tiles, slabs = round_up(own, 64);
-    const int vector = head->d % 8 ? round_up(rows->width, 64) : rows->width;
+    const int vector = rows->vector % 8 ? round_up(rows->width, 64) : rows->width;
     const int values =
         head->dv % 8 ? columns->blocks * slabs : head->dv + (columns->blocks - 1) * (slabs - own);
     const int fetched = work_operand_bytes(plan, sides * vector * columns->blocks / rows->cluster + values);
-    const int once = work_operand_bytes(plan, sides * head->d + head->dv);
+    const int once = work_operand_bytes(plan, sides * rows->vector + head->dv);
     return fetched > once ? fetched - once : 0;
 }
 
@@ -252,14 +252,15 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
         step.instructions +=
             (int)(serial * (3 * all * tiles + 10 * units + 145 + leaving_instructions(plan) + 140 * gate));
     }
-    add_words(queries ? 2 : 1, odd_pieces(plan->head->d, rows->vector_room, 2 * units, 2), &step);
+    add_words(queries ? 2 : 1, odd_pieces(rows->vector, rows->vector_room, 2 * units, 2), &step);
     add_words(1, odd_pieces(plan->head->dv, rows->value_room, columns->tiles, 0), &step);
     work->warpgroups = 1;
-    work->step = (struct fpa_cuda_work){.products = columns->blocks * step.products,
-                                        .shared = columns->blocks * step.shared,
-                                        .instructions = columns->blocks * step.instructions,
-                                        .bytes = token_bytes(plan, queries),
-                                        .cached = boxed_bytes(plan, queries)};
+    work->step = (struct fpa_cuda_work){
+        .products = columns->blocks * step.products,
+        .shared = columns->blocks * step.shared,
+        .instructions = columns->blocks * step.instructions,
+        .bytes = work_operand_bytes(plan, (queries ? 2 : 1) * (rows->vector + plan->head->dv)),
+        .cached = boxed_bytes(plan, queries)};
     work->trips = 4;
 }
 

@@ -210,6 +210,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_packs;           /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
     int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
     int fused_reverses;        /* 1: it can take tokens from the last one on */
     int fused_kept; /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
@@ -743,6 +744,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     3072, /* fused_total */
     24, /* fused_vector */
     48, /* fused_value */
+    0, /* fused_packs */
     1, /* fused_unpadded */
     1, /* fused_reverses */
     0, /* fused_kept */
@@ -4356,28 +4358,45 @@ __device__ __forceinline__ void leave_piece(uint4 a, const struct leaving_rows &
         store_words(rows.o + row * rows.stride + column, a);
 }
 
-/* All at once: where they lie something else may come before they are stored. */
-template <bool shifted>
-__device__ __forceinline__ void take_pieces(uint4 *piece, uint4 &end, u32 place, const struct leaving_rows &rows)
-{
-#pragma unroll
-    for (int i = 0; i < LEAVING_TURNS; i++)
-        piece[i] = staged_piece<shifted>(place, piece_row(rows, i), rows.lane % LEAVING_LANES,
-                                         shifted ? shift_of(rows, piece_row(rows, i)) : 0);
-    const int row = rows.lane / 2, shift = shifted ? shift_of(rows, row) : 0;
-    end = staged_piece<shifted>(place, row, end_piece(rows, shift), shift);
-}
-
-__device__ __forceinline__ void leave_pieces(const uint4 *piece, const struct leaving_rows &rows)
-{
-#pragma unroll
-    for (int i = 0; i < LEAVING_TURNS; i++)
-        leave_piece(piece[i], rows, piece_row(rows, i), rows.shifted ? shift_of(rows, piece_row(rows, i)) : 0);
-}
-
 __device__ __forceinline__ u32 word_of(uint4 a, int i)
 {
     return i & 2 ? (i & 1 ? a.w : a.z) : i & 1 ? a.y : a.x;
+}
+
+/* ---- where pieces of sums are pieces of o, in all rows ---- */
+
+enum { LEAVING_ROWS = 32 / LEAVING_LANES }; /* of a turn */
+
+/* Address of the lane's piece in its first row; in a later turn's only these bits are others. */
+__device__ __forceinline__ u32 whole_place(u32 place, const struct leaving_rows &rows)
+{
+    const int piece = rows.lane % LEAVING_LANES, row = rows.lane / LEAVING_LANES;
+    return place + piece / 8 * SLAB + slab_place(row, piece % 8);
+}
+
+__device__ __forceinline__ uint4 whole_piece(u32 own, int turn)
+{
+    return get_words((own ^ turn * LEAVING_ROWS % 8 * 16) + turn * LEAVING_ROWS * 128);
+}
+
+/* Turns first.. of the lane's pieces. */
+template <int first, int count>
+__device__ __forceinline__ void leave_whole(const uint4 *piece, const struct leaving_rows &rows)
+{
+    const int column = rows.lane % LEAVING_LANES * 8, row = rows.lane / LEAVING_LANES;
+    const int left = column >= rows.first && column + 8 <= rows.end ? rows.left - row : 0;
+    const i64 step = LEAVING_ROWS * rows.stride;
+    element *to = rows.o + row * rows.stride + column + first * step;
+#pragma unroll
+    for (int i = 0; i < count; i++, to += step)
+        if ((first + i) * LEAVING_ROWS < left)
+            store_words(to, piece[i]);
+}
+
+/* Rows that begin and end with whole pieces have no ends. */
+__device__ __forceinline__ bool has_ends(const struct leaving_rows &rows)
+{
+    return rows.shifted || (rows.first | rows.end) & 7;
 }
 
 /* Of the first piece the numbers from number `count` of 8 on, of the last one so many: one, then two, then four of
@@ -4399,6 +4418,32 @@ __device__ __forceinline__ void leave_ends(uint4 a, const struct leaving_rows &r
         *(uint2 *)(to + (last ? 0 : 4)) = last ? uint2{a.x, a.y} : uint2{a.z, a.w};
 }
 
+/* All at once: where they lie something else may come before they are stored. */
+template <bool shifted>
+__device__ __forceinline__ void take_pieces(uint4 *piece, uint4 &end, u32 place, const struct leaving_rows &rows)
+{
+#pragma unroll
+    for (int i = 0; i < LEAVING_TURNS; i++)
+        piece[i] = shifted ? staged_piece<true>(place, piece_row(rows, i), rows.lane % LEAVING_LANES,
+                                                shift_of(rows, piece_row(rows, i)))
+            : whole_piece(whole_place(place, rows), i);
+    const int row = rows.lane / 2, shift = shifted ? shift_of(rows, row) : 0;
+    if (has_ends(rows))
+        end = staged_piece<shifted>(place, row, end_piece(rows, shift), shift);
+}
+
+template <bool shifted>
+__device__ __forceinline__ void leave_pieces(const uint4 *piece, const struct leaving_rows &rows)
+{
+    if (!shifted) {
+        leave_whole<0, LEAVING_TURNS>(piece, rows);
+    } else {
+#pragma unroll
+        for (int i = 0; i < LEAVING_TURNS; i++)
+            leave_piece(piece[i], rows, piece_row(rows, i), shift_of(rows, piece_row(rows, i)));
+    }
+}
+
 /* Sums of the panel's queries -> o, from token first on. place: slabs of the warpgroup's own; then() follows when these
  * are free again. */
 template <class follows>
@@ -4417,8 +4462,12 @@ __device__ __forceinline__ void store_panel(const float *c, const struct fpa_cud
     else
         take_pieces<false>(piece, end, place + own_warp() * 2048, rows);
     then();
-    leave_pieces(piece, rows);
-    leave_ends(end, rows);
+    if (rows.shifted)
+        leave_pieces<true>(piece, rows);
+    else
+        leave_pieces<false>(piece, rows);
+    if (has_ends(rows))
+        leave_ends(end, rows);
 }
 
 __device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)

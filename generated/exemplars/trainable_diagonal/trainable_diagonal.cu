@@ -212,6 +212,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_packs;           /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
     int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
     int fused_reverses;        /* 1: it can take tokens from the last one on */
     int fused_kept; /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
@@ -770,6 +771,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     4608, /* fused_total */
     24, /* fused_vector */
     24, /* fused_value */
+    0, /* fused_packs */
     0, /* fused_unpadded */
     0, /* fused_reverses */
     0, /* fused_kept */
@@ -4891,6 +4893,42 @@ __device__ __forceinline__ u32 word_of(uint4 a, int i)
     return i & 2 ? (i & 1 ? a.w : a.z) : i & 1 ? a.y : a.x;
 }
 
+/* ---- where pieces of sums are pieces of o, in all rows ---- */
+
+enum { LEAVING_ROWS = 32 / LEAVING_LANES }; /* of a turn */
+
+/* Address of the lane's piece in its first row; in a later turn's only these bits are others. */
+__device__ __forceinline__ u32 whole_place(u32 place, const struct leaving_rows &rows)
+{
+    const int piece = rows.lane % LEAVING_LANES, row = rows.lane / LEAVING_LANES;
+    return place + piece / 8 * SLAB + slab_place(row, piece % 8);
+}
+
+__device__ __forceinline__ uint4 whole_piece(u32 own, int turn)
+{
+    return get_words((own ^ turn * LEAVING_ROWS % 8 * 16) + turn * LEAVING_ROWS * 128);
+}
+
+/* Turns first.. of the lane's pieces. */
+template <int first, int count>
+__device__ __forceinline__ void leave_whole(const uint4 *piece, const struct leaving_rows &rows)
+{
+    const int column = rows.lane % LEAVING_LANES * 8, row = rows.lane / LEAVING_LANES;
+    const int left = column >= rows.first && column + 8 <= rows.end ? rows.left - row : 0;
+    const i64 step = LEAVING_ROWS * rows.stride;
+    element *to = rows.o + row * rows.stride + column + first * step;
+#pragma unroll
+    for (int i = 0; i < count; i++, to += step)
+        if ((first + i) * LEAVING_ROWS < left)
+            store_words(to, piece[i]);
+}
+
+/* Rows that begin and end with whole pieces have no ends. */
+__device__ __forceinline__ bool has_ends(const struct leaving_rows &rows)
+{
+    return rows.shifted || (rows.first | rows.end) & 7;
+}
+
 /* Of the first piece the numbers from number `count` of 8 on, of the last one so many: one, then two, then four of
  * them, as they lie at multiples of that. */
 __device__ __forceinline__ void leave_ends(uint4 a, const struct leaving_rows &rows)
@@ -4913,13 +4951,27 @@ __device__ __forceinline__ void leave_ends(uint4 a, const struct leaving_rows &r
 /* Pieces and ends, from where they stay. */
 template <bool shifted> __device__ __forceinline__ void leave_staged(u32 place, const struct leaving_rows &rows)
 {
+    if (!shifted) {
+        uint4 piece[LEAVING_TURNS / 2];
+        const u32 own = whole_place(place, rows);
+#pragma unroll
+        for (int i = 0; i < LEAVING_TURNS / 2; i++)
+            piece[i] = whole_piece(own, i);
+        leave_whole<0, LEAVING_TURNS / 2>(piece, rows);
+#pragma unroll
+        for (int i = 0; i < LEAVING_TURNS / 2; i++)
+            piece[i] = whole_piece(own, LEAVING_TURNS / 2 + i);
+        leave_whole<LEAVING_TURNS / 2, LEAVING_TURNS / 2>(piece, rows);
+    } else {
 #pragma unroll 2
-    for (int i = 0; i < LEAVING_TURNS; i++) {
-        const int row = piece_row(rows, i), shift = shifted ? shift_of(rows, row) : 0;
-        leave_piece(staged_piece<shifted>(place, row, rows.lane % LEAVING_LANES, shift), rows, row, shift);
+        for (int i = 0; i < LEAVING_TURNS; i++) {
+            const int row = piece_row(rows, i), shift = shift_of(rows, row);
+            leave_piece(staged_piece<true>(place, row, rows.lane % LEAVING_LANES, shift), rows, row, shift);
+        }
     }
     const int row = rows.lane / 2, shift = shifted ? shift_of(rows, row) : 0;
-    leave_ends(staged_piece<shifted>(place, row, end_piece(rows, shift), shift), rows);
+    if (has_ends(rows))
+        leave_ends(staged_piece<shifted>(place, row, end_piece(rows, shift), shift), rows);
     __syncwarp(); /* before the next sums come */
 }
 

@@ -1,0 +1,16 @@
+/* feature_rows: a head as a linear one, whose rows are its features.
+ *
+ *     k(q, k) = scale^n sum_f  (scale^(n_f - n) phi_f(q)) (w_f phi_f(k))
+ *
+ * Each feature is one row of a vector, formed once by who packs vectors, of n_f factors, n at least. So a pass reads rows as they lie, however many blocks of columns of values there are (docs/decisions/0105-features-as-rows.md). */
+#ifndef FPAC_GEN_PLAN_CUDA_FEATURE_ROWS_H
+#define FPAC_GEN_PLAN_CUDA_FEATURE_ROWS_H
+
+#include "product_rows.h"
+
+/* In `memory`. Where rows would be many, or numbers of f16 too small or
+ * too large, `why`, which is empty, says so. FPA_NO_MEMORY is the only error. */
+fpa_status plan_feature_rows(const fpa_plan *plan, arena *memory, fpa_product_rows *made, char *why,
+                             fpa_error *error);
+
+#endif
