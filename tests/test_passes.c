@@ -80,8 +80,10 @@ static const struct asked {
     {"a learned matrix of a gated line, whose kernels need no copies", "cuda:sm_90a",
      "gate = true, terms = term { trainable { name = 'w', rows = 16 } }", 0, 0, false, false},
     {"a constant", "cuda:sm_90a", "terms = term {}", 0, 0, false, false},
-    {"values as wide as they may be", "cuda:sm_90a", "d = 64, dv = 256, terms = power { degree = 2 }", 320,
-     64, false, true},
+    {"a power of several blocks of values", "cuda:sm_90a", "d = 64, dv = 256, terms = power { degree = 2 }",
+     CONTRACTED, 0, false, true},
+    {"values as wide as they may be", "cuda:sm_90a", "d = 24, dv = 256, terms = power { degree = 2 }", 280, 24,
+     false, true},
     {"wide vectors", "cuda:sm_90a", "d = 128, dv = 136, terms = linear {}", 136, 128, false, true},
 };
 
@@ -126,7 +128,8 @@ static const char *const emulated[] = {"plain",        "square",     "line",    
                                        "gated",        "gatednorm",  "linear",   "broad",      "ragged",
                                        "squares",      "powers",     "fading",   "fadinghalf", "fadingsome",
                                        "turned",       "fadingsum",  "weighed",  "weighedsum", "passedrows",
-                                       "squareofrows", "halfsquare", "widenorm", "numbers"};
+                                       "squareofrows", "halfsquare", "widenorm", "numbers",
+                                       "broadsquare", "broadfading"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -149,6 +152,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
     static const char *const cut[] = {"turned", "fadinghalf", "widenorm"};
+    static const char *const copied[] = {"broadsquare", "broadfading"}; /* contractions that read states of several blocks of columns */
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
@@ -168,6 +172,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
             jobs[count].longest = strncmp(emulated[i], "fading", 6) == 0 ||
                                           is_one_of(cut, sizeof cut / sizeof *cut, emulated[i])
                                       ? SEVERAL
+                                  : is_one_of(copied, sizeof copied / sizeof *copied, emulated[i]) ? LONGER
                                   : f->list.heads[head]->dv > 128      ? SHORT
                                   : f->source[head].facts.chunk >= 384 ? LONGER
                                                                        : 0;

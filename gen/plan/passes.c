@@ -62,10 +62,11 @@ static double work(const fpa_simplified *simple)
            (head_features(head) * (head->dv < LEAST ? LEAST : head->dv));
 }
 
+/* Sums of d numbers of gradients and, as operand, rows g are in a thread's registers at once, beside those of a tile. */
 static bool sums_fit(int d, int values, bool gate)
 {
-    enum { LEAST = 32, MOST = 128, MOST_VALUES = 136 };
-    return (gate || d >= LEAST) && d <= MOST && values <= MOST_VALUES;
+    enum { LEAST = 32, MOST = 104, BLOCK = 8, STEP = 16, WORDS = 4 };
+    return (gate || d >= LEAST) && WORDS * (divide_up(d, BLOCK) + divide_up(values, STEP)) <= MOST;
 }
 
 bool contraction_fits(const fpa_head *values)

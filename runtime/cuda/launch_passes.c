@@ -381,7 +381,6 @@ static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fp
 static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
 {
     const fpa_module *module = p->module->passes[p->dots];
-    const struct fpa_cuda_module *cuda = module->handle;
     struct fpa_cuda_backward *back = &p->back;
     fpa_status status = FPA_OK;
     if (p->chunks > 1)
@@ -392,7 +391,7 @@ static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
     back->pass_reads = p->read_dots;
     back->pass_gives = p->given_dots;
     back->pass_products = p->products;
-    back->pass_blocks = cuda->geometry.column_blocks;
+    back->pass_blocks = pass_dot_blocks(p);
     back->pass_chunks = p->chunks;
     back->pass_chunk = p->chunks > 1 ? p->chunk : p->launch->forward.length;
     return status ? status

@@ -350,11 +350,12 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"fadingsum", {"half of the dots", "d_log_gate", "output_dot", "to[token] = 0.5f * sum;"}},
     {"gated",
      {"the state of the chunk before", "d_q at batch ... but the formula gives", "contraction_copy",
-      "own.copy = first_chunk_of(call, own.b, (int)own.b, own.head) + (chunk > 1 ? chunk - 1 : chunk);"}},
+      "own.copy = (first_chunk_of(call, own.b, (int)own.b, own.head) + (chunk > 1 ? chunk - 1 : chunk)) * "
+      "COLUMN_BLOCKS;"}},
     {"gated",
      {"folded tiles where whole ones lie", "d_q at batch ... but the formula gives", "contraction_tile",
-      "copy_bulk(shared + CONTRACTED_RING + tiles.slot * CONTRACTED_BYTES, copy + tile * TILE_NUMBERS / 2, "
-      "tile_bytes(tile), there);"}},
+      "copy_bulk(shared + CONTRACTED_RING + tiles.slot * CONTRACTED_BYTES + block * BLOCK_BYTES, copy + block * "
+      "(i64)COPY_NUMBERS + tile * TILE_NUMBERS / 2, tile_bytes(tile), there);"}},
     {"gated",
      {"prefixes whose parts stay where they are", "d_q at batch ... but the formula gives",
       "contraction_exchange",
@@ -364,7 +365,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
      {"features that nobody waits for", "are written before it is through", "contraction_features", NULL}},
     {"halfsquare",
      {"rows of half precision in the place of others", "but the formula gives", "contraction_half",
-      "g[e][i] = g[e][i];"}},
+      "g[i] = g[i];"}},
     {"gated",
      {"prefixes that get half", "d_q at batch ... but the formula gives", "contraction_prefix",
       "given[i][j] = low_of(word[i]) * low + given[i][j];"}},

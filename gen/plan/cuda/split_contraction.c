@@ -10,7 +10,7 @@ enum {
     MOST_STAGES = 4, /* of keys */
     LEAST_STAGES = 2,
     MOST_TILES = 8,
-    LEAST_TILES = 3,
+    LEAST_TILES = 2,
     BARRIERS = 16, /* bytes, of a stage */
     GATE = 8,      /* bytes, of a token */
     SLAB = 128,    /* bytes of 64 numbers of a token */
@@ -26,17 +26,17 @@ static bool has_blocks(const fpa_split_outer *split)
 {
     const fpa_outer_plan *outer = &split->outer;
     return outer->coordinates && !outer->rows && !outer->products && outer->prefix_factors == 1 &&
-           outer_prefix_kind(outer, 0) == PREFIX_BLOCK && split->columns.blocks == 1;
+           outer_prefix_kind(outer, 0) == PREFIX_BLOCK;
 }
 
 /* Rows of queries and g in `stages` places, then keys and tiles as many as there is room for. */
 static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split, int stages,
                               fpa_contraction *c)
 {
-    const int slabs = (split->outer.row_blocks + 7) / 8 + (split->columns.tiles + 7) / 8;
+    const int slabs = (split->outer.row_blocks + 7) / 8 + (split->columns.blocks * split->columns.tiles + 7) / 8;
     const int gate = plan->head->gate ? GATE : 0, tokens = 64 * c->groups;
     const int own = tokens * (slabs * SLAB + gate) + BARRIERS, key = 64 * (slabs * SLAB + gate) + BARRIERS;
-    const int tile = 1024 * split->columns.all + BARRIERS;
+    const int tile = 1024 * split->columns.all * split->columns.blocks + BARRIERS;
     const int room = plan->target->shared_memory - stages * own;
     c->own_stages = stages;
     c->key_stages = (room - LEAST_TILES * tile) / key;
