@@ -105,9 +105,13 @@ static bool weighs_keys(const fpa_simplified *simple)
     return is_weighted(simple) && !weighs_outputs(simple);
 }
 
-static bool is_square(const fpa_score *score)
+static bool is_quadratic(const fpa_score *score)
 {
-    return score->monomial_count == 1 && power_of(score, 0) == 2;
+    int degree = 0;
+    for (int m = 0; m < score->monomial_count; m++)
+        if (power_of(score, m) > degree)
+            degree = power_of(score, m);
+    return degree == 2;
 }
 
 /* Without a gate; with one the pass of values is a head of its own anyway. */
@@ -115,7 +119,13 @@ static bool is_contracted(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
-    return is_square(&simple->score) && sums_fit(head->d, round_up(head->dv + normalized, PIECE), false);
+    return is_quadratic(&simple->score) && sums_fit(head->d, round_up(head->dv + normalized, PIECE), false);
+}
+
+/* Of a sum of powers tiles that are contracted are more than those that the forward pass has. */
+static bool is_sum(const fpa_simplified *simple)
+{
+    return simple->score.monomial_count > 1;
 }
 
 static bool is_gated_line(const fpa_head *head)
@@ -135,8 +145,11 @@ bool passes_leaves_dots(const fpa_head *head, fpa_pass pass)
 
 bool passes_contract(const fpa_head *values)
 {
-    return values->term_count == 1 && values->terms[0].branch_count == 2 && values->dv % PIECE == 0 &&
-           contraction_fits(values);
+    int degree = 0;
+    for (int t = 0; t < values->term_count; t++)
+        if (values->terms[t].branch_count > degree)
+            degree = values->terms[t].branch_count;
+    return degree == 2 && values->dv % PIECE == 0 && contraction_fits(values);
 }
 
 fpa_pass_rows passes_rows(const fpa_simplified *simple)
@@ -332,12 +345,12 @@ void passes_free(fpa_passes *passes)
     *passes = (fpa_passes){0};
 }
 
-/* Without a normaliser and weights, where no other pass leaves what gates' gradients are made of; contracted ones of whole pieces. */
+/* Without a normaliser and weights, where no other pass leaves what gates' gradients are made of; contracted ones of whole pieces, and of one power. */
 static bool values_are_own(const fpa_simplified *simple)
 {
     return (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) &&
            simple->head->normalize == FPA_NORMALIZE_NONE &&
-           (simple->head->dv % PIECE == 0 || !is_contracted(simple));
+           (!is_contracted(simple) || (simple->head->dv % PIECE == 0 && !is_sum(simple)));
 }
 
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, bool of_rows,

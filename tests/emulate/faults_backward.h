@@ -347,7 +347,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"gated",
      {"products of states with features' weights twice", "the RMS error of d_log_gate ... more than twice",
       "state_product_weight", "total += sum;"}},
-    {"fadingsum", {"half of the dots", "d_log_gate", "output_dot", "to[token] = 0.5f * sum;"}},
+    {"fadingcube", {"half of the dots", "d_log_gate", "output_dot", "to[token] = 0.5f * sum;"}},
     {"gated",
      {"the state of the chunk before", "d_q at batch ... but the formula gives", "contraction_copy",
       "own.copy = (first_chunk_of(call, own.b, (int)own.b, own.head) + (chunk > 1 ? chunk - 1 : chunk)) * "

@@ -317,7 +317,8 @@ static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles
     if (outer->products)
         status = plan_block_tiles(plan, outer, memory, &tiling, &slots, error);
     else /* few prefixes fill tiles of several suffixes, too */
-        status = tiles_form(plan, outer, parts == 1, memory, &tiling, &slots, error);
+        status = tiles_form(plan, outer, parts == 1 && !contraction_is_wanted(plan), memory, &tiling, &slots,
+                            error);
     if (status)
         return status;
     if (tiles_are_sparse(plan, slots)) {

@@ -21,11 +21,29 @@ static bool is_square(const fpa_score *score)
     return score->dot_count == 1 && score->monomial_count == 1 && score->monomials[0].power[0] == 2;
 }
 
-/* Tiles are blocks of coordinates times blocks of coordinates. */
-static bool has_blocks(const fpa_split_outer *split)
+/* A polynomial of degree 2 in one dot. */
+static bool is_quadratic(const fpa_score *score)
 {
-    const fpa_outer_plan *outer = &split->outer;
-    return outer->coordinates && !outer->rows && !outer->products && outer->prefix_factors == 1 &&
+    int degree = 0;
+    for (int m = 0; m < score->monomial_count && score->dot_count == 1; m++)
+        if (score->monomials[m].power[0] > degree)
+            degree = score->monomials[m].power[0];
+    return degree == 2;
+}
+
+/* Rows are coordinates as they lie, and perhaps one more, of ones, first in a block behind them. */
+static bool has_rows(const fpa_plan *plan, const fpa_outer_plan *outer)
+{
+    for (int r = 0; r < OUTER_BLOCK * outer->row_blocks; r++)
+        if (outer->source[r] != (r < plan->head->d ? r : r == outer->ones_row ? plan->ones_row : -1))
+            return false;
+    return OUTER_BLOCK * outer->row_blocks >= plan->head->d;
+}
+
+/* Tiles are blocks of these rows times blocks of them. */
+static bool has_blocks(const fpa_plan *plan, const fpa_outer_plan *outer)
+{
+    return has_rows(plan, outer) && !outer->rows && !outer->products && outer->prefix_factors == 1 &&
            outer_prefix_kind(outer, 0) == PREFIX_BLOCK;
 }
 
@@ -66,21 +84,22 @@ static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fp
     return false;
 }
 
-/* The head is its own pass of values, unless it has a gate (gen/plan/passes.h). */
-static bool is_wanted(const fpa_plan *plan)
+/* The head is its own pass of values, unless it has a gate or is a sum of powers (gen/plan/passes.h). */
+bool contraction_is_wanted(const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
-    return (plan->forced == SPLIT_OUTER || plan->forced < 0) && (plan->pass || !head->gate) && head->causal &&
+    return (plan->forced == SPLIT_OUTER || plan->forced < 0) &&
+           (plan->pass ? is_quadratic(plan->score) : !head->gate && is_square(plan->score)) && head->causal &&
            head->normalize == FPA_NORMALIZE_NONE && dtype_size(head->dtype) == 2 && !plan->written->lift &&
-           !plan->written->window && contraction_fits(head);
+           !plan->written->window && head->dv % OUTER_BLOCK == 0 && contraction_fits(head);
 }
 
 void plan_contraction(const fpa_plan *plan, fpa_split_outer *split)
 {
     fpa_contraction c = {0};
-    if (!is_wanted(plan) || plan->head->dv % OUTER_BLOCK || !is_square(plan->score) || !has_blocks(split) ||
-        !choose_groups(plan, split, &c))
+    if (!contraction_is_wanted(plan) || !has_blocks(plan, &split->outer) || !choose_groups(plan, split, &c))
         return;
+    c.ones = split->outer.ones_row >= 0;
     c.registers = split_registers(c.groups);
     c.producer_registers = split_producer_registers(c.groups);
     split->contraction = c;
