@@ -3,6 +3,7 @@
 #include "dear.h"
 #include "emulate/backward_edge.h"
 #include "emulate/backward.h"
+#include "head/form.h"
 #include "runtime/cuda/launch_passes.h"
 #include "runtime/cuda/module.h"
 
@@ -48,6 +49,8 @@ static const struct asked {
      false, false},
     {"a third power, whose derivative has more features", "cuda:sm_90a",
      "d = 16, terms = power { degree = 3 }", 0, 0, false, false},
+    {"a third power, whose parallel form is for long sequences", "cuda:sm_90a",
+     "d = 24, terms = power { degree = 3 }", 88, 24, false, true},
     {"a gated line", "cuda:sm_90a", "terms = linear {}, gate = true", 0, 0, false, false},
     {"a gated line of no whole steps", "cuda:sm_90a", "d = 40, terms = linear {}, gate = true", 64, 40, false,
      true},
@@ -129,7 +132,8 @@ static const char *const emulated[] = {"plain",        "square",     "line",    
                                        "squares",      "powers",     "fading",   "fadinghalf", "fadingsome",
                                        "turned",       "fadingsum",  "weighed",  "weighedsum", "passedrows",
                                        "squareofrows", "halfsquare", "widenorm", "numbers",
-                                       "broadsquare", "broadfading", "sums", "fadingtaylor", "fadingcube"};
+                                       "broadsquare", "broadfading", "sums", "fadingtaylor", "fadingcube",
+                                       "cubeofpairs"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -152,7 +156,8 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
     static const char *const cut[] = {"turned", "fadinghalf", "widenorm"};
-    static const char *const copied[] = {"broadsquare", "broadfading", "sums", "fadingtaylor", "fadingcube"}; /* contractions that read states of several blocks of columns */
+    static const char *const copied[] = {"broadsquare", "broadfading", "sums", "fadingtaylor", "fadingcube",
+                                       "cubeofpairs"}; /* contractions that read states of several blocks of columns */
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
@@ -199,26 +204,30 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 /* Calls that no pass is made for. */
 static void other_calls_have_no_passes(void **state)
 {
-    static struct fpa_cuda_module cuda, coordinates = {.geometry.backward_both = 1};
+    static struct fpa_cuda_module cuda, coordinates = {.geometry.backward_both = 1},
+                                             pairs = {.geometry.pass_pairs = 1};
     static const fpa_module pass, none = {.handle = &cuda};
     const fpa_module module = {.passes = {&pass, &pass}, .handle = &cuda};
+    const fpa_module of_pairs = {.passes = {&pass, &pass}, .handle = &pairs};
     const fpa_module of_coordinates = {.passes = {&pass, &pass}, .handle = &coordinates};
     static const float number;
     const struct fpa_backward_launch plain = {.forward = {.heads = 2, .query_heads = 2}};
     struct fpa_backward_launch a = plain;
     (void)state;
-    assert_true(cuda_takes_passes(&module, &a));
-    assert_false(cuda_takes_passes(&none, &a));
-    assert_true(cuda_takes_passes(&of_coordinates, &a));
+    assert_true(cuda_takes_passes(&module, FORM_CHUNKED, &a));
+    assert_false(cuda_takes_passes(&none, FORM_CHUNKED, &a));
+    assert_true(cuda_takes_passes(&of_coordinates, FORM_CHUNKED, &a));
+    assert_true(cuda_takes_passes(&of_pairs, FORM_PARALLEL, &a));
+    assert_false(cuda_takes_passes(&of_pairs, FORM_CHUNKED, &a));
     a.forward.query_heads = 4;
-    assert_true(cuda_takes_passes(&module, &a));
-    assert_false(cuda_takes_passes(&of_coordinates, &a));
+    assert_true(cuda_takes_passes(&module, FORM_CHUNKED, &a));
+    assert_false(cuda_takes_passes(&of_coordinates, FORM_CHUNKED, &a));
     a = plain, a.forward.state_in = &number;
-    assert_false(cuda_takes_passes(&module, &a));
+    assert_false(cuda_takes_passes(&module, FORM_CHUNKED, &a));
     a = plain, a.d_state_out = &number;
-    assert_false(cuda_takes_passes(&module, &a));
+    assert_false(cuda_takes_passes(&module, FORM_CHUNKED, &a));
     a = plain, a.d_state_in = (void *)(uintptr_t)&number;
-    assert_false(cuda_takes_passes(&module, &a));
+    assert_false(cuda_takes_passes(&module, FORM_CHUNKED, &a));
 }
 
 int main(void)

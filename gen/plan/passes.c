@@ -62,6 +62,14 @@ static double work(const fpa_simplified *simple)
            (head_features(head) * (head->dv < LEAST ? LEAST : head->dv));
 }
 
+/* Whether the parallel form is for long sequences, some tokens a feature, and there, of a pair of tokens, dots and values of a pass of rows
+ * are few beside those of the head. */
+static bool pairs_suit(const fpa_head *head)
+{
+    enum { LEAST_FEATURES = 2048 };
+    return head_features(head) >= LEAST_FEATURES && 2.0 * head->d + head->dv <= most_work * (head->d + head->dv);
+}
+
 /* Sums of d numbers of gradients and, as operand, rows g are in a thread's registers at once, beside those of a tile. */
 static bool sums_fit(int d, int values, bool gate)
 {
@@ -166,6 +174,7 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
                            is_line(&simple->score),
                            weighs_keys(simple),
                            has_numbers(simple),
+                           work(simple) > most_work,
                            weighs_outputs(simple)};
 }
 
@@ -214,7 +223,8 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
     if (copies_all(simple))
         return false;
     const fpa_pass_rows rows = passes_rows(simple);
-    return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 && work(simple) <= most_work;
+    return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 &&
+           (!rows.pairs || pairs_suit(head));
 }
 
 /* ---- the heads ---- */

@@ -24,6 +24,7 @@ typedef struct fpa_pass_rows {
     int line; /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
     int numbers; /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token (call.numbers) */
+    int pairs; /* 1: they are the faster way in the parallel form alone: their features are too many */
     int weighs; /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */
 } fpa_pass_rows;
 

@@ -8,12 +8,14 @@
 #include "launch_passes_operands.h"
 #include "launch_reversed.h"
 
-bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launch *launch)
+bool cuda_takes_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
 {
     const struct fpa_launch *f = &launch->forward;
     const struct fpa_cuda_module *cuda = module->handle;
     /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need, and which have no numbers beside them */
     if ((cuda->geometry.backward_both || cuda->geometry.pass_numbers) && f->query_heads != f->heads)
+        return false;
+    if (cuda->geometry.pass_pairs && form != FORM_PARALLEL)
         return false;
     if (launch->d_weights && f->batch * f->length * f->query_heads == 0) /* which are zero, then */
         return false;

@@ -103,6 +103,7 @@ static const char heads[] =
     "  h('turned', { d = 70, dv = 85, scale = 1 / 4, terms = linear { weight = 2 } }),\n"
     "  h('fadingsum', { d = 20, dv = 14, scale = 1 / 4, gate = true, terms = { linear {}, power { degree = 2 "
     "} } }),\n"
+    "  h('cubeofpairs', { d = 23, dv = 24, scale = 1 / 4, terms = power { degree = 3 } }),\n"
     "  h('fadingcube', { dv = 14, scale = 1 / 4, gate = true, terms = { linear {}, power { degree = 3 } } }),\n"
     "  h('fadingtaylor', { d = 36, dv = 19, scale = 1 / 4, gate = true, normalize = 'sum', terms = { term { weight = 3 }, "
     "linear {}, power { degree = 2, weight = 1 / 2 } } }),\n"

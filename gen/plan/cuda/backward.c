@@ -267,6 +267,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_weighted = plan->passes.weighted,
         .pass_numbers = plan->passes.numbers,
         .pass_weighs = plan->passes.weighs,
+        .pass_pairs = plan->passes.pairs,
     };
     fill_backward_kernels(plan, back, g);
 }
@@ -391,8 +392,9 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
                 back->shares, back->share_units, plan->cuda.rows->units);
     if (back->passes.width)
         fprintf(out,
-                "passes       where no state goes in or out gradients are forward passes of rows of "
+                "passes       where no state goes in or out%s gradients are forward passes of rows of "
                 "%d numbers\n",
+                back->passes.pairs ? ", in the parallel form," : "",
                 back->passes.width - back->passes.input);
     if (plan->made.width)
         fprintf(
