@@ -114,6 +114,7 @@ static void every_fault_is_refused_in_its_words(void **state)
                                        .multiprocessors = is_of_segments(i) ? MANY : 0,
                                        .longest = is_of_segments(i)                              ? LONGER
                                                   : strcmp(fault_at(i)->head, "widenorm") == 0   ? SOME
+                                                  : strncmp(fault_at(i)->head, "broad", 5) == 0  ? SOME
                                                   : strncmp(fault_at(i)->head, "fading", 6) == 0 ? SEVERAL
                                                                                                  : 0,
                                        .code = forward ? f->source[head].code : code,

@@ -56,8 +56,8 @@ static const struct asked {
      true},
     {"a gated, normalised power", "cuda:sm_90a",
      "terms = power { degree = 2 }, gate = true, normalize = 'sum'", CONTRACTED, 0, false, false},
-    {"a gated sum of powers", "cuda:sm_90a", "terms = { linear {}, power { degree = 2 } }, gate = true", CONTRACTED,
-     0, false, false},
+    {"a gated sum of powers", "cuda:sm_90a", "terms = { linear {}, power { degree = 2 } }, gate = true",
+     CONTRACTED, 0, false, false},
     {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 64, 64, true, true},
     {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0,
      false, false},
@@ -85,8 +85,8 @@ static const struct asked {
     {"a constant", "cuda:sm_90a", "terms = term {}", 0, 0, false, false},
     {"a power of several blocks of values", "cuda:sm_90a", "d = 64, dv = 256, terms = power { degree = 2 }",
      CONTRACTED, 0, false, true},
-    {"values as wide as they may be", "cuda:sm_90a", "d = 24, dv = 256, terms = power { degree = 2 }", 280, 24,
-     false, true},
+    {"values as wide as they may be", "cuda:sm_90a", "d = 24, dv = 256, terms = power { degree = 2 }", 280,
+     24, false, true},
     {"wide vectors", "cuda:sm_90a", "d = 128, dv = 136, terms = linear {}", 136, 128, false, true},
 };
 
@@ -127,13 +127,12 @@ static void polynomials_of_one_dot_have_passes(void **state)
 
 /* ---- on the CPU ---- */
 
-static const char *const emulated[] = {"plain",        "square",     "line",     "lines",      "taylor",
-                                       "gated",        "gatednorm",  "linear",   "broad",      "ragged",
-                                       "squares",      "powers",     "fading",   "fadinghalf", "fadingsome",
-                                       "turned",       "fadingsum",  "weighed",  "weighedsum", "passedrows",
-                                       "squareofrows", "halfsquare", "widenorm", "numbers",
-                                       "broadsquare", "broadfading", "sums", "fadingtaylor", "fadingcube",
-                                       "cubeofpairs"};
+static const char *const emulated[] = {
+    "plain",       "square",      "line",         "lines",        "taylor",     "gated",
+    "gatednorm",   "linear",      "broad",        "ragged",       "squares",    "powers",
+    "fading",      "fadinghalf",  "fadingsome",   "turned",       "fadingsum",  "weighed",
+    "weighedsum",  "passedrows",  "squareofrows", "halfsquare",   "widenorm",   "numbers",
+    "broadsquare", "broadfading", "sums",         "fadingtaylor", "fadingcube", "cubeofpairs"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -156,8 +155,9 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
     static const char *const cut[] = {"turned", "fadinghalf", "widenorm"};
-    static const char *const copied[] = {"broadsquare", "broadfading", "sums", "fadingtaylor", "fadingcube",
-                                       "cubeofpairs"}; /* contractions that read states of several blocks of columns */
+    static const char *const copied[] = {
+        "broadsquare", "broadfading", "sums", "fadingtaylor",
+        "fadingcube",  "cubeofpairs"}; /* contractions that read states of several blocks of columns */
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
@@ -178,9 +178,9 @@ static void passes_are_the_gradients_of_the_formula(void **state)
                                           is_one_of(cut, sizeof cut / sizeof *cut, emulated[i])
                                       ? SEVERAL
                                   : is_one_of(copied, sizeof copied / sizeof *copied, emulated[i]) ? LONGER
-                                  : f->list.heads[head]->dv > 128      ? SHORT
-                                  : f->source[head].facts.chunk >= 384 ? LONGER
-                                                                       : 0;
+                                  : f->list.heads[head]->dv > 128                                  ? SHORT
+                                  : f->source[head].facts.chunk >= 384                             ? LONGER
+                                                                                                   : 0;
             jobs[count++].code = f->source[head].code;
         }
     }
@@ -205,7 +205,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 static void other_calls_have_no_passes(void **state)
 {
     static struct fpa_cuda_module cuda, coordinates = {.geometry.backward_both = 1},
-                                             pairs = {.geometry.pass_pairs = 1};
+                                        pairs = {.geometry.pass_pairs = 1};
     static const fpa_module pass, none = {.handle = &cuda};
     const fpa_module module = {.passes = {&pass, &pass}, .handle = &cuda};
     const fpa_module of_pairs = {.passes = {&pass, &pass}, .handle = &pairs};

@@ -67,7 +67,8 @@ static double work(const fpa_simplified *simple)
 static bool pairs_suit(const fpa_head *head)
 {
     enum { LEAST_FEATURES = 2048 };
-    return head_features(head) >= LEAST_FEATURES && 2.0 * head->d + head->dv <= most_work * (head->d + head->dv);
+    return head_features(head) >= LEAST_FEATURES &&
+           2.0 * head->d + head->dv <= most_work * (head->d + head->dv);
 }
 
 /* Sums of d numbers of gradients and, as operand, rows g are in a thread's registers at once, beside those of a tile. */
@@ -223,8 +224,7 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
     if (copies_all(simple))
         return false;
     const fpa_pass_rows rows = passes_rows(simple);
-    return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 &&
-           (!rows.pairs || pairs_suit(head));
+    return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 && (!rows.pairs || pairs_suit(head));
 }
 
 /* ---- the heads ---- */

@@ -6,7 +6,7 @@
  *   dv_j = sum_{i >= j} f(s_ij) g_i:
  * heads of the rows [q, g, h] and [k, v, 1] whose kernels are products of two dots, and the head itself; sums over later
  * tokens are those of tokens in reverse order (docs/decisions/0032-gradients-as-forward-passes.md: the forward's own update and query on other operands).
- * Where f is a square, the first two are the contraction of the state that the pass of values has anyway (NAME_chunk_contraction).
+ * Where f is of degree 2, the first two are the contraction of the state that the pass of values has anyway (NAME_chunk_contraction).
  * Given: a simplified head. Gives: the heads, and how their rows lie. */
 #ifndef FPAC_GEN_PLAN_PASSES_H
 #define FPAC_GEN_PLAN_PASSES_H
@@ -24,7 +24,7 @@ typedef struct fpa_pass_rows {
     int line; /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
     int numbers; /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token (call.numbers) */
-    int pairs; /* 1: they are the faster way in the parallel form alone: their features are too many */
+    int pairs;   /* 1: they are the faster way in the parallel form alone: their features are too many */
     int weighs; /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */
 } fpa_pass_rows;
 
@@ -42,7 +42,7 @@ bool passes_by_rows(const fpa_head *head, fpa_pass pass);
 /* Whether a pass of another gated head has to leave dots of its outputs, and states, for gates' gradients. */
 bool passes_leaves_dots(const fpa_head *head, fpa_pass pass);
 
-/* Whether NAME_chunk_contraction is wanted of a head that make passes: the pass of values, whose kernel is a square. */
+/* Whether NAME_chunk_contraction is wanted of a head that make passes: the pass of values, whose kernel is of degree 2. */
 bool passes_contract(const fpa_head *values);
 
 /* Sizes that the contraction's sums have registers for; without a gate, features enough that the state is not better off in them. */

@@ -354,7 +354,8 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
       "COLUMN_BLOCKS;"}},
     {"gated",
      {"folded tiles where whole ones lie", "d_q at batch ... but the formula gives", "contraction_tile",
-      "copy_bulk(shared + CONTRACTED_RING + tiles.slot * CONTRACTED_BYTES + block * BLOCK_BYTES, copy + block * "
+      "copy_bulk(shared + CONTRACTED_RING + tiles.slot * CONTRACTED_BYTES + block * BLOCK_BYTES, copy + "
+      "block * "
       "(i64)COPY_NUMBERS + tile * TILE_NUMBERS / 2, tile_bytes(tile), there);"}},
     {"gated",
      {"prefixes whose parts stay where they are", "d_q at batch ... but the formula gives",
@@ -385,6 +386,14 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"gated",
      {"a state that does not fade", "d_q at batch ... but the formula gives", "contraction_fade",
       "c[i] *= 1.0f;"}},
+    {"broadfading",
+     {"rows g of the next block beside columns of one", "d_q at batch ... but the formula gives",
+      "contraction_block", "g[2] = g[2];"}},
+    {"fadingsum",
+     {"powers below the square that pairs lack", "d_log_gate", "contraction_rest", "read[i] += 0.0f;"}},
+    {"fadingsum",
+     {"features of one factor that nobody reads", "d_log_gate", "contraction_ones",
+      "float sum = 2 * read[i];"}},
     {"gated",
      {"keys that are not finite, multiplied by zero", "changes", "contraction_edge", "return false;"}},
     {"gated",

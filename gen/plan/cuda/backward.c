@@ -394,8 +394,7 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
         fprintf(out,
                 "passes       where no state goes in or out%s gradients are forward passes of rows of "
                 "%d numbers\n",
-                back->passes.pairs ? ", in the parallel form," : "",
-                back->passes.width - back->passes.input);
+                back->passes.pairs ? ", in the parallel form," : "", back->passes.width - back->passes.input);
     if (plan->made.width)
         fprintf(
             out,

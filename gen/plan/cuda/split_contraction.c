@@ -1,4 +1,4 @@
-/* plan_contraction: NAME_chunk_contraction, the gradient of queries whose kernel is a square of one dot, beside the kernels of
+/* plan_contraction: NAME_chunk_contraction, the gradient of queries whose kernel is of degree 2 in one dot, beside the kernels of
  * split_outer whose copies of states it reads. */
 #include "split_outer.h"
 
@@ -51,7 +51,8 @@ static bool has_blocks(const fpa_plan *plan, const fpa_outer_plan *outer)
 static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split, int stages,
                               fpa_contraction *c)
 {
-    const int slabs = (split->outer.row_blocks + 7) / 8 + (split->columns.blocks * split->columns.tiles + 7) / 8;
+    const int slabs =
+        (split->outer.row_blocks + 7) / 8 + (split->columns.blocks * split->columns.tiles + 7) / 8;
     const int gate = plan->head->gate ? GATE : 0, tokens = 64 * c->groups;
     const int own = tokens * (slabs * SLAB + gate) + BARRIERS, key = 64 * (slabs * SLAB + gate) + BARRIERS;
     const int tile = 1024 * split->columns.all * split->columns.blocks + BARRIERS;

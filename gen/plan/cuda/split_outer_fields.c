@@ -158,9 +158,9 @@ const fpa_field split_outer_fields[] = {
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
-    CONTRACTION(groups), CONTRACTION(ones), CONTRACTION(own_stages), CONTRACTION(key_stages), CONTRACTION(tile_stages),
-    CONTRACTION(registers), CONTRACTION(producer_registers), PACK(groups), PACK(stages), PACK(raw_pitch),
-    PACK(pitch), PACK(chunks), PACK(chunk_rows), PACK(chunk_places), PACK(kept), PACK(given),
-    TABLE("pack_place", pack.place, pack.places, 1, 0),
+    CONTRACTION(groups), CONTRACTION(ones), CONTRACTION(own_stages), CONTRACTION(key_stages),
+    CONTRACTION(tile_stages), CONTRACTION(registers), CONTRACTION(producer_registers), PACK(groups),
+    PACK(stages), PACK(raw_pitch), PACK(pitch), PACK(chunks), PACK(chunk_rows), PACK(chunk_places),
+    PACK(kept), PACK(given), TABLE("pack_place", pack.place, pack.places, 1, 0),
     TABLE("pack_block", pack.block, pack.blocks_of_vector, 1, 0),
     FIELD_AS(fpa_split_outer, "pack_formed", pack.first_formed), FIELDS_END};
