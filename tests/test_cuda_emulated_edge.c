@@ -1,7 +1,7 @@
 /* Emitted CUDA kernels of sm_90a on the CPU: NaN and infinities at a token change no bit of an output before it, and of
  * v no other column; from the token on they are there. (C kernels: test_causal_edge.c.)
  *
- * make test: some heads, which have each mechanism, each with a third of the changes; make test-all: all. */
+ * make test: some heads, which have each mechanism, each with a third of the changes; make test-all: all. FPA_TEST_HEAD: one alone, by its name. */
 #include "base/parallel.h"
 #include "dear.h"
 #include "emulate/trials.h"
@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -32,6 +33,7 @@ static const char *const fixed_heads[] = {
     "clustered",  /* cluster_scan, gate, ones */
     "near",       /* a window, */
     "nearbrief",  /* in one pass */
+    "liftedpass", /* fused_coordinates that makes them; cluster_scan, for which lift_rows does */
 };
 
 /* One segment, several, by threads, a cluster. */
@@ -187,6 +189,14 @@ static void run_job(int index, void *argument)
     emulated_close(&emulated);
 }
 
+static bool is_wanted(const fpa_head *head)
+{
+    const char *only = getenv("FPA_TEST_HEAD");
+    if (only)
+        return strcmp(head->name, only) == 0;
+    return dear_tests() || is_one_of(fixed_heads, sizeof fixed_heads / sizeof *fixed_heads, head->name);
+}
+
 static void what_is_not_finite_reaches_no_output_before_it(void **state)
 {
     static struct job jobs[EMULATED_MOST_HEADS];
@@ -197,9 +207,7 @@ static void what_is_not_finite_reaches_no_output_before_it(void **state)
     if (!f->ready)
         skip();
     for (int i = 0; i < f->list.count; i++)
-        if (f->list.heads[i]->causal &&
-            (dear_tests() ||
-             is_one_of(fixed_heads, sizeof fixed_heads / sizeof *fixed_heads, f->list.heads[i]->name)))
+        if (f->list.heads[i]->causal && is_wanted(f->list.heads[i]))
             jobs[count++] = (struct job){.fixture = f, .head = i, .source = emulated_source(f, i), .turn = i};
     dear_report("heads", count, f->list.count);
     parallel_run(count, run_job, jobs);
@@ -210,7 +218,8 @@ static void what_is_not_finite_reaches_no_output_before_it(void **state)
         launched |= jobs[i].launched;
     }
     assert_int_equal(wrong, 0);
-    assert_int_equal(launched & wanted, wanted);
+    assert_true(count > 0);
+    assert_true((launched & wanted) == wanted || getenv("FPA_TEST_HEAD"));
 }
 
 int main(void)

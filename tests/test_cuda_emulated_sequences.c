@@ -27,15 +27,16 @@ enum { SEED = 20261125, MOST_JOBS = EMULATED_MOST_HEADS, CHUNKS = 5 /* of a prom
 static const char *const targets[] = {"cuda:sm_90a", "cuda:sm_80"};
 
 /* What make test runs of each: vectors as they lie and packed ones, gates, no mask, fused kernels of both kinds,
- * coordinates, a window. */
-enum { FIXED = 7 };
+ * coordinates, a window, a pass that makes its coordinates beside clusters that do not. */
+enum { FIXED = 8 };
 static const char *const fixed[][FIXED] = {
-    {"shared", "openlinear", "paired", "few", "clustered", "favor", "nearlifted"},
-    {"gatednorm", "openrows", "openlinear", "lonely", "lonely", "lonely", "lonely"},
+    {"shared", "openlinear", "paired", "few", "clustered", "favor", "nearlifted", "liftedpass"},
+    {"gatednorm", "openrows", "openlinear", "lonely", "lonely", "lonely", "lonely", "lonely"},
 };
 
 /* Lengths in chunks and more tokens; by few multiprocessors sequences are walked whole, by many in segments. clusters: of `blocks`
- * each, between which sequences are dealt: by one, or by so many that some are cut, or that some have nothing. */
+ * each, between which sequences are dealt: by one, or by so many that some are cut, or that some have nothing; where threads fetch, a fused
+ * pass takes their place. */
 static const struct {
     int times, more, batch, heads, query_heads, multiprocessors;
     bool threads;    /* fetch, not the copy engine */
@@ -46,7 +47,7 @@ static const struct {
     {2, 70, 2, 1, 1, 1, false, false, 0, 0},   {3, 5, 1, 2, 2, 132, true, false, 0, 0},
     {3, 11, 2, 2, 2, 3, false, true, 0, 0},    {7, 9, 2, 1, 2, 132, false, false, 3, 1},
     {23, 9, 2, 1, 2, 132, false, false, 3, 3}, {5, 70, 3, 2, 2, 132, false, false, 2, 2},
-    {0, 1, 2, 1, 1, 132, false, false, 2, 8},
+    {0, 1, 2, 1, 1, 132, false, false, 2, 8},  {3, 9, 2, 1, 2, 132, true, false, 3, 4},
 };
 
 typedef struct job {

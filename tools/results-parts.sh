@@ -48,6 +48,16 @@ run_table() {
     return $status
 }
 
+# The heads of a spec, compiled and verified side by side: what follows finds them in the cache. What is refused is told
+# by who comes next.
+open_heads() { # spec, target, [options]
+    local spec=$1 of=$2
+    shift 2
+    "$fpac" list "$spec" | awk '{ print $1 }' |
+        xargs -P "$(nproc | awk '{ print int(($1 + 1) / 2) }')" -I '{}' \
+            "$fpac" verify "$spec" --head '{}' --target "$of" "$@" >"$work/opened" 2>&1 || true
+}
+
 run_open() { tools/gpu-table.sh "$build" --only open --no-peers --out "$work/open" && cat "$work/open/opens.txt"; }
 
 # Each head at three lengths; 16 heads, 64 Ki tokens.
@@ -55,6 +65,7 @@ run_shapes() {
     local status=0 head length targets of form
     targets="$target $(portable_target)"
     for of in $targets; do
+        open_heads bench/shapes.lua "$of"
         for length in 65536 4096 1024; do
             # portable kernels at one length
             if [ "$of" != "$target" ] && [ $length -ne 4096 ]; then continue; fi
@@ -76,14 +87,17 @@ run_shapes() {
     return $status
 }
 
-# The heads of a spec at two lengths; 16 heads, 64 Ki tokens. What is refused is told, and does not end the part.
+# The heads of a spec at two lengths; 16 heads, 64 Ki tokens. What is refused is told, and does not end the part. Gradients
+# are a line a head, for people.
 bench_spec() { # part, spec, [options]
-    local part=$1 spec=$2 status=0 length
+    local spec=$2 status=0 length lines=(--tsv "$made/$1.tsv") gradients=()
     shift 2
+    case "$*" in *--backward*) lines=() gradients=(--backward) ;; esac
+    open_heads "$spec" "$target" "${gradients[@]}"
     for length in 4096 65536; do
         echo "fpac bench $spec --length $length --batch $((65536 / length)) --heads 16${*:+ $*}"
         "$fpac" bench "$spec" --target "$target" --length $length --batch $((65536 / length)) --heads 16 \
-            --tsv "$made/$part.tsv" "$@" || status=1
+            "${lines[@]}" "$@" || status=1
     done
     return $status
 }

@@ -9,7 +9,7 @@
 #   open       first opens, and opens from the cache: open.txt
 #   shapes     the heads of bench/shapes.lua: shapes.txt, shapes.tsv
 #   family     maps, positions, sketches, random features, windows: family.txt, family.tsv
-#   backward   gradients beside the forward pass: backward.txt, backward.tsv
+#   backward   gradients beside the forward pass: backward.txt
 #   random     the heads of bench/random.lua, each with its share of the bound: random.txt, random.tsv
 #   sequences  sequences of different lengths in one call, prompts in pieces: sequences.txt
 #   drafts     several tokens a step and what is accepted of them, against a step: drafts.txt

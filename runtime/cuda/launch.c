@@ -284,20 +284,32 @@ static fpa_status prepare_chunks(const struct fpa_cuda_module *cuda, const struc
     return status;
 }
 
+/* q, k and v as the kernels to come have them, made or padded where they do not do that themselves; or *done: by clusters. */
+static fpa_status bring_operands(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                 cuda_sizes *s, bool *done, CUstream stream, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const struct fpa_cuda_call given = s->call;
+    const bool brought = s->cluster_scan && !cuda_maps_in_place(g, MECHANISM_CLUSTER_SCAN);
+    fpa_status status = brought ? launch_pads(cuda, launch, &s->call, stream, error) : FPA_OK;
+    if (!status && s->cluster_scan)
+        status = try_cluster_scan(cuda, launch, s, done, stream, error);
+    if (status || *done)
+        return status;
+    if (s->is_fused && cuda_maps_in_place(g, MECHANISM_FUSED_CHUNK))
+        s->call = given; /* whatever clusters would have had */
+    else if (!brought)
+        status = launch_pads(cuda, launch, &s->call, stream, error);
+    return status;
+}
+
 fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, cuda_sizes *s,
                            CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const bool mapped = s->cluster_scan && cuda_maps_in_place(g, MECHANISM_CLUSTER_SCAN);
-    fpa_status status = FPA_OK;
     bool done = false;
     cuda_fill_call(launch, &s->call);
-    if (mapped)
-        status = try_cluster_scan(cuda, launch, s, &done, stream, error);
-    if (!status && !done && !(s->is_fused && cuda_maps_in_place(g, MECHANISM_FUSED_CHUNK)))
-        status = launch_pads(cuda, launch, &s->call, stream, error);
-    if (!status && s->cluster_scan && !mapped)
-        status = try_cluster_scan(cuda, launch, s, &done, stream, error);
+    fpa_status status = bring_operands(cuda, launch, s, &done, stream, error);
     if (status || done)
         return status;
     if (s->is_fused && g->fused_total &&

@@ -10,7 +10,7 @@ cuda_pads count_pads(const struct fpa_cuda_geometry *g, const struct fpa_launch 
     const cuda_padding padding = cuda_padding_of(g, mechanism);
     /* NAME_fused_chunk has what the boxes of NAME_cluster_scan do not fetch */
     const cuda_mechanism last = mechanism == MECHANISM_CLUSTER_SCAN ? MECHANISM_FUSED_CHUNK : mechanism;
-    if (cuda_maps_in_place(g, last))
+    if (cuda_maps_in_place(g, mechanism) && cuda_maps_in_place(g, last))
         return (cuda_pads){0, 0, 0};
     const int vector = g->lifted_vector ? g->lifted_vector : padding.vector;
     const int64_t keys = cuda_batch(launch) * (cuda_tokens(launch) + cuda_recent(launch)) * launch->heads;

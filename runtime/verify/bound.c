@@ -133,13 +133,26 @@ static double narrow_error(const fpa_head *head, const fpa_facts *facts, bool st
     return expm1(state ? fmax(pairs, through) : pairs);
 }
 
+/* Constants that a lift of bf16 multiplies by may be one number of f16 each: of every factor, on both sides. */
+static double constants_error(const fpa_head *head, const fpa_facts *facts)
+{
+    int most = 0;
+
+    for (int i = 0; head->lift && i < head->lift->part_count; i++)
+        if (part_sum(head, &head->lift->parts[i]) > 0 && most < head->lift->parts[i].factor_count)
+            most = head->lift->parts[i].factor_count;
+    return facts->arithmetic == FPA_BF16 ? head_degree(head) * 2 * most * dtype_roundoff(FPA_F16) : 0;
+}
+
 /* A matrix comes in two parts of the arithmetic type: right to a^2 on each side, twice that with the
  * products of a row not averaging. */
 static double split_error(const fpa_head *head, const fpa_facts *facts)
 {
     double roundoff = dtype_roundoff(facts->arithmetic);
 
-    return head->matrix_count ? head_degree(head) * 4 * roundoff * roundoff : 0;
+    if (!head->matrix_count)
+        return 0;
+    return head_degree(head) * 4 * roundoff * roundoff + constants_error(head, facts);
 }
 
 /* Coordinates of a lift are rounded where they are kept, which other forms' rows are not. */

@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 100 };
+enum { EMULATED_MOST_HEADS = 104 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -225,6 +225,15 @@ static const char emulated_heads[] =
     "    map_k = elu_plus_one, square = 1 / 64, gain = 1 / 2 } } }),\n"
     "  h('groupedalike', { d = 24, dv = 20, terms = tensorsketch { d = 24, degree = 2, size = 64, seed = 1 } "
     "}),\n"
+    "  h('groupedfavor', { d = 24, dv = 20, key_mask = true, scale = 1 / 4, normalize = 'sum', terms = favor "
+    "{ d = 24, size = 128, seed = 1, gamma = 1 / 8 } }),\n"
+    "  h('liftedpass', { d = 24, dv = 64, scale = 1 / 2, normalize = 'one_plus_sum', terms = tensorsketch "
+    "{ d = 24, degree = 2, size = 128, seed = 1, constant = 1 } }),\n" /* made by the pass that reads them */
+    "  h('liftedfavor', { d = 24, dv = 40, scale = 1 / 4, normalize = 'sum', terms = favor "
+    "{ d = 24, size = 160, seed = 1, gamma = 1 / 8 } }),\n"
+    "  h('liftedhalf', { d = 16, dv = 24, dtype = 'f16', terms = tensorsketch { d = 16, degree = 2, size = "
+    "80, "
+    "seed = 1 } }),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
     "  h('lastrows', { d = 43, dv = 24, normalize = 'sum', terms = power { degree = 2 } }),\n"
     "  h('onesrow', { d = 35, dv = 40, gate = true, scale = 1 / 4, terms = inhomogeneous { degree = 2, "
@@ -259,7 +268,11 @@ static const char *const emulated_fixed[] = {
     "scaled",         /* rows from coordinates as they lie, weighted */
     "shifted",        /* and not weighted, among them ones */
     "favor",          /* coordinates: squares, gates; */
-    "grouped",        /* by warpgroups: complex rows; */
+    "grouped",        /* by warpgroups, of f16: complex rows; */
+    "groupedfavor",   /* squares; */
+    "liftedpass",     /* in the pass that reads them: complex rows; */
+    "liftedfavor",    /* squares; */
+    "liftedhalf",     /* f16; */
     "groupedtrained", /* matrices given at run time, squares; */
     "several",        /* parts of all kinds, f16; */
     "lonely",         /* by plain sums */

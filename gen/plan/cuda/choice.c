@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cluster_scan.h"
 #include "fused_packed.h"
 #include "fused_rows.h"
 #include "parts.h"
@@ -92,11 +93,12 @@ static bool is_possible(const fpa_cuda_plan *cuda, fpa_cuda_mechanism split, int
 typedef struct combination {
     fpa_cuda_mechanism split;
     bool alone; /* no pass of another mechanism, even if one suits */
+    bool lifts; /* the pass on coordinates makes them itself */
     bool
         narrow; /* blocks of as many columns as the pass of packed rows has sums for: where the split's own are wider, and portable kernels' narrower */
 } combination;
 
-enum { COMBINATIONS = 5 };
+enum { COMBINATIONS = 6 };
 static const double clearly = 0.85; /* twice the median error of its predictions: docs/performance.md */
 /* A split of the few tiles that linear heads have takes up to 1.5 times its prediction: linear heads of d = 160, dv = 64,
  * 0.64 and 0.74 ns at 4,096 and 65,536 tokens for 0.42 and 0.47 (docs/decisions/0028-operands-of-any-width.md). */
@@ -116,6 +118,10 @@ static bool has_product_rows(const fpa_cuda_plan *cuda, const combination *best)
 static double margin(const fpa_cuda_plan *best, const combination *first, const fpa_cuda_plan *cuda,
                      const combination *tried)
 {
+    const fpa_cluster_scan *clusters = best->chosen[CLUSTER_SCAN] ? best->suited[CLUSTER_SCAN].plan : NULL;
+    if (tried
+            ->lifts) /* against a kernel before it and the same products; or clusters that make coordinates, too */
+        return clusters && clusters->maps ? clearly : 1;
     if (has_product_rows(best, first) ||
         (tried->narrow && best->chosen[FUSED_PACKED])) /* the same pass with more columns */
         return 1;
@@ -131,11 +137,12 @@ static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBI
     const bool outer = !cuda->suited[FUSED_PANEL].plan && !cuda->suited[FUSED_COORDINATES].plan;
     const fpa_cuda_mechanism first = outer ? SPLIT_OUTER : SPLIT_PANEL,
                              other = outer ? SPLIT_PANEL : SPLIT_OUTER;
-    const combination order[COMBINATIONS] = {{first, false, false},
-                                             {first, true, false},
-                                             {other, false, false},
-                                             {other, true, false},
-                                             {SPLIT_OUTER, false, true}};
+    const combination order[COMBINATIONS] = {{.split = first},
+                                             {.split = first, .alone = true},
+                                             {.split = other},
+                                             {.split = other, .alone = true},
+                                             {.split = SPLIT_OUTER, .narrow = true},
+                                             {.split = SPLIT_PANEL, .lifts = true}};
     memcpy(list, order, sizeof order);
 }
 
@@ -153,6 +160,18 @@ static fpa_status plan_narrow(const fpa_cuda_inputs *in, fpa_cuda_plan *cuda, fp
     return FPA_OK;
 }
 
+/* The pass on coordinates that makes them itself, or none. */
+static fpa_status plan_lifting(const fpa_cuda_inputs *in, fpa_cuda_plan *cuda, fpa_error *error)
+{
+    fpa_cuda_inputs own = *in;
+    own.suited = cuda->suited;
+    own.lifts = true;
+    const fpa_status status = plan_rows(&own, FUSED_COORDINATES, FUSED_COORDINATES + 1, cuda->suited, error);
+    if (!cuda->suited[FUSED_COORDINATES].plan)
+        cuda->suited[SPLIT_PANEL].plan = NULL;
+    return status;
+}
+
 /* *seconds: of calls as trainers have them, by a plan that is put together for this alone; INFINITY: impossible. */
 static fpa_status try_combination(const fpa_plan *plan, const fpa_cuda_inputs *in, const combination *tried,
                                   int forced, fpa_cuda_plan *cuda, double *seconds, fpa_error *error)
@@ -163,6 +182,8 @@ static fpa_status try_combination(const fpa_plan *plan, const fpa_cuda_inputs *i
     *cuda = plan->cuda;
     if (tried->narrow)
         status = plan_narrow(in, &other.cuda, error);
+    else if (tried->lifts)
+        status = plan_lifting(in, &other.cuda, error);
     if (status || !is_possible(&other.cuda, tried->split, forced))
         return status;
     status = plan_beside(in, tried->split, forced, tried->alone, &other.cuda, error);

@@ -132,6 +132,8 @@ typedef struct fpa_cuda_lift {
     /* by warpgroups: how many a block has, 0 where warps do it; bytes of matrices, and behind them of each
      * warpgroup; rows are those of all matrices in one product */
     int groups, matrix_bytes, group_bytes;
+    bool
+        in_f16; /* a bf16 head's matrices in one part of f16, and its tokens, each times a power of two of its own */
 } fpa_cuda_lift;
 
 /* A mechanism and a head. */

@@ -1,5 +1,8 @@
 /* fused_coordinates: see fused_pass.h. */
 #include "fused_pass.h"
+
+#include "head/lift.h"
+#include "lift_groups.h"
 #include "lift_rows.h"
 #include "parts.h"
 #include "work.h"
@@ -46,6 +49,59 @@ static void share_multiprocessor(const fpa_cuda_inputs *in, const fpa_split_pane
         *pass = lean;
 }
 
+enum {
+    LIFTERS = 2,
+    THREAD_REGISTERS = 168, /* of three warpgroups */
+    MOST_REGISTERS = 240,
+    WALKING = 96, /* beside sums of the state: of o, scores, operands */
+    SPILT = 8,    /* registers of who makes coordinates that may be in local memory */
+    SLAB_BYTES = 1024,
+};
+
+/* Coordinates of two panels' sides, values of two panels, q and k as given, matrices; the state, of which a thread that walks has the sums. */
+static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split, int matrix_bytes,
+                         fpa_fused_pass *pass)
+{
+    fpa_cuda_memory *memory = &pass->memory;
+    const int slab = split->panel * 128,
+              vectors = in->rows->warp_units * slab; /* a unit of each warp in a slab */
+    memory->raw = 0;
+    memory->values = LIFTERS * vectors;
+    pass->given = memory->values + 2 * slab + (split->columns.all > 8 ? 2048 : 0);
+    pass->matrices = pass->given + LIFTERS * lift_given_bytes(in->plan->written->lift);
+    memory->tiles = pass->matrices + (int)round_up(matrix_bytes, SLAB_BYTES);
+    memory->output = memory->edge = memory->tiles + in->rows->features * 16 * split->columns.all;
+    memory->queries = memory->gates = memory->edge + 16 + 4 * LIFTERS * 8;
+    memory->size = memory->queries + SLAB_BYTES; /* to begin at a multiple */
+}
+
+static bool has_constants(const fpa_head *written)
+{
+    for (int i = 0; i < written->matrix_count; i++)
+        if (written->matrices[i].kind != FPA_MATRIX_CONSTANT)
+            return false;
+    return true;
+}
+
+/* A warpgroup walks with the state in registers, others make what it reads, as NAME_lift_rows does by warpgroups: of sequences, whose keys are none
+ * behind the last one, but not of masked ones. */
+static bool can_lift(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
+{
+    const fpa_plan *plan = in->plan;
+    const fpa_lift *lift = plan->written->lift;
+    fpa_cuda_lift sizes = {.vector = (int)round_up(plan->head->d, 8)};
+    if (!lift || !plan->head->causal || plan->head->gate || lift->key_mask || plan->head->dv % 8 ||
+        !has_constants(plan->written) || !lift_by_groups(plan, &sizes))
+        return false;
+    pass->walker_registers =
+        round_up(largest(4 * in->rows->warp_units * split->columns.all + WALKING, THREAD_REGISTERS + 1), 8);
+    pass->lifter_registers = ((LIFTERS + 1) * THREAD_REGISTERS - pass->walker_registers) / LIFTERS / 8 * 8;
+    pass->stages = pass->copies = pass->blocks = 1;
+    place_lifted(in, split, sizes.matrix_bytes, pass);
+    return pass->walker_registers <= MOST_REGISTERS &&
+           pass->lifter_registers + SPILT >= lift_group_registers(plan, &sizes) && fused_fits(plan, pass);
+}
+
 /* As many panels on their way as leave room for two blocks a multiprocessor, which reach the bandwidth; more
  * blocks have no registers for sums, scores and operands on their way; without a mask there are no scores, and
  * three blocks. The state is there twice where its sums leave registers for a second address, and changes. */
@@ -61,6 +117,13 @@ fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *w
     if (fused_pass_refusal(in))
         return unsuited(why, fused_pass_refusal(in));
     pass->coordinates = true;
+    if (in->lifts) {
+        pass->lifts = can_lift(in, split, pass);
+        pass->chunk_state = place_coordinate_keys(in->plan, split);
+        pass->chunk_state_blocks =
+            cuda_occupancy(in->plan, in->rows->warp_units * split->columns.all, pass->chunk_state.size);
+        return pass->lifts ? FPA_OK : unsuited(why, "there is no room for who makes its coordinates");
+    }
     pass->maps = lift_in_place(in->plan);
     pass->stages = 4;
     const bool open = !in->plan->head->causal;
@@ -84,6 +147,13 @@ fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *w
 void print_fused_coordinates(FILE *out, const fpa_plan *plan)
 {
     const fpa_fused_pass *pass = plan->cuda.fused_coordinates;
+    if (pass->lifts) {
+        fprintf(out,
+                "fused_chunk  chunked: blocks of one warpgroup that walks and two that make its coordinates; "
+                "%.1f KiB of shared memory\n",
+                pass->memory.size / 1024.0);
+        return;
+    }
     fprintf(out,
             "fused_chunk  chunked: blocks of one warpgroup, %d panel%s of 64 tokens on their way; %.1f "
             "KiB of shared memory\n",
@@ -92,9 +162,10 @@ void print_fused_coordinates(FILE *out, const fpa_plan *plan)
 
 void geometry_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
-    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){
-        CUDA_THREADS, plan->cuda.fused_coordinates->memory.size, plan->cuda.fused_coordinates->blocks};
+    const fpa_fused_pass *pass = plan->cuda.fused_coordinates;
+    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){CUDA_THREADS * (pass->lifts ? 1 + LIFTERS : 1),
+                                                          pass->memory.size, pass->blocks};
     g->fused_totals = 1;
-    g->fused_maps = plan->cuda.fused_coordinates->maps;
+    g->fused_maps = pass->maps || pass->lifts;
     work_fused_coordinates(plan, g);
 }

@@ -6,10 +6,13 @@
 #include "parts.h"
 #include "work.h"
 
+#include <math.h>
+
 enum {
     WARPGROUP = 128,   /* threads */
     TOKENS = 64,       /* that a warpgroup multiplies: 16 a warp */
-    MOST_ROWS = 128,   /* of matrices in one product, so that a thread has sums of two on their way */
+    MOST_ROWS = 128,   /* of matrices in one product, so that a thread has sums of two on their way; */
+    LEAST_MOST = 64,   /* or so many, where that leaves registers for one warpgroup more */
     LEAST_ROWS = 128,  /* of all matrices: with fewer, tensor cores are not what blocks of warps wait for */
     MOST_WIDTH = 128,  /* so that 16 tokens stay in a warp's registers */
     SLAB_NUMBERS = 64, /* of a row, */
@@ -50,12 +53,42 @@ static bool is_whole(const fpa_plan *plan, const fpa_lift_part *part)
     return true;
 }
 
-static part_shape shape_of(const fpa_plan *plan, const fpa_lift_part *part)
+static part_shape shape_of(const fpa_plan *plan, const fpa_cuda_lift *l, const fpa_lift_part *part)
 {
     const int matrices = part->factor_count * factor_sides(part);
-    const int most = MOST_ROWS / matrices / 8 * 8, blocks = (part->rows + most - 1) / most;
+    const int most = l->rows / matrices / 8 * 8, blocks = (part->rows + most - 1) / most;
     const int rows = (int)round_up((part->rows + blocks - 1) / blocks, 8);
-    return (part_shape){rows, blocks, matrices * rows, is_whole(plan, part) ? 1 : 2};
+    return (part_shape){rows, blocks, matrices * rows, l->in_f16 || is_whole(plan, part) ? 1 : 2};
+}
+
+/* Rows of ordinary numbers: f16 has all of them, and what it rounds off is at most 2^-12 of a row's largest. */
+static bool is_ordinary(const fpa_matrix *matrix, int width)
+{
+    const double most = 0x1p15, least = 0x1p-12;
+    for (int64_t row = 0; matrix->kind == FPA_MATRIX_CONSTANT && row < matrix->rows; row++) {
+        double largest = 0;
+        for (int i = 0; i < width; i++)
+            largest = fmax(largest, fabs(matrix->data[row * matrix->cols + i]));
+        if (largest >= most || (largest > 0 && largest < least))
+            return false;
+    }
+    return matrix->kind == FPA_MATRIX_CONSTANT;
+}
+
+/* Numbers of f16 have three bits more than coordinates of bf16, which would take two parts of that. Where bf16 has all bits, that is it. */
+static bool is_for_f16(const fpa_plan *plan)
+{
+    const fpa_lift *lift = plan->written->lift;
+    bool whole = true;
+    for (int i = 0; i < lift->part_count; i++) {
+        const fpa_lift_part *part = &lift->parts[i];
+        whole = whole && is_whole(plan, part);
+        for (int f = 0; f < part->factor_count; f++)
+            for (int s = 0; s < factor_sides(part); s++)
+                if (!is_ordinary(&plan->written->matrices[factor_matrix(part, f, s)], lift->width))
+                    return false;
+    }
+    return !whole && plan->head->dtype == FPA_BF16;
 }
 
 static int slabs_of(const fpa_lift *lift)
@@ -104,7 +137,7 @@ static bool suits(const fpa_plan *plan)
     return rows >= LEAST_ROWS;
 }
 
-/* As many warpgroups as registers and shared memory hold. */
+/* As many warpgroups as registers and shared memory hold, with products of so many rows. */
 static bool place_groups(const fpa_plan *plan, fpa_cuda_lift *l, int registers)
 {
     for (l->groups = MOST_GROUPS; l->groups >= LEAST_GROUPS; l->groups--) {
@@ -117,23 +150,59 @@ static bool place_groups(const fpa_plan *plan, fpa_cuda_lift *l, int registers)
     return false;
 }
 
-bool lift_by_groups(const fpa_plan *plan, fpa_cuda_lift *lift)
+int lift_group_registers(const fpa_plan *plan, const fpa_cuda_lift *l)
 {
-    const fpa_lift *own = plan->written->lift;
-    const int slabs = slabs_of(own);
-    fpa_cuda_lift l = {.vector = lift->vector, .tokens = TOKENS, .blocks = 1, .rows = MOST_ROWS, .steps = 1};
+    const fpa_lift *lift = plan->written->lift;
     int products = 0, most = 0;
-    if (!suits(plan))
-        return false;
-    for (int i = 0; i < own->part_count; i++) {
-        const part_shape shape = shape_of(plan, &own->parts[i]);
-        l.matrix_bytes += shape.blocks * shape.pieces * slabs * shape.columns * SLAB_ROW;
+    for (int i = 0; i < lift->part_count; i++) {
+        const part_shape shape = shape_of(plan, l, &lift->parts[i]);
         products += shape.blocks;
         most = largest(most, shape.columns);
     }
-    l.strip_pitch = (int)round_up(2 * l.vector, 32) + 16;
-    l.group_bytes = (int)round_up(TOKENS * (slabs * SLAB_ROW + l.strip_pitch), 1024);
-    if (!place_groups(plan, &l, most / 2 * (products > 1 ? 2 : 1) + 4 * steps_of(own) + REST))
+    return most / 2 * (products > 1 ? 2 : 1) + 4 * steps_of(lift) + REST;
+}
+
+int lift_given_bytes(const fpa_lift *lift)
+{
+    return TOKENS * slabs_of(lift) * SLAB_ROW;
+}
+
+static bool place_rows(const fpa_plan *plan, fpa_cuda_lift *l)
+{
+    const fpa_lift *own = plan->written->lift;
+    const int slabs = slabs_of(own);
+    l->matrix_bytes = 0;
+    for (int i = 0; i < own->part_count; i++) {
+        const part_shape shape = shape_of(plan, l, &own->parts[i]);
+        l->matrix_bytes += shape.blocks * shape.pieces * slabs * shape.columns * SLAB_ROW;
+    }
+    l->strip_pitch = (int)round_up(2 * l->vector, 32) + 16;
+    l->group_bytes = (int)round_up(lift_given_bytes(own) + TOKENS * l->strip_pitch, 1024);
+    return place_groups(plan, l, lift_group_registers(plan, l));
+}
+
+/* A part's matrices have 8 rows each in a product. */
+static bool has_rows(const fpa_plan *plan, int rows)
+{
+    const fpa_lift *lift = plan->written->lift;
+    for (int i = 0; i < lift->part_count; i++)
+        if (lift->parts[i].factor_count * factor_sides(&lift->parts[i]) > rows / 8)
+            return false;
+    return true;
+}
+
+bool lift_by_groups(const fpa_plan *plan, fpa_cuda_lift *lift)
+{
+    fpa_cuda_lift l = {.vector = lift->vector, .tokens = TOKENS, .blocks = 1, .rows = MOST_ROWS, .steps = 1};
+    if (!suits(plan))
+        return false;
+    l.in_f16 = is_for_f16(plan);
+    fpa_cuda_lift narrow = l;
+    narrow.rows = LEAST_MOST;
+    const bool fits = place_rows(plan, &l);
+    if (has_rows(plan, LEAST_MOST) && place_rows(plan, &narrow) && (!fits || narrow.groups > l.groups))
+        l = narrow;
+    else if (!fits)
         return false;
     l.threads = l.groups * WARPGROUP;
     *lift = l;
@@ -142,20 +211,32 @@ bool lift_by_groups(const fpa_plan *plan, fpa_cuda_lift *lift)
 
 struct fpa_cuda_work work_lift_groups(const fpa_plan *plan)
 {
-    /* instructions: of a warp's turn, which finds its tokens and the next ones; of 16 bytes that are fetched; of a product and its operand */
-    enum { LANES = 32, TURN = 170, FETCH = 10, PRODUCT = 4, LINE = 128 };
+    /* instructions: of a warp's turn, which finds its tokens and the next ones; of 16 bytes that are fetched; of a product and its operand; of 16 tokens' 16 columns in f16 */
+    enum { LANES = 32, TURN = 170, FETCH = 10, PRODUCT = 4, NARROW = 32, LINE = 128 };
     const fpa_lift *lift = plan->written->lift;
     const fpa_cuda_lift *l = &plan->cuda.lift;
     struct fpa_cuda_work work = {.bytes = 16 * 2 * (lift->width + l->vector),
-                                 .instructions = TURN + FETCH * steps_of(lift),
+                                 .instructions = TURN + (FETCH + (l->in_f16 ? NARROW : 0)) * steps_of(lift),
                                  .shared = 16 * (2 * slabs_of(lift) * SLAB_ROW + 2 * l->vector) / LINE};
     for (int i = 0; i < lift->part_count; i++) {
         const fpa_lift_part *part = &lift->parts[i];
-        const part_shape shape = shape_of(plan, part);
+        const part_shape shape = shape_of(plan, l, part);
         const int products = shape.blocks * shape.pieces * steps_of(lift);
         work.products += products * shape.columns / 8;
         work.shared += products * shape.columns / 16 + 16 * lift_coordinates(part) / LANES;
         work.instructions += PRODUCT * products + 16 * part->rows * lift_finishing(lift, part, true) / LANES;
     }
+    return work;
+}
+
+struct fpa_cuda_work work_lift_beside(const fpa_plan *plan)
+{
+    /* a place is found and told of by fewer instructions than tokens are; 16 bytes that do not leave take none */
+    enum { TURN = 60, LEAVING = 5, LANES = 32, PIECE = 8, LINE = 128 };
+    const fpa_cuda_lift *l = &plan->cuda.lift;
+    struct fpa_cuda_work work = work_lift_groups(plan);
+    work.bytes = 16 * 2 * plan->written->lift->width;
+    work.instructions -= TURN + 16 * LEAVING * l->vector / PIECE / LANES;
+    work.shared -= 16 * 2 * l->vector / LINE;
     return work;
 }

@@ -10,4 +10,13 @@ bool lift_by_groups(const fpa_plan *plan, fpa_cuda_lift *lift);
 /* Of 16 tokens of queries or keys. */
 struct fpa_cuda_work work_lift_groups(const fpa_plan *plan);
 
+/* The same where coordinates stay in shared memory, and who reads them walks a sequence. */
+struct fpa_cuda_work work_lift_beside(const fpa_plan *plan);
+
+/* Registers of a thread that makes coordinates by these sizes. */
+int lift_group_registers(const fpa_plan *plan, const fpa_cuda_lift *lift);
+
+/* Bytes of 64 tokens as they are given. */
+int lift_given_bytes(const fpa_lift *lift);
+
 #endif

@@ -18,7 +18,7 @@ const fpa_field cuda_lift_fields[] = {
     LIFT(norms),       LIFT(strips),       LIFT(strip_count),
     LIFT(strip_pitch), LIFT(bytes),        FIELD_CONSTANT("most_turns", LIFT_MOST_TURNS),
     LIFT(groups),      LIFT(matrix_bytes), LIFT(group_bytes),
-    FIELDS_END};
+    LIFT(in_f16),      FIELDS_END};
 
 enum { LANES = 32, WARP_ROWS = 16, PIECE = 8 };
 
@@ -318,11 +318,10 @@ void print_lift_rows(FILE *out, const fpa_plan *plan)
     if (lift && l->groups)
         fprintf(out,
                 "lift_rows    %d coordinates of q and k of %d numbers%s, %d part%s; %d warpgroups a block, "
-                "%d tokens "
-                "each, matrices of %.1f KiB; %.1f KiB of shared memory\n",
+                "%d tokens each, matrices of %.1f KiB%s; %.1f KiB of shared memory\n",
                 plan->head->d, lift->width, lift->key_mask ? ", keys may be masked" : "", lift->part_count,
                 lift->part_count == 1 ? "" : "s", l->groups, l->tokens, l->matrix_bytes / 1024.0,
-                l->bytes / 1024.0);
+                l->in_f16 ? " in f16" : "", l->bytes / 1024.0);
     else if (lift)
         fprintf(out,
                 "lift_rows    %d coordinates of q and k of %d numbers%s%s, %d part%s; %d tokens a block, %d "

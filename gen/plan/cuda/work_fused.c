@@ -7,6 +7,7 @@
 #include "fused_rows.h"
 #include "head/lift.h"
 #include "lift_made.h"
+#include "lift_groups.h"
 #include "parts.h"
 #include "work.h"
 
@@ -108,6 +109,24 @@ static void work_open_coordinates(const fpa_plan *plan, const coordinate_sizes *
         .trips = 4};
 }
 
+static void add_side(const struct fpa_cuda_work *made, int blocks, struct fpa_cuda_work *step)
+{
+    step->products += blocks * made->products;
+    step->shared += blocks * made->shared;
+    step->instructions += blocks * made->instructions;
+}
+
+/* Coordinates of both sides, made once for each block of columns; q and k come as they are given. */
+static void add_lifted(const fpa_plan *plan, int blocks, struct fpa_cuda_geometry *g)
+{
+    const struct fpa_cuda_work made = work_lift_beside(plan);
+    const int given = plan->written->lift->width, dv = plan->head->dv;
+    add_side(&made, 2 * blocks, &g->work[CUDA_FUSED_CHUNK].step);
+    g->work[CUDA_FUSED_CHUNK].step.bytes = work_operand_bytes(plan, 2 * (given + dv));
+    add_side(&made, blocks, &g->totals.step);
+    g->totals.step.bytes = work_operand_bytes(plan, given + dv);
+}
+
 void work_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const coordinate_sizes s = sizes_of(plan);
@@ -129,6 +148,8 @@ void work_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
                  .instructions = s.blocks * (13 * s.tiles + 200 + maps + 150 * s.gate),
                  .bytes = token_bytes(plan, false)},
         .trips = 3};
+    if (plan->cuda.fused_coordinates->lifts)
+        add_lifted(plan, s.blocks, g);
 }
 
 /* Queries of a span's second half have the first half's keys, too. That they are read once is counted in part: gated heads that fused_rows has would change to clusters, of
