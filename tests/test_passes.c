@@ -47,6 +47,8 @@ static const struct asked {
      false, true},
     {"a sum of powers", "cuda:sm_90a", "terms = { term {}, linear {}, power { degree = 2 } }", CONTRACTED, 0,
      false, false},
+    {"a sum of powers of few values", "cuda:sm_90a", "dv = 24, terms = { linear {}, power { degree = 2 } }",
+     88, 64, false, false},
     {"a third power, whose derivative has more features", "cuda:sm_90a",
      "d = 16, terms = power { degree = 3 }", 0, 0, false, false},
     {"a third power, whose parallel form is for long sequences", "cuda:sm_90a",
@@ -128,11 +130,11 @@ static void polynomials_of_one_dot_have_passes(void **state)
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
-    "plain",       "square",      "line",         "lines",        "taylor",     "gated",
-    "gatednorm",   "linear",      "broad",        "ragged",       "squares",    "powers",
-    "fading",      "fadinghalf",  "fadingsome",   "turned",       "fadingsum",  "weighed",
-    "weighedsum",  "passedrows",  "squareofrows", "halfsquare",   "widenorm",   "numbers",
-    "broadsquare", "broadfading", "sums",         "fadingtaylor", "fadingcube", "cubeofpairs"};
+    "plain",        "square",     "line",       "lines",       "taylor",      "gated",      "gatednorm",
+    "linear",       "broad",      "ragged",     "squares",     "powers",      "fading",     "fadinghalf",
+    "fadingsome",   "turned",     "fadingsum",  "weighed",     "weighedsum",  "passedrows", "squareofrows",
+    "halfsquare",   "widenorm",   "numbers",    "broadsquare", "broadfading", "sums",       "fewsums",
+    "fadingtaylor", "fadingcube", "cubeofpairs"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -156,8 +158,8 @@ static void passes_are_the_gradients_of_the_formula(void **state)
     static backward_job jobs[EMULATED];
     static const char *const cut[] = {"turned", "fadinghalf", "widenorm"};
     static const char *const copied[] = {
-        "broadsquare", "broadfading", "sums", "fadingtaylor",
-        "fadingcube",  "cubeofpairs"}; /* contractions that read states of several blocks of columns */
+        "broadsquare",  "broadfading", "sums",       "fewsums",
+        "fadingtaylor", "fadingcube",  "cubeofpairs"}; /* contractions that read states of several blocks of columns */
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;

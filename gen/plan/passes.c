@@ -161,6 +161,12 @@ bool passes_contract(const fpa_head *values)
     return degree == 2 && values->dv % PIECE == 0 && contraction_fits(values);
 }
 
+bool contracts_chunks(const fpa_head *values)
+{
+    enum { FEW = 32 };
+    return values->gate || values->term_count == 1 || values->dv > FEW;
+}
+
 fpa_pass_rows passes_rows(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;

@@ -45,6 +45,10 @@ bool passes_leaves_dots(const fpa_head *head, fpa_pass pass);
 /* Whether NAME_chunk_contraction is wanted of a head that make passes: the pass of values, whose kernel is of degree 2. */
 bool passes_contract(const fpa_head *values);
 
+/* Whether contractions take less than passes of rows in chunks, too, not in the parallel form alone: each feature is an FMA of both its factors, however
+ * few values it has. */
+bool contracts_chunks(const fpa_head *values);
+
 /* Sizes that the contraction's sums have registers for; without a gate, features enough that the state is not better off in them. */
 bool contraction_fits(const fpa_head *values);
 

@@ -227,7 +227,8 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
                   .form = g->pass_numbers ? FORM_CHUNKED : form, /* which kernels take numbers */
                   .d = g->pass_d,
                   .dv = g->pass_dv,
-                  .contracts = cuda_contracts(module->passes[PASS_VALUES]),
+                  .contracts = cuda_contracts(module->passes[PASS_VALUES]) &&
+                               (form == FORM_PARALLEL || !module->passes[PASS_ROWS]),
                   .dots = g->pass_line ? PASS_ROWS : PASS_VALUES,
                   .group = f->heads ? f->query_heads / f->heads : 1};
     if (g->made_width)

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "contraction.h"
 #include "outer_tiles.h"
 
 static fpa_status refuse(fpa_outer_plan *outer, const char *why)

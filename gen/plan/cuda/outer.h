@@ -81,9 +81,6 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l);
 /* Row of a folded tile's copy that holds slot 8 c + r, or -1: the slot of (r, c) has its features. */
 int outer_fold(int slot);
 
-/* Whether the plan's states are to be contracted (split_contraction.c): prefixes of a tile are rows of one block then. */
-bool contraction_is_wanted(const struct fpa_plan *plan);
-
 /* Fills *outer from the rows, pieces and dots of plan, with tables in `lasting`. columns: tiles of 8 of a
  * block. parts: suffix blocks that a tile may have, 1, 2 or 4. warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles
  * do not suit gives FPA_OK and used = false. FPA_NO_MEMORY is the only error. */
