@@ -127,6 +127,25 @@ static void polynomials_of_one_dot_have_passes(void **state)
     }
 }
 
+/* Contractions of pairs and passes of rows in chunks meet where they multiply alike, not where kernels of the contraction do. */
+static void few_values_are_contracted_in_the_parallel_form_for_longer(void **state)
+{
+    static const char text[] =
+        "return head { name = 'x', d = 109, dv = 28, dtype = 'bf16', normalize = 'sum', "
+        "terms = inhomogeneous { degree = 2, constant = 1 } }\n";
+    enum { CHUNKED = 2 * (4 * 110 * 32 * 109 + 2 * 6159 * 32), PAIR = 2 * (2 * 109 + 32) + 109 + 32 };
+    fpa_head_list list = {.count = 0};
+    fpa_source source = {0};
+    fpa_error error;
+    (void)state;
+    if (spec_load_text("few.lua", NULL, text, sizeof text - 1, &list, &error) ||
+        source_generate_backward(list.heads[0], "cuda:sm_90a", &source, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    assert_int_equal(source.facts.crossover, (CHUNKED + PAIR - 1) / PAIR);
+    source_free(&source);
+    head_list_free(&list);
+}
+
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
@@ -236,6 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(polynomials_of_one_dot_have_passes),
+        cmocka_unit_test(few_values_are_contracted_in_the_parallel_form_for_longer),
         cmocka_unit_test(passes_are_the_gradients_of_the_formula),
         cmocka_unit_test(other_calls_have_no_passes),
     };

@@ -161,10 +161,15 @@ bool passes_contract(const fpa_head *values)
     return degree == 2 && values->dv % PIECE == 0 && contraction_fits(values);
 }
 
-bool contracts_chunks(const fpa_head *values)
+static bool are_few(int powers, int values, bool gate)
 {
     enum { FEW = 32 };
-    return values->gate || values->term_count == 1 || values->dv > FEW;
+    return !gate && powers > 1 && values <= FEW;
+}
+
+bool contracts_chunks(const fpa_head *values)
+{
+    return !are_few(values->term_count, values->dv, values->gate);
 }
 
 fpa_pass_rows passes_rows(const fpa_simplified *simple)
@@ -181,6 +186,7 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
                            is_line(&simple->score),
                            weighs_keys(simple),
                            has_numbers(simple),
+                           is_contracted(simple) && are_few(simple->score.monomial_count, values, head->gate),
                            work(simple) > most_work,
                            weighs_outputs(simple)};
 }
@@ -216,6 +222,15 @@ static bool suits_type(const fpa_simplified *simple)
     const fpa_head *head = simple->head;
     return head->dtype == FPA_BF16 || (head->dtype == FPA_F16 && head->normalize == FPA_NORMALIZE_NONE &&
                                        (!head->gate || is_line(&simple->score)));
+}
+
+int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features)
+{
+    const double d = head->d, values = rows->width - rows->values;
+    const double walked =
+        2 * 2 * (d + 1) * values * d + 2 * features * values; /* and read, two of rows, one of values */
+    const double pair = 2 * (2 * d + values) + d + values;
+    return (int64_t)ceil(2 * walked / pair);
 }
 
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target)

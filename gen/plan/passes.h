@@ -24,6 +24,7 @@ typedef struct fpa_pass_rows {
     int line; /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
     int numbers; /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token (call.numbers) */
+    int few;     /* 1: chunks have passes of rows, the parallel form has contractions (contracts_chunks) */
     int pairs;   /* 1: they are the faster way in the parallel form alone: their features are too many */
     int weighs; /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */
 } fpa_pass_rows;
@@ -32,6 +33,9 @@ typedef struct fpa_pass_rows {
  * more than the contraction's as its kernels are slower. */
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target);
 fpa_pass_rows passes_rows(const fpa_simplified *simple);
+
+/* Of few values (rows->few): tokens from which on passes of rows in chunks multiply less than contractions of pairs. */
+int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features);
 
 /* Of such a line each coordinate's weight, 0 where it is none of the dot's. */
 void passes_weigh(const fpa_score *score, int d, double *weight);
