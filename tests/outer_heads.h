@@ -24,11 +24,11 @@ static const struct suited {
     {"d = 32, dv = 32, terms = tspow { d = 32, degree = 3, block = 4 }", 7680, true, 140, 2, 80, 0},
     {"d = 48, dv = 48, scale = 1 / sqrt(48), block = 8, normalize = 'max', "
      "terms = inhomogeneous { degree = 2, constant = ratio(1, 2) }",
-     1249, false, 28, 3, 10, 7},
-    {"d = 32, dv = 32, block = 4, terms = inhomogeneous { degree = 3, constant = 2 }", 8257, false, 155, 3,
-     79, 0},
+     1249, true, 28, 3, 10, 7},
+    {"d = 32, dv = 32, block = 4, terms = inhomogeneous { degree = 3, constant = 2 }", 8257, true, 155, 3, 79,
+     0},
     {"d = 64, dv = 64, block = 8, scale = 1 / 8, terms = taylor { degree = 2 }, normalize = 'sum'", 2177,
-     false, 45, 3, 15, 9},
+     true, 45, 3, 15, 9},
     {"d = 64, dv = 64, gate = true, terms = tspow { d = 64, degree = 2, block = 8 }", 2112, true, 36, 3, 12,
      8},
     {"d = 64, dv = 64, terms = term { dense(orthogonal { d = 64, rows = 16, seed = 14 }), "
@@ -46,7 +46,7 @@ static const struct suited {
     {"d = 16, dv = 16, terms = tspow { d = 16, degree = 3, block = 16 }", 4096, true, 64, 2, 32, 0},
     /* no feature is constant, but shorter ones need the row of ones */
     {"d = 64, dv = 64, block = 8, terms = { term { identity(), identity() }, term { identity() } }", 2176,
-     false, 44, 3, 15, 8},
+     true, 44, 3, 15, 8},
     /* weighted rows beside others, and in runs that dots part */
     {"d = 32, dv = 16, terms = term { trainable { name = 'W', rows = 16 }, "
      "diagonal { [range(1, 8)] = 1, [range(9, 20)] = sqrt2, [range(21, 24)] = 3 } }",
@@ -57,10 +57,10 @@ static const struct suited {
      "}",
      192, false, 4, 1, 4, 0},
     /* the last block's 4 prefixes and the row of ones make up one group */
-    {"d = 60, dv = 64, block = 8, terms = inhomogeneous { degree = 2, constant = 1 }", 1921, false, 44, 3, 15,
+    {"d = 60, dv = 64, block = 8, terms = inhomogeneous { degree = 2, constant = 1 }", 1921, true, 44, 3, 15,
      7},
     /* tiles that are half empty, and rows as they lie */
-    {"d = 16, dv = 16, terms = taylor { degree = 2 }", 161, false, 6, 2, 3, 3},
+    {"d = 16, dv = 16, terms = taylor { degree = 2 }", 161, true, 6, 2, 3, 3},
     {"d = 64, dv = 64, terms = linear {}", 64, true, 1, 1, 1, 0},
     {"d = 72, dv = 64, terms = { term { dense(orthogonal { rows = 60, d = 72, seed = 1 }) }, term { "
      "identity() } }",

@@ -65,6 +65,8 @@ static const struct {
     [IN_SHARED_SCAN] = {"clusteredwaves", SHARED_CALL, 1},
     [IN_PRODUCTS] = {"fourfold", LONG_CALL, 2},
     [IN_SLABS] = {"manydots", LONG_CALL, 2},
+    [IN_BOXES] = {"onesbehind", LONG_CALL, 2},
+    [IN_BOXED_SEQUENCES] = {"onesbehind", SEQUENCES_CALL, 2},
     [IN_TURN] = {"turns", LONG_CALL, 2},
     [IN_PARTS] = {"onesrow", LONG_CALL, 2},
     [IN_PACKED] = {"chosen", LONG_CALL, 2},

@@ -23,7 +23,7 @@
 
 #include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
-enum { OUT_WORDS = 81920, THREADS = 128, SHARED = 40 << 10, POISON = 0xa5 };
+enum { OUT_WORDS = 132096, THREADS = 128, SHARED = 40 << 10, POISON = 0xa5 };
 
 static float float_of(uint32_t bits)
 {

@@ -201,6 +201,32 @@ static void a_mechanism_that_suits_can_be_asked_for_and_others_say_why_not(void 
 }
 
 /* What is asked for decides the choice; plans that do not depend on it are the same. */
+/* A product has 256 columns at most, the normaliser's among them. */
+static void many_columns_are_one_block_where_a_product_has_them(void **state)
+{
+    static const struct {
+        const char *values;
+        int blocks, tiles;
+    } widths[] = {{"dv = 128", 1, 16},
+                  {"dv = 192", 1, 24},
+                  {"dv = 256", 1, 32},
+                  {"dv = 248, normalize = 'sum'", 1, 31},
+                  {"dv = 256, normalize = 'sum'", 2, 16}};
+    (void)state;
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        char body[128];
+        struct made m;
+        snprintf(body, sizeof body, "d = 48, %s, scale = 1 / 8, terms = power { degree = 2 }",
+                 widths[i].values);
+        make(&(struct kind){.body = body, .target = "cuda:sm_90a"}, NULL, &m);
+        assert_int_equal(m.status, FPA_OK);
+        assert_string_equal(chosen(&m.plan, ROLE_SPLIT), "split_outer");
+        assert_int_equal(m.plan.cuda.columns.blocks, widths[i].blocks);
+        assert_int_equal(m.plan.cuda.columns.tiles, widths[i].tiles);
+        unmake(&m);
+    }
+}
+
 static void a_plan_is_not_changed_by_what_follows(void **state)
 {
     static const fpa_cuda_mechanism first[] = {SPLIT_PANEL, FUSED_PANEL, FUSED_COORDINATES};
@@ -383,6 +409,7 @@ int main(void)
         cmocka_unit_test(a_mechanism_that_does_not_suit_says_why),
         cmocka_unit_test(the_geometry_has_the_kernels_of_what_is_chosen),
         cmocka_unit_test(a_mechanism_that_suits_can_be_asked_for_and_others_say_why_not),
+        cmocka_unit_test(many_columns_are_one_block_where_a_product_has_them),
         cmocka_unit_test(a_plan_is_not_changed_by_what_follows),
         cmocka_unit_test(a_planner_reads_and_gives_one_plan),
         cmocka_unit_test(sources_of_what_is_asked_for_have_its_kernels),

@@ -138,6 +138,22 @@ static void check_dot_runs(const fpa_plan *plan, const fpa_outer_plan *outer)
     }
 }
 
+/* Coordinates in slabs of 64 rows, as many in each as a box has; the row of ones behind the first ones, in a step that no coordinate has a row in. */
+static void check_boxes(const fpa_plan *plan, const fpa_outer_plan *outer)
+{
+    const int box = outer->vector_box;
+    assert_in_range(box, 16, 48);
+    assert_int_equal(box % 16, 0);
+    for (int i = 0; i < plan->head->d; i++)
+        assert_int_equal(outer->row[i], i / box * 64 + i % box);
+    assert_int_equal(outer->ones_row, box);
+    assert_int_equal(outer->vector_rows, plan->head->d);
+    /* dots read whole steps, of which the last one has all its blocks */
+    assert_int_equal(outer->row_blocks,
+                     plan->head->d > box ? (outer->row[plan->head->d - 1] / 16 + 1) * 2 : box / 8 + 1);
+    assert_true(outer->coordinates);
+}
+
 static void check_rows(const struct made *m)
 {
     const fpa_plan *plan = &m->plan;
@@ -157,17 +173,20 @@ static void check_rows(const struct made *m)
         const bool again = row >= 0 && outer->row[row] != i;
         seen += row >= 0 && !again;
         assert_true(!again || (outer->row[row] < i && seen == kept));
-        assert_true(row < 0 || i < outer->vector_rows);
+        assert_true(row < 0 || i < outer->vector_rows || outer->vector_box < 64);
         gathered |= again;
     }
-    if (outer->by_dots)
+    if (outer->vector_box < 64)
+        check_boxes(plan, outer);
+    else if (outer->by_dots)
         check_dot_runs(plan, outer);
     else
         check_made_runs(plan, outer);
     assert_int_equal(outer->ones_row, outer->row[plan->ones_row]);
     if (outer->zero_row >= 0)
         assert_int_equal(outer->source[outer->zero_row], -1);
-    assert_int_equal(outer->coordinates, outer->row[0] == 0 && kept == plan->head->d && !gathered);
+    assert_int_equal(outer->coordinates,
+                     outer->row[0] == 0 && !gathered && kept == plan->head->d + (outer->vector_box < 64));
     assert_true(outer->vector_rows == plan->head->d || outer->vector_rows % 8 == 0);
     assert_in_range(outer->vector_rows, 1, 8 * outer->row_blocks);
 }

@@ -145,14 +145,15 @@ static void join_values(tensor *values)
         *values = joined;
 }
 
-/* Queries and keys are `vector` numbers wide, values `value`, of which a box has `value_box`. */
+/* Queries and keys are `vector` numbers wide, of which a box has `vector_box`; values `value` and `value_box`. 0: as many as a box can. */
 static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                map_filler fill, int vector, int value, int value_box, bool joins,
-                                struct fpa_cuda_maps *maps, fpa_error *error)
+                                map_filler fill, int vector, int vector_box, int value, int value_box,
+                                bool joins, struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    tensor queries = {call->q, call->q_stride, vector, call->query_heads, call->length, call->batch, 0};
+    tensor queries = {call->q,     call->q_stride,      vector, call->query_heads, call->length,
+                      call->batch, (unsigned)vector_box};
     const long long tokens = call->length + call->recent;
-    tensor keys = {call->k, call->k_stride, vector, call->heads, tokens, call->batch, 0};
+    tensor keys = {call->k, call->k_stride, vector, call->heads, tokens, call->batch, (unsigned)vector_box};
     tensor values = {call->v, call->v_stride, value, call->heads, tokens, call->batch, (unsigned)value_box};
     bool there[3];
     if (joins) {
@@ -180,8 +181,8 @@ fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_c
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    return fill_operands(cuda, call, fill_map, g->vector_rows, g->value_width, g->value_box, false, maps,
-                         error);
+    return fill_operands(cuda, call, fill_map, g->vector_rows, g->vector_box, g->value_width, g->value_box,
+                         false, maps, error);
 }
 
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
@@ -192,7 +193,7 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
         call->dot_rows, call->dot_stride, g->value_width, call->heads, call->length, call->batch, 0};
     bool there = false;
     fpa_status status =
-        fill_operands(cuda, call, fill_map, g->vector_rows, g->value_width, 0, false, maps, error);
+        fill_operands(cuda, call, fill_map, g->vector_rows, 0, g->value_width, 0, false, maps, error);
     if (!status && cuda->driver->cuTensorMapEncodeTiled)
         status = fill_map(cuda, &rows, BOX, &maps->output, &there, error);
     maps->outputs = there;
@@ -207,7 +208,7 @@ static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fp
         call->o, call->o_stride, g->fused_value, call->query_heads, call->length, call->batch, 0};
     bool there;
     fpa_status status =
-        fill_operands(cuda, call, fill, g->fused_vector, g->fused_value, 0, joins, maps, error);
+        fill_operands(cuda, call, fill, g->fused_vector, 0, g->fused_value, 0, joins, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;
     status = fill(cuda, &output, ROWS, &maps->output, &there, error);

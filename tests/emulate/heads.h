@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 104 };
+enum { EMULATED_MOST_HEADS = 107 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -235,8 +235,19 @@ static const char emulated_heads[] =
     "80, "
     "seed = 1 } }),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
+    "  h('columns', { d = 24, dv = 203, chunk = 128, gate = true, normalize = 'sum', scale = 1 / 4,\n" /* one block */
+    "    terms = power { degree = 2 } }),\n"
+    "  h('columnsturns', { d = 150, dv = 137, dtype = 'f16', state_dtype = 'f16', chunk = 128, scale = 1 / "
+    "8, "
+    "terms = {\n"
+    "    term { some(3, 150, 1), some(9, 150, 2), some(3, 150, 4) }, term { some(150, 150, 5), some(5, 150, "
+    "3) } "
+    "} }),\n"
     "  h('lastrows', { d = 43, dv = 24, normalize = 'sum', terms = power { degree = 2 } }),\n"
     "  h('onesrow', { d = 35, dv = 40, gate = true, scale = 1 / 4, terms = inhomogeneous { degree = 2, "
+    "constant = 1 } }),\n"
+    "  h('onesbehind', { d = 65, dv = 24, normalize = 'sum', scale = 1 / 8, terms = inhomogeneous { degree = "
+    "2, "
     "constant = 1 } }),\n"
     "  h('amid', { d = 48, dv = 24, terms = term { some(16, 48, 1), select(range(6, 45)) } }),\n"
     "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"

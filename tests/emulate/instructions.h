@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { INSTRUCTION_WORDS = 16384, PRODUCTS = 17, INSTRUCTION_NAME = 64 };
+enum { INSTRUCTION_WORDS = 16384, PRODUCTS = 32, INSTRUCTION_NAME = 64 };
 
 /* Columns of products of a warpgroup: all that the emulation has, which kernels are emitted with. */
 extern const int product_columns[PRODUCTS];

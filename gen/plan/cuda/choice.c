@@ -89,16 +89,19 @@ static bool is_possible(const fpa_cuda_plan *cuda, fpa_cuda_mechanism split, int
     return cuda->suited[split].plan && (!has_role(forced, ROLE_FUSED) || goes_with(cuda, forced, split));
 }
 
+/* Of the split's blocks of columns: its own width; as many columns as the pass of packed rows has sums for, where that is less, and more than portable kernels
+ * have; or, where that is less than all, as many as a product has. */
+typedef enum column_width { OWN_COLUMNS, NARROW_COLUMNS, WIDE_COLUMNS } column_width;
+
 /* The order that measurements gave; what comes later has to be faster by more than the model errs by. */
 typedef struct combination {
     fpa_cuda_mechanism split;
     bool alone; /* no pass of another mechanism, even if one suits */
     bool lifts; /* the pass on coordinates makes them itself */
-    bool
-        narrow; /* blocks of as many columns as the pass of packed rows has sums for: where the split's own are wider, and portable kernels' narrower */
+    column_width width;
 } combination;
 
-enum { COMBINATIONS = 6 };
+enum { COMBINATIONS = 7 };
 static const double clearly = 0.85; /* twice the median error of its predictions: docs/performance.md */
 /* A split of the few tiles that linear heads have takes up to 1.5 times its prediction: linear heads of d = 160, dv = 64,
  * 0.64 and 0.74 ns at 4,096 and 65,536 tokens for 0.42 and 0.47 (docs/decisions/0028-operands-of-any-width.md). */
@@ -106,12 +109,24 @@ static const double clearly_of_few = 0.6;
 /* Passes on rows as they lie after those on coordinates, and clusters: the median error of their predictions (docs/decisions/0099-ones-of-their-own.md). */
 static const double clearly_of_rows = 0.95;
 
+/* Blocks of all columns take 1.02 to 1.17 times as much of their prediction as narrower ones, whose blocks have more queries: the second-level cache is not
+ * counted for them (docs/decisions/0106-all-columns-in-one-block.md). */
+static const double clearly_of_wide = 0.92;
+
 /* A split with product rows takes 1.3 to 1.5 times its prediction where it has few tiles (docs/decisions/0046-product-rows.md):
  * a combination after it has to be faster, without a margin. */
 static bool has_product_rows(const fpa_cuda_plan *cuda, const combination *best)
 {
     const fpa_split_outer *outer = cuda->suited[SPLIT_OUTER].plan;
     return best->split == SPLIT_OUTER && outer->product_count > 0;
+}
+
+static bool is_lone_split(const fpa_cuda_plan *best)
+{
+    bool passes = false;
+    for (int m = 0; m < CUDA_MECHANISMS; m++)
+        passes = passes || (best->chosen[m] && has_role(m, ROLE_FUSED));
+    return best->chosen[SPLIT_OUTER] && !passes;
 }
 
 /* Of what is tried after the best one so far. */
@@ -122,8 +137,10 @@ static double margin(const fpa_cuda_plan *best, const combination *first, const 
     if (tried
             ->lifts) /* against a kernel before it and the same products; or clusters that make coordinates, too */
         return clusters && clusters->maps ? clearly : 1;
+    if (tried->width == WIDE_COLUMNS && is_lone_split(best))
+        return clearly_of_wide;
     if (has_product_rows(best, first) ||
-        (tried->narrow && best->chosen[FUSED_PACKED])) /* the same pass with more columns */
+        (tried->width == NARROW_COLUMNS && best->chosen[FUSED_PACKED])) /* the same pass with more columns */
         return 1;
     if (tried->split != SPLIT_OUTER || !best->suited[FUSED_COORDINATES].plan)
         return clearly;
@@ -141,20 +158,33 @@ static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBI
                                              {.split = first, .alone = true},
                                              {.split = other},
                                              {.split = other, .alone = true},
-                                             {.split = SPLIT_OUTER, .narrow = true},
+                                             {.split = SPLIT_OUTER, .width = NARROW_COLUMNS},
+                                             {.split = SPLIT_OUTER, .alone = true, .width = WIDE_COLUMNS},
                                              {.split = SPLIT_PANEL, .lifts = true}};
     memcpy(list, order, sizeof order);
 }
 
-/* The split of warpgroups in blocks of as many columns as the pass of packed rows can hold all sums of, or none. */
-static fpa_status plan_narrow(const fpa_cuda_inputs *in, fpa_cuda_plan *cuda, fpa_error *error)
+/* Tiles of a block's columns, or 0: no other than the split's own. */
+static int most_columns(const fpa_cuda_inputs *in, const fpa_cuda_plan *cuda, column_width width)
 {
-    const fpa_split_outer *wide = cuda->suited[SPLIT_OUTER].plan;
+    const fpa_split_outer *own = cuda->suited[SPLIT_OUTER].plan;
     const fpa_split_panel *panel = cuda->suited[SPLIT_PANEL].plan;
+    const int fused = fused_packed_columns(in->plan, in->rows);
+    if (!own)
+        return 0;
+    if (width == WIDE_COLUMNS)
+        return own->columns.blocks > 1 ? SPLIT_WIDE_COLUMNS - (own->columns.all - own->columns.tiles) : 0;
+    return fused < own->columns.tiles && fused > panel->columns.tiles ? fused : 0;
+}
+
+/* The split of warpgroups in blocks of another width, or none. */
+static fpa_status plan_width(const fpa_cuda_inputs *in, column_width width, fpa_cuda_plan *cuda,
+                             fpa_error *error)
+{
     fpa_cuda_inputs own = *in;
     own.suited = cuda->suited;
-    own.most_columns = fused_packed_columns(in->plan, in->rows);
-    if (wide && own.most_columns < wide->columns.tiles && own.most_columns > panel->columns.tiles)
+    own.most_columns = most_columns(in, cuda, width);
+    if (own.most_columns)
         return plan_rows(&own, SPLIT_OUTER, SPLIT_OUTER + 1, cuda->suited, error);
     cuda->suited[SPLIT_OUTER].plan = NULL;
     return FPA_OK;
@@ -180,8 +210,8 @@ static fpa_status try_combination(const fpa_plan *plan, const fpa_cuda_inputs *i
     fpa_status status = FPA_OK;
     *seconds = INFINITY;
     *cuda = plan->cuda;
-    if (tried->narrow)
-        status = plan_narrow(in, &other.cuda, error);
+    if (tried->width != OWN_COLUMNS)
+        status = plan_width(in, tried->width, &other.cuda, error);
     else if (tried->lifts)
         status = plan_lifting(in, &other.cuda, error);
     if (status || !is_possible(&other.cuda, tried->split, forced))

@@ -94,12 +94,40 @@ static int place_ones(const fpa_plan *plan, fpa_outer_plan *outer, const bool *k
     return next / OUTER_BLOCK;
 }
 
+/* Coordinates of a slab where those and the row of ones are all: fewer than it has room for, so that ones lie behind them, in steps that dots do not read.
+ * OUTER_TILE: rows are others, or would need more slabs than packed ones, or are contracted, block by block of vectors as they are packed. */
+static int choose_box(const fpa_plan *plan, const fpa_outer_plan *outer, const bool *kept)
+{
+    const int d = plan->head->d, most = OUTER_TILE - OUTER_STEP,
+              slabs = divide_up(round_up(d, OUTER_STEP), most);
+    bool alone = !outer->rows && !outer->products && kept[plan->ones_row] && !contraction_is_wanted(plan);
+    for (int i = d; i < plan->row_count && alone; i++)
+        alone = !kept[i] || i == plan->ones_row;
+    return alone && slabs == divide_up(round_up(d, OUTER_STEP) + OUTER_BLOCK, OUTER_TILE)
+               ? round_up(divide_up(d, slabs), OUTER_STEP)
+               : OUTER_TILE;
+}
+
+/* Coordinates in boxes, and ones behind the first one. Returns blocks: whole steps of coordinates, as dots read them. */
+static int place_boxes(const fpa_plan *plan, fpa_outer_plan *outer)
+{
+    const int d = plan->head->d, box = outer->vector_box;
+    for (int i = 0; i < d; i++)
+        outer->row[i] = i / box * OUTER_TILE + i % box;
+    outer->ones_row = outer->row[plan->ones_row] = box;
+    const int rows = round_up(outer->row[d - 1] + 1, OUTER_STEP);
+    return (rows > box ? rows : box + OUTER_BLOCK) / OUTER_BLOCK;
+}
+
 /* Coordinates, projections and weighted rows, each padded with zero rows up to 16; then the row of ones, which dots do
  * not read. */
 static int place_rows(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept)
 {
     for (int i = 0; i < plan->row_count; i++)
         outer->row[i] = -1;
+    outer->vector_box = choose_box(plan, outer, kept);
+    if (outer->vector_box < OUTER_TILE)
+        return place_boxes(plan, outer);
     int next = place_run(outer, kept, 0, plan->head->d, 0);
     for (int i = 0; i < plan->projection_count; i++) {
         const fpa_projection *projection = &plan->projections[i];
@@ -115,6 +143,7 @@ static int place_rows(const fpa_plan *plan, fpa_outer_plan *outer, const bool *k
 static int place_by_dots(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept)
 {
     int next = 0;
+    outer->vector_box = OUTER_TILE;
     for (int i = 0; i < plan->row_count; i++)
         outer->row[i] = -1;
     for (int i = 0; i < plan->score->dot_count; i++) {
@@ -157,6 +186,15 @@ static int count_stored(const fpa_plan *plan, const fpa_outer_plan *outer)
     return outer->coordinates ? plan->head->d : round_up(rows, OUTER_BLOCK);
 }
 
+/* The plan's row in row i of a vector of coordinates as they lie, -1: none. */
+static int coordinate_at(const fpa_plan *plan, const fpa_outer_plan *outer, int i)
+{
+    const int box = outer->vector_box, coordinate = i / OUTER_TILE * box + i % OUTER_TILE;
+    if (box < OUTER_TILE && i == box)
+        return plan->ones_row;
+    return i % OUTER_TILE < box && coordinate < plan->head->d ? coordinate : -1;
+}
+
 static void describe_rows(const fpa_plan *plan, fpa_outer_plan *outer)
 {
     const int rows = OUTER_BLOCK * outer->row_blocks;
@@ -166,7 +204,7 @@ static void describe_rows(const fpa_plan *plan, fpa_outer_plan *outer)
             outer->zero_row = i;
     outer->coordinates = rows >= plan->head->d;
     for (int i = 0; i < rows && outer->coordinates; i++)
-        outer->coordinates = outer->source[i] == (i < plan->head->d ? i : -1);
+        outer->coordinates = outer->source[i] == coordinate_at(plan, outer, i);
     outer->vector_rows = count_stored(plan, outer);
 }
 

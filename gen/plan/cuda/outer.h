@@ -35,9 +35,10 @@ typedef struct fpa_outer_plan {
     int *source; /* [8 row_blocks] plan's row of a vector row (some twice), -1: zero for every token */
     bool
         by_dots; /* rows lie as dots have them; else as they are made: coordinates, projections, weighted ones */
-    int row_blocks;         /* of a vector */
-    int vector_rows;        /* the first ones, which device memory has; the copy engine adds zeros */
-    bool coordinates;       /* the rows are the coordinates, then zeros: q and k are read as they lie */
+    int row_blocks;   /* of a vector */
+    int vector_rows;  /* the first ones, which device memory has; the copy engine adds zeros */
+    bool coordinates; /* the rows are the coordinates, then zeros: q and k are read as they lie */
+    int vector_box; /* coordinates of a slab of 64 rows: fewer where the row of ones lies behind them, which nobody fetches */
     int ones_row, zero_row; /* vector rows, -1: there is none */
     /* tiles, in the order of their groups; then the folded ones: of a block's rows times themselves */
     int prefix_factors; /* F - 1; prefixes of fewer factors begin with rows of ones */

@@ -29,8 +29,8 @@ static bool has_rows(const fpa_plan *plan, const fpa_outer_plan *outer)
 /* Tiles are blocks of these rows times blocks of them. */
 static bool has_blocks(const fpa_plan *plan, const fpa_outer_plan *outer)
 {
-    return has_rows(plan, outer) && !outer->rows && !outer->products && outer->prefix_factors == 1 &&
-           outer_prefix_kind(outer, 0) == PREFIX_BLOCK;
+    return has_rows(plan, outer) && outer->vector_box == OUTER_TILE && !outer->rows && !outer->products &&
+           outer->prefix_factors == 1 && outer_prefix_kind(outer, 0) == PREFIX_BLOCK;
 }
 
 /* Rows of queries and g in `stages` places, then keys and tiles as many as there is room for. */

@@ -9,8 +9,10 @@
 
 enum {
     WARPGROUP_THREADS = 128,
-    WARPGROUP_KERNELS = 2,   /* state kernels, of blocks of several sizes */
-    SPLIT_MOST_COLUMNS = 16, /* tiles of 8, for which a warpgroup has registers */
+    WARPGROUP_KERNELS = 2, /* state kernels, of blocks of several sizes */
+    SPLIT_MOST_COLUMNS =
+        16, /* tiles of 8, for which a warpgroup has registers beside those of several tiles of features, or of queries */
+    SPLIT_WIDE_COLUMNS = 32, /* beside those of one, with the normaliser's: a product has no more */
     PACK_TILE = 64,          /* tokens of a warpgroup that packs vectors */
     PRODUCT_THREADS = 256    /* of NAME_state_product */
 };

@@ -33,7 +33,9 @@ static void print_tiles(FILE *out, const fpa_plan *plan, const fpa_outer_plan *o
         fprintf(out, "parted       %d of the groups, of few prefixes: tiles of two or four suffix blocks\n",
                 count_parted(outer));
     fprintf(out, "vectors      %d blocks of 8 rows a token, %s\n", outer->row_blocks,
-            outer->coordinates ? "read as they lie" : "packed by a kernel of its own");
+            !outer->coordinates              ? "packed by a kernel of its own"
+            : outer->vector_box < OUTER_TILE ? "read as they lie; behind them ones"
+                                             : "read as they lie");
     fprintf(out, "strips       %d, of up to %d tiles of a group\n", outer->strips, outer->strip_length);
 }
 
@@ -93,6 +95,7 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->value_width = plan->head->dv;
     g->value_box = split->value_box;
     g->vector_rows = split->outer.vector_rows;
+    g->vector_box = split->outer.vector_box;
     g->pack_tokens = PACK_TILE * split->pack.groups;
     g->chunk_state_slices = large->slices;
     g->small_state_slices = split->kernels > 1 ? small->slices : 0;
@@ -144,7 +147,7 @@ const fpa_field split_outer_fields[] = {
     TABLE("copy_weight", outer.copied, outer.tiles, OUTER_TILE, 0), OUTER(weighted), OUTER(powers),
     OUTER(padded),
     /* vectors and dots */
-    OUTER(row_blocks), OUTER(vector_rows), OUTER(coordinates),
+    OUTER(row_blocks), OUTER(vector_rows), OUTER(vector_box), OUTER(coordinates),
     TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
     TABLE("product_row", product_row, product_entries, 1, 0), SPLIT(product_factors),
     SPLIT(products_weighted), TABLE("product_weight", product_weight, product_weights, 1, 0),

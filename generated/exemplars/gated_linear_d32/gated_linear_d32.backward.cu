@@ -215,6 +215,8 @@ struct fpa_cuda_geometry {
     int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;              /* 1: a mask of keys is given */
     int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
+    int vector_box;
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
@@ -772,6 +774,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* cluster_reverses */
     0, /* key_mask */
     0, /* vector_rows */
+    0, /* vector_box */
     0, /* pack_tokens */
     1, /* chunk_state_slices */
     0, /* small_state_slices */

@@ -213,6 +213,8 @@ struct fpa_cuda_geometry {
     int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;              /* 1: a mask of keys is given */
     int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
+    int vector_box;
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
@@ -654,11 +656,6 @@ __device__ __forceinline__ float get_float(u32 address)
     return __uint_as_float(get_word(address));
 }
 
-__device__ __forceinline__ void put_element(u32 address, element a)
-{
-    asm volatile("st.shared.u16 [%0], %1;" : : "r"(address), "h"(a) : "memory");
-}
-
 __device__ __forceinline__ element get_element(u32 address)
 {
     u16 a;
@@ -710,7 +707,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
         { 0, 0, 0 }, /* pad_rows */
-        { 768, 43024, 1 }, /* pack_rows */
+        { 0, 0, 0 }, /* pack_rows */
         { 512, 190136, 1 }, /* chunk_state */
         { 384, 171176, 1 }, /* chunk_state_small */
         { 1024, 0, 0 }, /* segment_scan */
@@ -769,8 +766,9 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     0, /* sequence_state */
     0, /* cluster_reverses */
     0, /* key_mask */
-    24, /* vector_rows */
-    384, /* pack_tokens */
+    16, /* vector_rows */
+    16, /* vector_box */
+    0, /* pack_tokens */
     1, /* chunk_state_slices */
     2, /* small_state_slices */
     192, /* query_tokens */
@@ -820,13 +818,13 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
-        { { 0, 12, 131, 1280, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
-        { { 216, 228, 456, 2816, 0, 0 }, { 0, 720, 1440, 39168, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
+        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
+        { { 216, 228, 456, 2560, 0, 0 }, { 0, 720, 1440, 39168, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
         /* chunk_state_small */
-        { { 288, 304, 608, 2816, 0, 0 }, { 0, 720, 1440, 39168, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 },
+        { { 288, 304, 608, 2560, 0, 0 }, { 0, 720, 1440, 39168, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 },
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 1520, 78336, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
         /* chunk_output */
-        { { 0, 43, 655, 2816, 0, 0 }, { 162, 129, 488, 0, 0, 0 }, { 44, 25, 213, 938, 0, 176 }, 1, 3 },
+        { { 0, 43, 655, 2560, 0, 0 }, { 162, 129, 488, 0, 0, 0 }, { 44, 25, 213, 853, 0, 176 }, 1, 3 },
         { { 251, 371, 971, 5120, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
@@ -1447,29 +1445,6 @@ template <int count> struct row_lanes {
     enum { LANES = count > 16 ? 32 : count > 8 ? 16 : count > 4 ? 8 : 4, ROWS = 32 / LANES };
 };
 
-/* Bytes of word number `word` that a row has which begins `before` bytes behind a multiple of 16. */
-__device__ __forceinline__ int word_bytes(int before, int bytes, int word)
-{
-    const int left = before + bytes - word * 16;
-    return left > 16 ? 16 : left > 0 ? left : 0;
-}
-
-/* 16 bytes of two words, from byte number `before` on, which is even. */
-__device__ __forceinline__ uint4 piece_of(uint4 low, uint4 high, u32 before)
-{
-    u32 word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-    for (int i = 0; i < 6; i++)
-        word[i] = before & 8 ? word[i + 2] : word[i];
-#pragma unroll
-    for (int i = 0; i < 5; i++)
-        word[i] = before & 4 ? word[i + 1] : word[i];
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        word[i] = __byte_perm(word[i], word[i + 1], before & 2 ? 0x5432 : 0x3210);
-    return uint4{word[0], word[1], word[2], word[3]};
-}
-
 /* ---- copies and threads of warpgroups ---- */
 
 /* The phase waits for so many bytes more. */
@@ -1736,7 +1711,8 @@ __device__ __forceinline__ void begin_keys(float *c, u64 a, u64 b)
  * have each once (or twice, for neighbours), in 40 rows. */
 enum {
     ROW_BLOCKS = 3,       /* of 8 rows, in a vector of q or k */
-    VECTOR_ROWS = 24,      /* that it has in memory; those behind them are zeros */
+    VECTOR_ROWS = 16,      /* that it has in memory; those behind them are zeros */
+    VECTOR_BOX = 16,       /* of these in a slab; behind the first ones lies the row of ones */
     TILES = 5,
     WHOLE_TILES = 3,       /* the first: not folded */
     TILE_GROUPS = 3,
@@ -1937,198 +1913,6 @@ __device__ __forceinline__ void fetch_eight(u32 to, const element *from, int cou
                  : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
 }
 
-/* ---- pack ----
- *
- * A warpgroup packs tiles of 64 tokens by itself. Their coordinates come a tile ahead, in words of 16 bytes; what is
- * derived of them lies beside them until a vector's blocks of 8 rows leave, each from where its rows are:
- *
- *     coordinates --wgmma--> projected rows --lanes have tokens--> formed rows: weighted ones, products
- *          |                      |                                   |
- *          +----------------------+-----------------------------------+--16 bytes a thread--> vectors
- */
-enum {
-    PACK_GROUPS = 6,         /* warpgroups */
-    PACK_THREADS = 128 * PACK_GROUPS,
-    PACK_TILE = 64,          /* tokens of a warpgroup at a time */
-    PACK_STAGES = 2,         /* of coordinates: with two the next tile's come meanwhile */
-    PACK_GIVEN = 24,        /* rows of a token that are coordinates, */
-    PACK_RAW_PITCH = 48,    /* bytes of them, */
-    PACK_PITCH = 16,        /* and of derived rows: odd multiples of 16 */
-    PACK_RAW_BYTES = PACK_TILE * PACK_RAW_PITCH,
-    PACK_GROUP_BYTES = PACK_STAGES * PACK_RAW_BYTES + PACK_TILE * PACK_PITCH,
-    PACK_PIECES = (D_IN + 7) / 8,
-    PACK_WORDS = (2 * D_IN + 14 + 15) / 16, /* of 16 bytes, that a row which begins anywhere has a part of */
-    PACK_AT_GROUPS = 0
-};
-
-/* Row of a tile that each block of 8 rows of a vector begins with. */
-static __device__ const u16 vector_block[VECTOR_ROWS / 8] = {
-    0, 8, 24,
-};
-
-/* What a warpgroup's threads share in a head's tiles. */
-struct pack_task {
-    const element *x; /* the head's first token */
-    element *vectors; /* of it */
-    i64 stride[2];    /* of batches and tokens */
-    i64 vectors_stride;
-    u32 length, per_sequence; /* tokens, tiles */
-    bool keys;
-};
-
-/* A tile of a head. */
-struct pack_tile {
-    const element *x;
-    element *vectors;
-    int count; /* of tokens that are there */
-};
-
-__device__ __forceinline__ struct pack_tile tile_of(const struct pack_task &task, u32 number)
-{
-    const u32 b = number / task.per_sequence, first = number % task.per_sequence * PACK_TILE;
-    return {task.x + b * task.stride[0] + first * task.stride[1],
-            task.vectors + b * task.vectors_stride + (i64)first * VECTOR_ROWS,
-            task.length - first < PACK_TILE ? (int)(task.length - first) : (int)PACK_TILE};
-}
-
-/* Words of 16 bytes of a tile's rows, each to the place of the piece that begins in it: zeros behind a row's end, and
- * where no token is. Rows 8 tokens apart begin equally far behind a multiple of 16 bytes: what a lane needs to know of
- * a word is worked out once for 8 of them. */
-__device__ __forceinline__ void fetch_tile(u32 raw, const struct pack_tile &tile, i64 stride, bool aligned)
-{
-    typedef row_lanes<PACK_WORDS> lanes;
-    const int lane = threadIdx.x & 31;
-    for (int word = lane % lanes::LANES; word < (aligned ? PACK_PIECES : PACK_WORDS); word += lanes::LANES)
-#pragma unroll 1
-        for (int first = own_warp() * lanes::ROWS + lane / lanes::LANES; first < 8; first += 4 * lanes::ROWS) {
-            const unsigned char *from = (const unsigned char *)(tile.x + first * stride);
-            const int before = (int)((u64)from & 15), bytes = word_bytes(before, 2 * D_IN, word);
-            const u32 to = raw + first * PACK_RAW_PITCH + word * 16;
-            from += word * 16 - before;
-#pragma unroll
-            for (int token = 0; token < PACK_TILE; token += 8, from += 16 * stride)
-                copy_async(to + token * PACK_RAW_PITCH, from, first + token < tile.count ? bytes : 0);
-        }
-    copy_commit();
-}
-
-/* Words of a tile -> pieces, where rows begin amid 16 bytes. A warp has 8 tokens, of which rows no two meet in a bank,
- * and four lanes share a row: what a lane needs of the next one's words it reads before that puts pieces in their
- * places. start: the low part of the first row's address; stride in bytes. */
-__device__ __forceinline__ void align_tile(u32 raw, u32 start, u32 stride)
-{
-    enum { SHARE = (PACK_PIECES + 3) / 4 };
-    const int share = threadIdx.x >> 3 & 3;
-    const int begin = share * SHARE < PACK_PIECES ? share * SHARE : PACK_PIECES;
-    const int end = begin + SHARE < PACK_PIECES ? begin + SHARE : PACK_PIECES;
-#pragma unroll 1
-    for (int token = own_warp() * 8 + (threadIdx.x & 7); token < PACK_TILE; token += 32) {
-        const u32 row = raw + token * PACK_RAW_PITCH, before = start + token * stride & 15;
-        uint4 word = get_words(row + begin * 16);
-        const uint4 behind = get_words(row + end * 16);
-        __syncwarp();
-#pragma unroll 4
-        for (int i = begin; i < end; i++) {
-            const uint4 next = i + 1 < end ? get_words(row + i * 16 + 16) : behind;
-            put_words(row + i * 16, piece_of(word, next, before));
-            word = next;
-        }
-        if (end == PACK_PIECES)
-            put_words(row + end * 16, uint4{0, 0, 0, 0});
-    }
-}
-
-/* vectors[token][] = rows of a tile's tokens. A thread has the same block of every so many tokens. */
-__device__ __forceinline__ void store_vectors(const struct pack_tile &tile, u32 raw, u32 rows)
-{
-    enum { BLOCKS = VECTOR_ROWS / 8, TOGETHER = 128 > BLOCKS ? 128 / BLOCKS : 1 };
-    const int thread = threadIdx.x % 128, own = thread / BLOCKS;
-    if (own >= TOGETHER)
-        return;
-    for (int block = thread - own * BLOCKS; block < BLOCKS; block += 128) {
-        const u32 row = vector_block[block], pitch = row < PACK_GIVEN ? PACK_RAW_PITCH : PACK_PITCH;
-        u32 from = (row < PACK_GIVEN ? raw : rows - PACK_GIVEN * 2) + row * 2 + own * pitch;
-        element *to = tile.vectors + (i64)own * VECTOR_ROWS + block * 8;
-#pragma unroll 4
-        for (int token = own; token < tile.count; token += TOGETHER) {
-            store_words(to, get_words(from));
-            from += TOGETHER * pitch, to += TOGETHER * VECTOR_ROWS;
-        }
-    }
-}
-
-/* Tiles first.. of a head, up to last: each warpgroup's own. */
-__device__ __forceinline__ void pack_head(const struct pack_task &task, u32 shared, u32 first, u32 last)
-{
-    const u32 group = threadIdx.x / 128;
-    const u32 own = shared + PACK_AT_GROUPS + group * PACK_GROUP_BYTES, rows = own + PACK_STAGES * PACK_RAW_BYTES;
-    const bool aligned = (((i64)task.x | task.stride[0] * 2 | task.stride[1] * 2) & 15) == 0;
-    warpgroup_sync(1 + group); /* the head before has left */
-    struct pack_tile next = {};
-    if (first + group < last) {
-        next = tile_of(task, first + group);
-        fetch_tile(own, next, task.stride[1], aligned);
-    }
-    for (u32 number = first + group, stage = 0; number < last; number += PACK_GROUPS,
-         stage = (stage + 1) % PACK_STAGES) {
-        const u32 raw = own + stage * PACK_RAW_BYTES;
-        const struct pack_tile tile = next;
-        copy_wait<0>();
-        warpgroup_sync(1 + group); /* and the tile before has left */
-        const bool more = number + PACK_GROUPS < last;
-        if (more) {
-            next = tile_of(task, number + PACK_GROUPS);
-            fetch_tile(own + (stage ^ 1) * PACK_RAW_BYTES, next, task.stride[1], aligned);
-        }
-        if (!aligned) {
-            align_tile(raw, (u32)(u64)tile.x, (u32)task.stride[1] * 2);
-            warpgroup_sync(1 + group);
-        }
-        store_vectors(tile, raw, rows);
-    }
-}
-
-/* Zeros where nothing is packed, and the row of ones. */
-__device__ __forceinline__ void clear_tiles(u32 tiles)
-{
-    for (int i = threadIdx.x; i < PACK_GROUPS * PACK_GROUP_BYTES / 16; i += PACK_THREADS)
-        put_words(tiles + i * 16, uint4{0, 0, 0, 0});
-    __syncthreads();
-    for (int i = threadIdx.x; i < PACK_THREADS / 2; i += PACK_THREADS)
-        put_element(tiles + i / PACK_TILE * PACK_GROUP_BYTES + PACK_STAGES * PACK_RAW_BYTES + i % PACK_TILE
-                    * PACK_PITCH, from_float(1.0f));
-}
-
-/* Keys or queries -> vectors[b][head][token][VECTOR_ROWS], once for all blocks that read them. Tiles are counted head
- * by head, and blocks share them evenly, so that a block has matrices of one head or two. */
-#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
-extern "C" __global__ void __launch_bounds__(PACK_THREADS)
-taylor2_d16_pack_rows(const __grid_constant__ struct fpa_cuda_call call)
-{
-    const u32 shared = shared_address();
-    const bool keys = !call.packs_queries;
-    const long long *stride = keys ? call.k_stride : call.q_stride;
-    const u32 heads = (u32)(keys ? call.heads : call.query_heads);
-    const u32 per_sequence = (u32)((call.length + PACK_TILE - 1) / PACK_TILE);
-    const i64 of_head = call.batch * per_sequence, all = of_head * heads, end = all * (blockIdx.x + 1) / gridDim.x;
-    clear_tiles(shared + PACK_AT_GROUPS);
-    __syncthreads();
-    for (i64 begin = all * blockIdx.x / gridDim.x; begin < end;) {
-        const i64 own_head = begin / of_head, first = own_head * of_head, last = first + of_head < end ? first + of_head
-            : end;
-        const struct pack_task task = {(const element *)(keys ? call.k : call.q) + own_head * stride[2],
-                                (element *)call.vectors + own_head * call.length * VECTOR_ROWS,
-                                {stride[0], stride[1]},
-                                heads * call.length * VECTOR_ROWS,
-                                (u32)call.length,
-                                per_sequence,
-                                keys};
-        pack_head(task, shared, (u32)(begin - first), (u32)(last - first));
-        begin = last;
-    }
-}
-#endif
-
 /* ---- loads ---- */
 
 enum {
@@ -2139,14 +1923,14 @@ enum {
     VALUES_BOXED = VALUE_SLABS * SLAB64 /* bytes of these values that boxes bring */
 };
 
-/* Slabs of 64 tokens from `token` on. */
-template <int slabs>
+/* Slabs of 64 tokens from `token` on, of which each has so many numbers. */
+template <int slabs, int box = 64>
 __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_tensor_map &map, int column, int head,
                                            int token, int batch, u32 barrier)
 {
 #pragma unroll
     for (int s = 0; s < slabs; s++) {
-        const int first = column + s * 64;
+        const int first = column + s * box;
         copy_box(to + s * next, map, first, head, token, batch, barrier);
     }
 }
@@ -2155,19 +1939,21 @@ __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_te
 
 /* Slabs of tokens first.. up to limit, of which each has `width` numbers; zeros where some are missing. A warp takes a
  * line of 4 tokens at a time. */
-template <int tokens, int blocks>
+template <int tokens, int blocks, int box = 64>
 __device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                               bool aligned)
 {
     const int count = limit - first, place = threadIdx.x & 7;
     x += first * stride;
+    if (8 * place >= box)
+        return;
 #pragma unroll 1
     for (int token = threadIdx.x >> 3 & 3; token < tokens; token += 4)
 #pragma unroll 1
         for (int block = place; block < blocks; block += 8)
             fetch_eight(to + block / 8 * (tokens * 128) + slab_place(token, place),
-                        token < count ? x + token * stride + block * 8 : x,
-                        token < count ? width - block * 8 : 0, aligned);
+                        token < count ? x + token * stride + block / 8 * box + place * 8 : x,
+                        token < count ? width - block / 8 * box - place * 8 : 0, aligned);
 }
 
 /* The lane's loads are there, and matrix instructions may read them; all lanes of the fetching warp arrive. That they
@@ -2178,6 +1964,13 @@ __device__ __forceinline__ void arrive_loaded(u32 barrier)
     copy_wait<0>();
     fence_shared();
     barrier_arrive(barrier);
+}
+
+/* The block of ones behind a slab's coordinates, of so many tokens: neither boxes nor lanes that fetch write there. */
+__device__ __forceinline__ void fill_row_of_ones(u32 slab, int tokens)
+{
+    for (int i = threadIdx.x; i < tokens * 4; i += blockDim.x)
+        put_word(slab + slab_place(i / 4, VECTOR_BOX / 8) + i % 4 * 4, i % 4 ? 0 : 0x3f803f80u & 0xffff);
 }
 
 /* Where the copy engine has token `first` of a sequence: where lengths differ the batch is one. */
@@ -2755,9 +2548,9 @@ __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, con
                                            const struct walk &w, u32 ring, int slot, int first)
 {
     const u32 stage = ring + slot * FETCHED, full = ring + sizes::BARRIERS + slot * 8;
-    barrier_expect(full, ROW_SLABS * SLAB64 + VALUES_BOXED);
-    copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)w.head, box_token(call, w.b, first), box_batch(call, w.b),
-                          full);
+    barrier_expect(full, ROW_SLABS * SLAB64 / 64 * VECTOR_BOX + VALUES_BOXED);
+    copy_boxes<ROW_SLABS, VECTOR_BOX>(stage, SLAB64, maps.key, 0, (int)w.head, box_token(call, w.b, first),
+                                      box_batch(call, w.b), full);
     copy_boxes<VALUE_SLABS>(stage + STAGE_VALUES, SLAB64, maps.value, w.block * COLUMN_TILES * 8, (int)w.head,
                             box_token(call, w.b, first), box_batch(call, w.b), full);
 }
@@ -2769,9 +2562,9 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
 {
     const element *k = keys_of(call, w.b, w.head);
     const element *v = values_of(call, w.b, w.head) + w.block * COLUMN_TILES * 8;
-    const bool aligned = is_aligned(call.k, call.k_stride, VECTOR_ROWS) && is_aligned(call.v, call.v_stride, DV);
+    const bool aligned = is_aligned(call.k, call.k_stride, D_IN) && is_aligned(call.v, call.v_stride, DV);
     const u32 stage = ring + slot * FETCHED;
-    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, VECTOR_ROWS, aligned);
+    fetch_vectors<64, ROW_BLOCKS, VECTOR_BOX>(stage, k, call.k_stride[1], first, w.end, VECTOR_ROWS, aligned);
     fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end,
                                     DV - w.block * COLUMN_TILES * 8, aligned);
     arrive_loaded(ring + sizes::BARRIERS + slot * 8);
@@ -2791,6 +2584,18 @@ __device__ __forceinline__ void bring_near(const struct fpa_cuda_call &call, con
                      "r"(left < SHARE ? left : SHARE) : "memory");
 }
 
+/* z counts a token by its row of ones: those behind a walk's end have zeros there, until whole tiles come to the slot
+ * again. One lane, which then tells that the slot is full. */
+template <class sizes> __device__ __forceinline__ void end_ones(u32 ring, int slot, int tokens, u32 &ended)
+{
+    if (tokens >= 64 && !(ended >> slot & 1))
+        return;
+    ended = tokens >= 64 ? ended & ~(1u << slot) : ended | 1u << slot;
+#pragma unroll 1
+    for (int i = 0; i < 64; i++)
+        put_word(ring + slot * FETCHED + slab_place(i, VECTOR_BOX / 8), i < tokens ? 0x3f803f80u & 0xffff : 0);
+}
+
 /* Of the last warpgroup three warps: 64 tokens at a time into the ring; each has slots of its own, so that it sees all
  * phases of their barriers. */
 template <class sizes>
@@ -2799,6 +2604,7 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
 {
     const int warp = own_warp();
     struct turn at = {0, 1};
+    u32 ended = 0; /* slots with a walk's end */
 #pragma unroll 1
     for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
         const struct walk w = find_walk<sizes>(call, index);
@@ -2809,6 +2615,8 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
             if (at.slot % 3 != warp)
                 continue;
             barrier_wait(ring + sizes::BARRIERS + (sizes::STAGES + at.slot) * 8, at.phase);
+            if (is_first_lane())
+                end_ones<sizes>(ring, at.slot, w.end - first, ended);
             if (!maps.keys || is_cut_off(call, first + 64, w.end))
                 fetch_stage<sizes>(call, w, ring, at.slot, first);
             else if (is_first_lane())
@@ -3104,6 +2912,10 @@ __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, cons
     }
     fill_ones(ring + sizes::ONES);
     fence_shared();
+#pragma unroll 1
+    /* slab 0, or whichever a block has there, which has nothing behind its coordinates either */
+    for (int i = 0; i < sizes::STAGES; i++)
+        fill_row_of_ones(ring + i * FETCHED, 64);
     for (int i = threadIdx.x; i < sizes::BLOCK_TILES * 64; i += sizes::THREADS_OF) {
         const int tile = tile_of(block_strip<sizes>(), i / 64);
         const float w = tile < TILES ? copy_weight[tile * 64 + i % 64] : 0;
@@ -3473,19 +3285,19 @@ __device__ __forceinline__ struct item next_item(u32 shared, struct turn &at)
 __device__ __forceinline__ void copy_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                              const struct item &item, u32 to, u32 full)
 {
-    barrier_await(full, QUERY_BYTES);
+    barrier_await(full, QUERY_BYTES / 64 * VECTOR_BOX);
 #pragma unroll 1
     for (int token = 0; token < QUERY_TOKENS; token += 64)
-        copy_boxes<ROW_SLABS>(to + token * 128, QUERY_TOKENS * 128, maps.query, 0, (int)item.query_head,
-                              box_token(call, item.b, item.first + token), box_batch(call, item.b), full);
+        copy_boxes<ROW_SLABS, VECTOR_BOX>(to + token * 128, QUERY_TOKENS * 128, maps.query, 0, (int)item.query_head,
+                                          box_token(call, item.b, item.first + token), box_batch(call, item.b), full);
 }
 
 /* The same by a warp, up to where it arrives. */
 __device__ __forceinline__ void fetch_queries(const struct fpa_cuda_call &call, const struct item &item, u32 to)
 {
     const element *q = queries_of(call, item.b, item.query_head);
-    fetch_vectors<QUERY_TOKENS, ROW_BLOCKS>(to, q, call.q_stride[1], item.first, item.length, VECTOR_ROWS,
-                                            is_aligned(call.q, call.q_stride, VECTOR_ROWS));
+    fetch_vectors<QUERY_TOKENS, ROW_BLOCKS, VECTOR_BOX>(to, q, call.q_stride[1], item.first, item.length, VECTOR_ROWS,
+                                                        is_aligned(call.q, call.q_stride, D_IN));
 }
 
 /* Behind the last item those who multiply find that there are no more. */
@@ -3561,9 +3373,9 @@ __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call,
 __device__ __forceinline__ void copy_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                           const struct item &item, u32 stage, int key, u32 full)
 {
-    barrier_await(full, ROW_SLABS * SLAB64 + VALUES_BOXED);
-    copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)item.head, box_token(call, item.b, key),
-                          box_batch(call, item.b), full);
+    barrier_await(full, ROW_SLABS * SLAB64 / 64 * VECTOR_BOX + VALUES_BOXED);
+    copy_boxes<ROW_SLABS, VECTOR_BOX>(stage, SLAB64, maps.key, 0, (int)item.head, box_token(call, item.b, key),
+                                      box_batch(call, item.b), full);
     copy_boxes<VALUE_SLABS>(stage + KEY_VALUES, SLAB64, maps.value, item.block * COLUMN_TILES * 8, (int)item.head,
                             box_token(call, item.b, key), box_batch(call, item.b), full);
 }
@@ -3574,8 +3386,8 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
 {
     const element *k = keys_of(call, item.b, item.head);
     const element *v = values_of(call, item.b, item.head) + item.block * COLUMN_TILES * 8;
-    const bool aligned = is_aligned(call.k, call.k_stride, VECTOR_ROWS) && is_aligned(call.v, call.v_stride, DV);
-    fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, VECTOR_ROWS, aligned);
+    const bool aligned = is_aligned(call.k, call.k_stride, D_IN) && is_aligned(call.v, call.v_stride, DV);
+    fetch_vectors<64, ROW_BLOCKS, VECTOR_BOX>(stage, k, call.k_stride[1], key, item.end_key, VECTOR_ROWS, aligned);
     fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key,
                                     DV - item.block * COLUMN_TILES * 8, aligned);
 }
@@ -4223,6 +4035,8 @@ taylor2_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
     }
     fill_ones(shared + KEY_ONES);
     fence_shared();
+    for (int i = 0; i < QUERY_STAGES; i++) /* keys' are read for dots alone */
+        fill_row_of_ones(shared + i * QUERY_BYTES, QUERY_TOKENS);
     __syncthreads();
     if (threadIdx.x >= CHUNK_OUTPUT_THREADS - 128) {
         registers_lower<32>();

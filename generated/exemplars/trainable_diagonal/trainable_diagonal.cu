@@ -195,6 +195,8 @@ struct fpa_cuda_geometry {
     int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;              /* 1: a mask of keys is given */
     int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
+    int vector_box;
     int pack_tokens;           /* that a block of it takes */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
@@ -754,6 +756,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     0, /* cluster_reverses */
     0, /* key_mask */
     40, /* vector_rows */
+    64, /* vector_box */
     384, /* pack_tokens */
     1, /* chunk_state_slices */
     0, /* small_state_slices */
