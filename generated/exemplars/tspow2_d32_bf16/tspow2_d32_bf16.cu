@@ -234,9 +234,9 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
-    int cluster_reverses;      /* 1: NAME_cluster_scan can take tokens from the last one on */
-    int key_mask;              /* 1: a mask of keys is given */
-    int vector_rows;           /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
+    int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
+    int key_mask;         /* 1: a mask of keys is given */
+    int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
     int vector_box;
     int pack_tokens;           /* that a block of it takes */
