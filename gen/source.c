@@ -124,7 +124,7 @@ static fpa_status plan_pass(const fpa_head *head, fpa_pass pass, bool own, const
     return status;
 }
 
-/* Without the one mechanism that a pass needs there are no passes; where that of values contracts none of rows is needed. */
+/* Without the one mechanism that a pass needs there are no passes; where that of values contracts, in chunks too, none of rows is needed. */
 static fpa_status forget_needless(const fpa_head *head, fpa_passes *passes, const fpa_target *target,
                                   fpa_error *error)
 {
@@ -138,7 +138,7 @@ static fpa_status forget_needless(const fpa_head *head, fpa_passes *passes, cons
         status = plan_pass(rows, PASS_ROWS, false, target, &none, &reason);
     if (status || (!contracts && !rows && !passes->own[PASS_ROWS]))
         passes_free(passes);
-    else if (contracts)
+    else if (contracts && contracts_chunks(values ? values : head))
         forget_rows(passes);
     if (status == FPA_NO_MEMORY && error)
         *error = reason;

@@ -3,6 +3,7 @@
 #include "dear.h"
 #include "emulate/backward_edge.h"
 #include "emulate/backward.h"
+#include "head/form.h"
 #include "runtime/cuda/launch_passes.h"
 #include "runtime/cuda/module.h"
 
@@ -44,17 +45,21 @@ static const struct asked {
      256, false, true},
     {"a gated line in half precision", "cuda:sm_90a", "terms = linear {}, gate = true, dtype = 'f16'", 64, 64,
      false, true},
-    {"a sum of powers", "cuda:sm_90a", "terms = { term {}, linear {}, power { degree = 2 } }", 128, 64, false,
-     true},
+    {"a sum of powers", "cuda:sm_90a", "terms = { term {}, linear {}, power { degree = 2 } }", CONTRACTED, 0,
+     false, false},
+    {"a sum of powers of few values", "cuda:sm_90a", "dv = 24, terms = { linear {}, power { degree = 2 } }",
+     88, 64, false, false},
     {"a third power, whose derivative has more features", "cuda:sm_90a",
      "d = 16, terms = power { degree = 3 }", 0, 0, false, false},
+    {"a third power, whose parallel form is for long sequences", "cuda:sm_90a",
+     "d = 24, terms = power { degree = 3 }", 88, 24, false, true},
     {"a gated line", "cuda:sm_90a", "terms = linear {}, gate = true", 0, 0, false, false},
     {"a gated line of no whole steps", "cuda:sm_90a", "d = 40, terms = linear {}, gate = true", 64, 40, false,
      true},
     {"a gated, normalised power", "cuda:sm_90a",
      "terms = power { degree = 2 }, gate = true, normalize = 'sum'", CONTRACTED, 0, false, false},
-    {"a gated sum of powers", "cuda:sm_90a", "terms = { linear {}, power { degree = 2 } }, gate = true", 128,
-     64, false, false},
+    {"a gated sum of powers", "cuda:sm_90a", "terms = { linear {}, power { degree = 2 } }, gate = true",
+     CONTRACTED, 0, false, false},
     {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 64, 64, true, true},
     {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0,
      false, false},
@@ -91,8 +96,10 @@ static const struct asked {
     {"a learned matrix of a gated line, whose kernels need no copies", "cuda:sm_90a",
      "gate = true, terms = term { trainable { name = 'w', rows = 16 } }", 0, 0, false, false},
     {"a constant", "cuda:sm_90a", "terms = term {}", 0, 0, false, false},
-    {"values as wide as they may be", "cuda:sm_90a", "d = 64, dv = 256, terms = power { degree = 2 }", 320,
-     64, false, true},
+    {"a power of several blocks of values", "cuda:sm_90a", "d = 64, dv = 256, terms = power { degree = 2 }",
+     CONTRACTED, 0, false, true},
+    {"values as wide as they may be", "cuda:sm_90a", "d = 24, dv = 256, terms = power { degree = 2 }", 280,
+     24, false, true},
     {"wide vectors", "cuda:sm_90a", "d = 128, dv = 136, terms = linear {}", 136, 128, false, true},
 };
 
@@ -131,14 +138,34 @@ static void polynomials_of_one_dot_have_passes(void **state)
     }
 }
 
+/* Contractions of pairs and passes of rows in chunks meet where they multiply alike, not where kernels of the contraction do. */
+static void few_values_are_contracted_in_the_parallel_form_for_longer(void **state)
+{
+    static const char text[] =
+        "return head { name = 'x', d = 109, dv = 28, dtype = 'bf16', normalize = 'sum', "
+        "terms = inhomogeneous { degree = 2, constant = 1 } }\n";
+    enum { CHUNKED = 2 * (4 * 110 * 32 * 109 + 2 * 6159 * 32), PAIR = 2 * (2 * 109 + 32) + 109 + 32 };
+    fpa_head_list list = {.count = 0};
+    fpa_source source = {0};
+    fpa_error error;
+    (void)state;
+    if (spec_load_text("few.lua", NULL, text, sizeof text - 1, &list, &error) ||
+        source_generate_backward(list.heads[0], "cuda:sm_90a", &source, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    assert_int_equal(source.facts.crossover, (CHUNKED + PAIR - 1) / PAIR);
+    source_free(&source);
+    head_list_free(&list);
+}
+
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
-    "plain",      "square",     "line",         "lines",        "taylor",    "gated",
-    "gatednorm",  "linear",     "broad",        "ragged",       "squares",   "powers",
-    "fading",     "fadinghalf", "fadingsome",   "turned",       "fadingsum", "weighed",
-    "weighedsum", "passedrows", "squareofrows", "halfsquare",   "widenorm",  "numbers",
-    "pairs",      "halfpairs",  "products",     "halfproducts", "widepairs"};
+    "plain",        "square",       "line",       "lines",       "taylor",       "gated",      "gatednorm",
+    "linear",       "broad",        "ragged",     "squares",     "powers",       "fading",     "fadinghalf",
+    "fadingsome",   "turned",       "fadingsum",  "weighed",     "weighedsum",   "passedrows", "squareofrows",
+    "halfsquare",   "widenorm",     "numbers",    "broadsquare", "broadfading",  "sums",       "fewsums",
+    "fadingtaylor", "fadingcube",   "cubeofpairs", "pairs",      "halfpairs",    "products",   "halfproducts",
+    "widepairs"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -163,6 +190,9 @@ static void passes_are_the_gradients_of_the_formula(void **state)
     static const char *const cut[] = {"turned", "fadinghalf", "widenorm"};
     static const char *const longer[] = {"pairs", "halfpairs", "products", "halfproducts",
                                          "widepairs"}; /* than chunks of passes */
+    static const char *const copied[] = {
+        "broadsquare",  "broadfading", "sums",       "fewsums",
+        "fadingtaylor", "fadingcube",  "cubeofpairs"}; /* contractions that read states of several blocks of columns */
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
@@ -182,7 +212,8 @@ static void passes_are_the_gradients_of_the_formula(void **state)
             jobs[count].longest = strncmp(emulated[i], "fading", 6) == 0 ||
                                           is_one_of(cut, sizeof cut / sizeof *cut, emulated[i])
                                       ? SEVERAL
-                                  : f->list.heads[head]->dv > 128 ? SHORT
+                                  : is_one_of(copied, sizeof copied / sizeof *copied, emulated[i]) ? LONGER
+                                  : f->list.heads[head]->dv > 128                                  ? SHORT
                                   : f->source[head].facts.chunk >= 384 ||
                                           is_one_of(longer, sizeof longer / sizeof *longer, emulated[i])
                                       ? LONGER
@@ -210,32 +241,37 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 /* Calls that no pass is made for. */
 static void other_calls_have_no_passes(void **state)
 {
-    static struct fpa_cuda_module cuda, coordinates = {.geometry.backward_both = 1};
+    static struct fpa_cuda_module cuda, coordinates = {.geometry.backward_both = 1},
+                                        pairs = {.geometry.pass_parallel = 1};
     static const fpa_module pass, none = {.handle = &cuda};
     const fpa_module module = {.passes = {&pass, &pass}, .handle = &cuda};
+    const fpa_module of_pairs = {.passes = {&pass, &pass}, .handle = &pairs};
     const fpa_module of_coordinates = {.passes = {&pass, &pass}, .handle = &coordinates};
     static const float number;
     const struct fpa_backward_launch plain = {.forward = {.heads = 2, .query_heads = 2}};
     struct fpa_backward_launch a = plain;
     (void)state;
-    assert_true(cuda_takes_passes(&module, &a));
-    assert_false(cuda_takes_passes(&none, &a));
-    assert_true(cuda_takes_passes(&of_coordinates, &a));
+    assert_true(cuda_takes_passes(&module, FORM_CHUNKED, &a));
+    assert_false(cuda_takes_passes(&none, FORM_CHUNKED, &a));
+    assert_true(cuda_takes_passes(&of_coordinates, FORM_CHUNKED, &a));
+    assert_true(cuda_takes_passes(&of_pairs, FORM_PARALLEL, &a));
+    assert_false(cuda_takes_passes(&of_pairs, FORM_CHUNKED, &a));
     a.forward.query_heads = 4;
-    assert_true(cuda_takes_passes(&module, &a));
-    assert_false(cuda_takes_passes(&of_coordinates, &a));
+    assert_true(cuda_takes_passes(&module, FORM_CHUNKED, &a));
+    assert_false(cuda_takes_passes(&of_coordinates, FORM_CHUNKED, &a));
     a = plain, a.forward.state_in = &number;
-    assert_false(cuda_takes_passes(&module, &a));
+    assert_false(cuda_takes_passes(&module, FORM_CHUNKED, &a));
     a = plain, a.d_state_out = &number;
-    assert_false(cuda_takes_passes(&module, &a));
+    assert_false(cuda_takes_passes(&module, FORM_CHUNKED, &a));
     a = plain, a.d_state_in = (void *)(uintptr_t)&number;
-    assert_false(cuda_takes_passes(&module, &a));
+    assert_false(cuda_takes_passes(&module, FORM_CHUNKED, &a));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(polynomials_of_one_dot_have_passes),
+        cmocka_unit_test(few_values_are_contracted_in_the_parallel_form_for_longer),
         cmocka_unit_test(passes_are_the_gradients_of_the_formula),
         cmocka_unit_test(other_calls_have_no_passes),
     };

@@ -62,10 +62,20 @@ static double work(const fpa_simplified *simple)
            (head_features(head) * (head->dv < LEAST ? LEAST : head->dv));
 }
 
+/* Whether the parallel form is for long sequences, some tokens a feature, and there, of a pair of tokens, dots and values of a pass of rows
+ * are few beside those of the head. */
+static bool parallel_suits(const fpa_head *head)
+{
+    enum { LEAST_FEATURES = 2048 };
+    return head_features(head) >= LEAST_FEATURES &&
+           2.0 * head->d + head->dv <= most_work * (head->d + head->dv);
+}
+
+/* Sums of d numbers of gradients and, as operand, rows g are in a thread's registers at once, beside those of a tile. */
 static bool sums_fit(int d, int values, bool gate)
 {
-    enum { LEAST = 32, MOST = 128, MOST_VALUES = 136 };
-    return (gate || d >= LEAST) && d <= MOST && values <= MOST_VALUES;
+    enum { LEAST = 32, MOST = 104, BLOCK = 8, STEP = 16, WORDS = 4 };
+    return (gate || d >= LEAST) && WORDS * (divide_up(d, BLOCK) + divide_up(values, STEP)) <= MOST;
 }
 
 bool contraction_fits(const fpa_head *values)
@@ -104,9 +114,13 @@ static bool weighs_keys(const fpa_simplified *simple)
     return is_weighted(simple) && !weighs_outputs(simple);
 }
 
-static bool is_square(const fpa_score *score)
+static bool is_quadratic(const fpa_score *score)
 {
-    return score->dot_count == 1 && score->monomial_count == 1 && power_of(score, 0) == 2;
+    int degree = 0;
+    for (int m = 0; m < score->monomial_count && score->dot_count == 1; m++)
+        if (power_of(score, m) > degree)
+            degree = power_of(score, m);
+    return degree == 2;
 }
 
 /* A sum of products of two dots, whose rows were made so. */
@@ -127,7 +141,13 @@ static bool is_contracted(const fpa_simplified *simple)
     const fpa_head *head = simple->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
     return is_pairs(simple) || is_formed(simple) ||
-           (is_square(&simple->score) && sums_fit(head->d, round_up(head->dv + normalized, PIECE), false));
+           (is_quadratic(&simple->score) && sums_fit(head->d, round_up(head->dv + normalized, PIECE), false));
+}
+
+/* Of a sum of powers tiles that are contracted are more than those that the forward pass has. */
+static bool is_sum(const fpa_simplified *simple)
+{
+    return simple->score.dot_count == 1 && simple->score.monomial_count > 1;
 }
 
 static bool is_gated_line(const fpa_head *head)
@@ -158,8 +178,22 @@ static bool has_pairs(const fpa_head *values)
 
 bool passes_contract(const fpa_head *values)
 {
-    const bool square = values->term_count == 1 && values->terms[0].branch_count == 2;
-    return values->dv % PIECE == 0 && (has_pairs(values) || (square && contraction_fits(values)));
+    int degree = 0;
+    for (int t = 0; t < values->term_count; t++)
+        if (values->terms[t].branch_count > degree)
+            degree = values->terms[t].branch_count;
+    return values->dv % PIECE == 0 && (has_pairs(values) || (degree == 2 && contraction_fits(values)));
+}
+
+static bool are_few(int powers, int values, bool gate)
+{
+    enum { FEW = 32 };
+    return !gate && powers > 1 && values <= FEW;
+}
+
+bool contracts_chunks(const fpa_head *values)
+{
+    return has_pairs(values) || !are_few(values->term_count, values->dv, values->gate);
 }
 
 fpa_pass_rows passes_rows(const fpa_simplified *simple)
@@ -169,6 +203,7 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
     const bool last = head->normalize != FPA_NORMALIZE_NONE && !has_numbers(simple);
     const int values = round_up(head->dv + last, PIECE);
     const bool whole = (head->gate && !is_line(&simple->score)) || is_contracted(simple);
+    const bool power = !is_pairs(simple) && !is_formed(simple);
     return (fpa_pass_rows){.values = first,
                            .width = first + values,
                            .columns = whole ? values : head->dv,
@@ -177,6 +212,9 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
                            .weighted = weighs_keys(simple),
                            .numbers = has_numbers(simple),
                            .formed = is_formed(simple),
+                           .few = power && is_contracted(simple) &&
+                                  are_few(simple->score.monomial_count, values, head->gate),
+                           .parallel = power && work(simple) > most_work,
                            .weighs = weighs_outputs(simple)};
 }
 
@@ -213,6 +251,15 @@ static bool suits_type(const fpa_simplified *simple)
                                        (!head->gate || is_line(&simple->score)));
 }
 
+int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features)
+{
+    const double d = head->d, values = rows->width - rows->values;
+    const double walked =
+        2 * 2 * (d + 1) * values * d + 2 * features * values; /* and read, two of rows, one of values */
+    const double pair = 2 * (2 * d + values) + d + values;
+    return (int64_t)ceil(2 * walked / pair);
+}
+
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target)
 {
     const fpa_head *head = simple->head;
@@ -227,7 +274,7 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
     if (copies_all(simple))
         return false;
     const fpa_pass_rows rows = passes_rows(simple);
-    return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 && work(simple) <= most_work;
+    return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 && (!rows.parallel || parallel_suits(head));
 }
 
 /* ---- the heads ---- */
@@ -382,12 +429,12 @@ void passes_free(fpa_passes *passes)
     *passes = (fpa_passes){0};
 }
 
-/* Without a normaliser and weights, where no other pass leaves what gates' gradients are made of; contracted ones of whole pieces. */
+/* Without a normaliser and weights, where no other pass leaves what gates' gradients are made of; contracted ones of whole pieces, and of one power. */
 static bool values_are_own(const fpa_simplified *simple)
 {
     return (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) && !is_formed(simple) &&
            simple->head->normalize == FPA_NORMALIZE_NONE &&
-           (simple->head->dv % PIECE == 0 || !is_contracted(simple));
+           (!is_contracted(simple) || (simple->head->dv % PIECE == 0 && !is_sum(simple)));
 }
 
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, bool of_rows,

@@ -72,22 +72,28 @@ static int64_t count_packs(const struct fpa_cuda_module *cuda, const struct fpa_
     return all < room ? all : room;
 }
 
+/* Packed keys or queries in the place of those that were given. */
+static void take_packed(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                        struct fpa_cuda_call *call, void *vectors, bool queries)
+{
+    long long *stride = queries ? call->q_stride : call->k_stride;
+    *(queries ? &call->q : &call->k) = vectors;
+    stride[1] = cuda->geometry.vector_rows;
+    stride[2] = cuda_tokens(launch) * stride[1];
+    stride[0] = launch->cu_seqlens ? stride[1] : (queries ? launch->query_heads : launch->heads) * stride[2];
+}
+
 /* vectors <- packed keys or queries, which the call then has in their place. */
 static fpa_status launch_pack(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               struct fpa_cuda_call *call, void *vectors, bool queries, CUstream stream,
                               fpa_error *error)
 {
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t heads = queries ? launch->query_heads : launch->heads;
     const fpa_cuda_grid pack = {CUDA_PACK_ROWS, count_packs(cuda, launch, heads), NULL, 0};
-    long long *stride = queries ? call->q_stride : call->k_stride;
     call->vectors = vectors;
     call->packs_queries = queries;
-    fpa_status status = pack.blocks ? cuda_launch(cuda, &pack, launch, call, stream, error) : FPA_OK;
-    *(queries ? &call->q : &call->k) = vectors;
-    stride[1] = g->vector_rows;
-    stride[2] = cuda_tokens(launch) * stride[1];
-    stride[0] = launch->cu_seqlens ? stride[1] : heads * stride[2];
+    const fpa_status status = pack.blocks ? cuda_launch(cuda, &pack, launch, call, stream, error) : FPA_OK;
+    take_packed(cuda, launch, call, vectors, queries);
     return status;
 }
 
@@ -411,6 +417,10 @@ fpa_status cuda_walk_states(const fpa_module *module, int form, const struct fpa
     status = check_workspace(launch, s->bytes, error);
     cuda_fill_call(launch, &s->call);
     walk_alone(cuda, launch, s);
+    if (walked && cuda->geometry.kernel[CUDA_PACK_ROWS].threads) { /* the same walk has packed them */
+        take_packed(cuda, launch, &s->call, s->keys, false);
+        take_packed(cuda, launch, &s->call, s->queries, true);
+    }
     if (!status && !walked)
         status = prepare_chunks(cuda, launch, s, stream, error);
     return status || walked ? status : launch_states(cuda, launch, s, &s->maps, stream, error);

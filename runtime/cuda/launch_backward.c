@@ -317,7 +317,7 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
 size_t cuda_backward_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
 {
     pass p;
-    if (cuda_takes_passes(module, launch))
+    if (cuda_takes_passes(module, form, launch))
         return cuda_passes_workspace(module, form, launch);
     prepare(&p, module->handle, form, launch, NULL);
     return p.bytes;
@@ -452,7 +452,7 @@ fpa_status cuda_backward(const fpa_module *module, int form, const struct fpa_ba
         return fail(error, FPA_UNSUPPORTED, cuda->name, "takes at most %d tokens a %s, here are %lld",
                     INT_MAX - MOST_TOKENS, launch->forward.cu_seqlens ? "batch" : "sequence",
                     (long long)tokens);
-    if (cuda_takes_passes(module, launch)) {
+    if (cuda_takes_passes(module, form, launch)) {
         p = (pass){.launch = launch};
         set_operands(&p);
         return cuda_launch_passes(module, form, launch, &p.call, &p.back, stream, error);

@@ -8,12 +8,14 @@
 #include "launch_passes_operands.h"
 #include "launch_reversed.h"
 
-bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launch *launch)
+bool cuda_takes_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
 {
     const struct fpa_launch *f = &launch->forward;
     const struct fpa_cuda_module *cuda = module->handle;
     /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need, and which have no numbers beside them */
     if ((cuda->geometry.backward_both || cuda->geometry.pass_numbers) && f->query_heads != f->heads)
+        return false;
+    if (cuda->geometry.pass_parallel && form != FORM_PARALLEL)
         return false;
     if (launch->d_weights && f->batch * f->length * f->query_heads == 0) /* which are zero, then */
         return false;
@@ -383,7 +385,6 @@ static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fp
 static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
 {
     const fpa_module *module = p->module->passes[p->dots];
-    const struct fpa_cuda_module *cuda = module->handle;
     struct fpa_cuda_backward *back = &p->back;
     fpa_status status = FPA_OK;
     if (p->chunks > 1)
@@ -394,7 +395,7 @@ static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
     back->pass_reads = p->read_dots;
     back->pass_gives = p->given_dots;
     back->pass_products = p->products;
-    back->pass_blocks = cuda->geometry.column_blocks;
+    back->pass_blocks = pass_dot_blocks(p);
     back->pass_chunks = p->chunks;
     back->pass_chunk = p->chunks > 1 ? p->chunk : p->launch->forward.length;
     return status ? status

@@ -5,8 +5,8 @@
 
 #include "module.h"
 
-/* Whether this call's are: the module has passes, and no state goes in or out. */
-bool cuda_takes_passes(const fpa_module *module, const struct fpa_backward_launch *launch);
+/* Whether this call's are: the module has passes, of this form too, and no state goes in or out. */
+bool cuda_takes_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch);
 
 size_t cuda_passes_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch);
 

@@ -89,13 +89,20 @@ static passes_piece last_piece(const passes *p)
     return passes_piece_at(p, (period - 1) / each * each);
 }
 
+/* Kernels of a block of columns leave dots of these; a contraction has all columns. */
+int64_t pass_dot_blocks(const passes *p)
+{
+    const struct fpa_cuda_module *cuda = p->module->passes[p->dots]->handle;
+    return p->contracts ? 1 : cuda->geometry.column_blocks;
+}
+
 /* The pass whose states are kept beside those of a later one, and what both leave. */
 static size_t count_gates(passes *p, passes_piece whole)
 {
     const struct fpa_cuda_geometry *g =
         &((struct fpa_cuda_module *)p->module->passes[p->dots]->handle)->geometry;
     const int64_t length = p->launch->forward.length, sequences = whole.batch * whole.heads;
-    const int64_t blocks = g->column_blocks;
+    const int64_t blocks = pass_dot_blocks(p);
     if (!p->launch->d_log_gate)
         return 0;
     p->room.reads = p->keeps ? 0
@@ -221,7 +228,8 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
                   .form = g->pass_numbers ? FORM_CHUNKED : form, /* which kernels take numbers */
                   .d = g->pass_d,
                   .dv = g->pass_dv,
-                  .contracts = cuda_contracts(module->passes[PASS_VALUES]),
+                  .contracts = cuda_contracts(module->passes[PASS_VALUES]) &&
+                               (form == FORM_PARALLEL || !module->passes[PASS_ROWS]),
                   .dots = g->pass_line ? PASS_ROWS : PASS_VALUES,
                   .group = f->heads ? f->query_heads / f->heads : 1};
     if (g->made_width)

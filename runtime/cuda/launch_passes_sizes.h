@@ -58,6 +58,9 @@ bool passes_want(const passes *p, fpa_pass pass);
 /* How a pass is carried out that leaves dots of its outputs: false: in any way. */
 bool passes_find(const passes *p, fpa_pass pass, const struct fpa_launch *launch, fpa_candidate *found);
 
+/* Numbers of a token that what queries read, or keys give, is the sum of: one a block of columns, or one of a contraction. */
+int64_t pass_dot_blocks(const passes *p);
+
 /* Fills *p, which stays where it is, but for operands and addresses. Gives bytes of the workspace: at most the module's limit, where one sequence, or
  * those that share a key, do not take more. */
 size_t passes_prepare(passes *p, const fpa_module *module, int form,

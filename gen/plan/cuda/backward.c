@@ -268,6 +268,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_numbers = plan->passes.numbers,
         .pass_weighs = plan->passes.weighs,
         .pass_formed = plan->passes.formed,
+        .pass_parallel = plan->passes.parallel,
     };
     fill_backward_kernels(plan, back, g);
 }
@@ -409,9 +410,9 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
                 back->shares, back->share_units, plan->cuda.rows->units);
     if (back->passes.width)
         fprintf(out,
-                "passes       where no state goes in or out gradients are forward passes of rows of "
+                "passes       where no state goes in or out%s gradients are forward passes of rows of "
                 "%d numbers\n",
-                back->passes.width - back->passes.input);
+                back->passes.parallel ? ", in the parallel form," : "", back->passes.width - back->passes.input);
     if (plan->made.width)
         fprintf(
             out,

@@ -124,4 +124,6 @@ void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back)
         plan->facts.crossover =
             plan->chunk +
             (int64_t)ceil(32 * (work.state + work.copies / plan->chunk / work.bytes) / work.pair);
+    if (plan->passes.width && plan->passes.few)
+        plan->facts.crossover = passes_crossover(plan->head, &plan->passes, (double)plan->features);
 }

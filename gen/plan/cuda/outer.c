@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "contraction.h"
 #include "outer_tiles.h"
 
 static fpa_status refuse(fpa_outer_plan *outer, const char *why)
@@ -94,12 +95,12 @@ static int place_ones(const fpa_plan *plan, fpa_outer_plan *outer, const bool *k
 }
 
 /* Coordinates of a slab where those and the row of ones are all: fewer than it has room for, so that ones lie behind them, in steps that dots do not read.
- * OUTER_TILE: rows are others, or would need more slabs than packed ones. */
+ * OUTER_TILE: rows are others, or would need more slabs than packed ones, or are contracted, block by block of vectors as they are packed. */
 static int choose_box(const fpa_plan *plan, const fpa_outer_plan *outer, const bool *kept)
 {
     const int d = plan->head->d, most = OUTER_TILE - OUTER_STEP,
               slabs = divide_up(round_up(d, OUTER_STEP), most);
-    bool alone = !outer->rows && !outer->products && kept[plan->ones_row];
+    bool alone = !outer->rows && !outer->products && kept[plan->ones_row] && !contraction_is_wanted(plan);
     for (int i = d; i < plan->row_count && alone; i++)
         alone = !kept[i] || i == plan->ones_row;
     return alone && slabs == divide_up(round_up(d, OUTER_STEP) + OUTER_BLOCK, OUTER_TILE)
@@ -355,7 +356,8 @@ static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles
     if (outer->products)
         status = plan_block_tiles(plan, outer, memory, &tiling, &slots, error);
     else /* few prefixes fill tiles of several suffixes, too */
-        status = tiles_form(plan, outer, parts == 1, memory, &tiling, &slots, error);
+        status = tiles_form(plan, outer, parts == 1 && !contraction_is_wanted(plan), memory, &tiling, &slots,
+                            error);
     if (status)
         return status;
     if (tiles_are_sparse(plan, slots)) {

@@ -1,8 +1,9 @@
-/* plan_contraction: NAME_chunk_contraction, the gradient of queries whose kernel is a square of one dot or a sum of products of two, beside the kernels of
+/* plan_contraction: NAME_chunk_contraction, the gradient of queries whose kernel is of degree 2 in one dot or a sum of products of two, beside the kernels of
  * split_outer whose copies of states it reads. */
 #include "split_outer.h"
 
 #include "base/round.h"
+#include "contraction.h"
 #include "parts.h"
 
 enum {
@@ -11,25 +12,28 @@ enum {
     MOST_STAGES = 4, /* of keys */
     LEAST_STAGES = 2,
     MOST_TILES = 8,
-    LEAST_TILES = 3,
+    LEAST_TILES = 2,
+    PAIR_TILES = 3, /* the fewest of products of two dots */
     SLAB_BLOCKS = 8,
     BARRIERS = 16, /* bytes, of a stage */
     GATE = 8,      /* bytes, of a token */
     SLAB = 128,    /* bytes of 64 numbers of a token */
 };
 
-static bool is_square(const fpa_score *score)
+/* Rows are coordinates as they lie, and perhaps one more, of ones, first in a block behind them. */
+static bool has_rows(const fpa_plan *plan, const fpa_outer_plan *outer)
 {
-    return score->dot_count == 1 && score->monomial_count == 1 && score->monomials[0].power[0] == 2;
+    for (int r = 0; r < OUTER_BLOCK * outer->row_blocks; r++)
+        if (outer->source[r] != (r < plan->head->d ? r : r == outer->ones_row ? plan->ones_row : -1))
+            return false;
+    return OUTER_BLOCK * outer->row_blocks >= plan->head->d;
 }
 
-/* Tiles are blocks of coordinates times blocks of coordinates. */
-static bool has_blocks(const fpa_split_outer *split)
+/* Tiles are blocks of these rows times blocks of them. */
+static bool has_blocks(const fpa_plan *plan, const fpa_outer_plan *outer)
 {
-    const fpa_outer_plan *outer = &split->outer;
-    return outer->coordinates && outer->vector_box == OUTER_TILE && !outer->rows && !outer->products &&
-           outer->prefix_factors == 1 && outer_prefix_kind(outer, 0) == PREFIX_BLOCK &&
-           split->columns.blocks == 1 && split->columns.tiles <= SPLIT_MOST_COLUMNS;
+    return has_rows(plan, outer) && outer->vector_box == OUTER_TILE && !outer->rows && !outer->products &&
+           outer->prefix_factors == 1 && outer_prefix_kind(outer, 0) == PREFIX_BLOCK;
 }
 
 /* ---- products of two dots ---- */
@@ -126,13 +130,15 @@ static int row_slabs_of(const fpa_split_outer *split, const fpa_contraction *c)
 static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split, int stages,
                               fpa_contraction *c)
 {
-    const int slabs = row_slabs_of(split, c) + slabs_of(split->columns.tiles);
+    const int columns = split->columns.blocks * split->columns.tiles;
+    const int slabs = row_slabs_of(split, c) + slabs_of(columns);
     const int gate = plan->head->gate ? GATE : 0, tokens = 64 * c->groups;
     const int own = tokens * (slabs * SLAB + gate) + BARRIERS, key = 64 * (slabs * SLAB + gate) + BARRIERS;
-    const int tile = 1024 * split->columns.all + BARRIERS, least = c->pair_count ? 1 : LEAST_STAGES;
+    const int tile = 1024 * split->columns.all * split->columns.blocks + BARRIERS;
+    const int least = c->pair_count ? 1 : LEAST_STAGES, least_tiles = c->pair_count ? PAIR_TILES : LEAST_TILES;
     const int room = plan->target->shared_memory - stages * own;
     c->own_stages = stages;
-    c->key_stages = (room - LEAST_TILES * tile) / key;
+    c->key_stages = (room - least_tiles * tile) / key;
     if (room < 0 || c->key_stages < least)
         return false;
     if (c->key_stages > MOST_STAGES)
@@ -163,28 +169,29 @@ static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fp
     return false;
 }
 
-/* A square is its own pass of values, unless it has a gate; rows of products of two are made for passes alone (gen/plan/passes.h). */
-static bool is_wanted(const fpa_plan *plan)
+/* Rows of products of two are made for passes alone (gen/plan/passes.h). */
+static bool pairs_are_wanted(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_head *head = plan->head;
-    const bool suits = is_square(plan->score) ? contraction_fits(head) && (plan->pass || !head->gate)
-                                              : plan->pass && !head->gate && score_has_pairs(plan->score) &&
-                                                    pairs_lie_apart(plan->score, head->d);
-    return (plan->forced == SPLIT_OUTER || plan->forced < 0) && suits && head->causal &&
+    return (plan->forced == SPLIT_OUTER || plan->forced < 0) && plan->pass && !head->gate &&
+           score_has_pairs(plan->score) && pairs_lie_apart(plan->score, head->d) && head->causal &&
            head->normalize == FPA_NORMALIZE_NONE && dtype_size(head->dtype) == 2 &&
-           head->dv % OUTER_BLOCK == 0 && !plan->written->lift && !plan->written->window;
+           head->dv % OUTER_BLOCK == 0 && !plan->written->lift && !plan->written->window &&
+           split->outer.coordinates && split->columns.blocks == 1 && split->columns.tiles <= SPLIT_MOST_COLUMNS;
 }
 
 fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split, fpa_error *error)
 {
     fpa_contraction c = {0};
     bool found = true;
-    if (!is_wanted(plan) || !has_blocks(split))
+    const bool power = contraction_is_wanted(plan);
+    if (!(power || pairs_are_wanted(plan, split)) || !has_blocks(plan, &split->outer))
         return FPA_OK;
     const fpa_status status =
-        is_square(plan->score) ? FPA_OK : list_pairs(plan, memory, &split->outer, &c, &found, error);
+        power ? FPA_OK : list_pairs(plan, memory, &split->outer, &c, &found, error);
     if (status || !found || !choose_groups(plan, split, &c))
         return status;
+    c.ones = split->outer.ones_row >= 0;
     c.registers = split_registers(c.groups);
     c.producer_registers = split_producer_registers(c.groups);
     split->contraction = c;

@@ -254,6 +254,7 @@ struct fpa_cuda_geometry {
     int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
     int pass_formed; /* 1: q and k of passes are product rows, always gathered, and their gradients scattered */
     int pass_numbers; /* 1: operands of passes are as they are given, with numbers beside each token (call.numbers) */
+    int pass_pairs;    /* 1: gradients are passes in the parallel form alone */
     int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
     int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
     int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
@@ -829,6 +830,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* pass_weighs */
     0, /* pass_formed */
     0, /* pass_numbers */
+    0, /* pass_pairs */
     0, /* made_width */
     0, /* made_tokens */
     0, /* made_operand */
