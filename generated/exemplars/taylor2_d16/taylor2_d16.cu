@@ -260,7 +260,7 @@ struct fpa_cuda_geometry {
     int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
     int pass_formed; /* 1: q and k of passes are product rows, always gathered, and their gradients scattered */
     int pass_numbers; /* 1: operands of passes are as they are given, with numbers beside each token (call.numbers) */
-    int pass_pairs;    /* 1: gradients are passes in the parallel form alone */
+    int pass_parallel;    /* 1: gradients are passes in the parallel form alone */
     int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
     int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
     int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
@@ -270,7 +270,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 36
+#define FPA_CUDA_VERSION 37
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -695,7 +695,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
-    36, /* version */
+    37, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -803,7 +803,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     0, /* pass_weighs */
     0, /* pass_formed */
     0, /* pass_numbers */
-    0, /* pass_pairs */
+    0, /* pass_parallel */
     0, /* made_width */
     0, /* made_tokens */
     0, /* made_operand */
