@@ -62,7 +62,7 @@ bool pairs_lie_apart(const fpa_score *score, int d)
 
 const fpa_branch *pair_dot(const fpa_score *score, int monomial, int which)
 {
-    const fpa_branch *found[2] = {0};
+    const fpa_branch *found[2] = {score->dots, score->dots};
     for (int i = 0, n = 0; i < score->dot_count && n < 2; i++)
         if (score->monomials[monomial].power[i])
             found[n++] = &score->dots[i];
