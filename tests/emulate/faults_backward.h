@@ -339,11 +339,11 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
      {"rows of ones that are zero", "but the formula gives", "cuda_pass_factor",
       "return row < ROW_ZERO ? to_float(x[row]) : 0.0f;"}},
     {"products",
-     {"a product row that no factor hears of", "d_q at batch ... but the formula gives", "cuda_pass_joined",
+     {"a product row that no factor hears of", "the RMS error of d_q ... more than twice", "cuda_pass_joined",
       "sum = product;"}},
     {"products",
-     {"a query head that the sum over product rows leaves out", "but the formula gives",
-      "cuda_pass_joined_group", "for (i64 member = 0; member < 1; member++)"}},
+     {"a query head left out", "the RMS error of d_k ... more than twice", "cuda_pass_joined_group",
+      "for (i64 member = 0; member < 1; member++)"}},
 };
 
 /* In passes of values of gated heads. */
@@ -408,7 +408,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"gated",
      {"sums of keys that nobody waits for", "are written before it is through", "contraction_keys", NULL}},
     {"pairs",
-     {"a state of two chunks before", "d_q at batch", "pairs_copy",
+     {"a state of two chunks before", "d_q", "pairs_copy",
       "own.copy = first_chunk_of(call, own.b, (int)own.b, own.head) + (chunk > 1 ? chunk - 2 : chunk);"}},
     {"pairs",
      {"tiles of another monomial", "the RMS error of d_q ... more than twice", "pairs_tile",
@@ -424,7 +424,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"pairs",
      {"prefixes that get half", "the RMS error of d_k ... more than twice", "pairs_prefix",
       "given[i][j] = low_of(word[i]) * low + given[i][j];"}},
-    {"pairs", {"dots that nobody waits for", "is not a number", "pairs_dots", NULL}},
+    {"pairs", {"dots that nobody waits for", "gradients", "pairs_dots", NULL}},
     {"pairs",
      {"keys behind a query", "d_k at batch", "pairs_seen",
       "const bool seen = whole || n * 8 + lane_column() * 2 + j <= last + i * 8 + 1;"}},
