@@ -112,7 +112,7 @@ static void every_fault_is_refused_in_its_words(void **state)
                                        .late = late_of(i),
                                        .check = is_of_edge(i) ? backward_edge_check : NULL,
                                        .multiprocessors = is_of_segments(i) ? MANY : 0,
-                                       .longest = is_of_segments(i)                            ? LONGER
+                                       .longest = is_of_segments(i)                              ? LONGER
                                                   : strcmp(fault_at(i)->head, "widenorm") == 0   ? SOME
                                                   : strstr(fault_at(i)->head, "pairs")           ? SOME
                                                   : strncmp(fault_at(i)->head, "broad", 5) == 0  ? SOME

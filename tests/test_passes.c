@@ -160,12 +160,12 @@ static void few_values_are_contracted_in_the_parallel_form_for_longer(void **sta
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
-    "plain",        "square",       "line",       "lines",       "taylor",       "gated",      "gatednorm",
-    "linear",       "broad",        "ragged",     "squares",     "powers",       "fading",     "fadinghalf",
-    "fadingsome",   "turned",       "fadingsum",  "weighed",     "weighedsum",   "passedrows", "squareofrows",
-    "halfsquare",   "widenorm",     "numbers",    "broadsquare", "broadfading",  "sums",       "fewsums",
-    "fadingtaylor", "fadingcube",   "cubeofpairs", "pairs",      "halfpairs",    "products",   "halfproducts",
-    "widepairs"};
+    "plain",       "square",      "line",         "lines",      "taylor",       "gated",
+    "gatednorm",   "linear",      "broad",        "ragged",     "squares",      "powers",
+    "fading",      "fadinghalf",  "fadingsome",   "turned",     "fadingsum",    "weighed",
+    "weighedsum",  "passedrows",  "squareofrows", "halfsquare", "widenorm",     "numbers",
+    "broadsquare", "broadfading", "sums",         "fewsums",    "fadingtaylor", "fadingcube",
+    "cubeofpairs", "pairs",       "halfpairs",    "products",   "halfproducts", "widepairs"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

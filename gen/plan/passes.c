@@ -274,7 +274,8 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
     if (copies_all(simple))
         return false;
     const fpa_pass_rows rows = passes_rows(simple);
-    return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 && (!rows.parallel || parallel_suits(head));
+    return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 &&
+           (!rows.parallel || parallel_suits(head));
 }
 
 /* ---- the heads ---- */

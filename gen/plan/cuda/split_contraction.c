@@ -29,10 +29,12 @@ static bool has_rows(const fpa_plan *plan, const fpa_outer_plan *outer)
     return OUTER_BLOCK * outer->row_blocks >= plan->head->d;
 }
 
-/* Tiles are blocks of these rows times blocks of them. */
-static bool has_blocks(const fpa_plan *plan, const fpa_outer_plan *outer)
+/* Tiles are blocks of these rows times blocks of them, whose columns are in blocks that products of o have, too. */
+static bool has_blocks(const fpa_plan *plan, const fpa_split_outer *split)
 {
-    return has_rows(plan, outer) && outer->vector_box == OUTER_TILE && !outer->rows && !outer->products &&
+    const fpa_outer_plan *outer = &split->outer;
+    return split->columns.tiles <= SPLIT_MOST_COLUMNS && has_rows(plan, outer) &&
+           outer->vector_box == OUTER_TILE && !outer->rows && !outer->products &&
            outer->prefix_factors == 1 && outer_prefix_kind(outer, 0) == PREFIX_BLOCK;
 }
 
@@ -135,7 +137,8 @@ static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split
     const int gate = plan->head->gate ? GATE : 0, tokens = 64 * c->groups;
     const int own = tokens * (slabs * SLAB + gate) + BARRIERS, key = 64 * (slabs * SLAB + gate) + BARRIERS;
     const int tile = 1024 * split->columns.all * split->columns.blocks + BARRIERS;
-    const int least = c->pair_count ? 1 : LEAST_STAGES, least_tiles = c->pair_count ? PAIR_TILES : LEAST_TILES;
+    const int least = c->pair_count ? 1 : LEAST_STAGES,
+              least_tiles = c->pair_count ? PAIR_TILES : LEAST_TILES;
     const int room = plan->target->shared_memory - stages * own;
     c->own_stages = stages;
     c->key_stages = (room - least_tiles * tile) / key;
@@ -177,7 +180,7 @@ static bool pairs_are_wanted(const fpa_plan *plan, const fpa_split_outer *split)
            score_has_pairs(plan->score) && pairs_lie_apart(plan->score, head->d) && head->causal &&
            head->normalize == FPA_NORMALIZE_NONE && dtype_size(head->dtype) == 2 &&
            head->dv % OUTER_BLOCK == 0 && !plan->written->lift && !plan->written->window &&
-           split->outer.coordinates && split->columns.blocks == 1 && split->columns.tiles <= SPLIT_MOST_COLUMNS;
+           split->outer.coordinates && split->columns.blocks == 1;
 }
 
 fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split, fpa_error *error)
@@ -185,10 +188,9 @@ fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer
     fpa_contraction c = {0};
     bool found = true;
     const bool power = contraction_is_wanted(plan);
-    if (!(power || pairs_are_wanted(plan, split)) || !has_blocks(plan, &split->outer))
+    if (!(power || pairs_are_wanted(plan, split)) || !has_blocks(plan, split))
         return FPA_OK;
-    const fpa_status status =
-        power ? FPA_OK : list_pairs(plan, memory, &split->outer, &c, &found, error);
+    const fpa_status status = power ? FPA_OK : list_pairs(plan, memory, &split->outer, &c, &found, error);
     if (status || !found || !choose_groups(plan, split, &c))
         return status;
     c.ones = split->outer.ones_row >= 0;
