@@ -33,6 +33,7 @@ typedef struct fpa_facts {
     int64_t state_elements;       /* of one (batch, head): D*dv, then D more when normalised */
     int block;                    /* of symmetric features */
     int chunk;                    /* tokens between state updates */
+    int formed;                   /* 1: a pair's score is a sum over features, which both sides round */
     int forms;                    /* bit 1 << form: that form is emitted */
     int64_t crossover;            /* tokens from which chunked is cheaper than parallel; 0: always parallel */
     double flop[FORMS];           /* per token and head; parallel: per visible pair */

@@ -27,6 +27,7 @@ static const struct field {
     {"state_elements", offsetof(fpa_facts, state_elements), WHOLE},
     {"block", offsetof(fpa_facts, block), SMALL},
     {"chunk", offsetof(fpa_facts, chunk), SMALL},
+    {"formed", offsetof(fpa_facts, formed), SMALL},
     {"forms", offsetof(fpa_facts, forms), SMALL},
     {"crossover", offsetof(fpa_facts, crossover), WHOLE},
     {"flop_parallel", offsetof(fpa_facts, flop[FORM_PARALLEL]), NUMBER},
@@ -51,7 +52,7 @@ static const char *const file_words[MANIFEST_FILES] = {
 static const char entry_word[] = "entry", backward_word[] = "backward";
 
 static const char last_word[] = "sha256";
-static const char first_line[] = "fpac-bundle 9";
+static const char first_line[] = "fpac-bundle 10";
 
 enum { FIELDS = sizeof fields / sizeof *fields, MAX_ENTRIES = 1 << 16 };
 

@@ -1,6 +1,6 @@
 /* manifest: the list of what lies in a bundle's folder, as text (manifest.fpa).
  *
- *     fpac-bundle 9
+ *     fpac-bundle 10
  *     entries 1
  *     entry tspow2_d64_b8 c:avx512      a head for a target
  *     arithmetic f32                    its facts, one a line, in a fixed order

@@ -117,7 +117,8 @@ static double row_roundings(const fpa_head *head)
  * which may agree. So they are counted.
  *
  * Scores of pairs: the rows of n branches, then the score before it multiplies v; and n - 2 products a side at most, where rows
- * of its dots are products of rows, of two halves of n branches (kernels of sums of products with three dots and more).
+ * of its dots are products of rows, of two halves of n branches (kernels of sums of products with three dots and more). Where a
+ * score is a sum over features (facts->formed), of each the n - 1 products a side, the key's weight and the query's.
  * Through the state: the same rows; the n - 1 products that make a key's feature, its weight (exact
  * only as far as simplification does not collect others), its decay; the n - 1 products of the query's
  * feature, and n conversions of its rows where these are half precision (a state has bf16's range);
@@ -127,7 +128,8 @@ static double narrow_error(const fpa_head *head, const fpa_facts *facts, bool st
     double narrow = log1p(dtype_roundoff(facts->arithmetic)), copy = log1p(dtype_roundoff(FPA_BF16));
     double degree = head_degree(head), products = fmax(degree - 1, 0), rows = degree * row_roundings(head);
     double read = products + (facts->arithmetic == FPA_F16 ? degree : 0) + 2;
-    double halves = 2 * fmax(degree - 2, 0), pairs = (rows + halves + 1) * narrow;
+    double halves = facts->formed ? 2 * (products + 1) : 2 * fmax(degree - 2, 0);
+    double pairs = (rows + halves + 1) * narrow;
     double through = (rows + products + 1 + head->gate) * narrow + read * copy;
 
     return expm1(state ? fmax(pairs, through) : pairs);

@@ -62,6 +62,8 @@ fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)
     if (status)
         return status;
     cuda_compose(plan);
+    const fpa_split_outer *split = plan->cuda.suited[SPLIT_OUTER].plan;
+    plan->facts.formed = split && split->feature_rows;
     plan->facts.crossover = cuda_crossover(plan);
     return FPA_OK;
 }

@@ -15,6 +15,7 @@ enum {
     LEAST_TILES = 2,
     PAIR_TILES = 3, /* the fewest of products of two dots */
     SLAB_BLOCKS = 8,
+    COLUMNS_BEHIND = 1024, /* bytes of 8 columns, which the last tile's step of 16 has where those are odd */
     BARRIERS = 16, /* bytes, of a stage */
     GATE = 8,      /* bytes, of a token */
     SLAB = 128,    /* bytes of 64 numbers of a token */
@@ -139,7 +140,8 @@ static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split
     const int tile = 1024 * split->columns.all * split->columns.blocks + BARRIERS;
     const int least = c->pair_count ? 1 : LEAST_STAGES,
               least_tiles = c->pair_count ? PAIR_TILES : LEAST_TILES;
-    const int room = plan->target->shared_memory - stages * own;
+    const int behind = split->columns.tiles % 2 ? COLUMNS_BEHIND : 0;
+    const int room = plan->target->shared_memory - stages * own - behind;
     c->own_stages = stages;
     c->key_stages = (room - least_tiles * tile) / key;
     if (room < 0 || c->key_stages < least)
@@ -149,7 +151,7 @@ static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split
     c->tile_stages = (room - c->key_stages * key) / tile;
     if (c->tile_stages > MOST_TILES)
         c->tile_stages = MOST_TILES;
-    c->bytes = stages * own + c->key_stages * key + c->tile_stages * tile;
+    c->bytes = stages * own + c->key_stages * key + c->tile_stages * tile + behind;
     return true;
 }
 
