@@ -149,7 +149,7 @@ static void check_target(const emulated_fixture *f, int target)
         job *j = &jobs[count];
         if (!is_wanted(f->list.heads[i], target))
             continue;
-        *j = (job){.fixture = f, .head = f->list.heads[i], .number = 100 * target + count};
+        *j = (job){.fixture = f, .head = f->list.heads[i], .number = MOST_JOBS * target + count};
         if (source_generate(j->head, targets[target], &j->source, &j->error))
             fail_msg("%s: %s", j->error.where, j->error.message);
         count++;
@@ -190,8 +190,9 @@ static void mistakes_are_found(void **state)
         job *j = &jobs[count];
         if (strcmp(cuda_faults[i].says, SAYS_DRAFT) != 0)
             continue;
-        *j = (job){
-            .fixture = f, .head = f->list.heads[emulated_head_named(f, "gatednorm")], .number = 1000 + count};
+        *j = (job){.fixture = f,
+                   .head = f->list.heads[emulated_head_named(f, "gatednorm")],
+                   .number = 2 * MOST_JOBS + count};
         j->fault = &cuda_faults[i];
         if (source_generate(j->head, targets[0], &j->source, &j->error))
             fail_msg("%s: %s", j->error.where, j->error.message);

@@ -54,7 +54,7 @@ typedef struct job {
     const emulated_fixture *fixture;
     const fpa_head *head;
     fpa_source source;
-    int number;
+    int target, number; /* see targets; among its jobs */
     fpa_status status;
     fpa_error error;
     uint64_t launched;       /* kernels */
@@ -163,7 +163,7 @@ static fpa_status run_passes(const emulated_module *emulated, const fpa_trial *t
 static bool hands_over_exactly(const job *j)
 {
     return j->head->causal && j->source.facts.forms >> FORM_CHUNKED & 1 && j->head->state_dtype == FPA_F32 &&
-           is_one_of(fixed[j->number / 100], FIXED, j->head->name);
+           is_one_of(fixed[j->target], FIXED, j->head->name);
 }
 
 static fpa_status check_pieces(const emulated_module *emulated, job *j, fpa_error *error)
@@ -195,7 +195,7 @@ static fpa_status check_pieces(const emulated_module *emulated, job *j, fpa_erro
 static bool is_made(const emulated_module *emulated, const job *j, int number)
 {
     if (!shapes[number].blocks)
-        return dear_tests() || (number + j->number) % 3 == 0;
+        return dear_tests() || (number + j->target + j->number) % 3 == 0;
     return emulated->cuda.kernel[CUDA_SEQUENCE_SCAN] && (dear_tests() || shapes[number].clusters > 2);
 }
 
@@ -204,7 +204,7 @@ static void run_job(int index, void *argument)
     job *j = &((job *)argument)[index];
     emulated_module emulated;
     char folder[128];
-    snprintf(folder, sizeof folder, "%s/sequences%d", j->fixture->folder, j->number);
+    snprintf(folder, sizeof folder, "%s/sequences%d_%d", j->fixture->folder, j->target, j->number);
     mkdir(folder, 0700);
     j->status = emulated_open(&emulated, j->source.code, NULL, j->source.facts.name, folder, &j->error);
     for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes) && !j->status; i++)
@@ -238,7 +238,7 @@ static void check_target(const emulated_fixture *f, int target)
         job *j = &jobs[count];
         if (!is_wanted(f->list.heads[i], target))
             continue;
-        *j = (job){.fixture = f, .head = f->list.heads[i], .number = 100 * target + count};
+        *j = (job){.fixture = f, .head = f->list.heads[i], .target = target, .number = count};
         if (source_generate_as(j->head, targets[target], target ? NULL : emulated_mechanism(j->head),
                                &j->source, &j->error))
             fail_msg("%s: %s", j->error.where, j->error.message);
