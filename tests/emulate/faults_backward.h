@@ -420,7 +420,8 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
       "const float other = __shfl_xor_sync(0xffffffffu, upper ? given[i][j + 2 * step] : given[i][j], "
       "step);"}},
     {"pairs", {"features that nobody waits for", "are written before it is through", "pairs_features", NULL}},
-    {"halfpairs", {"halves as they are", "but the formula gives", "pairs_half", "g[e][i] = g[e][i];"}},
+    {"halfpairs",
+     {"halves as they are", "the RMS error of d_q ... more than twice", "pairs_half", "g[e][i] = g[e][i];"}},
     {"pairs",
      {"prefixes that get half", "the RMS error of d_k ... more than twice", "pairs_prefix",
       "given[i][j] = low_of(word[i]) * low + given[i][j];"}},
