@@ -28,7 +28,7 @@ static const struct emulated_fault split_faults[] = {
       "if (block >= BLOCKS)"}},
     {WITHOUT_MASK_IN_PASS,
      NOT_AWAITED,
-     {"others' pieces of a panel that nobody waits for", "chunked form ... is not a number",
+     {"others' pieces of a panel that nobody waits for", "chunked form ... has passed no fence since",
       "open_panel_awaited", NULL}},
     {IN_SEQUENCES,
      OTHER_PLACE,
