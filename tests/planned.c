@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-void planned_make(planned_head *made, const char *body, const char *target)
+void planned_make_as(planned_head *made, const char *body, const char *target, const char *mechanism)
 {
     char spec[512];
     fpa_error error = {0};
@@ -19,8 +19,14 @@ void planned_make(planned_head *made, const char *body, const char *target)
                 (int)sizeof spec);
     if (spec_load_text("planned.lua", NULL, spec, strlen(spec), &made->list, &error) ||
         simplify(made->list.heads[0], &made->simple, &error) ||
-        plan_choose(&made->simple, made->list.heads[0], target_find(target), &made->plan, &error))
+        plan_choose_as(&made->simple, made->list.heads[0], target_find(target), mechanism, &made->plan,
+                       &error))
         fail_msg("%s: %s: %s", body, error.where, error.message);
+}
+
+void planned_make(planned_head *made, const char *body, const char *target)
+{
+    planned_make_as(made, body, target, NULL);
 }
 
 void planned_free(planned_head *made)

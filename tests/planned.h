@@ -14,6 +14,8 @@ typedef struct planned_head {
 /* body: a head's fields without its name, "d = 64, dv = 64, terms = linear {}"; in bf16 where it names no dtype. The
  * test fails with the place when there is no plan. */
 void planned_make(planned_head *made, const char *body, const char *target);
+/* The same by one mechanism. */
+void planned_make_as(planned_head *made, const char *body, const char *target, const char *mechanism);
 void planned_free(planned_head *made);
 
 /* The kernels' constants of such a head. */

@@ -409,13 +409,13 @@ static void every_mistake_in_the_manifest_is_refused(void **state)
     static const struct {
         const char *from, *to, *where;
     } cases[] = {
-        {"\nbackward toy", "\nbackward tow", "manifest.fpa:22"},
-        {"\nbackward toy c:", "\nbackward toy d:", "manifest.fpa:22"},
-        {"\nbackward toy", "\nbackwart toy", "manifest.fpa:22"},
-        {"\nbackward_code toy", "\nbackward_cod toy", "manifest.fpa:37"},
-        {"\nbackward_code toy", "\nbackward_code /toy", "manifest.fpa:37"},
-        {"\nbackward_header toy", "\nheader toy", "manifest.fpa:38"},
-        {"\nbackward_object toy", "\nobject toy", "manifest.fpa:39"},
+        {"\nbackward toy", "\nbackward tow", "manifest.fpa:23"},
+        {"\nbackward toy c:", "\nbackward toy d:", "manifest.fpa:23"},
+        {"\nbackward toy", "\nbackwart toy", "manifest.fpa:23"},
+        {"\nbackward_code toy", "\nbackward_cod toy", "manifest.fpa:39"},
+        {"\nbackward_code toy", "\nbackward_code /toy", "manifest.fpa:39"},
+        {"\nbackward_header toy", "\nheader toy", "manifest.fpa:40"},
+        {"\nbackward_object toy", "\nobject toy", "manifest.fpa:41"},
     };
     fixture *f = *state;
     fpa_manifest manifest;

@@ -61,7 +61,7 @@ static void heads_whose_state_registers_hold_have_one_pass(void **state)
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
         const struct flowing *f = &flowing[i];
         planned_head m;
-        planned_make(&m, f->body, "cuda:sm_90a");
+        planned_make_as(&m, f->body, "cuda:sm_90a", "fused_packed");
         const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
         if (!fused)
             fail_msg("%s: %s", f->body, m.plan.cuda.suited[FUSED_PACKED].why);
@@ -118,7 +118,7 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
         planned_head m;
-        planned_make(&m, flowing[i].body, "cuda:sm_90a");
+        planned_make_as(&m, flowing[i].body, "cuda:sm_90a", "fused_packed");
         const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
         const int groups = 1 + fused->key_groups + fused->query_groups;
         assert_int_equal(groups, fused->near_panels >= 3 ? 5 : 4);
@@ -140,7 +140,7 @@ static void every_feature_has_one_slot(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
         planned_head m;
-        planned_make(&m, flowing[i].body, "cuda:sm_90a");
+        planned_make_as(&m, flowing[i].body, "cuda:sm_90a", "fused_packed");
         const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
         bool *seen = calloc((size_t)m.plan.features, sizeof *seen);
         assert_non_null(seen);
@@ -174,7 +174,7 @@ static void units_have_rows_that_follow_each_other_where_pieces_do(void **state)
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
         planned_head m;
         int whole = 0;
-        planned_make(&m, flowing[i].body, "cuda:sm_90a");
+        planned_make_as(&m, flowing[i].body, "cuda:sm_90a", "fused_packed");
         for (int u = 0; (u + 1) * CUDA_UNIT <= m.plan.features; u++) {
             int run = 1;
             while (run < CUDA_UNIT &&

@@ -26,7 +26,7 @@ typedef struct fpa_pass_rows {
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
     int numbers; /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token (call.numbers) */
     int formed; /* 1: q and k of passes are product rows (pairs.h), which are gathered, and whose gradients are joined as they are scattered */
-    int few;     /* 1: chunks have passes of rows, the parallel form has contractions (contracts_chunks) */
+    int few;    /* 1: chunks have passes of rows, the parallel form has contractions (contracts_chunks) */
     int parallel; /* 1: they are the faster way in the parallel form alone: their features are too many */
     int weighs; /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */
 } fpa_pass_rows;

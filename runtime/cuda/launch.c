@@ -6,6 +6,7 @@
 #include "launch_decode.h"
 #include "launch_fused.h"
 #include "launch_maps.h"
+#include "launch_packs.h"
 #include "launch_pads.h"
 #include "machine/cuda_candidates.h"
 #include "module.h"
@@ -61,47 +62,6 @@ static fpa_status launch_gates(const struct fpa_cuda_module *cuda, const struct 
 {
     const fpa_cuda_grid gates = {CUDA_GATE_SCAN, cuda_batch(launch) * launch->heads * call->chunks, NULL, 0};
     return gates.blocks ? cuda_launch(cuda, &gates, launch, call, stream, error) : FPA_OK;
-}
-
-/* Blocks that pack: as many as run at a time, which share all tiles evenly. */
-static int64_t count_packs(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int64_t heads)
-{
-    const int64_t all =
-        cuda_batch(launch) * heads * divide_up(cuda_tokens(launch), cuda->geometry.pack_tokens);
-    const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_PACK_ROWS];
-    return all < room ? all : room;
-}
-
-/* Packed keys or queries in the place of those that were given. */
-static void take_packed(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                        struct fpa_cuda_call *call, void *vectors, bool queries)
-{
-    long long *stride = queries ? call->q_stride : call->k_stride;
-    *(queries ? &call->q : &call->k) = vectors;
-    stride[1] = cuda->geometry.vector_rows;
-    stride[2] = cuda_tokens(launch) * stride[1];
-    stride[0] = launch->cu_seqlens ? stride[1] : (queries ? launch->query_heads : launch->heads) * stride[2];
-}
-
-/* vectors <- packed keys or queries, which the call then has in their place. */
-static fpa_status launch_pack(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                              struct fpa_cuda_call *call, void *vectors, bool queries, CUstream stream,
-                              fpa_error *error)
-{
-    const int64_t heads = queries ? launch->query_heads : launch->heads;
-    const fpa_cuda_grid pack = {CUDA_PACK_ROWS, count_packs(cuda, launch, heads), NULL, 0};
-    call->vectors = vectors;
-    call->packs_queries = queries;
-    const fpa_status status = pack.blocks ? cuda_launch(cuda, &pack, launch, call, stream, error) : FPA_OK;
-    take_packed(cuda, launch, call, vectors, queries);
-    return status;
-}
-
-static fpa_status launch_packs(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                               cuda_sizes *s, CUstream stream, fpa_error *error)
-{
-    fpa_status status = launch_pack(cuda, launch, &s->call, s->keys, false, stream, error);
-    return status ? status : launch_pack(cuda, launch, &s->call, s->queries, true, stream, error);
 }
 
 /* maps: NULL where the kernels take none. */
@@ -278,7 +238,7 @@ static fpa_status prepare_chunks(const struct fpa_cuda_module *cuda, const struc
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     fpa_status status = g->gate ? launch_gates(cuda, launch, &s->call, stream, error) : FPA_OK;
     if (!status && g->kernel[CUDA_PACK_ROWS].threads)
-        status = launch_packs(cuda, launch, s, stream, error);
+        status = cuda_launch_packs(cuda, launch, s, stream, error);
     if (!status && g->value_width)
         status = cuda_fill_maps(cuda, &s->call, &s->maps, error);
     return status;
@@ -313,7 +273,7 @@ fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_
     if (status || done)
         return status;
     if (s->is_fused && g->fused_packs)
-        status = launch_packs(cuda, launch, s, stream, error);
+        status = cuda_launch_packs(cuda, launch, s, stream, error);
     if (!status && s->is_fused && g->fused_total &&
         !launch->cu_seqlens) /* boxes know no ends of sequences: else threads fetch and store */
         status = cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
@@ -418,8 +378,8 @@ fpa_status cuda_walk_states(const fpa_module *module, int form, const struct fpa
     cuda_fill_call(launch, &s->call);
     walk_alone(cuda, launch, s);
     if (walked && cuda->geometry.kernel[CUDA_PACK_ROWS].threads) { /* the same walk has packed them */
-        take_packed(cuda, launch, &s->call, s->keys, false);
-        take_packed(cuda, launch, &s->call, s->queries, true);
+        cuda_take_packed(cuda, launch, &s->call, s->keys, false);
+        cuda_take_packed(cuda, launch, &s->call, s->queries, true);
     }
     if (!status && !walked)
         status = prepare_chunks(cuda, launch, s, stream, error);

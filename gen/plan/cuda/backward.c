@@ -412,7 +412,8 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
         fprintf(out,
                 "passes       where no state goes in or out%s gradients are forward passes of rows of "
                 "%d numbers\n",
-                back->passes.parallel ? ", in the parallel form," : "", back->passes.width - back->passes.input);
+                back->passes.parallel ? ", in the parallel form," : "",
+                back->passes.width - back->passes.input);
     if (plan->made.width)
         fprintf(
             out,

@@ -16,9 +16,9 @@ enum {
     PAIR_TILES = 3, /* the fewest of products of two dots */
     SLAB_BLOCKS = 8,
     COLUMNS_BEHIND = 1024, /* bytes of 8 columns, which the last tile's step of 16 has where those are odd */
-    BARRIERS = 16, /* bytes, of a stage */
-    GATE = 8,      /* bytes, of a token */
-    SLAB = 128,    /* bytes of 64 numbers of a token */
+    BARRIERS = 16,         /* bytes, of a stage */
+    GATE = 8,              /* bytes, of a token */
+    SLAB = 128,            /* bytes of 64 numbers of a token */
 };
 
 /* Rows are coordinates as they lie, and perhaps one more, of ones, first in a block behind them. */
