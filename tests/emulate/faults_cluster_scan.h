@@ -94,7 +94,8 @@ static const struct emulated_fault cluster_scan_faults[] = {
      {"queries whose place is never free", "cluster_scan ... can go on", "queries_freed", NULL}},
     {IN_WIDE_CLUSTER_SCAN,
      OTHER_PLACE,
-     {"o in the place of another half's queries", "cluster_scan ... has passed no fence since", "half_place",
+     {"o in the place of another half's queries", "changing tokens ... changed an earlier output",
+      "half_place",
       "const u32 rows = shared + (2 * at.slot + (half ^ 1)) * HALF + warp * 2048, free = shared + "
       "HALF_BARRIERS + (2 * (SPANS + at.slot) + half) * 8;"}},
     {IN_CLUSTER_SCAN,

@@ -114,7 +114,7 @@ static const struct emulated_fault fused_faults[] = {
       "for (int i = 0; i < RAW_STAGES; i += turns)"}},
     {IN_TOTALS,
      OTHER_PLACE,
-     {"packers that take the same places", "fused_chunk ... can go on", "packer_places",
+     {"packers that take the same places", "fused_chunk ... ends amid a warp's arrival", "packer_places",
       "advance<VALUES>(values), advance<VALUES>(packed), advance<RAW_STAGES>(raw_stages);"}},
     {IN_FUSED,
      NOT_AWAITED,
