@@ -240,7 +240,7 @@ struct fpa_cuda_geometry {
     int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
     int pass_formed; /* 1: q and k of passes are product rows, always gathered, and their gradients scattered */
     int pass_numbers; /* 1: operands of passes are as they are given, with numbers beside each token (call.numbers) */
-    int pass_parallel;    /* 1: gradients are passes in the parallel form alone */
+    int pass_parallel; /* 1: gradients are passes in the parallel form alone */
     int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
     int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
     int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
