@@ -25,7 +25,9 @@ typedef struct fpa_fused_rows {
     int key_groups, query_groups;
     int cluster; /* blocks that share a walk, one for each block of columns, and fetch its queries and keys for each other */
     int key_tiles;                                       /* of 64 features, of each warpgroup of keys */
+    int blocks;                                          /* on a multiprocessor */
     int fetch_registers, key_registers, query_registers; /* of a thread */
+    int first_registers;                                 /* before warpgroups deal them out */
     int slots;                                           /* of features: 64 a tile */
     int *slot_feature;                                   /* [slots] -1: none */
     double *slot_weight;                                 /* [slots] on the key side */
