@@ -14,8 +14,7 @@ enum {
     FACTORS = 256,          /* of gates of segments */
     MOST_SUMS_OF_ONE = 144, /* registers of a thread for sums, of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128, /* and of two */
-    MOST_SUMS_OF_PAIR = 48, /* of one, in each of two blocks on a multiprocessor, */
-    FEWEST_SUMS = 24,       /* where two warpgroups have queries, too */
+    MOST_SUMS_OF_PAIR = 48, /* of one, in each of two blocks on a multiprocessor */
     SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
 };
 
@@ -121,19 +120,17 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return one || sums * rows->key_tiles <= MOST_SUMS_OF_TWO;
 }
 
-/* Few sums: two blocks on a multiprocessor, of as many registers together. What one waits for the other does not. A warpgroup of queries for each block,
- * or two where sums are so few that 72 registers have room for them. */
+/* Few sums, and panels that three warps finish for long, where gates are added up or keys weighed: two blocks on a multiprocessor, each with a warpgroup for each
+ * task, of 240 registers together. Where queries are what all wait for two blocks with as many warpgroups of queries gain nothing
+ * (docs/decisions/0115-what-queries-of-a-panel-wait-for.md). */
 static bool choose_pair(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const int sums = 4 * in->columns->all * rows->key_tiles;
-    const bool fewest = sums <= FEWEST_SUMS;
-    if (rows->key_groups > 1 || sums > MOST_SUMS_OF_PAIR || cuda_leaves_dots(in->plan))
+    const bool finishes = in->plan->head->gate || rows->weighted;
+    if (rows->key_groups > 1 || sums > MOST_SUMS_OF_PAIR || !finishes || cuda_leaves_dots(in->plan))
         return false;
-    rows->blocks = 2, rows->query_groups = fewest ? 2 : 1;
-    rows->first_registers = fewest ? 64 : 80;
-    rows->fetch_registers = 48;
-    rows->key_registers = fewest ? 56 : 88;
-    rows->query_registers = fewest ? 72 : 104;
+    rows->blocks = 2, rows->query_groups = 1, rows->first_registers = 80;
+    rows->fetch_registers = 48, rows->key_registers = 88, rows->query_registers = 104;
     return true;
 }
 
