@@ -24,10 +24,11 @@ static const struct passes {
     {"d = 201, dv = 200, terms = linear {}", 201, 2, 2, false, 1},
     {"d = 194, dv = 235, gate = true, terms = linear {}", 194, 2, 2, false, 1},
     {"d = 256, dv = 256, gate = true, terms = linear {}", 256, 2, 2, false, 1},
-    {"d = 24, dv = 83, dtype = 'f16', terms = linear {}", 24, 1, 1, false, 2},
+    {"d = 24, dv = 83, dtype = 'f16', terms = linear {}", 24, 1, 1, false, 1},
     {"d = 75, dv = 40, normalize = 'sum', terms = linear { weight = 3 }", 75, 1, 2, true, 2},
     {"d = 20, dv = 100, terms = term { " SCALED " }", 3, 1, 1, true, 1},
-    {"d = 40, dv = 64, normalize = 'sum', terms = linear {}", 40, 1, 1, false, 2},
+    {"d = 40, dv = 64, normalize = 'sum', terms = linear {}", 40, 1, 1, false, 1},
+    {"d = 32, dv = 80, gate = true, terms = linear {}", 32, 1, 1, false, 2},
     {"d = 128, dv = 128, normalize = 'sum', gate = true, terms = linear {}", 128, 1, 2, false, 1},
 };
 

@@ -121,12 +121,12 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 }
 
 /* Few sums, and panels that three warps finish for long, where gates are added up or keys weighed: two blocks on a multiprocessor, each with a warpgroup for each
- * task, of 240 registers together. Where queries are what all wait for two blocks with as many warpgroups of queries gain nothing
+ * task, of 240 registers together. Where queries are what all wait for two blocks gain nothing, of packed rows they lose; of gated packed rows nothing is measured
  * (docs/decisions/0115-what-queries-of-a-panel-wait-for.md). */
 static bool choose_pair(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const int sums = 4 * in->columns->all * rows->key_tiles;
-    const bool finishes = in->plan->head->gate || rows->weighted;
+    const bool finishes = (in->plan->head->gate && !rows->packed) || rows->weighted;
     if (rows->key_groups > 1 || sums > MOST_SUMS_OF_PAIR || !finishes || cuda_leaves_dots(in->plan))
         return false;
     rows->blocks = 2, rows->query_groups = 1, rows->first_registers = 80;

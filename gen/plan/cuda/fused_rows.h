@@ -7,6 +7,8 @@
  *   two or one queries   read the copy and the panel's own keys, and write o
  *   the last fetches     some panels ahead; clears what is none of its features, and weighs keys
  *
+ * Where sums are few and panels are finished for long, two blocks with one of each share a multiprocessor.
+ *
  * Rows that begin amid a piece of 16 bytes come in boxes that begin with that piece, where all tokens' rows of a head
  * begin so: they *lean*, by the numbers of the piece that are another head's. The slabs then hold features, and columns
  * of values, behind these. */
