@@ -294,8 +294,8 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
     const fpa_columns *columns = &plan->cuda.columns;
-    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){
-        128 * (1 + rows->key_groups + rows->query_groups), rows->bytes, rows->blocks};
+    g->kernel[CUDA_FUSED_CHUNK] =
+        (struct fpa_cuda_block){128 * (1 + rows->key_groups + rows->query_groups), rows->bytes, rows->blocks};
     g->fused_totals = 1;
     g->fused_total = (rows->slots + (rows->numbers ? 64 : 0)) * columns->all * 8 * columns->blocks;
     g->fused_vector = rows->vector;
