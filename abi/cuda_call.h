@@ -121,6 +121,7 @@ struct fpa_cuda_geometry {
     int decays;         /* 1: NAME_gate_scan leaves decays, too */
     int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
     int value_box; /* and numbers that a box of values has: where fewer than 64, NAME_chunk_state has its ones behind them */
+    int value_room; /* columns behind dv for values whose boxes begin at the piece of 16 bytes before their rows; 0: they are padded */
     int padded_vector;  /* NAME_pad_rows: numbers that rows of q and k, */
     int padded_value;   /* and of v are brought to; 0: they stay as they are */
     int lifted_vector;  /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */

@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 116 };
+enum { EMULATED_MOST_HEADS = 119 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -237,6 +237,14 @@ static const char emulated_heads[] =
     "80, "
     "seed = 1 } }),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
+    "  h('leaning', { d = 40, dv = 57, gate = true, normalize = 'sum', scale = 1 / 4, terms = power { degree "
+    "= 2, weight = 1 } "
+    "}),\n"
+    "  h('leaningnarrow', { d = 40, dv = 41, dtype = 'f16', normalize = 'max', scale = 1 / 4, terms = power "
+    "{ degree = 2, "
+    "weight = 1 } }),\n"
+    "  h('leaningblocks', { d = 24, dv = 250, scale = 1 / 4, terms = { term { some(24, 24, 1), some(20, 24, "
+    "2) } } }),\n"
     "  h('columns', { d = 24, dv = 203, chunk = 128, gate = true, normalize = 'sum', scale = 1 / 4,\n" /* one block */
     "    terms = power { degree = 2 } }),\n"
     "  h('columnsturns', { d = 150, dv = 137, dtype = 'f16', state_dtype = 'f16', chunk = 128, scale = 1 / "

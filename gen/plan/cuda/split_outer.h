@@ -98,7 +98,8 @@ typedef struct fpa_split_outer {
     /* of a normalised head whose values leave room in their slab: in chunk_state ones lie there, so that z is a part of their product: one of
      * few columns takes nearly as long as one of 32 (docs/decisions/0072-narrow-values.md) */
     bool ones_behind;
-    int value_box;      /* numbers of a token's values that a box has: those before such ones, or a slab's */
+    int value_box;  /* numbers of a token's values that a box has: those before such ones, or a slab's */
+    int value_room; /* columns that all blocks have behind those of values whose boxes may begin before them (which lean, fused_rows.h); 0: none may */
     bool partial_slabs; /* some block of a state kernel fetches some slabs of a vector only */
     int kernels;
     fpa_chunk_state_kernel state[WARPGROUP_KERNELS]; /* the largest blocks first */
