@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 119 };
+enum { EMULATED_MOST_HEADS = 120 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -51,6 +51,8 @@ static const char emulated_heads[] =
     "  h('wide', { d = 192, terms = { term { some(8, 192, 1), some(184, 192, 2) }, term { "
     "some(8, 192, 3), "
     "some(184, 192, 4) } } }),\n"
+    "  h('widetrained', { d = 192, dtype = 'f16', scale = 1 / 4, terms = { term { trainable { name = 'a', rows = 12 }, trainable { name = "
+    "'b', rows = 170 } } } }),\n"
     "  h('blocks', { d = 48, dv = 64, terms = tspow { d = 48, degree = 2, block = 8 } }),\n"
     "  h('shared', { dv = 64, gate = true, scale = 1 / 4, state_dtype = 'bf16' }),\n"
     "  h('sharednorm', { dv = 40, normalize = 'sum' }),\n"

@@ -98,6 +98,11 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->vector_rows = split->outer.vector_rows;
     g->vector_box = split->outer.vector_box;
     g->pack_tokens = PACK_TILE * split->pack.groups;
+    if (!split->outer.coordinates && split->pack.chunks && !split->pack.kept) {
+        g->pack_chunks = split->pack.chunks;
+        g->pack_operand = split->pack.chunks * split->pack.chunk_bytes;
+        g->pack_per_head = split->pack.per_head;
+    }
     g->chunk_state_slices = large->slices;
     g->small_state_slices = split->kernels > 1 ? small->slices : 0;
     g->persistent = 1;
