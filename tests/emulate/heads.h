@@ -51,7 +51,8 @@ static const char emulated_heads[] =
     "  h('wide', { d = 192, terms = { term { some(8, 192, 1), some(184, 192, 2) }, term { "
     "some(8, 192, 3), "
     "some(184, 192, 4) } } }),\n"
-    "  h('widetrained', { d = 192, dtype = 'f16', scale = 1 / 4, terms = { term { trainable { name = 'a', rows = 12 }, trainable { name = "
+    "  h('widetrained', { d = 192, dtype = 'f16', scale = 1 / 4, terms = { term { trainable { name = 'a', "
+    "rows = 12 }, trainable { name = "
     "'b', rows = 170 } } } }),\n"
     "  h('blocks', { d = 48, dv = 64, terms = tspow { d = 48, degree = 2, block = 8 } }),\n"
     "  h('shared', { dv = 64, gate = true, scale = 1 / 4, state_dtype = 'bf16' }),\n"
@@ -285,6 +286,7 @@ static const char *const emulated_fixed[] = {
     "fewhalf",        /* f16, states of f16, 1 + sum, with a gate */
     "manydots",       /* products of rows, padded values */
     "turns",          /* dots two after two; keys in the place of tiles; tiles of several suffix blocks */
+    "wide",           /* packed rows whose matrices come by turns */
     "openlinear",     /* no mask, f16, one pass, */
     "openmaps",       /* which maps queries and keys */
     "clustered",      /* a cluster that takes turns, */

@@ -181,8 +181,8 @@ static struct fpa_cuda_work count_projections(const fpa_plan *plan, const fpa_pa
     const int turns = pack->kept ? 0 : 4 * pack->groups;
     return (struct fpa_cuda_work){.products = 2 * rows / 8 * steps,
                                   .shared = 4 * steps + rows * steps / 8 + rows / 4,
-                                  .instructions = steps + pack->chunks * (3 * steps + (turns ? 40 : 20)) +
-                                                  10 * rows / 16,
+                                  .instructions =
+                                      steps + pack->chunks * (3 * steps + (turns ? 40 : 20)) + 10 * rows / 16,
                                   .cached = turns ? rows * slabs * 256 / turns : 0};
 }
 
