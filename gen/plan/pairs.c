@@ -93,7 +93,8 @@ enum {
         32, /* blocks of a monomial's rows and steps of rows g, beside which two warpgroups have registers */
     MOST_VALUES = 128, /* of a block of columns */
     LEAST_TILES = 8,   /* as many as a square of 32 rows has */
-    MOST_WIDTH = 512   /* of a vector */
+    MOST_WIDTH = 512,  /* of a vector */
+    MOST_ROWS = 1024   /* that product rows are of: with a vector, and their gradients, of 32 tokens in a block's shared memory */
 };
 
 static int values_of(const fpa_head *head)
@@ -217,7 +218,8 @@ bool halves_suit(const fpa_simplified *simple)
     enum { FEATURES_A_FACTOR = 7 };
     const fpa_score *score = &simple->score;
     int tiles = 0, width = 0, factors = 0;
-    if (!suits(simple->head) || !has_plain_dots(score) || simple->head->scale != 1)
+    if (!suits(simple->head) || !has_plain_dots(score) || simple->head->scale != 1 ||
+        simple->head->d > MOST_ROWS)
         return false;
     for (int m = 0; m < score->monomial_count; m++) {
         fpa_halves h;

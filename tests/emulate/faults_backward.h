@@ -337,13 +337,19 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
       "for (i64 member = 1; member < group; member++) {"}},
     {"products",
      {"rows of ones that are zero", "but the formula gives", "cuda_pass_factor",
-      "return row < ROW_ZERO ? to_float(x[row]) : 0.0f;"}},
+      "put_word(rows + token * ROW_PITCH + ROW_ONE * 2, 0);"}},
     {"products",
      {"a product row that no factor hears of", "the RMS error of d_q ... more than twice", "cuda_pass_joined",
-      "sum = product;"}},
+      "sum = given[n].product;"}},
     {"products",
      {"a query head left out", "the RMS error of d_k ... more than twice", "cuda_pass_joined_group",
-      "for (i64 member = 0; member < 1; member++)"}},
+      "put_float(to, sum);"}},
+    {"products",
+     {"product rows that are not there yet", "is not a number", "cuda_pass_formed", NULL}},
+    {"products",
+     {"gradients that are not there yet", "is not a number", "cuda_pass_fetched", NULL}},
+    {"products",
+     {"sums that others have not added up yet", "is not a number", "cuda_pass_joined_all", NULL}},
 };
 
 /* In passes of values of gated heads. */
