@@ -99,7 +99,8 @@ enum {
     MOST_VALUES = 128, /* of a block of columns */
     LEAST_TILES = 8,   /* as many as a square of 32 rows has */
     MOST_WIDTH = 512,  /* of a vector */
-    MOST_ROWS = 1024   /* that product rows are of: with a vector, and their gradients, of 32 tokens in a block's shared memory */
+    MOST_ROWS =
+        1024 /* that product rows are of: with a vector, and their gradients, of 32 tokens in a block's shared memory */
 };
 
 static int values_of(const fpa_head *head)

@@ -416,9 +416,8 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
     head->dv = rows.columns;
     head->block = written->block;
     for (int m = 0; done && m < score->monomial_count; m++)
-        done = pairs
-                   ? add_pair(head, simple, m)
-                   : add_term(head, weight_of(&head->memory, simple, m), power_of(score, m), head->d, 0, 0);
+        done = pairs ? add_pair(head, simple, m)
+                     : add_term(head, weight_of(&head->memory, simple, m), power_of(score, m), head->d, 0, 0);
     if (done)
         return head;
     head_free(head);

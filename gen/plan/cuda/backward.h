@@ -52,7 +52,7 @@ typedef struct fpa_cuda_backward_plan {
     int *pass_factor; /* [pass_entries] */
     /* bytes from a token to the next in shared memory of who forms and joins them: of rows, of vectors of product rows, of gradients of rows */
     int formed_row_pitch, formed_vector_pitch, formed_sum_pitch;
-    bool no;          /* what only the forward pass has */
+    bool no; /* what only the forward pass has */
 } fpa_cuda_backward_plan;
 
 /* Fills plan->chunk and the crossover, once all else is there. */

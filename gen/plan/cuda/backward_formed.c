@@ -3,7 +3,6 @@
 #include "backward.h"
 
 #include "base/round.h"
-#include "gen/plan/pairs.h"
 
 enum { WORD = 4, ELEMENT = 2 };
 
