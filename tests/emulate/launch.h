@@ -33,7 +33,7 @@ static void start_block(unsigned number)
         t.meets = NULL;
         t.waits = NULL;
         t.fences = 0;
-        t.registers = 65536 / count / 8 * 8;
+        t.registers = 65536 / (count * resident) / 8 * 8;
         t.patient = false;
         t.beside = thread::NOTHING;
         t.arrived = t.met = false;
@@ -210,11 +210,11 @@ static unsigned own_neighbours(const void *kernel)
 /* NULL, or what went wrong. So many neighbours along x are a cluster, or as many as the kernel itself says. maps, weights (pointers to the head's):
  * NULL where the kernel takes none. late: matrix instructions (bit 0), copies (bit 1) are not done before
  * somebody waits for them. overlaps: the kernel has to find out by itself what the one before it has written;
- * that is NAME_gate_scan (behind_gates), or so many bytes of it are totals. */
+ * that is NAME_gate_scan (behind_gates), or so many bytes of it are totals. residents: blocks that share a multiprocessor's registers. */
 extern "C" __attribute__((visibility("default"))) const char *
 emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, unsigned bytes,
                unsigned neighbours, const struct fpa_cuda_call *call, const void *maps, const void *weights,
-               int late, int overlaps, bool behind_gates, size_t totals)
+               int late, int overlaps, bool behind_gates, size_t totals, int residents)
 {
     using namespace emulate;
     neighbours = neighbours > 1 ? neighbours : own_neighbours(kernel);
@@ -235,6 +235,7 @@ emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, u
         call->gates + (call->gates && !behind_gates ? call->batch * call->heads * call->gate_row * 2 : 0);
     parameters = call;
     count = block;
+    resident = residents > 1 ? residents : 1;
     memory_bytes = bytes;
     gridDim = {grid_x, grid_y, 1};
     blockDim = {block, 1, 1};

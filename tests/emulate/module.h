@@ -12,7 +12,7 @@ enum { LATE_PRODUCTS = 1, LATE_COPIES = 2 };
 typedef const char *emulated_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block,
                                     unsigned bytes, unsigned neighbours, const struct fpa_cuda_call *call,
                                     const void *maps, const void *weights, int late, int overlaps,
-                                    bool behind_gates, size_t totals);
+                                    bool behind_gates, size_t totals, int residents);
 
 /* What a CUfunction points to here. */
 typedef struct emulated_kernel {

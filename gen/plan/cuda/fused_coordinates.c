@@ -97,18 +97,25 @@ static void share_lifted_registers(const fpa_cuda_inputs *in, const fpa_split_pa
         ((pass->lifters + 1) * average - pass->walker_registers) / pass->lifters / 8 * 8;
 }
 
-/* Others make what the walk reads as NAME_lift_rows does by warpgroups. */
+/* Others make what the walk reads as NAME_lift_rows does by warpgroups: one, of two blocks a multiprocessor, or two. */
 static bool can_multiply(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
 {
     const fpa_plan *plan = in->plan;
     fpa_cuda_lift sizes = {.vector = (int)round_up(plan->head->d, 8)};
     if (!has_constants(plan->written) || !lift_by_groups(plan, &sizes))
         return false;
-    pass->lifters = SIDES;
-    pass->blocks = 1;
-    share_lifted_registers(in, split, THREAD_REGISTERS, pass);
-    place_lifted(in, split, SIDES * lift_given_bytes(plan->written->lift), sizes.matrix_bytes, pass);
-    return pass->lifter_registers + SPILT >= lift_group_registers(plan, &sizes);
+    for (pass->lifters = 1; pass->lifters <= SIDES; pass->lifters++) {
+        const bool single = pass->lifters == 1;
+        const int needed =
+            single ? lift_single_registers(plan, &sizes) : lift_group_registers(plan, &sizes) - SPILT;
+        pass->blocks = single ? 2 : 1;
+        share_lifted_registers(in, split, single ? SHARED_REGISTERS : THREAD_REGISTERS, pass);
+        place_lifted(in, split, pass->lifters * lift_given_bytes(plan->written->lift), sizes.matrix_bytes,
+                     pass);
+        if (pass->lifter_registers >= needed && (!single || blocks_fit(plan, pass, pass->blocks)))
+            return true;
+    }
+    return false;
 }
 
 /* One other turns both sides by positions, 8 rows of both a thread, of two blocks a multiprocessor: while one waits the other one has its slots. */
@@ -192,7 +199,7 @@ void print_fused_coordinates(FILE *out, const fpa_plan *plan)
         fprintf(out,
                 "fused_chunk  chunked: blocks of one warpgroup that walks and %s its coordinates; "
                 "%.1f KiB of shared memory\n",
-                pass->turns ? "one that makes" : "two that make", pass->memory.size / 1024.0);
+                pass->lifters == 1 ? "one that makes" : "two that make", pass->memory.size / 1024.0);
         return;
     }
     fprintf(out,
