@@ -33,6 +33,7 @@ static const char *const fixed_heads[] = {
     "clustered",  /* cluster_scan, gate, ones */
     "near",       /* a window, */
     "nearbrief",  /* in one pass */
+    "clusteredwaves", /* turned in either */
     "liftedpass", /* fused_coordinates that makes them; cluster_scan, for which lift_rows does */
 };
 
