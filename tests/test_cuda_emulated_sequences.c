@@ -32,8 +32,7 @@ enum { FIXED = 9 };
 static const char *const fixed[][FIXED] = {
     {"shared", "openlinear", "paired", "few", "clustered", "favor", "nearlifted", "liftedpass",
      "clusteredwaves"},
-    {"gatednorm", "openrows", "openlinear", "lonely", "lonely", "lonely", "lonely", "lonely",
-     "lonely"},
+    {"gatednorm", "openrows", "openlinear", "lonely", "lonely", "lonely", "lonely", "lonely", "lonely"},
 };
 
 /* Lengths in chunks and more tokens; by few multiprocessors sequences are walked whole, by many in segments. clusters: of `blocks`

@@ -194,7 +194,8 @@ STATE struct awaited {
     bool shown;
 } unfinished;
 STATE unsigned char *stacks;
-STATE int current, count, resident; /* number of the thread that runs; threads of the block; blocks of a multiprocessor */
+STATE int current, count,
+    resident; /* number of the thread that runs; threads of the block; blocks of a multiprocessor */
 STATE fiber scheduler;
 STATE char message[2048];
 

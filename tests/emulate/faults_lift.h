@@ -130,7 +130,8 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
     {IN_LIFTING_PASS,
      OTHER_PLACE,
      {"tokens of a pass in each other's place", "the RMS error of tokens", "fused_lift_fetched",
-      "copy_async(to + piece / 8 * SLAB + slab_place(token ^ 1, piece % 8), from, (int)token < left && piece < "
+      "copy_async(to + piece / 8 * SLAB + slab_place(token ^ 1, piece % 8), from, (int)token < left && piece "
+      "< "
       "PIECES ? 16 : 0);"}},
     {IN_LIFTING_PASS,
      NO_FENCE,

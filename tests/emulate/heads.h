@@ -236,7 +236,8 @@ static const char emulated_heads[] =
     "  h('liftedhalf', { d = 16, dv = 24, dtype = 'f16', terms = tensorsketch { d = 16, degree = 2, size = "
     "80, "
     "seed = 1 } }),\n"
-    "  h('turnedhalf', { d = 32, dv = 40, dtype = 'f16', positions = 2, terms = fourier { map = softplus } }),\n"
+    "  h('turnedhalf', { d = 32, dv = 40, dtype = 'f16', positions = 2, terms = fourier { map = softplus } "
+    "}),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
     "  h('columns', { d = 24, dv = 203, chunk = 128, gate = true, normalize = 'sum', scale = 1 / 4,\n" /* one block */
     "    terms = power { degree = 2 } }),\n"

@@ -93,8 +93,7 @@ static void share_lifted_registers(const fpa_cuda_inputs *in, const fpa_split_pa
 {
     pass->walker_registers =
         round_up(largest(4 * in->rows->warp_units * split->columns.all + WALKING, average + 1), 8);
-    pass->lifter_registers =
-        ((pass->lifters + 1) * average - pass->walker_registers) / pass->lifters / 8 * 8;
+    pass->lifter_registers = ((pass->lifters + 1) * average - pass->walker_registers) / pass->lifters / 8 * 8;
 }
 
 /* Others make what the walk reads as NAME_lift_rows does by warpgroups: one, of two blocks a multiprocessor, or two. */
@@ -133,8 +132,7 @@ static bool can_turn(const fpa_cuda_inputs *in, const fpa_split_panel *split, fp
     share_lifted_registers(in, split, SHARED_REGISTERS, pass);
     place_lifted(in, split, STAGES * SIDES * slab, turns + positions, pass);
     pass->positions = pass->matrices + turns;
-    pass->turns =
-        pass->lifter_registers >= PIECE * row + TURNING && blocks_fit(plan, pass, pass->blocks);
+    pass->turns = pass->lifter_registers >= PIECE * row + TURNING && blocks_fit(plan, pass, pass->blocks);
     return pass->turns;
 }
 
@@ -211,8 +209,8 @@ void print_fused_coordinates(FILE *out, const fpa_plan *plan)
 void geometry_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_fused_pass *pass = plan->cuda.fused_coordinates;
-    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){CUDA_THREADS * (pass->lifts ? 1 + pass->lifters : 1),
-                                                          pass->memory.size, pass->blocks};
+    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){
+        CUDA_THREADS * (pass->lifts ? 1 + pass->lifters : 1), pass->memory.size, pass->blocks};
     g->fused_totals = 1;
     g->fused_maps = pass->maps || pass->lifts;
     work_fused_coordinates(plan, g);

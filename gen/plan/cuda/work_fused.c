@@ -121,7 +121,8 @@ static void add_lifted(const fpa_plan *plan, int blocks, struct fpa_cuda_geometr
 {
     const bool turns = plan->cuda.fused_coordinates->turns;
     const struct fpa_cuda_work made = turns ? work_made(plan) : work_lift_beside(plan);
-    const int given = plan->written->lift->width, dv = plan->head->dv, positions = turns ? (int)made.bytes : 0;
+    const int given = plan->written->lift->width, dv = plan->head->dv,
+              positions = turns ? (int)made.bytes : 0;
     add_side(&made, (turns ? 1 : 2) * blocks, &g->work[CUDA_FUSED_CHUNK].step);
     g->work[CUDA_FUSED_CHUNK].step.bytes = work_operand_bytes(plan, 2 * (given + dv)) + positions;
     add_side(&made, blocks, &g->totals.step);
