@@ -3476,9 +3476,6 @@ __device__ __forceinline__ void cluster_scan_send(const float (*sum)[ALL_TILES][
     }
 }
 
-/* In clusters of so few a state's way is shorter than a span's work: queries have their copy before it goes on. */
-enum { COPYING_BLOCKS = 2 };
-
 /* Where a thread's sums come, and where they go: places, and barriers of the first piece. */
 struct handover {
     u32 place, come, next_place, next_come;
@@ -3544,16 +3541,6 @@ __device__ __forceinline__ void cluster_scan_copy(const float (*c)[ALL_TILES][4]
     warp_arrive(ready);
 }
 
-/* The same of the state that has come, which is read again when keys are added. */
-__device__ __forceinline__ void cluster_scan_copy_come(const struct handover &way, u32 shared,
-                                                       const struct turn &copies, int unit)
-{
-    float c[WARP_UNITS][ALL_TILES][4];
-    cluster_scan_receive<0>(c, way.place);
-    cluster_scan_receive<1>(c, way.place);
-    cluster_scan_copy(c, shared, copies, unit);
-}
-
 /* The way of a thread's sums to the next block of its cluster. */
 __device__ __forceinline__ struct handover cluster_scan_way(u32 shared, int next)
 {
@@ -3602,18 +3589,11 @@ __device__ __forceinline__ void cluster_scan_keys(const struct fpa_cuda_call &ca
         const float decay = get_float(shared + AT_GATES + at.slot * GATES + GATE_DECAY);
         warp_arrive(full + 16 * SPANS);
         warp_arrive(full + 16 * SPANS + 8);
-        if (part.blocks <= COPYING_BLOCKS) { /* queries wait longer than the next block */
-            if (span > 0) {
-                cluster_scan_await(way, phase);
-            }
-            cluster_scan_copy_come(way, shared, copies, unit);
-        }
         float c[WARP_UNITS][ALL_TILES][4]; /* nothing of it lives while keys are added */
         cluster_scan_hand<0>(sum, c, way, phase, span > 0, span + 1 < part.spans, decay);
         cluster_scan_hand<1>(sum, c, way, phase, span > 0, span + 1 < part.spans, decay);
         phase ^= span > 0;
-        if (part.blocks > COPYING_BLOCKS)
-            cluster_scan_copy(c, shared, copies, unit);
+        cluster_scan_copy(c, shared, copies, unit);
         if (span + 1 == part.spans && final_state(call, part.b, part.head) && leads_group(call, part.query_head))
             leave_state(call, sum, part.b, part.head, unit, part.block);
     }
