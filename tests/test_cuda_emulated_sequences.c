@@ -27,11 +27,12 @@ enum { SEED = 20261125, MOST_JOBS = EMULATED_MOST_HEADS, CHUNKS = 5 /* of a prom
 static const char *const targets[] = {"cuda:sm_90a", "cuda:sm_80"};
 
 /* What make test runs of each: vectors as they lie and packed ones, gates, no mask, fused kernels of both kinds,
- * coordinates, a window, a pass that makes its coordinates beside clusters that do not. */
-enum { FIXED = 8 };
+ * coordinates, a window, passes that make their coordinates, beside clusters that do not and that do. */
+enum { FIXED = 9 };
 static const char *const fixed[][FIXED] = {
-    {"shared", "openlinear", "paired", "few", "clustered", "favor", "nearlifted", "liftedpass"},
-    {"gatednorm", "openrows", "openlinear", "lonely", "lonely", "lonely", "lonely", "lonely"},
+    {"shared", "openlinear", "paired", "few", "clustered", "favor", "nearlifted", "liftedpass",
+     "clusteredwaves"},
+    {"gatednorm", "openrows", "openlinear", "lonely", "lonely", "lonely", "lonely", "lonely", "lonely"},
 };
 
 /* Lengths in chunks and more tokens; by few multiprocessors sequences are walked whole, by many in segments. clusters: of `blocks`
