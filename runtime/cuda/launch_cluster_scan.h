@@ -5,7 +5,7 @@
 
 #include "grid.h"
 
-/* The pass, with `blocks` a cluster. The final state is left in call->partial where that is not NULL. maps:
+/* The pass, with `blocks` a cluster, of which there are as many as run at a time at most, if heads share what blocks keep. The final state is left in call->partial where that is not NULL. maps:
  * all of them are there. */
 fpa_status cluster_scan_launch(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps, int blocks,

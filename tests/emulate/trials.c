@@ -165,8 +165,8 @@ void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_tria
     emulated->cuda.room.multiprocessors = c->multiprocessors;
     emulated_copies_boxes(emulated, !c->threads);
     trial->choice = c;
-    if (c->checks & CHECK_RAGGED && c->cluster)
-        emulated->cuda.room.cluster_counts[c->cluster] = 3; /* which share the sequences */
+    if (c->cluster && c->cluster <= MOST_CLUSTER) /* which share the sequences; or one has all, one behind the other */
+        emulated->cuda.room.cluster_counts[c->cluster] = c->checks & CHECK_RAGGED ? 3 : 1;
     if (c->cluster == MOST_SEGMENTS)
         trial->choose = choose_segments;
     else if (c->cluster)
