@@ -79,7 +79,7 @@ static const struct emulated_fault cluster_scan_faults[] = {
       "barrier_init(shared + HALF_BARRIERS + i * 8, 1);"}},
     {IN_CLUSTER_SCAN,
      NOT_TOLD,
-     {"gates that are told of too early", "chunked form ... is not finite", "span_gates",
+     {"gates that are told of too early", "chunked form ... but the formula gives", "span_gates",
       "barrier_arrive(full);\ncluster_scan_sum_gates(log_gate, shared + AT_GATES + at.slot * GATES);"}},
     {IN_CLUSTER_SCAN,
      NO_FADE,
