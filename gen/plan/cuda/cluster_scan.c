@@ -83,7 +83,7 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     const bool wide = in->rows->warp_units > 1, gate = in->plan->head->gate;
     const bool normalized = wide && in->plan->head->normalize != FPA_NORMALIZE_NONE;
     const bool product = scan->product; /* keys are added while nothing of the state lives */
-    scan->fetch_registers = product ? 48 : gate || normalized ? 40 : 32;
+    scan->fetch_registers = product || gate ? 48 : normalized ? 40 : 32;
     scan->query_registers = normalized && !product ? 136 : !wide ? 160 : gate || product ? 144 : 152;
     scan->key_registers = 512 - 2 * scan->query_registers - scan->fetch_registers;
 }
