@@ -63,6 +63,13 @@ static inline int64_t cuda_scan_clusters(int64_t room, int64_t lines)
     return room >= lines && over <= room / 16 ? room - over : room;
 }
 
+/* Items that are dealt: sequences of all lines. */
+static inline int64_t cuda_scanned_items(const cuda_task *task)
+{
+    const fpa_call_size *size = task->size;
+    return (size->sequences ? size->sequences : size->batch) * size->query_heads * task->geometry->column_blocks;
+}
+
 /* Blocks of NAME_fused_chunk for one segment of all sequences, with queries. */
 static inline int64_t cuda_fused_blocks(const cuda_task *task)
 {

@@ -76,11 +76,11 @@ static bool counts_in_32_bits(const struct fpa_cuda_geometry *g, const fpa_call_
 static const char *refuse_shared(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
                                  const fpa_candidate *candidate)
 {
-    if (!(candidate->variant & SCAN_SHARED))
+    if (!(candidate->variant & (SCAN_SHARED | SCAN_WHOLE)))
         return NULL;
     if (!has(g, CUDA_SEQUENCE_SCAN))
-        return "the module has no kernel of it whose clusters share sequences";
-    if (size->sequences || !size->joined)
+        return "the module has no kernel of it whose clusters have several sequences";
+    if (size->sequences ? candidate->variant & SCAN_SHARED : !size->joined)
         return "deals sequences of one length to clusters, whose tokens lie one behind the other";
     if (!counts_in_32_bits(g, size))
         return "counts tokens and spans of all sequences in 32 bits";
