@@ -49,6 +49,18 @@ static void list_crowded(const cuda_task *task, const cuda_split_common *common,
     listing_offer(l, &candidate);
 }
 
+/* Sequences of different lengths: by fewer blocks, which all have as much to walk. */
+static void list_even(const cuda_task *task, const cuda_split_common *common, fpa_candidate candidate,
+                      cuda_listing *l)
+{
+    const int64_t even = cuda_even_blocks(task, candidate.variant & SPLIT_SMALL, candidate.blocks);
+    if (!cuda_lengths_differ(task->size) || even == candidate.blocks)
+        return;
+    candidate.blocks = even;
+    candidate.cost = cuda_estimate_split(task, common, &candidate);
+    listing_offer(l, &candidate);
+}
+
 static void list_overlapped(const cuda_task *task, const cuda_split_common *common, int small,
                             cuda_listing *l)
 {
@@ -67,6 +79,7 @@ static void list_overlapped(const cuda_task *task, const cuda_split_common *comm
         return;
     }
     candidate.cost = cuda_estimate_split(task, common, &candidate);
+    list_even(task, common, candidate, l); /* first: whose queries wait for nobody who is behind */
     listing_offer(l, &candidate);
     list_crowded(task, common, candidate, l);
 }
@@ -116,12 +129,6 @@ int64_t cuda_fused_segments(const cuda_task *task)
     return l.best.segments;
 }
 
-/* As many sequences as have all tokens at the longest one's length: then all have it. */
-static bool are_alike(const fpa_call_size *size)
-{
-    return size->sequences <= size->batch;
-}
-
 /* A cluster has a sequence of a head; where lengths differ as many clusters as there is room for share all places, whose number
  * kernels have in 32 bits. */
 static const char *refuse_clusters(const cuda_task *task)
@@ -166,7 +173,7 @@ static void list_whole(const cuda_task *task, int blocks, cuda_listing *l)
                                .segments = blocks,
                                .blocks = blocks * divide_up(items, idle ? 2 : each),
                                .variant = SCAN_WHOLE};
-    if (idle ? !l->all || blocks > 2 || items < 2 : !are_alike(size))
+    if (idle ? !l->all || blocks > 2 || items < 2 : cuda_lengths_differ(size))
         return;
     if (cuda_refusal(task->geometry, size, &candidate))
         return;

@@ -63,6 +63,12 @@ static inline int64_t cuda_scan_clusters(int64_t room, int64_t lines)
     return room >= lines && over <= room / 16 ? room - over : room;
 }
 
+/* Not where as many sequences as have all tokens at the longest one's length are all there are. */
+static inline bool cuda_lengths_differ(const fpa_call_size *size)
+{
+    return size->sequences > size->batch;
+}
+
 /* Items that are dealt: sequences of all lines. */
 static inline int64_t cuda_scanned_items(const cuda_task *task)
 {

@@ -63,6 +63,7 @@ static const struct {
     [IN_NEAR_ROUNDS] = {"nearpassodd", LONG_CALL + 3, 1},
     [IN_SEQUENCES] = {"plain", SEQUENCES_CALL, 2},
     [IN_PLACED_SEQUENCES] = {"placed", SEQUENCES_CALL, 2},
+    [IN_PASSED_SEQUENCES] = {"few", SEQUENCES_CALL, 1},
     [IN_SCANNED_SEQUENCES] = {"clusteredblocks", SCANNED_CALL, 1},
     [IN_SHARED_SCAN] = {"clusteredwaves", SHARED_CALL, 1},
     [IN_WHOLE_SCAN] = {"clusteredblocks", WHOLE_CALL, 1},

@@ -177,7 +177,7 @@ static const struct emulated_fault cluster_scan_faults[] = {
     {IN_WHOLE_SCAN,
      OTHER_PLACE,
      {"sequences before the first that a cluster takes", "chunked form", "scan_whole_first",
-      "return {{blockIdx.y / (u32)lines + 1, blockIdx.y % (u32)lines, 0, 0}, {(u32)sequences, 0, 0, 0}};"}},
+      "put_words(cuts, uint4{blockIdx.y / lines + 1, blockIdx.y % lines, 0, 0});"}},
     {IN_WHOLE_SCAN,
      LEFT_OUT,
      {"sequences that no cluster takes", "chunked form", "scan_whole_next",
