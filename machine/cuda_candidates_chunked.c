@@ -167,7 +167,7 @@ static void list_whole(const cuda_task *task, int blocks, cuda_listing *l)
 {
     const fpa_call_size *size = task->size;
     const int64_t items = cuda_scanned_items(task), places = task->room->cluster_counts[blocks];
-    const int64_t each = divide_up(items, places);
+    const int64_t each = items > places ? divide_up(items, places) : 1;
     const bool idle = each == 1 && !size->sequences; /* but a call of more asks the same of the kernel */
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN],
                                .segments = blocks,
