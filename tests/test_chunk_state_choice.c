@@ -320,6 +320,24 @@ static void lengths_that_nobody_knows_are_walked_as_one(void **state)
     assert_int_equal(many.segments, one.segments);
 }
 
+/* Each has the same heads of all sequences. Of equal lengths all blocks have as many walks, whose they are. */
+static void blocks_that_walk_have_as_much_whatever_the_lengths(void **state)
+{
+    static const struct {
+        int64_t sequences, longest;
+    } mixes[] = {{34, 14868}, {11, 20761}}; /* of bench/bench_sequences.c */
+    (void)state;
+    for (size_t i = 0; i < sizeof mixes / sizeof *mixes; i++) {
+        const fpa_candidate best = choose_packed(mixes[i].sequences, 65536, mixes[i].longest);
+        assert_true(is_overlapped(&best));
+        print_message("%lld sequences: %lld blocks of %lld slices, %.0f us\n", (long long)mixes[i].sequences,
+                      (long long)best.blocks, (long long)slices_of(&square64, &best), 1e6 * best.cost.seconds);
+        assert_int_equal(16 % (best.blocks / slices_of(&square64, &best)), 0);
+    }
+    const fpa_candidate equal = choose_packed(16, 65536, 4096);
+    assert_int_equal(equal.blocks, 22 * slices_of(&square64, &equal));
+}
+
 /* ---- states that are handed over, copies that are kept ---- */
 
 static double seconds_with(bool states, int64_t tokens)
@@ -432,6 +450,7 @@ int main(void)
         cmocka_unit_test(a_block_may_have_all_heads),
         cmocka_unit_test(every_choice_can_be_launched),
         cmocka_unit_test(only_calls_that_read_copies_wait_for_keys),
+        cmocka_unit_test(blocks_that_walk_have_as_much_whatever_the_lengths),
         cmocka_unit_test(a_first_segment_is_longer_where_it_would_wait),
         cmocka_unit_test(segments_of_a_few_sequences_are_alike),
         cmocka_unit_test(sequences_that_fill_the_gpu_are_walked_in_one_piece),

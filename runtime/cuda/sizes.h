@@ -11,7 +11,8 @@ typedef struct cuda_sizes {
     bool in_segments;          /* some sequence may have more than one segment */
     bool is_fused;             /* NAME_fused_chunk: one pass, behind a walk of all segments but the last */
     int cluster_scan;          /* or NAME_cluster_scan, by clusters of so many blocks; 0: not */
-    int64_t clusters;          /* of which so many share all sequences: NAME_sequence_scan; 0: each has one */
+    int64_t clusters;          /* of which so many share all sequences; 0: each has one */
+    bool whole;                /* no sequence is cut between two; else, and of packed calls, by NAME_sequence_scan, */
     float *left;               /* the states that they leave to each other */
     bool walks;                /* else the keys are walked for copies of the state */
     bool small;                /* by NAME_chunk_state_small, */
