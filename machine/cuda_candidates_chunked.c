@@ -171,7 +171,8 @@ static void list_whole(const cuda_task *task, int blocks, cuda_listing *l)
     const bool asked = size->sequences ? !cuda_lengths_differ(size) : items > places;
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN],
                                .segments = blocks,
-                               .blocks = blocks * (asked ? cuda_even_clusters(items, places) : divide_up(items, 2)),
+                               .blocks =
+                                   blocks * (asked ? cuda_even_clusters(items, places) : divide_up(items, 2)),
                                .variant = SCAN_WHOLE};
     if (!asked && (!l->all || blocks > 2 || items < 2))
         return;

@@ -174,9 +174,9 @@ static fpa_status launch_cluster_scan(const struct fpa_cuda_module *cuda, const 
     const bool late = cuda->geometry.column_blocks > 1 || launch->query_heads > launch->heads;
     if (!late)
         walked->partial = NULL;
-    fpa_status status =
-        shared ? launch_sequence_scan(cuda, launch, s, walked, stream, error)
-               : cluster_scan_launch(cuda, launch, walked, &s->maps, s->cluster_scan, s->clusters, stream, error);
+    fpa_status status = shared ? launch_sequence_scan(cuda, launch, s, walked, stream, error)
+                               : cluster_scan_launch(cuda, launch, walked, &s->maps, s->cluster_scan,
+                                                     s->clusters, stream, error);
     return status || !walked->partial ? status : launch_final(cuda, launch, &s->call, stream, error);
 }
 
