@@ -154,7 +154,7 @@ static double margin(const fpa_plan *plan, const fpa_cuda_plan *best, const comb
     if (!cuda->chosen[FUSED_ROWS])
         return clearly_of_few;
     return plan->head->gate || plan->head->normalize != FPA_NORMALIZE_NONE ? clearly_of_gated_rows
-                                                                            : clearly_of_rows;
+                                                                           : clearly_of_rows;
 }
 
 static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBINATIONS])
