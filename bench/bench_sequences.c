@@ -36,7 +36,7 @@ typedef struct bench_call {
     fpa_tensors tensors;
     void *workspace;
     size_t size;
-    int64_t pieces, piece; /* of how many tokens; 1: one pass */
+    int64_t pieces, piece;          /* of how many tokens; 1: one pass */
     const fpa_candidate *candidate; /* NULL: what the model chooses */
 } bench_call;
 
@@ -272,7 +272,8 @@ static int list_ways(const bench_call *c, fpa_candidate list[MOST_WAYS])
     fpa_form form = c->form;
     fpa_error error = {0};
     bool empty;
-    check(forward_prepare(c->kernel, TENSORS_SHAPES, &c->tensors, &form, weights, &launch, &empty, &error), &error);
+    check(forward_prepare(c->kernel, TENSORS_SHAPES, &c->tensors, &form, weights, &launch, &empty, &error),
+          &error);
     const fpa_call_size size = call_size(FORM_CHUNKED, &launch);
     return module->candidates ? module->candidates(module, &size, list, MOST_WAYS) : 0;
 }
@@ -416,7 +417,9 @@ int main(int count, char **arguments)
     fpa_error error = {0};
     fpa_kernel *kernel;
     if (count < 3)
-        return fprintf(stderr, "usage: bench_sequences SPEC HEAD [TOKENS [HEADS [equal|mixes|pieces|ways]]]\n"), 2;
+        return fprintf(stderr,
+                       "usage: bench_sequences SPEC HEAD [TOKENS [HEADS [equal|mixes|pieces|ways]]]\n"),
+               2;
     heads = count > 4 ? atoi(arguments[4]) : heads;
     check(fpa_open(arguments[1], arguments[2], &options, &kernel, &error), &error);
     check(device_open(0, &device, &error), &error);

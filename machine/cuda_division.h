@@ -74,7 +74,8 @@ static inline bool cuda_lengths_differ(const fpa_call_size *size)
 static inline int64_t cuda_scanned_items(const cuda_task *task)
 {
     const fpa_call_size *size = task->size;
-    return (size->sequences ? size->sequences : size->batch) * size->query_heads * task->geometry->column_blocks;
+    return (size->sequences ? size->sequences : size->batch) * size->query_heads *
+           task->geometry->column_blocks;
 }
 
 /* Blocks of NAME_fused_chunk for one segment of all sequences, with queries. */

@@ -331,7 +331,8 @@ static void blocks_that_walk_have_as_much_whatever_the_lengths(void **state)
         const fpa_candidate best = choose_packed(mixes[i].sequences, 65536, mixes[i].longest);
         assert_true(is_overlapped(&best));
         print_message("%lld sequences: %lld blocks of %lld slices, %.0f us\n", (long long)mixes[i].sequences,
-                      (long long)best.blocks, (long long)slices_of(&square64, &best), 1e6 * best.cost.seconds);
+                      (long long)best.blocks, (long long)slices_of(&square64, &best),
+                      1e6 * best.cost.seconds);
         assert_int_equal(16 % (best.blocks / slices_of(&square64, &best)), 0);
     }
     const fpa_candidate equal = choose_packed(16, 65536, 4096);

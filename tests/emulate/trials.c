@@ -53,7 +53,7 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {30, 9, 1, 1, 2, LAYOUT_PLAIN, CHECK_REPEAT, 132, false, 3, 0, 0},
     {9, 1, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 132, false, 8, 0, 0},
     {5, 70, 2, 2, 2, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2, 0, 3},  /* SHARED_CALL */
-    {2, 9, 3, 1, 2, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2, 0, -4}, /* WHOLE_CALL */
+    {2, 9, 3, 1, 2, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2, 0, -4},  /* WHOLE_CALL */
     {0, -1, 1, 2, 4, LAYOUT_PADDED, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1, 0}, /* WINDOW_CALL */
     {0, 0, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 1, false, 0, 1, 0},
     {0, 1, 2, 1, 2, LAYOUT_HEAD_MAJOR, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1, 0},

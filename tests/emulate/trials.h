@@ -17,7 +17,7 @@ typedef struct emulated_call {
     int multiprocessors; /* 1: kernels of large calls, several items a block; many: segments */
     bool threads;        /* fetch, not the copy engine */
     int cluster; /* blocks of a sequence that take turns; 0: none do; MOST_SEGMENTS: none, and the call is by segments */
-    int windows;  /* not 0: of heads that have one */
+    int windows; /* not 0: of heads that have one */
     int clusters; /* that share sequences of one length; less than 0: so many that take whole ones in turn; 0: each has one */
 } emulated_call;
 
