@@ -399,6 +399,7 @@ struct fpa_cuda_call {
     long long sequences;
     long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
     long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
@@ -1142,6 +1143,8 @@ __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, in
 {
     if (!call.cu_seqlens)
         return (int)call.chunks;
+    if (length <= (int)call.whole)
+        return length > 0;
     const int all = length - (int)call.tail; /* but a last one that is the one's before */
     return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
@@ -3854,13 +3857,15 @@ gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
 
 /* ---- sequence_scan: which cluster has what ----
  *
- * An item is a line (a query head's block of columns) of a sequence. Items lie one behind the other, of a line sequence
- * by sequence, each in as many places as its sequence has: sequence s of tokens c_s .. c_(s+1) - 1 begins at place
- * floor(c_s / SPAN) + s of a line, which needs no sum and is room for all of its spans, and one place more at most.
- * Where there are as many clusters for each line, all lines are cut alike, and the heads of a token are read at about
- * the same time. Every cluster has as many places as any other one, and as the longest item. So an item is cut once at
- * most, between neighbours: the first of them walks its part before all others and leaves the state in the workspace,
- * the second one walks the rest at last. Nobody waits for long, and the longest item takes as long as it has to. */
+ * An item is a line (a query head's block of columns) of a sequence. Without a place for what a cluster leaves
+ * (call.progress) clusters take whole items in turn, all lines of a sequence one behind the other: the heads of a token
+ * are read at about the same time.
+ *
+ * Else items are cut. They lie one behind the other, of a line sequence by sequence. Every cluster has as many spans as
+ * any other one, and as the longest item. Where there are as many clusters for each line, all lines are cut alike, and
+ * the heads of a token are read at about the same time. An item is cut once at most, between neighbours: the first of
+ * them walks its part before all others and leaves the state in the workspace, the second one walks the rest at last.
+ * Nobody waits for long, and the longest item takes as long as it has to. */
 
 enum {
     AT_SPANS = 184768,   /* of as many spans as lie there, and those before: four words each */
@@ -3928,12 +3933,6 @@ __device__ __forceinline__ struct sequence scanned_sequence(const struct fpa_cud
                                                                   (int)call.longest};
 }
 
-/* The place of a line at which a sequence begins. */
-__device__ __forceinline__ int first_place(const struct fpa_cuda_call &call, u32 number)
-{
-    return (int)((call.cu_seqlens ? offset_of(call, number) : number * (u32)call.longest) / SPAN + number);
-}
-
 __device__ __forceinline__ int count_spans(int length)
 {
     return length > SPAN ? (length + SPAN - 1) / SPAN : 1; /* of no tokens: one, which leaves the state as it is */
@@ -3941,50 +3940,71 @@ __device__ __forceinline__ int count_spans(int length)
 
 /* ---- sequence_scan: cuts, by all threads of a block ---- */
 
-/* The largest of all threads' numbers, or their sum. */
-template <bool adds> __device__ __forceinline__ int join_counts(u32 shared, int a)
+/* Spans of a line, as each thread has counted them of sequences first .. end - 1. */
+struct scan_spans {
+    int first, end;   /* sequences */
+    int before, own;  /* spans of those before, and of these */
+    int all, longest; /* of the line; of a sequence */
+};
+
+__device__ __forceinline__ int spans_of(const struct fpa_cuda_call &call, int number)
 {
+    return count_spans(scanned_sequence(call, number).length);
+}
+
+/* What warps have counted -> what all have. */
+__device__ __forceinline__ void join_spans(u32 shared, struct scan_spans &spans)
+{
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    spans.before = spans.own; /* and that of the warp's lanes before */
 #pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-        const int other = __shfl_xor_sync(0xffffffffu, a, step);
-        a = adds ? a + other : a > other ? a : other;
+    for (int step = 1; step < 32; step *= 2) {
+        const int less = __shfl_up_sync(0xffffffffu, spans.before, step);
+        const int other = __shfl_xor_sync(0xffffffffu, spans.longest, step);
+        spans.before += lane >= step ? less : 0;
+        spans.longest = other > spans.longest ? other : spans.longest;
     }
-    if (is_first_lane())
-        put_word(shared + AT_COUNTS + (threadIdx.x >> 5) * 4, a);
+    if (lane == 31) {
+        put_word(shared + AT_COUNTS + warp * 8, spans.before);
+        put_word(shared + AT_COUNTS + warp * 8 + 4, spans.longest);
+    }
     __syncthreads();
-    a = 0;
-#pragma unroll
+    spans.before -= spans.own;
+    spans.all = 0;
+#pragma unroll 1
     for (int i = 0; i < CLUSTER_SCAN_THREADS / 32; i++) {
-        const int other = (int)get_word(shared + AT_COUNTS + i * 4);
-        a = adds ? a + other : a > other ? a : other;
+        const int count = (int)get_word(shared + AT_COUNTS + i * 8);
+        const int longest = (int)get_word(shared + AT_COUNTS + i * 8 + 4);
+        spans.before += i < warp ? count : 0;
+        spans.all += count;
+        spans.longest = longest > spans.longest ? longest : spans.longest;
     }
-    __syncthreads();
-    return a;
 }
 
-/* The number of the sequence that has place `at` of a line. */
-__device__ __forceinline__ int sequence_at(const struct fpa_cuda_call &call, u32 shared, int at)
+__device__ __forceinline__ struct scan_spans count_all_spans(const struct fpa_cuda_call &call, u32 shared)
 {
-    int before = 0;
-    for (int i = threadIdx.x; i < (int)call.sequences; i += CLUSTER_SCAN_THREADS)
-        before += first_place(call, i) <= at;
-    before = join_counts<true>(shared, before);
-    return before > 0 ? before - 1 : 0;
+    const int sequences = (int)call.sequences, each = (sequences + CLUSTER_SCAN_THREADS - 1) / CLUSTER_SCAN_THREADS;
+    const int first = (int)threadIdx.x * each;
+    struct scan_spans spans = {first, first + each < sequences ? first + each : sequences, 0, 0, 0, 1};
+    for (int i = spans.first; i < spans.end; i++) {
+        const int own = spans_of(call, i);
+        spans.own += own;
+        spans.longest = own > spans.longest ? own : spans.longest;
+    }
+    join_spans(shared, spans);
+    return spans;
 }
 
-/* Where the item is cut that has a place of all lines: sequence, line, span. No span: it begins there, or none has the
- * place. Both neighbours ask, and hear the same, whatever offsets say. */
-__device__ __forceinline__ uint4 cut_at(const struct fpa_cuda_call &call, u32 shared, int origin, int of_line,
-                                        int place)
+/* Whose sequence has span `at` of a line says which one that is, and which of its spans: the line is cut there. */
+__device__ __forceinline__ void put_cut(const struct fpa_cuda_call &call, u32 place, const struct scan_spans &spans,
+                                        int line, int at)
 {
-    const int line = place / of_line, inside = origin + place % of_line, s = sequence_at(call, shared, inside);
-    const int span = inside - first_place(call, s);
-    if (span <= 0)
-        return uint4{(u32)s, (u32)line, 0, 0};
-    if (span < count_spans(scanned_sequence(call, s).length))
-        return uint4{(u32)s, (u32)line, (u32)span, 0};
-    const bool over = s + 1 == (int)call.sequences; /* the place that is one too many */
-    return uint4{over ? 0 : (u32)s + 1, (u32)line + over, 0, 0};
+    if (at < spans.before || at >= spans.before + spans.own)
+        return;
+    int number = spans.first, inside = at - spans.before;
+    for (int own = spans_of(call, number); inside >= own; own = spans_of(call, ++number))
+        inside -= own;
+    put_words(place, uint4{(u32)number, (u32)line, (u32)inside, 0});
 }
 
 /* Where this cluster begins and ends. */
@@ -3992,41 +4012,35 @@ struct scan_cuts {
     uint4 begin, end;
 };
 
-__device__ __forceinline__ struct scan_cuts find_cuts(const struct fpa_cuda_call &call, u32 shared)
-{
-    const int lines = (int)call.query_heads * COLUMN_BLOCKS, clusters = gridDim.y, sequences = (int)call.sequences;
-    const int origin = first_place(call, 0), of_line = first_place(call, sequences) - origin, all = of_line * lines;
-    int longest = 1;
-    for (int i = threadIdx.x; i < sequences; i += CLUSTER_SCAN_THREADS) {
-        const int places = first_place(call, i + 1) - first_place(call, i);
-        longest = longest > places ? longest : places;
-    }
-    longest = join_counts<false>(shared, longest);
-    const int even = (all + clusters - 1) / clusters, share = even > longest ? even : longest;
-    struct scan_cuts cuts = {{0, (u32)lines, 0, 0}, {0, (u32)lines, 0, 0}};
-#pragma unroll 1
-    for (int end = 0; end < 2; end++) {
-        const i64 place = (i64)((int)blockIdx.y + end) * share;
-        cuts.begin = cuts.end, cuts.end = {0, (u32)lines, 0, 0};
-        if (place < all && place % of_line == 0)
-            cuts.end = {0, (u32)(place / of_line), 0, 0}; /* lines are whole: nothing is looked up */
-        else if (place < all)
-            cuts.end = cut_at(call, shared, origin, of_line, (int)place);
-    }
-    return cuts;
-}
-
 /* Where who walks finds them: registers are few. */
 typedef u32 cuts_place;
 
-__device__ __forceinline__ cuts_place keep_cuts(u32 shared, const struct scan_cuts &cuts)
+/* Both neighbours cut at the same place, whatever offsets say. */
+__device__ __forceinline__ cuts_place find_cuts(const struct fpa_cuda_call &call, u32 shared)
 {
-    if (threadIdx.x == 0) {
-        put_words(shared + AT_CUTS, cuts.begin);
-        put_words(shared + AT_CUTS + 16, cuts.end);
+    const u32 lines = (u32)call.query_heads * COLUMN_BLOCKS;
+    const cuts_place cuts = shared + AT_CUTS;
+    if (!call.progress) { /* from its first whole item on */
+        if (threadIdx.x == 0) {
+            put_words(cuts, uint4{blockIdx.y / lines, blockIdx.y % lines, 0, 0});
+            put_words(cuts + 16, uint4{(u32)call.sequences, 0, 0, 0});
+        }
+        __syncthreads();
+        return cuts;
+    }
+    const struct scan_spans spans = count_all_spans(call, shared);
+    const i64 all = (i64)spans.all * lines, even = (all + gridDim.y - 1) / gridDim.y;
+    const i64 share = even > spans.longest ? even : spans.longest;
+#pragma unroll 1
+    for (int end = 0; end < 2; end++) {
+        const i64 at = (blockIdx.y + end) * share;
+        if (at < all)
+            put_cut(call, cuts + end * 16, spans, (int)(at / spans.all), (int)(at % spans.all));
+        else if (threadIdx.x == 0)
+            put_words(cuts + end * 16, uint4{0, lines, 0, 0});
     }
     __syncthreads();
-    return shared + AT_CUTS;
+    return cuts;
 }
 
 __device__ __forceinline__ struct scan_cuts get_cuts(cuts_place place)
@@ -4061,10 +4075,26 @@ __device__ __forceinline__ void take_part(const struct fpa_cuda_call &call, stru
     walk.flags = (begin > 0 ? SPAN_RESUMES : 0) | (walk.end < spans ? SPAN_LEFT : 0);
 }
 
-/* Whether an item comes before where a cluster ends. */
-__device__ __forceinline__ bool is_before(int number, int line, const uint4 &end)
+/* Whether the next whole item is the cluster's. */
+__device__ __forceinline__ bool has_whole(const struct fpa_cuda_call &call, const struct sequence_walk &walk,
+                                          const uint4 &end)
 {
-    return line < (int)end.y || (line == (int)end.y && number < (int)end.x);
+    if (!call.progress)
+        return walk.next_number < (int)end.x;
+    return walk.next_line < (int)end.y || (walk.next_line == (int)end.y && walk.next_number < (int)end.x);
+}
+
+/* The whole item behind it. */
+__device__ __forceinline__ void pass_whole(const struct fpa_cuda_call &call, struct sequence_walk &walk)
+{
+    const u32 lines = (u32)call.query_heads * COLUMN_BLOCKS;
+    if (!call.progress) {
+        const u32 line = (u32)walk.next_line + gridDim.y;
+        walk.next_number += (int)(line / lines);
+        walk.next_line = (int)(line % lines);
+    } else if (++walk.next_number == (int)call.sequences) {
+        walk.next_line++, walk.next_number = 0;
+    }
 }
 
 /* Go on to the part that has the block's next span: the cluster's spans are dealt by turns. False: there is none. */
@@ -4083,17 +4113,16 @@ __device__ __forceinline__ bool seek_part(const struct fpa_cuda_call &call, stru
         }
         if (starts && end.z > 0) {
             take_part(call, walk, (int)end.x, (int)end.y, 0, (int)end.z, ahead);
-        } else if (is_before(walk.next_number, walk.next_line, end)) {
+        } else if (has_whole(call, walk, end)) {
             take_part(call, walk, walk.next_number, walk.next_line, 0, 1 << 30, ahead);
-            if (++walk.next_number == sequences)
-                walk.next_line++, walk.next_number = 0;
+            pass_whole(call, walk);
         } else if (begin.z > 0 && !walk.last) {
             take_part(call, walk, (int)begin.x, (int)begin.y, (int)begin.z, 1 << 30, ahead);
             walk.last = true;
         } else {
             return false;
         }
-        walk.last = walk.last || (begin.z == 0 && !is_before(walk.next_number, walk.next_line, end));
+        walk.last = walk.last || (begin.z == 0 && !has_whole(call, walk, end));
     }
     return true;
 }
@@ -4390,7 +4419,7 @@ gated_linear_d32_sequence_scan(const __grid_constant__ struct fpa_cuda_call call
     __syncthreads();
     cluster_arrive();
     wait_for_last();
-    const cuts_place cuts = keep_cuts(shared, find_cuts(call, shared));
+    const cuts_place cuts = find_cuts(call, shared);
     cluster_wait();
     if (threadIdx.x < 128) {
         registers_raise<136>();
