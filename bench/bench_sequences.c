@@ -245,6 +245,8 @@ static void compare_mix(fpa_kernel *kernel, int64_t total, int64_t most, const c
     static mix m;
     m = (mix){.name = name};
     draw(&m, total, most);
+    if (m.count == 0)
+        return;
     bench_call packed;
     make_mix(&packed, kernel, &m);
     const double ragged = measure(&packed);

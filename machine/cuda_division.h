@@ -15,6 +15,7 @@ typedef struct cuda_task {
     const fpa_call_size *size;
     int64_t chunk, chunks; /* tokens of a chunk; chunks of a sequence */
     int64_t tail;          /* a last chunk of so many tokens, at most, is counted with the one before */
+    int64_t whole;         /* where lengths differ: a sequence of so many tokens, at most, is one chunk */
     int64_t sequences;     /* batch entries times heads of keys, */
     int64_t queries;       /* and of queries */
     bool walked;           /* by NAME_chunk_state, if at all: there is a state, or a chunk that needs one */

@@ -280,65 +280,6 @@ static void heads_of_a_sequence_are_read_together(void **state)
     assert_int_equal(beside(64, 64, 64, 2, 16), 32);
 }
 
-/* ---- sequences in one batch ---- */
-
-static fpa_candidate choose_packed(int64_t sequences, int64_t total, int64_t longest)
-{
-    static const int32_t somewhere;
-    const fpa_gpu_room room = on_gpu(&square64);
-    const struct fpa_launch launch = {.batch = sequences,
-                                      .length = longest,
-                                      .total = total,
-                                      .query_heads = 16,
-                                      .heads = 16,
-                                      .cu_seqlens = &somewhere};
-    const fpa_call_size size = call_size(FORM_CHUNKED, &launch);
-    return choose_for(&square64, &room, &size);
-}
-
-static void equal_lengths_are_walked_as_a_batch_is(void **state)
-{
-    const fpa_gpu_room room = on_gpu(&square64);
-    const fpa_call_size batch = {
-        .form = FORM_CHUNKED, .batch = 16, .length = 4000, .query_heads = 16, .heads = 16};
-    const fpa_candidate expected = choose_for(&square64, &room, &batch),
-                        packed = choose_packed(16, 64000, 4000);
-    (void)state;
-    assert_int_equal(packed.variant, expected.variant);
-    assert_int_equal(packed.blocks, expected.blocks);
-    assert_int_equal(packed.segments, expected.segments);
-}
-
-/* Where the longest is not known, all tokens are one sequence's. */
-static void lengths_that_nobody_knows_are_walked_as_one(void **state)
-{
-    const fpa_gpu_room room = on_gpu(&square64);
-    const fpa_candidate one = choose(&square64, &room, 16, 65536), many = choose_packed(16, 65536, 65536);
-    (void)state;
-    assert_int_equal(many.variant, one.variant);
-    assert_int_equal(many.blocks, one.blocks);
-    assert_int_equal(many.segments, one.segments);
-}
-
-/* Each has the same heads of all sequences. Of equal lengths all blocks have as many walks, whose they are. */
-static void blocks_that_walk_have_as_much_whatever_the_lengths(void **state)
-{
-    static const struct {
-        int64_t sequences, longest;
-    } mixes[] = {{34, 14868}, {11, 20761}}; /* of bench/bench_sequences.c */
-    (void)state;
-    for (size_t i = 0; i < sizeof mixes / sizeof *mixes; i++) {
-        const fpa_candidate best = choose_packed(mixes[i].sequences, 65536, mixes[i].longest);
-        assert_true(is_overlapped(&best));
-        print_message("%lld sequences: %lld blocks of %lld slices, %.0f us\n", (long long)mixes[i].sequences,
-                      (long long)best.blocks, (long long)slices_of(&square64, &best),
-                      1e6 * best.cost.seconds);
-        assert_int_equal(16 % (best.blocks / slices_of(&square64, &best)), 0);
-    }
-    const fpa_candidate equal = choose_packed(16, 65536, 4096);
-    assert_int_equal(equal.blocks, 22 * slices_of(&square64, &equal));
-}
-
 /* ---- states that are handed over, copies that are kept ---- */
 
 static double seconds_with(bool states, int64_t tokens)
@@ -451,14 +392,11 @@ int main(void)
         cmocka_unit_test(a_block_may_have_all_heads),
         cmocka_unit_test(every_choice_can_be_launched),
         cmocka_unit_test(only_calls_that_read_copies_wait_for_keys),
-        cmocka_unit_test(blocks_that_walk_have_as_much_whatever_the_lengths),
         cmocka_unit_test(a_first_segment_is_longer_where_it_would_wait),
         cmocka_unit_test(segments_of_a_few_sequences_are_alike),
         cmocka_unit_test(sequences_that_fill_the_gpu_are_walked_in_one_piece),
         cmocka_unit_test(segments_cover_every_sequence),
         cmocka_unit_test(heads_of_a_sequence_are_read_together),
-        cmocka_unit_test(equal_lengths_are_walked_as_a_batch_is),
-        cmocka_unit_test(lengths_that_nobody_knows_are_walked_as_one),
         cmocka_unit_test(states_that_come_and_go_take_time),
         cmocka_unit_test(more_blocks_walk_where_states_come_and_go),
         cmocka_unit_test(kept_copies_are_of_longer_chunks_where_tokens_are_many),

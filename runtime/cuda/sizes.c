@@ -137,7 +137,7 @@ static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
     call->empty_chunks = summed;
     call->segment_tokens = s->in_segments ? tokens : INT32_MAX;
     if (s->in_segments) /* which end by tokens */
-        call->tail = 0;
+        call->tail = call->whole = 0;
     call->segments = total / call->segment_tokens + size->sequences;
     call->segment_chunks = call->first_chunks = s->in_segments ? run : call->chunks;
     call->walk_end = size->state_out || task->summed;
@@ -172,6 +172,7 @@ static void divide_call(const struct fpa_cuda_module *cuda, const struct fpa_lau
     call->chunk = task->chunk;
     call->chunks = task->chunks;
     call->tail = task->tail;
+    call->whole = task->whole;
     if (cuda_mechanism_of(candidate) == MECHANISM_SPLIT)
         size_split(task, candidate, s);
     else
@@ -240,6 +241,13 @@ static void size_carry(const cuda_task *task, cuda_sizes *s)
     s->call.beside = 1; /* as the scan goes */
 }
 
+/* No sequence has more than one chunk. */
+static void leave_walk_out(cuda_sizes *s)
+{
+    s->walks = false;
+    s->call.awaited = s->walk_blocks = 0;
+}
+
 /* kept: 0, or copies of all chunks of so many tokens, whoever reads them. */
 static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
                  const fpa_candidate *candidate, char *base, int64_t kept, cuda_sizes *s)
@@ -255,8 +263,10 @@ static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
     divide_call(cuda, launch, &task, candidate, s);
     if (kept && task.queries)
         size_carry(&task, s);
-    const bool several =
-        launch->cu_seqlens ? task.summed || launch->length > s->call.chunk : s->call.chunks > 1;
+    if (launch->cu_seqlens && launch->length <= s->call.whole)
+        leave_walk_out(s);
+    const int64_t one = s->call.whole > s->call.chunk ? s->call.whole : s->call.chunk;
+    const bool several = launch->cu_seqlens ? task.summed || launch->length > one : s->call.chunks > 1;
     const bool read = launch->query_heads > 0 || s->in_segments; /* by queries, or by NAME_segment_scan */
     const bool copies = kept || (!s->is_fused && read && (several || launch->state_in));
     place_parts(cuda, launch, &task, mechanism, copies, base, s);

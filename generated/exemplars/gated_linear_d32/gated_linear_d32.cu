@@ -400,6 +400,7 @@ struct fpa_cuda_call {
     long long sequences;
     long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
     long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
@@ -1144,6 +1145,8 @@ __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, in
 {
     if (!call.cu_seqlens)
         return (int)call.chunks;
+    if (length <= (int)call.whole)
+        return length > 0;
     const int all = length - (int)call.tail; /* but a last one that is the one's before */
     return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
@@ -3372,14 +3375,26 @@ __device__ __forceinline__ void cluster_scan_boxes(const struct fpa_cuda_maps &m
     take(QUERIES + VECTORS, maps.value, part.block * COLUMN_TILES * 8, part.head);
 }
 
-/* The first spans into the second-level cache, where writes of the kernel before this one are seen too: while that one
- * ends, memory is at work for this one. */
+/* The state before a line whose first keys are on their way, into the second-level cache. */
+__device__ __forceinline__ void cluster_scan_bring_state(const struct fpa_cuda_call &call, i64 number, i64 head)
+{
+    enum { BYTES = FEATURES * DV * (int)sizeof(state_element) / 16 * 16 };
+    const state_element *state = given_state(call, number, head);
+    if (state && (unsigned long long)state % 16 == 0)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(state), "r"(BYTES) : "memory");
+}
+
+/* The first spans into that cache, where writes of the kernel before this one are seen too: while that one ends, memory
+ * is at work for this one, and with two spans more than there are places for while the first ones are walked. Slots of
+ * states are known when it is through. */
 __device__ __forceinline__ void cluster_scan_bring_near(const struct fpa_cuda_call &call,
                                                         const struct fpa_cuda_maps &maps)
 {
     struct cluster_scan_part part = cluster_scan_begin(call);
+    if (is_first_span(part) && !call.state_in_index)
+        cluster_scan_bring_state(call, part.b, part.head);
 #pragma unroll 1
-    for (int i = 0; i < 2 * SPANS && part.line < part.lines; i++) {
+    for (int i = 0; i < 2 * (SPANS + 2) && part.line < part.lines; i++) {
         const int half = i % 2, token = part.span * SPAN + half * PANEL;
         cluster_scan_boxes(maps, part,
                            [&](int, const struct fpa_tensor_map &map, int column,
@@ -3387,15 +3402,6 @@ __device__ __forceinline__ void cluster_scan_bring_near(const struct fpa_cuda_ca
         if (half)
             cluster_scan_go_on(call, part);
     }
-}
-
-/* So does the state before a line whose first keys are on their way. */
-__device__ __forceinline__ void cluster_scan_bring_state(const struct fpa_cuda_call &call, i64 number, i64 head)
-{
-    enum { BYTES = FEATURES * DV * (int)sizeof(state_element) / 16 * 16 };
-    const state_element *state = given_state(call, number, head);
-    if (state && (unsigned long long)state % 16 == 0)
-        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(state), "r"(BYTES) : "memory");
 }
 
 __device__ __forceinline__ void cluster_scan_fetch(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
