@@ -122,6 +122,8 @@ static const char emulated_heads[] =
     "  h('anyrowsgated', { d = 139, dv = 131, dtype = 'f16', state_dtype = 'f16', gate = true, normalize = "
     "'sum', scale = 1 / 8,\n"
     "    terms = linear { weight = 3 } }),\n"
+    "  h('rowstwice', { d = 27, dv = 75, gate = true, scale = 1 / 4, terms = { term { eighths(27, 27) } } "
+    "}),\n"
     "  h('anyrowsnarrow', { d = 24, dv = 84, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('anyrowstails', { d = 63, dv = 127, gate = true, terms = linear {}, scale = 1 / 8 }),\n"
     "  h('onesrows', { d = 24, dv = 128, gate = true, normalize = 'sum', terms = linear {}, scale = 1 / 4 "

@@ -4074,8 +4074,9 @@ __device__ __forceinline__ void fetch_panels(const struct fpa_cuda_call &call, c
 {
     enum { PLACES = totals ? TOTAL_PANELS : PANELS };
     struct turn at = {0, 1};
+    const int count = (int)from_lane(part.panels, 0);
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
+    for (int i = 0; i < count; i++, advance<PLACES>(at)) {
         const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
         const u32 come = full + COME;
         const int first = panel_token(part, i), token = part.before + first, entry = part.entry, head = (int)part.head;
@@ -4138,8 +4139,9 @@ __device__ __forceinline__ void finish_panels(const struct fpa_cuda_call &call, 
 {
     enum { PLACES = totals ? TOTAL_PANELS : PANELS };
     struct turn at = {0, 0};
+    const int count = (int)from_lane(part.panels, 0);
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
+    for (int i = 0; i < count; i++, advance<PLACES>(at)) {
         const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
         const int first = panel_token(part, i);
         finish_panel<totals>(call, part, boxed, panel, first, full + COME, at.phase, thread);
@@ -4199,10 +4201,12 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
     struct turn panels = {0, 0}, copies = {0, 1};
     float c[GROUP_TILES][4 * ALL_TILES];
     begin_sums(c, call, part, first_tile, 0);
+    const int count = (int)from_lane(part.panels, 0);
+    const bool given = from_lane(part.given, 0) != 0;
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++) {
+    for (int i = 0; i < count; i++) {
         const u32 panel = panel_place<totals>(shared, panels.slot), full = shared + PANEL_BARRIERS + panels.slot * 8;
-        if (!totals && (i > 0 || part.given)) {
+        if (!totals && (i > 0 || given)) {
             barrier_wait(shared + COPY_BARRIERS + (COPIES + copies.slot) * 8, copies.phase);
             leave_copy(c, shared + AT_COPIES + copies.slot * COPY + first_tile * 1024);
             fence_shared();
@@ -4556,50 +4560,59 @@ __device__ __forceinline__ void bring_queries_back(const struct fpa_cuda_call &c
     warpgroup_sync(edge_barrier());
 }
 
+/* On to the next panel; read: it has a copy of the state before it. */
+__device__ __forceinline__ void pass_panel(struct turn &panels, struct turn &copies, bool read)
+{
+    if (read)
+        advance<COPIES>(copies);
+    advance<PANELS>(panels);
+}
+
 /* A warpgroup takes every QUERY_GROUPS-th panel. */
 __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call, const struct fused_part &part,
                                                 u32 shared)
 {
     const int warpgroup = (int)from_lane(threadIdx.x >> 7, 0) - 1 - KEY_GROUPS;
+    const int count = (int)from_lane(part.panels, 0); /* as numbers of all lanes, that no panel waits for */
+    const bool given = from_lane(part.given, 0) != 0;
     struct turn panels = {0, 0}, copies = {0, 0};
+    for (int before = 0; before < warpgroup; before++)
+        pass_panel(panels, copies, before > 0 || given);
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++) {
+    for (int i = warpgroup; i < count; i += QUERY_GROUPS) {
         const u32 panel = shared + panels.slot * PANEL_BYTES, full = shared + PANEL_BARRIERS + panels.slot * 8;
         const u32 ready = shared + COPY_BARRIERS + copies.slot * 8;
-        const bool reads = i > 0 || part.given;
-        if (i % QUERY_GROUPS == warpgroup) {
-            float c[4 * ALL_TILES];
-            u32 p[FUSED_PANEL / 16][4];
-            barrier_wait(full, panels.phase);
-            form_panel_scores(p, panel, call.reversed);
-            barrier_wait(full + LOOKED, panels.phase);
-            add_scored(c, p,
-                       value_operand(finite_values(panel + PANEL_VALUES, panel, panel_leaks(shared, panels.slot, i))));
-            if (reads && panel_leaks(shared, panels.slot, i))
-                bring_queries_back(call, part, panel, panel_token(part, i));
-            if (reads) {
-                barrier_wait(ready, copies.phase);
-                read_copy(c, panel, shared + AT_COPIES + copies.slot * COPY);
-                multiply_wait<0>();
-                make_opaque<4 * ALL_TILES>(c);
-                warp_arrive(ready + 8 * COPIES);
-            }
+        const bool reads = i > 0 || given;
+        float c[4 * ALL_TILES];
+        u32 p[FUSED_PANEL / 16][4];
+        barrier_wait(full, panels.phase);
+        form_panel_scores(p, panel, call.reversed);
+        barrier_wait(full + LOOKED, panels.phase);
+        const bool leaks = panel_leaks(shared, panels.slot, i);
+        add_scored(c, p, value_operand(finite_values(panel + PANEL_VALUES, panel, leaks)));
+        if (reads && leaks)
+            bring_queries_back(call, part, panel, panel_token(part, i));
+        if (reads) {
+            barrier_wait(ready, copies.phase);
+            read_copy(c, panel, shared + AT_COPIES + copies.slot * COPY);
             multiply_wait<0>();
             make_opaque<4 * ALL_TILES>(c);
-            if (panel_leaks(shared, panels.slot, i))
-                spoil_panel(c, call, part, panel_token(part, i));
-#pragma unroll
-            for (int n = 0; n < 4 * ALL_TILES; n++) /* o is linear in queries */
-                c[n] *= 0.204124145f;
-            warpgroup_sync(edge_barrier()); /* nobody reads queries any more: sums go there */
-            store_panel(c, call, part, panel_token(part, i), panel, [&] {
-                fence_shared(); /* before the copy engine writes there */
-                barrier_arrive(full + FREE);
-            });
+            warp_arrive(ready + 8 * COPIES);
         }
-        if (reads)
-            advance<COPIES>(copies);
-        advance<PANELS>(panels);
+        multiply_wait<0>();
+        make_opaque<4 * ALL_TILES>(c);
+        if (leaks)
+            spoil_panel(c, call, part, panel_token(part, i));
+#pragma unroll
+        for (int n = 0; n < 4 * ALL_TILES; n++) /* o is linear in queries */
+            c[n] *= 0.204124145f;
+        warpgroup_sync(edge_barrier()); /* nobody reads queries any more: sums go there */
+        store_panel(c, call, part, panel_token(part, i), panel, [&] {
+            fence_shared(); /* before the copy engine writes there */
+            barrier_arrive(full + FREE);
+        });
+        pass_panel(panels, copies, reads);
+        pass_panel(panels, copies, true);
     }
 }
 
