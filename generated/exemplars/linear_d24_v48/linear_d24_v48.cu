@@ -192,6 +192,7 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
+    int cluster_stays;  /* 1: its clusters take other sequences behind their first; 0: each has one */
     int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;         /* 1: a mask of keys is given */
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
@@ -394,6 +395,7 @@ struct fpa_cuda_call {
     long long sequences;
     long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
     long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
@@ -739,6 +741,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* cluster_maps */
     0, /* fused_maps */
     0, /* sequence_state */
+    0, /* cluster_stays */
     0, /* cluster_reverses */
     0, /* key_mask */
     24, /* vector_rows */
@@ -1110,6 +1113,8 @@ __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, in
 {
     if (!call.cu_seqlens)
         return (int)call.chunks;
+    if (length <= (int)call.whole)
+        return length > 0;
     const int all = length - (int)call.tail; /* but a last one that is the one's before */
     return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
@@ -2945,9 +2950,10 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
                                          (u32)call.query_heads, blocks, QUERY_TOKENS);
     item.first = at.index * QUERY_TOKENS, item.length = at.own.length;
     item.b = at.own.b, item.query_head = at.head, item.head = key_head_for(call, at.head);
+    const int chunks = count_chunks(call, item.length);
     int chunk = item.first / (int)call.chunk;
-    if (chunk > 0 && chunk == count_chunks(call, item.length)) /* of the last one's tail */
-        chunk--;
+    if (chunk > 0 && chunk >= chunks) /* of the last one's tail, or of a whole sequence */
+        chunk = chunks > 0 ? chunks - 1 : 0;
     item.first_key = chunk * (int)call.chunk;
     item.end_key = item.first + QUERY_TOKENS < item.length ? item.first + QUERY_TOKENS : item.length;
     item.reads = chunk > 0 || is_given(call, at.own.number);
@@ -3845,9 +3851,10 @@ enum {
 struct fused_part {
     int block, segment;  /* of columns; of the sequence */
     struct sequence own;
-    int segments;
+    int segments, before; /* tokens of a batch entry of boxes before the sequence's first one */
     i64 b, query_head, head;
     int start, end, panels;
+    int entry;           /* of boxes' batch */
     bool totals;         /* no queries: they come in another launch */
     bool backwards;      /* the last panel first */
     bool given;          /* a state before the first panel */
@@ -3867,6 +3874,10 @@ __device__ __forceinline__ struct fused_part find_part(const struct fpa_cuda_cal
     part.block = blockIdx.x % COLUMN_BLOCKS;
     part.own = at.own, part.segment = at.index, part.segments = count_segments(call, length);
     part.b = at.own.b, part.query_head = at.head, part.head = key_head_for(call, at.head);
+    /* where lengths differ boxes have an entry for each place where a sequence may end, and its last token there is the
+     * sequence's (runtime/cuda/launch_maps.c) */
+    part.entry = (int)part.b + (call.cu_seqlens ? length : 0);
+    part.before = call.cu_seqlens ? (int)call.longest - length : 0;
     /* of totals there is one less */
     const int place = call.reversed ? part.segments - (call.totals_only ? 0 : 1) - part.segment : part.segment;
     part.start = place > 0 ? (int)(call.first_chunks + (place - 1) * call.segment_chunks) * chunk_tokens : 0;
@@ -4038,8 +4049,8 @@ enum { NEXT_VALUES = 2048 / 16 };
 
 /* ---- fused_chunk: panels ---- */
 
-/* Which operands the copy engine fetches, as bits: those whose rows begin at multiples of 16 bytes, if lengths are all
- * the same. */
+/* Which operands the copy engine fetches, as bits: those whose rows begin at multiples of 16 bytes, if they can be
+ * described. */
 enum { BOXED_QUERIES = 1, BOXED_KEYS = 2, BOXED_VALUES = 4, ALL_BOXED = 7 };
 
 __device__ __forceinline__ int boxed_operands(const struct fpa_cuda_maps &maps)
@@ -4093,21 +4104,21 @@ __device__ __forceinline__ void fetch_panels(const struct fpa_cuda_call &call, c
     for (int i = 0; i < count; i++, advance<PLACES>(at)) {
         const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
         const u32 come = full + COME;
-        const int first = panel_token(part, i), b = (int)part.b, head = (int)part.head;
+        const int first = panel_token(part, i), token = part.before + first, entry = part.entry, head = (int)part.head;
         barrier_wait(full + FREE, at.phase);
         if (!totals && boxed & BOXED_QUERIES)
-            fetch_slabs<WIDTH_SLABS>(panel, maps.query, 0, (int)part.query_head, first, b, come);
+            fetch_slabs<WIDTH_SLABS>(panel, maps.query, 0, (int)part.query_head, token, entry, come);
         else if (!totals)
             fetch_unboxed<WIDTH, 2 * UNITS>(panel, panel + QUERY_TAILS, queries_of(call, part.b, part.query_head),
                                             call.q_stride[1], part, first, WIDTH, come);
         if (boxed & BOXED_KEYS)
-            fetch_slabs<WIDTH_SLABS>(panel + PANEL_KEYS, maps.key, 0, head, first, b, come + NEXT_COME);
+            fetch_slabs<WIDTH_SLABS>(panel + PANEL_KEYS, maps.key, 0, head, token, entry, come + NEXT_COME);
         else
             fetch_unboxed<WIDTH, 2 * UNITS>(panel + PANEL_KEYS, panel + KEY_TAILS, keys_of(call, part.b, part.head),
                                             call.k_stride[1], part, first, WIDTH, come + NEXT_COME);
         if (boxed & BOXED_VALUES)
-            fetch_slabs<VALUE_TILES>(panel + PANEL_VALUES, maps.value, part.block * COLUMN_TILES * 8, head, first, b,
-                                     come + 2 * NEXT_COME);
+            fetch_slabs<VALUE_TILES>(panel + PANEL_VALUES, maps.value, part.block * COLUMN_TILES * 8, head, token,
+                                     entry, come + 2 * NEXT_COME);
         else
             fetch_unboxed<COLUMN_TILES * 8, COLUMN_TILES>(panel + PANEL_VALUES, panel + VALUE_TAILS,
                                                           block_values(call, part), call.v_stride[1], part, first,
