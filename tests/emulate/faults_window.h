@@ -100,8 +100,7 @@ static const struct emulated_fault window_faults_of_cuda[] = {
     {IN_NEAR_PASS,
      OTHER_PLACE,
      {"ones of keys that are missing", "but the formula gives", "near_absent_ones",
-      "put_word(panel + (ONES_ROW - ROW_BASE) * ROW_PITCH + own_thread() * 4, two_ones(left - 2 * "
-      "own_thread(), 0));"}},
+      "put_word(ones + PANEL_KEYS, two_ones(keys_left - before, 0));"}},
     {IN_NEAR_PASS,
      NOT_AWAITED,
      {"queries of a window that are not there yet", "is not a number", "near_queries_awaited", NULL}},
