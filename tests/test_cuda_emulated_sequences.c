@@ -104,8 +104,9 @@ static fpa_status check_shape(emulated_module *emulated, const job *j, int numbe
         .length = (int64_t)shapes[number].times * j->source.facts.chunk + shapes[number].more,
         .heads = heads,
         .query_heads = heads * (shapes[number].query_heads / shapes[number].heads),
-        .layout =
-            number % 2 || shapes[number].overlapped || shapes[number].blocks ? LAYOUT_PLAIN : LAYOUT_PADDED,
+        .layout = shapes[number].overlapped             ? LAYOUT_PIECES
+                  : number % 2 || shapes[number].blocks ? LAYOUT_PLAIN
+                                                        : LAYOUT_PADDED,
         .inputs = j->head->normalize == FPA_NORMALIZE_NONE ? INPUTS_DENSE : INPUTS_POSITIVE};
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, j->head, &j->source.facts, shape, SEED, error);

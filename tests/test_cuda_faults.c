@@ -67,6 +67,7 @@ static const struct {
     [IN_PLACED_SEQUENCES] = {"placed", SEQUENCES_CALL, 2},
     [IN_SCANNED_SEQUENCES] = {"clusteredblocks", SCANNED_CALL, 1},
     [IN_SHARED_SCAN] = {"clusteredwaves", SHARED_CALL, 1},
+    [IN_LEANING] = {"leaning", HEADS_CALL, 5},
     [IN_PRODUCTS] = {"fourfold", LONG_CALL, 2},
     [IN_SLABS] = {"manydots", LONG_CALL, 2},
     [IN_BOXES] = {"onesbehind", LONG_CALL, 2},

@@ -184,6 +184,7 @@ STATE thread *threads;
 STATE warp *warps;
 STATE group *warpgroups, *named;
 STATE bool late_products, late_copies;
+STATE int resident;     /* blocks that share the registers of a multiprocessor */
 STATE bool overlapping; /* the kernel runs beside the one before it */
 /* sums of gates, of a kernel that was through before the one beside this one began; else none */
 STATE const void *gates, *gates_end;
@@ -194,8 +195,7 @@ STATE struct awaited {
     bool shown;
 } unfinished;
 STATE unsigned char *stacks;
-STATE int current, count,
-    resident; /* number of the thread that runs; threads of the block; blocks of a multiprocessor */
+STATE int current, count; /* number of the thread that runs; threads of the block */
 STATE fiber scheduler;
 STATE char message[2048];
 

@@ -181,6 +181,8 @@ struct fpa_cuda_geometry {
     int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
     /* and numbers that a box of values has: where fewer than 64, NAME_chunk_state has its ones behind them */
     int value_box;
+    /* columns behind dv for values whose boxes begin at the piece of 16 bytes before their rows; 0: they are padded */
+    int value_room;
     int padded_vector;  /* NAME_pad_rows: numbers that rows of q and k, */
     int padded_value;   /* and of v are brought to; 0: they stay as they are */
     int lifted_vector;  /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
@@ -195,7 +197,11 @@ struct fpa_cuda_geometry {
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
     int vector_box;
-    int pack_tokens;           /* that a block of it takes */
+    int pack_tokens; /* that a block of it takes */
+    /* bytes of the matrices that a launch before splits, where chunks of them come by turns; 0: none */
+    int pack_operand;
+    int pack_chunks;           /* of them, a block of that launch each */
+    int pack_per_head;         /* 1: each head has its own */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
     int query_tokens;          /* NAME_chunk_output: that a block takes */
@@ -266,10 +272,9 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Of a matrix on its way to a block of NAME_backward_project or _unproject: bytes of a step of 16 numbers and 32
- * others, and how many of these. */
-#define FPA_CUDA_MADE_STEP 2048
-#define FPA_CUDA_MADE_STAGES 8
+/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 32
+ * or 64 others, of 64 bytes for each. */
+#define FPA_CUDA_MADE_RING 16384
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 /* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
@@ -315,7 +320,11 @@ struct fpa_cuda_call {
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
-    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys */
+    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys; 2: neither, matrices are split for both */
+    void *
+        /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
+         * have their own */
+        pack_matrices;
     /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
      * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
      * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
@@ -720,6 +729,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* decays */
     48, /* value_width */
     64, /* value_box */
+    0, /* value_room */
     0, /* padded_vector */
     0, /* padded_value */
     0, /* lifted_vector */
@@ -734,6 +744,9 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     24, /* vector_rows */
     64, /* vector_box */
     0, /* pack_tokens */
+    0, /* pack_operand */
+    0, /* pack_chunks */
+    0, /* pack_per_head */
     1, /* chunk_state_slices */
     0, /* small_state_slices */
     384, /* query_tokens */
@@ -1754,6 +1767,13 @@ __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_te
     }
 }
 
+/* A block's slabs of values of 64 tokens. */
+__device__ __forceinline__ void copy_values(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 to,
+                                            int block, i64 head, int token, int batch, u32 barrier)
+{
+    copy_boxes<VALUE_SLABS>(to, SLAB64, maps.value, block * COLUMN_TILES * 8, (int)head, token, batch, barrier);
+}
+
 /* ---- by threads, where the copy engine cannot ---- */
 
 /* Slabs of tokens first.. up to limit, of which each has `width` numbers; zeros where some are missing. A warp takes a
@@ -1771,6 +1791,15 @@ __device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stri
             fetch_eight(to + block / 8 * (tokens * 128) + slab_place(token, place),
                         token < count ? x + token * stride + block * 8 : x,
                         token < count ? width - block * 8 : 0, aligned);
+}
+
+/* The same columns as copy_values; aligned: rows that do not lean are pieces of 16 bytes. */
+__device__ __forceinline__ void fetch_values(const struct fpa_cuda_call &call, u32 to, int block, i64 b, i64 head,
+                                             int first, int limit, bool aligned)
+{
+    const int column = block * COLUMN_TILES * 8;
+    fetch_vectors<64, COLUMN_TILES>(to, values_of(call, b, head) + column, call.v_stride[1], first, limit, DV - column,
+                                    aligned);
 }
 
 /* The lane's loads are there, and matrix instructions may read them; all lanes of the fetching warp arrive. That they
@@ -2304,8 +2333,8 @@ __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, con
     barrier_expect(full, ROW_SLABS * SLAB64 + VALUES_BOXED);
     copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)w.head, box_token(call, w.b, first), box_batch(call, w.b),
                           full);
-    copy_boxes<VALUE_SLABS>(stage + STAGE_VALUES, SLAB64, maps.value, w.block * COLUMN_TILES * 8, (int)w.head,
-                            box_token(call, w.b, first), box_batch(call, w.b), full);
+    copy_values(call, maps, stage + STAGE_VALUES, w.block, w.head, box_token(call, w.b, first), box_batch(call, w.b),
+                full);
 }
 
 /* The same by a warp. */
@@ -2314,12 +2343,10 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
                                             int first)
 {
     const element *k = keys_of(call, w.b, w.head);
-    const element *v = values_of(call, w.b, w.head) + w.block * COLUMN_TILES * 8;
     const bool aligned = is_aligned(call.k, call.k_stride, D_IN) && is_aligned(call.v, call.v_stride, DV);
     const u32 stage = ring + slot * FETCHED;
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, VECTOR_ROWS, aligned);
-    fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end,
-                                    DV - w.block * COLUMN_TILES * 8, aligned);
+    fetch_values(call, stage + STAGE_VALUES, w.block, w.b, w.head, first, w.end, aligned);
     arrive_loaded(ring + sizes::BARRIERS + slot * 8);
 }
 
@@ -3082,8 +3109,8 @@ __device__ __forceinline__ void copy_keys(const struct fpa_cuda_call &call, cons
     barrier_await(full, ROW_SLABS * SLAB64 + VALUES_BOXED);
     copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)item.head, box_token(call, item.b, key),
                           box_batch(call, item.b), full);
-    copy_boxes<VALUE_SLABS>(stage + KEY_VALUES, SLAB64, maps.value, item.block * COLUMN_TILES * 8, (int)item.head,
-                            box_token(call, item.b, key), box_batch(call, item.b), full);
+    copy_values(call, maps, stage + KEY_VALUES, item.block, item.head, box_token(call, item.b, key),
+                box_batch(call, item.b), full);
 }
 
 /* The same by a warp, up to where it arrives. */
@@ -3091,11 +3118,9 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
                                            int key)
 {
     const element *k = keys_of(call, item.b, item.head);
-    const element *v = values_of(call, item.b, item.head) + item.block * COLUMN_TILES * 8;
     const bool aligned = is_aligned(call.k, call.k_stride, D_IN) && is_aligned(call.v, call.v_stride, DV);
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, VECTOR_ROWS, aligned);
-    fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key,
-                                    DV - item.block * COLUMN_TILES * 8, aligned);
+    fetch_values(call, stage + KEY_VALUES, item.block, item.b, item.head, key, item.end_key, aligned);
 }
 
 /* ---- the causal edge: tiles of 64 values, in slabs ---- */
@@ -4063,8 +4088,9 @@ __device__ __forceinline__ void fetch_panels(const struct fpa_cuda_call &call, c
 {
     enum { PLACES = totals ? TOTAL_PANELS : PANELS };
     struct turn at = {0, 1};
+    const int count = (int)from_lane(part.panels, 0);
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
+    for (int i = 0; i < count; i++, advance<PLACES>(at)) {
         const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
         const u32 come = full + COME;
         const int first = panel_token(part, i), b = (int)part.b, head = (int)part.head;
@@ -4127,8 +4153,9 @@ __device__ __forceinline__ void finish_panels(const struct fpa_cuda_call &call, 
 {
     enum { PLACES = totals ? TOTAL_PANELS : PANELS };
     struct turn at = {0, 0};
+    const int count = (int)from_lane(part.panels, 0);
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
+    for (int i = 0; i < count; i++, advance<PLACES>(at)) {
         const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
         const int first = panel_token(part, i);
         finish_panel<totals>(call, part, boxed, panel, first, full + COME, at.phase, thread);
@@ -4188,10 +4215,12 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
     struct turn panels = {0, 0}, copies = {0, 1};
     float c[GROUP_TILES][4 * ALL_TILES];
     begin_sums(c, call, part, first_tile, 0);
+    const int count = (int)from_lane(part.panels, 0);
+    const bool given = from_lane(part.given, 0) != 0;
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++) {
+    for (int i = 0; i < count; i++) {
         const u32 panel = panel_place<totals>(shared, panels.slot), full = shared + PANEL_BARRIERS + panels.slot * 8;
-        if (!totals && (i > 0 || part.given)) {
+        if (!totals && (i > 0 || given)) {
             barrier_wait(shared + COPY_BARRIERS + (COPIES + copies.slot) * 8, copies.phase);
             leave_copy(c, shared + AT_COPIES + copies.slot * COPY + first_tile * 1024);
             fence_shared();
@@ -4545,50 +4574,59 @@ __device__ __forceinline__ void bring_queries_back(const struct fpa_cuda_call &c
     warpgroup_sync(edge_barrier());
 }
 
+/* On to the next panel; read: it has a copy of the state before it. */
+__device__ __forceinline__ void pass_panel(struct turn &panels, struct turn &copies, bool read)
+{
+    if (read)
+        advance<COPIES>(copies);
+    advance<PANELS>(panels);
+}
+
 /* A warpgroup takes every QUERY_GROUPS-th panel. */
 __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call, const struct fused_part &part,
                                                 u32 shared)
 {
     const int warpgroup = (int)from_lane(threadIdx.x >> 7, 0) - 1 - KEY_GROUPS;
+    const int count = (int)from_lane(part.panels, 0); /* as numbers of all lanes, that no panel waits for */
+    const bool given = from_lane(part.given, 0) != 0;
     struct turn panels = {0, 0}, copies = {0, 0};
+    for (int before = 0; before < warpgroup; before++)
+        pass_panel(panels, copies, before > 0 || given);
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++) {
+    for (int i = warpgroup; i < count; i += QUERY_GROUPS) {
         const u32 panel = shared + panels.slot * PANEL_BYTES, full = shared + PANEL_BARRIERS + panels.slot * 8;
         const u32 ready = shared + COPY_BARRIERS + copies.slot * 8;
-        const bool reads = i > 0 || part.given;
-        if (i % QUERY_GROUPS == warpgroup) {
-            float c[4 * ALL_TILES];
-            u32 p[FUSED_PANEL / 16][4];
-            barrier_wait(full, panels.phase);
-            form_panel_scores(p, panel, call.reversed);
-            barrier_wait(full + LOOKED, panels.phase);
-            add_scored(c, p,
-                       value_operand(finite_values(panel + PANEL_VALUES, panel, panel_leaks(shared, panels.slot, i))));
-            if (reads && panel_leaks(shared, panels.slot, i))
-                bring_queries_back(call, part, panel, panel_token(part, i));
-            if (reads) {
-                barrier_wait(ready, copies.phase);
-                read_copy(c, panel, shared + AT_COPIES + copies.slot * COPY);
-                multiply_wait<0>();
-                make_opaque<4 * ALL_TILES>(c);
-                warp_arrive(ready + 8 * COPIES);
-            }
+        const bool reads = i > 0 || given;
+        float c[4 * ALL_TILES];
+        u32 p[FUSED_PANEL / 16][4];
+        barrier_wait(full, panels.phase);
+        form_panel_scores(p, panel, call.reversed);
+        barrier_wait(full + LOOKED, panels.phase);
+        const bool leaks = panel_leaks(shared, panels.slot, i);
+        add_scored(c, p, value_operand(finite_values(panel + PANEL_VALUES, panel, leaks)));
+        if (reads && leaks)
+            bring_queries_back(call, part, panel, panel_token(part, i));
+        if (reads) {
+            barrier_wait(ready, copies.phase);
+            read_copy(c, panel, shared + AT_COPIES + copies.slot * COPY);
             multiply_wait<0>();
             make_opaque<4 * ALL_TILES>(c);
-            if (panel_leaks(shared, panels.slot, i))
-                spoil_panel(c, call, part, panel_token(part, i));
-#pragma unroll
-            for (int n = 0; n < 4 * ALL_TILES; n++) /* o is linear in queries */
-                c[n] *= 0.204124145f;
-            warpgroup_sync(edge_barrier()); /* nobody reads queries any more: sums go there */
-            store_panel(c, call, part, panel_token(part, i), panel, [&] {
-                fence_shared(); /* before the copy engine writes there */
-                barrier_arrive(full + FREE);
-            });
+            warp_arrive(ready + 8 * COPIES);
         }
-        if (reads)
-            advance<COPIES>(copies);
-        advance<PANELS>(panels);
+        multiply_wait<0>();
+        make_opaque<4 * ALL_TILES>(c);
+        if (leaks)
+            spoil_panel(c, call, part, panel_token(part, i));
+#pragma unroll
+        for (int n = 0; n < 4 * ALL_TILES; n++) /* o is linear in queries */
+            c[n] *= 0.204124145f;
+        warpgroup_sync(edge_barrier()); /* nobody reads queries any more: sums go there */
+        store_panel(c, call, part, panel_token(part, i), panel, [&] {
+            fence_shared(); /* before the copy engine writes there */
+            barrier_arrive(full + FREE);
+        });
+        pass_panel(panels, copies, reads);
+        pass_panel(panels, copies, true);
     }
 }
 
