@@ -27,11 +27,12 @@ enum { SEED = 20261125, MOST_JOBS = EMULATED_MOST_HEADS, CHUNKS = 5 /* of a prom
 static const char *const targets[] = {"cuda:sm_90a", "cuda:sm_80"};
 
 /* What make test runs of each: vectors as they lie and packed ones, gates, no mask, fused kernels of both kinds,
- * coordinates, a window, a pass that makes its coordinates beside clusters that do not. */
-enum { FIXED = 8 };
+ * coordinates, a window, passes that make their coordinates, beside clusters that do not and that do. */
+enum { FIXED = 9 };
 static const char *const fixed[][FIXED] = {
-    {"shared", "openlinear", "paired", "few", "clustered", "favor", "nearlifted", "liftedpass"},
-    {"gatednorm", "openrows", "openlinear", "lonely", "lonely", "lonely", "lonely", "lonely"},
+    {"shared", "openlinear", "paired", "few", "clustered", "favor", "nearlifted", "liftedpass",
+     "clusteredwaves"},
+    {"gatednorm", "openrows", "openlinear", "lonely", "lonely", "lonely", "lonely", "lonely", "lonely"},
 };
 
 /* Lengths in chunks and more tokens; by few multiprocessors sequences are walked whole, by many in segments. clusters: of `blocks`
@@ -110,8 +111,9 @@ static fpa_status check_shape(emulated_module *emulated, const job *j, int numbe
         .length = (int64_t)shapes[number].times * j->source.facts.chunk + shapes[number].more,
         .heads = heads,
         .query_heads = heads * (shapes[number].query_heads / shapes[number].heads),
-        .layout =
-            number % 2 || shapes[number].overlapped || shapes[number].blocks ? LAYOUT_PLAIN : LAYOUT_PADDED,
+        .layout = shapes[number].overlapped             ? LAYOUT_PIECES
+                  : number % 2 || shapes[number].blocks ? LAYOUT_PLAIN
+                                                        : LAYOUT_PADDED,
         .inputs = j->head->normalize == FPA_NORMALIZE_NONE ? INPUTS_DENSE : INPUTS_POSITIVE};
     fpa_trial trial = {0};
     fpa_status status = trial_make(&trial, j->head, &j->source.facts, shape, SEED, error);

@@ -155,7 +155,7 @@ static void run_emulated(struct fixture *f, int kind, int i, int late, uint32_t 
     instruction_words(&run, kind == 1, f->in);
     memset(out, POISON, OUT_WORDS * 4);
     make_call(&f->described.driver, f->in, out, &call, &maps);
-    const char *failure = f->launch[kind](kernel, run.blocks, 1, THREADS, SHARED, run.blocks > 1 ? 2 : 1, 0,
+    const char *failure = f->launch[kind](kernel, run.blocks, 1, THREADS, SHARED, run.blocks > 1 ? 2 : 1, 1,
                                           &call, &maps, NULL, late, 0, false, 0);
     if (failure)
         fail_msg("%s, %s: %s", name, kinds[kind], failure);

@@ -251,7 +251,7 @@ static fpa_status bring_operands(const struct fpa_cuda_module *cuda, const struc
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const struct fpa_cuda_call given = s->call;
     const bool brought = s->cluster_scan && !cuda_maps_in_place(g, MECHANISM_CLUSTER_SCAN);
-    fpa_status status = brought ? launch_pads(cuda, launch, &s->call, stream, error) : FPA_OK;
+    fpa_status status = brought ? launch_pads(cuda, launch, &s->call, false, stream, error) : FPA_OK;
     if (!status && s->cluster_scan)
         status = try_cluster_scan(cuda, launch, s, done, stream, error);
     if (status || *done)
@@ -259,7 +259,8 @@ static fpa_status bring_operands(const struct fpa_cuda_module *cuda, const struc
     if (s->is_fused && cuda_maps_in_place(g, MECHANISM_FUSED_CHUNK))
         s->call = given; /* whatever clusters would have had */
     else if (!brought)
-        status = launch_pads(cuda, launch, &s->call, stream, error);
+        status = launch_pads(cuda, launch, &s->call, !s->is_fused && cuda_values_lean(cuda, &s->call), stream,
+                             error);
     return status;
 }
 
@@ -466,7 +467,7 @@ fpa_status cuda_piece(const fpa_module *module, const struct fpa_launch *launch,
     if (status)
         return status;
     cuda_fill_call(launch, &s.call);
-    status = launch_pads(cuda, launch, &s.call, stream, error);
+    status = launch_pads(cuda, launch, &s.call, false, stream, error);
     if (!status)
         status = prepare_chunks(cuda, launch, &s, stream, error);
     if (status)

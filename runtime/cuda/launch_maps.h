@@ -31,6 +31,10 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
 bool cuda_can_describe(const void *base, const long long *stride, long long heads, long long tokens,
                        long long batch);
 
+/* Whether rows of all heads of a token can be described as one, where one head's alone cannot: heads begin amid 16 bytes, tokens do not. */
+bool cuda_can_join(const void *base, const long long *stride, int width, long long heads, long long tokens,
+                   long long batch);
+
 /* Whether all of q, k, v and o can. */
 bool cuda_describes(const struct fpa_launch *launch);
 

@@ -209,6 +209,7 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
     const int64_t total =
         s->is_fused && g->fused_total ? g->fused_total : copy; /* a block of columns has a part */
     const int64_t vector = cuda_packs_rows(g, mechanism) ? cuda_tokens(launch) * g->vector_rows : 0;
+    const int64_t matrices = vector ? (int64_t)g->pack_operand * (g->pack_per_head ? launch->heads : 1) : 0;
     const bool late = is_late(cuda, launch, s);
     const cuda_pads pads = count_pads(g, launch, mechanism);
     call->gate_row =
@@ -228,6 +229,7 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
     s->left = take(base, &s->bytes, s->whole ? 0 : s->clusters * g->sequence_state, sizeof(float));
     s->keys = take(base, &s->bytes, sequences * vector, 2);
     s->queries = take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * vector, 2);
+    call->pack_matrices = take(base, &s->bytes, matrices, 1);
 }
 
 /* Queries whose copies were kept run beside the scan that brings these up to date. */

@@ -95,6 +95,8 @@ static bool takes_weights(const emulated_kernel *kernel)
     if (cuda->geometry.lifted_vector)
         return cuda->geometry.weights &&
                ((const void *)kernel == (const void *)cuda->kernel[CUDA_LIFT_ROWS] ||
+                (cuda->geometry.fused_maps &&
+                 (const void *)kernel == (const void *)cuda->kernel[CUDA_FUSED_CHUNK]) ||
                 (cuda->geometry.cluster_maps &&
                  ((const void *)kernel == (const void *)cuda->kernel[CUDA_CLUSTER_SCAN] ||
                   (const void *)kernel == (const void *)cuda->kernel[CUDA_SEQUENCE_SCAN])));

@@ -39,7 +39,7 @@ static emulated_part part_of(const fpa_source *source)
         return PART_WINDOW;
     /* where a pass makes coordinates itself no kernel does before */
     if (has_kernel(source, CUDA_LIFT_ROWS) && !strstr(source->code, " map_pair(") &&
-        !strstr(source->code, " cluster_scan_map(") && !strstr(source->code, " cluster_scan_turn(") &&
+        !strstr(source->code, " cluster_scan_map(") && !strstr(source->code, " turn_tokens(") &&
         !strstr(source->code, " cluster_scan_project("))
         return PART_LIFT;
     return has_kernel(source, CUDA_FUSED_CHUNK) && !has_kernel(source, CUDA_CLUSTER_SCAN) ? PART_FUSED

@@ -225,6 +225,8 @@ struct fpa_cuda_geometry {
     int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
     /* and numbers that a box of values has: where fewer than 64, NAME_chunk_state has its ones behind them */
     int value_box;
+    /* columns behind dv for values whose boxes begin at the piece of 16 bytes before their rows; 0: they are padded */
+    int value_room;
     int padded_vector;  /* NAME_pad_rows: numbers that rows of q and k, */
     int padded_value;   /* and of v are brought to; 0: they stay as they are */
     int lifted_vector;  /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
@@ -240,7 +242,11 @@ struct fpa_cuda_geometry {
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
     int vector_box;
-    int pack_tokens;           /* that a block of it takes */
+    int pack_tokens; /* that a block of it takes */
+    /* bytes of the matrices that a launch before splits, where chunks of them come by turns; 0: none */
+    int pack_operand;
+    int pack_chunks;           /* of them, a block of that launch each */
+    int pack_per_head;         /* 1: each head has its own */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
     int query_tokens;          /* NAME_chunk_output: that a block takes */
@@ -295,7 +301,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 37
+#define FPA_CUDA_VERSION 38
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -311,10 +317,9 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Of a matrix on its way to a block of NAME_backward_project or _unproject: bytes of a step of 16 numbers and 32
- * others, and how many of these. */
-#define FPA_CUDA_MADE_STEP 2048
-#define FPA_CUDA_MADE_STAGES 8
+/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 32
+ * or 64 others, of 64 bytes for each. */
+#define FPA_CUDA_MADE_RING 16384
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 /* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
@@ -360,7 +365,11 @@ struct fpa_cuda_call {
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
-    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys */
+    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys; 2: neither, matrices are split for both */
+    void *
+        /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
+         * have their own */
+        pack_matrices;
     /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
      * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
      * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
@@ -714,7 +723,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    37, /* version */
+    38, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -767,6 +776,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, /* decays */
     64, /* value_width */
     64, /* value_box */
+    0, /* value_room */
     0, /* padded_vector */
     0, /* padded_value */
     0, /* lifted_vector */
@@ -782,6 +792,9 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     32, /* vector_rows */
     64, /* vector_box */
     0, /* pack_tokens */
+    0, /* pack_operand */
+    0, /* pack_chunks */
+    0, /* pack_per_head */
     2, /* chunk_state_slices */
     3, /* small_state_slices */
     384, /* query_tokens */
@@ -2067,6 +2080,13 @@ __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_te
     }
 }
 
+/* A block's slabs of values of 64 tokens. */
+__device__ __forceinline__ void copy_values(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 to,
+                                            int block, i64 head, int token, int batch, u32 barrier)
+{
+    copy_boxes<VALUE_SLABS>(to, SLAB64, maps.value, block * COLUMN_TILES * 8, (int)head, token, batch, barrier);
+}
+
 /* ---- by threads, where the copy engine cannot ---- */
 
 /* Slabs of tokens first.. up to limit, of which each has `width` numbers; zeros where some are missing. A warp takes a
@@ -2084,6 +2104,15 @@ __device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stri
             fetch_eight(to + block / 8 * (tokens * 128) + slab_place(token, place),
                         token < count ? x + token * stride + block * 8 : x,
                         token < count ? width - block * 8 : 0, aligned);
+}
+
+/* The same columns as copy_values; aligned: rows that do not lean are pieces of 16 bytes. */
+__device__ __forceinline__ void fetch_values(const struct fpa_cuda_call &call, u32 to, int block, i64 b, i64 head,
+                                             int first, int limit, bool aligned)
+{
+    const int column = block * COLUMN_TILES * 8;
+    fetch_vectors<64, COLUMN_TILES>(to, values_of(call, b, head) + column, call.v_stride[1], first, limit, DV - column,
+                                    aligned);
 }
 
 /* The lane's loads are there, and matrix instructions may read them; all lanes of the fetching warp arrive. That they
@@ -2672,8 +2701,8 @@ __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, con
     barrier_expect(full, ROW_SLABS * SLAB64 + VALUES_BOXED);
     copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)w.head, box_token(call, w.b, first), box_batch(call, w.b),
                           full);
-    copy_boxes<VALUE_SLABS>(stage + STAGE_VALUES, SLAB64, maps.value, w.block * COLUMN_TILES * 8, (int)w.head,
-                            box_token(call, w.b, first), box_batch(call, w.b), full);
+    copy_values(call, maps, stage + STAGE_VALUES, w.block, w.head, box_token(call, w.b, first), box_batch(call, w.b),
+                full);
 }
 
 /* The same by a warp. */
@@ -2682,12 +2711,10 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
                                             int first)
 {
     const element *k = keys_of(call, w.b, w.head);
-    const element *v = values_of(call, w.b, w.head) + w.block * COLUMN_TILES * 8;
     const bool aligned = is_aligned(call.k, call.k_stride, D_IN) && is_aligned(call.v, call.v_stride, DV);
     const u32 stage = ring + slot * FETCHED;
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, VECTOR_ROWS, aligned);
-    fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end,
-                                    DV - w.block * COLUMN_TILES * 8, aligned);
+    fetch_values(call, stage + STAGE_VALUES, w.block, w.b, w.head, first, w.end, aligned);
     arrive_loaded(ring + sizes::BARRIERS + slot * 8);
 }
 
@@ -3479,8 +3506,8 @@ __device__ __forceinline__ void copy_keys(const struct fpa_cuda_call &call, cons
     barrier_await(full, ROW_SLABS * SLAB64 + VALUES_BOXED);
     copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)item.head, box_token(call, item.b, key),
                           box_batch(call, item.b), full);
-    copy_boxes<VALUE_SLABS>(stage + KEY_VALUES, SLAB64, maps.value, item.block * COLUMN_TILES * 8, (int)item.head,
-                            box_token(call, item.b, key), box_batch(call, item.b), full);
+    copy_values(call, maps, stage + KEY_VALUES, item.block, item.head, box_token(call, item.b, key),
+                box_batch(call, item.b), full);
 }
 
 /* The same by a warp, up to where it arrives. */
@@ -3488,11 +3515,9 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
                                            int key)
 {
     const element *k = keys_of(call, item.b, item.head);
-    const element *v = values_of(call, item.b, item.head) + item.block * COLUMN_TILES * 8;
     const bool aligned = is_aligned(call.k, call.k_stride, D_IN) && is_aligned(call.v, call.v_stride, DV);
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, VECTOR_ROWS, aligned);
-    fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key,
-                                    DV - item.block * COLUMN_TILES * 8, aligned);
+    fetch_values(call, stage + KEY_VALUES, item.block, item.b, item.head, key, item.end_key, aligned);
 }
 
 /* ---- the causal edge: tiles of 64 values, in slabs ---- */
