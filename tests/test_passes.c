@@ -165,7 +165,8 @@ static const char *const emulated[] = {
     "fading",      "fadinghalf",  "fadingsome",   "turned",     "fadingsum",    "weighed",
     "weighedsum",  "passedrows",  "squareofrows", "halfsquare", "widenorm",     "numbers",
     "broadsquare", "broadfading", "sums",         "fewsums",    "fadingtaylor", "fadingcube",
-    "cubeofpairs", "pairs",       "halfpairs",    "products",   "halfproducts", "widepairs"};
+    "cubeofpairs", "pairs",       "halfpairs",    "products",   "halfproducts", "widepairs",
+    "features",    "fadingfeatures", "halffeatures", "sumoffeatures"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

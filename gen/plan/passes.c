@@ -244,11 +244,21 @@ static bool copies_all(const fpa_simplified *simple)
 }
 
 /* d_o / n may be far outside of f16's range, and outputs of f16 leave dots only where the kernel is a line. */
-static bool suits_type(const fpa_simplified *simple)
+static bool suits_type(const fpa_head *head, bool line)
 {
-    const fpa_head *head = simple->head;
     return head->dtype == FPA_BF16 || (head->dtype == FPA_F16 && head->normalize == FPA_NORMALIZE_NONE &&
-                                       (!head->gate || is_line(&simple->score)));
+                                       (!head->gate || line));
+}
+
+/* By its type and by what the head as written has besides. */
+static bool may_pass(const fpa_head *head, bool line, const fpa_head *written, const fpa_target *target)
+{
+    return target->warpgroups && suits_type(head, line) && head->causal && !written->lift && !written->window;
+}
+
+bool passes_suit_lines(const fpa_head *head, const fpa_head *written, const fpa_target *target)
+{
+    return may_pass(head, true, written, target);
 }
 
 int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features)
@@ -264,7 +274,7 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
 {
     const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
-    if (!target->warpgroups || !suits_type(simple) || !head->causal || written->lift || written->window)
+    if (!may_pass(head, is_line(score), written, target))
         return false;
     if (is_pairs(simple) || is_formed(simple))
         return true;

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "facts.h"
+#include "feature_line.h"
 #include "gen/backends.h"
 
 enum { MAX_DOTS = 64 };
@@ -149,7 +150,19 @@ fpa_status plan_operands(const fpa_simplified *simple, const fpa_head *written, 
         return FPA_OK;
     const fpa_status status = row_head_make(simple, target, made, error);
     *has_passes = !status && made->width && passes_suit(made->simple, written, target);
-    return status;
+    if (status || !made->width || *has_passes || !feature_line_suits(made->simple, written, target))
+        return status;
+    made->line = feature_line_make(made->simple, &made->memory);
+    *has_passes = made->line != NULL;
+    if (*has_passes)
+        return FPA_OK;
+    row_head_free(made);
+    return fail_memory(error);
+}
+
+const fpa_simplified *plan_passed(const fpa_simplified *simple, const fpa_row_head *made)
+{
+    return made->line ? made->line : made->width ? made->simple : simple;
 }
 
 fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *written,
@@ -163,6 +176,7 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
         status = plan_operands(simple, written, target, &made, &has_passes, error);
     if (status)
         return status;
+    const fpa_simplified *passed = plan_passed(simple, &made);
     simple = made.width ? made.simple : simple;
     status = plan_choose_as(simple, written, target, generator->backward_mechanism, plan, error);
     if (status) {
@@ -173,7 +187,8 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
     plan->made = made;
     plan->facts.crossover = 0;
     if (has_passes)
-        plan->passes = passes_rows(simple);
+        plan->passes = passes_rows(passed);
+    plan->passes.features = made.line ? made.line->head->d : 0;
     status = generator->plan_backward(plan, error);
     if (status)
         plan_free(plan);

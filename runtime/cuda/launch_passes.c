@@ -459,10 +459,13 @@ static void place(passes *p, char *base)
     char *const rows = take(&base, r->made);
     p->back.parts = take(&base, r->parts);
     p->back.sequence_sums = take(&base, r->sums);
+    char *const features = take(&base, r->features);
     p->made.call = p->call;
     p->made.back = p->back;
     if (rows)
         made_place(&p->made, rows, p->at_once / p->group);
+    if (features)
+        made_place_features(&p->made, features, p->at_once / p->group);
 }
 
 fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch,

@@ -157,7 +157,8 @@ static size_t count_made(passes *p, passes_piece whole)
     p->room.made = aligned(keys * made_sequence_bytes(g, f), 1);
     p->room.parts = p->made.matrices ? aligned(keys * made_part_entries(g, f), sizeof(float)) : 0;
     p->room.sums = p->made.matrices ? aligned(f->batch * f->heads * g->backward_entries, sizeof(float)) : 0;
-    return p->room.operands + p->room.made + p->room.parts + p->room.sums;
+    p->room.features = aligned(keys * made_feature_bytes(g, f), 1);
+    return p->room.operands + p->room.made + p->room.parts + p->room.sums + p->room.features;
 }
 
 static size_t count_room(passes *p)
@@ -225,7 +226,8 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
     *p = (passes){.module = module,
                   .cuda = cuda,
                   .launch = launch,
-                  .form = g->pass_numbers ? FORM_CHUNKED : form, /* which kernels take numbers */
+                  /* which kernels take numbers, and lines of features are for any length */
+                  .form = g->pass_numbers || g->pass_features ? FORM_CHUNKED : form,
                   .d = g->pass_d,
                   .dv = g->pass_dv,
                   .contracts = cuda_contracts(module->passes[PASS_VALUES]) &&

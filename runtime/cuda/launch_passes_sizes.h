@@ -19,6 +19,7 @@ typedef struct passes_room {
     size_t zero;                                   /* a log-gate */
     size_t kept;                                   /* states of such a pass, forth and again back */
     size_t operands, made, parts, sums;            /* of rows that matrices make, and of gradients of these */
+    size_t features;                               /* of rows, and their gradients */
 } passes_room;
 
 /* One call. */
