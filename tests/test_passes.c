@@ -243,10 +243,12 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 static void other_calls_have_no_passes(void **state)
 {
     static struct fpa_cuda_module cuda, coordinates = {.geometry.backward_both = 1},
-                                        pairs = {.geometry.pass_parallel = 1};
+                                        pairs = {.geometry.pass_parallel = 1},
+                                        features = {.geometry.pass_features = 8};
     static const fpa_module pass, none = {.handle = &cuda};
     const fpa_module module = {.passes = {&pass, &pass}, .handle = &cuda};
     const fpa_module of_pairs = {.passes = {&pass, &pass}, .handle = &pairs};
+    const fpa_module of_features = {.passes = {&pass, &pass}, .handle = &features};
     const fpa_module of_coordinates = {.passes = {&pass, &pass}, .handle = &coordinates};
     static const float number;
     const struct fpa_backward_launch plain = {.forward = {.heads = 2, .query_heads = 2}};
@@ -257,6 +259,10 @@ static void other_calls_have_no_passes(void **state)
     assert_true(cuda_takes_passes(&of_coordinates, FORM_CHUNKED, &a));
     assert_true(cuda_takes_passes(&of_pairs, FORM_PARALLEL, &a));
     assert_false(cuda_takes_passes(&of_pairs, FORM_CHUNKED, &a));
+    a.forward.length = 64;
+    assert_false(cuda_takes_passes(&of_features, FORM_CHUNKED, &a));
+    a.forward.length = 65;
+    assert_true(cuda_takes_passes(&of_features, FORM_PARALLEL, &a));
     a.forward.query_heads = 4;
     assert_true(cuda_takes_passes(&module, FORM_CHUNKED, &a));
     assert_false(cuda_takes_passes(&of_coordinates, FORM_CHUNKED, &a));

@@ -8,6 +8,10 @@
 #include "launch_passes_operands.h"
 #include "launch_reversed.h"
 
+enum {
+    NO_STATE = 64 /* tokens of a panel: nobody reads a state, and scores that are sums over rows have fewer products than those over features */
+};
+
 bool cuda_takes_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
 {
     const struct fpa_launch *f = &launch->forward;
@@ -16,6 +20,8 @@ bool cuda_takes_passes(const fpa_module *module, int form, const struct fpa_back
     if ((cuda->geometry.backward_both || cuda->geometry.pass_numbers) && f->query_heads != f->heads)
         return false;
     if (cuda->geometry.pass_parallel && form != FORM_PARALLEL)
+        return false;
+    if (cuda->geometry.pass_features && f->length <= NO_STATE)
         return false;
     if (launch->d_weights && f->batch * f->length * f->query_heads == 0) /* which are zero, then */
         return false;
