@@ -344,6 +344,15 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
     {"products",
      {"a query head left out", "the RMS error of d_k ... more than twice", "cuda_pass_joined_group",
       "for (i64 member = 0; member < 1; member++)"}},
+    {"features",
+     {"features of keys without their weights", "d_q at batch ... but the formula gives", "cuda_line_form",
+      "line_form<false>(features + own * LINE_PITCH, rows + own * LINE_ROW_PITCH);"}},
+    {"features",
+     {"gradients of keys' features without the weights", "d_k at batch ... but the formula gives",
+      "cuda_line_weight", "line_join<false>(rows + own * LINE_ROW_PITCH, features + own * LINE_PITCH);"}},
+    {"features",
+     {"rows that are factors of others' prefixes and get nothing", "but the formula gives", "cuda_line_join",
+      NULL}},
 };
 
 /* In passes of values of gated heads. */
