@@ -178,6 +178,7 @@ struct fpa_cuda_geometry {
     int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
     int pass_weighted; /* 1: which is of keys that have weights as they are gathered, */
     int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
+    int pass_widened; /* 1: operands of passes are gathered as bf16, and their results become f16 as they are scattered */
     int pass_formed; /* 1: q and k of passes are product rows, always gathered, and their gradients scattered */
     int pass_features; /* not 0: q and k of passes are so many features of the rows that are made, formed before and joined behind them */
     int pass_numbers; /* 1: operands of passes are as they are given, with numbers beside each token (call.numbers) */

@@ -61,12 +61,14 @@ static const struct asked {
     {"a gated sum of powers", "cuda:sm_90a", "terms = { linear {}, power { degree = 2 } }, gate = true",
      CONTRACTED, 0, false, false},
     {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 64, 64, true, true},
-    {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0,
+    {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 72, 64,
      false, false},
+    {"half precision, divided, of many values", "cuda:sm_90a",
+     "dv = 256, terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0, false, false},
     {"a power in half precision, of values of no whole pieces", "cuda:sm_90a",
      "dv = 82, terms = power { degree = 2 }, dtype = 'f16'", CONTRACTED, 0, false, false},
     {"a gated power in half precision", "cuda:sm_90a",
-     "terms = power { degree = 2 }, dtype = 'f16', gate = true", 0, 0, false, false},
+     "terms = power { degree = 2 }, dtype = 'f16', gate = true", CONTRACTED, 0, false, false},
     {"kernels without warpgroups", "cuda:sm_80", "terms = linear {}", 0, 0, false, false},
     {"kernels of C", "c:avx2", "terms = linear {}", 0, 0, false, false},
     {"a line of a part of the vectors", "cuda:sm_90a", "terms = term { select(range(1, 32)) }", 64, 64, false,
@@ -83,6 +85,14 @@ static const struct asked {
     {"two dots of few rows", "cuda:sm_90a", "terms = term { select(range(1, 8)), select(range(33, 48)) }", 0,
      0, false, false},
     {"gated dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }, gate = true",
+     0, 0, false, false},
+    {"gated dots of few rows by matrices", "cuda:sm_90a",
+     "gate = true, terms = term { trainable { name = 'a', rows = 5 }, trainable { name = 'b', rows = 9 } }",
+     64, 48, false, false},
+    {"products of three dots in half precision", "cuda:sm_90a",
+     "dtype = 'f16', terms = term { trainable { name = 'a', rows = 2 }, trainable { name = 'b', rows = 3 }, "
+     "trainable "
+     "{ name = 'c', rows = 4 } }",
      0, 0, false, false},
     {"two dots by matrices", "cuda:sm_90a",
      "terms = term { trainable { name = 'a', rows = 32 }, trainable { name = 'b', rows = 32 } }", CONTRACTED,
@@ -160,13 +170,14 @@ static void few_values_are_contracted_in_the_parallel_form_for_longer(void **sta
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
-    "plain",       "square",      "line",         "lines",      "taylor",       "gated",
-    "gatednorm",   "linear",      "broad",        "ragged",     "squares",      "powers",
-    "fading",      "fadinghalf",  "fadingsome",   "turned",     "fadingsum",    "weighed",
-    "weighedsum",  "passedrows",  "squareofrows", "halfsquare", "widenorm",     "numbers",
-    "broadsquare", "broadfading", "sums",         "fewsums",    "fadingtaylor", "fadingcube",
-    "cubeofpairs", "pairs",       "halfpairs",    "products",   "halfproducts", "widepairs",
-    "features",    "fadingfeatures", "halffeatures", "sumoffeatures"};
+    "plain",       "square",         "line",         "lines",         "taylor",       "gated",
+    "gatednorm",   "linear",         "broad",        "ragged",        "squares",      "powers",
+    "fading",      "fadinghalf",     "fadingsome",   "turned",        "fadingsum",    "weighed",
+    "weighedsum",  "passedrows",     "squareofrows", "halfsquare",    "widenorm",     "numbers",
+    "broadsquare", "broadfading",    "sums",         "fewsums",       "fadingtaylor", "fadingcube",
+    "cubeofpairs", "pairs",          "halfpairs",    "products",      "halfproducts", "widepairs",
+    "features",    "fadingfeatures", "halffeatures", "sumoffeatures", "half",         "halfcube",
+    "halflines"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

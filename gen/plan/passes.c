@@ -114,6 +114,15 @@ static bool weighs_keys(const fpa_simplified *simple)
     return is_weighted(simple) && !weighs_outputs(simple);
 }
 
+/* d_o / n may be far outside of f16's range, and outputs of f16 leave dots only where the kernel is a line: such passes are of bf16, as copies
+ * of states are. */
+static bool widens(const fpa_simplified *simple)
+{
+    const fpa_head *head = simple->head;
+    return head->dtype == FPA_F16 &&
+           (head->normalize != FPA_NORMALIZE_NONE || (head->gate && !is_line(&simple->score)));
+}
+
 static bool is_quadratic(const fpa_score *score)
 {
     int degree = 0;
@@ -215,7 +224,8 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
                            .few = power && is_contracted(simple) &&
                                   are_few(simple->score.monomial_count, values, head->gate),
                            .parallel = power && work(simple) > most_work,
-                           .weighs = weighs_outputs(simple)};
+                           .weighs = weighs_outputs(simple),
+                           .widened = widens(simple)};
 }
 
 void passes_weigh(const fpa_score *score, int d, double *weight)
@@ -243,22 +253,17 @@ static bool copies_all(const fpa_simplified *simple)
            coordinates_fit(head);
 }
 
-/* d_o / n may be far outside of f16's range, and outputs of f16 leave dots only where the kernel is a line. */
-static bool suits_type(const fpa_head *head, bool line)
-{
-    return head->dtype == FPA_BF16 || (head->dtype == FPA_F16 && head->normalize == FPA_NORMALIZE_NONE &&
-                                       (!head->gate || line));
-}
-
 /* By its type and by what the head as written has besides. */
-static bool may_pass(const fpa_head *head, bool line, const fpa_head *written, const fpa_target *target)
+static bool may_pass(const fpa_head *head, const fpa_head *written, const fpa_target *target)
 {
-    return target->warpgroups && suits_type(head, line) && head->causal && !written->lift && !written->window;
+    return target->warpgroups && dtype_size(head->dtype) == 2 && head->causal && !written->lift &&
+           !written->window;
 }
 
 bool passes_suit_lines(const fpa_head *head, const fpa_head *written, const fpa_target *target)
 {
-    return may_pass(head, true, written, target);
+    return may_pass(head, written, target) &&
+           (head->dtype == FPA_BF16 || head->normalize == FPA_NORMALIZE_NONE);
 }
 
 int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features)
@@ -274,7 +279,7 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
 {
     const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
-    if (!may_pass(head, is_line(score), written, target))
+    if (!may_pass(head, written, target) || (widens(simple) && has_numbers(simple)))
         return false;
     if (is_pairs(simple) || is_formed(simple))
         return true;
@@ -332,7 +337,7 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
     head->gate = from->gate ||
                  has_numbers(simple); /* what has none gets one that is zero: of these one kernel knows */
     head->chunk = written->chunk;
-    head->dtype = from->dtype;
+    head->dtype = widens(simple) ? FPA_BF16 : from->dtype;
     if (head->name && head->origin && head->terms)
         return head;
     head_free(head);
@@ -342,7 +347,8 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
 /* Where f' is constant and nothing is divided, rows are d_o and v as they are given, and no number lies behind those. */
 static bool rows_are_given(const fpa_simplified *simple)
 {
-    return !has_slope(&simple->score) && (!simple->head->gate || is_line(&simple->score)) &&
+    return !widens(simple) && !has_slope(&simple->score) &&
+           (!simple->head->gate || is_line(&simple->score)) &&
            (simple->head->normalize == FPA_NORMALIZE_NONE || has_numbers(simple)) && !weighs_keys(simple);
 }
 
@@ -443,8 +449,8 @@ void passes_free(fpa_passes *passes)
 /* Without a normaliser and weights, where no other pass leaves what gates' gradients are made of; contracted ones of whole pieces, and of one power. */
 static bool values_are_own(const fpa_simplified *simple)
 {
-    return (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) && !is_formed(simple) &&
-           simple->head->normalize == FPA_NORMALIZE_NONE &&
+    return !widens(simple) && (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) &&
+           !is_formed(simple) && simple->head->normalize == FPA_NORMALIZE_NONE &&
            (!is_contracted(simple) || (simple->head->dv % PIECE == 0 && !is_sum(simple)));
 }
 

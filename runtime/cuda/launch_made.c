@@ -98,8 +98,9 @@ static void take_place(const made_rows *m, struct fpa_cuda_call *call, struct fp
     const int64_t key = back->first_sequence, query = key * row_group_of(f);
     call->q = rows_before(line ? own->feature_queries : own->made_queries, query, bytes);
     call->k = rows_before(line ? own->feature_keys : own->made_keys, key, bytes);
-    back->d_q =
-        wants_queries(m) ? rows_before(line ? own->feature_d_queries : own->made_d_queries, query, bytes) : NULL;
+    back->d_q = wants_queries(m)
+                    ? rows_before(line ? own->feature_d_queries : own->made_d_queries, query, bytes)
+                    : NULL;
     back->d_k = wants_keys(m) ? rows_before(line ? own->feature_d_keys : own->made_d_keys, key, bytes) : NULL;
     set_row_strides(call->q_stride, f, f->query_heads, width);
     set_row_strides(call->k_stride, f, f->heads, width);

@@ -9,7 +9,8 @@
 #include "launch_reversed.h"
 
 enum {
-    NO_STATE = 64 /* tokens of a panel: nobody reads a state, and scores that are sums over rows have fewer products than those over features */
+    NO_STATE =
+        64 /* tokens of a panel: nobody reads a state, and scores that are sums over rows have fewer products than those over features */
 };
 
 bool cuda_takes_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
@@ -148,8 +149,9 @@ static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream,
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
-    const pass_tensor o =
-        a->d_q ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride) : pass_result_rows(p, these, p->d);
+    const bool scatters = pass_scatters(p);
+    const pass_tensor o = a->d_q && !scatters ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride)
+                                              : pass_result_rows(p, these, p->d);
     const bool plain = pass_is_plain_forth(p);
     if (plain || pass_has_plain_values(p)) {
         const pass_tensor q = pass_given(these, f->heads, a->d_o, a->d_o_stride);
@@ -166,7 +168,9 @@ static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream,
                       k = pass_key_rows(p, these, g->pass_input);
     const pass_tensor v = pass_key_rows(p, these, 0), with = pass_query_rows(p, these, 0);
     const struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    return forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
+    const fpa_status status =
+        forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
+    return status || !scatters || !a->d_q ? status : scatter(p, TO_QUERIES, stream, error);
 }
 
 /* What queries read, times its gradient: values are [v, 1], dots are with [g, h]. */
@@ -199,9 +203,9 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
     const int values = p->cuda->geometry.pass_values;
-    const bool formed = p->cuda->geometry.pass_formed;
-    const pass_tensor o = a->d_q && !formed ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride)
-                                            : pass_result_rows(p, these, p->d);
+    const bool scatters = pass_scatters(p);
+    const pass_tensor o = a->d_q && !scatters ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride)
+                                              : pass_result_rows(p, these, p->d);
     if (pass_is_plain(p, PASS_ROWS)) {
         const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
                           k = pass_given(these, f->heads, f->k, f->k_stride);
@@ -220,7 +224,7 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
     }
     const fpa_status status =
         contract(p, &pass, &rows, false, a->d_log_gate ? p->read_dots : NULL, &p->states, stream, error);
-    return status || !formed || !a->d_q ? status : scatter(p, TO_QUERIES, stream, error);
+    return status || !scatters || !a->d_q ? status : scatter(p, TO_QUERIES, stream, error);
 }
 
 static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, fpa_error *error)
@@ -355,7 +359,7 @@ static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, 
     const pass_tensor q = pass_key_rows(p, these, 0), k = pass_query_rows(p, these, 0),
                       v = pass_query_rows(p, these, values);
     const pass_tensor rows = pass_key_rows(p, these, values);
-    const bool direct = a->d_k && pass_is_direct(p) && !p->cuda->geometry.pass_formed;
+    const bool direct = a->d_k && pass_is_direct(p);
     const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_k, a->d_k_stride))
                                  : pass_result_rows(p, these, p->d);
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);

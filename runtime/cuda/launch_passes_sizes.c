@@ -124,8 +124,8 @@ static bool takes_given(const passes *p, passes_piece these)
                                      .length = p->launch->forward.length,
                                      .query_heads = these.heads,
                                      .heads = these.heads};
-    bool all = p->form == FORM_CHUNKED && g->pass_line && !g->pass_weighted && p->group == 1 &&
-               (g->pass_numbers || !g->kernel[CUDA_BACKWARD_OUTPUTS].threads);
+    bool all = p->form == FORM_CHUNKED && !g->pass_widened && g->pass_line && !g->pass_weighted &&
+               p->group == 1 && (g->pass_numbers || !g->kernel[CUDA_BACKWARD_OUTPUTS].threads);
     for (int i = 0; i < PASSES && all; i++)
         all = !passes_want(p, (fpa_pass)i) || cuda_reverses_any(p->module->passes[i], &sizes);
     return all;
@@ -138,8 +138,9 @@ static void count_rows(passes *p, passes_piece whole)
     const struct fpa_backward_launch *a = p->launch;
     const int64_t tokens = whole.batch * whole.heads * p->reached;
     const bool given = takes_given(p, whole) && takes_given(p, last_piece(p));
-    const bool results = given ? a->d_log_gate && !(a->d_q && a->d_k)
-                               : a->d_k || a->d_v || a->d_log_gate || (a->d_q && g->pass_formed);
+    const bool results =
+        given ? a->d_log_gate && !(a->d_q && a->d_k)
+              : a->d_k || a->d_v || a->d_log_gate || (a->d_q && (g->pass_formed || g->pass_widened));
     p->room.rows = given ? 0 : aligned(tokens * g->pass_width, ELEMENT);
     p->room.gates = !given && g->gate ? aligned(tokens, sizeof(float)) : 0;
     p->room.result = results ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;

@@ -268,6 +268,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_features = plan->passes.features,
         .pass_numbers = plan->passes.numbers,
         .pass_weighs = plan->passes.weighs,
+        .pass_widened = plan->passes.widened,
         .pass_formed = plan->passes.formed,
         .pass_parallel = plan->passes.parallel,
     };
@@ -391,6 +392,7 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "pass_weighted", passes.weighted),
     FIELD_ARRAY(fpa_cuda_backward_plan, "pass_weights", pass_weight, weights, 1, 0),
     FIELD_AS(fpa_cuda_backward_plan, "pass_features", passes.features),
+    FIELD_AS(fpa_cuda_backward_plan, "pass_widened", passes.widened),
     BACK(line_factors),
     FIELD_ARRAY(fpa_cuda_backward_plan, "line_factor", line_factor, line_entries, 1, 0),
     FIELD_ARRAY(fpa_cuda_backward_plan, "line_weight", line_weight, line_features, 1, 0),
