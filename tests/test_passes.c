@@ -82,8 +82,8 @@ static const struct asked {
      "terms = term { select(range(1, 32)) }, gate = true", 64, 64, false, true},
     {"two dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }", CONTRACTED, 0,
      false, false},
-    {"two dots of few rows", "cuda:sm_90a", "terms = term { select(range(1, 8)), select(range(33, 48)) }", 0,
-     0, false, false},
+    {"two dots of few rows", "cuda:sm_90a", "terms = term { select(range(1, 8)), select(range(33, 48)) }", 64,
+     128, false, false},
     {"gated dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }, gate = true",
      0, 0, false, false},
     {"gated dots of few rows by matrices", "cuda:sm_90a",
@@ -176,8 +176,8 @@ static const char *const emulated[] = {
     "weighedsum",  "passedrows",     "squareofrows", "halfsquare",    "widenorm",     "numbers",
     "broadsquare", "broadfading",    "sums",         "fewsums",       "fadingtaylor", "fadingcube",
     "cubeofpairs", "pairs",          "halfpairs",    "products",      "halfproducts", "widepairs",
-    "features",    "fadingfeatures", "halffeatures", "sumoffeatures", "half",         "halfcube",
-    "halflines"};
+    "features",    "fadingfeatures", "halffeatures", "sumoffeatures", "half",         "parted",
+    "cubic",       "halfcube",       "halflines"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

@@ -141,6 +141,32 @@ fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target
                    : FPA_OK;
 }
 
+/* The line of their features, if gradients go that way; *has: whether they do. */
+static fpa_status add_line(const fpa_head *written, const fpa_target *target, fpa_row_head *made, bool *has,
+                           fpa_error *error)
+{
+    *has = made->width && feature_line_suits(made->simple, written, target);
+    if (!*has)
+        return FPA_OK;
+    made->line = feature_line_make(made->simple, &made->memory);
+    if (made->line)
+        return FPA_OK;
+    row_head_free(made);
+    return fail_memory(error);
+}
+
+/* Rows of coordinates as they are, if features of them are a line. */
+static fpa_status make_plain(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                             fpa_row_head *made, bool *has_passes, fpa_error *error)
+{
+    fpa_status status = row_head_make(simple, target, true, made, error);
+    if (!status)
+        status = add_line(written, target, made, has_passes, error);
+    if (!*has_passes)
+        row_head_free(made);
+    return status;
+}
+
 fpa_status plan_operands(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                          fpa_row_head *made, bool *has_passes, fpa_error *error)
 {
@@ -148,16 +174,13 @@ fpa_status plan_operands(const fpa_simplified *simple, const fpa_head *written, 
     *has_passes = passes_suit(simple, written, target);
     if (*has_passes)
         return FPA_OK;
-    const fpa_status status = row_head_make(simple, target, made, error);
-    *has_passes = !status && made->width && passes_suit(made->simple, written, target);
-    if (status || !made->width || *has_passes || !feature_line_suits(made->simple, written, target))
+    const fpa_status status = row_head_make(simple, target, false, made, error);
+    if (status)
         return status;
-    made->line = feature_line_make(made->simple, &made->memory);
-    *has_passes = made->line != NULL;
-    if (*has_passes)
-        return FPA_OK;
-    row_head_free(made);
-    return fail_memory(error);
+    if (!made->width)
+        return make_plain(simple, written, target, made, has_passes, error);
+    *has_passes = passes_suit(made->simple, written, target);
+    return *has_passes ? FPA_OK : add_line(written, target, made, has_passes, error);
 }
 
 const fpa_simplified *plan_passed(const fpa_simplified *simple, const fpa_row_head *made)

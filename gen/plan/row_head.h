@@ -36,9 +36,9 @@ typedef struct fpa_row_head {
 
 enum { ROW_HEAD_MOST = 512 }; /* numbers of a vector of rows */
 
-/* made->width 0: the head has neither matrices nor dots with weights, or products of float32, or too many rows. */
-fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, fpa_row_head *made,
-                         fpa_error *error);
+/* made->width 0: the head has neither matrices nor dots with weights, and `plain` is not set, or products of float32, or too many rows. */
+fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, bool plain,
+                         fpa_row_head *made, fpa_error *error);
 void row_head_free(fpa_row_head *made);
 
 #endif
