@@ -310,7 +310,7 @@ tsan-run: all $(tsan_tests)
 
 # A few programs under the sanitizers of addresses and of undefined behaviour, for every change: readers, the generator, the cache, a kernel
 # that is opened, verified and called.
-smoke_tests := $(addprefix $(BUILD)/tests/test_,spec_mistakes head_text npy bundle cache simplify plan_outer fpa)
+smoke_tests := $(addprefix $(BUILD)/tests/test_,spec_mistakes head_text npy bundle cache simplify plan_outer plan_outer_rows fpa)
 smoke:
 	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined smoke-run
 smoke-run: $(BUILD)/fpac $(smoke_tests)

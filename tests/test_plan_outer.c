@@ -1,65 +1,7 @@
 /* plan_outer: tiles hold every feature once, with its factors; strips hold every tile once. */
-#include "gen/plan/plan.h"
-#include "gen/gen.h"
-#include "gen/plan/cuda/outer.h"
-#include "outer_heads.h"
+#include "outer_made.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-enum { WARPGROUP_TILES = 6 };
-
-struct made {
-    fpa_head_list list;
-    fpa_simplified simple;
-    fpa_plan plan;
-    fpa_outer_plan outer;
-    int parts;
-};
-
-static void make(const char *body, int warpgroup_tiles, int parts, struct made *m)
-{
-    char spec[512];
-    fpa_error error = {0};
-    *m = (struct made){.parts = parts};
-    assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s }", body) < (int)sizeof spec);
-    if (spec_load_text("hopper.lua", NULL, spec, strlen(spec), &m->list, &error) ||
-        simplify(m->list.heads[0], &m->simple, &error) ||
-        plan_choose(&m->simple, m->list.heads[0], target_find("cuda:sm_90"), &m->plan, &error) ||
-        plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, parts, &m->plan.memory, &m->outer,
-                   &error))
-        fail_msg("%s: %s: %s", body, error.where, error.message);
-}
-
-static void unmake(struct made *m)
-{
-    plan_free(&m->plan);
-    simplified_free(&m->simple);
-    head_list_free(&m->list);
-}
-
-static void each(void (*check)(const struct made *m))
-{
-    for (size_t i = 0; i < sizeof suited / sizeof *suited; i++)
-        for (int j = 0; j < 3 * WARPGROUP_TILES; j++) {
-            const int tiles = j / 3 + 1, parts = 1 << j % 3;
-            struct made m;
-            make(suited[i].body, tiles, parts, &m);
-            if (!m.outer.used)
-                fail_msg("%s: %s", suited[i].body, m.outer.why);
-            assert_in_range(m.outer.strip_length, 1, tiles);
-            check(&m);
-            unmake(&m);
-        }
-}
 
 static void tiles_and_stars_of_heads_of_every_family_are_as_many_as_known(void **state)
 {
@@ -104,112 +46,6 @@ static void flips_leave_stars_of_36_tiles_without_padding(void **state)
             assert_true(m.outer.strip_tile[i] >= 0);
         unmake(&m);
     }
-}
-
-/* ---- rows ---- */
-
-static void check_run(const int *row, int count, int aligned)
-{
-    if (row[0] < 0)
-        return;
-    assert_int_equal(row[0] % aligned, 0);
-    for (int i = 1; i < count; i++)
-        assert_int_equal(row[i], row[0] + i);
-}
-
-static void check_made_runs(const fpa_plan *plan, const fpa_outer_plan *outer)
-{
-    assert_true(outer->row[0] <= 0);
-    check_run(outer->row, plan->head->d, 16);
-    for (int i = 0; i < plan->projection_count; i++)
-        check_run(outer->row + plan->projections[i].first_row,
-                  plan->head->matrices[plan->projections[i].matrix].rows, 16);
-}
-
-/* Rows that no dot before has follow each other from a multiple of 16 on. */
-static void check_dot_runs(const fpa_plan *plan, const fpa_outer_plan *outer)
-{
-    int next = 0;
-    for (int i = 0; i < plan->score->dot_count; i++) {
-        next = (next + 15) / 16 * 16;
-        for (int r = 0; r < plan->dots[i].row_count; r++)
-            if (outer->row[plan->dots[i].rows[r]] >= next)
-                assert_int_equal(outer->row[plan->dots[i].rows[r]], next++);
-    }
-}
-
-/* Coordinates in slabs of 64 rows, as many in each as a box has; the row of ones behind the first ones, in a step that no coordinate has a row in. */
-static void check_boxes(const fpa_plan *plan, const fpa_outer_plan *outer)
-{
-    const int box = outer->vector_box;
-    assert_in_range(box, 16, 48);
-    assert_int_equal(box % 16, 0);
-    for (int i = 0; i < plan->head->d; i++)
-        assert_int_equal(outer->row[i], i / box * 64 + i % box);
-    assert_int_equal(outer->ones_row, box);
-    assert_int_equal(outer->vector_rows, plan->head->d);
-    /* dots read whole steps, of which the last one has all its blocks */
-    assert_int_equal(outer->row_blocks,
-                     plan->head->d > box ? (outer->row[plan->head->d - 1] / 16 + 1) * 2 : box / 8 + 1);
-    assert_true(outer->coordinates);
-}
-
-static void check_rows(const struct made *m)
-{
-    const fpa_plan *plan = &m->plan;
-    const fpa_outer_plan *outer = &m->outer;
-    int kept = 0;
-    bool gathered = false;
-    for (int i = 0; i < plan->row_count; i++) {
-        if (outer->row[i] < 0)
-            continue;
-        assert_in_range(outer->row[i], 0, 8 * outer->row_blocks - 1);
-        assert_int_equal(outer->source[outer->row[i]], i);
-        kept++;
-    }
-    /* what dots gather comes behind */
-    for (int i = 0, seen = 0; i < 8 * outer->row_blocks; i++) {
-        const int row = outer->source[i];
-        const bool again = row >= 0 && outer->row[row] != i;
-        seen += row >= 0 && !again;
-        assert_true(!again || (outer->row[row] < i && seen == kept));
-        assert_true(row < 0 || i < outer->vector_rows || outer->vector_box < 64);
-        gathered |= again;
-    }
-    if (outer->vector_box < 64)
-        check_boxes(plan, outer);
-    else if (outer->by_dots)
-        check_dot_runs(plan, outer);
-    else
-        check_made_runs(plan, outer);
-    assert_int_equal(outer->ones_row, outer->row[plan->ones_row]);
-    if (outer->zero_row >= 0)
-        assert_int_equal(outer->source[outer->zero_row], -1);
-    assert_int_equal(outer->coordinates,
-                     outer->row[0] == 0 && !gathered && kept == plan->head->d + (outer->vector_box < 64));
-    assert_true(outer->vector_rows == plan->head->d || outer->vector_rows % 8 == 0);
-    assert_in_range(outer->vector_rows, 1, 8 * outer->row_blocks);
-}
-
-static void rows_keep_their_runs_and_alignment(void **state)
-{
-    (void)state;
-    each(check_rows);
-}
-
-/* A vector of the plan's rows with a value of its own for each, and the same as a hopper vector. */
-static double *random_rows(const struct made *m, double **vector)
-{
-    double *row = calloc(m->plan.row_count, sizeof *row);
-    *vector = calloc(8 * m->outer.row_blocks, sizeof **vector);
-    assert_non_null(row);
-    assert_non_null(*vector);
-    for (int i = 0; i < m->plan.row_count; i++)
-        row[i] = i == m->plan.ones_row ? 1 : rand() / (double)RAND_MAX + 0.5;
-    for (int i = 0; i < 8 * m->outer.row_blocks; i++)
-        if (m->outer.source[i] >= 0)
-            (*vector)[i] = row[m->outer.source[i]];
-    return row;
 }
 
 /* ---- features ---- */
@@ -427,50 +263,6 @@ static void folded_tiles_have_no_feature_without_a_row(void **state)
     each(check_folded);
 }
 
-/* ---- dots ---- */
-
-static double by_rows(const fpa_dot *dot, const double *q, const double *k)
-{
-    double sum = 0;
-    for (int r = 0; r < dot->row_count; r++)
-        sum += q[dot->rows[r]] * k[dot->rows[r]];
-    return sum;
-}
-
-static double by_steps(const fpa_outer_plan *outer, int dot, const double *q, const double *k)
-{
-    double sum = 0;
-    for (int i = outer->dot_first[dot]; i < outer->dot_first[dot + 1]; i++) {
-        assert_in_range(outer->dot_step[i], 0, outer->row_blocks / 2 - 1);
-        for (int r = 16 * outer->dot_step[i]; r < 16 * outer->dot_step[i] + 16; r++)
-            sum += q[r] * k[r];
-    }
-    return sum;
-}
-
-static void check_dots(const struct made *m)
-{
-    const fpa_outer_plan *outer = &m->outer;
-    double *q, *k;
-    srand(20260302); /* fixed */
-    double *q_rows = random_rows(m, &q), *k_rows = random_rows(m, &k);
-    assert_true(m->plan.score->dot_count > 0);
-    for (int i = 0; i < m->plan.score->dot_count; i++) {
-        const double expected = by_rows(&m->plan.dots[i], q_rows, k_rows);
-        assert_true(fabs(by_steps(outer, i, q, k) - expected) <= 1e-12 * expected);
-    }
-    free(q_rows);
-    free(k_rows);
-    free(q);
-    free(k);
-}
-
-static void steps_of_a_dot_hold_its_rows_and_zeros(void **state)
-{
-    (void)state;
-    each(check_dots);
-}
-
 /* ---- the same again ---- */
 
 static void check_again(const struct made *m)
@@ -505,14 +297,12 @@ int main(void)
         cmocka_unit_test(tiles_and_stars_of_heads_of_every_family_are_as_many_as_known),
         cmocka_unit_test(heads_that_tiles_do_not_suit_say_why),
         cmocka_unit_test(flips_leave_stars_of_36_tiles_without_padding),
-        cmocka_unit_test(rows_keep_their_runs_and_alignment),
         cmocka_unit_test(tiles_hold_every_feature_once_with_its_factors_weight_and_degree),
         cmocka_unit_test(features_of_equal_factors_have_tiles_of_their_own),
         cmocka_unit_test(every_tile_lies_in_one_star_of_its_own_group),
         cmocka_unit_test(groups_of_few_prefixes_fill_their_tiles),
         cmocka_unit_test(rows_of_a_folded_tile_have_each_pair_of_a_block_once),
         cmocka_unit_test(folded_tiles_have_no_feature_without_a_row),
-        cmocka_unit_test(steps_of_a_dot_hold_its_rows_and_zeros),
         cmocka_unit_test(the_same_plan_gives_the_same_tables),
     };
     return cmocka_run_group_tests_name("plan_outer", tests, NULL, NULL);
