@@ -23,9 +23,10 @@ typedef struct fpa_projection {
 typedef struct fpa_row_head {
     arena memory;
     const fpa_simplified *simple; /* of rows: no branch has a matrix, scale is 1 */
-    const fpa_simplified *line;   /* of its features, whose passes gradients are (feature_line.h); NULL: they are none */
-    int width;                    /* numbers of a vector of rows, whole pieces of 8; 0: there is none */
-    double scale;                 /* of queries, which their rows have */
+    const fpa_simplified
+        *line;    /* of its features, whose passes gradients are (feature_line.h); NULL: they are none */
+    int width;    /* numbers of a vector of rows, whole pieces of 8; 0: there is none */
+    double scale; /* of queries, which their rows have */
     int coordinate_count;
     int *coordinates; /* [coordinate_count] of q and k, which are a vector's first rows; -1: zeros */
     double *weights;  /* [coordinate_count] of keys */

@@ -51,11 +51,11 @@ typedef struct fpa_cuda_backward_plan {
         pass_entries; /* of product rows that passes have for q and k (gen/plan/pairs.h), and of all of them */
     int *pass_factor; /* [pass_entries] */
     int line_factors, line_features,
-        line_entries;    /* of a feature that passes have for q and k (gen/plan/feature_line.h), at most; in all; of all of them */
-    int *line_factor;    /* [line_entries] rows, the last one last; -1 before the first one */
-    double *line_weight; /* [line_features] of keys */
+        line_entries; /* of a feature that passes have for q and k (gen/plan/feature_line.h), at most; in all; of all of them */
+    int *line_factor;               /* [line_entries] rows, the last one last; -1 before the first one */
+    double *line_weight;            /* [line_features] of keys */
     int line_row_pitch, line_pitch; /* bytes from a token's rows, and from its features, to the next one's */
-    bool no;          /* what only the forward pass has */
+    bool no;                        /* what only the forward pass has */
 } fpa_cuda_backward_plan;
 
 /* Fills plan->chunk and the crossover, once all else is there. */
