@@ -240,3 +240,42 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
     choose_chunks(p);
     return f->length > 0 && f->query_heads > 0 ? choose_pieces(p) : 0;
 }
+
+/* ---- addresses ---- */
+
+static void *take(char **at, size_t bytes)
+{
+    void *part = bytes ? *at : NULL;
+    *at += bytes;
+    return part;
+}
+
+void passes_place(passes *p, char *base)
+{
+    const passes_room *r = &p->room;
+    p->back.outputs = take(&base, r->outputs);
+    p->back.pass_queries = take(&base, r->rows);
+    p->back.pass_keys = take(&base, r->rows);
+    p->back.pass_gates = take(&base, r->gates);
+    p->back.pass_result = take(&base, r->result);
+    p->forward = take(&base, r->forward);
+    p->reads = take(&base, r->reads);
+    p->read_dots = take(&base, r->read_dots);
+    p->given_dots = take(&base, r->given_dots);
+    p->products = take(&base, r->products);
+    p->weights = take(&base, r->weights);
+    p->zero = take(&base, r->zero);
+    p->kept = take(&base, r->kept);
+    p->reversed_kept = take(&base, r->kept);
+    p->back.made_operands = take(&base, r->operands);
+    char *const rows = take(&base, r->made);
+    p->back.parts = take(&base, r->parts);
+    p->back.sequence_sums = take(&base, r->sums);
+    char *const features = take(&base, r->features);
+    p->made.call = p->call;
+    p->made.back = p->back;
+    if (rows)
+        made_place(&p->made, rows, p->at_once / p->group);
+    if (features)
+        made_place_features(&p->made, features, p->at_once / p->group);
+}

@@ -67,4 +67,7 @@ int64_t pass_dot_blocks(const passes *p);
 size_t passes_prepare(passes *p, const fpa_module *module, int form,
                       const struct fpa_backward_launch *launch);
 
+/* Addresses of the workspace's parts, which begins at `base`; p->call and p->back are those of the call. */
+void passes_place(passes *p, char *base);
+
 #endif
