@@ -63,6 +63,8 @@ static const struct asked {
     {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 64, 64, true, true},
     {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 72, 64,
      false, false},
+    {"a cube in half precision, divided, whose passes would be of bf16", "cuda:sm_90a",
+     "d = 38, dv = 192, terms = power { degree = 3 }, dtype = 'f16', normalize = 'sum'", 0, 0, false, false},
     {"half precision, divided, of many values", "cuda:sm_90a",
      "dv = 256, terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0, false, false},
     {"a power in half precision, of values of no whole pieces", "cuda:sm_90a",
@@ -177,7 +179,7 @@ static const char *const emulated[] = {
     "broadsquare", "broadfading",    "sums",         "fewsums",       "fadingtaylor", "fadingcube",
     "cubeofpairs", "pairs",          "halfpairs",    "products",      "halfproducts", "widepairs",
     "features",    "fadingfeatures", "halffeatures", "sumoffeatures", "half",         "parted",
-    "cubic",       "halfcube",       "halflines"};
+    "cubic",       "halflines"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

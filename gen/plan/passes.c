@@ -13,6 +13,10 @@ enum {
  * of the contraction took 12 to 20 times the forward pass on an H200 (docs/decisions/0032). */
 static const double most_work = 2.5;
 
+/* The same of f16 heads whose passes are of bf16, with copies of all operands and less exact: on an H200 a line, of 1.0, took 3.6 ns where the contraction's
+ * kernels took 5.1, a cube, of 2.4, 28.3 for 26.7 (docs/decisions/0113). */
+static const double most_widened = 1.5;
+
 static bool is_whole(const fpa_branch *dot, int d)
 {
     if (dot->source != FPA_INPUT || dot->width != d)
@@ -275,11 +279,21 @@ int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double
     return (int64_t)ceil(2 * walked / pair);
 }
 
+/* Passes of bf16 that take an f16 head too long, or that no operand may be gathered for. */
+static bool widens_in_vain(const fpa_simplified *simple)
+{
+    const fpa_head *head = simple->head;
+    const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
+    const bool contracted =
+        is_contracted(simple) || (is_quadratic(&simple->score) && sums_fit(head->d, values, head->gate));
+    return widens(simple) && (has_numbers(simple) || (!contracted && work(simple) > most_widened));
+}
+
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target)
 {
     const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
-    if (!may_pass(head, written, target) || (widens(simple) && has_numbers(simple)))
+    if (!may_pass(head, written, target))
         return false;
     if (is_pairs(simple) || is_formed(simple))
         return true;
@@ -287,6 +301,8 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
         !(is_whole(&score->dots[0], head->d) || (is_line(score) && is_weighed(&score->dots[0], head->d))))
         return false;
     if (copies_all(simple))
+        return false;
+    if (widens_in_vain(simple))
         return false;
     const fpa_pass_rows rows = passes_rows(simple);
     return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 &&
