@@ -216,10 +216,12 @@ static bool decodes(cuda_mechanism mechanism)
 
 fpa_cost before_cost(const cuda_task *task, cuda_mechanism mechanism)
 {
-    const cuda_padding padding = cuda_padding_of(task->geometry, mechanism);
+    cuda_padding padding = cuda_padding_of(task->geometry, mechanism);
     fpa_cost cost = {0, "nothing to do"};
     if (has(task, CUDA_LIFT_ROWS) && !cuda_maps_in_place(task->geometry, mechanism))
         cost = cost_then(cost, lift_cost(task));
+    if (cuda_leans_values(task->geometry, task->size, mechanism))
+        padding.value = 0;
     if (padding.vector || padding.value)
         cost = cost_then(cost, pad_cost(task, padding));
     if (has(task, CUDA_GATE_SCAN) && mechanism != MECHANISM_CLUSTER_SCAN && !decodes(mechanism))

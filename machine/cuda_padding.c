@@ -11,6 +11,12 @@ cuda_padding cuda_padding_of(const struct fpa_cuda_geometry *g, cuda_mechanism m
                           unpadded && !g->key_mask ? 0 : g->padded_value};
 }
 
+bool cuda_leans_values(const struct fpa_cuda_geometry *g, const fpa_call_size *size, cuda_mechanism mechanism)
+{
+    return mechanism == MECHANISM_SPLIT && g->value_room && !g->key_mask && size->heads > 1 &&
+           !size->state_in && !size->state_out;
+}
+
 int64_t cuda_lift_tiles(const struct fpa_cuda_geometry *g, const fpa_call_size *size)
 {
     return divide_up(size->batch * size->length, g->lift_tokens) * size->query_heads +

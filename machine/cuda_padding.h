@@ -39,6 +39,10 @@ static inline bool cuda_packs_rows(const struct fpa_cuda_geometry *geometry, cud
            (mechanism == MECHANISM_SPLIT || (mechanism == MECHANISM_FUSED_CHUNK && geometry->fused_packs));
 }
 
+/* Whether its kernels fetch values where they lie, though their rows begin amid 16 bytes, if heads' rows of a token lie one behind the other. */
+bool cuda_leans_values(const struct fpa_cuda_geometry *geometry, const fpa_call_size *size,
+                       cuda_mechanism mechanism);
+
 cuda_padding cuda_padding_of(const struct fpa_cuda_geometry *geometry, cuda_mechanism mechanism);
 
 #endif

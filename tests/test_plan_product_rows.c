@@ -1,5 +1,6 @@
 /* plan_product_rows: with rows of any numbers, features and the kernel are those of the head, and blocks of chunk_state fetch
  * all that they read. */
+#include "machine/cuda_padding.h"
 #include "planned.h"
 #include "random_head.h"
 #include "gen/plan/cuda/split_outer.h"
@@ -303,6 +304,52 @@ static void chunks_of_larger_matrices_come_by_turns(void **state)
     planned_free(&made);
 }
 
+static void matrices_whose_chunks_come_by_turns_are_split_before(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "d = 240, dv = 64, terms = { term { " SOME(160, 240, 1) ", " SOME(6, 240, 2) " } }",
+        "d = 240, dv = 64, terms = { term { " SOME(40, 240, 1) ", " SOME(6, 240, 2) " } }"};
+    for (int i = 0; i < 2; i++) {
+        planned_head made;
+        planned_make(&made, specs[i], "cuda:sm_90a");
+        const struct fpa_cuda_geometry *g = &made.plan.cuda.geometry;
+        const fpa_pack_kernel *pack = &made.plan.cuda.split_outer->pack;
+        assert_int_equal(g->pack_operand, pack->kept ? 0 : pack->chunks * pack->chunk_bytes);
+        assert_int_equal(g->pack_chunks, pack->kept ? 0 : pack->chunks);
+        assert_int_equal(pack->kept, i);
+        assert_int_equal(g->pack_per_head, 0);
+        planned_free(&made);
+    }
+}
+
+/* Of 8 columns a tile; 251 lean by 7 in some heads, for which two blocks of 16 tiles have 5. */
+static void values_lean_where_the_largest_lean_has_columns(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        int room;
+    } of[] = {{"d = 48, dv = 57, terms = power { degree = 2 }", 7},
+              {"d = 43, dv = 244, terms = power { degree = 2 }", 4},
+              {"d = 48, dv = 251, terms = power { degree = 2 }", 0},
+              {"d = 48, dv = 64, terms = power { degree = 2 }", 0}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        planned_head made;
+        planned_make(&made, of[i].spec, "cuda:sm_90a");
+        const fpa_split_outer *split = made.plan.cuda.split_outer;
+        const fpa_call_size call = {.batch = 1, .length = 64, .query_heads = 2, .heads = 2};
+        fpa_call_size resumed = call;
+        resumed.state_in = true;
+        assert_int_equal(split->value_room, of[i].room);
+        assert_int_equal(made.plan.cuda.geometry.value_room, of[i].room);
+        assert_int_equal(cuda_leans_values(&made.plan.cuda.geometry, &call, MECHANISM_SPLIT), of[i].room > 0);
+        assert_false(cuda_leans_values(&made.plan.cuda.geometry, &resumed, MECHANISM_SPLIT));
+        assert_false(cuda_leans_values(&made.plan.cuda.geometry, &call, MECHANISM_FUSED_CHUNK));
+        planned_free(&made);
+    }
+}
+
 /* 1365 features of 5 degrees: as pairs of rows in their order they take 62 tiles. The score is of the head's own dot, which vectors have; ones of z are a part
  * of the values' product. */
 static void powers_of_few_coordinates_fill_few_tiles(void **state)
@@ -335,6 +382,8 @@ int main(void)
         cmocka_unit_test(blocks_fetch_the_slabs_of_their_strips),
         cmocka_unit_test(matrices_of_packed_rows_stay_where_two_warpgroups_have_room),
         cmocka_unit_test(chunks_of_larger_matrices_come_by_turns),
+        cmocka_unit_test(matrices_whose_chunks_come_by_turns_are_split_before),
+        cmocka_unit_test(values_lean_where_the_largest_lean_has_columns),
         cmocka_unit_test(powers_of_few_coordinates_fill_few_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

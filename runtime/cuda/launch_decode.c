@@ -117,7 +117,7 @@ fpa_status decode_forward(const struct fpa_cuda_module *cuda, const struct fpa_l
         return status;
     cuda_fill_call(launch, &call);
     find_parts(cuda, launch, candidate, launch->workspace, &call);
-    status = launch_pads(cuda, launch, &call, stream, error);
+    status = launch_pads(cuda, launch, &call, false, stream, error);
     if (status)
         return status;
     const bool held = holds(cuda, launch, candidate);

@@ -113,7 +113,7 @@ typedef fpa_status (*map_filler)(const struct fpa_cuda_module *cuda, const tenso
 /* ---- rows of all heads as one ----
  *
  * Heads that begin amid 16 bytes, and whose tokens are whole pieces apart: the map has one head, as wide as all, and a kernel that
- * knows of it (geometry.fused_unpadded 2) begins its boxes at pieces. */
+ * knows of it (geometry.fused_unpadded 2; value_room, of values alone) begins its boxes at pieces. */
 
 static bool join_heads(const tensor *t, tensor *joined)
 {
@@ -138,6 +138,14 @@ static void join_vectors(tensor *queries, tensor *keys)
     *keys = joined[1];
 }
 
+bool cuda_can_join(const void *base, const long long *stride, int width, long long heads, long long tokens,
+                   long long batch)
+{
+    const tensor t = {base, stride, width, heads, tokens, batch, 0};
+    tensor joined;
+    return join_heads(&t, &joined);
+}
+
 static void join_values(tensor *values)
 {
     tensor joined;
@@ -145,10 +153,13 @@ static void join_values(tensor *values)
         *values = joined;
 }
 
+/* Whose heads are described as one where they can be as nothing else. */
+typedef enum joining { JOINS_NOTHING, JOINS_VALUES, JOINS_ALL } joining;
+
 /* Queries and keys are `vector` numbers wide, of which a box has `vector_box`; values `value` and `value_box`. 0: as many as a box can. */
 static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                 map_filler fill, int vector, int vector_box, int value, int value_box,
-                                bool joins, struct fpa_cuda_maps *maps, fpa_error *error)
+                                joining joins, struct fpa_cuda_maps *maps, fpa_error *error)
 {
     tensor queries = {call->q,     call->q_stride,      vector, call->query_heads, call->length,
                       call->batch, (unsigned)vector_box};
@@ -156,10 +167,10 @@ static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct
     tensor keys = {call->k, call->k_stride, vector, call->heads, tokens, call->batch, (unsigned)vector_box};
     tensor values = {call->v, call->v_stride, value, call->heads, tokens, call->batch, (unsigned)value_box};
     bool there[3];
-    if (joins) {
+    if (joins == JOINS_ALL)
         join_vectors(&queries, &keys);
+    if (joins != JOINS_NOTHING)
         join_values(&values);
-    }
     memset(maps, 0, sizeof *maps);
     if (!cuda->driver->cuTensorMapEncodeTiled)
         return FPA_OK;
@@ -182,7 +193,7 @@ fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_c
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     return fill_operands(cuda, call, fill_map, g->vector_rows, g->vector_box, g->value_width, g->value_box,
-                         false, maps, error);
+                         g->value_room ? JOINS_VALUES : JOINS_NOTHING, maps, error);
 }
 
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
@@ -193,7 +204,7 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
         call->dot_rows, call->dot_stride, g->value_width, call->heads, call->length, call->batch, 0};
     bool there = false;
     fpa_status status =
-        fill_operands(cuda, call, fill_map, g->vector_rows, 0, g->value_width, 0, false, maps, error);
+        fill_operands(cuda, call, fill_map, g->vector_rows, 0, g->value_width, 0, JOINS_NOTHING, maps, error);
     if (!status && cuda->driver->cuTensorMapEncodeTiled)
         status = fill_map(cuda, &rows, BOX, &maps->output, &there, error);
     maps->outputs = there;
@@ -207,8 +218,8 @@ static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fp
     const tensor output = {
         call->o, call->o_stride, g->fused_value, call->query_heads, call->length, call->batch, 0};
     bool there;
-    fpa_status status =
-        fill_operands(cuda, call, fill, g->fused_vector, 0, g->fused_value, 0, joins, maps, error);
+    fpa_status status = fill_operands(cuda, call, fill, g->fused_vector, 0, g->fused_value, 0,
+                                      joins ? JOINS_ALL : JOINS_NOTHING, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;
     status = fill(cuda, &output, ROWS, &maps->output, &there, error);
@@ -221,6 +232,28 @@ fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct
                                 struct fpa_cuda_maps *maps, fpa_error *error)
 {
     return fill_fused(cuda, call, fill_map, cuda->geometry.fused_unpadded > 1, maps, error);
+}
+
+/* So many numbers of 16 bits before it. NULL: nothing can be there. */
+static const void *far_before(const void *base, long long numbers)
+{
+    const uintptr_t at = (uintptr_t)base, before = 2 * (uintptr_t)numbers;
+    return numbers >= 0 && before < at ? (const void *)(at - before) : NULL;
+}
+
+/* Entry e of the maps' batch are as many tokens as the longest sequence has, up to token e of all: a sequence that ends there has the last of them. Boxes of
+ * it end where it does, and begin where it does or later, so that what lies before a tensor is in no box. */
+fpa_status cuda_fill_ended_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                                struct fpa_cuda_maps *maps, fpa_error *error)
+{
+    struct fpa_cuda_call ended = *call;
+    ended.q = far_before(call->q, call->longest * call->q_stride[1]);
+    ended.k = far_before(call->k, call->longest * call->k_stride[1]);
+    ended.v = far_before(call->v, call->longest * call->v_stride[1]);
+    ended.o = (void *)(uintptr_t)far_before(call->o, call->longest * call->o_stride[1]);
+    ended.length = call->longest;
+    ended.batch = call->length + 1;
+    return cuda_fill_fused_maps(cuda, &ended, maps, error);
 }
 
 fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,

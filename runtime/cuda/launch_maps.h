@@ -15,6 +15,10 @@ fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_c
 fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                 struct fpa_cuda_maps *maps, fpa_error *error);
 
+/* The same of sequences of different lengths: boxes of batch entry e end before token e of all, where a sequence ends, whose last token is the entry's last. */
+fpa_status cuda_fill_ended_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                                struct fpa_cuda_maps *maps, fpa_error *error);
+
 /* The same for NAME_sequence_scan: maps whose boxes end with a sequence. */
 fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                    struct fpa_cuda_maps *maps, fpa_error *error);
@@ -26,6 +30,10 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
 /* Whether a tensor of 16-bit numbers can be described: addresses and strides are multiples of 16 bytes. */
 bool cuda_can_describe(const void *base, const long long *stride, long long heads, long long tokens,
                        long long batch);
+
+/* Whether rows of all heads of a token can be described as one, where one head's alone cannot: heads begin amid 16 bytes, tokens do not. */
+bool cuda_can_join(const void *base, const long long *stride, int width, long long heads, long long tokens,
+                   long long batch);
 
 /* Whether all of q, k, v and o can. */
 bool cuda_describes(const struct fpa_launch *launch);

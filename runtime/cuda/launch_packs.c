@@ -23,6 +23,18 @@ void cuda_take_packed(const struct fpa_cuda_module *cuda, const struct fpa_launc
     stride[0] = launch->cu_seqlens ? stride[1] : (queries ? launch->query_heads : launch->heads) * stride[2];
 }
 
+/* Matrices in two parts, where blocks fetch chunks of them by turns. */
+static fpa_status launch_split(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                               struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+{
+    enum { MATRICES = 2 };
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const int64_t blocks = (int64_t)g->pack_chunks * (g->pack_per_head ? launch->heads : 1);
+    const fpa_cuda_grid split = {CUDA_PACK_ROWS, blocks, NULL, 0};
+    call->packs_queries = MATRICES;
+    return blocks && call->pack_matrices ? cuda_launch(cuda, &split, launch, call, stream, error) : FPA_OK;
+}
+
 /* vectors <- packed keys or queries, which the call then has in their place. */
 static fpa_status launch_pack(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               struct fpa_cuda_call *call, void *vectors, bool queries, CUstream stream,
@@ -40,6 +52,8 @@ static fpa_status launch_pack(const struct fpa_cuda_module *cuda, const struct f
 fpa_status cuda_launch_packs(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                              cuda_sizes *s, CUstream stream, fpa_error *error)
 {
-    fpa_status status = launch_pack(cuda, launch, &s->call, s->keys, false, stream, error);
+    fpa_status status = launch_split(cuda, launch, &s->call, stream, error);
+    if (!status)
+        status = launch_pack(cuda, launch, &s->call, s->keys, false, stream, error);
     return status ? status : launch_pack(cuda, launch, &s->call, s->queries, true, stream, error);
 }

@@ -18,6 +18,34 @@ cuda_pads count_pads(const struct fpa_cuda_geometry *g, const struct fpa_launch 
                        keys * padding.value};
 }
 
+/* The most numbers by which rows of a head begin behind a multiple of 16 bytes. */
+static int most_lean(const struct fpa_cuda_call *call)
+{
+    int most = 0;
+    for (long long head = 0; head < call->heads && head < 8; head++) {
+        const int lean = (int)(head * call->v_stride[2] & 7);
+        most = lean > most ? lean : most;
+    }
+    return most;
+}
+
+/* Keys that are packed or padded can be described. */
+static bool describes_keys(const struct fpa_cuda_geometry *g, const struct fpa_cuda_call *call)
+{
+    return call->padded_keys || g->kernel[CUDA_PACK_ROWS].threads ||
+           cuda_can_describe(call->k, call->k_stride, call->heads, call->length + call->recent, call->batch);
+}
+
+bool cuda_values_lean(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    return g->value_room && cuda->driver->cuTensorMapEncodeTiled && !g->key_mask && !call->state_in &&
+           !call->state_out && !call->dot_rows && !call->dots && !call->column_weights &&
+           most_lean(call) <= g->value_room && describes_keys(g, call) &&
+           cuda_can_join(call->v, call->v_stride, g->value_width, call->heads, call->length + call->recent,
+                         call->batch);
+}
+
 /* An operand, and the room for its padded rows: NULL, where they are not wanted. */
 typedef struct operand {
     const void **base;
@@ -90,13 +118,15 @@ static fpa_status launch_padding(const struct fpa_cuda_module *cuda, const struc
 }
 
 fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                       struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+                       struct fpa_cuda_call *call, bool values_lean, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const bool lifts = g->lifted_vector > 0;
     const int vector = lifts ? g->lifted_vector : g->padded_vector;
     const int64_t queries = cuda_tokens(launch), keys = queries + cuda_recent(launch);
     const bool ragged = launch->cu_seqlens != NULL;
+    if (values_lean)
+        call->padded_values = NULL;
     const operand list[] = {
         {&call->q, call->q_stride, &call->padded_queries, call->query_heads, queries, vector, ragged},
         {&call->k, call->k_stride, &call->padded_keys, call->heads, keys, vector, ragged},

@@ -14,10 +14,15 @@ typedef struct cuda_pads {
 cuda_pads count_pads(const struct fpa_cuda_geometry *geometry, const struct fpa_launch *launch,
                      cuda_mechanism mechanism);
 
+/* Whether kernels of the split schedule fetch the call's values as they are, though their rows begin amid 16 bytes: all of a head's equally
+ * far behind one, and sums have columns for that (geometry.value_room). A state that is given, or left, has columns of its own, and so have
+ * sums that gradients are made of. */
+bool cuda_values_lean(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call);
+
 /* q, k and v that the call has room for: coordinates by NAME_lift_rows; by NAME_pad_rows rows whose widths are no whole
  * pieces of 16 bytes, unless their strides are multiples of 16 bytes all the same, and values where keys may be masked.
- * They are in the call's place of q, k and v from then on. */
+ * They are in the call's place of q, k and v from then on. values_lean: such values stay as they are. */
 fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                       struct fpa_cuda_call *call, CUstream stream, fpa_error *error);
+                       struct fpa_cuda_call *call, bool values_lean, CUstream stream, fpa_error *error);
 
 #endif

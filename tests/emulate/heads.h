@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 116 };
+enum { EMULATED_MOST_HEADS = 120 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -51,6 +51,9 @@ static const char emulated_heads[] =
     "  h('wide', { d = 192, terms = { term { some(8, 192, 1), some(184, 192, 2) }, term { "
     "some(8, 192, 3), "
     "some(184, 192, 4) } } }),\n"
+    "  h('widetrained', { d = 192, dtype = 'f16', scale = 1 / 4, terms = { term { trainable { name = 'a', "
+    "rows = 12 }, trainable { name = "
+    "'b', rows = 170 } } } }),\n"
     "  h('blocks', { d = 48, dv = 64, terms = tspow { d = 48, degree = 2, block = 8 } }),\n"
     "  h('shared', { dv = 64, gate = true, scale = 1 / 4, state_dtype = 'bf16' }),\n"
     "  h('sharednorm', { dv = 40, normalize = 'sum' }),\n"
@@ -122,6 +125,8 @@ static const char emulated_heads[] =
     "  h('anyrowsgated', { d = 139, dv = 131, dtype = 'f16', state_dtype = 'f16', gate = true, normalize = "
     "'sum', scale = 1 / 8,\n"
     "    terms = linear { weight = 3 } }),\n"
+    "  h('rowstwice', { d = 27, dv = 75, gate = true, scale = 1 / 4, terms = { term { eighths(27, 27) } } "
+    "}),\n"
     "  h('anyrowsnarrow', { d = 24, dv = 84, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('anyrowstails', { d = 63, dv = 127, gate = true, terms = linear {}, scale = 1 / 8 }),\n"
     "  h('onesrows', { d = 24, dv = 128, gate = true, normalize = 'sum', terms = linear {}, scale = 1 / 4 "
@@ -236,7 +241,17 @@ static const char emulated_heads[] =
     "  h('liftedhalf', { d = 16, dv = 24, dtype = 'f16', terms = tensorsketch { d = 16, degree = 2, size = "
     "80, "
     "seed = 1 } }),\n"
+    "  h('turnedhalf', { d = 32, dv = 40, dtype = 'f16', positions = 2, terms = fourier { map = softplus } "
+    "}),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
+    "  h('leaning', { d = 40, dv = 57, gate = true, normalize = 'sum', scale = 1 / 4, terms = power { degree "
+    "= 2, weight = 1 } "
+    "}),\n"
+    "  h('leaningnarrow', { d = 40, dv = 41, dtype = 'f16', normalize = 'max', scale = 1 / 4, terms = power "
+    "{ degree = 2, "
+    "weight = 1 } }),\n"
+    "  h('leaningblocks', { d = 24, dv = 250, scale = 1 / 4, terms = { term { some(24, 24, 1), some(20, 24, "
+    "2) } } }),\n"
     "  h('columns', { d = 24, dv = 203, chunk = 128, gate = true, normalize = 'sum', scale = 1 / 4,\n" /* one block */
     "    terms = power { degree = 2 } }),\n"
     "  h('columnsturns', { d = 150, dv = 137, dtype = 'f16', state_dtype = 'f16', chunk = 128, scale = 1 / "
@@ -275,6 +290,7 @@ static const char *const emulated_fixed[] = {
     "fewhalf",        /* f16, states of f16, 1 + sum, with a gate */
     "manydots",       /* products of rows, padded values */
     "turns",          /* dots two after two; keys in the place of tiles; tiles of several suffix blocks */
+    "wide",           /* packed rows whose matrices come by turns */
     "openlinear",     /* no mask, f16, one pass, */
     "openmaps",       /* which maps queries and keys */
     "clustered",      /* a cluster that takes turns, */
@@ -297,6 +313,7 @@ static const char *const emulated_fixed[] = {
     "liftedfavor",    /* squares; */
     "liftedalike",    /* tokens' powers behind the rounding; */
     "liftedhalf",     /* f16; */
+    "turnedhalf",     /* rows that are turned there; */
     "groupedtrained", /* matrices given at run time, squares; */
     "several",        /* parts of all kinds, f16; */
     "lonely",         /* by plain sums */

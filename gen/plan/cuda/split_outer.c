@@ -453,6 +453,14 @@ static fpa_columns choose_columns(const fpa_cuda_inputs *in)
     return columns;
 }
 
+/* Rows of values that begin amid a piece of 16 bytes may lean if all heads' can. What reads gradients of copies reads values as they are. */
+static int choose_value_room(const fpa_cuda_inputs *in, const fpa_columns *columns)
+{
+    const fpa_head *head = in->plan->head;
+    const int room = 8 * columns->blocks * columns->tiles - head->dv, most = cuda_most_lean(head->dv);
+    return most > 0 && most <= room && !cuda_leaves_dots(in->plan) ? room : 0;
+}
+
 fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split,
                          char *why, fpa_error *error)
 {
@@ -460,6 +468,7 @@ fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *prod
     split->columns = choose_columns(in);
     split->ones_behind = plan->head->normalize != FPA_NORMALIZE_NONE && split->columns.tiles < SLAB_BLOCKS;
     split->value_box = 8 * (split->ones_behind ? split->columns.tiles : SLAB_BLOCKS);
+    split->value_room = choose_value_room(in, &split->columns);
     split->leaves_dots = !in->feature_rows && leaves_dots(plan);
     const char *refusal;
     fpa_status status = choose_tiles(in, products, split, &refusal, error);

@@ -44,7 +44,9 @@ typedef struct fpa_pack_kernel {
     int raw_pitch, pitch;   /* bytes of a token's coordinates, and of its derived rows */
     int chunks, chunk_rows; /* of projected rows, which are the first derived ones: a product has a chunk's */
     int chunk_places;       /* for the matrices of chunks in shared memory: */
-    bool kept;              /* all of them; else two, and chunks come by turns */
+    bool kept;       /* all of them; else two, and chunks come by turns, as a launch before has split them */
+    int chunk_bytes; /* of a chunk's rows of matrices, in two parts */
+    bool per_head;   /* heads have matrices of their own */
     int threads, bytes;
     int given;  /* rows of a tile that are coordinates */
     int rows;   /* all of them */
@@ -98,7 +100,8 @@ typedef struct fpa_split_outer {
     /* of a normalised head whose values leave room in their slab: in chunk_state ones lie there, so that z is a part of their product: one of
      * few columns takes nearly as long as one of 32 (docs/decisions/0072-narrow-values.md) */
     bool ones_behind;
-    int value_box;      /* numbers of a token's values that a box has: those before such ones, or a slab's */
+    int value_box;  /* numbers of a token's values that a box has: those before such ones, or a slab's */
+    int value_room; /* columns that all blocks have behind those of values whose boxes may begin before them (which lean, fused_rows.h); 0: none may */
     bool partial_slabs; /* some block of a state kernel fetches some slabs of a vector only */
     int kernels;
     fpa_chunk_state_kernel state[WARPGROUP_KERNELS]; /* the largest blocks first */

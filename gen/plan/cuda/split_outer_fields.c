@@ -94,9 +94,15 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->decays = plan->head->gate;
     g->value_width = plan->head->dv;
     g->value_box = split->value_box;
+    g->value_room = split->value_room;
     g->vector_rows = split->outer.vector_rows;
     g->vector_box = split->outer.vector_box;
     g->pack_tokens = PACK_TILE * split->pack.groups;
+    if (!split->outer.coordinates && split->pack.chunks && !split->pack.kept) {
+        g->pack_chunks = split->pack.chunks;
+        g->pack_operand = split->pack.chunks * split->pack.chunk_bytes;
+        g->pack_per_head = split->pack.per_head;
+    }
     g->chunk_state_slices = large->slices;
     g->small_state_slices = split->kernels > 1 ? small->slices : 0;
     g->persistent = 1;
@@ -162,7 +168,7 @@ const fpa_field split_outer_fields[] = {
     /* kernels */
     FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
     SPLIT(dots_in_turn), SPLIT(turn_keys), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages),
-    SPLIT(lone_key_stages), SPLIT(leaves_dots), SPLIT(partial_slabs), SPLIT(ones_behind),
+    SPLIT(lone_key_stages), SPLIT(leaves_dots), SPLIT(partial_slabs), SPLIT(ones_behind), SPLIT(value_room),
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),

@@ -217,7 +217,9 @@ static bool is_better(const fpa_pack_kernel *pack, int groups, int stages)
 /* A word behind the last row is read where blocks begin amid 16 bytes. */
 static void choose_groups(const fpa_plan *plan, fpa_pack_kernel *pack)
 {
-    const int matrices = pack->chunk_places * chunk_bytes(plan, pack->chunk_rows),
+    enum { BARRIERS = 32 }; /* bytes of those of two places */
+    pack->chunk_bytes = chunk_bytes(plan, pack->chunk_rows);
+    const int matrices = pack->chunk_places * pack->chunk_bytes + (pack->kept ? 0 : BARRIERS),
               most = most_groups(plan, pack);
     pack->groups = 0;
     for (int stages = 2; stages >= 1; stages--) {
@@ -244,16 +246,25 @@ static bool choose_pack(const fpa_cuda_inputs *in, const fpa_split_outer *split,
     if (pack->groups >= ENOUGH || !pack->chunks)
         return pack->groups > 0;
     place_rows(in, split, pack, turn < BLOCK ? BLOCK : turn < MOST_ROWS ? turn : MOST_ROWS);
-    pack->kept = false, pack->chunk_places = 2;
+    pack->kept = pack->chunks == 1, pack->chunk_places = pack->kept ? 1 : 2;
     choose_groups(in->plan, pack);
     return pack->groups > 0;
+}
+
+static bool has_own_matrices(const fpa_plan *plan)
+{
+    for (int i = 0; i < plan->projection_count; i++)
+        if (plan->head->matrices[plan->projections[i].matrix].per_head)
+            return true;
+    return false;
 }
 
 fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
 {
     fpa_pack_kernel *pack = &split->pack;
     *pack = (fpa_pack_kernel){.places = in->rows->row_count,
-                              .blocks_of_vector = split->outer.vector_rows / BLOCK};
+                              .blocks_of_vector = split->outer.vector_rows / BLOCK,
+                              .per_head = has_own_matrices(in->plan)};
     pack->place = arena_array(in->memory, pack->places, sizeof *pack->place);
     pack->block = arena_array(in->memory, pack->blocks_of_vector, sizeof *pack->block);
     if (!pack->place || !pack->block)

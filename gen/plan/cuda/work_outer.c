@@ -172,19 +172,18 @@ static int count_formed(const fpa_pack_kernel *pack)
 }
 
 /* Projections of 16 tokens, a warp's share of 64: they are loaded once, and matrices read from shared memory for all four warps. A chunk's product has
- * three instructions for each 16 coordinates, and sums leave 16 rows at a time. Of matrices that are not kept two numbers are asked for, split and put
- * by 16 instructions, once for the tokens of all warpgroups. */
+ * three instructions for each 16 coordinates, and sums leave 16 rows at a time. Matrices that are not kept come from the second-level cache, once for the tokens
+ * of all warpgroups, and their chunks are waited for. */
 static struct fpa_cuda_work count_projections(const fpa_plan *plan, const fpa_pack_kernel *pack)
 {
     const int d = plan->head->d, steps = (d + 15) / 16, slabs = (d + 63) / 64,
               rows = pack->chunks * pack->chunk_rows;
     const int turns = pack->kept ? 0 : 4 * pack->groups;
     return (struct fpa_cuda_work){.products = 2 * rows / 8 * steps,
-                                  .shared = 4 * steps + rows * steps / 8 + rows / 4 +
-                                            (turns ? 2 * rows * slabs / turns : 0),
-                                  .instructions = steps + pack->chunks * (3 * steps + 20) + 10 * rows / 16 +
-                                                  (turns ? 16 * rows * slabs / turns : 0),
-                                  .cached = turns ? rows * d * 4 / turns : 0};
+                                  .shared = 4 * steps + rows * steps / 8 + rows / 4,
+                                  .instructions =
+                                      steps + pack->chunks * (3 * steps + (turns ? 40 : 20)) + 10 * rows / 16,
+                                  .cached = turns ? rows * slabs * 256 / turns : 0};
 }
 
 /* Blocks of a vector that begin amid 16 bytes of a tile. */

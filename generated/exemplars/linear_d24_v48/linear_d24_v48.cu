@@ -183,6 +183,8 @@ struct fpa_cuda_geometry {
     int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
     /* and numbers that a box of values has: where fewer than 64, NAME_chunk_state has its ones behind them */
     int value_box;
+    /* columns behind dv for values whose boxes begin at the piece of 16 bytes before their rows; 0: they are padded */
+    int value_room;
     int padded_vector;  /* NAME_pad_rows: numbers that rows of q and k, */
     int padded_value;   /* and of v are brought to; 0: they stay as they are */
     int lifted_vector;  /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
@@ -192,12 +194,17 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
+    int cluster_stays;  /* 1: its clusters take other sequences behind their first; 0: each has one */
     int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;         /* 1: a mask of keys is given */
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
     int vector_box;
-    int pack_tokens;           /* that a block of it takes */
+    int pack_tokens; /* that a block of it takes */
+    /* bytes of the matrices that a launch before splits, where chunks of them come by turns; 0: none */
+    int pack_operand;
+    int pack_chunks;           /* of them, a block of that launch each */
+    int pack_per_head;         /* 1: each head has its own */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
     int query_tokens;          /* NAME_chunk_output: that a block takes */
@@ -272,10 +279,9 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Of a matrix on its way to a block of NAME_backward_project or _unproject: bytes of a step of 16 numbers and 32
- * others, and how many of these. */
-#define FPA_CUDA_MADE_STEP 2048
-#define FPA_CUDA_MADE_STAGES 8
+/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 32
+ * or 64 others, of 64 bytes for each. */
+#define FPA_CUDA_MADE_RING 16384
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 /* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
@@ -321,7 +327,11 @@ struct fpa_cuda_call {
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
-    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys */
+    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys; 2: neither, matrices are split for both */
+    void *
+        /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
+         * have their own */
+        pack_matrices;
     /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
      * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
      * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
@@ -391,6 +401,7 @@ struct fpa_cuda_call {
     long long sequences;
     long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
     long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
@@ -731,6 +742,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* decays */
     48, /* value_width */
     64, /* value_box */
+    0, /* value_room */
     0, /* padded_vector */
     0, /* padded_value */
     0, /* lifted_vector */
@@ -740,11 +752,15 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* cluster_maps */
     0, /* fused_maps */
     0, /* sequence_state */
+    0, /* cluster_stays */
     0, /* cluster_reverses */
     0, /* key_mask */
     24, /* vector_rows */
     64, /* vector_box */
     0, /* pack_tokens */
+    0, /* pack_operand */
+    0, /* pack_chunks */
+    0, /* pack_per_head */
     1, /* chunk_state_slices */
     0, /* small_state_slices */
     384, /* query_tokens */
@@ -1112,6 +1128,8 @@ __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, in
 {
     if (!call.cu_seqlens)
         return (int)call.chunks;
+    if (length <= (int)call.whole)
+        return length > 0;
     const int all = length - (int)call.tail; /* but a last one that is the one's before */
     return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
@@ -1769,6 +1787,13 @@ __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_te
     }
 }
 
+/* A block's slabs of values of 64 tokens. */
+__device__ __forceinline__ void copy_values(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 to,
+                                            int block, i64 head, int token, int batch, u32 barrier)
+{
+    copy_boxes<VALUE_SLABS>(to, SLAB64, maps.value, block * COLUMN_TILES * 8, (int)head, token, batch, barrier);
+}
+
 /* ---- by threads, where the copy engine cannot ---- */
 
 /* Slabs of tokens first.. up to limit, of which each has `width` numbers; zeros where some are missing. A warp takes a
@@ -1786,6 +1811,15 @@ __device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stri
             fetch_eight(to + block / 8 * (tokens * 128) + slab_place(token, place),
                         token < count ? x + token * stride + block * 8 : x,
                         token < count ? width - block * 8 : 0, aligned);
+}
+
+/* The same columns as copy_values; aligned: rows that do not lean are pieces of 16 bytes. */
+__device__ __forceinline__ void fetch_values(const struct fpa_cuda_call &call, u32 to, int block, i64 b, i64 head,
+                                             int first, int limit, bool aligned)
+{
+    const int column = block * COLUMN_TILES * 8;
+    fetch_vectors<64, COLUMN_TILES>(to, values_of(call, b, head) + column, call.v_stride[1], first, limit, DV - column,
+                                    aligned);
 }
 
 /* The lane's loads are there, and matrix instructions may read them; all lanes of the fetching warp arrive. That they
@@ -2319,8 +2353,8 @@ __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, con
     barrier_expect(full, ROW_SLABS * SLAB64 + VALUES_BOXED);
     copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)w.head, box_token(call, w.b, first), box_batch(call, w.b),
                           full);
-    copy_boxes<VALUE_SLABS>(stage + STAGE_VALUES, SLAB64, maps.value, w.block * COLUMN_TILES * 8, (int)w.head,
-                            box_token(call, w.b, first), box_batch(call, w.b), full);
+    copy_values(call, maps, stage + STAGE_VALUES, w.block, w.head, box_token(call, w.b, first), box_batch(call, w.b),
+                full);
 }
 
 /* The same by a warp. */
@@ -2329,12 +2363,10 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
                                             int first)
 {
     const element *k = keys_of(call, w.b, w.head);
-    const element *v = values_of(call, w.b, w.head) + w.block * COLUMN_TILES * 8;
     const bool aligned = is_aligned(call.k, call.k_stride, D_IN) && is_aligned(call.v, call.v_stride, DV);
     const u32 stage = ring + slot * FETCHED;
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, VECTOR_ROWS, aligned);
-    fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end,
-                                    DV - w.block * COLUMN_TILES * 8, aligned);
+    fetch_values(call, stage + STAGE_VALUES, w.block, w.b, w.head, first, w.end, aligned);
     arrive_loaded(ring + sizes::BARRIERS + slot * 8);
 }
 
@@ -2933,9 +2965,10 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
                                          (u32)call.query_heads, blocks, QUERY_TOKENS);
     item.first = at.index * QUERY_TOKENS, item.length = at.own.length;
     item.b = at.own.b, item.query_head = at.head, item.head = key_head_for(call, at.head);
+    const int chunks = count_chunks(call, item.length);
     int chunk = item.first / (int)call.chunk;
-    if (chunk > 0 && chunk == count_chunks(call, item.length)) /* of the last one's tail */
-        chunk--;
+    if (chunk > 0 && chunk >= chunks) /* of the last one's tail, or of a whole sequence */
+        chunk = chunks > 0 ? chunks - 1 : 0;
     item.first_key = chunk * (int)call.chunk;
     item.end_key = item.first + QUERY_TOKENS < item.length ? item.first + QUERY_TOKENS : item.length;
     item.reads = chunk > 0 || is_given(call, at.own.number);
@@ -3097,8 +3130,8 @@ __device__ __forceinline__ void copy_keys(const struct fpa_cuda_call &call, cons
     barrier_await(full, ROW_SLABS * SLAB64 + VALUES_BOXED);
     copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)item.head, box_token(call, item.b, key),
                           box_batch(call, item.b), full);
-    copy_boxes<VALUE_SLABS>(stage + KEY_VALUES, SLAB64, maps.value, item.block * COLUMN_TILES * 8, (int)item.head,
-                            box_token(call, item.b, key), box_batch(call, item.b), full);
+    copy_values(call, maps, stage + KEY_VALUES, item.block, item.head, box_token(call, item.b, key),
+                box_batch(call, item.b), full);
 }
 
 /* The same by a warp, up to where it arrives. */
@@ -3106,11 +3139,9 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
                                            int key)
 {
     const element *k = keys_of(call, item.b, item.head);
-    const element *v = values_of(call, item.b, item.head) + item.block * COLUMN_TILES * 8;
     const bool aligned = is_aligned(call.k, call.k_stride, D_IN) && is_aligned(call.v, call.v_stride, DV);
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, VECTOR_ROWS, aligned);
-    fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key,
-                                    DV - item.block * COLUMN_TILES * 8, aligned);
+    fetch_values(call, stage + KEY_VALUES, item.block, item.b, item.head, key, item.end_key, aligned);
 }
 
 /* ---- the causal edge: tiles of 64 values, in slabs ---- */
@@ -3835,9 +3866,10 @@ enum {
 struct fused_part {
     int block, segment;  /* of columns; of the sequence */
     struct sequence own;
-    int segments;
+    int segments, before; /* tokens of a batch entry of boxes before the sequence's first one */
     i64 b, query_head, head;
     int start, end, panels;
+    int entry;           /* of boxes' batch */
     bool totals;         /* no queries: they come in another launch */
     bool backwards;      /* the last panel first */
     bool given;          /* a state before the first panel */
@@ -3857,6 +3889,10 @@ __device__ __forceinline__ struct fused_part find_part(const struct fpa_cuda_cal
     part.block = blockIdx.x % COLUMN_BLOCKS;
     part.own = at.own, part.segment = at.index, part.segments = count_segments(call, length);
     part.b = at.own.b, part.query_head = at.head, part.head = key_head_for(call, at.head);
+    /* where lengths differ boxes have an entry for each place where a sequence may end, and its last token there is the
+     * sequence's (runtime/cuda/launch_maps.c) */
+    part.entry = (int)part.b + (call.cu_seqlens ? length : 0);
+    part.before = call.cu_seqlens ? (int)call.longest - length : 0;
     /* of totals there is one less */
     const int place = call.reversed ? part.segments - (call.totals_only ? 0 : 1) - part.segment : part.segment;
     part.start = place > 0 ? (int)(call.first_chunks + (place - 1) * call.segment_chunks) * chunk_tokens : 0;
@@ -4028,8 +4064,8 @@ enum { NEXT_VALUES = 2048 / 16 };
 
 /* ---- fused_chunk: panels ---- */
 
-/* Which operands the copy engine fetches, as bits: those whose rows begin at multiples of 16 bytes, if lengths are all
- * the same. */
+/* Which operands the copy engine fetches, as bits: those whose rows begin at multiples of 16 bytes, if they can be
+ * described. */
 enum { BOXED_QUERIES = 1, BOXED_KEYS = 2, BOXED_VALUES = 4, ALL_BOXED = 7 };
 
 __device__ __forceinline__ int boxed_operands(const struct fpa_cuda_maps &maps)
@@ -4078,25 +4114,26 @@ __device__ __forceinline__ void fetch_panels(const struct fpa_cuda_call &call, c
 {
     enum { PLACES = totals ? TOTAL_PANELS : PANELS };
     struct turn at = {0, 1};
+    const int count = (int)from_lane(part.panels, 0);
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
+    for (int i = 0; i < count; i++, advance<PLACES>(at)) {
         const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
         const u32 come = full + COME;
-        const int first = panel_token(part, i), b = (int)part.b, head = (int)part.head;
+        const int first = panel_token(part, i), token = part.before + first, entry = part.entry, head = (int)part.head;
         barrier_wait(full + FREE, at.phase);
         if (!totals && boxed & BOXED_QUERIES)
-            fetch_slabs<WIDTH_SLABS>(panel, maps.query, 0, (int)part.query_head, first, b, come);
+            fetch_slabs<WIDTH_SLABS>(panel, maps.query, 0, (int)part.query_head, token, entry, come);
         else if (!totals)
             fetch_unboxed<WIDTH, 2 * UNITS>(panel, panel + QUERY_TAILS, queries_of(call, part.b, part.query_head),
                                             call.q_stride[1], part, first, WIDTH, come);
         if (boxed & BOXED_KEYS)
-            fetch_slabs<WIDTH_SLABS>(panel + PANEL_KEYS, maps.key, 0, head, first, b, come + NEXT_COME);
+            fetch_slabs<WIDTH_SLABS>(panel + PANEL_KEYS, maps.key, 0, head, token, entry, come + NEXT_COME);
         else
             fetch_unboxed<WIDTH, 2 * UNITS>(panel + PANEL_KEYS, panel + KEY_TAILS, keys_of(call, part.b, part.head),
                                             call.k_stride[1], part, first, WIDTH, come + NEXT_COME);
         if (boxed & BOXED_VALUES)
-            fetch_slabs<VALUE_TILES>(panel + PANEL_VALUES, maps.value, part.block * COLUMN_TILES * 8, head, first, b,
-                                     come + 2 * NEXT_COME);
+            fetch_slabs<VALUE_TILES>(panel + PANEL_VALUES, maps.value, part.block * COLUMN_TILES * 8, head, token,
+                                     entry, come + 2 * NEXT_COME);
         else
             fetch_unboxed<COLUMN_TILES * 8, COLUMN_TILES>(panel + PANEL_VALUES, panel + VALUE_TAILS,
                                                           block_values(call, part), call.v_stride[1], part, first,
@@ -4142,8 +4179,9 @@ __device__ __forceinline__ void finish_panels(const struct fpa_cuda_call &call, 
 {
     enum { PLACES = totals ? TOTAL_PANELS : PANELS };
     struct turn at = {0, 0};
+    const int count = (int)from_lane(part.panels, 0);
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
+    for (int i = 0; i < count; i++, advance<PLACES>(at)) {
         const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
         const int first = panel_token(part, i);
         finish_panel<totals>(call, part, boxed, panel, first, full + COME, at.phase, thread);
@@ -4203,10 +4241,12 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
     struct turn panels = {0, 0}, copies = {0, 1};
     float c[GROUP_TILES][4 * ALL_TILES];
     begin_sums(c, call, part, first_tile, 0);
+    const int count = (int)from_lane(part.panels, 0);
+    const bool given = from_lane(part.given, 0) != 0;
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++) {
+    for (int i = 0; i < count; i++) {
         const u32 panel = panel_place<totals>(shared, panels.slot), full = shared + PANEL_BARRIERS + panels.slot * 8;
-        if (!totals && (i > 0 || part.given)) {
+        if (!totals && (i > 0 || given)) {
             barrier_wait(shared + COPY_BARRIERS + (COPIES + copies.slot) * 8, copies.phase);
             leave_copy(c, shared + AT_COPIES + copies.slot * COPY + first_tile * 1024);
             fence_shared();
@@ -4560,50 +4600,59 @@ __device__ __forceinline__ void bring_queries_back(const struct fpa_cuda_call &c
     warpgroup_sync(edge_barrier());
 }
 
+/* On to the next panel; read: it has a copy of the state before it. */
+__device__ __forceinline__ void pass_panel(struct turn &panels, struct turn &copies, bool read)
+{
+    if (read)
+        advance<COPIES>(copies);
+    advance<PANELS>(panels);
+}
+
 /* A warpgroup takes every QUERY_GROUPS-th panel. */
 __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call, const struct fused_part &part,
                                                 u32 shared)
 {
     const int warpgroup = (int)from_lane(threadIdx.x >> 7, 0) - 1 - KEY_GROUPS;
+    const int count = (int)from_lane(part.panels, 0); /* as numbers of all lanes, that no panel waits for */
+    const bool given = from_lane(part.given, 0) != 0;
     struct turn panels = {0, 0}, copies = {0, 0};
+    for (int before = 0; before < warpgroup; before++)
+        pass_panel(panels, copies, before > 0 || given);
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++) {
+    for (int i = warpgroup; i < count; i += QUERY_GROUPS) {
         const u32 panel = shared + panels.slot * PANEL_BYTES, full = shared + PANEL_BARRIERS + panels.slot * 8;
         const u32 ready = shared + COPY_BARRIERS + copies.slot * 8;
-        const bool reads = i > 0 || part.given;
-        if (i % QUERY_GROUPS == warpgroup) {
-            float c[4 * ALL_TILES];
-            u32 p[FUSED_PANEL / 16][4];
-            barrier_wait(full, panels.phase);
-            form_panel_scores(p, panel, call.reversed);
-            barrier_wait(full + LOOKED, panels.phase);
-            add_scored(c, p,
-                       value_operand(finite_values(panel + PANEL_VALUES, panel, panel_leaks(shared, panels.slot, i))));
-            if (reads && panel_leaks(shared, panels.slot, i))
-                bring_queries_back(call, part, panel, panel_token(part, i));
-            if (reads) {
-                barrier_wait(ready, copies.phase);
-                read_copy(c, panel, shared + AT_COPIES + copies.slot * COPY);
-                multiply_wait<0>();
-                make_opaque<4 * ALL_TILES>(c);
-                warp_arrive(ready + 8 * COPIES);
-            }
+        const bool reads = i > 0 || given;
+        float c[4 * ALL_TILES];
+        u32 p[FUSED_PANEL / 16][4];
+        barrier_wait(full, panels.phase);
+        form_panel_scores(p, panel, call.reversed);
+        barrier_wait(full + LOOKED, panels.phase);
+        const bool leaks = panel_leaks(shared, panels.slot, i);
+        add_scored(c, p, value_operand(finite_values(panel + PANEL_VALUES, panel, leaks)));
+        if (reads && leaks)
+            bring_queries_back(call, part, panel, panel_token(part, i));
+        if (reads) {
+            barrier_wait(ready, copies.phase);
+            read_copy(c, panel, shared + AT_COPIES + copies.slot * COPY);
             multiply_wait<0>();
             make_opaque<4 * ALL_TILES>(c);
-            if (panel_leaks(shared, panels.slot, i))
-                spoil_panel(c, call, part, panel_token(part, i));
-#pragma unroll
-            for (int n = 0; n < 4 * ALL_TILES; n++) /* o is linear in queries */
-                c[n] *= 0.204124145f;
-            warpgroup_sync(edge_barrier()); /* nobody reads queries any more: sums go there */
-            store_panel(c, call, part, panel_token(part, i), panel, [&] {
-                fence_shared(); /* before the copy engine writes there */
-                barrier_arrive(full + FREE);
-            });
+            warp_arrive(ready + 8 * COPIES);
         }
-        if (reads)
-            advance<COPIES>(copies);
-        advance<PANELS>(panels);
+        multiply_wait<0>();
+        make_opaque<4 * ALL_TILES>(c);
+        if (leaks)
+            spoil_panel(c, call, part, panel_token(part, i));
+#pragma unroll
+        for (int n = 0; n < 4 * ALL_TILES; n++) /* o is linear in queries */
+            c[n] *= 0.204124145f;
+        warpgroup_sync(edge_barrier()); /* nobody reads queries any more: sums go there */
+        store_panel(c, call, part, panel_token(part, i), panel, [&] {
+            fence_shared(); /* before the copy engine writes there */
+            barrier_arrive(full + FREE);
+        });
+        pass_panel(panels, copies, reads);
+        pass_panel(panels, copies, true);
     }
 }
 

@@ -247,6 +247,8 @@ struct fpa_cuda_geometry {
     int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
     /* and numbers that a box of values has: where fewer than 64, NAME_chunk_state has its ones behind them */
     int value_box;
+    /* columns behind dv for values whose boxes begin at the piece of 16 bytes before their rows; 0: they are padded */
+    int value_room;
     int padded_vector;  /* NAME_pad_rows: numbers that rows of q and k, */
     int padded_value;   /* and of v are brought to; 0: they stay as they are */
     int lifted_vector;  /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
@@ -256,12 +258,17 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
+    int cluster_stays;  /* 1: its clusters take other sequences behind their first; 0: each has one */
     int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;         /* 1: a mask of keys is given */
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
     int vector_box;
-    int pack_tokens;           /* that a block of it takes */
+    int pack_tokens; /* that a block of it takes */
+    /* bytes of the matrices that a launch before splits, where chunks of them come by turns; 0: none */
+    int pack_operand;
+    int pack_chunks;           /* of them, a block of that launch each */
+    int pack_per_head;         /* 1: each head has its own */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
     int query_tokens;          /* NAME_chunk_output: that a block takes */
@@ -336,10 +343,9 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Of a matrix on its way to a block of NAME_backward_project or _unproject: bytes of a step of 16 numbers and 32
- * others, and how many of these. */
-#define FPA_CUDA_MADE_STEP 2048
-#define FPA_CUDA_MADE_STAGES 8
+/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 32
+ * or 64 others, of 64 bytes for each. */
+#define FPA_CUDA_MADE_RING 16384
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 /* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
@@ -385,7 +391,11 @@ struct fpa_cuda_call {
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
-    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys */
+    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys; 2: neither, matrices are split for both */
+    void *
+        /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
+         * have their own */
+        pack_matrices;
     /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
      * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
      * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
@@ -455,6 +465,7 @@ struct fpa_cuda_call {
     long long sequences;
     long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
     long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
@@ -770,6 +781,7 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
     0, /* decays */
     0, /* value_width */
     0, /* value_box */
+    0, /* value_room */
     0, /* padded_vector */
     0, /* padded_value */
     0, /* lifted_vector */
@@ -779,11 +791,15 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
     0, /* cluster_maps */
     0, /* fused_maps */
     0, /* sequence_state */
+    0, /* cluster_stays */
     0, /* cluster_reverses */
     0, /* key_mask */
     0, /* vector_rows */
     0, /* vector_box */
     0, /* pack_tokens */
+    0, /* pack_operand */
+    0, /* pack_chunks */
+    0, /* pack_per_head */
     4, /* chunk_state_slices */
     0, /* small_state_slices */
     256, /* query_tokens */
@@ -1321,6 +1337,8 @@ __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, in
 {
     if (!call.cu_seqlens)
         return (int)call.chunks;
+    if (length <= (int)call.whole)
+        return length > 0;
     const int all = length - (int)call.tail; /* but a last one that is the one's before */
     return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }

@@ -227,6 +227,8 @@ struct fpa_cuda_geometry {
     int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
     /* and numbers that a box of values has: where fewer than 64, NAME_chunk_state has its ones behind them */
     int value_box;
+    /* columns behind dv for values whose boxes begin at the piece of 16 bytes before their rows; 0: they are padded */
+    int value_room;
     int padded_vector;  /* NAME_pad_rows: numbers that rows of q and k, */
     int padded_value;   /* and of v are brought to; 0: they stay as they are */
     int lifted_vector;  /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
@@ -236,12 +238,17 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
+    int cluster_stays;  /* 1: its clusters take other sequences behind their first; 0: each has one */
     int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;         /* 1: a mask of keys is given */
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
     int vector_box;
-    int pack_tokens;           /* that a block of it takes */
+    int pack_tokens; /* that a block of it takes */
+    /* bytes of the matrices that a launch before splits, where chunks of them come by turns; 0: none */
+    int pack_operand;
+    int pack_chunks;           /* of them, a block of that launch each */
+    int pack_per_head;         /* 1: each head has its own */
     int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
     int small_state_slices;    /* NAME_chunk_state_small: the same */
     int query_tokens;          /* NAME_chunk_output: that a block takes */
@@ -316,10 +323,9 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Of a matrix on its way to a block of NAME_backward_project or _unproject: bytes of a step of 16 numbers and 32
- * others, and how many of these. */
-#define FPA_CUDA_MADE_STEP 2048
-#define FPA_CUDA_MADE_STAGES 8
+/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 32
+ * or 64 others, of 64 bytes for each. */
+#define FPA_CUDA_MADE_RING 16384
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 /* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
@@ -365,7 +371,11 @@ struct fpa_cuda_call {
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
-    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys */
+    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys; 2: neither, matrices are split for both */
+    void *
+        /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
+         * have their own */
+        pack_matrices;
     /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
      * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
      * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
@@ -435,6 +445,7 @@ struct fpa_cuda_call {
     long long sequences;
     long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
     long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
@@ -776,6 +787,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, /* decays */
     64, /* value_width */
     64, /* value_box */
+    0, /* value_room */
     0, /* padded_vector */
     0, /* padded_value */
     0, /* lifted_vector */
@@ -785,11 +797,15 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, /* cluster_maps */
     0, /* fused_maps */
     0, /* sequence_state */
+    0, /* cluster_stays */
     0, /* cluster_reverses */
     0, /* key_mask */
     32, /* vector_rows */
     64, /* vector_box */
     0, /* pack_tokens */
+    0, /* pack_operand */
+    0, /* pack_chunks */
+    0, /* pack_per_head */
     2, /* chunk_state_slices */
     3, /* small_state_slices */
     384, /* query_tokens */
@@ -1237,6 +1253,8 @@ __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, in
 {
     if (!call.cu_seqlens)
         return (int)call.chunks;
+    if (length <= (int)call.whole)
+        return length > 0;
     const int all = length - (int)call.tail; /* but a last one that is the one's before */
     return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
@@ -2077,6 +2095,13 @@ __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_te
     }
 }
 
+/* A block's slabs of values of 64 tokens. */
+__device__ __forceinline__ void copy_values(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 to,
+                                            int block, i64 head, int token, int batch, u32 barrier)
+{
+    copy_boxes<VALUE_SLABS>(to, SLAB64, maps.value, block * COLUMN_TILES * 8, (int)head, token, batch, barrier);
+}
+
 /* ---- by threads, where the copy engine cannot ---- */
 
 /* Slabs of tokens first.. up to limit, of which each has `width` numbers; zeros where some are missing. A warp takes a
@@ -2094,6 +2119,15 @@ __device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stri
             fetch_eight(to + block / 8 * (tokens * 128) + slab_place(token, place),
                         token < count ? x + token * stride + block * 8 : x,
                         token < count ? width - block * 8 : 0, aligned);
+}
+
+/* The same columns as copy_values; aligned: rows that do not lean are pieces of 16 bytes. */
+__device__ __forceinline__ void fetch_values(const struct fpa_cuda_call &call, u32 to, int block, i64 b, i64 head,
+                                             int first, int limit, bool aligned)
+{
+    const int column = block * COLUMN_TILES * 8;
+    fetch_vectors<64, COLUMN_TILES>(to, values_of(call, b, head) + column, call.v_stride[1], first, limit, DV - column,
+                                    aligned);
 }
 
 /* The lane's loads are there, and matrix instructions may read them; all lanes of the fetching warp arrive. That they
@@ -2682,8 +2716,8 @@ __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, con
     barrier_expect(full, ROW_SLABS * SLAB64 + VALUES_BOXED);
     copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)w.head, box_token(call, w.b, first), box_batch(call, w.b),
                           full);
-    copy_boxes<VALUE_SLABS>(stage + STAGE_VALUES, SLAB64, maps.value, w.block * COLUMN_TILES * 8, (int)w.head,
-                            box_token(call, w.b, first), box_batch(call, w.b), full);
+    copy_values(call, maps, stage + STAGE_VALUES, w.block, w.head, box_token(call, w.b, first), box_batch(call, w.b),
+                full);
 }
 
 /* The same by a warp. */
@@ -2692,12 +2726,10 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
                                             int first)
 {
     const element *k = keys_of(call, w.b, w.head);
-    const element *v = values_of(call, w.b, w.head) + w.block * COLUMN_TILES * 8;
     const bool aligned = is_aligned(call.k, call.k_stride, D_IN) && is_aligned(call.v, call.v_stride, DV);
     const u32 stage = ring + slot * FETCHED;
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], first, w.end, VECTOR_ROWS, aligned);
-    fetch_vectors<64, COLUMN_TILES>(stage + STAGE_VALUES, v, call.v_stride[1], first, w.end,
-                                    DV - w.block * COLUMN_TILES * 8, aligned);
+    fetch_values(call, stage + STAGE_VALUES, w.block, w.b, w.head, first, w.end, aligned);
     arrive_loaded(ring + sizes::BARRIERS + slot * 8);
 }
 
@@ -3324,9 +3356,10 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
                                          (u32)call.query_heads, blocks, QUERY_TOKENS);
     item.first = at.index * QUERY_TOKENS, item.length = at.own.length;
     item.b = at.own.b, item.query_head = at.head, item.head = key_head_for(call, at.head);
+    const int chunks = count_chunks(call, item.length);
     int chunk = item.first / (int)call.chunk;
-    if (chunk > 0 && chunk == count_chunks(call, item.length)) /* of the last one's tail */
-        chunk--;
+    if (chunk > 0 && chunk >= chunks) /* of the last one's tail, or of a whole sequence */
+        chunk = chunks > 0 ? chunks - 1 : 0;
     item.first_key = chunk * (int)call.chunk;
     item.end_key = item.first + QUERY_TOKENS < item.length ? item.first + QUERY_TOKENS : item.length;
     item.reads = chunk > 0 || is_given(call, at.own.number);
@@ -3488,8 +3521,8 @@ __device__ __forceinline__ void copy_keys(const struct fpa_cuda_call &call, cons
     barrier_await(full, ROW_SLABS * SLAB64 + VALUES_BOXED);
     copy_boxes<ROW_SLABS>(stage, SLAB64, maps.key, 0, (int)item.head, box_token(call, item.b, key),
                           box_batch(call, item.b), full);
-    copy_boxes<VALUE_SLABS>(stage + KEY_VALUES, SLAB64, maps.value, item.block * COLUMN_TILES * 8, (int)item.head,
-                            box_token(call, item.b, key), box_batch(call, item.b), full);
+    copy_values(call, maps, stage + KEY_VALUES, item.block, item.head, box_token(call, item.b, key),
+                box_batch(call, item.b), full);
 }
 
 /* The same by a warp, up to where it arrives. */
@@ -3497,11 +3530,9 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
                                            int key)
 {
     const element *k = keys_of(call, item.b, item.head);
-    const element *v = values_of(call, item.b, item.head) + item.block * COLUMN_TILES * 8;
     const bool aligned = is_aligned(call.k, call.k_stride, D_IN) && is_aligned(call.v, call.v_stride, DV);
     fetch_vectors<64, ROW_BLOCKS>(stage, k, call.k_stride[1], key, item.end_key, VECTOR_ROWS, aligned);
-    fetch_vectors<64, COLUMN_TILES>(stage + KEY_VALUES, v, call.v_stride[1], key, item.end_key,
-                                    DV - item.block * COLUMN_TILES * 8, aligned);
+    fetch_values(call, stage + KEY_VALUES, item.block, item.b, item.head, key, item.end_key, aligned);
 }
 
 /* ---- the causal edge: tiles of 64 values, in slabs ---- */
