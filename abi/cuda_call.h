@@ -44,6 +44,8 @@
  *   NAME_backward_project   rows of queries and keys by them: all kernels above have these in the place of q and k
  *   NAME_backward_unproject d_q and d_k of the gradients of rows
  *   NAME_backward_products  and parts of the gradients of matrices
+ *   NAME_backward_form      features of those rows, which passes have in the place of q and k (some heads)
+ *   NAME_backward_join      and gradients of rows of those of features
  *   NAME_backward_gather    rows of forward passes that are gradients: queries with d_o, keys with values (some heads)
  *   NAME_backward_scatter   and what such a pass gave, to d_k or d_v
  *   NAME_backward_pass_gates  d_log_gate of such passes
@@ -78,7 +80,7 @@
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 35
+#define FPA_CUDA_KERNELS 37
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -181,7 +183,9 @@ struct fpa_cuda_geometry {
     int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
     int pass_weighted; /* 1: which is of keys that have weights as they are gathered, */
     int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
+    int pass_widened; /* 1: operands of passes are gathered as bf16, and their results become f16 as they are scattered */
     int pass_formed; /* 1: q and k of passes are product rows, always gathered, and their gradients scattered */
+    int pass_features; /* not 0: q and k of passes are so many features of the rows that are made, formed before and joined behind them */
     int pass_numbers; /* 1: operands of passes are as they are given, with numbers beside each token (call.numbers) */
     int pass_parallel; /* 1: gradients are passes in the parallel form alone */
     int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
@@ -385,6 +389,8 @@ struct fpa_cuda_backward {
     /* rows of queries and keys, [sequences][query heads of a key head, or 1][length][made_width], and their gradients; the
      * matrix that makes them, and its transpose */
     void *made_queries, *made_keys, *made_d_queries, *made_d_keys, *made_operands;
+    /* features of those rows, [sequences][query heads of a key head, or 1][length][pass_features], and their gradients; NULL: not wanted */
+    void *feature_queries, *feature_keys, *feature_d_queries, *feature_d_keys;
     /* rows in whole pieces of 16 bytes, [sequences][query heads of a key head, or 1][length][width]; NULL: as they are given */
     void *padded_queries, *padded_keys, *padded_d_o, *padded_values;
     /* of walks of chunks by warpgroups: states between parts of chunks, and their products, [sequences][gate_parts]; query_sums are

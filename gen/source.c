@@ -159,7 +159,7 @@ fpa_status source_passes(const fpa_head *head, const char *target_name, fpa_pass
     if (!status)
         status = plan_operands(&simple, head, target, &made, &suit, error);
     if (!status && suit) {
-        status = passes_make(made.width ? made.simple : &simple, head, made.width > 0, passes, error);
+        status = passes_make(plan_passed(&simple, &made), head, made.width > 0, passes, error);
         if (!status)
             status = forget_needless(head, passes, target, error);
     }

@@ -62,12 +62,16 @@ static const struct asked {
     {"a gated sum of powers", "cuda:sm_90a", "terms = { linear {}, power { degree = 2 } }, gate = true",
      CONTRACTED, 0, false, false},
     {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 64, 64, true, true},
-    {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0,
+    {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 72, 64,
      false, false},
+    {"a cube in half precision, divided, whose passes would be of bf16", "cuda:sm_90a",
+     "d = 38, dv = 192, terms = power { degree = 3 }, dtype = 'f16', normalize = 'sum'", 0, 0, false, false},
+    {"half precision, divided, of many values", "cuda:sm_90a",
+     "dv = 256, terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0, false, false},
     {"a power in half precision, of values of no whole pieces", "cuda:sm_90a",
      "dv = 82, terms = power { degree = 2 }, dtype = 'f16'", CONTRACTED, 0, false, false},
     {"a gated power in half precision", "cuda:sm_90a",
-     "terms = power { degree = 2 }, dtype = 'f16', gate = true", 0, 0, false, false},
+     "terms = power { degree = 2 }, dtype = 'f16', gate = true", CONTRACTED, 0, false, false},
     {"kernels without warpgroups", "cuda:sm_80", "terms = linear {}", 0, 0, false, false},
     {"kernels of C", "c:avx2", "terms = linear {}", 0, 0, false, false},
     {"a line of a part of the vectors", "cuda:sm_90a", "terms = term { select(range(1, 32)) }", 64, 64, false,
@@ -81,9 +85,17 @@ static const struct asked {
      "terms = term { select(range(1, 32)) }, gate = true", 64, 64, false, true},
     {"two dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }", CONTRACTED, 0,
      false, false},
-    {"two dots of few rows", "cuda:sm_90a", "terms = term { select(range(1, 8)), select(range(33, 48)) }", 0,
-     0, false, false},
+    {"two dots of few rows", "cuda:sm_90a", "terms = term { select(range(1, 8)), select(range(33, 48)) }", 64,
+     128, false, false},
     {"gated dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }, gate = true",
+     0, 0, false, false},
+    {"gated dots of few rows by matrices", "cuda:sm_90a",
+     "gate = true, terms = term { trainable { name = 'a', rows = 5 }, trainable { name = 'b', rows = 9 } }",
+     64, 48, false, false},
+    {"products of three dots in half precision", "cuda:sm_90a",
+     "dtype = 'f16', terms = term { trainable { name = 'a', rows = 2 }, trainable { name = 'b', rows = 3 }, "
+     "trainable "
+     "{ name = 'c', rows = 4 } }",
      0, 0, false, false},
     {"two dots by matrices", "cuda:sm_90a",
      "terms = term { trainable { name = 'a', rows = 32 }, trainable { name = 'b', rows = 32 } }", CONTRACTED,
@@ -192,12 +204,14 @@ static void rows_behind_a_dot_are_zero(void **state)
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
-    "plain",       "square",      "line",         "lines",      "taylor",       "gated",
-    "gatednorm",   "linear",      "broad",        "ragged",     "squares",      "powers",
-    "fading",      "fadinghalf",  "fadingsome",   "turned",     "fadingsum",    "weighed",
-    "weighedsum",  "passedrows",  "squareofrows", "halfsquare", "widenorm",     "numbers",
-    "broadsquare", "broadfading", "sums",         "fewsums",    "fadingtaylor", "fadingcube",
-    "cubeofpairs", "pairs",       "halfpairs",    "products",   "halfproducts", "widepairs"};
+    "plain",       "square",         "line",         "lines",         "taylor",       "gated",
+    "gatednorm",   "linear",         "broad",        "ragged",        "squares",      "powers",
+    "fading",      "fadinghalf",     "fadingsome",   "turned",        "fadingsum",    "weighed",
+    "weighedsum",  "passedrows",     "squareofrows", "halfsquare",    "widenorm",     "numbers",
+    "broadsquare", "broadfading",    "sums",         "fewsums",       "fadingtaylor", "fadingcube",
+    "cubeofpairs", "pairs",          "halfpairs",    "products",      "halfproducts", "widepairs",
+    "features",    "fadingfeatures", "halffeatures", "sumoffeatures", "half",         "parted",
+    "cubic",       "halflines"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -274,10 +288,12 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 static void other_calls_have_no_passes(void **state)
 {
     static struct fpa_cuda_module cuda, coordinates = {.geometry.backward_both = 1},
-                                        pairs = {.geometry.pass_parallel = 1};
+                                        pairs = {.geometry.pass_parallel = 1},
+                                        features = {.geometry.pass_features = 8};
     static const fpa_module pass, none = {.handle = &cuda};
     const fpa_module module = {.passes = {&pass, &pass}, .handle = &cuda};
     const fpa_module of_pairs = {.passes = {&pass, &pass}, .handle = &pairs};
+    const fpa_module of_features = {.passes = {&pass, &pass}, .handle = &features};
     const fpa_module of_coordinates = {.passes = {&pass, &pass}, .handle = &coordinates};
     static const float number;
     const struct fpa_backward_launch plain = {.forward = {.heads = 2, .query_heads = 2}};
@@ -288,6 +304,10 @@ static void other_calls_have_no_passes(void **state)
     assert_true(cuda_takes_passes(&of_coordinates, FORM_CHUNKED, &a));
     assert_true(cuda_takes_passes(&of_pairs, FORM_PARALLEL, &a));
     assert_false(cuda_takes_passes(&of_pairs, FORM_CHUNKED, &a));
+    a.forward.length = 64;
+    assert_false(cuda_takes_passes(&of_features, FORM_CHUNKED, &a));
+    a.forward.length = 65;
+    assert_true(cuda_takes_passes(&of_features, FORM_PARALLEL, &a));
     a.forward.query_heads = 4;
     assert_true(cuda_takes_passes(&module, FORM_CHUNKED, &a));
     assert_false(cuda_takes_passes(&of_coordinates, FORM_CHUNKED, &a));

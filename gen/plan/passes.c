@@ -13,6 +13,10 @@ enum {
  * of the contraction took 12 to 20 times the forward pass on an H200 (docs/decisions/0032). */
 static const double most_work = 2.5;
 
+/* The same of f16 heads whose passes are of bf16, with copies of all operands and less exact: on an H200 a line, of 1.0, took 3.6 ns where the contraction's
+ * kernels took 5.1, a cube, of 2.4, 28.3 for 26.7 (docs/decisions/0113). */
+static const double most_widened = 1.5;
+
 static bool is_whole(const fpa_branch *dot, int d)
 {
     if (dot->source != FPA_INPUT || dot->width != d)
@@ -112,6 +116,15 @@ static bool weighs_outputs(const fpa_simplified *simple)
 static bool weighs_keys(const fpa_simplified *simple)
 {
     return is_weighted(simple) && !weighs_outputs(simple);
+}
+
+/* d_o / n may be far outside of f16's range, and outputs of f16 leave dots only where the kernel is a line: such passes are of bf16, as copies
+ * of states are. */
+static bool widens(const fpa_simplified *simple)
+{
+    const fpa_head *head = simple->head;
+    return head->dtype == FPA_F16 &&
+           (head->normalize != FPA_NORMALIZE_NONE || (head->gate && !is_line(&simple->score)));
 }
 
 static bool is_quadratic(const fpa_score *score)
@@ -215,7 +228,8 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
                            .few = power && is_contracted(simple) &&
                                   are_few(simple->score.monomial_count, values, head->gate),
                            .parallel = power && work(simple) > most_work,
-                           .weighs = weighs_outputs(simple)};
+                           .weighs = weighs_outputs(simple),
+                           .widened = widens(simple)};
 }
 
 void passes_weigh(const fpa_score *score, int d, double *weight)
@@ -243,12 +257,17 @@ static bool copies_all(const fpa_simplified *simple)
            coordinates_fit(head);
 }
 
-/* d_o / n may be far outside of f16's range, and outputs of f16 leave dots only where the kernel is a line. */
-static bool suits_type(const fpa_simplified *simple)
+/* By its type and by what the head as written has besides. */
+static bool may_pass(const fpa_head *head, const fpa_head *written, const fpa_target *target)
 {
-    const fpa_head *head = simple->head;
-    return head->dtype == FPA_BF16 || (head->dtype == FPA_F16 && head->normalize == FPA_NORMALIZE_NONE &&
-                                       (!head->gate || is_line(&simple->score)));
+    return target->warpgroups && dtype_size(head->dtype) == 2 && head->causal && !written->lift &&
+           !written->window;
+}
+
+bool passes_suit_lines(const fpa_head *head, const fpa_head *written, const fpa_target *target)
+{
+    return may_pass(head, written, target) &&
+           (head->dtype == FPA_BF16 || head->normalize == FPA_NORMALIZE_NONE);
 }
 
 int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features)
@@ -260,11 +279,21 @@ int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double
     return (int64_t)ceil(2 * walked / pair);
 }
 
+/* Passes of bf16 that take an f16 head too long, or that no operand may be gathered for. */
+static bool widens_in_vain(const fpa_simplified *simple)
+{
+    const fpa_head *head = simple->head;
+    const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
+    const bool contracted =
+        is_contracted(simple) || (is_quadratic(&simple->score) && sums_fit(head->d, values, head->gate));
+    return widens(simple) && (has_numbers(simple) || (!contracted && work(simple) > most_widened));
+}
+
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target)
 {
     const fpa_head *head = simple->head;
     const fpa_score *score = &simple->score;
-    if (!target->warpgroups || !suits_type(simple) || !head->causal || written->lift || written->window)
+    if (!may_pass(head, written, target))
         return false;
     if (is_pairs(simple) || is_formed(simple))
         return true;
@@ -272,6 +301,8 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
         !(is_whole(&score->dots[0], head->d) || (is_line(score) && is_weighed(&score->dots[0], head->d))))
         return false;
     if (copies_all(simple))
+        return false;
+    if (widens_in_vain(simple))
         return false;
     const fpa_pass_rows rows = passes_rows(simple);
     return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 &&
@@ -322,7 +353,7 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
     head->gate = from->gate ||
                  has_numbers(simple); /* what has none gets one that is zero: of these one kernel knows */
     head->chunk = written->chunk;
-    head->dtype = from->dtype;
+    head->dtype = widens(simple) ? FPA_BF16 : from->dtype;
     if (head->name && head->origin && head->terms)
         return head;
     head_free(head);
@@ -332,7 +363,8 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
 /* Where f' is constant and nothing is divided, rows are d_o and v as they are given, and no number lies behind those. */
 static bool rows_are_given(const fpa_simplified *simple)
 {
-    return !has_slope(&simple->score) && (!simple->head->gate || is_line(&simple->score)) &&
+    return !widens(simple) && !has_slope(&simple->score) &&
+           (!simple->head->gate || is_line(&simple->score)) &&
            (simple->head->normalize == FPA_NORMALIZE_NONE || has_numbers(simple)) && !weighs_keys(simple);
 }
 
@@ -434,8 +466,8 @@ void passes_free(fpa_passes *passes)
 /* Without a normaliser and weights, where no other pass leaves what gates' gradients are made of; contracted ones of whole pieces, and of one power. */
 static bool values_are_own(const fpa_simplified *simple)
 {
-    return (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) && !is_formed(simple) &&
-           simple->head->normalize == FPA_NORMALIZE_NONE &&
+    return !widens(simple) && (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) &&
+           !is_formed(simple) && simple->head->normalize == FPA_NORMALIZE_NONE &&
            (!is_contracted(simple) || (simple->head->dv % PIECE == 0 && !is_sum(simple)));
 }
 

@@ -28,13 +28,18 @@ typedef struct fpa_pass_rows {
     int formed; /* 1: q and k of passes are product rows (pairs.h), which are gathered, and whose gradients are joined as they are scattered */
     int few;    /* 1: chunks have passes of rows, the parallel form has contractions (contracts_chunks) */
     int parallel; /* 1: they are the faster way in the parallel form alone: their features are too many */
+    int features; /* not 0: q and k of passes are so many features of them (feature_line.h), of which the kernel is a line */
+    int widened; /* 1: passes are of bf16, though the head is of f16: their operands are gathered, and their results scattered */
     int weighs; /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */
 } fpa_pass_rows;
 
-/* Whether passes are the faster way: f is as above, products are of 16 bits by warpgroups (of f16 where nothing is divided and, with a gate, f is a multiple of s), and the work is at most so much
+/* Whether passes are the faster way: f is as above, products are of 16 bits by warpgroups, and the work is at most so much
  * more than the contraction's as its kernels are slower. */
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target);
 fpa_pass_rows passes_rows(const fpa_simplified *simple);
+
+/* Whether they are of a line of other numbers that the head's kernel is, whatever kernels there are for its own. */
+bool passes_suit_lines(const fpa_head *head, const fpa_head *written, const fpa_target *target);
 
 /* Of few values (rows->few): tokens from which on passes of rows in chunks multiply less than contractions of pairs. */
 int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features);

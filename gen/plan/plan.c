@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "facts.h"
+#include "feature_line.h"
 #include "gen/backends.h"
 
 enum { MAX_DOTS = 64 };
@@ -140,6 +141,32 @@ fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target
                    : FPA_OK;
 }
 
+/* The line of their features, if gradients go that way; *has: whether they do. */
+static fpa_status add_line(const fpa_head *written, const fpa_target *target, fpa_row_head *made, bool *has,
+                           fpa_error *error)
+{
+    *has = made->width && feature_line_suits(made->simple, written, target);
+    if (!*has)
+        return FPA_OK;
+    made->line = feature_line_make(made->simple, &made->memory);
+    if (made->line)
+        return FPA_OK;
+    row_head_free(made);
+    return fail_memory(error);
+}
+
+/* Rows of coordinates as they are, if features of them are a line. */
+static fpa_status make_plain(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                             fpa_row_head *made, bool *has_passes, fpa_error *error)
+{
+    fpa_status status = row_head_make(simple, target, true, made, error);
+    if (!status)
+        status = add_line(written, target, made, has_passes, error);
+    if (!*has_passes)
+        row_head_free(made);
+    return status;
+}
+
 fpa_status plan_operands(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                          fpa_row_head *made, bool *has_passes, fpa_error *error)
 {
@@ -147,9 +174,18 @@ fpa_status plan_operands(const fpa_simplified *simple, const fpa_head *written, 
     *has_passes = passes_suit(simple, written, target);
     if (*has_passes)
         return FPA_OK;
-    const fpa_status status = row_head_make(simple, target, made, error);
-    *has_passes = !status && made->width && passes_suit(made->simple, written, target);
-    return status;
+    const fpa_status status = row_head_make(simple, target, false, made, error);
+    if (status)
+        return status;
+    if (!made->width)
+        return make_plain(simple, written, target, made, has_passes, error);
+    *has_passes = passes_suit(made->simple, written, target);
+    return *has_passes ? FPA_OK : add_line(written, target, made, has_passes, error);
+}
+
+const fpa_simplified *plan_passed(const fpa_simplified *simple, const fpa_row_head *made)
+{
+    return made->line ? made->line : made->width ? made->simple : simple;
 }
 
 fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *written,
@@ -163,6 +199,7 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
         status = plan_operands(simple, written, target, &made, &has_passes, error);
     if (status)
         return status;
+    const fpa_simplified *passed = plan_passed(simple, &made);
     simple = made.width ? made.simple : simple;
     status = plan_choose_as(simple, written, target, generator->backward_mechanism, plan, error);
     if (status) {
@@ -173,7 +210,8 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
     plan->made = made;
     plan->facts.crossover = 0;
     if (has_passes)
-        plan->passes = passes_rows(simple);
+        plan->passes = passes_rows(passed);
+    plan->passes.features = made.line ? made.line->head->d : 0;
     status = generator->plan_backward(plan, error);
     if (status)
         plan_free(plan);

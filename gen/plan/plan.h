@@ -94,9 +94,11 @@ int plan_widest(const fpa_target *target);
 /* What has no gradients yet. */
 fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target, fpa_error *error);
 /* Whose operands kernels of gradients have: q and k, or where there are matrices or weights rows of them (made->width), and whether forward passes
- * of these are gradients. Passes take q and k as they are given where they can. */
+ * of these, or of their features (made->line), are gradients. Passes take q and k as they are given where they can. */
 fpa_status plan_operands(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                          fpa_row_head *made, bool *has_passes, fpa_error *error);
+/* What passes of gradients are of: `simple`, or rows or features in its place. */
+const fpa_simplified *plan_passed(const fpa_simplified *simple, const fpa_row_head *made);
 /* Of the gradients: chunk, facts and templates are theirs. UNSUPPORTED, with what is missing: of heads without a mask or
  * with a lift, and of targets whose kernels have none. */
 fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *written,

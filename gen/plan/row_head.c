@@ -288,7 +288,7 @@ static bool suits(const fpa_head *head, const fpa_target *target)
 
 /* of_dots: each dot of coordinates has rows of its own; else all have those of the coordinates, and weights stay with branches. Of width 0
  * when there is nothing to make. False: no memory. */
-static bool make(const fpa_simplified *simple, int most, bool of_dots, fpa_row_head *made)
+static bool make(const fpa_simplified *simple, int most, bool of_dots, bool plain, fpa_row_head *made)
 {
     places at;
     *made = (fpa_row_head){.scale = simple->head->scale};
@@ -299,7 +299,7 @@ static bool make(const fpa_simplified *simple, int most, bool of_dots, fpa_row_h
         place_rest(made, simple->head->d, &at);
         place_matrices(made, simple->head, &at);
     }
-    const bool wanted = done && (made->projection_count || made->weighs) && made->width <= most;
+    const bool wanted = done && (plain || made->projection_count || made->weighs) && made->width <= most;
     if (wanted)
         done = make_simple(made, &at, simple);
     if (!wanted || !done)
@@ -355,15 +355,15 @@ static int count_rows(fpa_row_head *made)
 
 /* Dots of few rows, which begin with a block of 8 each, can take more than their weights spare: the fewest rows are made, but where passes have dots without
  * weights alone (pairs.h). */
-fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, fpa_row_head *made,
-                         fpa_error *error)
+fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, bool plain,
+                         fpa_row_head *made, fpa_error *error)
 {
     fpa_row_head shared = {0};
     *made = (fpa_row_head){0};
     if (!suits(simple->head, target))
         return FPA_OK;
     const int most = most_width(target);
-    bool done = make(simple, most, true, made) && make(simple, most, false, &shared);
+    bool done = make(simple, most, true, plain, made) && make(simple, most, false, plain, &shared);
     if (done && shared.width) {
         const fpa_row_head own = *made;
         const int rows = own.width ? count_rows(made) : INT_MAX, others = count_rows(&shared);

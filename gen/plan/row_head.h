@@ -23,8 +23,10 @@ typedef struct fpa_projection {
 typedef struct fpa_row_head {
     arena memory;
     const fpa_simplified *simple; /* of rows: no branch has a matrix, scale is 1 */
-    int width;                    /* numbers of a vector of rows, whole pieces of 8; 0: there is none */
-    double scale;                 /* of queries, which their rows have */
+    const fpa_simplified
+        *line;    /* of its features, whose passes gradients are (feature_line.h); NULL: they are none */
+    int width;    /* numbers of a vector of rows, whole pieces of 8; 0: there is none */
+    double scale; /* of queries, which their rows have */
     int coordinate_count;
     int *coordinates; /* [coordinate_count] of q and k, which are a vector's first rows; -1: zeros */
     double *weights;  /* [coordinate_count] of keys */
@@ -35,9 +37,9 @@ typedef struct fpa_row_head {
 
 enum { ROW_HEAD_MOST = 512 }; /* numbers of a vector of rows */
 
-/* made->width 0: the head has neither matrices nor dots with weights, or products of float32, or too many rows. */
-fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, fpa_row_head *made,
-                         fpa_error *error);
+/* made->width 0: the head has neither matrices nor dots with weights, and `plain` is not set, or products of float32, or too many rows. */
+fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, bool plain,
+                         fpa_row_head *made, fpa_error *error);
 void row_head_free(fpa_row_head *made);
 
 #endif

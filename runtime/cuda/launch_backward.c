@@ -225,7 +225,7 @@ static void place_made(pass *p, char *base)
         return;
     void *operands = take(base, &p->bytes, made_operand_bytes(g, f), 1);
     void *rows = take(base, &p->bytes, p->at_once * made_sequence_bytes(g, f), 1);
-    p->made = (made_rows){p->cuda, p->launch, p->matrices, p->call, p->back};
+    p->made = (made_rows){p->cuda, p->launch, p->matrices, false, p->call, p->back};
     p->made.back.made_operands = operands;
     if (rows)
         made_place(&p->made, rows, p->at_once);

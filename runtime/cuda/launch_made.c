@@ -6,9 +6,20 @@
 
 enum { ELEMENT = 2 };
 
+/* So many numbers a token, and their gradients. */
+static int64_t sequence_bytes(int width, const struct fpa_launch *launch)
+{
+    return 2 * (row_group_of(launch) + 1) * row_tokens_of(launch) * width * ELEMENT;
+}
+
 int64_t made_sequence_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
 {
-    return 2 * (row_group_of(launch) + 1) * row_tokens_of(launch) * g->made_width * ELEMENT;
+    return sequence_bytes(g->made_width, launch);
+}
+
+int64_t made_feature_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
+{
+    return sequence_bytes(g->pass_features, launch);
 }
 
 int64_t made_operand_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
@@ -37,6 +48,28 @@ void made_place(made_rows *m, char *rows, int64_t sequences)
     m->back.made_d_keys = rows + 2 * queries + keys;
 }
 
+static bool wants_queries(const made_rows *m)
+{
+    return m->launch->d_q || m->matrices;
+}
+
+static bool wants_keys(const made_rows *m)
+{
+    return m->launch->d_k || m->matrices;
+}
+
+void made_place_features(made_rows *m, char *features, int64_t sequences)
+{
+    const struct fpa_launch *f = &m->launch->forward;
+    const int64_t keys = sequences * row_tokens_of(f) * m->cuda->geometry.pass_features * ELEMENT;
+    const int64_t queries = keys * row_group_of(f);
+    m->features = true;
+    m->back.feature_queries = features;
+    m->back.feature_d_queries = wants_queries(m) ? features + queries : NULL;
+    m->back.feature_keys = features + 2 * queries;
+    m->back.feature_d_keys = wants_keys(m) ? features + 2 * queries + keys : NULL;
+}
+
 static fpa_status launch(const made_rows *m, cuda_kernel kernel, int64_t blocks, CUstream stream,
                          fpa_error *error)
 {
@@ -53,18 +86,22 @@ fpa_status made_begin(const made_rows *m, CUstream stream, fpa_error *error)
                   error);
 }
 
-/* ---- rows in the place of q and k ---- */
+/* ---- rows, or their features, in the place of q and k ---- */
 
 static void take_place(const made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back)
 {
     const struct fpa_launch *f = &m->launch->forward;
-    const int64_t width = m->cuda->geometry.made_width, bytes = row_tokens_of(f) * width * ELEMENT;
+    const struct fpa_cuda_backward *own = &m->back;
+    const bool line = m->features;
+    const int64_t width = line ? m->cuda->geometry.pass_features : m->cuda->geometry.made_width;
+    const int64_t bytes = row_tokens_of(f) * width * ELEMENT;
     const int64_t key = back->first_sequence, query = key * row_group_of(f);
-    const bool queries = m->launch->d_q || m->matrices, keys = m->launch->d_k || m->matrices;
-    call->q = rows_before(m->back.made_queries, query, bytes);
-    call->k = rows_before(m->back.made_keys, key, bytes);
-    back->d_q = queries ? rows_before(m->back.made_d_queries, query, bytes) : NULL;
-    back->d_k = keys ? rows_before(m->back.made_d_keys, key, bytes) : NULL;
+    call->q = rows_before(line ? own->feature_queries : own->made_queries, query, bytes);
+    call->k = rows_before(line ? own->feature_keys : own->made_keys, key, bytes);
+    back->d_q = wants_queries(m)
+                    ? rows_before(line ? own->feature_d_queries : own->made_d_queries, query, bytes)
+                    : NULL;
+    back->d_k = wants_keys(m) ? rows_before(line ? own->feature_d_keys : own->made_d_keys, key, bytes) : NULL;
     set_row_strides(call->q_stride, f, f->query_heads, width);
     set_row_strides(call->k_stride, f, f->heads, width);
     set_row_strides(back->d_q_stride, f, f->query_heads, width);
@@ -91,11 +128,22 @@ void made_give(const struct fpa_cuda_call *call, const struct fpa_cuda_backward 
 }
 
 /* Blocks of so many tokens, of each query head and of the key's. */
-static int64_t count_blocks(const made_rows *m)
+static int64_t count_blocks(const made_rows *m, int tokens)
 {
     const struct fpa_launch *f = &m->launch->forward;
-    return m->back.sequences * (row_group_of(f) + 1) *
-           divide_up(row_tokens_of(f), m->cuda->geometry.made_tokens);
+    return m->back.sequences * (row_group_of(f) + 1) * divide_up(row_tokens_of(f), tokens);
+}
+
+static fpa_status launch_product(const made_rows *m, cuda_kernel kernel, CUstream stream, fpa_error *error)
+{
+    return launch(m, kernel, count_blocks(m, m->cuda->geometry.made_tokens), stream, error);
+}
+
+/* A thread has a token. */
+static fpa_status launch_line(const made_rows *m, cuda_kernel kernel, CUstream stream, fpa_error *error)
+{
+    const int tokens = m->cuda->geometry.kernel[kernel].threads;
+    return m->features ? launch(m, kernel, count_blocks(m, tokens), stream, error) : FPA_OK;
 }
 
 fpa_status made_project(made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back,
@@ -104,7 +152,8 @@ fpa_status made_project(made_rows *m, struct fpa_cuda_call *call, struct fpa_cud
     m->back.first_sequence = back->first_sequence;
     m->back.sequences = back->sequences;
     take_place(m, call, back);
-    return launch(m, CUDA_BACKWARD_PROJECT, count_blocks(m), stream, error);
+    const fpa_status status = launch_product(m, CUDA_BACKWARD_PROJECT, stream, error);
+    return status ? status : launch_line(m, CUDA_BACKWARD_FORM, stream, error);
 }
 
 /* ---- what rows' gradients are to others ---- */
@@ -124,9 +173,10 @@ static fpa_status launch_products(made_rows *m, CUstream stream, fpa_error *erro
 
 fpa_status made_unproject(made_rows *m, CUstream stream, fpa_error *error)
 {
-    fpa_status status = FPA_OK;
-    if (m->launch->d_q || m->launch->d_k)
-        status = launch(m, CUDA_BACKWARD_UNPROJECT, count_blocks(m), stream, error);
+    fpa_status status =
+        wants_queries(m) || wants_keys(m) ? launch_line(m, CUDA_BACKWARD_JOIN, stream, error) : FPA_OK;
+    if (!status && (m->launch->d_q || m->launch->d_k))
+        status = launch_product(m, CUDA_BACKWARD_UNPROJECT, stream, error);
     return status || !m->matrices ? status : launch_products(m, stream, error);
 }
 

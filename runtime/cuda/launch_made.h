@@ -11,6 +11,7 @@ typedef struct made_rows {
     const struct fpa_cuda_module *cuda; /* NULL: kernels make their rows themselves */
     const struct fpa_backward_launch *launch;
     bool matrices; /* their gradients are wanted */
+    bool features; /* kernels have features of the rows in the place of q and k (gen/plan/feature_line.h) */
     struct fpa_cuda_call call;
     struct fpa_cuda_backward back;
 } made_rows;
@@ -21,12 +22,16 @@ int64_t made_operand_bytes(const struct fpa_cuda_geometry *g, const struct fpa_l
 /* Numbers that parts of a sequence's gradients of matrices have. */
 int64_t made_part_entries(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 
-/* The workspace's rows of the sequences in flight. */
+/* Of their features, where passes have these. */
+int64_t made_feature_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
+
+/* The workspace's rows of the sequences in flight; their features, which kernels have then. */
 void made_place(made_rows *m, char *rows, int64_t sequences);
+void made_place_features(made_rows *m, char *features, int64_t sequences);
 
 /* Once a call: the matrices, split. */
 fpa_status made_begin(const made_rows *m, CUstream stream, fpa_error *error);
-/* Rows of some sequences, which call and back then have in the place of q, k, and their gradients. */
+/* Rows of some sequences, or their features, which call and back then have in the place of q, k, and their gradients. */
 fpa_status made_project(made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back,
                         CUstream stream, fpa_error *error);
 /* The same for a launch whose operands they are. */

@@ -8,6 +8,11 @@
 #include "launch_passes_operands.h"
 #include "launch_reversed.h"
 
+enum {
+    NO_STATE =
+        64 /* tokens of a panel: nobody reads a state, and scores that are sums over rows have fewer products than those over features */
+};
+
 bool cuda_takes_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
 {
     const struct fpa_launch *f = &launch->forward;
@@ -16,6 +21,8 @@ bool cuda_takes_passes(const fpa_module *module, int form, const struct fpa_back
     if ((cuda->geometry.backward_both || cuda->geometry.pass_numbers) && f->query_heads != f->heads)
         return false;
     if (cuda->geometry.pass_parallel && form != FORM_PARALLEL)
+        return false;
+    if (cuda->geometry.pass_features && f->length <= NO_STATE)
         return false;
     if (launch->d_weights && f->batch * f->length * f->query_heads == 0) /* which are zero, then */
         return false;
@@ -142,8 +149,9 @@ static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream,
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
-    const pass_tensor o =
-        a->d_q ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride) : pass_result_rows(p, these, p->d);
+    const bool scatters = pass_scatters(p);
+    const pass_tensor o = a->d_q && !scatters ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride)
+                                              : pass_result_rows(p, these, p->d);
     const bool plain = pass_is_plain_forth(p);
     if (plain || pass_has_plain_values(p)) {
         const pass_tensor q = pass_given(these, f->heads, a->d_o, a->d_o_stride);
@@ -160,7 +168,9 @@ static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream,
                       k = pass_key_rows(p, these, g->pass_input);
     const pass_tensor v = pass_key_rows(p, these, 0), with = pass_query_rows(p, these, 0);
     const struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    return forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
+    const fpa_status status =
+        forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
+    return status || !scatters || !a->d_q ? status : scatter(p, TO_QUERIES, stream, error);
 }
 
 /* What queries read, times its gradient: values are [v, 1], dots are with [g, h]. */
@@ -193,9 +203,9 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
     const int values = p->cuda->geometry.pass_values;
-    const bool formed = p->cuda->geometry.pass_formed;
-    const pass_tensor o = a->d_q && !formed ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride)
-                                            : pass_result_rows(p, these, p->d);
+    const bool scatters = pass_scatters(p);
+    const pass_tensor o = a->d_q && !scatters ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride)
+                                              : pass_result_rows(p, these, p->d);
     if (pass_is_plain(p, PASS_ROWS)) {
         const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
                           k = pass_given(these, f->heads, f->k, f->k_stride);
@@ -214,7 +224,7 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
     }
     const fpa_status status =
         contract(p, &pass, &rows, false, a->d_log_gate ? p->read_dots : NULL, &p->states, stream, error);
-    return status || !formed || !a->d_q ? status : scatter(p, TO_QUERIES, stream, error);
+    return status || !scatters || !a->d_q ? status : scatter(p, TO_QUERIES, stream, error);
 }
 
 static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, fpa_error *error)
@@ -349,7 +359,7 @@ static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, 
     const pass_tensor q = pass_key_rows(p, these, 0), k = pass_query_rows(p, these, 0),
                       v = pass_query_rows(p, these, values);
     const pass_tensor rows = pass_key_rows(p, these, values);
-    const bool direct = a->d_k && pass_is_direct(p) && !p->cuda->geometry.pass_formed;
+    const bool direct = a->d_k && pass_is_direct(p);
     const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_k, a->d_k_stride))
                                  : pass_result_rows(p, these, p->d);
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
@@ -431,40 +441,6 @@ static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, f
     return status || !made ? status : made_unproject(&p->made, stream, error);
 }
 
-static void *take(char **at, size_t bytes)
-{
-    void *part = bytes ? *at : NULL;
-    *at += bytes;
-    return part;
-}
-
-static void place(passes *p, char *base)
-{
-    const passes_room *r = &p->room;
-    p->back.outputs = take(&base, r->outputs);
-    p->back.pass_queries = take(&base, r->rows);
-    p->back.pass_keys = take(&base, r->rows);
-    p->back.pass_gates = take(&base, r->gates);
-    p->back.pass_result = take(&base, r->result);
-    p->forward = take(&base, r->forward);
-    p->reads = take(&base, r->reads);
-    p->read_dots = take(&base, r->read_dots);
-    p->given_dots = take(&base, r->given_dots);
-    p->products = take(&base, r->products);
-    p->weights = take(&base, r->weights);
-    p->zero = take(&base, r->zero);
-    p->kept = take(&base, r->kept);
-    p->reversed_kept = take(&base, r->kept);
-    p->back.made_operands = take(&base, r->operands);
-    char *const rows = take(&base, r->made);
-    p->back.parts = take(&base, r->parts);
-    p->back.sequence_sums = take(&base, r->sums);
-    p->made.call = p->call;
-    p->made.back = p->back;
-    if (rows)
-        made_place(&p->made, rows, p->at_once / p->group);
-}
-
 fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch,
                               const struct fpa_cuda_call *call, const struct fpa_cuda_backward *back,
                               CUstream stream, fpa_error *error)
@@ -480,7 +456,7 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
         return FPA_OK;
     p.call = *call;
     p.back = *back;
-    place(&p, f->workspace);
+    passes_place(&p, f->workspace);
     fpa_status status = launch_outputs(&p, stream, error);
     if (!status)
         status = launch_weights(&p, stream, error);

@@ -55,6 +55,13 @@ struct fpa_launch pass_launch_of_rows(const passes *p, passes_piece these, const
     return f;
 }
 
+/* Whether results are others than gradients, d_q too: of product rows, or of bf16 where these are of f16. */
+bool pass_scatters(const passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    return g->pass_formed || g->pass_widened;
+}
+
 /* What a contraction can fetch as it lies. */
 static bool describes(const passes *p, const void *base, const int64_t stride[3])
 {
@@ -75,7 +82,7 @@ static bool describes_all(const passes *p)
 bool pass_is_plain(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    if (p->back.outputs || g->gate || g->pass_weighted || g->pass_formed || p->group != 1)
+    if (p->back.outputs || g->gate || g->pass_weighted || pass_scatters(p) || p->group != 1)
         return false;
     return p->contracts ? p->d % 8 == 0 && !g->backward_padded_value && describes_all(p)
                         : pass == PASS_VALUES || g->pass_input;
@@ -88,7 +95,8 @@ bool pass_has_plain_values(const passes *p)
     const struct fpa_launch *f = &p->launch->forward;
     if (g->pass_numbers)
         return true;
-    if (!g->pass_line || !(g->gate || g->pass_weighted) || p->back.outputs || p->group != 1)
+    if (g->pass_widened || !g->pass_line || !(g->gate || g->pass_weighted) || p->back.outputs ||
+        p->group != 1)
         return false;
     return !g->pass_weighted || (p->dv % 8 == 0 && describes(p, f->v, f->v_stride) &&
                                  describes(p, p->launch->d_o, p->launch->d_o_stride));
@@ -104,7 +112,7 @@ bool pass_is_plain_forth(const passes *p)
 /* Whether results from the last token on are a key's gradients as they are: none is of a row of zeros before it. */
 bool pass_is_direct(const passes *p)
 {
-    return p->group == 1 && p->back.pass_length == p->launch->forward.length;
+    return !pass_scatters(p) && p->group == 1 && p->back.pass_length == p->launch->forward.length;
 }
 
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */

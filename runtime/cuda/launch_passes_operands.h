@@ -24,6 +24,9 @@ bool pass_has_plain_values(const passes *p);
 bool pass_is_plain_forth(const passes *p);
 /* Whether results from the last token on are a key's gradients as they are. */
 bool pass_is_direct(const passes *p);
+
+/* Whether results are others than gradients, d_q too: of product rows, or of bf16 where these are of f16. */
+bool pass_scatters(const passes *p);
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
 pass_tensor pass_query_rows(const passes *p, passes_piece these, int column);
 pass_tensor pass_key_rows(const passes *p, passes_piece these, int column);

@@ -124,8 +124,8 @@ static bool takes_given(const passes *p, passes_piece these)
                                      .length = p->launch->forward.length,
                                      .query_heads = these.heads,
                                      .heads = these.heads};
-    bool all = p->form == FORM_CHUNKED && g->pass_line && !g->pass_weighted && p->group == 1 &&
-               (g->pass_numbers || !g->kernel[CUDA_BACKWARD_OUTPUTS].threads);
+    bool all = p->form == FORM_CHUNKED && !g->pass_widened && g->pass_line && !g->pass_weighted &&
+               p->group == 1 && (g->pass_numbers || !g->kernel[CUDA_BACKWARD_OUTPUTS].threads);
     for (int i = 0; i < PASSES && all; i++)
         all = !passes_want(p, (fpa_pass)i) || cuda_reverses_any(p->module->passes[i], &sizes);
     return all;
@@ -138,8 +138,9 @@ static void count_rows(passes *p, passes_piece whole)
     const struct fpa_backward_launch *a = p->launch;
     const int64_t tokens = whole.batch * whole.heads * p->reached;
     const bool given = takes_given(p, whole) && takes_given(p, last_piece(p));
-    const bool results = given ? a->d_log_gate && !(a->d_q && a->d_k)
-                               : a->d_k || a->d_v || a->d_log_gate || (a->d_q && g->pass_formed);
+    const bool results =
+        given ? a->d_log_gate && !(a->d_q && a->d_k)
+              : a->d_k || a->d_v || a->d_log_gate || (a->d_q && (g->pass_formed || g->pass_widened));
     p->room.rows = given ? 0 : aligned(tokens * g->pass_width, ELEMENT);
     p->room.gates = !given && g->gate ? aligned(tokens, sizeof(float)) : 0;
     p->room.result = results ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;
@@ -157,7 +158,8 @@ static size_t count_made(passes *p, passes_piece whole)
     p->room.made = aligned(keys * made_sequence_bytes(g, f), 1);
     p->room.parts = p->made.matrices ? aligned(keys * made_part_entries(g, f), sizeof(float)) : 0;
     p->room.sums = p->made.matrices ? aligned(f->batch * f->heads * g->backward_entries, sizeof(float)) : 0;
-    return p->room.operands + p->room.made + p->room.parts + p->room.sums;
+    p->room.features = aligned(keys * made_feature_bytes(g, f), 1);
+    return p->room.operands + p->room.made + p->room.parts + p->room.sums + p->room.features;
 }
 
 static size_t count_room(passes *p)
@@ -225,7 +227,8 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
     *p = (passes){.module = module,
                   .cuda = cuda,
                   .launch = launch,
-                  .form = g->pass_numbers ? FORM_CHUNKED : form, /* which kernels take numbers */
+                  /* which kernels take numbers, and lines of features are for any length */
+                  .form = g->pass_numbers || g->pass_features ? FORM_CHUNKED : form,
                   .d = g->pass_d,
                   .dv = g->pass_dv,
                   .contracts = cuda_contracts(module->passes[PASS_VALUES]) &&
@@ -236,4 +239,43 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
         take_rows(p, launch);
     choose_chunks(p);
     return f->length > 0 && f->query_heads > 0 ? choose_pieces(p) : 0;
+}
+
+/* ---- addresses ---- */
+
+static void *take(char **at, size_t bytes)
+{
+    void *part = bytes ? *at : NULL;
+    *at += bytes;
+    return part;
+}
+
+void passes_place(passes *p, char *base)
+{
+    const passes_room *r = &p->room;
+    p->back.outputs = take(&base, r->outputs);
+    p->back.pass_queries = take(&base, r->rows);
+    p->back.pass_keys = take(&base, r->rows);
+    p->back.pass_gates = take(&base, r->gates);
+    p->back.pass_result = take(&base, r->result);
+    p->forward = take(&base, r->forward);
+    p->reads = take(&base, r->reads);
+    p->read_dots = take(&base, r->read_dots);
+    p->given_dots = take(&base, r->given_dots);
+    p->products = take(&base, r->products);
+    p->weights = take(&base, r->weights);
+    p->zero = take(&base, r->zero);
+    p->kept = take(&base, r->kept);
+    p->reversed_kept = take(&base, r->kept);
+    p->back.made_operands = take(&base, r->operands);
+    char *const rows = take(&base, r->made);
+    p->back.parts = take(&base, r->parts);
+    p->back.sequence_sums = take(&base, r->sums);
+    char *const features = take(&base, r->features);
+    p->made.call = p->call;
+    p->made.back = p->back;
+    if (rows)
+        made_place(&p->made, rows, p->at_once / p->group);
+    if (features)
+        made_place_features(&p->made, features, p->at_once / p->group);
 }

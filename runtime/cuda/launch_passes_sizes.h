@@ -19,6 +19,7 @@ typedef struct passes_room {
     size_t zero;                                   /* a log-gate */
     size_t kept;                                   /* states of such a pass, forth and again back */
     size_t operands, made, parts, sums;            /* of rows that matrices make, and of gradients of these */
+    size_t features;                               /* of rows, and their gradients */
 } passes_room;
 
 /* One call. */
@@ -65,5 +66,8 @@ int64_t pass_dot_blocks(const passes *p);
  * those that share a key, do not take more. */
 size_t passes_prepare(passes *p, const fpa_module *module, int form,
                       const struct fpa_backward_launch *launch);
+
+/* Addresses of the workspace's parts, which begins at `base`; p->call and p->back are those of the call. */
+void passes_place(passes *p, char *base);
 
 #endif

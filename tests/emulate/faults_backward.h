@@ -353,6 +353,18 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
     {"products", {"product rows that are not there yet", "is not a number", "cuda_pass_formed", NULL}},
     {"products", {"gradients that are not there yet", "is not a number", "cuda_pass_fetched", NULL}},
     {"products", {"sums that others have not added up yet", "is not a number", "cuda_pass_joined_all", NULL}},
+    {"half",
+     {"queries and keys as they are given, in the place of bf16", "but the formula gives", "cuda_pass_widen",
+      "word[n] = word[n];"}},
+    {"features",
+     {"features of keys without their weights", "d_q at batch ... but the formula gives", "cuda_line_form",
+      "line_form<false>(features + own * LINE_PITCH, rows + own * LINE_ROW_PITCH);"}},
+    {"features",
+     {"gradients of keys' features without the weights", "d_k at batch ... but the formula gives",
+      "cuda_line_weight", "line_join<false>(rows + own * LINE_ROW_PITCH, features + own * LINE_PITCH);"}},
+    {"features",
+     {"rows that are factors of others' prefixes and get nothing", "but the formula gives", "cuda_line_join",
+      NULL}},
 };
 
 /* In passes of values of gated heads. */

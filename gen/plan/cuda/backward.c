@@ -261,12 +261,14 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_width = plan->passes.width,
         .pass_values = plan->passes.values,
         .pass_input = plan->passes.input,
-        .pass_d = plan->passes.formed ? plan->passes.values : head->d,
+        .pass_d = plan->passes.formed || plan->passes.features ? plan->passes.values : head->d,
         .pass_dv = plan->passes.columns,
         .pass_line = plan->passes.line,
         .pass_weighted = plan->passes.weighted,
+        .pass_features = plan->passes.features,
         .pass_numbers = plan->passes.numbers,
         .pass_weighs = plan->passes.weighs,
+        .pass_widened = plan->passes.widened,
         .pass_formed = plan->passes.formed,
         .pass_parallel = plan->passes.parallel,
     };
@@ -300,7 +302,7 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
     choose_columns(plan, back);
     if (!place_sums(plan->cuda.rows, &plan->memory, back) ||
         !allocate_backward_shares(plan, &plan->memory, back) || !weigh_passes(plan, back) ||
-        !plan_backward_formed(plan, back))
+        !plan_backward_formed(plan, back) || !plan_backward_line(plan, back))
         return fail_memory(error);
     back->padded_vector = padded_width(plan, head->d);
     back->padded_value = padded_width(plan, head->dv);
@@ -375,6 +377,13 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "pass_columns", passes.columns),
     FIELD_AS(fpa_cuda_backward_plan, "pass_weighted", passes.weighted),
     FIELD_ARRAY(fpa_cuda_backward_plan, "pass_weights", pass_weight, weights, 1, 0),
+    FIELD_AS(fpa_cuda_backward_plan, "pass_features", passes.features),
+    FIELD_AS(fpa_cuda_backward_plan, "pass_widened", passes.widened),
+    BACK(line_factors),
+    FIELD_ARRAY(fpa_cuda_backward_plan, "line_factor", line_factor, line_entries, 1, 0),
+    FIELD_ARRAY(fpa_cuda_backward_plan, "line_weight", line_weight, line_features, 1, 0),
+    BACK(line_row_pitch),
+    BACK(line_pitch),
     BACK(pass_factors),
     FIELD_ARRAY(fpa_cuda_backward_plan, "pass_factor", pass_factor, pass_entries, 1, 0),
     BACK(formed_row_pitch),
@@ -403,6 +412,9 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
                 "%d numbers\n",
                 back->passes.parallel ? ", in the parallel form," : "",
                 back->passes.width - back->passes.input);
+    if (back->passes.features)
+        fprintf(out, "features     %d numbers, products of rows, are what passes have for q and k\n",
+                back->passes.features);
     if (plan->made.width)
         fprintf(
             out,

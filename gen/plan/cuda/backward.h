@@ -50,6 +50,11 @@ typedef struct fpa_cuda_backward_plan {
     int pass_factors,
         pass_entries; /* of product rows that passes have for q and k (gen/plan/pairs.h), and of all of them */
     int *pass_factor; /* [pass_entries] */
+    int line_factors, line_features,
+        line_entries; /* of a feature that passes have for q and k (gen/plan/feature_line.h), at most; in all; of all of them */
+    int *line_factor;               /* [line_entries] rows, the last one last; -1 before the first one */
+    double *line_weight;            /* [line_features] of keys */
+    int line_row_pitch, line_pitch; /* bytes from a token's rows, and from its features, to the next one's */
     /* bytes from a token to the next in shared memory of who forms and joins them: of rows, of vectors of product rows, of gradients of rows */
     int formed_row_pitch, formed_vector_pitch, formed_sum_pitch;
     bool no; /* what only the forward pass has */
@@ -96,6 +101,9 @@ void fill_backward_formed(const fpa_cuda_backward_plan *back, struct fpa_cuda_ge
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
                         struct fpa_cuda_geometry *g);
+
+/* Of features that passes have for q and k: what each is a product of, and pitches. False: no memory. */
+bool plan_backward_line(fpa_plan *plan, fpa_cuda_backward_plan *back);
 
 extern const fpa_field cuda_backward_fields[];
 

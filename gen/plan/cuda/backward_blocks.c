@@ -55,6 +55,9 @@ void fill_backward_kernels(const fpa_plan *plan, const fpa_cuda_backward_plan *b
         g->kernel[CUDA_BACKWARD_GATHER] = g->kernel[CUDA_BACKWARD_SCATTER] = plain;
     if (plan->passes.width && head->gate)
         g->kernel[CUDA_BACKWARD_PASS_GATES] = plain;
+    if (plan->passes.features)
+        g->kernel[CUDA_BACKWARD_FORM] = g->kernel[CUDA_BACKWARD_JOIN] =
+            (struct fpa_cuda_block){threads, threads * (back->line_row_pitch + back->line_pitch), 0};
     g->kernel[CUDA_BACKWARD_STATE] = (struct fpa_cuda_block){
         g->backward_walks ? g->backward_walks * CUDA_THREADS : threads, back->state.size, back->state_blocks};
     g->kernel[CUDA_BACKWARD_SEGMENTS] = plain;

@@ -1,0 +1,86 @@
+#include "feature_line.h"
+
+#include <math.h>
+
+#include "base/round.h"
+#include "passes.h"
+
+enum {
+    PIECE = 8,
+    MOST_FEATURES = 256,     /* of which a block of a pass has all sums, for 128 columns */
+    MOST_ROWS = 96,          /* whose gradients a thread adds up in registers */
+    MOST_FACTORS_OF_F16 = 2, /* products of more leave its range, */
+    RANGE_OF_F16 = 12        /* and so do weights beyond this power of two either way */
+};
+
+static bool is_moderate(double weight)
+{
+    const double most = ldexp(1, RANGE_OF_F16);
+    return fabs(weight) >= 1 / most && fabs(weight) <= most;
+}
+
+static bool has_range(const fpa_term *term)
+{
+    bool has = term->branch_count <= MOST_FACTORS_OF_F16 && is_moderate(term->weight.value);
+    for (int b = 0; b < term->branch_count; b++)
+        for (int w = 0; w < term->branches[b].width; w++)
+            has = has && is_moderate(branch_gram(&term->branches[b], w));
+    return has;
+}
+
+static bool leaves_range(const fpa_head *head)
+{
+    for (int t = 0; t < head->term_count; t++)
+        if (!has_range(&head->terms[t]))
+            return head->dtype == FPA_F16;
+    return false;
+}
+
+bool feature_line_suits(const fpa_simplified *rows, const fpa_head *written, const fpa_target *target)
+{
+    const fpa_head *head = rows->head;
+    return rows->made && head->scale == 1 && head_degree(head) > 1 && head_features(head) <= MOST_FEATURES &&
+           head->d <= MOST_ROWS && !leaves_range(head) && passes_suit_lines(head, written, target);
+}
+
+static bool set_branch(arena *memory, int width, fpa_branch *branch)
+{
+    *branch = (fpa_branch){.kind = FPA_BRANCH_IDENTITY, .source = FPA_INPUT, .width = width};
+    branch->row = arena_array(memory, (size_t)width, sizeof *branch->row);
+    for (int w = 0; branch->row && w < width; w++)
+        branch->row[w] = w;
+    return branch->row != NULL;
+}
+
+/* One dot of all features. */
+static bool set_score(arena *memory, const fpa_branch *dot, fpa_score *score)
+{
+    *score = (fpa_score){.dot_count = 1, .monomial_count = 1};
+    score->dots = arena_copy(memory, dot, sizeof *dot);
+    score->monomials = arena_array(memory, 1, sizeof *score->monomials);
+    int *power = arena_array(memory, 1, sizeof *power);
+    if (!score->dots || !score->monomials || !power)
+        return false;
+    *power = 1;
+    *score->monomials = (fpa_monomial){number_int(1), power};
+    return true;
+}
+
+const fpa_simplified *feature_line_make(const fpa_simplified *rows, arena *memory)
+{
+    const int width = (int)round_up((int)head_features(rows->head), PIECE);
+    fpa_simplified *line = arena_copy(memory, rows, sizeof *rows);
+    fpa_head *head = arena_copy(memory, rows->head, sizeof *rows->head);
+    fpa_term *term = arena_array(memory, 1, sizeof *term);
+    fpa_branch *branch = arena_array(memory, 1, sizeof *branch);
+    if (!line || !head || !term || !branch || !set_branch(memory, width, branch) ||
+        !set_score(memory, branch, &line->score))
+        return NULL;
+    *term = (fpa_term){number_int(1), 1, branch};
+    head->memory = (arena){0}; /* everything is in `memory`, or the other head's */
+    head->d = width;
+    head->term_count = 1;
+    head->terms = term;
+    line->head = head;
+    return line;
+}
