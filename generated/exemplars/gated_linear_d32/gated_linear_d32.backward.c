@@ -1475,9 +1475,10 @@ static inline void turn_square(const float *restrict from, int64_t pitch, float 
 static __attribute__((noinline)) void transpose(const float *restrict from, int64_t pitch, int rows, int columns,
                                                 float *restrict to, int64_t to_pitch)
 {
-    int r = 0;
+    int whole = 0; /* rows that squares take */
 #ifdef HAS_SQUARES
-    for (; r + VL <= rows; r += VL) {
+    whole = rows / VL * VL;
+    for (int r = 0; r < whole; r += VL) {
         int c = 0;
         for (; c + VL <= columns; c += VL)
             turn_square(from + r * pitch + c, pitch, to + c * to_pitch + r, to_pitch);
@@ -1486,7 +1487,7 @@ static __attribute__((noinline)) void transpose(const float *restrict from, int6
                 to[c * to_pitch + i] = from[i * pitch + c];
     }
 #endif
-    for (; r < rows; r++)
+    for (int r = whole; r < rows; r++)
         for (int c = 0; c < columns; c++)
             to[c * to_pitch + r] = from[r * pitch + c];
 }
