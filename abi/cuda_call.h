@@ -131,6 +131,7 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
+    int cluster_stays;  /* 1: its clusters take other sequences behind their first; 0: each has one */
     int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;         /* 1: a mask of keys is given */
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
@@ -192,7 +193,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 37
+#define FPA_CUDA_VERSION 38
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -208,9 +209,8 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Of a matrix on its way to a block of NAME_backward_project or _unproject: bytes of a step of 16 numbers and 32 others, and how many of these. */
-#define FPA_CUDA_MADE_STEP 2048
-#define FPA_CUDA_MADE_STAGES 8
+/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 32 or 64 others, of 64 bytes for each. */
+#define FPA_CUDA_MADE_RING 16384
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 /* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
@@ -323,6 +323,7 @@ struct fpa_cuda_call {
     long long sequences;
     long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
     long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;

@@ -4,15 +4,19 @@
  *
  *   build/gpu/bench_sequences SPEC HEAD [TOKENS [HEADS [PART]]]
  *
- * TOKENS of all sequences together, 65,536 unless said; HEADS of each, 16; PART: equal, mixes or pieces alone. Lines are tab-separated: what, the mix, its
+ * TOKENS of all sequences together, 65,536 unless said; HEADS of each, 16; PART: equal, mixes or pieces alone; or ways: equal lengths and mixes by each
+ * candidate that the model finds at most half as slow again as the fastest, beside its prediction. Lines are tab-separated: what, the mix, its
  * sequences, milliseconds, and times as much as what stands before it: medians over TURNS of medians. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "command/candidates.h"
 #include "command/device.h"
+#include "head/form.h"
 #include "runtime/api/forward.h"
+#include "runtime/backend.h"
 #include "on_gpu.h"
 
 enum {
@@ -32,7 +36,8 @@ typedef struct bench_call {
     fpa_tensors tensors;
     void *workspace;
     size_t size;
-    int64_t pieces, piece; /* of how many tokens; 1: one pass */
+    int64_t pieces, piece;          /* of how many tokens; 1: one pass */
+    const fpa_candidate *candidate; /* NULL: what the model chooses */
 } bench_call;
 
 static fpa_device device;
@@ -92,7 +97,7 @@ static fpa_status launch(void *user, int64_t number, CUstream stream, fpa_error 
         c->gate.byte_offset = at * sizeof(float);
         c->tensors.state_in = c->pieces > 1 && i > 0 ? &c->state : NULL;
         c->tensors.state_out = c->pieces > 1 ? &c->state : NULL;
-        status = fpa_forward(c->kernel, c->form, &c->tensors, c->workspace, c->size, error);
+        status = forward_by(c->kernel, c->candidate, c->form, &c->tensors, c->workspace, c->size, error);
     }
     return status;
 }
@@ -102,7 +107,7 @@ static void make_workspace(bench_call *c)
     fpa_error error = {0};
     bench_call with_state = *c;
     with_state.tensors.state_in = with_state.tensors.state_out = c->pieces > 1 ? &c->state : NULL;
-    check(fpa_workspace_size(c->kernel, c->form, &with_state.tensors, &c->size, &error), &error);
+    check(workspace_size_by(c->kernel, c->candidate, c->form, &with_state.tensors, &c->size, &error), &error);
     check(c->kernel->module.backend->memory->allocate(&c->kernel->module, c->size + 1, &c->workspace, &error),
           &error);
 }
@@ -240,6 +245,8 @@ static void compare_mix(fpa_kernel *kernel, int64_t total, int64_t most, const c
     static mix m;
     m = (mix){.name = name};
     draw(&m, total, most);
+    if (m.count == 0)
+        return;
     bench_call packed;
     make_mix(&packed, kernel, &m);
     const double ragged = measure(&packed);
@@ -252,6 +259,76 @@ static void compare_mix(fpa_kernel *kernel, int64_t total, int64_t most, const c
     else
         line("padded, of half of the sequences or fewer", &m,
              time_equal(kernel, PADDED_TOKENS / m.longest, m.longest), ragged);
+}
+
+/* ---- each way to carry a call out ---- */
+
+enum { MOST_WAYS = 768 };
+
+/* What suits the call, by the model's seconds. */
+static int list_ways(const bench_call *c, fpa_candidate list[MOST_WAYS])
+{
+    const fpa_module *module = &c->kernel->module;
+    const float *weights[c->kernel->description.weight_count + 1];
+    struct fpa_launch launch;
+    fpa_form form = c->form;
+    fpa_error error = {0};
+    bool empty;
+    check(forward_prepare(c->kernel, TENSORS_SHAPES, &c->tensors, &form, weights, &launch, &empty, &error),
+          &error);
+    const fpa_call_size size = call_size(FORM_CHUNKED, &launch);
+    return module->candidates ? module->candidates(module, &size, list, MOST_WAYS) : 0;
+}
+
+static void time_way(bench_call *c, const mix *m, const fpa_candidate *way)
+{
+    char text[CANDIDATE_TEXT], what[CANDIDATE_TEXT + 64];
+    snprintf(what, sizeof what, "%s %s", way->mechanism, candidate_text(text, way));
+    c->candidate = way;
+    c->workspace = NULL;
+    line(what, m, measure(c), 1e3 * way->cost.seconds);
+    c->kernel->module.backend->memory->release(&c->kernel->module, c->workspace);
+    c->workspace = NULL;
+}
+
+static void time_ways(bench_call *c, const mix *m)
+{
+    static fpa_candidate list[MOST_WAYS];
+    const int count = list_ways(c, list);
+    double least = INFINITY;
+    for (int i = 0; i < count && i < MOST_WAYS; i++)
+        least = list[i].refused ? least : fmin(least, list[i].cost.seconds);
+    for (int i = 0; i < count && i < MOST_WAYS; i++)
+        if (!list[i].refused && list[i].cost.seconds <= 1.5 * least)
+            time_way(c, m, &list[i]);
+    free_call(c);
+}
+
+static void compare_ways(fpa_kernel *kernel, int64_t total, int64_t length, int64_t most, const char *name)
+{
+    static mix m;
+    bench_call call;
+    m = (mix){.name = name};
+    while (length && m.total + length <= total)
+        add(&m, length);
+    if (!length)
+        draw(&m, total, most);
+    make_mix(&call, kernel, &m);
+    time_ways(&call, &m);
+    if (!length)
+        return;
+    printf("# the same without cu_seqlens\n");
+    make_equal(&call, kernel, m.count, length);
+    time_ways(&call, &m);
+}
+
+static void compare_all_ways(fpa_kernel *kernel, int64_t total)
+{
+    compare_ways(kernel, total, 4096, 0, "4,096 each");
+    compare_ways(kernel, total, 1024, 0, "1,024 each");
+    compare_ways(kernel, total, 0, 2048, "1 to 2,048");
+    compare_ways(kernel, total, 0, 16384, "1 to 16,384");
+    compare_ways(kernel, total, 0, 65536, "1 to 65,536");
 }
 
 /* ---- a prompt in pieces ---- */
@@ -342,7 +419,9 @@ int main(int count, char **arguments)
     fpa_error error = {0};
     fpa_kernel *kernel;
     if (count < 3)
-        return fprintf(stderr, "usage: bench_sequences SPEC HEAD [TOKENS [HEADS [equal|mixes|pieces]]]\n"), 2;
+        return fprintf(stderr,
+                       "usage: bench_sequences SPEC HEAD [TOKENS [HEADS [equal|mixes|pieces|ways]]]\n"),
+               2;
     heads = count > 4 ? atoi(arguments[4]) : heads;
     check(fpa_open(arguments[1], arguments[2], &options, &kernel, &error), &error);
     check(device_open(0, &device, &error), &error);
@@ -353,6 +432,8 @@ int main(int count, char **arguments)
         compare_mixes(kernel, total);
     if (is_wanted(part, "pieces"))
         compare_all_pieces(kernel, total);
+    if (part && !strcmp(part, "ways"))
+        compare_all_ways(kernel, total);
     device_close(&device);
     fpa_close(kernel);
     return 0;

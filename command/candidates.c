@@ -28,8 +28,8 @@ static const char *split_text(char text[CANDIDATE_TEXT], const fpa_candidate *ca
 static const char *shared_text(char text[CANDIDATE_TEXT], const fpa_candidate *candidate)
 {
     const int64_t clusters = candidate->blocks / candidate->segments;
-    snprintf(text, CANDIDATE_TEXT, "%" PRId64 " cluster%s of %" PRId64 " share all", clusters,
-             plural(clusters), candidate->segments);
+    snprintf(text, CANDIDATE_TEXT, "%" PRId64 " cluster%s of %" PRId64 " %s", clusters, plural(clusters),
+             candidate->segments, candidate->variant & SCAN_WHOLE ? "take all" : "share all");
     return text;
 }
 
@@ -46,7 +46,7 @@ const char *candidate_text(char text[CANDIDATE_TEXT], const fpa_candidate *candi
         return split_text(text, candidate);
     if (mechanism == MECHANISMS || candidate->refused)
         return text;
-    if (mechanism == MECHANISM_CLUSTER_SCAN && candidate->variant & SCAN_SHARED)
+    if (mechanism == MECHANISM_CLUSTER_SCAN && candidate->variant & (SCAN_SHARED | SCAN_WHOLE))
         return shared_text(text, candidate);
     const char *unit = units[mechanism], *rest = strchr(unit, ' ');
     const int word = rest ? (int)(rest - unit) : (int)strlen(unit);

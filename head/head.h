@@ -118,7 +118,9 @@ typedef struct fpa_head {
     bool
         numbers; /* of forward passes that are gradients: a factor and a number beside each token (gen/plan/passes.h). Not part of the text: such heads have
                      names of their own */
-    int window;  /* newest keys that have the weight exp(scale q.k), of q and k as given; 0: none has */
+    bool
+        zeros; /* of such passes: coordinates that no branch has are zero, of queries and of keys. Likewise not part of the text */
+    int window; /* newest keys that have the weight exp(scale q.k), of q and k as given; 0: none has */
 } fpa_head;
 
 enum {

@@ -49,6 +49,18 @@ static void list_crowded(const cuda_task *task, const cuda_split_common *common,
     listing_offer(l, &candidate);
 }
 
+/* Sequences of different lengths: by fewer blocks, which all have as much to walk. */
+static void list_even(const cuda_task *task, const cuda_split_common *common, fpa_candidate candidate,
+                      cuda_listing *l)
+{
+    const int64_t even = cuda_even_blocks(task, candidate.variant & SPLIT_SMALL, candidate.blocks);
+    if (!cuda_lengths_differ(task->size) || even == candidate.blocks)
+        return;
+    candidate.blocks = even;
+    candidate.cost = cuda_estimate_split(task, common, &candidate);
+    listing_offer(l, &candidate);
+}
+
 static void list_overlapped(const cuda_task *task, const cuda_split_common *common, int small,
                             cuda_listing *l)
 {
@@ -67,6 +79,7 @@ static void list_overlapped(const cuda_task *task, const cuda_split_common *comm
         return;
     }
     candidate.cost = cuda_estimate_split(task, common, &candidate);
+    list_even(task, common, candidate, l); /* first: whose queries wait for nobody who is behind */
     listing_offer(l, &candidate);
     list_crowded(task, common, candidate, l);
 }
@@ -116,13 +129,6 @@ int64_t cuda_fused_segments(const cuda_task *task)
     return l.best.segments;
 }
 
-/* Whether blocks of NAME_fused_chunk, one a sequence, take nearly all places. */
-static bool are_filled(const cuda_task *task)
-{
-    const int64_t places = (int64_t)task->room->multiprocessors * task->room->occupancy[CUDA_FUSED_CHUNK];
-    return 8 * task->size->sequences * task->size->query_heads * task->geometry->column_blocks >= 7 * places;
-}
-
 /* A cluster has a sequence of a head; where lengths differ as many clusters as there is room for share all places, whose number
  * kernels have in 32 bits. */
 static const char *refuse_clusters(const cuda_task *task)
@@ -134,9 +140,7 @@ static const char *refuse_clusters(const cuda_task *task)
         return cuda_fused_blocks(task) > MOST_WALKS ? "a launch has at most 65535 clusters" : NULL;
     if (cuda_span_places((size->batch + 1) * size->length, size->sequences) > INT32_MAX / lines)
         return "spans of all heads are counted in 32 bits";
-    return size->sequences <= size->batch && are_filled(task)
-               ? "lengths are alike, and a block for each sequence fills the GPU"
-               : NULL;
+    return NULL;
 }
 
 /* Sequences of one length for which there is no room for a cluster each: all clusters share their spans, without a second round. Only if sequences are few more, so that
@@ -158,6 +162,26 @@ static void list_shared(const cuda_task *task, int blocks, cuda_listing *l)
     listing_offer(l, &candidate);
 }
 
+/* Whole sequences of one length, which clusters that stay take in turn. Of an ordinary call only where there is no room for a cluster each, but a call of
+ * more asks the same of the kernel; so does a packed one of others. */
+static void list_whole(const cuda_task *task, int blocks, cuda_listing *l)
+{
+    const fpa_call_size *size = task->size;
+    const int64_t items = cuda_scanned_items(task), places = task->room->cluster_counts[blocks];
+    const bool asked = size->sequences ? !cuda_lengths_differ(size) : items > places;
+    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN],
+                               .segments = blocks,
+                               .blocks =
+                                   blocks * (asked ? cuda_even_clusters(items, places) : divide_up(items, 2)),
+                               .variant = SCAN_WHOLE};
+    if (!asked && (!l->all || blocks > 2 || items < 2))
+        return;
+    if (cuda_refusal(task->geometry, size, &candidate))
+        return;
+    candidate.cost = cuda_estimate_cluster_scan(task, &candidate);
+    listing_offer(l, &candidate);
+}
+
 void list_cluster_scan(const cuda_task *task, cuda_listing *l)
 {
     const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN),
@@ -171,7 +195,10 @@ void list_cluster_scan(const cuda_task *task, cuda_listing *l)
     }
     for (int blocks = 2; blocks <= MOST_CLUSTER && (blocks <= spans || task->size->sequences); blocks++) {
         const int counted = task->room->cluster_counts[blocks];
-        if (counted == 0 || (task->size->sequences && blocks > 2 && counted < lines))
+        if (counted == 0)
+            continue;
+        list_whole(task, blocks, l);
+        if (task->size->sequences && blocks > 2 && counted < lines)
             continue; /* heads of a token are read at about the same time */
         candidate.segments = blocks;
         candidate.cost = cuda_estimate_cluster_scan(task, &candidate);

@@ -76,3 +76,13 @@ double cuda_pack_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, 
     cuda_sum_add(&sum, &g->work[CUDA_PACK_ROWS].step, 2.0 / 16);
     return full_chip_seconds(gpu, &sum, false, warps);
 }
+
+/* Scores of a query are with half of the keys, on average. */
+int64_t cuda_whole_tokens(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, int64_t chunk)
+{
+    const double chunked = cuda_chunk_seconds(gpu, g, (int)chunk);
+    int64_t tokens = chunk;
+    while (tokens < 64 * chunk && cuda_score_seconds(gpu, g, WARPS, (double)(tokens + chunk) / 2) <= chunked)
+        tokens += chunk;
+    return tokens;
+}

@@ -20,4 +20,7 @@ double cuda_pack_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geo
 /* Tokens, at most, of a last chunk for which a copy of the state takes longer than the scores of its queries with one chunk of keys more. */
 int64_t cuda_tail_tokens(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int64_t chunk);
 
+/* Tokens, at most, of a sequence whose scores with all of its keys take no longer than chunks and copies of the state do. */
+int64_t cuda_whole_tokens(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int64_t chunk);
+
 #endif

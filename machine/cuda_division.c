@@ -50,6 +50,8 @@ void cuda_take_tail(cuda_task *task)
     if (!g->persistent || g->gate || g->unmasked || task->size->form != FORM_CHUNKED || !task->chunk)
         return;
     task->tail = cuda_tail_tokens(task->room->gpu, g, task->chunk);
+    if (cuda_lengths_differ(task->size) && !task->size->state_in && !task->size->state_out)
+        task->whole = cuda_whole_tokens(task->room->gpu, g, task->chunk);
     const int64_t last = task->size->length - (task->chunks - 1) * task->chunk;
     if (task->chunks > 1 && last <= task->tail && !task->size->sequences)
         task->chunks--;

@@ -2,6 +2,7 @@
 #ifndef FPAC_MACHINE_CUDA_DIVISION_H
 #define FPAC_MACHINE_CUDA_DIVISION_H
 
+#include "base/round.h"
 #include "candidate.h"
 #include "gpu_room.h"
 
@@ -14,6 +15,7 @@ typedef struct cuda_task {
     const fpa_call_size *size;
     int64_t chunk, chunks; /* tokens of a chunk; chunks of a sequence */
     int64_t tail;          /* a last chunk of so many tokens, at most, is counted with the one before */
+    int64_t whole;         /* where lengths differ: a sequence of so many tokens, at most, is one chunk */
     int64_t sequences;     /* batch entries times heads of keys, */
     int64_t queries;       /* and of queries */
     bool walked;           /* by NAME_chunk_state, if at all: there is a state, or a chunk that needs one */
@@ -61,6 +63,27 @@ static inline int64_t cuda_scan_clusters(int64_t room, int64_t lines)
 {
     const int64_t over = lines > 0 ? room % lines : 0;
     return room >= lines && over <= room / 16 ? room - over : room;
+}
+
+/* Clusters that take whole items (sequences of a line) in turn, where there is room for so many: one for each item, or as few as take no more
+ * rounds. So all have as many, and where lines divide them heads of a token are read at about the same time. */
+static inline int64_t cuda_even_clusters(int64_t items, int64_t places)
+{
+    return places < 1 || items <= places ? items : divide_up(items, divide_up(items, places));
+}
+
+/* Not where as many sequences as have all tokens at the longest one's length are all there are. */
+static inline bool cuda_lengths_differ(const fpa_call_size *size)
+{
+    return size->sequences > size->batch;
+}
+
+/* Items that are dealt: sequences of all lines. */
+static inline int64_t cuda_scanned_items(const cuda_task *task)
+{
+    const fpa_call_size *size = task->size;
+    return (size->sequences ? size->sequences : size->batch) * size->query_heads *
+           task->geometry->column_blocks;
 }
 
 /* Blocks of NAME_fused_chunk for one segment of all sequences, with queries. */

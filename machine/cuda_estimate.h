@@ -21,6 +21,9 @@ fpa_cost cuda_estimate_split(const cuda_task *task, const cuda_split_common *com
  * must run at a time. */
 int64_t cuda_overlapped_blocks(const cuda_task *task, bool small);
 
+/* Of so many those with which each block has the same heads of all sequences: what they have to walk is equal, whatever the lengths. */
+int64_t cuda_even_blocks(const cuda_task *task, bool small, int64_t blocks);
+
 fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candidate);
 
 /* A first segment's share of the sequence, when NAME_fused_chunk walks it in so many. */

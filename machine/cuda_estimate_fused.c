@@ -111,14 +111,16 @@ static int64_t shared_spans(const cuda_task *task, int64_t all, int64_t clusters
 
 /* Spans that a cluster walks, one after the other. As many sequences at a time as there is room for clusters; in the last round not
  * all blocks have a span. Where lengths differ clusters share all spans, of which a sequence's last one is half full on average, and each
- * has one; but none has less than the longest. Of one length, too, if they are to. */
+ * has one; but none has less than the longest. Of one length, too, if they are to. Whole ones are taken in turn. */
 static int64_t walked_spans(const cuda_task *task, const fpa_candidate *candidate, int64_t *rounds)
 {
     const fpa_call_size *size = task->size;
     const int64_t blocks = candidate->segments, lines = size->query_heads * task->geometry->column_blocks;
     const int64_t spans = divide_up(size->length, FPA_CUDA_SPAN), places = task->room->cluster_counts[blocks];
-    const bool shared = candidate->variant & SCAN_SHARED;
-    *rounds = size->sequences || shared ? 1 : divide_up(cuda_fused_blocks(task), places);
+    const bool shared = candidate->variant & SCAN_SHARED, whole = candidate->variant & SCAN_WHOLE;
+    *rounds = size->sequences || shared || whole ? 1 : divide_up(cuda_fused_blocks(task), places);
+    if (whole)
+        return round_up(spans * divide_up(cuda_scanned_items(task), candidate->blocks / blocks), blocks);
     if (shared)
         return round_up(shared_spans(task, cuda_span_places(size->batch * size->length, size->batch),
                                      candidate->blocks / blocks),

@@ -48,6 +48,25 @@ int64_t cuda_overlapped_blocks(const cuda_task *task, bool small)
     return blocks < most ? blocks : most;
 }
 
+int64_t cuda_even_blocks(const cuda_task *task, bool small, int64_t blocks)
+{
+    const int64_t head = blocks_of_head(task, small);
+    int64_t heads = blocks / head;
+    while (heads > 1 && task->size->heads % heads)
+        heads--;
+    return heads * head;
+}
+
+/* Walks of the block that has most of them, one after the other. Where lengths differ these are as many as have all tokens at the longest one's length;
+ * blocks that have not all the same heads may have the longest one beyond their share. */
+static double walks_of_block(const cuda_task *task, bool small, int64_t walks, int64_t blocks)
+{
+    if (!cuda_lengths_differ(task->size))
+        return (double)divide_up(walks, blocks);
+    const double share = (double)walks / (double)blocks;
+    return cuda_even_blocks(task, small, blocks) == blocks ? share : share + 1;
+}
+
 /* No less than the blocks that walk take for their walks, nor than all multiprocessors take for everything. */
 static fpa_cost overlapped_cost(const cuda_task *task, const cuda_split_common *common, bool small,
                                 int64_t blocks)
@@ -60,7 +79,7 @@ static fpa_cost overlapped_cost(const cuda_task *task, const cuda_split_common *
     const double memory = cuda_memory_ahead(gpu, &keys, true) + cuda_memory_ahead(gpu, &queries, true);
     const double power = (keys.products + queries.products) / gpu->sustained;
     const double shared = fmax(cuda_overlapped(all, memory), power);
-    const double walked = walks ? (double)divide_up(walks, blocks) * walk / (double)walks : 0;
+    const double walked = walks ? walks_of_block(task, small, walks, blocks) * walk / (double)walks : 0;
     const double trips = task->geometry->work[CUDA_CHUNK_STATE].trips * GPU_TRIP;
     if (walked > shared)
         return (fpa_cost){walked + trips, "blocks that walk"};

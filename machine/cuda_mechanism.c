@@ -73,16 +73,20 @@ static bool counts_in_32_bits(const struct fpa_cuda_geometry *g, const fpa_call_
     return tokens <= MOST_TOKENS && lines * cuda_span_places(tokens, size->batch) <= INT32_MAX;
 }
 
+/* Clusters that are fewer than sequences of a line. Those of ordinary calls take whole ones wherever these lie. */
 static const char *refuse_shared(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
                                  const fpa_candidate *candidate)
 {
-    if (!(candidate->variant & SCAN_SHARED))
+    const bool ordinary = candidate->variant & SCAN_WHOLE && !size->sequences;
+    if (!(candidate->variant & (SCAN_SHARED | SCAN_WHOLE)))
         return NULL;
-    if (!has(g, CUDA_SEQUENCE_SCAN))
-        return "the module has no kernel of it whose clusters share sequences";
-    if (size->sequences || !size->joined)
+    if (ordinary && !g->cluster_stays)
+        return "keeps a matrix in each cluster that is one head's";
+    if (!ordinary && !has(g, CUDA_SEQUENCE_SCAN))
+        return "the module has no kernel of it whose clusters have several sequences";
+    if (candidate->variant & SCAN_SHARED && (size->sequences || !size->joined))
         return "deals sequences of one length to clusters, whose tokens lie one behind the other";
-    if (!counts_in_32_bits(g, size))
+    if (!ordinary && !counts_in_32_bits(g, size))
         return "counts tokens and spans of all sequences in 32 bits";
     return candidate->blocks < candidate->segments ? "needs a cluster at least" : NULL;
 }

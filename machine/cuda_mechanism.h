@@ -39,6 +39,8 @@ enum {
 enum {
     SCAN_SHARED =
         1, /* sequences of one length are dealt to fewer clusters, fpa_candidate.blocks in all: NAME_sequence_scan */
+    SCAN_WHOLE =
+        2, /* likewise, each sequence to one cluster; they need not have one length. Of an ordinary call NAME_cluster_scan */
 };
 
 /* Whether a launch can have it: it is of the call's form, and the module has its kernels. NULL, or why not.

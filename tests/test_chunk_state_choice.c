@@ -280,46 +280,6 @@ static void heads_of_a_sequence_are_read_together(void **state)
     assert_int_equal(beside(64, 64, 64, 2, 16), 32);
 }
 
-/* ---- sequences in one batch ---- */
-
-static fpa_candidate choose_packed(int64_t sequences, int64_t total, int64_t longest)
-{
-    static const int32_t somewhere;
-    const fpa_gpu_room room = on_gpu(&square64);
-    const struct fpa_launch launch = {.batch = sequences,
-                                      .length = longest,
-                                      .total = total,
-                                      .query_heads = 16,
-                                      .heads = 16,
-                                      .cu_seqlens = &somewhere};
-    const fpa_call_size size = call_size(FORM_CHUNKED, &launch);
-    return choose_for(&square64, &room, &size);
-}
-
-static void equal_lengths_are_walked_as_a_batch_is(void **state)
-{
-    const fpa_gpu_room room = on_gpu(&square64);
-    const fpa_call_size batch = {
-        .form = FORM_CHUNKED, .batch = 16, .length = 4000, .query_heads = 16, .heads = 16};
-    const fpa_candidate expected = choose_for(&square64, &room, &batch),
-                        packed = choose_packed(16, 64000, 4000);
-    (void)state;
-    assert_int_equal(packed.variant, expected.variant);
-    assert_int_equal(packed.blocks, expected.blocks);
-    assert_int_equal(packed.segments, expected.segments);
-}
-
-/* Where the longest is not known, all tokens are one sequence's. */
-static void lengths_that_nobody_knows_are_walked_as_one(void **state)
-{
-    const fpa_gpu_room room = on_gpu(&square64);
-    const fpa_candidate one = choose(&square64, &room, 16, 65536), many = choose_packed(16, 65536, 65536);
-    (void)state;
-    assert_int_equal(many.variant, one.variant);
-    assert_int_equal(many.blocks, one.blocks);
-    assert_int_equal(many.segments, one.segments);
-}
-
 /* ---- states that are handed over, copies that are kept ---- */
 
 static double seconds_with(bool states, int64_t tokens)
@@ -437,8 +397,6 @@ int main(void)
         cmocka_unit_test(sequences_that_fill_the_gpu_are_walked_in_one_piece),
         cmocka_unit_test(segments_cover_every_sequence),
         cmocka_unit_test(heads_of_a_sequence_are_read_together),
-        cmocka_unit_test(equal_lengths_are_walked_as_a_batch_is),
-        cmocka_unit_test(lengths_that_nobody_knows_are_walked_as_one),
         cmocka_unit_test(states_that_come_and_go_take_time),
         cmocka_unit_test(more_blocks_walk_where_states_come_and_go),
         cmocka_unit_test(kept_copies_are_of_longer_chunks_where_tokens_are_many),

@@ -262,9 +262,6 @@ static void sequences_of_different_lengths_go_by_clusters(void **state)
         assert_int_equal(choose_packed(&without, mixes[i].sequences, 65536, mixes[i].longest, &other), 0);
         assert_true(seconds < other);
     }
-    /* a block for each of many equal ones is as fast as an ordinary call */
-    assert_int_equal(choose_packed(&linear64, 16, 65536, 4096, &seconds), 0);
-    assert_int_equal(choose_packed(&linear64, 64, 65536, 1024, &seconds), 0);
     /* a span each, of which a cluster would walk thousands */
     assert_int_equal(choose_packed(&linear64, 16384, 65536, 8, &seconds), 0);
 }
@@ -295,7 +292,25 @@ static void a_few_more_sequences_than_clusters_share_them(void **state)
     assert_int_equal(fastest_of(1, 16, 65536, false).variant, 0);
     assert_int_equal(fastest_of(1, 16, (int64_t)1 << 29, true).variant, SCAN_SHARED);
     assert_int_equal(fastest_of(1, 16, ((int64_t)1 << 30) + 1, true).variant, 0);
-    assert_int_equal(fastest_of(16, 16, 4096, true).variant, 0);
+}
+
+/* Of one length, packed or not; where lengths differ, that would leave clusters idle. */
+static void many_sequences_of_one_length_go_whole_to_clusters_that_stay(void **state)
+{
+    const fpa_gpu_room room = h200();
+    const fpa_call_size equal = packed_call(16, 65536, 4096), mixed = packed_call(34, 65536, 14868);
+    fpa_candidate packed, other;
+    (void)state;
+    const fpa_candidate plain = fastest_of(16, 16, 4096, true);
+    assert_true(cuda_fastest(&linear64, &room, &equal, &packed));
+    assert_int_equal(plain.variant, SCAN_WHOLE);
+    assert_int_equal(packed.variant, SCAN_WHOLE);
+    assert_int_equal(plain.segments, packed.segments);
+    assert_int_equal(plain.blocks, 64 * 2); /* 4 sequences each, where there is room for 66 */
+    assert_int_equal(packed.blocks, plain.blocks);
+    assert_true(cuda_fastest(&linear64, &room, &mixed, &other));
+    assert_int_equal(other.variant, 0);
+    assert_int_equal(fastest_of(16, 16, 4096, false).variant, SCAN_WHOLE); /* wherever tokens lie */
 }
 
 static void places_of_all_heads_are_counted_in_32_bits(void **state)
@@ -375,6 +390,7 @@ int main(void)
         cmocka_unit_test(without_the_kernel_or_room_for_clusters_there_is_no_cluster_scan),
         cmocka_unit_test(sequences_of_different_lengths_go_by_clusters),
         cmocka_unit_test(a_few_more_sequences_than_clusters_share_them),
+        cmocka_unit_test(many_sequences_of_one_length_go_whole_to_clusters_that_stay),
         cmocka_unit_test(places_of_all_heads_are_counted_in_32_bits),
         cmocka_unit_test(every_choice_can_be_launched),
     };

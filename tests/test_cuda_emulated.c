@@ -143,7 +143,7 @@ static void the_parts_have_every_kernel_and_every_call(void **state)
         calls |= emulated_part_calls((emulated_part)part);
     }
     assert_int_equal(kernels, (1u << CUDA_STATE_PRODUCT) - 1);
-    assert_int_equal(calls, (1u << SEQUENCES_CALL) - 1);
+    assert_int_equal(calls, (UINT64_C(1) << SEQUENCES_CALL) - 1);
 }
 
 /* ---- the formula ---- */

@@ -23,18 +23,19 @@
 enum { SEED = 20261123, TILE = 64 };
 
 static const char *const fixed_heads[] = {
-    "shared",     /* split_outer, gate */
-    "leaning",    /* split_outer, values in boxes that have other heads' */
-    "few",        /* fused_packed, ones behind values */
-    "fewhalf",    /* fused_packed, gate, ones beside values, f16 */
-    "anyrows",    /* fused_rows, queries brought back */
-    "onesnarrow", /* ones in a slab of their own */
-    "linear",     /* fused_coordinates, gate, portable state and read */
-    "float",      /* fused_panel and split_panel, f32 */
-    "clustered",  /* cluster_scan, gate, ones */
-    "near",       /* a window, */
-    "nearbrief",  /* in one pass */
-    "liftedpass", /* fused_coordinates that makes them; cluster_scan, for which lift_rows does */
+    "shared",         /* split_outer, gate */
+    "leaning",        /* split_outer, values in boxes that have other heads' */
+    "few",            /* fused_packed, ones behind values */
+    "fewhalf",        /* fused_packed, gate, ones beside values, f16 */
+    "anyrows",        /* fused_rows, queries brought back */
+    "onesnarrow",     /* ones in a slab of their own */
+    "linear",         /* fused_coordinates, gate, portable state and read */
+    "float",          /* fused_panel and split_panel, f32 */
+    "clustered",      /* cluster_scan, gate, ones */
+    "near",           /* a window, */
+    "nearbrief",      /* in one pass */
+    "clusteredwaves", /* turned in either */
+    "liftedpass",     /* fused_coordinates that makes them; cluster_scan, for which lift_rows does */
 };
 
 /* One segment, several, by threads, heads beside each other, a cluster. */

@@ -27,27 +27,30 @@ enum { SEED = 20261125, MOST_JOBS = EMULATED_MOST_HEADS, CHUNKS = 5 /* of a prom
 static const char *const targets[] = {"cuda:sm_90a", "cuda:sm_80"};
 
 /* What make test runs of each: vectors as they lie and packed ones, gates, no mask, fused kernels of both kinds,
- * coordinates, a window, a pass that makes its coordinates beside clusters that do not. */
-enum { FIXED = 8 };
+ * coordinates, a window, passes that make their coordinates, beside clusters that do not and that do. */
+enum { FIXED = 9 };
 static const char *const fixed[][FIXED] = {
-    {"shared", "openlinear", "paired", "few", "clustered", "favor", "nearlifted", "liftedpass"},
-    {"gatednorm", "openrows", "openlinear", "lonely", "lonely", "lonely", "lonely", "lonely"},
+    {"shared", "openlinear", "paired", "few", "clustered", "favor", "nearlifted", "liftedpass",
+     "clusteredwaves"},
+    {"gatednorm", "openrows", "openlinear", "lonely", "lonely", "lonely", "lonely", "lonely", "lonely"},
 };
 
 /* Lengths in chunks and more tokens; by few multiprocessors sequences are walked whole, by many in segments. clusters: of `blocks`
- * each, between which sequences are dealt: by one, or by so many that some are cut, or that some have nothing; where threads fetch, a fused
- * pass takes their place. */
+ * each, between which sequences are dealt: by one, or by so many that some are cut, or that some have nothing, or whole ones in turn; where threads
+ * fetch, a fused pass takes their place. */
 static const struct {
     int times, more, batch, heads, query_heads, multiprocessors;
     bool threads;    /* fetch, not the copy engine */
     bool overlapped; /* queries beside the walk, where kernels can */
     int blocks, clusters;
+    bool whole; /* sequences go to one cluster each */
 } shapes[] = {
-    {0, 7, 2, 2, 4, 132, false, false, 0, 0},  {3, 9, 2, 1, 2, 132, false, false, 0, 0},
-    {2, 70, 2, 1, 1, 1, false, false, 0, 0},   {3, 5, 1, 2, 2, 132, true, false, 0, 0},
-    {3, 11, 2, 2, 2, 3, false, true, 0, 0},    {7, 9, 2, 1, 2, 132, false, false, 3, 1},
-    {23, 9, 2, 1, 2, 132, false, false, 3, 3}, {5, 70, 3, 2, 2, 132, false, false, 2, 2},
-    {0, 1, 2, 1, 1, 132, false, false, 2, 8},  {3, 9, 2, 1, 2, 132, true, false, 3, 4},
+    {0, 7, 2, 2, 4, 132, false, false, 0, 0, false},  {3, 9, 2, 1, 2, 132, false, false, 0, 0, false},
+    {2, 70, 2, 1, 1, 1, false, false, 0, 0, false},   {3, 5, 1, 2, 2, 132, true, false, 0, 0, false},
+    {3, 11, 2, 2, 2, 3, false, true, 0, 0, false},    {7, 9, 2, 1, 2, 132, false, false, 3, 1, false},
+    {23, 9, 2, 1, 2, 132, false, false, 3, 3, false}, {5, 70, 3, 2, 2, 132, false, false, 2, 2, false},
+    {0, 1, 2, 1, 1, 132, false, false, 2, 8, false},  {3, 9, 2, 1, 2, 132, true, false, 3, 4, false},
+    {9, 9, 3, 1, 2, 132, false, false, 3, 5, true},
 };
 
 typedef struct job {
@@ -82,7 +85,12 @@ static bool choose_clusters(const void *choice, const fpa_module *module, const 
                             fpa_candidate *candidate)
 {
     const struct fpa_cuda_module *cuda = module->handle;
-    *candidate = (fpa_candidate){.mechanism = "cluster_scan", .segments = *(const int *)choice};
+    const int number = *(const int *)choice, blocks = shapes[number].blocks;
+    *candidate = (fpa_candidate){.mechanism = "cluster_scan", .segments = blocks};
+    if (shapes[number].whole) {
+        candidate->blocks = (int64_t)blocks * shapes[number].clusters;
+        candidate->variant = SCAN_WHOLE;
+    }
     return size->form != FORM_RECURRENT && !cuda_refusal(&cuda->geometry, size, candidate);
 }
 
@@ -112,7 +120,7 @@ static fpa_status check_shape(emulated_module *emulated, const job *j, int numbe
     trial.choose = shapes[number].overlapped ? choose_overlapped
                    : shapes[number].blocks   ? choose_clusters
                                              : NULL;
-    trial.choice = &shapes[number].blocks;
+    trial.choice = &number;
     emulated->cuda.room.cluster_counts[shapes[number].blocks] = shapes[number].clusters;
     emulated->cuda.room.multiprocessors = shapes[number].multiprocessors;
     emulated_copies_boxes(emulated, !shapes[number].threads);

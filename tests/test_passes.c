@@ -6,6 +6,7 @@
 #include "head/form.h"
 #include "runtime/cuda/launch_passes.h"
 #include "runtime/cuda/module.h"
+#include "runtime/verify/trial.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -157,6 +158,37 @@ static void few_values_are_contracted_in_the_parallel_form_for_longer(void **sta
     head_list_free(&list);
 }
 
+/* A dot of 35 rows has features of 40 and reads 48, of which passes are given zeros, whoever draws their operands. */
+static void rows_behind_a_dot_are_zero(void **state)
+{
+    static const char text[] =
+        "return head { name = 'x', d = 64, dv = 64, dtype = 'bf16', "
+        "terms = term { trainable { name = 'a', rows = 32 }, trainable { name = 'b', rows = 35 } } }\n";
+    enum { D = 80, BEHIND = 72, TOKENS = 5 };
+    const fpa_shape shape = {1, TOKENS, 1, 1, .layout = 0};
+    fpa_head_list list = {.count = 0};
+    fpa_passes passes = {0};
+    fpa_source source = {0};
+    fpa_trial trial = {0};
+    fpa_error error;
+    (void)state;
+    if (spec_load_text("zeros.lua", NULL, text, sizeof text - 1, &list, &error) ||
+        source_passes(list.heads[0], "cuda:sm_90a", &passes, &error) ||
+        source_generate_pass(passes.head[PASS_VALUES], "cuda:sm_90a", PASS_VALUES, &source, &error) ||
+        trial_make(&trial, passes.head[PASS_VALUES], &source.facts, shape, 1, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    assert_int_equal(passes.head[PASS_VALUES]->d, D);
+    assert_int_equal(passes.head[PASS_VALUES]->terms[0].branches[1].width, 40);
+    for (int i = 0; i < TOKENS * D; i++) {
+        assert_int_equal(trial.q[i] == 0, i % D >= BEHIND);
+        assert_int_equal(trial.k[i] == 0, i % D >= BEHIND);
+    }
+    trial_free(&trial);
+    source_free(&source);
+    head_free(passes.head[PASS_VALUES]);
+    head_list_free(&list);
+}
+
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
@@ -272,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(polynomials_of_one_dot_have_passes),
         cmocka_unit_test(few_values_are_contracted_in_the_parallel_form_for_longer),
+        cmocka_unit_test(rows_behind_a_dot_are_zero),
         cmocka_unit_test(passes_are_the_gradients_of_the_formula),
         cmocka_unit_test(other_calls_have_no_passes),
     };

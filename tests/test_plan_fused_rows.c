@@ -19,15 +19,17 @@ static const struct passes {
     const char *body; /* of head { ... } */
     int width, key_groups, key_tiles;
     bool weighted;
+    int blocks; /* on a multiprocessor */
 } passes[] = {
-    {"d = 201, dv = 200, terms = linear {}", 201, 2, 2, false},
-    {"d = 194, dv = 235, gate = true, terms = linear {}", 194, 2, 2, false},
-    {"d = 256, dv = 256, gate = true, terms = linear {}", 256, 2, 2, false},
-    {"d = 24, dv = 83, dtype = 'f16', terms = linear {}", 24, 1, 1, false},
-    {"d = 75, dv = 40, normalize = 'sum', terms = linear { weight = 3 }", 75, 1, 2, true},
-    {"d = 20, dv = 100, terms = term { " SCALED " }", 3, 1, 1, true},
-    {"d = 40, dv = 64, normalize = 'sum', terms = linear {}", 40, 1, 1, false},
-    {"d = 128, dv = 128, normalize = 'sum', gate = true, terms = linear {}", 128, 1, 2, false},
+    {"d = 201, dv = 200, terms = linear {}", 201, 2, 2, false, 1},
+    {"d = 194, dv = 235, gate = true, terms = linear {}", 194, 2, 2, false, 1},
+    {"d = 256, dv = 256, gate = true, terms = linear {}", 256, 2, 2, false, 1},
+    {"d = 24, dv = 83, dtype = 'f16', terms = linear {}", 24, 1, 1, false, 1},
+    {"d = 75, dv = 40, normalize = 'sum', terms = linear { weight = 3 }", 75, 1, 2, true, 2},
+    {"d = 20, dv = 100, terms = term { " SCALED " }", 3, 1, 1, true, 1},
+    {"d = 40, dv = 64, normalize = 'sum', terms = linear {}", 40, 1, 1, false, 1},
+    {"d = 32, dv = 80, gate = true, terms = linear {}", 32, 1, 1, false, 2},
+    {"d = 128, dv = 128, normalize = 'sum', gate = true, terms = linear {}", 128, 1, 2, false, 1},
 };
 
 /* Heads of few features, which are packed as rows; and heads that keep what they have. */
@@ -116,7 +118,7 @@ static void heads_without_it_say_why(void **state)
     }
 }
 
-/* A multiprocessor has 65,536 registers, of which setmaxnreg shares out eights: to four warpgroups. The copy engine
+/* A multiprocessor has 65,536 registers, of which setmaxnreg shares out eights: to the warpgroups of its blocks. The copy engine
  * writes slabs from multiples of 1024 bytes on. */
 static void warpgroups_share_all_registers_and_memory_suffices(void **state)
 {
@@ -126,18 +128,23 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
         planned_make(&m, passes[i].body, "cuda:sm_90a");
         const fpa_fused_rows *rows = m.plan.cuda.suited[FUSED_ROWS].plan;
         assert_non_null(rows);
-        assert_int_equal(rows->key_groups + rows->query_groups, 3);
+        const int groups = 1 + rows->key_groups + rows->query_groups;
+        assert_int_equal(rows->blocks, passes[i].blocks);
+        assert_true(rows->blocks * groups * rows->first_registers <= 512 && rows->first_registers % 8 == 0);
+        assert_true(rows->blocks > 1 || groups == 4);
         assert_true(rows->fetch_registers % 8 == 0 && rows->key_registers % 8 == 0 &&
                     rows->query_registers % 8 == 0);
         assert_true(rows->fetch_registers + rows->key_groups * rows->key_registers +
                         rows->query_groups * rows->query_registers <=
-                    512);
+                    groups * rows->first_registers);
         assert_true(rows->panels >= 2 && rows->copies >= 1);
         assert_int_equal(rows->panel_bytes % 1024, 0);
         assert_int_equal(rows->query_bytes % 1024, 0);
         assert_true(rows->total_panels > rows->panels);
         assert_true(rows->total_panels * (rows->panel_bytes - rows->query_bytes) <= rows->at_barriers);
-        assert_true(rows->bytes <= m.plan.target->shared_memory);
+        assert_true(rows->blocks * (rows->bytes + 1024) <= m.plan.target->shared_memory + 1024);
+        assert_int_equal(m.plan.cuda.geometry.kernel[CUDA_FUSED_CHUNK].threads, 128 * groups);
+        assert_int_equal(m.plan.cuda.geometry.kernel[CUDA_FUSED_CHUNK].resident, rows->blocks);
         planned_free(&m);
     }
 }

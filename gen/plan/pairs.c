@@ -70,9 +70,14 @@ const fpa_branch *pair_dot(const fpa_score *score, int monomial, int which)
     return found[which ^ swapped];
 }
 
+int pair_rows(int width)
+{
+    return round_up(width, BLOCK);
+}
+
 int pair_blocks(const fpa_branch *dot)
 {
-    return round_up(dot->width, PAIR_STEP) / BLOCK;
+    return pair_rows(dot->width) / BLOCK;
 }
 
 int pairs_most_blocks(const fpa_score *score)
@@ -93,7 +98,9 @@ enum {
         32, /* blocks of a monomial's rows and steps of rows g, beside which two warpgroups have registers */
     MOST_VALUES = 128, /* of a block of columns */
     LEAST_TILES = 8,   /* as many as a square of 32 rows has */
-    MOST_WIDTH = 512   /* of a vector */
+    MOST_WIDTH = 512,  /* of a vector */
+    MOST_ROWS =
+        1024 /* that product rows are of: with a vector, and their gradients, of 32 tokens in a block's shared memory */
 };
 
 static int values_of(const fpa_head *head)
@@ -155,7 +162,7 @@ static int count_rows(const fpa_score *score, const fpa_halves *h, int half)
 
 static int blocks_of(const fpa_halves *h, int half)
 {
-    return round_up(h->rows[half], PAIR_STEP) / BLOCK;
+    return pair_rows(h->rows[half]) / BLOCK;
 }
 
 /* Multiplications of tiles, of states alone; a row costs as many as it takes bytes of a vector, formed, read and joined again. */
@@ -214,10 +221,11 @@ bool halves_suit(const fpa_simplified *simple)
 {
     /* features that kernels of cells carry out meanwhile, at least: an H200 took 19.0 -> 13.0 ns where there are 13 for each factor, 27.9 -> 18.0 for 8 and
      * 9.5 -> 11.9 for 6 (docs/decisions/0102-several-dots-by-warpgroups.md) */
-    enum { FEATURES_A_FACTOR = 7 };
+    enum { FEATURES_A_FACTOR = 4 };
     const fpa_score *score = &simple->score;
     int tiles = 0, width = 0, factors = 0;
-    if (!suits(simple->head) || !has_plain_dots(score) || simple->head->scale != 1)
+    if (!suits(simple->head) || !has_plain_dots(score) || simple->head->scale != 1 ||
+        simple->head->d > MOST_ROWS)
         return false;
     for (int m = 0; m < score->monomial_count; m++) {
         fpa_halves h;

@@ -13,7 +13,7 @@
 
 enum {
     PAIR_STEP = 16
-}; /* rows of a matrix instruction: a dot begins with one, and zeros fill its last one */
+}; /* rows of a matrix instruction: a dot begins with one, and zeros fill its last one, of which no feature is made where a block of 8 is left */
 
 /* Whether all of its monomials are such products. */
 bool score_has_pairs(const fpa_score *score);
@@ -55,7 +55,10 @@ int halves_factors(const fpa_simplified *simple);
 /* factor[halves_width][halves_factors] <- rows that each number of a vector is the product of; behind the last one PAIR_ONE. */
 void halves_list(const fpa_simplified *simple, int *factor);
 
-/* Blocks of 8 rows of a dot, in whole steps; of the monomial whose dots have most. */
+/* Rows of a dot that features have, of so many: whole blocks of 8. Up to its last step's end dots alone read on, of rows that are zero. */
+int pair_rows(int width);
+
+/* Blocks of 8 rows of a dot; of the monomial whose dots have most. */
 int pair_blocks(const fpa_branch *dot);
 int pairs_most_blocks(const fpa_score *score);
 

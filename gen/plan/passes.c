@@ -379,7 +379,7 @@ static bool rows_are_own(const fpa_simplified *simple)
            number_is_one(score->monomials[0].weight);
 }
 
-/* weight * the product of a monomial's two dots, or halves, up to the zeros that fill their last steps. */
+/* weight * the product of a monomial's two dots, or halves, up to the zeros that fill their last blocks. */
 static bool add_pair(fpa_head *head, const fpa_simplified *simple, int monomial)
 {
     const fpa_score *score = &simple->score;
@@ -391,11 +391,10 @@ static bool add_pair(fpa_head *head, const fpa_simplified *simple, int monomial)
     for (int b = 0; term->branches && done && b < 2; b++) {
         if (is_formed(simple)) {
             const fpa_halves halves = halves_of(simple, monomial);
-            done =
-                set_branch(head, &term->branches[b], halves.position[b], round_up(halves.rows[b], PAIR_STEP));
+            done = set_branch(head, &term->branches[b], halves.position[b], pair_rows(halves.rows[b]));
         } else {
             const fpa_branch *dot = pair_dot(score, monomial, b);
-            done = set_branch(head, &term->branches[b], dot->row[0], round_up(dot->width, PAIR_STEP));
+            done = set_branch(head, &term->branches[b], dot->row[0], pair_rows(dot->width));
         }
     }
     return term->branches && done;
@@ -406,17 +405,19 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
 {
     const fpa_pass_rows rows = passes_rows(simple);
     const fpa_score *score = &simple->score;
-    fpa_head *head = start(simple, written, "gradients_of_values", "gradients_of_divided_values");
+    const bool pairs = is_pairs(simple) || is_formed(simple);
+    fpa_head *head = start(simple, written, pairs ? "gradients_of_paired_values" : "gradients_of_values",
+                           "gradients_of_divided_values");
     bool done = head != NULL;
     if (!done)
         return NULL;
+    head->zeros = pairs;
     head->d = is_formed(simple) ? rows.values : simple->head->d;
     head->dv = rows.columns;
     head->block = written->block;
     for (int m = 0; done && m < score->monomial_count; m++)
-        done = is_pairs(simple) || is_formed(simple)
-                   ? add_pair(head, simple, m)
-                   : add_term(head, weight_of(&head->memory, simple, m), power_of(score, m), head->d, 0, 0);
+        done = pairs ? add_pair(head, simple, m)
+                     : add_term(head, weight_of(&head->memory, simple, m), power_of(score, m), head->d, 0, 0);
     if (done)
         return head;
     head_free(head);

@@ -174,9 +174,9 @@ static fpa_status launch_cluster_scan(const struct fpa_cuda_module *cuda, const 
     const bool late = cuda->geometry.column_blocks > 1 || launch->query_heads > launch->heads;
     if (!late)
         walked->partial = NULL;
-    fpa_status status =
-        shared ? launch_sequence_scan(cuda, launch, s, walked, stream, error)
-               : cluster_scan_launch(cuda, launch, walked, &s->maps, s->cluster_scan, stream, error);
+    fpa_status status = shared ? launch_sequence_scan(cuda, launch, s, walked, stream, error)
+                               : cluster_scan_launch(cuda, launch, walked, &s->maps, s->cluster_scan,
+                                                     s->clusters, stream, error);
     return status || !walked->partial ? status : launch_final(cuda, launch, &s->call, stream, error);
 }
 
@@ -185,7 +185,7 @@ static fpa_status try_cluster_scan(const struct fpa_cuda_module *cuda, const str
                                    cuda_sizes *s, bool *done, CUstream stream, fpa_error *error)
 {
     struct fpa_cuda_call walked = s->call;
-    const bool shared = s->clusters && (launch->cu_seqlens || cuda_join_batch(&walked));
+    const bool shared = s->clusters && (launch->cu_seqlens || (!s->whole && cuda_join_batch(&walked)));
     fpa_status status = shared ? cuda_fill_sequence_maps(cuda, &walked, &s->maps, error)
                                : cuda_fill_fused_maps(cuda, &walked, &s->maps, error);
     *done = !status && s->maps.queries && s->maps.keys && s->maps.outputs;
@@ -264,6 +264,15 @@ static fpa_status bring_operands(const struct fpa_cuda_module *cuda, const struc
     return status;
 }
 
+/* Where lengths differ and keys begin before the first query, which boxes of a sequence do not, threads fetch and store. */
+static fpa_status fill_maps_of_pass(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                                    cuda_sizes *s, fpa_error *error)
+{
+    if (!launch->cu_seqlens)
+        return cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
+    return cuda->geometry.window ? FPA_OK : cuda_fill_ended_maps(cuda, &s->call, &s->maps, error);
+}
+
 fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, cuda_sizes *s,
                            CUstream stream, fpa_error *error)
 {
@@ -275,9 +284,8 @@ fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_
         return status;
     if (s->is_fused && g->fused_packs)
         status = cuda_launch_packs(cuda, launch, s, stream, error);
-    if (!status && s->is_fused && g->fused_total &&
-        !launch->cu_seqlens) /* boxes know no ends of sequences: else threads fetch and store */
-        status = cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
+    if (!status && s->is_fused && g->fused_total)
+        status = fill_maps_of_pass(cuda, launch, s, error);
     if (!status && !s->is_fused)
         status = prepare_chunks(cuda, launch, s, stream, error);
     else if (!status && g->gate)

@@ -2,11 +2,10 @@
 
 fpa_status cluster_scan_launch(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps, int blocks,
-                               CUstream stream, fpa_error *error)
+                               int64_t clusters, CUstream stream, fpa_error *error)
 {
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const fpa_cuda_grid grid = {CUDA_CLUSTER_SCAN,
-                                launch->batch * launch->query_heads * g->column_blocks * blocks, maps, 0};
+    const int64_t lines = launch->batch * launch->query_heads * cuda->geometry.column_blocks;
+    const fpa_cuda_grid grid = {CUDA_CLUSTER_SCAN, (clusters ? clusters : lines) * blocks, maps, 0};
     return cuda_launch_next(cuda, &grid, blocks, launch, call, stream, error);
 }
 

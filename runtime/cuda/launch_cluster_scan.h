@@ -5,11 +5,11 @@
 
 #include "grid.h"
 
-/* The pass, with `blocks` a cluster. The final state is left in call->partial where that is not NULL. maps:
+/* The pass, with `blocks` a cluster, and so many clusters, which take one line (a query head's block of columns of a sequence) after the other; 0: one each. The final state is left in call->partial where that is not NULL. maps:
  * all of them are there. */
 fpa_status cluster_scan_launch(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const struct fpa_cuda_call *call, const struct fpa_cuda_maps *maps, int blocks,
-                               CUstream stream, fpa_error *error);
+                               int64_t clusters, CUstream stream, fpa_error *error);
 
 /* The same of sequences of different lengths, which `clusters` of so many blocks share: call->totals and call->progress, which are
  * zeros, are their workspace; without the latter no sequence is shared. */

@@ -234,6 +234,28 @@ fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct
     return fill_fused(cuda, call, fill_map, cuda->geometry.fused_unpadded > 1, maps, error);
 }
 
+/* So many numbers of 16 bits before it. NULL: nothing can be there. */
+static const void *far_before(const void *base, long long numbers)
+{
+    const uintptr_t at = (uintptr_t)base, before = 2 * (uintptr_t)numbers;
+    return numbers >= 0 && before < at ? (const void *)(at - before) : NULL;
+}
+
+/* Entry e of the maps' batch are as many tokens as the longest sequence has, up to token e of all: a sequence that ends there has the last of them. Boxes of
+ * it end where it does, and begin where it does or later, so that what lies before a tensor is in no box. */
+fpa_status cuda_fill_ended_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                                struct fpa_cuda_maps *maps, fpa_error *error)
+{
+    struct fpa_cuda_call ended = *call;
+    ended.q = far_before(call->q, call->longest * call->q_stride[1]);
+    ended.k = far_before(call->k, call->longest * call->k_stride[1]);
+    ended.v = far_before(call->v, call->longest * call->v_stride[1]);
+    ended.o = (void *)(uintptr_t)far_before(call->o, call->longest * call->o_stride[1]);
+    ended.length = call->longest;
+    ended.batch = call->length + 1;
+    return cuda_fill_fused_maps(cuda, &ended, maps, error);
+}
+
 fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                    struct fpa_cuda_maps *maps, fpa_error *error)
 {

@@ -116,9 +116,8 @@ static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct f
     enum { SCAN_WARPS = 4 }; /* of a block, that leave a state */
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_OUTPUT];
-    const int64_t lines = launch->query_heads * g->column_blocks;
-    if (s->clusters) /* as many for each line: none of their items is cut, and nobody leaves a state */
-        return lines % s->clusters ? s->clusters * SCAN_WARPS : 0;
+    if (s->clusters)
+        return s->whole ? 0 : s->clusters * SCAN_WARPS;
     if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch) <= room))
         return 0;
     return 1 + (s->call.awaited ? cuda_batch(launch) * launch->heads * s->call.chunks * g->column_blocks : 0);
@@ -138,7 +137,7 @@ static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
     call->empty_chunks = summed;
     call->segment_tokens = s->in_segments ? tokens : INT32_MAX;
     if (s->in_segments) /* which end by tokens */
-        call->tail = 0;
+        call->tail = call->whole = 0;
     call->segments = total / call->segment_tokens + size->sequences;
     call->segment_chunks = call->first_chunks = s->in_segments ? run : call->chunks;
     call->walk_end = size->state_out || task->summed;
@@ -152,6 +151,18 @@ static int64_t count_scan_clusters(const struct fpa_cuda_module *cuda, int block
     return counted > 0 ? counted : 1;
 }
 
+/* Clusters among which sequences are dealt, if they are. As many for each line (or a part of all lines) have whole sequences, whatever the lengths. */
+static void size_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
+                      const fpa_candidate *candidate, cuda_sizes *s)
+{
+    const int64_t lines = launch->query_heads * cuda->geometry.column_blocks;
+    if (candidate->variant & (SCAN_SHARED | SCAN_WHOLE))
+        s->clusters = candidate->blocks / candidate->segments;
+    else if (launch->cu_seqlens)
+        s->clusters = cuda_scan_clusters(count_scan_clusters(cuda, s->cluster_scan), lines);
+    s->whole = candidate->variant & SCAN_WHOLE || (s->clusters && lines % s->clusters == 0);
+}
+
 /* What the call is divided into. */
 static void divide_call(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                         const cuda_task *task, const fpa_candidate *candidate, cuda_sizes *s)
@@ -161,19 +172,17 @@ static void divide_call(const struct fpa_cuda_module *cuda, const struct fpa_lau
     call->chunk = task->chunk;
     call->chunks = task->chunks;
     call->tail = task->tail;
+    call->whole = task->whole;
     if (cuda_mechanism_of(candidate) == MECHANISM_SPLIT)
         size_split(task, candidate, s);
     else
         size_fused(task, candidate, s);
     s->in_segments = call->segments > 1;
-    if (s->cluster_scan && candidate->variant & SCAN_SHARED)
-        s->clusters = candidate->blocks / candidate->segments;
+    if (s->cluster_scan)
+        size_scan(cuda, launch, candidate, s);
     if (!launch->cu_seqlens)
         return;
     size_sequences(task, launch->total, s);
-    if (s->cluster_scan)
-        s->clusters = cuda_scan_clusters(count_scan_clusters(cuda, s->cluster_scan),
-                                         launch->query_heads * g->column_blocks);
     if (s->walks && !call->awaited)
         s->walk_blocks = launch->heads * call->segments *
                          (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
@@ -217,7 +226,7 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
     call->padded_values = take(base, &s->bytes, pads.values, (size_t)g->element);
     s->progress = count_progress(cuda, launch, s) * (int64_t)sizeof *call->progress;
     call->progress = take(base, &s->bytes, s->progress, 1);
-    s->left = take(base, &s->bytes, s->clusters * g->sequence_state, sizeof(float));
+    s->left = take(base, &s->bytes, s->whole ? 0 : s->clusters * g->sequence_state, sizeof(float));
     s->keys = take(base, &s->bytes, sequences * vector, 2);
     s->queries = take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * vector, 2);
     call->pack_matrices = take(base, &s->bytes, matrices, 1);
@@ -232,6 +241,13 @@ static void size_carry(const cuda_task *task, cuda_sizes *s)
     s->carry_blocks = carry.blocks;
     s->call.awaited = carry.parts;
     s->call.beside = 1; /* as the scan goes */
+}
+
+/* No sequence has more than one chunk. */
+static void leave_walk_out(cuda_sizes *s)
+{
+    s->walks = false;
+    s->call.awaited = s->walk_blocks = 0;
 }
 
 /* kept: 0, or copies of all chunks of so many tokens, whoever reads them. */
@@ -249,8 +265,10 @@ static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
     divide_call(cuda, launch, &task, candidate, s);
     if (kept && task.queries)
         size_carry(&task, s);
-    const bool several =
-        launch->cu_seqlens ? task.summed || launch->length > s->call.chunk : s->call.chunks > 1;
+    if (launch->cu_seqlens && launch->length <= s->call.whole)
+        leave_walk_out(s);
+    const int64_t one = s->call.whole > s->call.chunk ? s->call.whole : s->call.chunk;
+    const bool several = launch->cu_seqlens ? task.summed || launch->length > one : s->call.chunks > 1;
     const bool read = launch->query_heads > 0 || s->in_segments; /* by queries, or by NAME_segment_scan */
     const bool copies = kept || (!s->is_fused && read && (several || launch->state_in));
     place_parts(cuda, launch, &task, mechanism, copies, base, s);

@@ -41,6 +41,25 @@ static void thin(const fpa_trial *t, int64_t token, double *x)
     }
 }
 
+static bool has_coordinate(const fpa_head *head, int coordinate)
+{
+    for (int t = 0; t < head->term_count; t++)
+        for (int b = 0; b < head->terms[t].branch_count; b++)
+            for (int w = 0; w < head->terms[t].branches[b].width; w++)
+                if (head->terms[t].branches[b].row[w] == coordinate)
+                    return true;
+    return false;
+}
+
+/* Coordinates that no branch has, where these are zero. */
+static void clear(const fpa_trial *t, double *x)
+{
+    const fpa_head *head = t->head;
+    for (int c = 0; c < head->d; c++)
+        if (!has_coordinate(head, c))
+            x[c] = 0;
+}
+
 static double *draw_vectors(const fpa_trial *t, int64_t heads, int width, double deviation, bool key,
                             uint64_t *state)
 {
@@ -51,6 +70,8 @@ static double *draw_vectors(const fpa_trial *t, int64_t heads, int width, double
         x[i] = entry(t, deviation, state);
     for (int64_t i = 0; x && key && t->shape.inputs == INPUTS_SPARSE && i < tokens; i++)
         thin(t, i / heads % t->shape.length, x + i * width);
+    for (int64_t i = 0; x && key && t->head->zeros && i < tokens; i++)
+        clear(t, x + i * width);
     return x;
 }
 

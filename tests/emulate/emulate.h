@@ -184,6 +184,7 @@ STATE thread *threads;
 STATE warp *warps;
 STATE group *warpgroups, *named;
 STATE bool late_products, late_copies;
+STATE int resident;     /* blocks that share the registers of a multiprocessor */
 STATE bool overlapping; /* the kernel runs beside the one before it */
 /* sums of gates, of a kernel that was through before the one beside this one began; else none */
 STATE const void *gates, *gates_end;

@@ -9,8 +9,8 @@
  * lie, by words, by boxes and with a gate, and of features that are packed as rows; of clusters, also where o has no place of its own, and where coordinates are made: maps, turned by
  * positions, and of a product with a matrix; of one token; of tiles, of panels, and of one pass, where queries read the state of all keys; of coordinates, by tensor
  * cores, with sums of them, with run-time matrices, with matrices that are read each time, by warpgroups, also with run-time matrices, and by plain sums; of
- * windows, where keys in them are masked, and in one pass, also where rings are gone round; of tiles, also where tokens have positions, and of
- * clusters, where lengths of sequences differ;
+ * windows, where keys in them are masked, and in one pass, also where rings are gone round; of tiles, also where tokens have positions, of one pass, and of
+ * clusters, where lengths of sequences differ, where clusters share sequences and where they take whole ones;
  * of tiles, where values lean; of product rows, where blocks fetch some slabs of vectors, where the row of ones lies behind boxes of coordinates, also where lengths differ, and where dots go two after two; of packed rows that lie here and there, and whose matrices come by
  * turns. */
 enum fault_place {
@@ -46,6 +46,8 @@ enum fault_place {
     IN_LIFT_GROUP_WEIGHTS,
     IN_LIFTING_PASS,
     IN_ALIKE_LIFTING_PASS,
+    IN_TURNING_PASS,
+    IN_TURNING_STATES,
     IN_PLAIN_LIFT,
     IN_WINDOW,
     IN_MASKED_WINDOW,
@@ -53,9 +55,11 @@ enum fault_place {
     IN_NEAR_ROUNDS,
     IN_SEQUENCES,
     IN_PLACED_SEQUENCES,
+    IN_PASSED_SEQUENCES,
     IN_SCANNED_SEQUENCES,
     IN_SHARED_SCAN,
     IN_LEANING,
+    IN_WHOLE_SCAN,
     IN_PRODUCTS,
     IN_SLABS,
     IN_BOXES,

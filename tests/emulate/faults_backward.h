@@ -280,12 +280,17 @@ static const struct cuda_backward_fault {
       "cuda_backward_parts", "for (i64 i = 1; i < back.part_count; i++)"}},
     {"learned",
      {"rows by another head's matrix", "but the formula gives", "cuda_made_rows",
-      "made_product<ROWS16 / 8>(to, from, ring, made_operand(back, 0, at.keys, false), made_ends_of_rows, "
+      "made_product<ROWS16 / 8, MADE_TOGETHER_OF_ROWS>(to, from, ring, made_operand(back, 0, at.keys, "
+      "false), made_ends_of_rows, "
       "made_steps_of_rows, 1.0f);"}},
     {"halflearned",
      {"queries' gradients without the scale", "d_q at batch ... but the formula gives", "cuda_made_gradient",
-      "made_product<GIVEN16 / 8>(to, from, ring, made_operand(back, at.key_head, at.keys, true), "
+      "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
+      "at.keys, true), "
       "made_ends_of_given, made_steps_of_given, 1.0f);"}},
+    {"pairs",
+     {"the last rows of a matrix left out", "is not a number", "cuda_made_last",
+      "if (group * together + i / 2 >= tiles - 2)"}},
     {"learned", {"steps of a matrix that nobody waits for", "is not a number", "cuda_made_awaited", NULL}},
     {"weighted",
      {"keys' rows without their weights", "but the formula gives", "cuda_made_weight",
@@ -293,7 +298,8 @@ static const struct cuda_backward_fault {
     {"weighted",
      {"gradients of keys' rows without the weights", "d_k at batch ... but the formula gives",
       "cuda_made_gradient",
-      "made_product<GIVEN16 / 8>(to, from, ring, made_operand(back, at.key_head, false, true), "
+      "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
+      "false, true), "
       "made_ends_of_given, made_steps_of_given, 1.0f);"}},
     {"learned",
      {"a matrix whose gradient is of queries alone", "the RMS error of d_weights ... more than twice",
@@ -337,13 +343,16 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
       "for (i64 member = 1; member < group; member++) {"}},
     {"products",
      {"rows of ones that are zero", "but the formula gives", "cuda_pass_factor",
-      "return row < ROW_ZERO ? to_float(x[row]) : 0.0f;"}},
+      "put_word(rows + token * ROW_PITCH + ROW_ONE * 2, 0);"}},
     {"products",
      {"a product row that no factor hears of", "the RMS error of d_q ... more than twice", "cuda_pass_joined",
-      "sum = product;"}},
+      "sum = given[n].product;"}},
     {"products",
      {"a query head left out", "the RMS error of d_k ... more than twice", "cuda_pass_joined_group",
-      "for (i64 member = 0; member < 1; member++)"}},
+      "put_float(to, sum);"}},
+    {"products", {"product rows that are not there yet", "is not a number", "cuda_pass_formed", NULL}},
+    {"products", {"gradients that are not there yet", "is not a number", "cuda_pass_fetched", NULL}},
+    {"products", {"sums that others have not added up yet", "is not a number", "cuda_pass_joined_all", NULL}},
 };
 
 /* In passes of values of gated heads. */

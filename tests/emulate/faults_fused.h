@@ -128,6 +128,14 @@ static const struct emulated_fault fused_faults[] = {
      {"rows of the next feature", "chunked form ... the RMS error", "lane_row",
       "lane.row[${l - 1}][${m}] = slot_rows[${l - 1}][slot + ${m * 64 + (l == 1 and m == 0 and 1 or 0)}] * "
       "ROW_PITCH + ${uniform[l][m] and \"lane_column() * 4\" or \"matrix_half() * 16\"};"}},
+    {IN_PASSED_SEQUENCES,
+     OTHER_PLACE,
+     {"boxes that end a token before the sequence", "sequences of different lengths", "part_entry",
+      "part.entry = (int)part.b + (call.cu_seqlens ? length - (part.own.number > 0) : 0);"}},
+    {IN_PASSED_SEQUENCES,
+     OTHER_PLACE,
+     {"boxes that begin a token behind the sequence's first", "sequences of different lengths", "part_before",
+      "part.before = call.cu_seqlens ? (int)call.longest - length + 1 : 0;"}},
 };
 
 #endif

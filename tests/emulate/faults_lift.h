@@ -130,9 +130,9 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
     {IN_LIFTING_PASS,
      OTHER_PLACE,
      {"tokens of a pass in each other's place", "the RMS error of tokens", "fused_lift_fetched",
-      "copy_async(to + piece / 8 * (LIFT_TOKENS * 128) + slab_place(token ^ 1, piece % 8), there ? x + token "
-      "* "
-      "stride + piece * 8 : x, there ? 16 : 0);"}},
+      "copy_async(to + piece / 8 * SLAB + slab_place(token ^ 1, piece % 8), from, (int)token < left && piece "
+      "< "
+      "PIECES ? 16 : 0);"}},
     {IN_LIFTING_PASS,
      NO_FENCE,
      {"coordinates of a pass without a fence", "fused_chunk ... has passed no fence since",
@@ -178,6 +178,17 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
      OTHER_PLACE,
      {"the first tokens' keys for values of all", "the RMS error of tokens", "fused_lift_added",
       "add_tokens(&c[u][0][0], further(first_key, u * SLAB), later_values(first_value, k * 2048));"}},
+    {IN_TURNING_PASS,
+     OTHER_PLACE,
+     {"positions of the next token, of a pass", "is not a number", "panel_position",
+      "position[i] = there ? from[(token ^ 1) * call.position_stride[1] + number % POSITIONS * "
+      "call.position_stride[2]] : 0.0f;"}},
+    {IN_TURNING_STATES,
+     OTHER_PLACE,
+     {"a state in the order of its pass", "but the formula gives", "turned_place", "return number;"}},
+    {IN_TURNING_PASS,
+     NOT_AWAITED,
+     {"coordinates in the place of those that are still read", "fused_chunk", "turned_room", NULL}},
     {IN_PLAIN_LIFT,
      OTHER_PLACE,
      {"the row of a matrix behind its own, in fp32", "but the formula gives", "coordinate_plain_row",

@@ -125,6 +125,8 @@ static const char emulated_heads[] =
     "  h('anyrowsgated', { d = 139, dv = 131, dtype = 'f16', state_dtype = 'f16', gate = true, normalize = "
     "'sum', scale = 1 / 8,\n"
     "    terms = linear { weight = 3 } }),\n"
+    "  h('rowstwice', { d = 27, dv = 75, gate = true, scale = 1 / 4, terms = { term { eighths(27, 27) } } "
+    "}),\n"
     "  h('anyrowsnarrow', { d = 24, dv = 84, terms = linear {}, scale = 1 / 4 }),\n"
     "  h('anyrowstails', { d = 63, dv = 127, gate = true, terms = linear {}, scale = 1 / 8 }),\n"
     "  h('onesrows', { d = 24, dv = 128, gate = true, normalize = 'sum', terms = linear {}, scale = 1 / 4 "
@@ -239,6 +241,8 @@ static const char emulated_heads[] =
     "  h('liftedhalf', { d = 16, dv = 24, dtype = 'f16', terms = tensorsketch { d = 16, degree = 2, size = "
     "80, "
     "seed = 1 } }),\n"
+    "  h('turnedhalf', { d = 32, dv = 40, dtype = 'f16', positions = 2, terms = fourier { map = softplus } "
+    "}),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
     "  h('leaning', { d = 40, dv = 57, gate = true, normalize = 'sum', scale = 1 / 4, terms = power { degree "
     "= 2, weight = 1 } "
@@ -309,6 +313,7 @@ static const char *const emulated_fixed[] = {
     "liftedfavor",    /* squares; */
     "liftedalike",    /* tokens' powers behind the rounding; */
     "liftedhalf",     /* f16; */
+    "turnedhalf",     /* rows that are turned there; */
     "groupedtrained", /* matrices given at run time, squares; */
     "several",        /* parts of all kinds, f16; */
     "lonely",         /* by plain sums */

@@ -33,7 +33,7 @@ static void start_block(unsigned number)
         t.meets = NULL;
         t.waits = NULL;
         t.fences = 0;
-        t.registers = 65536 / count / 8 * 8;
+        t.registers = 65536 / (count * resident) / 8 * 8;
         t.patient = false;
         t.beside = thread::NOTHING;
         t.arrived = t.met = false;
@@ -207,14 +207,15 @@ static unsigned own_neighbours(const void *kernel)
 
 } // namespace emulate
 
-/* NULL, or what went wrong. So many neighbours along x are a cluster, or as many as the kernel itself says. maps, weights (pointers to the head's):
+/* NULL, or what went wrong. So many neighbours along x are a cluster, or as many as the kernel itself says; resident: blocks that share a
+ * multiprocessor's registers, as __launch_bounds__ says, 0: one. maps, weights (pointers to the head's):
  * NULL where the kernel takes none. late: matrix instructions (bit 0), copies (bit 1) are not done before
  * somebody waits for them. overlaps: the kernel has to find out by itself what the one before it has written;
  * that is NAME_gate_scan (behind_gates), or so many bytes of it are totals. */
 extern "C" __attribute__((visibility("default"))) const char *
 emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, unsigned bytes,
-               unsigned neighbours, const struct fpa_cuda_call *call, const void *maps, const void *weights,
-               int late, int overlaps, bool behind_gates, size_t totals)
+               unsigned neighbours, unsigned resident, const struct fpa_cuda_call *call, const void *maps,
+               const void *weights, int late, int overlaps, bool behind_gates, size_t totals)
 {
     using namespace emulate;
     neighbours = neighbours > 1 ? neighbours : own_neighbours(kernel);
@@ -228,6 +229,7 @@ emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, u
     emulate::weights = weights;
     late_products = late & 1;
     late_copies = late & 2;
+    emulate::resident = resident > 1 ? (int)resident : 1;
     drawn = 0;
     overlapping = overlaps;
     gates = call->gates;

@@ -95,6 +95,8 @@ static bool takes_weights(const emulated_kernel *kernel)
     if (cuda->geometry.lifted_vector)
         return cuda->geometry.weights &&
                ((const void *)kernel == (const void *)cuda->kernel[CUDA_LIFT_ROWS] ||
+                (cuda->geometry.fused_maps &&
+                 (const void *)kernel == (const void *)cuda->kernel[CUDA_FUSED_CHUNK]) ||
                 (cuda->geometry.cluster_maps &&
                  ((const void *)kernel == (const void *)cuda->kernel[CUDA_CLUSTER_SCAN] ||
                   (const void *)kernel == (const void *)cuda->kernel[CUDA_SEQUENCE_SCAN])));
@@ -130,9 +132,10 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
         failure = "a grid of an impossible shape";
     else {
         const bool maps = takes_maps(kernel);
+        const int resident = kernel->owner->cuda.geometry.kernel[kernel - kernel->owner->kernels].resident;
         failure = kernel->launch(
             kernel->address, config->grid_x, config->grid_y, config->block_x, config->shared_bytes,
-            neighbours, parameters[0], maps ? parameters[1] : NULL,
+            neighbours, (unsigned)resident, parameters[0], maps ? parameters[1] : NULL,
             takes_weights(kernel) ? parameters[maps ? 2 : 1] : NULL, kernel->owner->late, overlaps,
             kernel->owner->last == (const void *)kernel->owner->cuda.kernel[CUDA_GATE_SCAN],
             count_totals(kernel, parameters[0]));

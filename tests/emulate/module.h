@@ -10,9 +10,9 @@ enum { LATE_PRODUCTS = 1, LATE_COPIES = 2 };
 
 /* launch.h's emulate_launch: NULL, or what went wrong. */
 typedef const char *emulated_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block,
-                                    unsigned bytes, unsigned neighbours, const struct fpa_cuda_call *call,
-                                    const void *maps, const void *weights, int late, int overlaps,
-                                    bool behind_gates, size_t totals);
+                                    unsigned bytes, unsigned neighbours, unsigned resident,
+                                    const struct fpa_cuda_call *call, const void *maps, const void *weights,
+                                    int late, int overlaps, bool behind_gates, size_t totals);
 
 /* What a CUfunction points to here. */
 typedef struct emulated_kernel {

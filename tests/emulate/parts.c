@@ -39,7 +39,7 @@ static emulated_part part_of(const fpa_source *source)
         return PART_WINDOW;
     /* where a pass makes coordinates itself no kernel does before */
     if (has_kernel(source, CUDA_LIFT_ROWS) && !strstr(source->code, " map_pair(") &&
-        !strstr(source->code, " cluster_scan_map(") && !strstr(source->code, " cluster_scan_turn(") &&
+        !strstr(source->code, " cluster_scan_map(") && !strstr(source->code, " turn_tokens(") &&
         !strstr(source->code, " cluster_scan_project("))
         return PART_LIFT;
     return has_kernel(source, CUDA_FUSED_CHUNK) && !has_kernel(source, CUDA_CLUSTER_SCAN) ? PART_FUSED
@@ -76,10 +76,11 @@ uint64_t emulated_part_kernels(emulated_part part)
     return all & ~left[part];
 }
 
-unsigned emulated_part_calls(emulated_part part)
+uint64_t emulated_part_calls(emulated_part part)
 {
-    const unsigned others = 1u << TOTALS_CALL | ((1u << WINDOW_CALL) - (1u << CLUSTER_CALL));
-    return ((1u << calls_of(part)) - 1) & ~(part == PART_WINDOW ? others : 0);
+    const uint64_t others =
+        UINT64_C(1) << TOTALS_CALL | ((UINT64_C(1) << WINDOW_CALL) - (UINT64_C(1) << CLUSTER_CALL));
+    return ((UINT64_C(1) << calls_of(part)) - 1) & ~(part == PART_WINDOW ? others : 0);
 }
 
 /* One head alone, in all calls; NULL: those of the part. */

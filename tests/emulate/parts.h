@@ -18,7 +18,7 @@ bool emulated_is_fixed(const fpa_head *head);
 
 /* Kernels (bits as in cuda_kernel) that the part must launch, and calls (bits) that it must make. */
 uint64_t emulated_part_kernels(emulated_part part);
-unsigned emulated_part_calls(emulated_part part);
+uint64_t emulated_part_calls(emulated_part part);
 
 /* Run the part's heads in every call that concerns them; the test fails where one disagrees with the formula,
  * or a kernel, call or form was left out. */

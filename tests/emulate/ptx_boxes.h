@@ -96,6 +96,12 @@ static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
 }
 
 template <typename coordinate>
+static void ptx_cp_async_bulk_prefetch_tensor_4d_L2_global_tile(const void *,
+                                                                const emulate::array<coordinate *, 4> &)
+{
+}
+
+template <typename coordinate>
 static void ptx_cp_async_bulk_tensor_4d_global_shared__cta_tile_bulk_group(
     const void *map, const emulate::array<coordinate *, 4> &place, emulate::u32 from)
 {

@@ -47,9 +47,9 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {1, 63, 2, 3, 6, LAYOUT_PADDED, CHECK_RESUME | CHECK_REPEAT, FEW, false, 0, 0, 0}, /* ROUNDS_CALL */
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0, 0, 0},                                /* THREADS_CALL */
     {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true, 0, 0, 0},
-    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 3, 0, 0}, /* CLUSTER_CALL */
-    {0, 128, 1, 2, 4, LAYOUT_HEAD_MAJOR, CHECK_RESUME, 132, false, 2, 0, 0},
-    {5, 70, 2, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2, 0, 0},
+    {0, 1, 1, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 3, 0, -1}, /* CLUSTER_CALL */
+    {0, 128, 1, 2, 4, LAYOUT_HEAD_MAJOR, CHECK_RESUME, 132, false, 2, 0, -1},
+    {5, 70, 2, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2, 0, -1},
     {30, 9, 1, 1, 2, LAYOUT_PLAIN, CHECK_REPEAT, 132, false, 3, 0, 0},
     {9, 1, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 132, false, 8, 0, 0},
     {5, 70, 2, 2, 2, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 2, 0, 3},  /* SHARED_CALL */
@@ -62,6 +62,7 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {0, 7, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0, 0},             /* one key more shows */
     {3, 9, 1, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, MOST_SEGMENTS, 0, 0}, /* SEGMENTS_CALL */
     {23, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 3, 0, 0},            /* SCANNED_CALL */
+    {9, 9, 3, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 2, 0, -4},            /* WHOLE_CALL */
     {1, 63, 2, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0, 0},            /* ENTRIES_CALL */
 };
 
@@ -98,8 +99,8 @@ static bool choose_cluster(const void *choice, const fpa_module *module, const f
     const struct fpa_cuda_module *cuda = module->handle;
     const fpa_candidate shared = {.mechanism = "cluster_scan",
                                   .segments = c->cluster,
-                                  .blocks = (int64_t)c->cluster * c->clusters,
-                                  .variant = SCAN_SHARED};
+                                  .blocks = (int64_t)c->cluster * abs(c->clusters),
+                                  .variant = c->clusters < 0 ? SCAN_WHOLE : SCAN_SHARED};
     *candidate = (fpa_candidate){.mechanism = "cluster_scan", .segments = c->cluster};
     if (c->clusters && !cuda_refusal(&cuda->geometry, size, &shared))
         *candidate = shared;
@@ -236,7 +237,7 @@ static void run_job(int index, void *argument)
     j->seconds[0] = now() - start;
     for (int i = j->first; i < j->end && !j->status; i += j->step ? j->step : 1)
         if (concerns(&emulated.cuda, i)) {
-            j->called |= 1u << i;
+            j->called |= UINT64_C(1) << i;
             j->status = check_call(&emulated, j->fixture->list.heads[j->head], facts, &calls[i],
                                    late_of(j, i), &j->forms, &j->error);
         }

@@ -17,8 +17,8 @@ typedef struct emulated_call {
     int multiprocessors; /* 1: kernels of large calls, several items a block; many: segments */
     bool threads;        /* fetch, not the copy engine */
     int cluster; /* blocks of a sequence that take turns; 0: none do; MOST_SEGMENTS: none, and the call is by segments */
-    int windows;  /* not 0: of heads that have one */
-    int clusters; /* that share sequences of one length; 0: each has one */
+    int windows; /* not 0: of heads that have one */
+    int clusters; /* that share sequences of one length; less than 0: so many that take whole ones in turn; 0: each has one */
 } emulated_call;
 
 /* As many as there are candidates of: long sequences have them, which an emulated call has none of. */
@@ -38,7 +38,8 @@ enum {
     SEQUENCES_CALL = 31, /* of faults alone: test_cuda_emulated_sequences.c has the others */
     SEGMENTS_CALL = 33,  /* of faults alone, too */
     SCANNED_CALL = 34,   /* SEQUENCES_CALL by clusters, of faults alone, too */
-    ENTRIES_CALL = 35,   /* pieces of several batch entries, of faults alone, too */
+    WHOLE_CALL = 35,     /* and by such that take whole ones in turn */
+    ENTRIES_CALL = 36,   /* pieces of several batch entries, of faults alone, too */
     EMULATED_CALLS
 };
 
@@ -74,7 +75,7 @@ typedef struct emulated_job {
     fpa_status status;
     fpa_error error;
     double seconds[2]; /* that the compiler took, and the calls; of a busy machine */
-    unsigned called;   /* bit i: call i concerned it and was made, */
+    uint64_t called;   /* bit i: call i concerned it and was made, */
     uint64_t launched;
     unsigned forms; /* kernels (bits as in cuda_kernel), forms */
 } emulated_job;

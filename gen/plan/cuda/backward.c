@@ -285,20 +285,6 @@ static bool weigh_passes(fpa_plan *plan, fpa_cuda_backward_plan *back)
     return back->pass_weight != NULL;
 }
 
-/* What product rows that passes have are made of. False: no memory. */
-static bool form_passes(fpa_plan *plan, fpa_cuda_backward_plan *back)
-{
-    if (!back->passes.formed)
-        return true;
-    const fpa_simplified simple = {.head = (fpa_head *)(uintptr_t)plan->head, .score = *plan->score};
-    back->pass_factors = halves_factors(&simple);
-    back->pass_entries = halves_width(&simple) * back->pass_factors;
-    back->pass_factor = arena_array(&plan->memory, back->pass_entries, sizeof *back->pass_factor);
-    if (back->pass_factor)
-        halves_list(&simple, back->pass_factor);
-    return back->pass_factor != NULL;
-}
-
 fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
 {
     const fpa_head *head = plan->head;
@@ -314,7 +300,7 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
     choose_columns(plan, back);
     if (!place_sums(plan->cuda.rows, &plan->memory, back) ||
         !allocate_backward_shares(plan, &plan->memory, back) || !weigh_passes(plan, back) ||
-        !form_passes(plan, back))
+        !plan_backward_formed(plan, back))
         return fail_memory(error);
     back->padded_vector = padded_width(plan, head->d);
     back->padded_value = padded_width(plan, head->dv);
@@ -391,6 +377,9 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_ARRAY(fpa_cuda_backward_plan, "pass_weights", pass_weight, weights, 1, 0),
     BACK(pass_factors),
     FIELD_ARRAY(fpa_cuda_backward_plan, "pass_factor", pass_factor, pass_entries, 1, 0),
+    BACK(formed_row_pitch),
+    BACK(formed_vector_pitch),
+    BACK(formed_sum_pitch),
     FIELDS_END};
 
 /* ---- for a person ---- */

@@ -50,7 +50,9 @@ typedef struct fpa_cuda_backward_plan {
     int pass_factors,
         pass_entries; /* of product rows that passes have for q and k (gen/plan/pairs.h), and of all of them */
     int *pass_factor; /* [pass_entries] */
-    bool no;          /* what only the forward pass has */
+    /* bytes from a token to the next in shared memory of who forms and joins them: of rows, of vectors of product rows, of gradients of rows */
+    int formed_row_pitch, formed_vector_pitch, formed_sum_pitch;
+    bool no; /* what only the forward pass has */
 } fpa_cuda_backward_plan;
 
 /* Fills plan->chunk and the crossover, once all else is there. */
@@ -85,6 +87,10 @@ int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
 /* Entries of the geometry: threads, shared memory and blocks a multiprocessor of each kernel that the head has. */
 void fill_backward_kernels(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
                            struct fpa_cuda_geometry *g);
+
+/* What product rows that passes have are made of, and places of a block's tokens; false: no memory. Entries of the geometry. */
+bool plan_backward_formed(fpa_plan *plan, fpa_cuda_backward_plan *back);
+void fill_backward_formed(const fpa_cuda_backward_plan *back, struct fpa_cuda_geometry *g);
 
 /* Of rows that are made before other kernels run: sizes, and entries of the geometry. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back);

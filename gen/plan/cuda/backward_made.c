@@ -3,14 +3,14 @@
 
 #include "parts.h"
 
-enum { RING = FPA_CUDA_MADE_STAGES * FPA_CUDA_MADE_STEP };
+enum { GROUP = 64 }; /* numbers that are made together, at most */
 
 /* Blocks have all numbers of their tokens, and make as many. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     const int width = largest(round_up(head_width(plan->written), 16), round_up(plan->made.width, 16));
     back->made_pitch = cuda_odd_pitch(width * 2);
-    const int two = 2 * 2 * 16 * back->warps * back->made_pitch + RING;
+    const int two = 2 * 2 * 16 * back->warps * back->made_pitch + FPA_CUDA_MADE_RING;
     back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
 }
 
@@ -44,10 +44,11 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
 {
     const int given = round_up(head_width(plan->written), 16), rows = round_up(plan->made.width, 16);
     const int threads = 32 * back->warps, tokens = 16 * back->warps * back->made_tiles;
-    const struct fpa_cuda_block block = {threads, 2 * tokens * back->made_pitch + RING, 0};
+    const struct fpa_cuda_block block = {threads, 2 * tokens * back->made_pitch + FPA_CUDA_MADE_RING, 0};
     g->made_width = plan->made.width;
     g->made_tokens = tokens;
-    g->made_operand = given * rows * 4 * (plan->made.weighs ? 2 : 1); /* of keys, too */
+    g->made_operand =
+        round_up(given, GROUP) * round_up(rows, GROUP) * 4 * (plan->made.weighs ? 2 : 1); /* of keys, too */
     g->made_per_head = is_per_head(plan);
     g->made_sides = count_sides(plan);
     g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};

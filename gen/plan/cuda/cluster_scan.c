@@ -83,7 +83,7 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     const bool wide = in->rows->warp_units > 1, gate = in->plan->head->gate;
     const bool normalized = wide && in->plan->head->normalize != FPA_NORMALIZE_NONE;
     const bool product = scan->product; /* keys are added while nothing of the state lives */
-    scan->fetch_registers = product ? 48 : gate || normalized ? 40 : 32;
+    scan->fetch_registers = product || gate ? 48 : normalized ? 40 : 32;
     scan->query_registers = normalized && !product ? 136 : !wide ? 160 : gate || product ? 144 : 152;
     scan->key_registers = 512 - 2 * scan->query_registers - scan->fetch_registers;
 }
@@ -136,6 +136,12 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
 
 /* ---- what others see of it ---- */
 
+/* Blocks keep something that is one head's, which both warpgroups of queries read. */
+static bool scan_keeps_by_head(const fpa_plan *plan)
+{
+    return plan->cuda.cluster_scan->maps && lift_made_by_head(plan);
+}
+
 void print_cluster_scan(FILE *out, const fpa_plan *plan)
 {
     const fpa_cluster_scan *scan = plan->cuda.cluster_scan;
@@ -150,7 +156,7 @@ void print_cluster_scan(FILE *out, const fpa_plan *plan)
                 "each: clusters that stay share all spans; "
                 "%.1f KiB of shared memory\n",
                 scan->sequence_bytes / 1024.0);
-    else if (scan->maps && lift_made_by_head(plan))
+    else if (scan_keeps_by_head(plan))
         fprintf(out, "sequence_scan no: each head has a matrix of its own, and its clusters go from one head "
                      "to the next\n");
     else
@@ -167,6 +173,7 @@ void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->sequence_state = plan->cuda.rows->warp_units * 4 * 16 * 8 * plan->cuda.columns.all;
     g->fused_vector = plan->cuda.cluster_scan->maps ? plan->written->lift->width : plan->head->d;
     g->fused_value = plan->head->dv;
+    g->cluster_stays = !scan_keeps_by_head(plan);
     g->cluster_reverses = plan->cuda.cluster_scan->reverses;
     g->cluster_maps = plan->cuda.cluster_scan->maps;
     work_cluster_scan(plan, g);

@@ -3,6 +3,7 @@
 
 #include "head/lift.h"
 #include "lift_groups.h"
+#include "lift_made.h"
 #include "lift_rows.h"
 #include "parts.h"
 #include "work.h"
@@ -50,29 +51,31 @@ static void share_multiprocessor(const fpa_cuda_inputs *in, const fpa_split_pane
 }
 
 enum {
-    LIFTERS = 2,
-    THREAD_REGISTERS = 168, /* of three warpgroups */
+    SIDES = 2,
+    THREAD_REGISTERS = 168, /* of three warpgroups; 128 of twice two */
+    SHARED_REGISTERS = 128,
     MOST_REGISTERS = 240,
     WALKING = 96, /* beside sums of the state: of o, scores, operands */
     SPILT = 8,    /* registers of who makes coordinates that may be in local memory */
+    TURNING = 48, /* beside what 8 rows of a position need */
     SLAB_BYTES = 1024,
 };
 
-/* Coordinates of two panels' sides, values of two panels, q and k as given, matrices; the state, of which a thread that walks has the sums; o. */
-static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split, int matrix_bytes,
-                         fpa_fused_pass *pass)
+/* Coordinates of a panel's two sides, values of two panels, q and k as given, what they are multiplied or turned by; the state, of which a thread that walks has the sums; o. */
+static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split, int given_bytes,
+                         int kept_bytes, fpa_fused_pass *pass)
 {
     fpa_cuda_memory *memory = &pass->memory;
     const int slab = split->panel * 128,
               vectors = in->rows->warp_units * slab; /* a unit of each warp in a slab */
     memory->raw = 0;
-    memory->values = LIFTERS * vectors;
+    memory->values = SIDES * vectors;
     pass->given = memory->values + 2 * slab + (split->columns.all > 8 ? 2048 : 0);
-    pass->matrices = pass->given + LIFTERS * lift_given_bytes(in->plan->written->lift);
-    memory->tiles = pass->matrices + (int)round_up(matrix_bytes, SLAB_BYTES);
+    pass->matrices = pass->given + given_bytes;
+    memory->tiles = pass->matrices + (int)round_up(kept_bytes, SLAB_BYTES);
     memory->output = (int)round_up(memory->tiles + in->rows->features * 16 * split->columns.all, SLAB_BYTES);
     memory->edge = memory->output + slab;
-    memory->queries = memory->gates = memory->edge + 16 + 4 * LIFTERS * 8;
+    memory->queries = memory->gates = memory->edge + 16 + 4 * SIDES * 8;
     memory->size = memory->queries + SLAB_BYTES; /* to begin at a multiple */
 }
 
@@ -84,23 +87,65 @@ static bool has_constants(const fpa_head *written)
     return true;
 }
 
-/* A warpgroup walks with the state in registers, others make what it reads, as NAME_lift_rows does by warpgroups: of sequences, whose keys are none
- * behind the last one, but not of masked ones. */
+/* Of so many for a thread on average: those that walk have the sums. */
+static void share_lifted_registers(const fpa_cuda_inputs *in, const fpa_split_panel *split, int average,
+                                   fpa_fused_pass *pass)
+{
+    pass->walker_registers =
+        round_up(largest(4 * in->rows->warp_units * split->columns.all + WALKING, average + 1), 8);
+    pass->lifter_registers = ((pass->lifters + 1) * average - pass->walker_registers) / pass->lifters / 8 * 8;
+}
+
+/* Others make what the walk reads as NAME_lift_rows does by warpgroups: one, of two blocks a multiprocessor, or two. */
+static bool can_multiply(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
+{
+    const fpa_plan *plan = in->plan;
+    fpa_cuda_lift sizes = {.vector = (int)round_up(plan->head->d, 8)};
+    if (!has_constants(plan->written) || !lift_by_groups(plan, &sizes))
+        return false;
+    for (pass->lifters = 1; pass->lifters <= SIDES; pass->lifters++) {
+        const bool single = pass->lifters == 1;
+        const int needed =
+            single ? lift_single_registers(plan, &sizes) : lift_group_registers(plan, &sizes) - SPILT;
+        pass->blocks = single ? 2 : 1;
+        share_lifted_registers(in, split, single ? SHARED_REGISTERS : THREAD_REGISTERS, pass);
+        place_lifted(in, split, pass->lifters * lift_given_bytes(plan->written->lift), sizes.matrix_bytes,
+                     pass);
+        if (pass->lifter_registers >= needed && (!single || blocks_fit(plan, pass, pass->blocks)))
+            return true;
+    }
+    return false;
+}
+
+/* One other turns both sides by positions, 8 rows of both a thread, of two blocks a multiprocessor: while one waits the other one has its slots. */
+static bool can_turn(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
+{
+    enum { PIECE = 8, STAGES = 2, MOST_ROWS = 64 };
+    const fpa_plan *plan = in->plan;
+    if (lift_made(plan) != LIFT_TURNS || plan->written->lift->width > MOST_ROWS)
+        return false;
+    const int slab = split->panel * 128, turns = lift_turn_bytes(plan),
+              positions = plan->written->lift->positions * split->panel * (int)sizeof(float),
+              row = turns / plan->written->lift->width / (int)sizeof(float);
+    pass->lifters = 1;
+    pass->blocks = 2;
+    share_lifted_registers(in, split, SHARED_REGISTERS, pass);
+    place_lifted(in, split, STAGES * SIDES * slab, turns + positions, pass);
+    pass->positions = pass->matrices + turns;
+    pass->turns = pass->lifter_registers >= PIECE * row + TURNING && blocks_fit(plan, pass, pass->blocks);
+    return pass->turns;
+}
+
+/* A warpgroup walks with the state in registers, others make what it reads: of sequences, whose keys are none behind the last one, but not of masked ones. */
 static bool can_lift(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
 {
     const fpa_plan *plan = in->plan;
     const fpa_lift *lift = plan->written->lift;
-    fpa_cuda_lift sizes = {.vector = (int)round_up(plan->head->d, 8)};
-    if (!lift || !plan->head->causal || plan->head->gate || lift->key_mask || plan->head->dv % 8 ||
-        !has_constants(plan->written) || !lift_by_groups(plan, &sizes))
+    if (!lift || !plan->head->causal || plan->head->gate || lift->key_mask || plan->head->dv % 8)
         return false;
-    pass->walker_registers =
-        round_up(largest(4 * in->rows->warp_units * split->columns.all + WALKING, THREAD_REGISTERS + 1), 8);
-    pass->lifter_registers = ((LIFTERS + 1) * THREAD_REGISTERS - pass->walker_registers) / LIFTERS / 8 * 8;
-    pass->stages = pass->copies = pass->blocks = 1;
-    place_lifted(in, split, sizes.matrix_bytes, pass);
-    return pass->walker_registers <= MOST_REGISTERS &&
-           pass->lifter_registers + SPILT >= lift_group_registers(plan, &sizes) && fused_fits(plan, pass);
+    pass->stages = pass->copies = 1;
+    return (can_turn(in, split, pass) || can_multiply(in, split, pass)) &&
+           pass->walker_registers <= MOST_REGISTERS && fused_fits(plan, pass);
 }
 
 /* As many panels on their way as leave room for two blocks a multiprocessor, which reach the bandwidth; more
@@ -150,9 +195,9 @@ void print_fused_coordinates(FILE *out, const fpa_plan *plan)
     const fpa_fused_pass *pass = plan->cuda.fused_coordinates;
     if (pass->lifts) {
         fprintf(out,
-                "fused_chunk  chunked: blocks of one warpgroup that walks and two that make its coordinates; "
+                "fused_chunk  chunked: blocks of one warpgroup that walks and %s its coordinates; "
                 "%.1f KiB of shared memory\n",
-                pass->memory.size / 1024.0);
+                pass->lifters == 1 ? "one that makes" : "two that make", pass->memory.size / 1024.0);
         return;
     }
     fprintf(out,
@@ -164,8 +209,8 @@ void print_fused_coordinates(FILE *out, const fpa_plan *plan)
 void geometry_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_fused_pass *pass = plan->cuda.fused_coordinates;
-    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){CUDA_THREADS * (pass->lifts ? 1 + LIFTERS : 1),
-                                                          pass->memory.size, pass->blocks};
+    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){
+        CUDA_THREADS * (pass->lifts ? 1 + pass->lifters : 1), pass->memory.size, pass->blocks};
     g->fused_totals = 1;
     g->fused_maps = pass->maps || pass->lifts;
     work_fused_coordinates(plan, g);

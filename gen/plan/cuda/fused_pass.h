@@ -10,7 +10,10 @@ typedef struct fpa_fused_pass {
     bool coordinates; /* q and k are read as they lie, here and in chunk_state */
     bool maps;        /* coordinates are maps of q and k, made where these lie: fused_coordinates */
     bool lifts;       /* or are made by warpgroups of its own, as NAME_lift_rows makes them by warpgroups */
-    int given, matrices; /* then: places of q and k as they are given, and of what they are multiplied by; */
+    bool turns;       /* which positions turn: both sides by one warpgroup */
+    int lifters;      /* warpgroups that make them */
+    int given, matrices,
+        positions; /* then: places of q and k as they are given, and of what they are multiplied by; */
     int walker_registers, lifter_registers; /* of threads that walk, and of those that make coordinates */
     int stages;                             /* fused_coordinates: panels in shared memory */
     int copies; /* and of the state; one: it is written when all have read the one before */

@@ -9,10 +9,12 @@
 enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
     GATES = 1024,           /* sums, what keys keep, what is left of the state, sums before: slabs follow */
+    BLOCK_OWN = 1024,       /* of a multiprocessor, for each block */
     PART = 96,              /* what a block knows of its part of the work, and of panels' values */
     FACTORS = 256,          /* of gates of segments */
     MOST_SUMS_OF_ONE = 144, /* registers of a thread for sums, of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128, /* and of two */
+    MOST_SUMS_OF_PAIR = 48, /* of one, in each of two blocks on a multiprocessor */
     SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
 };
 
@@ -114,7 +116,22 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     rows->fetch_registers =
         512 - rows->key_groups * rows->key_registers - rows->query_groups * rows->query_registers;
     rows->slots = 64 * rows->key_groups * rows->key_tiles;
+    rows->blocks = 1, rows->first_registers = 128;
     return one || sums * rows->key_tiles <= MOST_SUMS_OF_TWO;
+}
+
+/* Few sums, and panels that three warps finish for long, where gates are added up or keys weighed: two blocks on a multiprocessor, each with a warpgroup for each
+ * task, of 240 registers together. Where queries are what all wait for two blocks gain nothing, of packed rows they lose; of gated packed rows nothing is measured
+ * (docs/decisions/0115-what-queries-of-a-panel-wait-for.md). */
+static bool choose_pair(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
+{
+    const int sums = 4 * in->columns->all * rows->key_tiles;
+    const bool finishes = (in->plan->head->gate && !rows->packed) || rows->weighted;
+    if (rows->key_groups > 1 || sums > MOST_SUMS_OF_PAIR || !finishes || cuda_leaves_dots(in->plan))
+        return false;
+    rows->blocks = 2, rows->query_groups = 1, rows->first_registers = 80;
+    rows->fetch_registers = 48, rows->key_registers = 88, rows->query_registers = 104;
+    return true;
 }
 
 static bool allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
@@ -156,7 +173,7 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
     rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
     rows->at_part = round_up(rows->at_barriers + 8 * ((gate ? 7 : 6) * rows->total_panels + 2 * copies), 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
-    return rows->bytes <= in->plan->target->shared_memory;
+    return rows->blocks * (rows->bytes + BLOCK_OWN) <= in->plan->target->shared_memory + BLOCK_OWN;
 }
 
 /* Rows of which some begin amid 16 bytes in any call. */
@@ -198,6 +215,16 @@ static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return !begins_anywhere(rows, in->plan->head) && place(in, 2, 1, false, rows);
 }
 
+/* Two blocks on a multiprocessor, where they have room; else one. */
+static bool choose_blocks(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
+{
+    const fpa_fused_rows one = *rows;
+    if (choose_pair(in, rows) && choose_places(in, rows))
+        return true;
+    *rows = one;
+    return choose_places(in, rows);
+}
+
 bool cuda_leaves_dots(const fpa_plan *plan)
 {
     return plan->pass && plan->head->gate && plan->forced == FUSED_ROWS;
@@ -233,7 +260,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         take_vectors(vectors, (int)plan->features, rows);
     else if (!find_features(plan, rows))
         return unsuited(why, "its features are not its first coordinates");
-    if (!choose_places(in, rows))
+    if (!choose_blocks(in, rows))
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
     rows->finishes_much = finishes_much(rows, plan->head);
@@ -255,18 +282,20 @@ void print_fused_rows(FILE *out, const fpa_plan *plan)
         out,
         "fused_chunk  chunked%s: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
         "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared "
-        "memory\n",
+        "memory%s\n",
         rows->packed ? ", on features as packed rows" : "", rows->key_groups,
         rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles, rows->key_tiles == 1 ? "" : "s",
         rows->query_groups, rows->query_groups == 1 ? "s" : "", rows->panels, rows->total_panels,
-        rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0);
+        rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0,
+        rows->blocks > 1 ? "; two blocks on a multiprocessor" : "");
 }
 
 void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
     const fpa_columns *columns = &plan->cuda.columns;
-    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){512, rows->bytes, 1};
+    g->kernel[CUDA_FUSED_CHUNK] =
+        (struct fpa_cuda_block){128 * (1 + rows->key_groups + rows->query_groups), rows->bytes, rows->blocks};
     g->fused_totals = 1;
     g->fused_total = (rows->slots + (rows->numbers ? 64 : 0)) * columns->all * 8 * columns->blocks;
     g->fused_vector = rows->vector;
@@ -290,6 +319,8 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(query_groups),
                                        ROWS(cluster),
                                        ROWS(key_tiles),
+                                       ROWS(blocks),
+                                       ROWS(first_registers),
                                        ROWS(fetch_registers),
                                        ROWS(key_registers),
                                        ROWS(query_registers),

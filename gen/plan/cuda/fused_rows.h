@@ -7,6 +7,8 @@
  *   two or one queries   read the copy and the panel's own keys, and write o
  *   the last fetches     some panels ahead; clears what is none of its features, and weighs keys
  *
+ * Where sums are few and panels are finished for long, two blocks with one of each share a multiprocessor.
+ *
  * Rows that begin amid a piece of 16 bytes come in boxes that begin with that piece, where all tokens' rows of a head
  * begin so: they *lean*, by the numbers of the piece that are another head's. The slabs then hold features, and columns
  * of values, behind these. */
@@ -25,7 +27,9 @@ typedef struct fpa_fused_rows {
     int key_groups, query_groups;
     int cluster; /* blocks that share a walk, one for each block of columns, and fetch its queries and keys for each other */
     int key_tiles;                                       /* of 64 features, of each warpgroup of keys */
+    int blocks;                                          /* on a multiprocessor */
     int fetch_registers, key_registers, query_registers; /* of a thread */
+    int first_registers;                                 /* before warpgroups deal them out */
     int slots;                                           /* of features: 64 a tile */
     int *slot_feature;                                   /* [slots] -1: none */
     double *slot_weight;                                 /* [slots] on the key side */

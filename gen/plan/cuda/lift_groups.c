@@ -18,6 +18,7 @@ enum {
     SLAB_NUMBERS = 64, /* of a row, */
     SLAB_ROW = 128,    /* its bytes */
     REST = 56,         /* registers of a thread beside sums and tokens */
+    SINGLE_REST = 40,
     REGISTERS = 65536, /* of a multiprocessor */
     MOST_REGISTERS = 248,
     LEAST_GROUPS = 2, /* one multiplies while the other's sums become coordinates */
@@ -150,16 +151,31 @@ static bool place_groups(const fpa_plan *plan, fpa_cuda_lift *l, int registers)
     return false;
 }
 
-int lift_group_registers(const fpa_plan *plan, const fpa_cuda_lift *l)
+/* Sums of a product of a part, the largest; *products: of all parts. */
+static int most_sums(const fpa_plan *plan, const fpa_cuda_lift *l, int *products)
 {
     const fpa_lift *lift = plan->written->lift;
-    int products = 0, most = 0;
+    int most = 0;
+    *products = 0;
     for (int i = 0; i < lift->part_count; i++) {
         const part_shape shape = shape_of(plan, l, &lift->parts[i]);
-        products += shape.blocks;
-        most = largest(most, shape.columns);
+        *products += shape.blocks;
+        most = largest(most, shape.columns / 2);
     }
-    return most / 2 * (products > 1 ? 2 : 1) + 4 * steps_of(lift) + REST;
+    return most;
+}
+
+int lift_group_registers(const fpa_plan *plan, const fpa_cuda_lift *l)
+{
+    int products;
+    const int most = most_sums(plan, l, &products);
+    return most * (products > 1 ? 2 : 1) + 4 * steps_of(plan->written->lift) + REST;
+}
+
+int lift_single_registers(const fpa_plan *plan, const fpa_cuda_lift *l)
+{
+    int products;
+    return most_sums(plan, l, &products) + 4 * steps_of(plan->written->lift) + SINGLE_REST;
 }
 
 int lift_given_bytes(const fpa_lift *lift)
@@ -191,6 +207,14 @@ static bool has_rows(const fpa_plan *plan, int rows)
     return true;
 }
 
+/* Whether products of fewer rows are better: where they leave registers for one warpgroup more, or else nothing would be on its way while numbers are made. */
+static bool has_narrow(const fpa_plan *plan, const fpa_cuda_lift *wide, const fpa_cuda_lift *narrow)
+{
+    int products;
+    most_sums(plan, wide, &products);
+    return narrow->groups > wide->groups || (narrow->groups == wide->groups && products == 1);
+}
+
 bool lift_by_groups(const fpa_plan *plan, fpa_cuda_lift *lift)
 {
     fpa_cuda_lift l = {.vector = lift->vector, .tokens = TOKENS, .blocks = 1, .rows = MOST_ROWS, .steps = 1};
@@ -200,7 +224,7 @@ bool lift_by_groups(const fpa_plan *plan, fpa_cuda_lift *lift)
     fpa_cuda_lift narrow = l;
     narrow.rows = LEAST_MOST;
     const bool fits = place_rows(plan, &l);
-    if (has_rows(plan, LEAST_MOST) && place_rows(plan, &narrow) && (!fits || narrow.groups > l.groups))
+    if (has_rows(plan, LEAST_MOST) && place_rows(plan, &narrow) && (!fits || has_narrow(plan, &l, &narrow)))
         l = narrow;
     else if (!fits)
         return false;

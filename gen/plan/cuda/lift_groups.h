@@ -16,6 +16,9 @@ struct fpa_cuda_work work_lift_beside(const fpa_plan *plan);
 /* Registers of a thread that makes coordinates by these sizes. */
 int lift_group_registers(const fpa_plan *plan, const fpa_cuda_lift *lift);
 
+/* The same of one that multiplies when it has made coordinates of what it has multiplied before. */
+int lift_single_registers(const fpa_plan *plan, const fpa_cuda_lift *lift);
+
 /* Bytes of 64 tokens as they are given. */
 int lift_given_bytes(const fpa_lift *lift);
 

@@ -129,6 +129,9 @@ static int place_rows(const fpa_plan *plan, fpa_outer_plan *outer, const bool *k
     if (outer->vector_box < OUTER_TILE)
         return place_boxes(plan, outer);
     int next = place_run(outer, kept, 0, plan->head->d, 0);
+    for (int i = 0; plan->head->zeros && i < plan->head->d; i++)
+        if (!kept[i])
+            outer->row[i] = -1;
     for (int i = 0; i < plan->projection_count; i++) {
         const fpa_projection *projection = &plan->projections[i];
         const int rows = plan->head->matrices[projection->matrix].rows;
@@ -195,6 +198,12 @@ static int coordinate_at(const fpa_plan *plan, const fpa_outer_plan *outer, int 
     return i % OUTER_TILE < box && coordinate < plan->head->d ? coordinate : -1;
 }
 
+/* Whether row i of a vector is the coordinate there, or zero as that is. */
+static bool has_coordinate(const fpa_plan *plan, const fpa_outer_plan *outer, int i)
+{
+    return outer->source[i] == coordinate_at(plan, outer, i) || (plan->head->zeros && outer->source[i] < 0);
+}
+
 static void describe_rows(const fpa_plan *plan, fpa_outer_plan *outer)
 {
     const int rows = OUTER_BLOCK * outer->row_blocks;
@@ -204,7 +213,7 @@ static void describe_rows(const fpa_plan *plan, fpa_outer_plan *outer)
             outer->zero_row = i;
     outer->coordinates = rows >= plan->head->d;
     for (int i = 0; i < rows && outer->coordinates; i++)
-        outer->coordinates = outer->source[i] == coordinate_at(plan, outer, i);
+        outer->coordinates = has_coordinate(plan, outer, i);
     outer->vector_rows = count_stored(plan, outer);
 }
 

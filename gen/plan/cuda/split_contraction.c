@@ -24,7 +24,7 @@ enum {
 /* Rows are coordinates as they lie, and perhaps one more, of ones, first in a block behind them. */
 static bool has_rows(const fpa_plan *plan, const fpa_outer_plan *outer)
 {
-    for (int r = 0; r < OUTER_BLOCK * outer->row_blocks; r++)
+    for (int r = 0; r < OUTER_BLOCK * outer->row_blocks && !outer->coordinates; r++)
         if (outer->source[r] != (r < plan->head->d ? r : r == outer->ones_row ? plan->ones_row : -1))
             return false;
     return OUTER_BLOCK * outer->row_blocks >= plan->head->d;

@@ -6,8 +6,8 @@
 #include "fused_pass.h"
 #include "fused_rows.h"
 #include "head/lift.h"
-#include "lift_made.h"
 #include "lift_groups.h"
+#include "lift_made.h"
 #include "parts.h"
 #include "work.h"
 
@@ -119,12 +119,14 @@ static void add_side(const struct fpa_cuda_work *made, int blocks, struct fpa_cu
 /* Coordinates of both sides, made once for each block of columns; q and k come as they are given. */
 static void add_lifted(const fpa_plan *plan, int blocks, struct fpa_cuda_geometry *g)
 {
-    const struct fpa_cuda_work made = work_lift_beside(plan);
-    const int given = plan->written->lift->width, dv = plan->head->dv;
-    add_side(&made, 2 * blocks, &g->work[CUDA_FUSED_CHUNK].step);
-    g->work[CUDA_FUSED_CHUNK].step.bytes = work_operand_bytes(plan, 2 * (given + dv));
+    const bool turns = plan->cuda.fused_coordinates->turns;
+    const struct fpa_cuda_work made = turns ? work_made(plan) : work_lift_beside(plan);
+    const int given = plan->written->lift->width, dv = plan->head->dv,
+              positions = turns ? (int)made.bytes : 0;
+    add_side(&made, (turns ? 1 : 2) * blocks, &g->work[CUDA_FUSED_CHUNK].step);
+    g->work[CUDA_FUSED_CHUNK].step.bytes = work_operand_bytes(plan, 2 * (given + dv)) + positions;
     add_side(&made, blocks, &g->totals.step);
-    g->totals.step.bytes = work_operand_bytes(plan, given + dv);
+    g->totals.step.bytes = work_operand_bytes(plan, given + dv) + positions;
 }
 
 void work_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)

@@ -206,6 +206,7 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
+    int cluster_stays;  /* 1: its clusters take other sequences behind their first; 0: each has one */
     int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;         /* 1: a mask of keys is given */
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
@@ -270,7 +271,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 37
+#define FPA_CUDA_VERSION 38
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -286,10 +287,9 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Of a matrix on its way to a block of NAME_backward_project or _unproject: bytes of a step of 16 numbers and 32
- * others, and how many of these. */
-#define FPA_CUDA_MADE_STEP 2048
-#define FPA_CUDA_MADE_STAGES 8
+/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 32
+ * or 64 others, of 64 bytes for each. */
+#define FPA_CUDA_MADE_RING 16384
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 /* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
@@ -409,6 +409,7 @@ struct fpa_cuda_call {
     long long sequences;
     long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
     long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
@@ -732,7 +733,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    37, /* version */
+    38, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -795,6 +796,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* cluster_maps */
     0, /* fused_maps */
     2048, /* sequence_state */
+    1, /* cluster_stays */
     0, /* cluster_reverses */
     0, /* key_mask */
     0, /* vector_rows */
@@ -1156,6 +1158,8 @@ __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, in
 {
     if (!call.cu_seqlens)
         return (int)call.chunks;
+    if (length <= (int)call.whole)
+        return length > 0;
     const int all = length - (int)call.tail; /* but a last one that is the one's before */
     return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
@@ -2519,6 +2523,13 @@ __device__ __forceinline__ void send_box(const struct fpa_tensor_map &map, u32 f
                  : : "l"(&map), "r"(from), "r"(column), "r"(head), "r"(token), "r"(batch) : "memory");
 }
 
+/* A box as copy_box has it, into the second-level cache. */
+__device__ __forceinline__ void bring_box(const struct fpa_tensor_map &map, int column, int head, int token, int batch)
+{
+    asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];"
+                 : : "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch) : "memory");
+}
+
 /* Both of one sequence among many, which a box ends with: token `far` of the map is behind its last one, `end` among
  * all (runtime/cuda/launch_maps.c). */
 __device__ __forceinline__ void copy_sequence_box(u32 to, const struct fpa_tensor_map &map, int column, int head,
@@ -3283,21 +3294,51 @@ enum {
     AT_EDGES = 184736 /* whether some value of it is not finite */
 };
 
-/* What a block walks. */
+/* Where a block is. Its cluster has a line (a query head's block of columns of a sequence), and where lines are more
+ * than clusters others behind it: spans of all of them are dealt to its blocks in turn. So a line begins while the one
+ * before is walked, without a launch, and neither barriers nor boxes on their way know of it. */
 struct cluster_scan_part {
-    int block, rank, blocks, spans; /* of columns; in the cluster */
-    i64 b, query_head, head;
+    int line, lines, span, spans; /* of the line: the block's next one, and all */
+    int block;                    /* of columns */
+    int b, query_head, head;
 };
 
-__device__ __forceinline__ struct cluster_scan_part cluster_scan_part_of(const struct fpa_cuda_call &call)
+/* The line that has the block's next span; behind all of them none. */
+__device__ __forceinline__ void cluster_scan_seek(const struct fpa_cuda_call &call, struct cluster_scan_part &part)
+{
+    while (part.span >= part.spans && part.line < part.lines)
+        part.span -= part.spans, part.line += (int)gridDim.y;
+    const struct query_head own = query_head_of(call, part.line / COLUMN_BLOCKS);
+    part.block = part.line % COLUMN_BLOCKS;
+    part.b = (int)own.b, part.query_head = (int)own.query_head, part.head = (int)own.head;
+}
+
+__device__ __forceinline__ struct cluster_scan_part cluster_scan_begin(const struct fpa_cuda_call &call)
 {
     struct cluster_scan_part part;
-    const struct query_head own = query_head_of(call, blockIdx.y / COLUMN_BLOCKS);
-    part.block = blockIdx.y % COLUMN_BLOCKS;
-    part.rank = blockIdx.x, part.blocks = gridDim.x;
-    part.spans = ((int)call.length + SPAN - 1) / SPAN;
-    part.b = own.b, part.query_head = own.query_head, part.head = own.head;
+    part.line = (int)blockIdx.y, part.lines = (int)(call.batch * call.query_heads) * COLUMN_BLOCKS;
+    part.span = (int)blockIdx.x, part.spans = ((int)call.length + SPAN - 1) / SPAN;
+    cluster_scan_seek(call, part);
     return part;
+}
+
+/* To the block's next span. */
+__device__ __forceinline__ void cluster_scan_go_on(const struct fpa_cuda_call &call, struct cluster_scan_part &part)
+{
+    part.span += (int)gridDim.x;
+    if (part.span >= part.spans)
+        cluster_scan_seek(call, part);
+}
+
+/* The cluster's first span, before which no state comes; its last one, whose state goes nowhere. */
+__device__ __forceinline__ bool is_first_span(const struct cluster_scan_part &part)
+{
+    return part.span == 0 && part.line == (int)blockIdx.y;
+}
+
+__device__ __forceinline__ bool is_last_span(const struct cluster_scan_part &part)
+{
+    return part.span + 1 == part.spans && part.line + (int)gridDim.y >= part.lines;
 }
 
 /* Tokens of its sequence. */
@@ -3334,41 +3375,84 @@ __device__ __forceinline__ void cluster_scan_init(u32 shared)
 
 /* ---- cluster_scan: boxes, by one thread ---- */
 
-__device__ __forceinline__ void cluster_scan_fetch(const struct fpa_cuda_maps &maps,
-                                                   const struct cluster_scan_part &part, u32 shared)
+/* Boxes of a half of the part's span: take(place in the half, map, column, head). */
+template <class taker>
+__device__ __forceinline__ void cluster_scan_boxes(const struct fpa_cuda_maps &maps,
+                                                   const struct cluster_scan_part &part, const taker &take)
+{
+#pragma unroll
+    for (int s = 0; s < VECTORS / SLAB; s++) {
+        take(s * SLAB, maps.query, s * 64, part.query_head);
+        take(QUERIES + s * SLAB, maps.key, s * 64, part.head);
+    }
+    take(QUERIES + VECTORS, maps.value, part.block * COLUMN_TILES * 8, part.head);
+}
+
+/* The state before a line whose first keys are on their way, into the second-level cache. */
+__device__ __forceinline__ void cluster_scan_bring_state(const struct fpa_cuda_call &call, i64 number, i64 head)
+{
+    enum { BYTES = FEATURES * DV * (int)sizeof(state_element) / 16 * 16 };
+    const state_element *state = given_state(call, number, head);
+    if (state && (unsigned long long)state % 16 == 0)
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(state), "r"(BYTES) : "memory");
+}
+
+/* The first spans into that cache, where writes of the kernel before this one are seen too: while that one ends, memory
+ * is at work for this one, and with two spans more than there are places for while the first ones are walked. Slots of
+ * states are known when it is through. */
+__device__ __forceinline__ void cluster_scan_bring_near(const struct fpa_cuda_call &call,
+                                                        const struct fpa_cuda_maps &maps)
+{
+    struct cluster_scan_part part = cluster_scan_begin(call);
+    if (is_first_span(part) && !call.state_in_index)
+        cluster_scan_bring_state(call, part.b, part.head);
+#pragma unroll 1
+    for (int i = 0; i < 2 * (SPANS + 2) && part.line < part.lines; i++) {
+        const int half = i % 2, token = part.span * SPAN + half * PANEL;
+        cluster_scan_boxes(maps, part,
+                           [&](int, const struct fpa_tensor_map &map, int column,
+                               int head) { bring_box(map, column, head, token, part.b); });
+        if (half)
+            cluster_scan_go_on(call, part);
+    }
+}
+
+__device__ __forceinline__ void cluster_scan_fetch(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                                   u32 shared)
 {
     struct turn at = {0, 0};
-    const int batch = (int)part.b;
-    for (int span = part.rank; span < part.spans; span += part.blocks, advance<SPANS>(at))
+    for (struct cluster_scan_part part = cluster_scan_begin(call); part.line < part.lines;
+         cluster_scan_go_on(call, part), advance<SPANS>(at)) {
+        if (part.span == 0)
+            cluster_scan_bring_state(call, part.b, part.head);
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const u32 to = shared + (2 * at.slot + half) * HALF;
             const u32 full = shared + HALF_BARRIERS + (2 * at.slot + half) * 8;
-            const int token = span * SPAN + half * PANEL;
+            const int token = part.span * SPAN + half * PANEL;
             barrier_wait(full + 16 * SPANS, at.phase ^ 1);
             barrier_expect(full, HALF);
-#pragma unroll
-            for (int s = 0; s < VECTORS / SLAB; s++) {
-                copy_box(to + s * SLAB, maps.query, s * 64, (int)part.query_head, token, batch, full);
-                copy_box(to + QUERIES + s * SLAB, maps.key, s * 64, (int)part.head, token, batch, full);
-            }
-            copy_box(to + QUERIES + VECTORS, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, token, batch,
-                     full);
+            cluster_scan_boxes(maps, part,
+                               [&](int place, const struct fpa_tensor_map &map, int column,
+                                   int head) { copy_box(to + place, map, column, head, token, part.b, full); });
         }
+    }
 }
 
 /* ---- cluster_scan: gates, by one warp ---- */
 
 enum { LANE_GATES = SPAN / 32 };
 
+/* Of the part's span, if there is one. */
 __device__ __forceinline__ void cluster_scan_load_gates(float *log_gate, const struct fpa_cuda_call &call,
-                                                        const struct cluster_scan_part &part, int span)
+                                                        const struct cluster_scan_part &part)
 {
     const float *from = log_gates_of(call, part.b, part.head);
-    const int first = span * SPAN + (threadIdx.x & 31) * LANE_GATES;
+    const int first = part.span * SPAN + (threadIdx.x & 31) * LANE_GATES;
+    const int end = part.line < part.lines ? (int)call.length : 0;
 #pragma unroll
     for (int i = 0; i < LANE_GATES; i++)
-        log_gate[i] = first + i < (int)call.length ? from[(first + i) * call.gate_stride[1]] : 0.0f;
+        log_gate[i] = first + i < end ? from[(first + i) * call.gate_stride[1]] : 0.0f;
 }
 
 /* As NAME_gate_scan has them, with a span for a chunk. */
@@ -3400,33 +3484,36 @@ __device__ __forceinline__ void cluster_scan_sum_gates(const float *log_gate, u3
         put_float(gates + GATE_DECAY, power_of_two((float)total));
 }
 
-__device__ __forceinline__ void cluster_scan_gates(const struct fpa_cuda_call &call,
-                                                   const struct cluster_scan_part &part, u32 shared)
+__device__ __forceinline__ void cluster_scan_gates(const struct fpa_cuda_call &call, u32 shared)
 {
     struct turn at = {0, 0};
+    struct cluster_scan_part part = cluster_scan_begin(call);
     float next[LANE_GATES];
-    cluster_scan_load_gates(next, call, part, part.rank);
-    for (int span = part.rank; span < part.spans; span += part.blocks, advance<SPANS>(at)) {
+    cluster_scan_load_gates(next, call, part);
+    while (part.line < part.lines) {
         const u32 full = shared + HALF_BARRIERS + 2 * at.slot * 8;
         float log_gate[LANE_GATES];
 #pragma unroll
         for (int i = 0; i < LANE_GATES; i++)
             log_gate[i] = next[i];
-        cluster_scan_load_gates(next, call, part, span + part.blocks); /* they take their time */
+        cluster_scan_go_on(call, part);
+        cluster_scan_load_gates(next, call, part); /* they take their time */
         barrier_wait(full + 16 * SPANS, at.phase ^ 1);
         cluster_scan_sum_gates(log_gate, shared + AT_GATES + at.slot * GATES);
         barrier_arrive(full);
+        advance<SPANS>(at);
     }
 }
 
 /* ---- cluster_scan: values that are not finite ---- */
 
 /* A warp looks at a half's values when they have come. */
-__device__ __forceinline__ void cluster_scan_look(const struct cluster_scan_part &part, u32 shared)
+__device__ __forceinline__ void cluster_scan_look(const struct fpa_cuda_call &call, u32 shared)
 {
     struct turn at = {0, 0};
     const int own = own_warp() & 1;
-    for (int span = part.rank; span < part.spans; span += part.blocks, advance<SPANS>(at)) {
+    for (struct cluster_scan_part part = cluster_scan_begin(call); part.line < part.lines;
+         cluster_scan_go_on(call, part), advance<SPANS>(at)) {
         const int half = 2 * at.slot + own;
         const u32 full = shared + HALF_BARRIERS + half * 8;
         barrier_wait(full, at.phase);
@@ -3534,9 +3621,9 @@ __device__ __forceinline__ void cluster_scan_put(const float (*sum)[ALL_TILES][4
     }
 }
 
-/* The state before all tokens. */
-__device__ __forceinline__ void cluster_scan_begin(const struct fpa_cuda_call &call,
-                                                   const struct cluster_scan_part &part, u32 place, int unit)
+/* The state before all tokens of a line. */
+__device__ __forceinline__ void cluster_scan_begin_state(const struct fpa_cuda_call &call,
+                                                         const struct cluster_scan_part &part, u32 place, int unit)
 {
     float c[WARP_UNITS][ALL_TILES][4] = {};
     if (is_given(call, part.b))
@@ -3585,30 +3672,35 @@ __device__ __forceinline__ void cluster_scan_sum(float (*sum)[ALL_TILES][4], u32
     make_opaque<4 * CLUSTER_SCAN_SUMS>(&sum[0][0][0]);
 }
 
-__device__ __forceinline__ void cluster_scan_keys(const struct fpa_cuda_call &call,
-                                                  const struct cluster_scan_part &part, u32 shared)
+__device__ __forceinline__ void cluster_scan_keys(const struct fpa_cuda_call &call, u32 shared)
 {
     const int unit = (threadIdx.x >> 5) * WARP_UNITS;
-    const int next = part.rank + 1 < part.blocks ? part.rank + 1 : 0;
+    const int next = blockIdx.x + 1 < gridDim.x ? (int)blockIdx.x + 1 : 0;
     const struct handover way = cluster_scan_way(shared, next);
     struct turn at = {0, 0}, copies = {0, 0};
     u32 phase = 0;
     float sum[WARP_UNITS][ALL_TILES][4];
-    if (part.rank == 0)
-        cluster_scan_begin(call, part, way.place, unit);
-    for (int span = part.rank; span < part.spans; span += part.blocks, advance<SPANS>(at),
+    struct cluster_scan_part part = cluster_scan_begin(call);
+    if (is_first_span(part))
+        cluster_scan_begin_state(call, part, way.place, unit);
+    for (; part.line < part.lines; cluster_scan_go_on(call, part), advance<SPANS>(at),
          advance<CLUSTER_SCAN_COPIES>(copies)) {
+        const bool first = is_first_span(part), goes = !is_last_span(part);
         const u32 full = shared + HALF_BARRIERS + 2 * at.slot * 8;
         cluster_scan_sum(sum, shared, at);
         const float decay = get_float(shared + AT_GATES + at.slot * GATES + GATE_DECAY);
         warp_arrive(full + 16 * SPANS);
         warp_arrive(full + 16 * SPANS + 8);
+        if (part.span == 0 && !first) { /* what comes is another line's */
+            cluster_scan_await(way, phase);
+            cluster_scan_begin_state(call, part, way.place, unit);
+        }
         float c[WARP_UNITS][ALL_TILES][4]; /* nothing of it lives while keys are added */
-        cluster_scan_hand<0>(sum, c, way, phase, span > 0, span + 1 < part.spans, decay);
-        cluster_scan_hand<1>(sum, c, way, phase, span > 0, span + 1 < part.spans, decay);
-        phase ^= span > 0;
+        cluster_scan_hand<0>(sum, c, way, phase, !first, goes, decay);
+        cluster_scan_hand<1>(sum, c, way, phase, !first, goes, decay);
+        phase ^= !first;
         cluster_scan_copy(c, shared, copies, unit);
-        if (span + 1 == part.spans && final_state(call, part.b, part.head) && leads_group(call, part.query_head))
+        if (part.span + 1 == part.spans && final_state(call, part.b, part.head) && leads_group(call, part.query_head))
             leave_state(call, sum, part.b, part.head, unit, part.block);
     }
 }
@@ -3638,7 +3730,7 @@ __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
 __device__ __forceinline__ void send_rows(const struct fpa_cuda_maps &maps, const struct cluster_scan_part &part,
                                           u32 rows, int token)
 {
-    send_box(maps.output, rows, part.block * COLUMN_TILES * 8, (int)part.query_head, token, (int)part.b);
+    send_box(maps.output, rows, part.block * COLUMN_TILES * 8, part.query_head, token, part.b);
 }
 
 /* Sums of a warpgroup's queries -> o, by way of rows. What lies behind the sequence's end is left out. */
@@ -3809,15 +3901,15 @@ __device__ __forceinline__ bool cluster_scan_read(float (*out)[ALL_TILES][4], u3
 
 /* Two warpgroups: of a span one has the first half, of the next the other. */
 __device__ __forceinline__ void cluster_scan_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
-                                                     const struct cluster_scan_part &part, u32 shared)
+                                                     u32 shared)
 {
     const int warpgroup = threadIdx.x / 128 - 1, warp = own_warp();
     const u32 place = shared + AT_OUTPUTS + warpgroup * SLAB, rows = place + warp * 2048;
     struct turn at = {0, 0}, copies = {0, 0};
     int half = warpgroup;
-    for (int span = part.rank; span < part.spans; span += part.blocks, advance<SPANS>(at),
-         advance<CLUSTER_SCAN_COPIES>(copies), half ^= 1) {
-        const int token = span * SPAN + half * PANEL + warp * 16;
+    for (struct cluster_scan_part part = cluster_scan_begin(call); part.line < part.lines;
+         cluster_scan_go_on(call, part), advance<SPANS>(at), advance<CLUSTER_SCAN_COPIES>(copies), half ^= 1) {
+        const int token = part.span * SPAN + half * PANEL + warp * 16;
         if (half) {
             float out[1][ALL_TILES][4] = {};
             if (cluster_scan_read<1>(out, shared, at, copies, place))
@@ -3835,46 +3927,50 @@ __device__ __forceinline__ void cluster_scan_queries(const struct fpa_cuda_call 
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_FUSED)
-/* The grid is [sequences and blocks of columns][blocks of a cluster]. */
+/* The grid is [clusters][blocks of a cluster]: as many clusters as there are lines, or as there is room for. */
 extern "C" __global__ void __launch_bounds__(CLUSTER_SCAN_THREADS, 1)
 gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
                               const __grid_constant__ struct fpa_cuda_maps maps)
 {
     const u32 shared = shared_address();
-    const struct cluster_scan_part part = cluster_scan_part_of(call);
     if (threadIdx.x == 0)
         cluster_scan_init(shared);
     __syncthreads();
     cluster_arrive();
+    if (threadIdx.x == 3 * 128)
+        cluster_scan_bring_near(call, maps);
     wait_for_last();
+    launch_next(); /* behind that, so that who waits for this kernel waits for all before it */
     cluster_wait();
     if (threadIdx.x < 128) {
-        registers_raise<152>();
-        cluster_scan_keys(call, part, shared);
+        registers_raise<144>();
+        cluster_scan_keys(call, shared);
     } else if (threadIdx.x < 3 * 128) {
         registers_raise<160>();
-        cluster_scan_queries(call, maps, part, shared);
+        cluster_scan_queries(call, maps, shared);
     } else {
-        registers_lower<40>();
+        registers_lower<48>();
         if (threadIdx.x == 3 * 128)
-            cluster_scan_fetch(maps, part, shared);
+            cluster_scan_fetch(call, maps, shared);
         else if (threadIdx.x >= 3 * 128 + 32 && threadIdx.x < 3 * 128 + 64)
-            cluster_scan_gates(call, part, shared);
+            cluster_scan_gates(call, shared);
         else if (threadIdx.x >= 3 * 128 + 64)
-            cluster_scan_look(part, shared);
+            cluster_scan_look(call, shared);
     }
 }
 #endif
 
 /* ---- sequence_scan: which cluster has what ----
  *
- * An item is a line (a query head's block of columns) of a sequence. Items lie one behind the other, of a line sequence
- * by sequence, each in as many places as its sequence has: sequence s of tokens c_s .. c_(s+1) - 1 begins at place
- * floor(c_s / SPAN) + s of a line, which needs no sum and is room for all of its spans, and one place more at most.
- * Where there are as many clusters for each line, all lines are cut alike, and the heads of a token are read at about
- * the same time. Every cluster has as many places as any other one, and as the longest item. So an item is cut once at
- * most, between neighbours: the first of them walks its part before all others and leaves the state in the workspace,
- * the second one walks the rest at last. Nobody waits for long, and the longest item takes as long as it has to. */
+ * An item is a line (a query head's block of columns) of a sequence. Without a place for what a cluster leaves
+ * (call.progress) clusters take whole items in turn, all lines of a sequence one behind the other: the heads of a token
+ * are read at about the same time.
+ *
+ * Else items are cut. They lie one behind the other, of a line sequence by sequence. Every cluster has as many spans as
+ * any other one, and as the longest item. Where there are as many clusters for each line, all lines are cut alike, and
+ * the heads of a token are read at about the same time. An item is cut once at most, between neighbours: the first of
+ * them walks its part before all others and leaves the state in the workspace, the second one walks the rest at last.
+ * Nobody waits for long, and the longest item takes as long as it has to. */
 
 enum {
     AT_SPANS = 184768,   /* of as many spans as lie there, and those before: four words each */
@@ -3942,12 +4038,6 @@ __device__ __forceinline__ struct sequence scanned_sequence(const struct fpa_cud
                                                                   (int)call.longest};
 }
 
-/* The place of a line at which a sequence begins. */
-__device__ __forceinline__ int first_place(const struct fpa_cuda_call &call, u32 number)
-{
-    return (int)((call.cu_seqlens ? offset_of(call, number) : number * (u32)call.longest) / SPAN + number);
-}
-
 __device__ __forceinline__ int count_spans(int length)
 {
     return length > SPAN ? (length + SPAN - 1) / SPAN : 1; /* of no tokens: one, which leaves the state as it is */
@@ -3955,50 +4045,71 @@ __device__ __forceinline__ int count_spans(int length)
 
 /* ---- sequence_scan: cuts, by all threads of a block ---- */
 
-/* The largest of all threads' numbers, or their sum. */
-template <bool adds> __device__ __forceinline__ int join_counts(u32 shared, int a)
+/* Spans of a line, as each thread has counted them of sequences first .. end - 1. */
+struct scan_spans {
+    int first, end;   /* sequences */
+    int before, own;  /* spans of those before, and of these */
+    int all, longest; /* of the line; of a sequence */
+};
+
+__device__ __forceinline__ int spans_of(const struct fpa_cuda_call &call, int number)
 {
+    return count_spans(scanned_sequence(call, number).length);
+}
+
+/* What warps have counted -> what all have. */
+__device__ __forceinline__ void join_spans(u32 shared, struct scan_spans &spans)
+{
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    spans.before = spans.own; /* and that of the warp's lanes before */
 #pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-        const int other = __shfl_xor_sync(0xffffffffu, a, step);
-        a = adds ? a + other : a > other ? a : other;
+    for (int step = 1; step < 32; step *= 2) {
+        const int less = __shfl_up_sync(0xffffffffu, spans.before, step);
+        const int other = __shfl_xor_sync(0xffffffffu, spans.longest, step);
+        spans.before += lane >= step ? less : 0;
+        spans.longest = other > spans.longest ? other : spans.longest;
     }
-    if (is_first_lane())
-        put_word(shared + AT_COUNTS + (threadIdx.x >> 5) * 4, a);
+    if (lane == 31) {
+        put_word(shared + AT_COUNTS + warp * 8, spans.before);
+        put_word(shared + AT_COUNTS + warp * 8 + 4, spans.longest);
+    }
     __syncthreads();
-    a = 0;
-#pragma unroll
+    spans.before -= spans.own;
+    spans.all = 0;
+#pragma unroll 1
     for (int i = 0; i < CLUSTER_SCAN_THREADS / 32; i++) {
-        const int other = (int)get_word(shared + AT_COUNTS + i * 4);
-        a = adds ? a + other : a > other ? a : other;
+        const int count = (int)get_word(shared + AT_COUNTS + i * 8);
+        const int longest = (int)get_word(shared + AT_COUNTS + i * 8 + 4);
+        spans.before += i < warp ? count : 0;
+        spans.all += count;
+        spans.longest = longest > spans.longest ? longest : spans.longest;
     }
-    __syncthreads();
-    return a;
 }
 
-/* The number of the sequence that has place `at` of a line. */
-__device__ __forceinline__ int sequence_at(const struct fpa_cuda_call &call, u32 shared, int at)
+__device__ __forceinline__ struct scan_spans count_all_spans(const struct fpa_cuda_call &call, u32 shared)
 {
-    int before = 0;
-    for (int i = threadIdx.x; i < (int)call.sequences; i += CLUSTER_SCAN_THREADS)
-        before += first_place(call, i) <= at;
-    before = join_counts<true>(shared, before);
-    return before > 0 ? before - 1 : 0;
+    const int sequences = (int)call.sequences, each = (sequences + CLUSTER_SCAN_THREADS - 1) / CLUSTER_SCAN_THREADS;
+    const int first = (int)threadIdx.x * each;
+    struct scan_spans spans = {first, first + each < sequences ? first + each : sequences, 0, 0, 0, 1};
+    for (int i = spans.first; i < spans.end; i++) {
+        const int own = spans_of(call, i);
+        spans.own += own;
+        spans.longest = own > spans.longest ? own : spans.longest;
+    }
+    join_spans(shared, spans);
+    return spans;
 }
 
-/* Where the item is cut that has a place of all lines: sequence, line, span. No span: it begins there, or none has the
- * place. Both neighbours ask, and hear the same, whatever offsets say. */
-__device__ __forceinline__ uint4 cut_at(const struct fpa_cuda_call &call, u32 shared, int origin, int of_line,
-                                        int place)
+/* Whose sequence has span `at` of a line says which one that is, and which of its spans: the line is cut there. */
+__device__ __forceinline__ void put_cut(const struct fpa_cuda_call &call, u32 place, const struct scan_spans &spans,
+                                        int line, int at)
 {
-    const int line = place / of_line, inside = origin + place % of_line, s = sequence_at(call, shared, inside);
-    const int span = inside - first_place(call, s);
-    if (span <= 0)
-        return uint4{(u32)s, (u32)line, 0, 0};
-    if (span < count_spans(scanned_sequence(call, s).length))
-        return uint4{(u32)s, (u32)line, (u32)span, 0};
-    const bool over = s + 1 == (int)call.sequences; /* the place that is one too many */
-    return uint4{over ? 0 : (u32)s + 1, (u32)line + over, 0, 0};
+    if (at < spans.before || at >= spans.before + spans.own)
+        return;
+    int number = spans.first, inside = at - spans.before;
+    for (int own = spans_of(call, number); inside >= own; own = spans_of(call, ++number))
+        inside -= own;
+    put_words(place, uint4{(u32)number, (u32)line, (u32)inside, 0});
 }
 
 /* Where this cluster begins and ends. */
@@ -4006,41 +4117,35 @@ struct scan_cuts {
     uint4 begin, end;
 };
 
-__device__ __forceinline__ struct scan_cuts find_cuts(const struct fpa_cuda_call &call, u32 shared)
-{
-    const int lines = (int)call.query_heads * COLUMN_BLOCKS, clusters = gridDim.y, sequences = (int)call.sequences;
-    const int origin = first_place(call, 0), of_line = first_place(call, sequences) - origin, all = of_line * lines;
-    int longest = 1;
-    for (int i = threadIdx.x; i < sequences; i += CLUSTER_SCAN_THREADS) {
-        const int places = first_place(call, i + 1) - first_place(call, i);
-        longest = longest > places ? longest : places;
-    }
-    longest = join_counts<false>(shared, longest);
-    const int even = (all + clusters - 1) / clusters, share = even > longest ? even : longest;
-    struct scan_cuts cuts = {{0, (u32)lines, 0, 0}, {0, (u32)lines, 0, 0}};
-#pragma unroll 1
-    for (int end = 0; end < 2; end++) {
-        const i64 place = (i64)((int)blockIdx.y + end) * share;
-        cuts.begin = cuts.end, cuts.end = {0, (u32)lines, 0, 0};
-        if (place < all && place % of_line == 0)
-            cuts.end = {0, (u32)(place / of_line), 0, 0}; /* lines are whole: nothing is looked up */
-        else if (place < all)
-            cuts.end = cut_at(call, shared, origin, of_line, (int)place);
-    }
-    return cuts;
-}
-
 /* Where who walks finds them: registers are few. */
 typedef u32 cuts_place;
 
-__device__ __forceinline__ cuts_place keep_cuts(u32 shared, const struct scan_cuts &cuts)
+/* Both neighbours cut at the same place, whatever offsets say. */
+__device__ __forceinline__ cuts_place find_cuts(const struct fpa_cuda_call &call, u32 shared)
 {
-    if (threadIdx.x == 0) {
-        put_words(shared + AT_CUTS, cuts.begin);
-        put_words(shared + AT_CUTS + 16, cuts.end);
+    const u32 lines = (u32)call.query_heads * COLUMN_BLOCKS;
+    const cuts_place cuts = shared + AT_CUTS;
+    if (!call.progress) { /* from its first whole item on */
+        if (threadIdx.x == 0) {
+            put_words(cuts, uint4{blockIdx.y / lines, blockIdx.y % lines, 0, 0});
+            put_words(cuts + 16, uint4{(u32)call.sequences, 0, 0, 0});
+        }
+        __syncthreads();
+        return cuts;
+    }
+    const struct scan_spans spans = count_all_spans(call, shared);
+    const i64 all = (i64)spans.all * lines, even = (all + gridDim.y - 1) / gridDim.y;
+    const i64 share = even > spans.longest ? even : spans.longest;
+#pragma unroll 1
+    for (int end = 0; end < 2; end++) {
+        const i64 at = (blockIdx.y + end) * share;
+        if (at < all)
+            put_cut(call, cuts + end * 16, spans, (int)(at / spans.all), (int)(at % spans.all));
+        else if (threadIdx.x == 0)
+            put_words(cuts + end * 16, uint4{0, lines, 0, 0});
     }
     __syncthreads();
-    return shared + AT_CUTS;
+    return cuts;
 }
 
 __device__ __forceinline__ struct scan_cuts get_cuts(cuts_place place)
@@ -4075,10 +4180,26 @@ __device__ __forceinline__ void take_part(const struct fpa_cuda_call &call, stru
     walk.flags = (begin > 0 ? SPAN_RESUMES : 0) | (walk.end < spans ? SPAN_LEFT : 0);
 }
 
-/* Whether an item comes before where a cluster ends. */
-__device__ __forceinline__ bool is_before(int number, int line, const uint4 &end)
+/* Whether the next whole item is the cluster's. */
+__device__ __forceinline__ bool has_whole(const struct fpa_cuda_call &call, const struct sequence_walk &walk,
+                                          const uint4 &end)
 {
-    return line < (int)end.y || (line == (int)end.y && number < (int)end.x);
+    if (!call.progress)
+        return walk.next_number < (int)end.x;
+    return walk.next_line < (int)end.y || (walk.next_line == (int)end.y && walk.next_number < (int)end.x);
+}
+
+/* The whole item behind it. */
+__device__ __forceinline__ void pass_whole(const struct fpa_cuda_call &call, struct sequence_walk &walk)
+{
+    const u32 lines = (u32)call.query_heads * COLUMN_BLOCKS;
+    if (!call.progress) {
+        const u32 line = (u32)walk.next_line + gridDim.y;
+        walk.next_number += (int)(line / lines);
+        walk.next_line = (int)(line % lines);
+    } else if (++walk.next_number == (int)call.sequences) {
+        walk.next_line++, walk.next_number = 0;
+    }
 }
 
 /* Go on to the part that has the block's next span: the cluster's spans are dealt by turns. False: there is none. */
@@ -4097,17 +4218,16 @@ __device__ __forceinline__ bool seek_part(const struct fpa_cuda_call &call, stru
         }
         if (starts && end.z > 0) {
             take_part(call, walk, (int)end.x, (int)end.y, 0, (int)end.z, ahead);
-        } else if (is_before(walk.next_number, walk.next_line, end)) {
+        } else if (has_whole(call, walk, end)) {
             take_part(call, walk, walk.next_number, walk.next_line, 0, 1 << 30, ahead);
-            if (++walk.next_number == sequences)
-                walk.next_line++, walk.next_number = 0;
+            pass_whole(call, walk);
         } else if (begin.z > 0 && !walk.last) {
             take_part(call, walk, (int)begin.x, (int)begin.y, (int)begin.z, 1 << 30, ahead);
             walk.last = true;
         } else {
             return false;
         }
-        walk.last = walk.last || (begin.z == 0 && !is_before(walk.next_number, walk.next_line, end));
+        walk.last = walk.last || (begin.z == 0 && !has_whole(call, walk, end));
     }
     return true;
 }
@@ -4184,6 +4304,8 @@ __device__ __forceinline__ void sequence_scan_fetch(const struct fpa_cuda_call &
             barrier_arrive(full + 8);
             break;
         }
+        if (span.flags & SPAN_BEGINS)
+            cluster_scan_bring_state(call, span.number, span.head);
 #pragma unroll 1
         for (int half = 0; half < 2; half++) {
             const u32 to = shared + (2 * at.slot + half) * HALF, come = full + half * 8;
@@ -4404,7 +4526,8 @@ gated_linear_d32_sequence_scan(const __grid_constant__ struct fpa_cuda_call call
     __syncthreads();
     cluster_arrive();
     wait_for_last();
-    const cuts_place cuts = keep_cuts(shared, find_cuts(call, shared));
+    launch_next();
+    const cuts_place cuts = find_cuts(call, shared);
     cluster_wait();
     if (threadIdx.x < 128) {
         registers_raise<136>();

@@ -192,6 +192,7 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
+    int cluster_stays;  /* 1: its clusters take other sequences behind their first; 0: each has one */
     int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;         /* 1: a mask of keys is given */
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
@@ -256,7 +257,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 37
+#define FPA_CUDA_VERSION 38
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -272,10 +273,9 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Of a matrix on its way to a block of NAME_backward_project or _unproject: bytes of a step of 16 numbers and 32
- * others, and how many of these. */
-#define FPA_CUDA_MADE_STEP 2048
-#define FPA_CUDA_MADE_STAGES 8
+/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 32
+ * or 64 others, of 64 bytes for each. */
+#define FPA_CUDA_MADE_RING 16384
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 /* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
@@ -395,6 +395,7 @@ struct fpa_cuda_call {
     long long sequences;
     long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
     long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
@@ -677,7 +678,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
-    37, /* version */
+    38, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -740,6 +741,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* cluster_maps */
     0, /* fused_maps */
     0, /* sequence_state */
+    0, /* cluster_stays */
     0, /* cluster_reverses */
     0, /* key_mask */
     24, /* vector_rows */
@@ -1111,6 +1113,8 @@ __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, in
 {
     if (!call.cu_seqlens)
         return (int)call.chunks;
+    if (length <= (int)call.whole)
+        return length > 0;
     const int all = length - (int)call.tail; /* but a last one that is the one's before */
     return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
@@ -2946,9 +2950,10 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
                                          (u32)call.query_heads, blocks, QUERY_TOKENS);
     item.first = at.index * QUERY_TOKENS, item.length = at.own.length;
     item.b = at.own.b, item.query_head = at.head, item.head = key_head_for(call, at.head);
+    const int chunks = count_chunks(call, item.length);
     int chunk = item.first / (int)call.chunk;
-    if (chunk > 0 && chunk == count_chunks(call, item.length)) /* of the last one's tail */
-        chunk--;
+    if (chunk > 0 && chunk >= chunks) /* of the last one's tail, or of a whole sequence */
+        chunk = chunks > 0 ? chunks - 1 : 0;
     item.first_key = chunk * (int)call.chunk;
     item.end_key = item.first + QUERY_TOKENS < item.length ? item.first + QUERY_TOKENS : item.length;
     item.reads = chunk > 0 || is_given(call, at.own.number);
@@ -3846,9 +3851,10 @@ enum {
 struct fused_part {
     int block, segment;  /* of columns; of the sequence */
     struct sequence own;
-    int segments;
+    int segments, before; /* tokens of a batch entry of boxes before the sequence's first one */
     i64 b, query_head, head;
     int start, end, panels;
+    int entry;           /* of boxes' batch */
     bool totals;         /* no queries: they come in another launch */
     bool backwards;      /* the last panel first */
     bool given;          /* a state before the first panel */
@@ -3868,6 +3874,10 @@ __device__ __forceinline__ struct fused_part find_part(const struct fpa_cuda_cal
     part.block = blockIdx.x % COLUMN_BLOCKS;
     part.own = at.own, part.segment = at.index, part.segments = count_segments(call, length);
     part.b = at.own.b, part.query_head = at.head, part.head = key_head_for(call, at.head);
+    /* where lengths differ boxes have an entry for each place where a sequence may end, and its last token there is the
+     * sequence's (runtime/cuda/launch_maps.c) */
+    part.entry = (int)part.b + (call.cu_seqlens ? length : 0);
+    part.before = call.cu_seqlens ? (int)call.longest - length : 0;
     /* of totals there is one less */
     const int place = call.reversed ? part.segments - (call.totals_only ? 0 : 1) - part.segment : part.segment;
     part.start = place > 0 ? (int)(call.first_chunks + (place - 1) * call.segment_chunks) * chunk_tokens : 0;
@@ -4039,8 +4049,8 @@ enum { NEXT_VALUES = 2048 / 16 };
 
 /* ---- fused_chunk: panels ---- */
 
-/* Which operands the copy engine fetches, as bits: those whose rows begin at multiples of 16 bytes, if lengths are all
- * the same. */
+/* Which operands the copy engine fetches, as bits: those whose rows begin at multiples of 16 bytes, if they can be
+ * described. */
 enum { BOXED_QUERIES = 1, BOXED_KEYS = 2, BOXED_VALUES = 4, ALL_BOXED = 7 };
 
 __device__ __forceinline__ int boxed_operands(const struct fpa_cuda_maps &maps)
@@ -4089,25 +4099,26 @@ __device__ __forceinline__ void fetch_panels(const struct fpa_cuda_call &call, c
 {
     enum { PLACES = totals ? TOTAL_PANELS : PANELS };
     struct turn at = {0, 1};
+    const int count = (int)from_lane(part.panels, 0);
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
+    for (int i = 0; i < count; i++, advance<PLACES>(at)) {
         const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
         const u32 come = full + COME;
-        const int first = panel_token(part, i), b = (int)part.b, head = (int)part.head;
+        const int first = panel_token(part, i), token = part.before + first, entry = part.entry, head = (int)part.head;
         barrier_wait(full + FREE, at.phase);
         if (!totals && boxed & BOXED_QUERIES)
-            fetch_slabs<WIDTH_SLABS>(panel, maps.query, 0, (int)part.query_head, first, b, come);
+            fetch_slabs<WIDTH_SLABS>(panel, maps.query, 0, (int)part.query_head, token, entry, come);
         else if (!totals)
             fetch_unboxed<WIDTH, 2 * UNITS>(panel, panel + QUERY_TAILS, queries_of(call, part.b, part.query_head),
                                             call.q_stride[1], part, first, WIDTH, come);
         if (boxed & BOXED_KEYS)
-            fetch_slabs<WIDTH_SLABS>(panel + PANEL_KEYS, maps.key, 0, head, first, b, come + NEXT_COME);
+            fetch_slabs<WIDTH_SLABS>(panel + PANEL_KEYS, maps.key, 0, head, token, entry, come + NEXT_COME);
         else
             fetch_unboxed<WIDTH, 2 * UNITS>(panel + PANEL_KEYS, panel + KEY_TAILS, keys_of(call, part.b, part.head),
                                             call.k_stride[1], part, first, WIDTH, come + NEXT_COME);
         if (boxed & BOXED_VALUES)
-            fetch_slabs<VALUE_TILES>(panel + PANEL_VALUES, maps.value, part.block * COLUMN_TILES * 8, head, first, b,
-                                     come + 2 * NEXT_COME);
+            fetch_slabs<VALUE_TILES>(panel + PANEL_VALUES, maps.value, part.block * COLUMN_TILES * 8, head, token,
+                                     entry, come + 2 * NEXT_COME);
         else
             fetch_unboxed<COLUMN_TILES * 8, COLUMN_TILES>(panel + PANEL_VALUES, panel + VALUE_TAILS,
                                                           block_values(call, part), call.v_stride[1], part, first,
@@ -4153,8 +4164,9 @@ __device__ __forceinline__ void finish_panels(const struct fpa_cuda_call &call, 
 {
     enum { PLACES = totals ? TOTAL_PANELS : PANELS };
     struct turn at = {0, 0};
+    const int count = (int)from_lane(part.panels, 0);
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++, advance<PLACES>(at)) {
+    for (int i = 0; i < count; i++, advance<PLACES>(at)) {
         const u32 panel = panel_place<totals>(shared, at.slot), full = shared + PANEL_BARRIERS + at.slot * 8;
         const int first = panel_token(part, i);
         finish_panel<totals>(call, part, boxed, panel, first, full + COME, at.phase, thread);
@@ -4214,10 +4226,12 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
     struct turn panels = {0, 0}, copies = {0, 1};
     float c[GROUP_TILES][4 * ALL_TILES];
     begin_sums(c, call, part, first_tile, 0);
+    const int count = (int)from_lane(part.panels, 0);
+    const bool given = from_lane(part.given, 0) != 0;
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++) {
+    for (int i = 0; i < count; i++) {
         const u32 panel = panel_place<totals>(shared, panels.slot), full = shared + PANEL_BARRIERS + panels.slot * 8;
-        if (!totals && (i > 0 || part.given)) {
+        if (!totals && (i > 0 || given)) {
             barrier_wait(shared + COPY_BARRIERS + (COPIES + copies.slot) * 8, copies.phase);
             leave_copy(c, shared + AT_COPIES + copies.slot * COPY + first_tile * 1024);
             fence_shared();
@@ -4571,50 +4585,59 @@ __device__ __forceinline__ void bring_queries_back(const struct fpa_cuda_call &c
     warpgroup_sync(edge_barrier());
 }
 
+/* On to the next panel; read: it has a copy of the state before it. */
+__device__ __forceinline__ void pass_panel(struct turn &panels, struct turn &copies, bool read)
+{
+    if (read)
+        advance<COPIES>(copies);
+    advance<PANELS>(panels);
+}
+
 /* A warpgroup takes every QUERY_GROUPS-th panel. */
 __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call, const struct fused_part &part,
                                                 u32 shared)
 {
     const int warpgroup = (int)from_lane(threadIdx.x >> 7, 0) - 1 - KEY_GROUPS;
+    const int count = (int)from_lane(part.panels, 0); /* as numbers of all lanes, that no panel waits for */
+    const bool given = from_lane(part.given, 0) != 0;
     struct turn panels = {0, 0}, copies = {0, 0};
+    for (int before = 0; before < warpgroup; before++)
+        pass_panel(panels, copies, before > 0 || given);
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++) {
+    for (int i = warpgroup; i < count; i += QUERY_GROUPS) {
         const u32 panel = shared + panels.slot * PANEL_BYTES, full = shared + PANEL_BARRIERS + panels.slot * 8;
         const u32 ready = shared + COPY_BARRIERS + copies.slot * 8;
-        const bool reads = i > 0 || part.given;
-        if (i % QUERY_GROUPS == warpgroup) {
-            float c[4 * ALL_TILES];
-            u32 p[FUSED_PANEL / 16][4];
-            barrier_wait(full, panels.phase);
-            form_panel_scores(p, panel, call.reversed);
-            barrier_wait(full + LOOKED, panels.phase);
-            add_scored(c, p,
-                       value_operand(finite_values(panel + PANEL_VALUES, panel, panel_leaks(shared, panels.slot, i))));
-            if (reads && panel_leaks(shared, panels.slot, i))
-                bring_queries_back(call, part, panel, panel_token(part, i));
-            if (reads) {
-                barrier_wait(ready, copies.phase);
-                read_copy(c, panel, shared + AT_COPIES + copies.slot * COPY);
-                multiply_wait<0>();
-                make_opaque<4 * ALL_TILES>(c);
-                warp_arrive(ready + 8 * COPIES);
-            }
+        const bool reads = i > 0 || given;
+        float c[4 * ALL_TILES];
+        u32 p[FUSED_PANEL / 16][4];
+        barrier_wait(full, panels.phase);
+        form_panel_scores(p, panel, call.reversed);
+        barrier_wait(full + LOOKED, panels.phase);
+        const bool leaks = panel_leaks(shared, panels.slot, i);
+        add_scored(c, p, value_operand(finite_values(panel + PANEL_VALUES, panel, leaks)));
+        if (reads && leaks)
+            bring_queries_back(call, part, panel, panel_token(part, i));
+        if (reads) {
+            barrier_wait(ready, copies.phase);
+            read_copy(c, panel, shared + AT_COPIES + copies.slot * COPY);
             multiply_wait<0>();
             make_opaque<4 * ALL_TILES>(c);
-            if (panel_leaks(shared, panels.slot, i))
-                spoil_panel(c, call, part, panel_token(part, i));
-#pragma unroll
-            for (int n = 0; n < 4 * ALL_TILES; n++) /* o is linear in queries */
-                c[n] *= 0.204124145f;
-            warpgroup_sync(edge_barrier()); /* nobody reads queries any more: sums go there */
-            store_panel(c, call, part, panel_token(part, i), panel, [&] {
-                fence_shared(); /* before the copy engine writes there */
-                barrier_arrive(full + FREE);
-            });
+            warp_arrive(ready + 8 * COPIES);
         }
-        if (reads)
-            advance<COPIES>(copies);
-        advance<PANELS>(panels);
+        multiply_wait<0>();
+        make_opaque<4 * ALL_TILES>(c);
+        if (leaks)
+            spoil_panel(c, call, part, panel_token(part, i));
+#pragma unroll
+        for (int n = 0; n < 4 * ALL_TILES; n++) /* o is linear in queries */
+            c[n] *= 0.204124145f;
+        warpgroup_sync(edge_barrier()); /* nobody reads queries any more: sums go there */
+        store_panel(c, call, part, panel_token(part, i), panel, [&] {
+            fence_shared(); /* before the copy engine writes there */
+            barrier_arrive(full + FREE);
+        });
+        pass_panel(panels, copies, reads);
+        pass_panel(panels, copies, true);
     }
 }
 

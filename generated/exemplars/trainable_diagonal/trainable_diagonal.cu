@@ -194,6 +194,7 @@ struct fpa_cuda_geometry {
     int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
     int fused_maps;     /* 1: so does NAME_fused_chunk */
     int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
+    int cluster_stays;  /* 1: its clusters take other sequences behind their first; 0: each has one */
     int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;         /* 1: a mask of keys is given */
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
@@ -258,7 +259,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 37
+#define FPA_CUDA_VERSION 38
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -274,10 +275,9 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Of a matrix on its way to a block of NAME_backward_project or _unproject: bytes of a step of 16 numbers and 32
- * others, and how many of these. */
-#define FPA_CUDA_MADE_STEP 2048
-#define FPA_CUDA_MADE_STAGES 8
+/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 32
+ * or 64 others, of 64 bytes for each. */
+#define FPA_CUDA_MADE_RING 16384
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 /* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
@@ -397,6 +397,7 @@ struct fpa_cuda_call {
     long long sequences;
     long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
     long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
+    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
     long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
@@ -704,7 +705,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    37, /* version */
+    38, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -767,6 +768,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     0, /* cluster_maps */
     0, /* fused_maps */
     0, /* sequence_state */
+    0, /* cluster_stays */
     0, /* cluster_reverses */
     0, /* key_mask */
     40, /* vector_rows */
@@ -1123,6 +1125,8 @@ __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, in
 {
     if (!call.cu_seqlens)
         return (int)call.chunks;
+    if (length <= (int)call.whole)
+        return length > 0;
     const int all = length - (int)call.tail; /* but a last one that is the one's before */
     return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
@@ -3181,9 +3185,10 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
                                          (u32)call.query_heads, blocks, QUERY_TOKENS);
     item.first = at.index * QUERY_TOKENS, item.length = at.own.length;
     item.b = at.own.b, item.query_head = at.head, item.head = key_head_for(call, at.head);
+    const int chunks = count_chunks(call, item.length);
     int chunk = item.first / (int)call.chunk;
-    if (chunk > 0 && chunk == count_chunks(call, item.length)) /* of the last one's tail */
-        chunk--;
+    if (chunk > 0 && chunk >= chunks) /* of the last one's tail, or of a whole sequence */
+        chunk = chunks > 0 ? chunks - 1 : 0;
     item.first_key = chunk * (int)call.chunk;
     item.end_key = item.first + QUERY_TOKENS < item.length ? item.first + QUERY_TOKENS : item.length;
     item.reads = chunk > 0 || is_given(call, at.own.number);
@@ -3990,9 +3995,10 @@ enum {
 struct fused_part {
     int block, segment;  /* of columns; of the sequence */
     struct sequence own;
-    int segments;
+    int segments, before; /* tokens of a batch entry of boxes before the sequence's first one */
     i64 b, query_head, head;
     int start, end, panels;
+    int entry;           /* of boxes' batch */
     bool totals;         /* no queries: they come in another launch */
     bool given;          /* a state before the first panel */
     bool leaves_state;       /* the final state */
@@ -4011,6 +4017,10 @@ __device__ __forceinline__ struct fused_part find_part(const struct fpa_cuda_cal
     part.block = blockIdx.x % COLUMN_BLOCKS;
     part.own = at.own, part.segment = at.index, part.segments = count_segments(call, length);
     part.b = at.own.b, part.query_head = at.head, part.head = key_head_for(call, at.head);
+    /* where lengths differ boxes have an entry for each place where a sequence may end, and its last token there is the
+     * sequence's (runtime/cuda/launch_maps.c) */
+    part.entry = (int)part.b + (call.cu_seqlens ? length : 0);
+    part.before = call.cu_seqlens ? (int)call.longest - length : 0;
     part.start = part.segment > 0 ? (int)(call.first_chunks + (part.segment - 1) * call.segment_chunks) * chunk_tokens
         : 0;
     const int tokens = (int)(part.segment > 0 ? call.segment_chunks : call.first_chunks) * chunk_tokens;
@@ -4224,22 +4234,22 @@ enum {
 __device__ __forceinline__ void copy_item(const struct fpa_cuda_maps &maps, const struct fused_part &part, u32 raw,
                                           u32 full, u32 value, u32 value_full, bool queries, int first)
 {
-    const int b = (int)part.b;
+    const int token = part.before + first, entry = part.entry;
     if (queries && own_thread() == QUERY_STARTER) {
         barrier_expect(full, RAW_BYTES);
 #pragma unroll
         for (int s = 0; s < RAW_BYTES / SLAB; s++)
-            copy_box(raw + s * SLAB, maps.query, s * 64, (int)part.query_head, first, b, full);
+            copy_box(raw + s * SLAB, maps.query, s * 64, (int)part.query_head, token, entry, full);
     }
     if (!queries && own_thread() == KEY_STARTER) {
         barrier_expect(full, RAW_BYTES);
 #pragma unroll
         for (int s = 0; s < RAW_BYTES / SLAB; s++)
-            copy_box(raw + s * SLAB, maps.key, s * 64, (int)part.head, first, b, full);
+            copy_box(raw + s * SLAB, maps.key, s * 64, (int)part.head, token, entry, full);
     }
     if (!queries && own_thread() == VALUE_STARTER) {
         barrier_expect(value_full, SLAB);
-        copy_box(value, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, first, b, value_full);
+        copy_box(value, maps.value, part.block * COLUMN_TILES * 8, (int)part.head, token, entry, value_full);
     }
 }
 
@@ -4821,8 +4831,8 @@ __device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_maps 
     __syncwarp();
     stage_rows(c, rows);
     if (leads) {
-        send_box(maps.output, rows, part.block * COLUMN_TILES * 8, (int)part.query_head, first + own_warp() * 16,
-                 (int)part.b);
+        send_box(maps.output, rows, part.block * COLUMN_TILES * 8, (int)part.query_head,
+                 part.before + first + own_warp() * 16, part.entry);
         bulk_commit();
     }
 }
