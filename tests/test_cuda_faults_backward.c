@@ -1,8 +1,9 @@
-/* Emitted gradients for CUDA with one mistake each (emulate/faults_backward.h) are refused, in the emulation. */
+/* Emitted gradients for CUDA with one mistake each (emulate/faults_backward.h, faults_passes.h) are refused, in the emulation. */
 #include "dear.h"
 #include "emulate/backward.h"
 #include "emulate/backward_edge.h"
 #include "emulate/faults_backward.h"
+#include "emulate/faults_passes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

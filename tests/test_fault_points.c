@@ -4,6 +4,7 @@
 #include "gen/emit/template.h"
 #include "emulate/faults.h"
 #include "emulate/faults_backward.h"
+#include "emulate/faults_passes.h"
 #include "faults_backward.h"
 #include "faults_c.h"
 #include "faults_cuda.h"

@@ -2646,7 +2646,6 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
         }
     }
 }
-
 /* The fourth: warpgroups' tiles -> the copies that queries read. A lane sends a tile. */
 template <class sizes>
 __device__ __forceinline__ void send_copies(const struct fpa_cuda_call &call, const struct walk &w, u32 ring,
