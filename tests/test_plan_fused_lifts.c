@@ -18,7 +18,8 @@ static const struct lifting {
     bool turns;
 } heads[] = {
     {"d = 64, dv = 64, normalize = 'sum', positions = 1, terms = fourier { map = softplus }", 1, true},
-    {"d = 32, dv = 40, dtype = 'f16', positions = 2, terms = fourier { map = softplus }", 1, true},
+    {"d = 64, dv = 24, dtype = 'f16', positions = 1, normalize = 'sum', terms = fourier { map = exp }", 1,
+     true},
     {"d = 64, dv = 64, normalize = 'sum', terms = favor { d = 64, size = 128, seed = 1, gamma = 1 / 8 }", 1,
      false},
     {"d = 64, dv = 64, terms = tensorsketch { d = 64, degree = 2, size = 256, seed = 1 }", 2, false},

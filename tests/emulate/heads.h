@@ -241,7 +241,8 @@ static const char emulated_heads[] =
     "  h('liftedhalf', { d = 16, dv = 24, dtype = 'f16', terms = tensorsketch { d = 16, degree = 2, size = "
     "80, "
     "seed = 1 } }),\n"
-    "  h('turnedhalf', { d = 32, dv = 40, dtype = 'f16', positions = 2, terms = fourier { map = softplus } "
+    "  h('turnedhalf', { d = 64, dv = 24, dtype = 'f16', positions = 1, normalize = 'sum', terms = fourier { "
+    "map = exp } "
     "}),\n"
     "  h('spread', { chunk = 256, gate = true }),\n" /* warpgroups with two tiles of queries */
     "  h('leaning', { d = 40, dv = 57, gate = true, normalize = 'sum', scale = 1 / 4, terms = power { degree "
