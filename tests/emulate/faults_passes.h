@@ -162,7 +162,7 @@ static const struct cuda_backward_fault cuda_reversed_faults[] = {
       "if (n * 8 + lane_column() * 2 + (i & 1) > before + lane_row() + (i >> 1) * 8)"}},
     {"line",
      {"halves in turn in spans that are not", "d_v at batch ... but the formula gives", "reversed_token",
-      "return ((call.reversed ? part.spans - 1 - span : span) * 2 + half) * PANEL;"}},
+      "(void)place;\nreturn ((call.reversed ? part.spans - 1 - part.span : part.span) * 2 + half) * PANEL;"}},
     {"turned",
      {"keys before a query that it does not see", "d_v at batch ... but the formula gives", "reversed_seen",
       "if (k * 16 + n * 8 + (i & 1) - (i >> 1) * 8 > last)"}},
