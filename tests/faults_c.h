@@ -196,7 +196,7 @@ static const struct fault pair_faults[] = {
     {"a dot of one row twice", "but the formula gives", "dot_pairs_packed",
      "setp(to + ${at} * T, pair(get${VL}(x + ${dot[r]} * T), get${VL}(x + ${at == 0 and dot[r] or dot[r + "
      "1]} * T)));"},
-    {"sums that do not decay", "recurrent form ... recent tokens ... but the formula gives", "sums_decay",
+    {"sums that do not decay", "chunked form ... but the formula gives", "sums_decay",
      "sum = dot_pairs(sum, getp(p + t / 2), 0x3f803f80 - (vi){0});"},
     {"a key that its own query misses", "but the formula gives", "half_pair",
      "c${i}_${j} = dot_pairs(c${i}_${j}, ak[${i}] - (vi){0}, b${j} & ${i > own and -1 or 0});"},
