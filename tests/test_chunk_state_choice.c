@@ -1,77 +1,26 @@
 /* test_chunk_state_choice: by which kernel, by how many blocks and in how many segments keys are walked, and
  * whether queries are read beside the walk. */
-#include "machine/cuda_candidates.h"
+#include "split_choice.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/round.h"
-#include "head/form.h"
 #include "machine/cuda_carry.h"
-#include "machine/cuda_estimate.h"
-#include "planned.h"
 #include "random_work.h"
-#include "runtime/backend.h"
 
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+enum { SEED = 20261122, RANDOM_TASKS = 20000 };
 
-enum { MULTIPROCESSORS = 132, SEED = 20261122, RANDOM_TASKS = 20000 };
-
-/* Heads of specs/storage.lua, and one of one pass by roles, of packed rows. */
-static struct fpa_cuda_geometry square64, square128, fused;
+/* A head of one pass by roles, of packed rows. */
+static struct fpa_cuda_geometry fused;
 
 static int plan_heads(void **state)
 {
     (void)state;
-    square64 =
-        planned_geometry("d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", "cuda:sm_90a");
-    square128 = planned_geometry("d = 128, dv = 128, terms = tspow { d = 128, degree = 2, block = 8 }",
-                                 "cuda:sm_90a");
+    plan_squares();
     fused = planned_geometry("d = 16, dv = 64, terms = taylor { degree = 2 }", "cuda:sm_90a");
-    assert_true(square64.persistent && square64.small_state_slices > 0 && square128.persistent);
     assert_true(fused.fused_total > 0);
     return 0;
-}
-
-static fpa_gpu_room on_gpu(const struct fpa_cuda_geometry *geometry)
-{
-    return (fpa_gpu_room){.gpu = gpu_find("h200"),
-                          .multiprocessors = MULTIPROCESSORS,
-                          .occupancy[CUDA_CHUNK_STATE] = 1,
-                          .occupancy[CUDA_CHUNK_STATE_SMALL] = geometry->small_state_slices > 0,
-                          .occupancy[CUDA_CHUNK_OUTPUT] = 1,
-                          .overlaps = true};
-}
-
-static bool is_overlapped(const fpa_candidate *candidate)
-{
-    return candidate->variant & SPLIT_OVERLAPPED;
-}
-
-static int64_t slices_of(const struct fpa_cuda_geometry *geometry, const fpa_candidate *candidate)
-{
-    return candidate->variant & SPLIT_SMALL ? geometry->small_state_slices : geometry->chunk_state_slices;
-}
-
-static fpa_candidate choose_for(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
-                                const fpa_call_size *size)
-{
-    fpa_candidate best;
-    assert_true(cuda_fastest(geometry, room, size, &best));
-    assert_string_equal(best.mechanism, "split");
-    return best;
-}
-
-static fpa_candidate choose(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room, int64_t heads,
-                            int64_t tokens)
-{
-    const fpa_call_size size = {
-        .form = FORM_CHUNKED, .batch = 1, .length = tokens, .query_heads = heads, .heads = heads};
-    return choose_for(geometry, room, &size);
 }
 
 /* About half a GPU of blocks keeps up with the queries on the rest. */
