@@ -163,13 +163,13 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
     {IN_LIFTING_PASS,
      OTHER_PLACE,
      {"rows of o in each other's place, of a pass", "but the formula gives", "lift_rows_left",
-      "store_words(o + token * stride + (block * COLUMN_TILES + piece) * 8, get_words(own + slab_place(token "
-      "^ 1, "
-      "piece)));"}},
+      "store_words(to, get_words(own + slab_place((own_token + token) ^ 1, piece)));"}},
     {IN_LIFTING_PASS,
      NOT_AWAITED,
-     {"values in the place of a pass's queries too early", "changed an earlier output", "fused_lift_leaks",
-      NULL}},
+     {"scores of a pass before their dots are there", "fused_chunk", "fused_lift_dots", NULL}},
+    {IN_LIFTING_PASS,
+     NOT_AWAITED,
+     {"o in the place of values that are still multiplied", "fused_chunk", "fused_lift_values_read", NULL}},
     {IN_LIFTING_PASS,
      OTHER_PLACE,
      {"another unit of the copy for a unit of queries", "the RMS error of tokens", "fused_lift_copy",
