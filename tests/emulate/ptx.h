@@ -160,6 +160,15 @@ RUNTIME void ptx_max_xorsign_abs_bf16x2(emulate::u32 &d, emulate::u32 a, emulate
         ((a ^ b) & 0x80008000);
 }
 
+RUNTIME void ptx_max_xorsign_abs_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
+{
+    using namespace emulate;
+    const auto magnitude = [](emulate::u32 x) { return from_f16(x & 0x7fff); };
+    d = both(to_f16(std::fmax(magnitude(a), magnitude(b))),
+             to_f16(std::fmax(magnitude(a >> 16), magnitude(b >> 16)))) |
+        ((a ^ b) & 0x80008000);
+}
+
 RUNTIME void ptx_max_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
 {
     using namespace emulate;
