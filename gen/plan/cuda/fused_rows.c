@@ -10,11 +10,15 @@ enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
     GATES = 1024,           /* sums, what keys keep, what is left of the state, sums before: slabs follow */
     BLOCK_OWN = 1024,       /* of a multiprocessor, for each block */
-    PART = 96,              /* what a block knows of its part of the work, and of panels' values */
+    PART = 112,             /* what a block knows of its part of the work, and of values of at most 8 panels */
     FACTORS = 256,          /* of gates of segments */
     MOST_SUMS_OF_ONE = 144, /* registers of a thread for sums, of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128, /* and of two */
     MOST_SUMS_OF_PAIR = 48, /* of one, in each of two blocks on a multiprocessor */
+    MOST_QUERY_GROUPS = 4,  /* warpgroups of queries */
+    OTHERS_OF_FETCH = 48,   /* registers of who fetches and finishes, */
+    OTHERS_OF_KEYS = 40,    /* of keys beside their sums, */
+    OTHERS_OF_QUERIES = 48, /* and of queries: scores, addresses */
     SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
 };
 
@@ -134,6 +138,20 @@ static bool choose_pair(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return true;
 }
 
+/* Few sums leave registers for three or four warpgroups of queries, which take panels in turn: what each waits for, between its instructions, the others
+ * have as long (docs/decisions/0122-more-warpgroups-of-queries.md). */
+static bool choose_more_queries(const fpa_cuda_inputs *in, int query_groups, fpa_fused_rows *rows)
+{
+    const int groups = 2 + query_groups, first = 512 / groups / 8 * 8, sums = 4 * in->columns->all;
+    const int needed = round_up(sums * rows->key_tiles + OTHERS_OF_KEYS, 8), keys = needed > first ? needed : first;
+    const int queries = (groups * first - OTHERS_OF_FETCH - keys) / query_groups / 8 * 8;
+    if (rows->key_groups > 1 || cuda_leaves_dots(in->plan) || queries < sums + OTHERS_OF_QUERIES)
+        return false;
+    rows->query_groups = query_groups, rows->first_registers = first;
+    rows->fetch_registers = OTHERS_OF_FETCH, rows->key_registers = keys, rows->query_registers = queries;
+    return true;
+}
+
 static bool allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     rows->slot_feature = arena_array(in->memory, rows->slots, sizeof *rows->slot_feature);
@@ -215,13 +233,19 @@ static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return !begins_anywhere(rows, in->plan->head) && place(in, 2, 1, false, rows);
 }
 
-/* Two blocks on a multiprocessor, where they have room; else one. */
+/* Two blocks on a multiprocessor, where they have room; else one, with as many warpgroups of queries as have a panel each while others come, and a copy each. */
 static bool choose_blocks(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const fpa_fused_rows one = *rows;
     if (choose_pair(in, rows) && choose_places(in, rows))
         return true;
     *rows = one;
+    for (int groups = MOST_QUERY_GROUPS; groups > 2; groups--) {
+        if (choose_more_queries(in, groups, rows) &&
+            (place(in, groups + 2, groups, true, rows) || place(in, groups + 1, groups, true, rows)))
+            return true;
+        *rows = one;
+    }
     return choose_places(in, rows);
 }
 
