@@ -10,21 +10,11 @@ enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
     GATES = 1024,           /* sums, what keys keep, what is left of the state, sums before: slabs follow */
     BLOCK_OWN = 1024,       /* of a multiprocessor, for each block */
-    PART = 112,             /* what a block knows of its part of the work, and of values of at most 8 panels */
+    PART = 96,              /* what a block knows of its part of the work, and of panels' values */
     FACTORS = 256,          /* of gates of segments */
     MOST_SUMS_OF_ONE = 144, /* registers of a thread for sums, of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128, /* and of two */
     MOST_SUMS_OF_PAIR = 48, /* of one, in each of two blocks on a multiprocessor */
-    MOST_QUERY_GROUPS = 4,  /* warpgroups of queries */
-    /* registers of a thread */
-    OTHERS_OF_KEYS = 40,    /* beside sums, */
-    KEYS_OF_ONE = 168,      /* of one warpgroup of keys at least, */
-    KEYS_OF_TWO = 144,      /* and of two */
-    OTHERS_OF_QUERIES = 68, /* beside sums: dots, addresses */
-    QUERIES_OF_TWO = 136,   /* of two warpgroups of queries, */
-    LEAST_QUERIES = 128,    /* and of one at least */
-    FETCH = 56,             /* who fetches and finishes, where others leave that */
-    LEAST_FETCH = 48,
     SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
 };
 
@@ -113,18 +103,7 @@ static void take_vectors(const fpa_split_outer *split, int features, fpa_fused_r
 
 /* ---- warpgroups ---- */
 
-/* Of 512 registers for a thread of each of four warpgroups keys have what they need, who fetches little, and queries all others: they have their own sums beside the dots of a panel. */
-static void share_registers(int sums, fpa_fused_rows *rows)
-{
-    const int keys = round_up(sums + OTHERS_OF_KEYS, 8), least = rows->key_groups == 1 ? KEYS_OF_ONE : KEYS_OF_TWO;
-    rows->key_registers = keys > least ? keys : least;
-    const int left = 512 - rows->key_groups * rows->key_registers;
-    rows->query_registers = rows->key_groups == 1 ? QUERIES_OF_TWO : (left - FETCH) / 8 * 8;
-    if (rows->query_registers < LEAST_QUERIES)
-        rows->query_registers = LEAST_QUERIES;
-    rows->fetch_registers = left - rows->query_groups * rows->query_registers;
-}
-
+/* Of 512 registers for a thread of each of four warpgroups: who fetches has what sums of keys do not need. */
 static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const int tiles = (int)divide_up(in->plan->features, 64), sums = 4 * in->columns->all;
@@ -132,9 +111,12 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     rows->key_groups = one ? 1 : 2;
     rows->query_groups = 3 - rows->key_groups;
     rows->key_tiles = (tiles + rows->key_groups - 1) / rows->key_groups;
+    rows->query_registers = one ? 136 : rows->numbers ? 128 : 120;
+    rows->key_registers = one && sums * tiles > MOST_SUMS_OF_TWO ? 184 : 168;
+    rows->fetch_registers =
+        512 - rows->key_groups * rows->key_registers - rows->query_groups * rows->query_registers;
     rows->slots = 64 * rows->key_groups * rows->key_tiles;
     rows->blocks = 1, rows->first_registers = 128;
-    share_registers(sums * rows->key_tiles, rows);
     return one || sums * rows->key_tiles <= MOST_SUMS_OF_TWO;
 }
 
@@ -149,20 +131,6 @@ static bool choose_pair(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
         return false;
     rows->blocks = 2, rows->query_groups = 1, rows->first_registers = 80;
     rows->fetch_registers = 48, rows->key_registers = 88, rows->query_registers = 104;
-    return true;
-}
-
-/* Few sums leave registers for three or four warpgroups of queries, which take panels in turn: what each waits for, between its instructions, the others
- * have as long (docs/decisions/0122-more-warpgroups-of-queries.md). */
-static bool choose_more_queries(const fpa_cuda_inputs *in, int query_groups, fpa_fused_rows *rows)
-{
-    const int groups = 2 + query_groups, first = 512 / groups / 8 * 8, sums = 4 * in->columns->all;
-    const int needed = round_up(sums * rows->key_tiles + OTHERS_OF_KEYS, 8), keys = needed > first ? needed : first;
-    const int queries = (groups * first - LEAST_FETCH - keys) / query_groups / 8 * 8;
-    if (rows->key_groups > 1 || cuda_leaves_dots(in->plan) || queries < sums + OTHERS_OF_QUERIES)
-        return false;
-    rows->query_groups = query_groups, rows->first_registers = first;
-    rows->fetch_registers = LEAST_FETCH, rows->key_registers = keys, rows->query_registers = queries;
     return true;
 }
 
@@ -247,19 +215,13 @@ static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return !begins_anywhere(rows, in->plan->head) && place(in, 2, 1, false, rows);
 }
 
-/* Two blocks on a multiprocessor, where they have room; else one, with as many warpgroups of queries as have a panel each while others come, and a copy each. */
+/* Two blocks on a multiprocessor, where they have room; else one. */
 static bool choose_blocks(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const fpa_fused_rows one = *rows;
     if (choose_pair(in, rows) && choose_places(in, rows))
         return true;
     *rows = one;
-    for (int groups = MOST_QUERY_GROUPS; groups > 2; groups--) {
-        if (choose_more_queries(in, groups, rows) &&
-            (place(in, groups + 2, groups, true, rows) || place(in, groups + 1, groups, true, rows)))
-            return true;
-        *rows = one;
-    }
     return choose_places(in, rows);
 }
 
