@@ -93,12 +93,10 @@ void scores_full(const fpa_counting *to, int keys, int tokens)
 void scores_diagonal(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
-    const int lanes = counting_lanes(plan), count = counting_whole_vectors(plan, tokens);
-    const int part = lanes == 16 && !plan->c.pairs ? lanes / 2 : lanes; /* templates/c/helpers.c.in: own_halves */
-    fpa_register_tile tile = plan->c.scores;
-    tile.rows = tile.rows < part ? tile.rows : part;
-    for (int j = 0; j < tokens; j += tile.rows)
-        count_dots(to, tile, tile.rows, count - j / part * part, 1);
+    const int lanes = counting_lanes(plan), rows = plan->c.scores.rows,
+              count = counting_whole_vectors(plan, tokens);
+    for (int j = 0; j < tokens; j += rows)
+        count_dots(to, plan->c.scores, rows, count - j / lanes * lanes, 1);
     double seen = 0;
     for (int t = 0; t < count; t += lanes)
         seen += t + lanes < tokens ? t + lanes : tokens;
