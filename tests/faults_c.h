@@ -233,6 +233,11 @@ static const struct fault word_faults[] = {
     {"a chunk that adds its own keys twice", "chunked form ... but the formula gives", "own_once", "{"},
     {"a state's part that does not decay beside the chunk's own", "chunked form ... but the formula gives",
      "decayed_sums", "(void)decay;"},
+    {"outputs of a register tile's first row in all of its rows", "chunked form ... but the formula gives",
+     "output_sum", "write${part.width}(row${i} + ${part.at}, ${name}0_${j - 1});"},
+    {"outputs of another panel", "chunked form ... but the formula gives", "whole_outputs",
+     "c.o = c.at_once && c.tokens == T ? (stored *)token_at(a->o, a->o_stride, b, first - T, h * c.queries) "
+     ": NULL;"},
     {"features of the neighbours", "but the formula gives", "word_features",
      "return pairs_of(x) + (place->row / 2 + 1) * T;"},
 };
@@ -245,6 +250,13 @@ static const struct fault even_word_faults[] = {
      "return pairs_of(x) + (place->row / 2 + 1) * T;"},
     {"keys' words that are other words", "but the formula gives", "given_words",
      "setp(pairs + ${i} * T, (vi)r${i ~ 1});"},
+};
+
+/* The same of numbers in vectors of 16, of which a panel's dots with itself take halves. */
+static const struct fault half_faults[] = {
+    {"a half of a vector that begins too late", "is not a number", "own_half",
+     "dots(qx, kx + j, p + j * T, ${R}, (j + 1) / 8 * 8 + 8, tokens);"},
+    {"dots without the first half of a vector", "is not a number", "half_vector", ";"},
 };
 
 /* The same of all keys, in pairs, without a mask. */

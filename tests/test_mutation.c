@@ -32,6 +32,9 @@ static const char word_spec[] =
 static const char even_word_spec[] =
     "return head { name = 'small', d = 64, dv = 24, dtype = 'bf16', terms = linear {} }\n";
 
+static const char half_spec[] =
+    "return head { name = 'small', d = 16, dv = 24, gate = true, terms = linear {} }\n";
+
 static const char open_pair_spec[] =
     "return head { name = 'small', d = 16, dv = 24, causal = false, normalize = 'sum', dtype = 'bf16',\n"
     "  terms = taylor { d = 16, degree = 2 } }\n";
@@ -62,6 +65,7 @@ struct fixture {
 };
 
 #define PAIR_TARGET "c:avx512bf16"
+#define HALF_TARGET "c:avx512"
 
 /* Vectors of 4 floats, which every machine has. */
 static const char *narrow_target(void)
@@ -134,6 +138,13 @@ static int setup_even_words(void **state)
     static struct fixture f;
     *state = &f;
     return make_fixture(even_word_spec, PAIR_TARGET, &f);
+}
+
+static int setup_halves(void **state)
+{
+    static struct fixture f;
+    *state = &f;
+    return make_fixture(half_spec, HALF_TARGET, &f);
 }
 
 static int setup_open_pairs(void **state)
@@ -224,10 +235,11 @@ static void every_fault_of_a_lift_is_refused_in_its_words(void **state)
     refuse_all(*state, lift_faults, sizeof lift_faults / sizeof *lift_faults);
 }
 
-static void refuse_all_of_pairs(void **state, const struct fault *list, size_t count)
+static void refuse_all_here(void **state, const struct fault *list, size_t count)
 {
-    if (!target_runs(target_find(PAIR_TARGET))) {
-        print_message("this machine has no AVX512_BF16\n");
+    const struct fixture *f = *state;
+    if (!target_runs(target_find(f->target))) {
+        print_message("this machine cannot run %s\n", f->target);
         skip();
     }
     the_kernel_as_emitted_is_accepted(state);
@@ -236,22 +248,27 @@ static void refuse_all_of_pairs(void **state, const struct fault *list, size_t c
 
 static void every_fault_in_pairs_is_refused_in_its_words(void **state)
 {
-    refuse_all_of_pairs(state, pair_faults, sizeof pair_faults / sizeof *pair_faults);
+    refuse_all_here(state, pair_faults, sizeof pair_faults / sizeof *pair_faults);
 }
 
 static void every_fault_of_words_is_refused_in_its_words(void **state)
 {
-    refuse_all_of_pairs(state, word_faults, sizeof word_faults / sizeof *word_faults);
+    refuse_all_here(state, word_faults, sizeof word_faults / sizeof *word_faults);
 }
 
 static void every_fault_of_words_alone_is_refused_in_its_words(void **state)
 {
-    refuse_all_of_pairs(state, even_word_faults, sizeof even_word_faults / sizeof *even_word_faults);
+    refuse_all_here(state, even_word_faults, sizeof even_word_faults / sizeof *even_word_faults);
+}
+
+static void every_fault_of_halves_of_vectors_is_refused_in_its_words(void **state)
+{
+    refuse_all_here(state, half_faults, sizeof half_faults / sizeof *half_faults);
 }
 
 static void every_fault_in_pairs_without_a_mask_is_refused_in_its_words(void **state)
 {
-    refuse_all_of_pairs(state, open_pair_faults, sizeof open_pair_faults / sizeof *open_pair_faults);
+    refuse_all_here(state, open_pair_faults, sizeof open_pair_faults / sizeof *open_pair_faults);
 }
 
 int main(void)
@@ -279,6 +296,9 @@ int main(void)
     const struct CMUnitTest of_even_words[] = {
         cmocka_unit_test(every_fault_of_words_alone_is_refused_in_its_words),
     };
+    const struct CMUnitTest of_halves[] = {
+        cmocka_unit_test(every_fault_of_halves_of_vectors_is_refused_in_its_words),
+    };
     const struct CMUnitTest in_open_pairs[] = {
         cmocka_unit_test(every_fault_in_pairs_without_a_mask_is_refused_in_its_words),
     };
@@ -293,6 +313,7 @@ int main(void)
     failed += cmocka_run_group_tests_name("mutation of words", of_words, setup_words, teardown);
     failed +=
         cmocka_run_group_tests_name("mutation of words alone", of_even_words, setup_even_words, teardown);
+    failed += cmocka_run_group_tests_name("mutation of halves of vectors", of_halves, setup_halves, teardown);
     failed += cmocka_run_group_tests_name("mutation in pairs without a mask", in_open_pairs, setup_open_pairs,
                                           teardown);
     return failed +

@@ -392,8 +392,8 @@ static __attribute__((noinline)) void fetch_parts(struct fetch *f)
 /* ---- products: register tiles of 6 rows by 2 vectors of values, 3 by 3 of tokens ---- */
 
 static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
-                      const float *restrict own, const float *restrict v, const float *restrict decay, int adds,
-                      struct fetch *fetch)
+                      const float *restrict own, const float *restrict v, const float *restrict decay, stored *to,
+                      int64_t pitch, int adds, struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 6, c += 6 * DV) {
         /* 6 x 2 sums */
@@ -539,6 +539,27 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
                 c5_1 += ak[5] * b1;
             }
         }
+        if (to) {
+            stored *row0 = to + (m) * pitch;
+            set8(row0, c0_0);
+            set8(row0 + 8, c0_1);
+            stored *row1 = to + (m + 1) * pitch;
+            set8(row1, c1_0);
+            set8(row1 + 8, c1_1);
+            stored *row2 = to + (m + 2) * pitch;
+            set8(row2, c2_0);
+            set8(row2 + 8, c2_1);
+            stored *row3 = to + (m + 3) * pitch;
+            set8(row3, c3_0);
+            set8(row3 + 8, c3_1);
+            stored *row4 = to + (m + 4) * pitch;
+            set8(row4, c4_0);
+            set8(row4 + 8, c4_1);
+            stored *row5 = to + (m + 5) * pitch;
+            set8(row5, c5_0);
+            set8(row5 + 8, c5_1);
+            continue;
+        }
         /* the sums back */
         set8(c, c0_0);
         set8(c + 8, c0_1);
@@ -557,13 +578,13 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
 
 /* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; adds: to what is there, else to 0. Then, if there are
  * own scores, of keys up to t, where they are 0 behind t: own[j][t] v[j][e]; decay, if it is given: each token's, of
- * what came before */
+ * what came before. The sums go to `to` if it is given, not to o */
 static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n,
-                  const float *restrict own, const float *restrict v, const float *restrict decay, int adds,
-                  struct fetch *fetch)
+                  const float *restrict own, const float *restrict v, const float *restrict decay, stored *to,
+                  int64_t pitch, int adds, struct fetch *fetch)
 {
-    query_8_8(p, s, o, tokens, n, own, v, decay, adds, fetch);
-    query_8_8(p, s + 16, o + 16, tokens, n, own, v + 16, decay, adds, fetch);
+    query_8_8(p, s, o, tokens, n, own, v, decay, to, pitch, adds, fetch);
+    query_8_8(p, s + 16, o + 16, tokens, n, own, v + 16, decay, to ? to + 16 : NULL, pitch, adds, fetch);
 }
 
 static void update6_8_8(const float *restrict p, const float *restrict v, float *restrict s, int tokens, float decay)
@@ -1298,6 +1319,8 @@ struct pass {
     int tokens;       /* of the chunk */
     int read, write;  /* whether the state is read, is written */
     int at_once;      /* whether the last tile's sums go on with the chunk's own keys */
+    stored *o;        /* where these are the outputs of a whole panel, whose place it is; else NULL */
+    int64_t o_token, o_head; /* from there to the next token, and the next query head */
     float decay;      /* of the state over the chunk */
 };
 
@@ -1351,7 +1374,8 @@ static void tile(const struct pass *c, const struct tile_place *place, int adds,
             const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens),
                                         query_lanes);
             const float *own = last ? own_scores(c, w->qx + g * PANEL) : NULL;
-            query(p, s, out, tokens, n, own, w->v, w->gates->prefix, adds, c->fetch);
+            query(p, s, out, tokens, n, own, w->v, w->gates->prefix, last && c->o ? c->o + g * c->o_head : NULL,
+                  c->o_token, adds, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
         const int tokens = block_tokens(c->tokens, b);
@@ -1506,7 +1530,7 @@ static void slices_sum(const struct pass *c, int64_t at, int team)
 static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
                        struct fetch *fetch)
 {
-    query(p, v, out, tokens, causal ? 0 : keys, causal ? p : NULL, v, NULL, 1, fetch);
+    query(p, v, out, tokens, causal ? 0 : keys, causal ? p : NULL, v, NULL, NULL, 0, 1, fetch);
 }
 
 static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, int tokens,
@@ -1571,7 +1595,8 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
             decay_out(w, block, out);
             chunk_own(c, block, w->qx + (g * BLOCKS + block) * PANEL, out);
         }
-        store_panel(a, b, first + block * T, h * c->queries + g, block_tokens(c->tokens, block), out);
+        if (!c->o) /* they are not there yet */
+            store_panel(a, b, first + block * T, h * c->queries + g, block_tokens(c->tokens, block), out);
     }
     team_wait(w, team);
 }
@@ -1615,6 +1640,8 @@ static void chunk_walk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
     c.read = (first > 0 || a->state_in) && c.queries;
     c.write = first + CHUNK < a->length || a->state_out;
     c.at_once = c.read && team == 1;
+    c.o = c.at_once && c.tokens == T ? (stored *)token_at(a->o, a->o_stride, b, first, h * c.queries) : NULL;
+    c.o_token = a->o_stride[1], c.o_head = a->o_stride[2];
     chunk_pack(a, b, h, first, c.tokens, c.w, rank, team);
     c.decay = (float)gates_between(c.w->gates, 0, (c.tokens + T - 1) / T);
     chunk_slices(&c, rank, team);

@@ -57,6 +57,7 @@ enum {
 /* ---- vectors ---- */
 
 typedef float vec16 __attribute__((vector_size(64)));
+typedef float vec8 __attribute__((vector_size(32)));
 typedef int32_t vi __attribute__((vector_size(64)));
 typedef vec16 vf;
 
@@ -68,6 +69,18 @@ static inline vec16 get16(const float *from)
 }
 
 static inline void set16(float *to, vec16 a)
+{
+    __builtin_memcpy(to, &a, sizeof a);
+}
+
+static inline vec8 get8(const float *from)
+{
+    vec8 a;
+    __builtin_memcpy(&a, from, sizeof a);
+    return a;
+}
+
+static inline void set8(float *to, vec8 a)
 {
     __builtin_memcpy(to, &a, sizeof a);
 }
@@ -468,7 +481,8 @@ static __attribute__((noinline)) void fetch_parts(struct fetch *f)
 /* ---- products: register tiles of 4 rows by 4 vectors of values, 16 by 1 of tokens ---- */
 
 static void query_16_16_16_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
-                              const float *restrict own, const float *restrict v, int adds, struct fetch *fetch)
+                              const float *restrict own, const float *restrict v, stored *to, int64_t pitch, int adds,
+                              struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 4, c += 4 * DV) {
         /* 4 x 4 sums */
@@ -608,6 +622,29 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
                 c3_3 += ak[3] * b3;
             }
         }
+        if (to) {
+            stored *row0 = to + (m) * pitch;
+            set16(row0, c0_0);
+            set16(row0 + 16, c0_1);
+            set16(row0 + 32, c0_2);
+            set16(row0 + 48, c0_3);
+            stored *row1 = to + (m + 1) * pitch;
+            set16(row1, c1_0);
+            set16(row1 + 16, c1_1);
+            set16(row1 + 32, c1_2);
+            set16(row1 + 48, c1_3);
+            stored *row2 = to + (m + 2) * pitch;
+            set16(row2, c2_0);
+            set16(row2 + 16, c2_1);
+            set16(row2 + 32, c2_2);
+            set16(row2 + 48, c2_3);
+            stored *row3 = to + (m + 3) * pitch;
+            set16(row3, c3_0);
+            set16(row3 + 16, c3_1);
+            set16(row3 + 32, c3_2);
+            set16(row3 + 48, c3_3);
+            continue;
+        }
         /* the sums back */
         set16(c, c0_0);
         set16(c + 16, c0_1);
@@ -629,11 +666,13 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
 }
 
 /* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; adds: to what is there, else to 0. Then, if there are
- * own scores, of keys up to t, where they are 0 behind t: own[j][t] v[j][e] */
+ * own scores, of keys up to t, where they are 0 behind t: own[j][t] v[j][e]. The sums go to `to` if it is given, not to
+ * o */
 static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n,
-                  const float *restrict own, const float *restrict v, int adds, struct fetch *fetch)
+                  const float *restrict own, const float *restrict v, stored *to, int64_t pitch, int adds,
+                  struct fetch *fetch)
 {
-    query_16_16_16_16(p, s, o, tokens, n, own, v, adds, fetch);
+    query_16_16_16_16(p, s, o, tokens, n, own, v, to, pitch, adds, fetch);
 }
 
 static void update4_16_16_16_16(const float *restrict p, const float *restrict v, float *restrict s, int tokens)
@@ -714,8 +753,8 @@ static void update(const float *restrict p, const float *restrict v, float *rest
 
 static void dot0_16(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
-    for (int m = 0; m < count; m += 16, a += 16, c += 16 * T) {
-        /* 16 x 1 sums */
+    for (int m = 0; m < count; m += 8, a += 8, c += 8 * T) {
+        /* 8 x 1 sums */
         vec16 c0_0 = {0};
         vec16 c1_0 = {0};
         vec16 c2_0 = {0};
@@ -724,14 +763,6 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
         vec16 c5_0 = {0};
         vec16 c6_0 = {0};
         vec16 c7_0 = {0};
-        vec16 c8_0 = {0};
-        vec16 c9_0 = {0};
-        vec16 c10_0 = {0};
-        vec16 c11_0 = {0};
-        vec16 c12_0 = {0};
-        vec16 c13_0 = {0};
-        vec16 c14_0 = {0};
-        vec16 c15_0 = {0};
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
@@ -744,14 +775,6 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
             c5_0 += ak[5] * b0;
             c6_0 += ak[6] * b0;
             c7_0 += ak[7] * b0;
-            c8_0 += ak[8] * b0;
-            c9_0 += ak[9] * b0;
-            c10_0 += ak[10] * b0;
-            c11_0 += ak[11] * b0;
-            c12_0 += ak[12] * b0;
-            c13_0 += ak[13] * b0;
-            c14_0 += ak[14] * b0;
-            c15_0 += ak[15] * b0;
         } while (++k < n);
         /* the sums back */
         set16(c, c0_0);
@@ -762,14 +785,43 @@ static void dot0_16(const float *restrict a, const float *restrict b, float *res
         set16(c + 5 * T, c5_0);
         set16(c + 6 * T, c6_0);
         set16(c + 7 * T, c7_0);
-        set16(c + 8 * T, c8_0);
-        set16(c + 9 * T, c9_0);
-        set16(c + 10 * T, c10_0);
-        set16(c + 11 * T, c11_0);
-        set16(c + 12 * T, c12_0);
-        set16(c + 13 * T, c13_0);
-        set16(c + 14 * T, c14_0);
-        set16(c + 15 * T, c15_0);
+    }
+}
+
+static void dot0_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
+{
+    for (int m = 0; m < count; m += 8, a += 8, c += 8 * T) {
+        /* 8 x 1 sums */
+        vec8 c0_0 = {0};
+        vec8 c1_0 = {0};
+        vec8 c2_0 = {0};
+        vec8 c3_0 = {0};
+        vec8 c4_0 = {0};
+        vec8 c5_0 = {0};
+        vec8 c6_0 = {0};
+        vec8 c7_0 = {0};
+        int k = 0;
+        do {
+            const float *ak = a + k * T, *bk = b + k * T;
+            const vec8 b0 = get8(bk);
+            c0_0 += ak[0] * b0;
+            c1_0 += ak[1] * b0;
+            c2_0 += ak[2] * b0;
+            c3_0 += ak[3] * b0;
+            c4_0 += ak[4] * b0;
+            c5_0 += ak[5] * b0;
+            c6_0 += ak[6] * b0;
+            c7_0 += ak[7] * b0;
+        } while (++k < n);
+        /* the sums back */
+        set8(c, c0_0);
+        set8(c + T, c1_0);
+        set8(c + 2 * T, c2_0);
+        set8(c + 3 * T, c3_0);
+        set8(c + 4 * T, c4_0);
+        set8(c + 5 * T, c5_0);
+        set8(c + 6 * T, c6_0);
+        set8(c + 7 * T, c7_0);
     }
 }
 
@@ -779,6 +831,10 @@ static void dot_0(const float *restrict qx, const float *restrict kx, float *res
 {
     kx += 0, qx += 0;
     int t = first;
+    if (t % VL) { /* half a vector first */
+        dot0_8(kx, qx + t, d + t, keys, 64);
+        t += 8;
+    }
     for (; t + VL <= tokens; t += VL)
         dot0_16(kx, qx + t, d + t, keys, 64);
 }
@@ -874,11 +930,11 @@ static void scores_full(const float *restrict qx, const float *restrict kx, floa
         }
 }
 
-/* Dots of a panel with itself: of the vectors of tokens from a key's own on. */
+/* Dots of a panel with itself: of the halves of vectors of tokens from a key's own on. */
 static void dots_diagonal(const float *qx, const float *kx, float *p, int keys, int tokens)
 {
-    for (int j = 0; j < keys; j += 16)
-        dots(qx, kx + j, p + j * T, 16, j / VL * VL, tokens);
+    for (int j = 0; j < keys; j += 8)
+        dots(qx, kx + j, p + j * T, 8, j / 8 * 8, tokens);
 }
 
 /* Scores of a panel with itself: token t sees keys j <= t; others are 0. */
@@ -1235,6 +1291,8 @@ struct pass {
     int tokens;       /* of the chunk */
     int read, write;  /* whether the state is read, is written */
     int at_once;      /* whether the last tile's sums go on with the chunk's own keys */
+    stored *o;        /* where these are the outputs of a whole panel, whose place it is; else NULL */
+    int64_t o_token, o_head; /* from there to the next token, and the next query head */
 };
 
 static int block_tokens(int tokens, int block)
@@ -1288,7 +1346,8 @@ static void tile(const struct pass *c, const struct tile_place *place, int adds,
             const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens),
                                         query_lanes);
             const float *own = last ? own_scores(c, w->qx + g * PANEL) : NULL;
-            query(p, s, out, tokens, n, own, w->v, adds, c->fetch);
+            query(p, s, out, tokens, n, own, w->v, last && c->o ? c->o + g * c->o_head : NULL, c->o_token, adds,
+                  c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
         const int tokens = block_tokens(c->tokens, b);
@@ -1403,7 +1462,7 @@ static void slices_sum(const struct pass *c, int64_t at, int team)
 static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
                        struct fetch *fetch)
 {
-    query(p, v, out, tokens, causal ? 0 : keys, causal ? p : NULL, v, 1, fetch);
+    query(p, v, out, tokens, causal ? 0 : keys, causal ? p : NULL, v, NULL, 0, 1, fetch);
 }
 
 static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, int tokens,
@@ -1453,7 +1512,8 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
         if (!c->at_once) {
             chunk_own(c, block, w->qx + (g * BLOCKS + block) * PANEL, out);
         }
-        store_panel(a, b, first + block * T, h * c->queries + g, block_tokens(c->tokens, block), out);
+        if (!c->o) /* they are not there yet */
+            store_panel(a, b, first + block * T, h * c->queries + g, block_tokens(c->tokens, block), out);
     }
     team_wait(w, team);
 }
@@ -1497,6 +1557,8 @@ static void chunk_walk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
     c.read = (first > 0 || a->state_in) && c.queries;
     c.write = first + CHUNK < a->length || a->state_out;
     c.at_once = c.read && team == 1;
+    c.o = c.at_once && c.tokens == T ? (stored *)token_at(a->o, a->o_stride, b, first, h * c.queries) : NULL;
+    c.o_token = a->o_stride[1], c.o_head = a->o_stride[2];
     chunk_pack(a, b, h, first, c.tokens, c.w, rank, team);
     chunk_slices(&c, rank, team);
     chunk_finish(a, b, h, first, &c, rank, team);

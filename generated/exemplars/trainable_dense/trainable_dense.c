@@ -596,7 +596,8 @@ static __attribute__((noinline)) void fetch_parts(struct fetch *f)
 /* ---- products: register tiles of 4 rows by 6 vectors of values, 4 by 4 of tokens ---- */
 
 static void query_4_4_4_4_4_4(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
-                              const float *restrict own, const float *restrict v, int adds, struct fetch *fetch)
+                              const float *restrict own, const float *restrict v, stored *to, int64_t pitch, int adds,
+                              struct fetch *fetch)
 {
     for (int m = 0; m < count; m += 4, c += 4 * DV) {
         /* 4 x 6 sums */
@@ -790,6 +791,37 @@ static void query_4_4_4_4_4_4(const float *restrict a, const float *restrict b, 
                 c3_5 += ak[3] * b5;
             }
         }
+        if (to) {
+            stored *row0 = to + (m) * pitch;
+            set4(row0, c0_0);
+            set4(row0 + 4, c0_1);
+            set4(row0 + 8, c0_2);
+            set4(row0 + 12, c0_3);
+            set4(row0 + 16, c0_4);
+            set4(row0 + 20, c0_5);
+            stored *row1 = to + (m + 1) * pitch;
+            set4(row1, c1_0);
+            set4(row1 + 4, c1_1);
+            set4(row1 + 8, c1_2);
+            set4(row1 + 12, c1_3);
+            set4(row1 + 16, c1_4);
+            set4(row1 + 20, c1_5);
+            stored *row2 = to + (m + 2) * pitch;
+            set4(row2, c2_0);
+            set4(row2 + 4, c2_1);
+            set4(row2 + 8, c2_2);
+            set4(row2 + 12, c2_3);
+            set4(row2 + 16, c2_4);
+            set4(row2 + 20, c2_5);
+            stored *row3 = to + (m + 3) * pitch;
+            set4(row3, c3_0);
+            set4(row3 + 4, c3_1);
+            set4(row3 + 8, c3_2);
+            set4(row3 + 12, c3_3);
+            set4(row3 + 16, c3_4);
+            set4(row3 + 20, c3_5);
+            continue;
+        }
         /* the sums back */
         set4(c, c0_0);
         set4(c + 4, c0_1);
@@ -819,12 +851,14 @@ static void query_4_4_4_4_4_4(const float *restrict a, const float *restrict b, 
 }
 
 /* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; adds: to what is there, else to 0. Then, if there are
- * own scores, of keys up to t, where they are 0 behind t: own[j][t] v[j][e] */
+ * own scores, of keys up to t, where they are 0 behind t: own[j][t] v[j][e]. The sums go to `to` if it is given, not to
+ * o */
 static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n,
-                  const float *restrict own, const float *restrict v, int adds, struct fetch *fetch)
+                  const float *restrict own, const float *restrict v, stored *to, int64_t pitch, int adds,
+                  struct fetch *fetch)
 {
-    query_4_4_4_4_4_4(p, s, o, tokens, n, own, v, adds, fetch);
-    query_4_4_4_4_4_4(p, s + 24, o + 24, tokens, n, own, v + 24, adds, fetch);
+    query_4_4_4_4_4_4(p, s, o, tokens, n, own, v, to, pitch, adds, fetch);
+    query_4_4_4_4_4_4(p, s + 24, o + 24, tokens, n, own, v + 24, to ? to + 24 : NULL, pitch, adds, fetch);
 }
 
 static void update4_4_4_4_4_4_4(const float *restrict p, const float *restrict v, float *restrict s, int tokens)
@@ -1721,6 +1755,8 @@ struct pass {
     int tokens;       /* of the chunk */
     int read, write;  /* whether the state is read, is written */
     int at_once;      /* whether the last tile's sums go on with the chunk's own keys */
+    stored *o;        /* where these are the outputs of a whole panel, whose place it is; else NULL */
+    int64_t o_token, o_head; /* from there to the next token, and the next query head */
 };
 
 static int block_tokens(int tokens, int block)
@@ -1774,7 +1810,8 @@ static void tile(const struct pass *c, const struct tile_place *place, int adds,
             const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens),
                                         query_lanes);
             const float *own = last ? own_scores(c, w->qx + g * PANEL) : NULL;
-            query(p, s, out, tokens, n, own, w->v, adds, c->fetch);
+            query(p, s, out, tokens, n, own, w->v, last && c->o ? c->o + g * c->o_head : NULL, c->o_token, adds,
+                  c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
         const int tokens = block_tokens(c->tokens, b);
@@ -1889,7 +1926,7 @@ static void slices_sum(const struct pass *c, int64_t at, int team)
 static void add_scored(const float *p, const float *v, float *out, int keys, int tokens, int causal,
                        struct fetch *fetch)
 {
-    query(p, v, out, tokens, causal ? 0 : keys, causal ? p : NULL, v, 1, fetch);
+    query(p, v, out, tokens, causal ? 0 : keys, causal ? p : NULL, v, NULL, 0, 1, fetch);
 }
 
 static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, int64_t query_head, int tokens,
@@ -1939,7 +1976,8 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
         if (!c->at_once) {
             chunk_own(c, block, w->qx + (g * BLOCKS + block) * PANEL, out);
         }
-        store_panel(a, b, first + block * T, h * c->queries + g, block_tokens(c->tokens, block), out);
+        if (!c->o) /* they are not there yet */
+            store_panel(a, b, first + block * T, h * c->queries + g, block_tokens(c->tokens, block), out);
     }
     team_wait(w, team);
 }
@@ -1983,6 +2021,8 @@ static void chunk_walk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
     c.read = (first > 0 || a->state_in) && c.queries;
     c.write = first + CHUNK < a->length || a->state_out;
     c.at_once = c.read && team == 1;
+    c.o = c.at_once && c.tokens == T ? (stored *)token_at(a->o, a->o_stride, b, first, h * c.queries) : NULL;
+    c.o_token = a->o_stride[1], c.o_head = a->o_stride[2];
     chunk_pack(a, b, h, first, c.tokens, c.w, rank, team);
     chunk_slices(&c, rank, team);
     chunk_finish(a, b, h, first, &c, rank, team);
