@@ -1,4 +1,4 @@
-/* The part with the most work stays in the caller's stream, each other one has a stream of the layer's own:
+/* The part that takes longest stays in the caller's stream, where it waits for no event, each other one has a stream of the layer's own:
  *
  *     caller's   --fork----[ part ]-----------join--join-->
  *     own 1           \----[ part ]----done---/     /
@@ -7,6 +7,7 @@
  * Forks and joins are events, so that a capture of the caller's stream takes all of it (decision 0036). */
 #include "together.h"
 #include "grid.h"
+#include "launch.h"
 #include "module.h"
 
 #include <pthread.h>
@@ -83,9 +84,25 @@ static fpa_status open_forks(const fpa_module *const *modules, int count, void *
     return status;
 }
 
-static size_t part_bytes(const fpa_part *part)
+/* How parts are carried out: chosen once, for it takes as long as a launch. */
+typedef struct choices {
+    fpa_candidate fastest[MOST_PARTS];
+    const fpa_candidate *chosen[MOST_PARTS]; /* NULL: none suits, and the launch says so */
+    double seconds[MOST_PARTS];              /* by the model */
+} choices;
+
+static void choose(const fpa_part *parts, int count, choices *c)
 {
-    const size_t bytes = part->module->workspace(part->module, part->form, &part->launch, NULL);
+    for (int i = 0; i < count; i++) {
+        const bool found = cuda_choose(parts[i].module, parts[i].form, &parts[i].launch, &c->fastest[i]);
+        c->chosen[i] = found ? &c->fastest[i] : NULL;
+        c->seconds[i] = found ? c->fastest[i].cost.seconds : 0;
+    }
+}
+
+static size_t part_bytes(const fpa_part *part, const fpa_candidate *chosen)
+{
+    const size_t bytes = part->module->workspace(part->module, part->form, &part->launch, chosen);
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
@@ -93,13 +110,14 @@ static size_t workspace_of(const fpa_part *parts, int count)
 {
     size_t bytes = 0;
     for (int i = 0; i < count; i++)
-        bytes += part_bytes(&parts[i]);
+        bytes += part_bytes(&parts[i], NULL);
     return bytes;
 }
 
-static fpa_status launch_part(fpa_part *part, CUstream stream, fpa_error *error)
+static fpa_status launch_part(const fpa_part *part, const fpa_candidate *chosen, CUstream stream,
+                              fpa_error *error)
 {
-    return part->module->forward(part->module, part->form, &part->launch, NULL, stream, error);
+    return part->module->forward(part->module, part->form, &part->launch, chosen, stream, error);
 }
 
 /* Whether the layer's streams can go on from the caller's: those of a capture that has not ended belong to it, and not to
@@ -118,19 +136,19 @@ static fpa_status may_fork(const forks *f, CUstream stream, bool *may, fpa_error
 
 /* Parts number order[1] and on begin behind the caller's stream, and what was begun is joined whatever happens: a capture
  * cannot end otherwise. */
-static fpa_status launch_forked(forks *f, fpa_part *parts, int count, const int *order, CUstream stream,
+static fpa_status launch_forked(forks *f, const fpa_part *parts, int count, const choices *c, CUstream stream,
                                 fpa_error *error)
 {
     const fpa_driver *driver = f->cuda->driver;
-    int forked = 0;
+    int forked = 0, order[MOST_PARTS];
+    together_order(c->seconds, count, order);
     fpa_status status = check(f, driver->cuEventRecord(f->fork, stream), "a layer cannot fork", error);
     for (; forked < count - 1 && !status; forked++)
         status =
             check(f, driver->cuStreamWaitEvent(f->stream[forked], f->fork, 0), "a layer cannot fork", error);
-    if (!status)
-        status = launch_part(&parts[order[0]], stream, error);
-    for (int i = 1; i < count && !status; i++)
-        status = launch_part(&parts[order[i]], f->stream[i - 1], error);
+    for (int i = 0; i < count && !status; i++)
+        status =
+            launch_part(&parts[order[i]], c->chosen[order[i]], i ? f->stream[i - 1] : stream, error);
     for (int i = 0; i < forked; i++) {
         CUresult result = driver->cuEventRecord(f->done[i], f->stream[i]);
         if (!result)
@@ -141,23 +159,29 @@ static fpa_status launch_forked(forks *f, fpa_part *parts, int count, const int 
     return status;
 }
 
-static fpa_status launch_in_turn(fpa_part *parts, int count, CUstream stream, fpa_error *error)
+static fpa_status launch_in_turn(const fpa_part *parts, int count, const choices *c, CUstream stream,
+                                 fpa_error *error)
 {
     fpa_status status = FPA_OK;
     for (int i = 0; i < count && !status; i++)
-        status = launch_part(&parts[i], stream, error);
+        status = launch_part(&parts[i], c->chosen[i], stream, error);
     return status;
 }
 
-static fpa_status place(fpa_part *parts, int count, char *memory, size_t size, fpa_error *error)
+/* Workspaces, one behind the other. */
+static fpa_status place(fpa_part *parts, int count, const choices *c, char *memory, size_t size,
+                        fpa_error *error)
 {
-    const size_t needed = workspace_of(parts, count);
+    size_t needed = 0;
+    for (int i = 0; i < count; i++) {
+        parts[i].launch.workspace_size = part_bytes(&parts[i], c->chosen[i]);
+        needed += parts[i].launch.workspace_size;
+    }
     if (size < needed)
         return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu", size, needed);
     for (int i = 0; i < count; i++) {
-        const size_t bytes = part_bytes(&parts[i]);
+        const size_t bytes = parts[i].launch.workspace_size;
         parts[i].launch.workspace = bytes ? memory : NULL;
-        parts[i].launch.workspace_size = bytes;
         memory += bytes;
     }
     return FPA_OK;
@@ -167,22 +191,22 @@ static fpa_status forward(void *handle, fpa_part *parts, int count, void *worksp
                           void *stream, fpa_error *error)
 {
     forks *f = handle;
-    int order[MOST_PARTS];
+    choices c;
     bool may = false;
-    fpa_status status = place(parts, count, workspace, size, error);
+    choose(parts, count, &c);
+    fpa_status status = place(parts, count, &c, workspace, size, error);
     if (!status && count > 1)
         status = cuda_check_context(f->cuda, error);
     if (status)
         return status;
     if (count < 2)
-        return launch_in_turn(parts, count, stream, error);
-    together_order(parts, count, false, order);
+        return launch_in_turn(parts, count, &c, stream, error);
     pthread_mutex_lock(&f->lock);
     status = may_fork(f, stream, &may, error);
     if (!status && may)
-        status = launch_forked(f, parts, count, order, stream, error);
+        status = launch_forked(f, parts, count, &c, stream, error);
     pthread_mutex_unlock(&f->lock);
-    return status || may ? status : launch_in_turn(parts, count, stream, error);
+    return status || may ? status : launch_in_turn(parts, count, &c, stream, error);
 }
 
 const fpa_together together_cuda = {
