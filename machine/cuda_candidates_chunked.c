@@ -120,6 +120,8 @@ void list_fused(const cuda_task *task, cuda_listing *l)
         listing_offer_again(l, &candidate, first);
     }
     l->best.segments = cuda_divide_fused(task, l->best.segments).segments;
+    if (!l->all)
+        l->fused_segments = l->best.segments;
 }
 
 int64_t cuda_fused_segments(const cuda_task *task)
@@ -158,7 +160,8 @@ static void list_shared(const cuda_task *task, int blocks, cuda_listing *l)
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN],
                                .segments = blocks,
                                .blocks = blocks * (lacks ? places : sequences - 1),
-                               .variant = SCAN_SHARED};
+                               .variant = SCAN_SHARED,
+                               .fused_segments = l->fused_segments};
     if (lacks ? !are_few_more(sequences, places) : !l->all || blocks > 2)
         return;
     if (cuda_refusal(task->geometry, task->size, &candidate))
@@ -178,7 +181,8 @@ static void list_whole(const cuda_task *task, int blocks, cuda_listing *l)
                                .segments = blocks,
                                .blocks =
                                    blocks * (asked ? cuda_even_clusters(items, places) : divide_up(items, 2)),
-                               .variant = SCAN_WHOLE};
+                               .variant = SCAN_WHOLE,
+                               .fused_segments = l->fused_segments};
     if (!asked && (!l->all || blocks > 2 || items < 2))
         return;
     if (cuda_refusal(task->geometry, size, &candidate))
@@ -197,7 +201,8 @@ void list_cluster_scan(const cuda_task *task, cuda_listing *l)
 {
     const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN),
                   lines = task->size->query_heads * task->geometry->column_blocks;
-    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN]};
+    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN],
+                               .fused_segments = l->fused_segments};
     const int first = l->count;
     const char *why = refuse_clusters(task);
     if (why) {

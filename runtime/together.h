@@ -14,6 +14,8 @@ typedef struct fpa_part {
     int form;
     struct fpa_launch launch; /* its workspace is set by forward */
     double work;              /* operations of one head of one sequence */
+    bool chosen;              /* by the module's choose: */
+    fpa_candidate fastest;    /* how it is carried out */
 } fpa_part;
 
 typedef struct fpa_together {

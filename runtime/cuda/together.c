@@ -7,7 +7,6 @@
  * Forks and joins are events, so that a capture of the caller's stream takes all of it (decision 0036). */
 #include "together.h"
 #include "grid.h"
-#include "launch.h"
 #include "module.h"
 
 #include <pthread.h>
@@ -84,25 +83,14 @@ static fpa_status open_forks(const fpa_module *const *modules, int count, void *
     return status;
 }
 
-/* How parts are carried out: chosen once, for it takes as long as a launch. */
-typedef struct choices {
-    fpa_candidate fastest[MOST_PARTS];
-    const fpa_candidate *chosen[MOST_PARTS]; /* NULL: none suits, and the launch says so */
-    double seconds[MOST_PARTS];              /* by the model */
-} choices;
-
-static void choose(const fpa_part *parts, int count, choices *c)
+static const fpa_candidate *way_of(const fpa_part *part)
 {
-    for (int i = 0; i < count; i++) {
-        const bool found = cuda_choose(parts[i].module, parts[i].form, &parts[i].launch, &c->fastest[i]);
-        c->chosen[i] = found ? &c->fastest[i] : NULL;
-        c->seconds[i] = found ? c->fastest[i].cost.seconds : 0;
-    }
+    return part->chosen ? &part->fastest : NULL;
 }
 
-static size_t part_bytes(const fpa_part *part, const fpa_candidate *chosen)
+static size_t part_bytes(const fpa_part *part)
 {
-    const size_t bytes = part->module->workspace(part->module, part->form, &part->launch, chosen);
+    const size_t bytes = part->module->workspace(part->module, part->form, &part->launch, way_of(part));
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
@@ -110,14 +98,13 @@ static size_t workspace_of(const fpa_part *parts, int count)
 {
     size_t bytes = 0;
     for (int i = 0; i < count; i++)
-        bytes += part_bytes(&parts[i], NULL);
+        bytes += part_bytes(&parts[i]);
     return bytes;
 }
 
-static fpa_status launch_part(const fpa_part *part, const fpa_candidate *chosen, CUstream stream,
-                              fpa_error *error)
+static fpa_status launch_part(fpa_part *part, CUstream stream, fpa_error *error)
 {
-    return part->module->forward(part->module, part->form, &part->launch, chosen, stream, error);
+    return part->module->forward(part->module, part->form, &part->launch, way_of(part), stream, error);
 }
 
 /* Whether the layer's streams can go on from the caller's: those of a capture that has not ended belong to it, and not to
@@ -136,19 +123,19 @@ static fpa_status may_fork(const forks *f, CUstream stream, bool *may, fpa_error
 
 /* Parts number order[1] and on begin behind the caller's stream, and what was begun is joined whatever happens: a capture
  * cannot end otherwise. */
-static fpa_status launch_forked(forks *f, const fpa_part *parts, int count, const choices *c, CUstream stream,
+static fpa_status launch_forked(forks *f, fpa_part *parts, int count, const int *order, CUstream stream,
                                 fpa_error *error)
 {
     const fpa_driver *driver = f->cuda->driver;
-    int forked = 0, order[MOST_PARTS];
-    together_order(c->seconds, count, order);
+    int forked = 0;
     fpa_status status = check(f, driver->cuEventRecord(f->fork, stream), "a layer cannot fork", error);
     for (; forked < count - 1 && !status; forked++)
         status =
             check(f, driver->cuStreamWaitEvent(f->stream[forked], f->fork, 0), "a layer cannot fork", error);
-    for (int i = 0; i < count && !status; i++)
-        status =
-            launch_part(&parts[order[i]], c->chosen[order[i]], i ? f->stream[i - 1] : stream, error);
+    if (!status)
+        status = launch_part(&parts[order[0]], stream, error);
+    for (int i = 1; i < count && !status; i++)
+        status = launch_part(&parts[order[i]], f->stream[i - 1], error);
     for (int i = 0; i < forked; i++) {
         CUresult result = driver->cuEventRecord(f->done[i], f->stream[i]);
         if (!result)
@@ -159,29 +146,32 @@ static fpa_status launch_forked(forks *f, const fpa_part *parts, int count, cons
     return status;
 }
 
-static fpa_status launch_in_turn(const fpa_part *parts, int count, const choices *c, CUstream stream,
-                                 fpa_error *error)
+static fpa_status launch_in_turn(fpa_part *parts, int count, CUstream stream, fpa_error *error)
 {
     fpa_status status = FPA_OK;
     for (int i = 0; i < count && !status; i++)
-        status = launch_part(&parts[i], c->chosen[i], stream, error);
+        status = launch_part(&parts[i], stream, error);
     return status;
 }
 
-/* Workspaces, one behind the other. */
-static fpa_status place(fpa_part *parts, int count, const choices *c, char *memory, size_t size,
-                        fpa_error *error)
+/* Those that take longest first, by the model. */
+static void order_parts(const fpa_part *parts, int count, int order[MOST_PARTS])
 {
-    size_t needed = 0;
-    for (int i = 0; i < count; i++) {
-        parts[i].launch.workspace_size = part_bytes(&parts[i], c->chosen[i]);
-        needed += parts[i].launch.workspace_size;
-    }
+    double seconds[MOST_PARTS];
+    for (int i = 0; i < count; i++)
+        seconds[i] = parts[i].chosen ? parts[i].fastest.cost.seconds : 0;
+    together_order(seconds, count, order);
+}
+
+static fpa_status place(fpa_part *parts, int count, char *memory, size_t size, fpa_error *error)
+{
+    const size_t needed = workspace_of(parts, count);
     if (size < needed)
         return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu", size, needed);
     for (int i = 0; i < count; i++) {
-        const size_t bytes = parts[i].launch.workspace_size;
+        const size_t bytes = part_bytes(&parts[i]);
         parts[i].launch.workspace = bytes ? memory : NULL;
+        parts[i].launch.workspace_size = bytes;
         memory += bytes;
     }
     return FPA_OK;
@@ -191,22 +181,22 @@ static fpa_status forward(void *handle, fpa_part *parts, int count, void *worksp
                           void *stream, fpa_error *error)
 {
     forks *f = handle;
-    choices c;
+    int order[MOST_PARTS];
     bool may = false;
-    choose(parts, count, &c);
-    fpa_status status = place(parts, count, &c, workspace, size, error);
+    fpa_status status = place(parts, count, workspace, size, error);
     if (!status && count > 1)
         status = cuda_check_context(f->cuda, error);
     if (status)
         return status;
     if (count < 2)
-        return launch_in_turn(parts, count, &c, stream, error);
+        return launch_in_turn(parts, count, stream, error);
+    order_parts(parts, count, order);
     pthread_mutex_lock(&f->lock);
     status = may_fork(f, stream, &may, error);
     if (!status && may)
-        status = launch_forked(f, parts, count, &c, stream, error);
+        status = launch_forked(f, parts, count, order, stream, error);
     pthread_mutex_unlock(&f->lock);
-    return status || may ? status : launch_in_turn(parts, count, &c, stream, error);
+    return status || may ? status : launch_in_turn(parts, count, stream, error);
 }
 
 const fpa_together together_cuda = {
