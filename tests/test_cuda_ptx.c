@@ -34,28 +34,38 @@ static float float_of(uint32_t bits)
 
 /* ---- tensors: what the copy engine fetches from, and writes to ---- */
 
-enum { HEAD_BYTES = 144, TOKEN_BYTES = 288, IN_TOKENS = 70, OUT_TOKENS = 20 };
+enum { HEAD_BYTES = 144, TOKEN_BYTES = 288, FAR = 1 << 30, MOST = 0x7fff0000 };
 
-static void fill_map(const fpa_driver *driver, const void *words, unsigned tokens, unsigned box_tokens,
-                     unsigned batch, unsigned long long batch_bytes, struct fpa_tensor_map *map)
+static void encode(const fpa_driver *driver, const void *words, unsigned rank,
+                   const unsigned long long sizes[TENSOR_RANK],
+                   const unsigned long long strides[TENSOR_RANK - 1], unsigned box_tokens,
+                   struct fpa_tensor_map *map)
 {
-    const unsigned long long sizes[TENSOR_RANK] = {72, 2, tokens, batch},
-                             strides[TENSOR_RANK - 1] = {HEAD_BYTES, TOKEN_BYTES, batch_bytes};
-    static const unsigned steps[TENSOR_RANK] = {1, 1, 1, 1};
-    const unsigned box[TENSOR_RANK] = {64, 1, box_tokens, 1};
+    static const unsigned steps[TENSOR_RANK] = {1, 1, 1, 1, 1};
+    const unsigned box[TENSOR_RANK] = {64, 1, box_tokens, 1, 1};
     CUresult result = driver->cuTensorMapEncodeTiled(
-        map, CU_TENSOR_MAP_DATA_TYPE_UINT16, TENSOR_RANK, (void *)(uintptr_t)words, sizes, strides, box,
-        steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+        map, CU_TENSOR_MAP_DATA_TYPE_UINT16, rank, (void *)(uintptr_t)words, sizes, strides, box, steps,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     assert_int_equal(result, CUDA_SUCCESS);
 }
 
-/* As runtime/cuda/launch_maps.c has it: entry e of the batch are as many tokens before token e. */
-static void fill_ended_map(const fpa_driver *driver, const void *words, unsigned tokens, unsigned box_tokens,
-                           struct fpa_tensor_map *map)
+static void fill_map(const fpa_driver *driver, const void *words, unsigned tokens, unsigned box_tokens,
+                     struct fpa_tensor_map *map)
 {
-    const void *first = (const void *)((uintptr_t)words - (uintptr_t)tokens * TOKEN_BYTES);
-    fill_map(driver, first, tokens, box_tokens, tokens + 1, TOKEN_BYTES, map);
+    const unsigned long long sizes[TENSOR_RANK] = {72, 2, tokens, 1},
+                             strides[TENSOR_RANK - 1] = {HEAD_BYTES, TOKEN_BYTES, TOKEN_BYTES * tokens};
+    encode(driver, words, 4, sizes, strides, box_tokens, map);
+}
+
+/* As runtime/cuda/launch_maps.c has it: boxes that end with a sequence. */
+static void fill_sequence_map(const fpa_driver *driver, const void *words, unsigned box_tokens,
+                              struct fpa_tensor_map *map)
+{
+    const unsigned long long sizes[TENSOR_RANK] = {72, 2, FAR, MOST, MOST},
+                             strides[TENSOR_RANK - 1] = {HEAD_BYTES, TOKEN_BYTES, TOKEN_BYTES,
+                                                         (1ull << 35) - TOKEN_BYTES};
+    encode(driver, words, 5, sizes, strides, box_tokens, map);
 }
 
 /* What a kernel is called with; words: addresses where it runs. */
@@ -65,10 +75,10 @@ static void make_call(const fpa_driver *driver, const void *in, void *out, struc
     *call =
         (struct fpa_cuda_call){.q = in, .o = out, .progress = (unsigned *)out + OUT_WORDS - 64, .awaited = 1};
     memset(maps, 0, sizeof *maps);
-    fill_map(driver, in, IN_TOKENS, 64, 1, IN_TOKENS * TOKEN_BYTES, &maps->query);
-    fill_map(driver, out, OUT_TOKENS, 16, 1, OUT_TOKENS * TOKEN_BYTES, &maps->output);
-    fill_ended_map(driver, in, IN_TOKENS, 64, &maps->key);
-    fill_ended_map(driver, out, OUT_TOKENS, 16, &maps->value);
+    fill_map(driver, in, 70, 64, &maps->query);
+    fill_map(driver, out, 20, 16, &maps->output);
+    fill_sequence_map(driver, in, 64, &maps->key);
+    fill_sequence_map(driver, out, 16, &maps->value);
 }
 
 /* ---- what both run ---- */

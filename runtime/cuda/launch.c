@@ -193,7 +193,7 @@ static fpa_status try_cluster_scan(const struct fpa_cuda_module *cuda, const str
 {
     struct fpa_cuda_call walked = s->call;
     const bool shared = s->clusters && (launch->cu_seqlens || (!s->whole && cuda_join_batch(&walked)));
-    fpa_status status = shared ? cuda_fill_ended_maps(cuda, &walked, &s->maps, error)
+    fpa_status status = shared ? cuda_fill_sequence_maps(cuda, &walked, &s->maps, error)
                                : cuda_fill_fused_maps(cuda, &walked, &s->maps, error);
     *done = !status && s->maps.queries && s->maps.keys && s->maps.outputs;
     return *done ? launch_cluster_scan(cuda, launch, s, &walked, shared, stream, error) : status;

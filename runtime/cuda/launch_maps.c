@@ -9,6 +9,7 @@
 
 enum {
     RANK = 4,          /* numbers, heads, tokens, batch */
+    SEQUENCE_RANK = 5, /* numbers, heads, tokens of a sequence, its end, what undoes both */
     BOX = 64,          /* numbers, and tokens, that a copy fetches */
     ROWS = 16,         /* tokens that one stores: a warp's */
     ALIGN = 16,        /* bytes, of addresses and strides */
@@ -58,25 +59,56 @@ bool cuda_can_describe(const void *base, const long long *stride, long long head
     return can_describe(&t, strides);
 }
 
+static fpa_status encode(const struct fpa_cuda_module *cuda, const tensor *t, unsigned rank,
+                         const unsigned long long *sizes, const unsigned long long *strides, unsigned tokens,
+                         struct fpa_tensor_map *map, fpa_error *error)
+{
+    const unsigned box[SEQUENCE_RANK] = {t->box ? t->box : BOX, 1, tokens, 1, 1};
+    static const unsigned steps[SEQUENCE_RANK] = {1, 1, 1, 1, 1};
+    CUresult result = cuda->driver->cuTensorMapEncodeTiled(
+        map, CU_TENSOR_MAP_DATA_TYPE_UINT16, rank, (void *)(uintptr_t)t->base, sizes, strides, box, steps,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return result ? driver_fail(cuda->driver, result, cuda->name, "an operand cannot be described", error)
+                  : FPA_OK;
+}
+
 /* tokens: of a box. *there: whether the tensor can be described. */
 static fpa_status fill_map(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,
                            struct fpa_tensor_map *map, bool *there, fpa_error *error)
 {
     const unsigned long long sizes[RANK] = {(unsigned long long)t->width, (unsigned long long)t->heads,
                                             (unsigned long long)t->tokens, (unsigned long long)t->batch};
-    const unsigned box[RANK] = {t->box ? t->box : BOX, 1, tokens, 1};
-    static const unsigned steps[RANK] = {1, 1, 1, 1};
     unsigned long long strides[RANK - 1];
     *there = can_describe(t, strides);
+    return *there ? encode(cuda, t, RANK, sizes, strides, tokens, map, error) : FPA_OK;
+}
+
+/* A map in which a box ends where a sequence does, wherever that is. With F = 2^30 tokens of s bytes, token t of a sequence that has n
+ * and ends before token e of all is token F - n + t, so that its last one is the dimension's last. Two dimensions more, of s and 2^35 - s bytes,
+ * of which it has e and F, bring the address back:
+ *
+ *     (F - n + t) s + e s + F (2^35 - s) = (e - n + t) s + 2^65,
+ *
+ * and addresses are modulo 2^64. Triton's descriptors of ragged tensors do the same. */
+static fpa_status fill_sequence_map(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,
+                                    struct fpa_tensor_map *map, bool *there, fpa_error *error)
+{
+    enum { FAR = 1 << 30, MOST = 0x7fff0000 };
+    const unsigned long long wrap = 1ull << 35;
+    const unsigned long long sizes[SEQUENCE_RANK] = {(unsigned long long)t->width,
+                                                     (unsigned long long)t->heads, FAR, MOST, MOST};
+    unsigned long long strides[SEQUENCE_RANK - 1];
+    *there = can_describe(t, strides) && strides[1] < wrap;
     if (!*there)
         return FPA_OK;
-    CUresult result = cuda->driver->cuTensorMapEncodeTiled(
-        map, CU_TENSOR_MAP_DATA_TYPE_UINT16, RANK, (void *)(uintptr_t)t->base, sizes, strides, box, steps,
-        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    return result ? driver_fail(cuda->driver, result, cuda->name, "an operand cannot be described", error)
-                  : FPA_OK;
+    strides[2] = strides[1];
+    strides[3] = wrap - strides[1];
+    return encode(cuda, t, SEQUENCE_RANK, sizes, strides, tokens, map, error);
 }
+
+typedef fpa_status (*map_filler)(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,
+                                 struct fpa_tensor_map *map, bool *there, fpa_error *error);
 
 /* ---- rows of all heads as one ----
  *
@@ -126,8 +158,8 @@ typedef enum joining { JOINS_NOTHING, JOINS_VALUES, JOINS_ALL } joining;
 
 /* Queries and keys are `vector` numbers wide, of which a box has `vector_box`; values `value` and `value_box`. 0: as many as a box can. */
 static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                int vector, int vector_box, int value, int value_box, joining joins,
-                                struct fpa_cuda_maps *maps, fpa_error *error)
+                                map_filler fill, int vector, int vector_box, int value, int value_box,
+                                joining joins, struct fpa_cuda_maps *maps, fpa_error *error)
 {
     tensor queries = {call->q,     call->q_stride,      vector, call->query_heads, call->length,
                       call->batch, (unsigned)vector_box};
@@ -142,11 +174,11 @@ static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct
     memset(maps, 0, sizeof *maps);
     if (!cuda->driver->cuTensorMapEncodeTiled)
         return FPA_OK;
-    fpa_status status = fill_map(cuda, &queries, BOX, &maps->query, &there[0], error);
+    fpa_status status = fill(cuda, &queries, BOX, &maps->query, &there[0], error);
     if (!status)
-        status = fill_map(cuda, &keys, BOX, &maps->key, &there[1], error);
+        status = fill(cuda, &keys, BOX, &maps->key, &there[1], error);
     if (!status)
-        status = fill_map(cuda, &values, BOX, &maps->value, &there[2], error);
+        status = fill(cuda, &values, BOX, &maps->value, &there[2], error);
     if (status)
         return status;
     maps->queries = there[0];
@@ -160,7 +192,7 @@ fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_c
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    return fill_operands(cuda, call, g->vector_rows, g->vector_box, g->value_width, g->value_box,
+    return fill_operands(cuda, call, fill_map, g->vector_rows, g->vector_box, g->value_width, g->value_box,
                          g->value_room ? JOINS_VALUES : JOINS_NOTHING, maps, error);
 }
 
@@ -172,28 +204,34 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
         call->dot_rows, call->dot_stride, g->value_width, call->heads, call->length, call->batch, 0};
     bool there = false;
     fpa_status status =
-        fill_operands(cuda, call, g->vector_rows, 0, g->value_width, 0, JOINS_NOTHING, maps, error);
+        fill_operands(cuda, call, fill_map, g->vector_rows, 0, g->value_width, 0, JOINS_NOTHING, maps, error);
     if (!status && cuda->driver->cuTensorMapEncodeTiled)
         status = fill_map(cuda, &rows, BOX, &maps->output, &there, error);
     maps->outputs = there;
     return status;
 }
 
-fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                struct fpa_cuda_maps *maps, fpa_error *error)
+static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                             map_filler fill, bool joins, struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const tensor output = {
         call->o, call->o_stride, g->fused_value, call->query_heads, call->length, call->batch, 0};
     bool there;
-    fpa_status status = fill_operands(cuda, call, g->fused_vector, 0, g->fused_value, 0,
-                                      g->fused_unpadded > 1 ? JOINS_ALL : JOINS_NOTHING, maps, error);
+    fpa_status status = fill_operands(cuda, call, fill, g->fused_vector, 0, g->fused_value, 0,
+                                      joins ? JOINS_ALL : JOINS_NOTHING, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;
-    status = fill_map(cuda, &output, ROWS, &maps->output, &there, error);
+    status = fill(cuda, &output, ROWS, &maps->output, &there, error);
     if (!status)
         maps->outputs = there;
     return status;
+}
+
+fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                                struct fpa_cuda_maps *maps, fpa_error *error)
+{
+    return fill_fused(cuda, call, fill_map, cuda->geometry.fused_unpadded > 1, maps, error);
 }
 
 /* So many numbers of 16 bits before it. NULL: nothing can be there. */
@@ -216,6 +254,12 @@ fpa_status cuda_fill_ended_maps(const struct fpa_cuda_module *cuda, const struct
     ended.length = call->longest;
     ended.batch = call->length + 1;
     return cuda_fill_fused_maps(cuda, &ended, maps, error);
+}
+
+fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                                   struct fpa_cuda_maps *maps, fpa_error *error)
+{
+    return fill_fused(cuda, call, fill_sequence_map, false, maps, error);
 }
 
 bool cuda_describes(const struct fpa_launch *launch)

@@ -15,9 +15,13 @@ fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_c
 fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                 struct fpa_cuda_maps *maps, fpa_error *error);
 
-/* The same of sequences of different lengths, and for NAME_sequence_scan: boxes of batch entry e end before token e of all, where a sequence ends, whose last token is the entry's last. */
+/* The same of sequences of different lengths: boxes of batch entry e end before token e of all, where a sequence ends, whose last token is the entry's last. */
 fpa_status cuda_fill_ended_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                 struct fpa_cuda_maps *maps, fpa_error *error);
+
+/* The same for NAME_sequence_scan: maps whose boxes end with a sequence. */
+fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                                   struct fpa_cuda_maps *maps, fpa_error *error);
 
 /* The same for NAME_chunk_contraction, which takes call->dot_rows, too, and nothing by threads. */
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,

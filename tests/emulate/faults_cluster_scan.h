@@ -138,7 +138,7 @@ static const struct emulated_fault cluster_scan_faults[] = {
     {IN_SCANNED_SEQUENCES,
      OTHER_PLACE,
      {"spans that begin a token too early", "sequences of different lengths", "scan_end",
-      "const int token = span.before + half * PANEL - 1;"}},
+      "const int token = SCAN_FAR - span.length + half * PANEL - 1;"}},
     {IN_SCANNED_SEQUENCES,
      LEFT_OUT,
      {"a sequence's last tokens, left out", "sequences of different lengths", "scan_spans",
@@ -163,8 +163,8 @@ static const struct emulated_fault cluster_scan_faults[] = {
     {IN_SCANNED_SEQUENCES,
      OTHER_PLACE,
      {"rows of o a token too early", "sequences of different lengths", "scan_rows",
-      "send_box(maps.output, rows, span.block * COLUMN_TILES * 8, span.query_head, span.before + token - 1, "
-      "span.entry);"}},
+      "send_sequence_box(maps.output, rows, span.block * COLUMN_TILES * 8, span.query_head, SCAN_FAR - "
+      "span.length + token - 1, (int)span.b + span.length, SCAN_FAR);"}},
     {IN_SCANNED_SEQUENCES,
      LEFT_OUT,
      {"a final state that is not left, where lengths differ", "sequences of different lengths", "scan_final",

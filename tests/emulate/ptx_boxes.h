@@ -108,4 +108,18 @@ static void ptx_cp_async_bulk_tensor_4d_global_shared__cta_tile_bulk_group(
     emulate::send_box(map, place.item, from);
 }
 
+template <typename coordinate>
+static void ptx_cp_async_bulk_tensor_5d_shared__cluster_global_tile_mbarrier__complete_tx__bytes(
+    emulate::u32 to, const void *map, const emulate::array<coordinate *, 5> &place, emulate::u32 barrier)
+{
+    emulate::fetch_box(to, map, place.item, barrier);
+}
+
+template <typename coordinate>
+static void ptx_cp_async_bulk_tensor_5d_global_shared__cta_tile_bulk_group(
+    const void *map, const emulate::array<coordinate *, 5> &place, emulate::u32 from)
+{
+    emulate::send_box(map, place.item, from);
+}
+
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { TENSOR_RANK = 4 }; /* at most */
+enum { TENSOR_RANK = 5 }; /* at most */
 
 typedef struct tensor_map {
     const unsigned char *base;
