@@ -65,7 +65,8 @@ static int open_layer(layer *l)
             .work = COUNT - i,
             .chosen = true,
             .fastest.cost.seconds = i + 1, /* the last one takes longest, whatever its work */
-            .launch = {.batch = i + 1, .length = 1, .query_heads = 2, .heads = 2, .state_in = l, .state_out = l}};
+            .launch = {
+                .batch = i + 1, .length = 1, .query_heads = 2, .heads = 2, .state_in = l, .state_out = l}};
     }
     l->workspace = aligned_alloc(256, WORKSPACE);
     HOLDS(l->workspace);

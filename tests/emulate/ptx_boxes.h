@@ -104,9 +104,8 @@ static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
 }
 
 template <typename coordinate>
-static void
-ptx_cp_async_bulk_prefetch_tensor_4d_L2_global_tile(const void *map,
-                                                    const emulate::array<coordinate *, 4> &place)
+static void ptx_cp_async_bulk_prefetch_tensor_4d_L2_global_tile(const void *map,
+                                                                const emulate::array<coordinate *, 4> &place)
 {
     emulate::bring_box(*(const tensor_map *)map, place.item);
 }
