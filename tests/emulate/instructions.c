@@ -35,6 +35,7 @@ static const instruction instructions[] = {
     {"convert_copied", ANY, BITS, 1},
     {"multiply_pairs", PAIRS, BITS, 1},
     {"larger_pair", PAIRS, BITS, 1},
+    {"larger_magnitudes", PAIRS, BITS, 1},
     {"multiply_and_add", PAIRS, BITS, 1},
     {"multiply_by_zero", ANY, BITS, 1},
     {"multiply_copied", BF16_PAIRS, BITS, 1},

@@ -150,6 +150,25 @@ RUNTIME void ptx_max_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
              to_bf16(larger(from_bf16(a >> 16), from_bf16(b >> 16))));
 }
 
+/* Of magnitudes; the sign is that of the product. */
+RUNTIME void ptx_max_xorsign_abs_bf16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
+{
+    using namespace emulate;
+    const auto magnitude = [](emulate::u32 x) { return from_bf16(x & 0x7fff); };
+    d = both(to_bf16(std::fmax(magnitude(a), magnitude(b))),
+             to_bf16(std::fmax(magnitude(a >> 16), magnitude(b >> 16)))) |
+        ((a ^ b) & 0x80008000);
+}
+
+RUNTIME void ptx_max_xorsign_abs_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
+{
+    using namespace emulate;
+    const auto magnitude = [](emulate::u32 x) { return from_f16(x & 0x7fff); };
+    d = both(to_f16(std::fmax(magnitude(a), magnitude(b))),
+             to_f16(std::fmax(magnitude(a >> 16), magnitude(b >> 16)))) |
+        ((a ^ b) & 0x80008000);
+}
+
 RUNTIME void ptx_max_f16x2(emulate::u32 &d, emulate::u32 a, emulate::u32 b)
 {
     using namespace emulate;

@@ -61,7 +61,8 @@ enum {
     SLAB_BYTES = 1024,
 };
 
-/* Coordinates of a panel's two sides, values of two panels, q and k as given, what they are multiplied or turned by; the state, of which a thread that walks has the sums; o. */
+/* Coordinates of 64 tokens of a side, so many times; values of two panels, in whose places o leaves; q and k as given, what they are multiplied or turned by; the state, of
+ * which a thread that walks has the sums. */
 static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split, int given_bytes,
                          int kept_bytes, fpa_fused_pass *pass)
 {
@@ -69,13 +70,13 @@ static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split
     const int slab = split->panel * 128,
               vectors = in->rows->warp_units * slab; /* a unit of each warp in a slab */
     memory->raw = 0;
-    memory->values = SIDES * vectors;
+    memory->values = pass->places * vectors;
     pass->given = memory->values + 2 * slab + (split->columns.all > 8 ? 2048 : 0);
     pass->matrices = pass->given + given_bytes;
     memory->tiles = pass->matrices + (int)round_up(kept_bytes, SLAB_BYTES);
-    memory->output = (int)round_up(memory->tiles + in->rows->features * 16 * split->columns.all, SLAB_BYTES);
-    memory->edge = memory->output + slab;
-    memory->queries = memory->gates = memory->edge + 16 + 4 * SIDES * 8;
+    memory->output = memory->values;
+    memory->edge = (int)round_up(memory->tiles + in->rows->features * 16 * split->columns.all, SLAB_BYTES);
+    memory->queries = memory->gates = memory->edge + 16 + 2 * pass->places * 8;
     memory->size = memory->queries + SLAB_BYTES; /* to begin at a multiple */
 }
 
@@ -96,6 +97,19 @@ static void share_lifted_registers(const fpa_cuda_inputs *in, const fpa_split_pa
     pass->lifter_registers = ((pass->lifters + 1) * average - pass->walker_registers) / pass->lifters / 8 * 8;
 }
 
+/* Places for both sides' coordinates, of one that makes all of them one more where there is room: then it has one to fill while the walk reads two. */
+static bool place_made(const fpa_cuda_inputs *in, const fpa_split_panel *split, int matrix_bytes,
+                       fpa_fused_pass *pass)
+{
+    const int given = pass->lifters * lift_given_bytes(in->plan->written->lift);
+    for (pass->places = pass->lifters == 1 ? SIDES + 1 : SIDES; pass->places >= SIDES; pass->places--) {
+        place_lifted(in, split, given, matrix_bytes, pass);
+        if (pass->lifters > 1 || blocks_fit(in->plan, pass, pass->blocks))
+            return true;
+    }
+    return false;
+}
+
 /* Others make what the walk reads as NAME_lift_rows does by warpgroups: one, of two blocks a multiprocessor, or two. */
 static bool can_multiply(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
 {
@@ -109,9 +123,7 @@ static bool can_multiply(const fpa_cuda_inputs *in, const fpa_split_panel *split
             single ? lift_single_registers(plan, &sizes) : lift_group_registers(plan, &sizes) - SPILT;
         pass->blocks = single ? 2 : 1;
         share_lifted_registers(in, split, single ? SHARED_REGISTERS : THREAD_REGISTERS, pass);
-        place_lifted(in, split, pass->lifters * lift_given_bytes(plan->written->lift), sizes.matrix_bytes,
-                     pass);
-        if (pass->lifter_registers >= needed && (!single || blocks_fit(plan, pass, pass->blocks)))
+        if (pass->lifter_registers >= needed && place_made(in, split, sizes.matrix_bytes, pass))
             return true;
     }
     return false;
@@ -129,6 +141,7 @@ static bool can_turn(const fpa_cuda_inputs *in, const fpa_split_panel *split, fp
               row = turns / plan->written->lift->width / (int)sizeof(float);
     pass->lifters = 1;
     pass->blocks = 2;
+    pass->places = SIDES;
     share_lifted_registers(in, split, SHARED_REGISTERS, pass);
     place_lifted(in, split, STAGES * SIDES * slab, turns + positions, pass);
     pass->positions = pass->matrices + turns;

@@ -3173,11 +3173,12 @@ __device__ __forceinline__ void fetch_fused(const struct fpa_cuda_call &call, co
 __device__ __forceinline__ u32 note_pieces(u32 values, bool aligned)
 {
     enum { LANES = COLUMN_TILES > 4 ? 8 : COLUMN_TILES > 2 ? 4 : COLUMN_TILES };
-    const int lanes = aligned ? LANES : COLUMN_TILES;
+    /* of a block that may have more: so none is behind the last token */
+    const int lanes = aligned ? LANES : COLUMN_TILES, thread = threadIdx.x % THREADS;
     u32 noted = 0;
 #pragma unroll
     for (int i = 0; i < FUSED_PANEL * LANES; i += THREADS) {
-        const int token = (i + threadIdx.x) / lanes, block = (i + threadIdx.x) % lanes;
+        const int token = (i + thread) / lanes, block = (i + thread) % lanes;
         if (token >= FUSED_PANEL || block >= COLUMN_TILES)
             break;
         const uint4 a = get_words(values + slab_place(token, block));
