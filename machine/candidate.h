@@ -34,6 +34,8 @@ typedef struct fpa_candidate {
     int64_t segments; /* of a sequence's walk, or blocks of a cluster, or blocks that share a head; 1 */
     int64_t blocks;   /* of the launch; 0: the call's size decides */
     int variant;      /* the mechanism's own: which of its kernels, overlapped or not */
+    int64_t
+        fused_segments; /* cluster_scan: of fused_chunk, which is launched where boxes cannot be; 0: nobody has looked */
 } fpa_candidate;
 
 #endif

@@ -120,6 +120,8 @@ void list_fused(const cuda_task *task, cuda_listing *l)
         listing_offer_again(l, &candidate, first);
     }
     l->best.segments = cuda_divide_fused(task, l->best.segments).segments;
+    if (!l->all)
+        l->fused_segments = l->best.segments;
 }
 
 int64_t cuda_fused_segments(const cuda_task *task)
@@ -143,9 +145,14 @@ static const char *refuse_clusters(const cuda_task *task)
     return NULL;
 }
 
-/* Sequences of one length for which there is no room for a cluster each: all clusters share their spans, without a second round. Only if sequences are few more, so that
- * nobody is far behind, and heads of a token are read at about the same time. Where there is room fewer clusters than sequences are never the fastest, but what a call
- * of more of them asks of the kernel. */
+/* So few more sequences of one length than clusters that nobody is far behind where these share them, and heads of a token are read at about the same time. */
+static bool are_few_more(int64_t sequences, int64_t clusters)
+{
+    return 8 * clusters >= 7 * sequences;
+}
+
+/* Sequences of one length for which there is no room for a cluster each: all clusters share their spans, without a second round. Where there is room fewer clusters than
+ * sequences are never the fastest, but what a call of more of them asks of the kernel. */
 static void list_shared(const cuda_task *task, int blocks, cuda_listing *l)
 {
     const int64_t sequences = cuda_fused_blocks(task), places = task->room->cluster_counts[blocks];
@@ -153,8 +160,9 @@ static void list_shared(const cuda_task *task, int blocks, cuda_listing *l)
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN],
                                .segments = blocks,
                                .blocks = blocks * (lacks ? places : sequences - 1),
-                               .variant = SCAN_SHARED};
-    if (lacks ? 8 * places < 7 * sequences : !l->all || blocks > 2)
+                               .variant = SCAN_SHARED,
+                               .fused_segments = l->fused_segments};
+    if (lacks ? !are_few_more(sequences, places) : !l->all || blocks > 2)
         return;
     if (cuda_refusal(task->geometry, task->size, &candidate))
         return;
@@ -173,7 +181,8 @@ static void list_whole(const cuda_task *task, int blocks, cuda_listing *l)
                                .segments = blocks,
                                .blocks =
                                    blocks * (asked ? cuda_even_clusters(items, places) : divide_up(items, 2)),
-                               .variant = SCAN_WHOLE};
+                               .variant = SCAN_WHOLE,
+                               .fused_segments = l->fused_segments};
     if (!asked && (!l->all || blocks > 2 || items < 2))
         return;
     if (cuda_refusal(task->geometry, size, &candidate))
@@ -182,11 +191,18 @@ static void list_whole(const cuda_task *task, int blocks, cuda_listing *l)
     listing_offer(l, &candidate);
 }
 
+/* The same of a packed call. */
+static bool shares_one_length(const cuda_task *task, int64_t clusters)
+{
+    return !cuda_lengths_differ(task->size) && are_few_more(cuda_scanned_items(task), clusters);
+}
+
 void list_cluster_scan(const cuda_task *task, cuda_listing *l)
 {
     const int64_t spans = divide_up(task->size->length, FPA_CUDA_SPAN),
                   lines = task->size->query_heads * task->geometry->column_blocks;
-    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN]};
+    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_CLUSTER_SCAN],
+                               .fused_segments = l->fused_segments};
     const int first = l->count;
     const char *why = refuse_clusters(task);
     if (why) {
@@ -198,8 +214,8 @@ void list_cluster_scan(const cuda_task *task, cuda_listing *l)
         if (counted == 0)
             continue;
         list_whole(task, blocks, l);
-        if (task->size->sequences && blocks > 2 && counted < lines)
-            continue; /* heads of a token are read at about the same time */
+        if (task->size->sequences && blocks > 2 && counted < lines && !shares_one_length(task, counted))
+            continue; /* heads of a token would be read at other times */
         candidate.segments = blocks;
         candidate.cost = cuda_estimate_cluster_scan(task, &candidate);
         listing_offer(l, &candidate);

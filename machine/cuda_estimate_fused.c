@@ -150,6 +150,15 @@ static double fetching(const cuda_task *task)
     return fmax(bytes / task->room->gpu->memory, (bytes + again) / task->room->gpu->cache);
 }
 
+/* Clusters that share sequences leave each other states, by flags that are cleared; none where there are as many for each line. */
+static bool clears_flags(const cuda_task *task, const fpa_candidate *candidate)
+{
+    const int64_t lines = task->size->query_heads * task->geometry->column_blocks;
+    const int64_t clusters = cuda_scan_clusters(task->room->cluster_counts[candidate->segments], lines);
+    return candidate->variant & SCAN_SHARED ||
+           (task->size->sequences && !(candidate->variant & SCAN_WHOLE) && lines % clusters);
+}
+
 /* A sequence goes from block to block, a span at a time. Blocks' own work goes on beside the state's way around the cluster, which is a handover a
  * span. Before its first state a cluster waits for memory, and a block for its own first span. */
 fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *candidate)
@@ -170,7 +179,7 @@ fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *
                                                             : share > handed ? "blocks' own work"
                                                                              : "handing the state on"};
     fpa_cost cost = cost_then(before_cost(task, MECHANISM_CLUSTER_SCAN), pass);
-    if (candidate->variant & SCAN_SHARED)
-        cost.seconds += 2 * GPU_LAUNCH; /* flags are cleared before, and it waits for that */
+    if (clears_flags(task, candidate))
+        cost.seconds += 2 * GPU_LAUNCH; /* before it, and it waits for that */
     return cost;
 }

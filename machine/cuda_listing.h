@@ -9,12 +9,13 @@
 #include "cuda_division.h"
 
 typedef struct cuda_listing {
-    bool all;           /* candidates are wanted, not the fastest only: */
-    fpa_candidate *out; /* with places for `most`, */
-    int most, count;    /* of so many that there are */
-    fpa_candidate best; /* the first of the fastest, */
-    bool found;         /* if there is one */
-    fpa_candidate last; /* that was offered */
+    bool all;               /* candidates are wanted, not the fastest only: */
+    fpa_candidate *out;     /* with places for `most`, */
+    int most, count;        /* of so many that there are */
+    fpa_candidate best;     /* the first of the fastest, */
+    bool found;             /* if there is one */
+    fpa_candidate last;     /* that was offered */
+    int64_t fused_segments; /* of the fastest of fused_chunk, where only that is wanted; 0: there is none */
 } cuda_listing;
 
 static inline void listing_keep_best(cuda_listing *l, const fpa_candidate *candidate)

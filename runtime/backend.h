@@ -41,6 +41,9 @@ typedef struct fpa_module {
      * NULL: there is one, which has no name. */
     int (*candidates)(const struct fpa_module *module, const fpa_call_size *size, fpa_candidate *out,
                       int most);
+    /* The fastest of them, for who asks for the workspace of a call and then for the call. False: none suits, and forward says why. NULL: as candidates. */
+    bool (*choose)(const struct fpa_module *module, int form, const struct fpa_launch *launch,
+                   fpa_candidate *fastest);
     /* candidate: one of these; NULL: the fastest. */
     size_t (*workspace)(const struct fpa_module *module, int form, const struct fpa_launch *launch,
                         const fpa_candidate *candidate);

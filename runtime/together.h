@@ -13,7 +13,9 @@ typedef struct fpa_part {
     const fpa_module *module;
     int form;
     struct fpa_launch launch; /* its workspace is set by forward */
-    double work;              /* operations of one head of one sequence: what takes long begins first */
+    double work;              /* operations of one head of one sequence */
+    bool chosen;              /* by the module's choose: */
+    fpa_candidate fastest;    /* how it is carried out */
 } fpa_part;
 
 typedef struct fpa_together {
@@ -26,19 +28,13 @@ typedef struct fpa_together {
                           void *stream, fpa_error *error);
 } fpa_together;
 
-/* Numbers of the parts, those with the most work first. */
-static inline void together_order(const fpa_part *parts, int count, bool of_a_head, int order[MOST_PARTS])
+/* Numbers of the parts, those with the most work first; of as much in their order. */
+static inline void together_order(const double *work, int count, int order[MOST_PARTS])
 {
     for (int i = 0; i < count; i++) {
-        const struct fpa_launch *a = &parts[i].launch;
-        const double work = parts[i].work * (of_a_head ? 1 : (double)(a->batch * a->heads));
         int at = i;
-        for (; at > 0; at--) {
-            const struct fpa_launch *b = &parts[order[at - 1]].launch;
-            if (parts[order[at - 1]].work * (of_a_head ? 1 : (double)(b->batch * b->heads)) >= work)
-                break;
+        for (; at > 0 && work[order[at - 1]] < work[i]; at--)
             order[at] = order[at - 1];
-        }
         order[at] = i;
     }
 }

@@ -11,6 +11,7 @@
 
 #include "gen/plan/cuda/cluster_scan.h"
 #include "head/form.h"
+#include "machine/cuda_estimate.h"
 #include "planned.h"
 #include "random_work.h"
 
@@ -289,6 +290,11 @@ static void a_few_more_sequences_than_clusters_share_them(void **state)
     best = fastest_of(2, 16, 32768, true);
     assert_int_equal(best.variant, SCAN_SHARED);
     assert_int_equal(best.blocks, 30 * 4);
+    const fpa_gpu_room room = h200();
+    const fpa_call_size one = packed_call(1, 65536, 65536); /* nor is a packed one another call */
+    assert_true(cuda_fastest(&linear64, &room, &one, &best));
+    assert_string_equal(best.mechanism, "cluster_scan");
+    assert_int_equal(best.segments, 8);
     assert_int_equal(fastest_of(1, 16, 65536, false).variant, 0);
     assert_int_equal(fastest_of(1, 16, (int64_t)1 << 29, true).variant, SCAN_SHARED);
     assert_int_equal(fastest_of(1, 16, ((int64_t)1 << 30) + 1, true).variant, 0);
@@ -356,6 +362,25 @@ static void the_fastest_of_clusters_is_found_among_all(void **state)
     assert_true(late > 0);
 }
 
+/* Where boxes cannot be described fused_chunk is launched as it would be by itself, and nobody looks again how. */
+static void a_choice_says_what_is_launched_instead(void **state)
+{
+    const fpa_gpu_room room = h200();
+    int several = 0;
+    (void)state;
+    for (int64_t length = 1000; length <= 1 << 20; length *= 2) {
+        const fpa_call_size size = call_of(16, length);
+        const cuda_task task = cuda_task_of(&gated64, &room, &size);
+        fpa_candidate best;
+        assert_true(cuda_fastest(&gated64, &room, &size, &best));
+        if (strcmp(best.mechanism, "cluster_scan") != 0)
+            continue;
+        assert_int_equal(best.fused_segments, cuda_fused_segments(&task));
+        several += best.fused_segments > 1;
+    }
+    assert_true(several > 0);
+}
+
 /* The grid is [walks][blocks]: 65,535 rows at most; no block is without a span. */
 static void every_choice_can_be_launched(void **state)
 {
@@ -392,6 +417,7 @@ int main(void)
         cmocka_unit_test(a_few_more_sequences_than_clusters_share_them),
         cmocka_unit_test(many_sequences_of_one_length_go_whole_to_clusters_that_stay),
         cmocka_unit_test(places_of_all_heads_are_counted_in_32_bits),
+        cmocka_unit_test(a_choice_says_what_is_launched_instead),
         cmocka_unit_test(every_choice_can_be_launched),
     };
     return cmocka_run_group_tests(tests, plan_heads, NULL);

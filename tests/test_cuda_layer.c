@@ -32,12 +32,17 @@ static size_t workspace_of(const fpa_module *module, int form, const struct fpa_
     return BYTES;
 }
 
+/* Sequences of the parts, in the order in which they are launched. */
+static int64_t launched[COUNT];
+static int launches;
+
 /* One launch, into the stream that a part is given. */
 static fpa_status launch_once(const fpa_module *module, int form, const struct fpa_launch *launch,
                               const fpa_candidate *candidate, void *stream, fpa_error *error)
 {
     const struct fpa_cuda_module *cuda = module->handle;
-    (void)form, (void)candidate;
+    (void)form;
+    launched[launches++ % COUNT] = candidate ? launch->batch : 0;
     const CUresult result =
         cuda->driver->cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, (CUstream)stream, NULL, NULL);
     if (result)
@@ -57,8 +62,11 @@ static int open_layer(layer *l)
         l->parts[i] = (fpa_part){
             .module = modules[i],
             .form = FORM_RECURRENT,
-            .work = i + 1, /* the last one has the most */
-            .launch = {.batch = 1, .length = 1, .query_heads = 2, .heads = 2, .state_in = l, .state_out = l}};
+            .work = COUNT - i,
+            .chosen = true,
+            .fastest.cost.seconds = i + 1, /* the last one takes longest, whatever its work */
+            .launch = {
+                .batch = i + 1, .length = 1, .query_heads = 2, .heads = 2, .state_in = l, .state_out = l}};
     }
     l->workspace = aligned_alloc(256, WORKSPACE);
     HOLDS(l->workspace);
@@ -106,11 +114,12 @@ static int parts_fork_and_join(void)
     HOLDS(strcmp(fake()->trace, "record e1 on c;wait s1 for e1;wait s2 for e1;"
                                 "launch on c;launch on s1;launch on s2;"
                                 "record e2 on s1;wait c for e2;record e3 on s2;wait c for e3;") == 0);
+    HOLDS(launches == COUNT && launched[0] == 3 && launched[1] == 2 && launched[2] == 1);
     HOLDS(l.parts[0].launch.workspace != l.parts[1].launch.workspace);
     return close_layer(&l);
 }
 
-static void the_part_with_the_most_work_stays_and_the_others_fork(void **state)
+static void the_part_that_takes_longest_stays_and_the_others_fork(void **state)
 {
     (void)state;
     in_child(fake_path, parts_fork_and_join);
@@ -231,7 +240,7 @@ static void every_part_has_a_workspace_of_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_part_with_the_most_work_stays_and_the_others_fork),
+        cmocka_unit_test(the_part_that_takes_longest_stays_and_the_others_fork),
         cmocka_unit_test(a_part_alone_stays_in_the_callers_stream),
         cmocka_unit_test(streams_of_another_capture_are_left_alone),
         cmocka_unit_test(what_forked_is_joined_whatever_fails),

@@ -160,6 +160,10 @@ fpa_status forward_by(const fpa_kernel *kernel, const fpa_candidate *candidate, 
         return status;
     launch.workspace = workspace;
     launch.workspace_size = workspace_size;
+    fpa_candidate fastest; /* for both: to choose takes as long as to launch */
+    if (!candidate && kernel->module.choose &&
+        kernel->module.choose(&kernel->module, form, &launch, &fastest))
+        candidate = &fastest;
     const size_t needed = kernel->module.workspace(&kernel->module, form, &launch, candidate);
     status = forward_check_workspace(kernel, tensors, &launch, needed, "fpa_workspace_size", error);
     if (status)

@@ -66,6 +66,8 @@ static fpa_status prepare_part(const layer_call *c, int number, const fpa_tensor
     part->module = &kernel->module;
     part->form = form;
     part->work = work_of(kernel, form, &part->launch);
+    part->chosen = !*empty && kernel->module.choose &&
+                   kernel->module.choose(&kernel->module, form, &part->launch, &part->fastest);
     return FPA_OK;
 }
 

@@ -256,6 +256,7 @@ static fpa_status forward(void *handle, fpa_part *parts, int count, void *worksp
                           void *stream, fpa_error *error)
 {
     call c = {.room = 0};
+    double work_of_head[MOST_PARTS];
     (void)handle, (void)stream;
     if (!count)
         return FPA_OK;
@@ -268,7 +269,9 @@ static fpa_status forward(void *handle, fpa_part *parts, int count, void *worksp
     c.meetings = workspace;
     c.memory = c.meetings + (size_t)c.threads * LINE;
     memset(c.meetings, 0, (size_t)c.threads * LINE);
-    together_order(parts, count, true, c.order);
+    for (int i = 0; i < count; i++)
+        work_of_head[i] = parts[i].work;
+    together_order(work_of_head, count, c.order);
     for (int i = 0; i < ROUNDS; i++)
         plan_round(&c, i);
     module_pieces(parts[0].module)->together(c.threads, work, &c);

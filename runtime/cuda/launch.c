@@ -31,6 +31,13 @@ static const fpa_candidate *choose(const struct fpa_cuda_module *cuda, const fpa
     return cuda_fastest(&cuda->geometry, &cuda->room, size, fastest) ? fastest : NULL;
 }
 
+bool cuda_choose(const fpa_module *module, int form, const struct fpa_launch *launch, fpa_candidate *fastest)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    const fpa_call_size size = call_size(form, launch);
+    return cuda_fastest(&cuda->geometry, &cuda->room, &size, fastest);
+}
+
 static fpa_status refuse(const struct fpa_cuda_module *cuda, const fpa_call_size *size,
                          const fpa_candidate *candidate, fpa_error *error)
 {

@@ -7,9 +7,10 @@
 
 struct cuda_sizes;
 
-/* An fpa_module's candidates, workspace and forward; module->handle is a struct fpa_cuda_module. forward
+/* An fpa_module's candidates, choose, workspace and forward; module->handle is a struct fpa_cuda_module. forward
  * allocates nothing and waits for nothing; the module's context must be current. */
 int cuda_module_candidates(const fpa_module *module, const fpa_call_size *size, fpa_candidate *out, int most);
+bool cuda_choose(const fpa_module *module, int form, const struct fpa_launch *launch, fpa_candidate *fastest);
 size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launch *launch,
                       const fpa_candidate *candidate);
 fpa_status cuda_forward(const fpa_module *module, int form, const struct fpa_launch *launch,

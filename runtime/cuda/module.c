@@ -278,6 +278,7 @@ static void offer(fpa_module *module, const struct fpa_cuda_geometry *geometry)
     module->workspace = cuda_workspace;
     module->forward = cuda_forward;
     module->candidates = cuda_module_candidates;
+    module->choose = cuda_choose;
     module->piece_workspace = cuda_piece_workspace;
     module->piece = cuda_piece;
     if (geometry->kernel[CUDA_DECODE_DRAFT].threads) {

@@ -31,7 +31,7 @@ static void size_fused(const cuda_task *task, const fpa_candidate *candidate, cu
     s->is_fused = true;
     if (cuda_mechanism_of(candidate) == MECHANISM_CLUSTER_SCAN) {
         s->cluster_scan = (int)candidate->segments;
-        segments = cuda_fused_segments(task);
+        segments = candidate->fused_segments ? candidate->fused_segments : cuda_fused_segments(task);
     }
     set_division(cuda_divide_fused(task, segments), call);
     call->walk_end = call->segments == 1

@@ -1,4 +1,4 @@
-/* The part with the most work stays in the caller's stream, each other one has a stream of the layer's own:
+/* The part that takes longest stays in the caller's stream, where it waits for no event, each other one has a stream of the layer's own:
  *
  *     caller's   --fork----[ part ]-----------join--join-->
  *     own 1           \----[ part ]----done---/     /
@@ -83,9 +83,14 @@ static fpa_status open_forks(const fpa_module *const *modules, int count, void *
     return status;
 }
 
+static const fpa_candidate *way_of(const fpa_part *part)
+{
+    return part->chosen ? &part->fastest : NULL;
+}
+
 static size_t part_bytes(const fpa_part *part)
 {
-    const size_t bytes = part->module->workspace(part->module, part->form, &part->launch, NULL);
+    const size_t bytes = part->module->workspace(part->module, part->form, &part->launch, way_of(part));
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
@@ -99,7 +104,7 @@ static size_t workspace_of(const fpa_part *parts, int count)
 
 static fpa_status launch_part(fpa_part *part, CUstream stream, fpa_error *error)
 {
-    return part->module->forward(part->module, part->form, &part->launch, NULL, stream, error);
+    return part->module->forward(part->module, part->form, &part->launch, way_of(part), stream, error);
 }
 
 /* Whether the layer's streams can go on from the caller's: those of a capture that has not ended belong to it, and not to
@@ -149,6 +154,15 @@ static fpa_status launch_in_turn(fpa_part *parts, int count, CUstream stream, fp
     return status;
 }
 
+/* Those that take longest first, by the model. */
+static void order_parts(const fpa_part *parts, int count, int order[MOST_PARTS])
+{
+    double seconds[MOST_PARTS];
+    for (int i = 0; i < count; i++)
+        seconds[i] = parts[i].chosen ? parts[i].fastest.cost.seconds : 0;
+    together_order(seconds, count, order);
+}
+
 static fpa_status place(fpa_part *parts, int count, char *memory, size_t size, fpa_error *error)
 {
     const size_t needed = workspace_of(parts, count);
@@ -176,7 +190,7 @@ static fpa_status forward(void *handle, fpa_part *parts, int count, void *worksp
         return status;
     if (count < 2)
         return launch_in_turn(parts, count, stream, error);
-    together_order(parts, count, false, order);
+    order_parts(parts, count, order);
     pthread_mutex_lock(&f->lock);
     status = may_fork(f, stream, &may, error);
     if (!status && may)

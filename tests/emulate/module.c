@@ -274,6 +274,7 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
         .backend = &backend,
         .handle = &emulated->cuda,
         .candidates = cuda_module_candidates,
+        .choose = cuda_choose,
         .workspace = cuda_workspace,
         .forward = cuda_forward,
         .piece_workspace = cuda_piece_workspace,

@@ -67,6 +67,14 @@ RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 bar
         }
 }
 
+/* A box that comes near is of a head and a batch entry that there are; tokens behind the last one are nowhere. */
+RUNTIME void bring_box(const tensor_map &t, const int *const *place)
+{
+    for (int i = 0; i < t.rank; i++)
+        if (*place[i] < 0 || (i != 2 && (uint64_t)*place[i] >= t.size[i]))
+            stop("a box comes near from place %d of dimension %d", (int)*place[i], i);
+}
+
 /* The other way round: a box as the map says; what is outside of the tensor is left out. */
 RUNTIME void send_box(const void *map, const int *const *place, u32 from)
 {
@@ -96,9 +104,10 @@ static void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
 }
 
 template <typename coordinate>
-static void ptx_cp_async_bulk_prefetch_tensor_4d_L2_global_tile(const void *,
-                                                                const emulate::array<coordinate *, 4> &)
+static void ptx_cp_async_bulk_prefetch_tensor_4d_L2_global_tile(const void *map,
+                                                                const emulate::array<coordinate *, 4> &place)
 {
+    emulate::bring_box(*(const tensor_map *)map, place.item);
 }
 
 template <typename coordinate>
