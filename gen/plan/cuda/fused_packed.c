@@ -25,8 +25,7 @@ enum {
     THREE_PACK = 40,
     THREE_KEYS = 152,
     THREE_QUERIES = 96, /* registers, where three warpgroups have queries */
-    THREE_TOTALS = 56,
-    THREE_TOTAL_KEYS = 168,
+    THREE_TOTALS = 64,
     MANY_PANELS = 3,        /* that queries see beside a window */
     LEAST_REGISTERS = 24,   /* of a warpgroup that does nothing */
     OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
@@ -96,8 +95,6 @@ static bool wants_three(const fpa_cuda_inputs *in, const fpa_fused_packed *fused
 {
     const int sums = 4 * in->columns->all, dots = in->rows->dot_steps, given = (in->plan->head->d + 15) / 16;
     const int queries = sums + 4 * given + 4 * (dots > 4 ? 0 : dots) + OTHERS_OF_QUERIES;
-    if (!fused->near_panels)
-        return !in->plan->head->gate && !in->plan->projection_count && sums * tiles <= FEW_SUMS;
     return fused->near_panels >= MANY_PANELS && sums * tiles <= FEW_SUMS && queries <= THREE_QUERIES;
 }
 
@@ -133,7 +130,7 @@ static void share_among_five(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     const int together = two_if_room(in, fused, THREE_KEYS);
     fused->walk = (fpa_fused_share){THREE_PACK, THREE_KEYS, THREE_QUERIES, together, 1};
-    fused->totals = (fpa_fused_share){THREE_TOTALS, THREE_TOTAL_KEYS, LEAST_REGISTERS, fused->key_tiles == 3 ? 3 : fused->key_tiles, 0};
+    fused->totals = (fpa_fused_share){THREE_TOTALS, THREE_KEYS, LEAST_REGISTERS, together, 0};
 }
 
 /* A multiprocessor's 65,536 registers are 512 for a thread of each warpgroup. What packers and queries have
