@@ -156,7 +156,6 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
-    int fused_vector_box;      /* numbers of a slab of the first ones that a box has; 0: all that there is room for */
     int fused_packs;           /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
     int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
     int fused_reverses;        /* 1: it can take tokens from the last one on */

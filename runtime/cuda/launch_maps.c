@@ -218,7 +218,7 @@ static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fp
     const tensor output = {
         call->o, call->o_stride, g->fused_value, call->query_heads, call->length, call->batch, 0};
     bool there;
-    fpa_status status = fill_operands(cuda, call, fill, g->fused_vector, g->fused_vector_box, g->fused_value, 0,
+    fpa_status status = fill_operands(cuda, call, fill, g->fused_vector, 0, g->fused_value, 0,
                                       joins ? JOINS_ALL : JOINS_NOTHING, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;

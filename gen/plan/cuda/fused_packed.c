@@ -9,7 +9,6 @@
 
 enum {
     SLAB = 128 * FUSED_TOKENS,      /* bytes of 64 numbers of a panel's tokens */
-    SLAB_NUMBERS = 64,
     ONES = 16 * 128,                /* by which values become z, where they fill their slab: behind them */
     GATES = 14 * FUSED_TOKENS + 16, /* sums, what keys keep, what is left of the state */
     NORMS = 2 * 16, /* the largest ones of each 16 tokens' queries and keys, beside a window */
@@ -172,7 +171,6 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->value_bytes = (columns->tiles + SLAB_COLUMNS - 1) / SLAB_COLUMNS * SLAB;
     fused->outputs = boxes ? fused->query_groups : 0;
     fused->raw_bytes = slabs * SLAB;
-    fused->raw_box = slabs > 1 ? SLAB_NUMBERS : round_up(plan->head->d, 16);
     fused->matrix_bytes = 2 * slabs * rows * 128;
     fused->panel_bytes =
         2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0) + (fused->near_panels ? NORMS : 0);
@@ -298,7 +296,6 @@ void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_totals = 1;
     g->fused_total = fused->slots * columns->all * 8 * columns->blocks;
     g->fused_vector = plan->head->d;
-    g->fused_vector_box = fused->raw_box;
     g->fused_value = plan->head->dv;
     work_fused_packed(plan, g);
 }
@@ -319,6 +316,6 @@ const fpa_field fused_packed_fields[] = {
     FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts),
     /* places */
     FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes),
-    FIELD_CONSTANT("copies", FUSED_COPIES), FUSED(panel_bytes), FUSED(raw_bytes), FUSED(raw_box), FUSED(matrix_bytes),
+    FIELD_CONSTANT("copies", FUSED_COPIES), FUSED(panel_bytes), FUSED(raw_bytes), FUSED(matrix_bytes),
     FUSED(outputs), FUSED(at_ones), FUSED(at_outputs), FUSED(at_raw_stages), FUSED(at_matrix),
     FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers), FUSED(at_part), FUSED(bytes), FIELDS_END};

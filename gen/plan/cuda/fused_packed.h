@@ -44,7 +44,6 @@ typedef struct fpa_fused_packed {
     int matrix_parts;               /* matrix instructions for all of them */
     /* places on their way */
     int panels, values, raw_stages;
-    int raw_box; /* numbers of a raw vector's slab that boxes have: whole steps of 16, as packing reads them */
     int outputs; /* slabs of o for the copy engine, one a warpgroup of queries; 0: its boxes are wider than a
                     block */
     /* shared memory: bytes of one of each, and from where on they lie */
