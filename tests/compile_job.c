@@ -152,7 +152,7 @@ static fpa_status generate(const compile_job *job, fpa_source *source, fpa_error
                          : source_generate(job->head, job->target->name, source, error);
 }
 
-void compile_job_choose(compile_job *job, function_set *reached, bool optimised)
+void compile_job_choose(compile_job *job, function_set *reached, const char *optimised)
 {
     fpa_source source;
     fpa_error error;
@@ -161,8 +161,11 @@ void compile_job_choose(compile_job *job, function_set *reached, bool optimised)
         return;
     if (status)
         fail_msg("%s: %s", error.where, error.message);
-    if (optimised)
-        job->code = kernels_longest(source.code, job->head->name, reached);
+    if (optimised) {
+        job->code = kernels_one(source.code, job->head->name, optimised, reached);
+        if (!job->code)
+            fail_msg("%s has no kernel %s", job->head->name, optimised);
+    }
     const size_t before = reached->count;
     job->others = kernels_new(source.code, job->head->name, reached);
     if (job->code && reached->count == before) {

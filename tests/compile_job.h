@@ -29,9 +29,9 @@ bool compile_too_large(const fpa_target *target, fpa_status status, const fpa_er
  * the others, whose registers and spills are those of a hurry. */
 void compile_jobs_run(int count, compile_job *jobs);
 
-/* Of its kernels those that reach a function which is not in the set yet (kernels.h), in a hurry, and before them the longest,
- * where one is to be optimised; stops the test where its text cannot be generated, unless it is too large. */
-void compile_job_choose(compile_job *job, function_set *reached, bool optimised);
+/* Of its kernels those that reach a function which is not in the set yet (kernels.h), in a hurry, and before them the one of that name,
+ * the longest where that is empty, optimised (NULL: none); stops the test where there is no such kernel or the text cannot be generated, unless it is too large. */
+void compile_job_choose(compile_job *job, function_set *reached, const char *optimised);
 void compile_job_forget(compile_job *job);
 
 #endif

@@ -49,7 +49,7 @@ int modules_teardown(void **state);
 void modules_need_nvrtc(const compile_fixture *f);
 
 /* In make test, of the modules of the table those kernels alone that reach functions which none before them in it
- * reaches; of three modules the longest kernel, optimised. For targets with
+ * reaches; of some modules one kernel, optimised. For targets with
  * kernels of warpgroups or for the others. */
 void modules_choose_kernels(compile_fixture *f, bool warpgroups);
 

@@ -333,14 +333,23 @@ char *kernels_new(const char *code, const char *head, function_set *set)
     return text;
 }
 
-char *kernels_longest(const char *code, const char *head, function_set *set)
+/* HEAD_WHICH( is in it: the kernel's own name, which no kernel calls. */
+static bool is_kernel(const item *it, const char *head, const char *which)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s_%s(", head, which);
+    return it->kernel && (!*which || memmem(it->text, it->size, name, strlen(name)));
+}
+
+char *kernels_one(const char *code, const char *head, const char *which, function_set *set)
 {
     items *list = items_of(code);
     int longest = -1;
     if (!list)
         return NULL;
     for (int i = 0; i < list->count; i++)
-        if (list->item[i].kernel && (longest < 0 || list->item[i].size > list->item[longest].size))
+        if (is_kernel(&list->item[i], head, which) &&
+            (longest < 0 || list->item[i].size > list->item[longest].size))
             longest = i;
     char *text = NULL;
     if (longest >= 0) {

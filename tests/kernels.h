@@ -14,8 +14,9 @@ char *kernels_changed(const char *base, const char *code);
 /* With the kernels that reach any function which is not in the set, to which they are added; with the longest where none does. */
 char *kernels_new(const char *code, const char *head, function_set *set);
 
-/* With the longest kernel alone; what it reaches is added to the set. */
-char *kernels_longest(const char *code, const char *head, function_set *set);
+/* With the head's kernel of that name alone, or with the longest one where the name is empty; what it reaches is added to the set. NULL also where there is
+ * none. */
+char *kernels_one(const char *code, const char *head, const char *which, function_set *set);
 
 /* The set's share of that: all functions that kernels of a text reach, left out ones not counted. */
 bool kernels_reach(const char *code, const char *head, function_set *set);

@@ -4603,10 +4603,10 @@ __device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared
         barrier_arrive(shared + COPY_BARRIERS);
 }
 
-/* What a lane of a warpgroup of keys knows of its features: rows, and the terms' weights. */
+/* What a lane of a warpgroup of keys knows of its features: rows, and the terms' weights in tiles of several. */
 struct fused_lane {
     u32 row[FACTORS][GROUP_TILES];
-    u32 weight[GROUP_TILES][2];
+    u32 weight[1][2];
 };
 
 static __device__ const float slot_weights[FUSED_TILES * 64] = {
@@ -4634,12 +4634,10 @@ __device__ __forceinline__ struct fused_lane find_lane(int first_tile)
     lane.row[1][0] = slot_rows[1][slot] * ROW_PITCH + matrix_half() * 16;
     lane.row[1][2] = slot_rows[1][slot + 128] * ROW_PITCH + matrix_half() * 16;
 #pragma unroll
-    for (int m = 0; m < GROUP_TILES; m++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const float w = slot_weights[sum_slot(first_tile + m, i)];
-            lane.weight[m][i] = pair_of(w, w);
-        }
+    for (int i = 0; i < 2; i++) {
+        const float w0 = slot_weights[sum_slot(first_tile, i)];
+        lane.weight[0][i] = pair_of(w0, w0);
+    }
     return lane;
 }
 
@@ -4647,28 +4645,28 @@ __device__ __forceinline__ struct fused_lane find_lane(int first_tile)
 __device__ __forceinline__ void add_panel_keys(float (*c)[4 * ALL_TILES], const struct fused_lane &lane, u32 keys,
                                                u64 values)
 {
-    u32 a[2][3][4], f[FACTORS][3][4];
-    load_matrices(f[0][(0) % 3], keys + lane.row[0][0]);
-    load_matrices(f[1][(2 * 0) % 3], keys + lane.row[1][0]);
-    load_matrices(f[0][(1) % 3], keys + lane.row[0][1]);
-    load_matrices(f[0][(2) % 3], keys + lane.row[0][2]);
-    load_matrices(f[1][(2 * 0 + 1) % 3], keys + lane.row[1][2]);
+    u32 a[2][3][4], f[FACTORS][6][4];
+    load_matrices(f[0][0 % 2 * 3], keys + lane.row[0][0]);
+    load_matrices(f[1][0 % 2 * 2], keys + lane.row[1][0]);
+    load_matrices(f[0][0 % 2 * 3 + 1], keys + lane.row[0][1]);
+    load_matrices(f[0][0 % 2 * 3 + 2], keys + lane.row[0][2]);
+    load_matrices(f[1][0 % 2 * 2 + 1], keys + lane.row[1][2]);
 #pragma unroll
     for (int k = 0; k < FUSED_PANEL / 16; k++, keys += 32, values += (u64)NEXT_VALUES) {
         /* tiles 0 to 2 */
+        if (k + 1 < FUSED_PANEL / 16) {
+            load_matrices(f[0][(k + 1) % 2 * 3], keys + 32 + lane.row[0][0]);
+            load_matrices(f[1][(k + 1) % 2 * 2], keys + 32 + lane.row[1][0]);
+            load_matrices(f[0][(k + 1) % 2 * 3 + 1], keys + 32 + lane.row[0][1]);
+            load_matrices(f[0][(k + 1) % 2 * 3 + 2], keys + 32 + lane.row[0][2]);
+            load_matrices(f[1][(k + 1) % 2 * 2 + 1], keys + 32 + lane.row[1][2]);
+        }
         multiply_wait<1>();
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            a[(k) & 1][0][i] = times(times(f[0][(0) % 3][i], f[1][(2 * k) % 3][i]), lane.weight[0][i & 1]);
-            a[(k) & 1][1][i] = times(times(f[0][(1) % 3][i], f[1][(2 * k) % 3][i]), lane.weight[1][i & 1]);
-            a[(k) & 1][2][i] = times(times(f[0][(2) % 3][i], f[1][(2 * k + 1) % 3][i]), lane.weight[2][i & 1]);
-        }
-        if (k + 1 < FUSED_PANEL / 16) {
-            load_matrices(f[0][(0) % 3], keys + 32 + lane.row[0][0]);
-            load_matrices(f[1][(2 * (k + 1)) % 3], keys + 32 + lane.row[1][0]);
-            load_matrices(f[0][(1) % 3], keys + 32 + lane.row[0][1]);
-            load_matrices(f[0][(2) % 3], keys + 32 + lane.row[0][2]);
-            load_matrices(f[1][(2 * (k + 1) + 1) % 3], keys + 32 + lane.row[1][2]);
+            a[(k) & 1][0][i] = times(times(f[0][k % 2 * 3][i], f[1][k % 2 * 2][i]), lane.weight[0][i & 1]);
+            a[(k) & 1][1][i] = times(f[0][k % 2 * 3 + 1][i], f[1][k % 2 * 2][i]);
+            a[(k) & 1][2][i] = times(f[0][k % 2 * 3 + 2][i], f[1][k % 2 * 2 + 1][i]);
         }
         multiply_begin();
         multiply_columns(c[0], a[(k) & 1][0], values);
@@ -4777,15 +4775,21 @@ __device__ __forceinline__ void fetch_one(u32 *f, u32 queries)
 }
 
 /* c += phi(q) S for the warp's 16 queries, whose address in the first row of the panel is given, 3 units of 16 features
- * at a time. The last two groups of products may still be on their way. */
-__device__ __forceinline__ void read_copy(float *c, u32 queries, const struct query_lane &lane, u32 copy)
+ * at a time; first factors come while the copy is waited for. The last two groups of products may still be on their
+ * way. */
+__device__ __forceinline__ void read_copy(float *c, u32 queries, const struct query_lane &lane, u32 copy, u32 ready,
+                                          u32 phase)
 {
     u32 a[2][3][4], f[7][4];
     const u64 from = operand(copy, 128, COPY_PITCH);
     load_transposed(f[0], queries + lane.run);
     load_transposed(f[1], queries + fragment_place(lane, 0));
     load_transposed(f[2], queries + fragment_place(lane, 1));
-    /* features 0 to 47 */
+    /* features 0 to 47; factors of the next ones come meanwhile */
+    load_transposed(f[3], queries + fragment_place(lane, 2));
+    load_transposed(f[4], queries + fragment_place(lane, 3));
+    load_transposed(f[5], queries + fragment_place(lane, 4));
+    barrier_wait(ready, phase);
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -4793,16 +4797,15 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
         a[0][1][i] = times(f[1][i], f[0][i]);
         a[0][2][i] = times(f[2][i], f[0][i]);
     }
-    /* factors of the next ones, then the products */
-    load_transposed(f[3], queries + fragment_place(lane, 2));
-    load_transposed(f[4], queries + fragment_place(lane, 3));
-    load_transposed(f[5], queries + fragment_place(lane, 4));
     multiply_begin();
     multiply_tile(c, a[0][0], from);
     multiply_tile(c, a[0][1], from + 16);
     multiply_tile(c, a[0][2], from + 32);
     multiply_commit();
-    /* features 48 to 95 */
+    /* features 48 to 95; factors of the next ones come meanwhile */
+    load_transposed(f[6], queries + fragment_place(lane, 5));
+    load_transposed(f[1], queries + fragment_place(lane, 6));
+    load_transposed(f[2], queries + fragment_place(lane, 7));
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -4810,16 +4813,14 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
         a[1][1][i] = times(f[4][i], f[0][i]);
         a[1][2][i] = times(f[5][i], f[0][i]);
     }
-    /* factors of the next ones, then the products */
-    load_transposed(f[6], queries + fragment_place(lane, 5));
-    load_transposed(f[1], queries + fragment_place(lane, 6));
-    load_transposed(f[2], queries + fragment_place(lane, 7));
     multiply_begin();
     multiply_tile(c, a[1][0], from + 48);
     multiply_tile(c, a[1][1], from + 64);
     multiply_tile(c, a[1][2], from + 80);
     multiply_commit();
-    /* features 96 to 143 */
+    /* features 96 to 143; factors of the next ones come meanwhile */
+    fetch_one(f[3], queries + lane.one + 16 * ROW_PITCH);
+    load_transposed(f[4], queries + fragment_place(lane, 8));
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -4827,9 +4828,6 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
         a[0][1][i] = times(f[1][i], f[0][i]);
         a[0][2][i] = times(f[2][i], f[0][i]);
     }
-    /* factors of the next ones, then the products */
-    fetch_one(f[3], queries + lane.one + 16 * ROW_PITCH);
-    load_transposed(f[4], queries + fragment_place(lane, 8));
     multiply_begin();
     multiply_tile(c, a[0][0], from + 96);
     multiply_tile(c, a[0][1], from + 112);
@@ -4870,26 +4868,36 @@ __device__ __forceinline__ void score_panel_keys(float (*s)[4], const u32 (*a)[4
             s[n][i] = kernel_of(d[0][n][i]);
 }
 
+/* Of a warp's 16 queries and the panel's keys 16k and on, later ones become zeros, a word at a time. own: of the warp's
+ * own 16 keys, those that its first 8 queries see of the first 8, of which the lane has two; its last 8 see as many of
+ * the last 8. */
+__device__ __forceinline__ void leave_earlier(u32 *p, int k, int warp, u32 own)
+{
+    const u32 all = k < warp ? ~0u : 0, seen = k == warp ? ~0u : all;
+    p[0] &= all | (seen & own);
+    p[1] &= seen;
+    p[2] &= all;
+    p[3] &= all | (seen & own);
+}
+
 /* p[16 keys][4]: scores of the warp's queries, as operand of the values. Later keys have none; all are formed, because
  * the panel waits for the warp that needs them, whose loads shall not wait behind branches. */
 __device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 queries, u32 keys)
 {
-    /* key that the lane's first query sees, less its own first */
-    const int last = own_warp() * 16 + lane_row() - lane_column() * 2;
+    /* key that the lane's first query sees of its own 16, less the lane's first */
+    const int last = lane_row() - lane_column() * 2;
+    /* else words that are zero for all warps would be moved to their places amid products */
+    const int warp = anew((int)own_warp());
+    const u32 own = (last >= 0 ? 0xffff : 0) | (last > 0 ? 0xffff0000 : 0);
     u32 a[1][4];
     fetch_queries_rows(a, queries);
 #pragma unroll
     for (int k = 0; k < FUSED_PANEL / 16; k++) {
         float s[2][4];
         score_panel_keys(s, a, keys + k * 32);
-#pragma unroll
-        for (int n = 0; n < 2; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (k * 16 + n * 8 + (i & 1) - (i >> 1) * 8 > last)
-                    s[n][i] = 0;
         p[k][0] = pair_of(s[0][0], s[0][1]), p[k][1] = pair_of(s[0][2], s[0][3]);
         p[k][2] = pair_of(s[1][0], s[1][1]), p[k][3] = pair_of(s[1][2], s[1][3]);
+        leave_earlier(p[k], k, warp, own);
     }
 }
 
@@ -4918,6 +4926,9 @@ __device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_call 
                                            const struct fused_part &part, int first, u32 rows)
 {
     const bool leads = is_first_lane();
+    /* behind the fence they would be waited for */
+    const int column = part.block * COLUMN_TILES * 8, head = (int)part.query_head;
+    const int token = part.before + first + own_warp() * 16, entry = part.entry;
     if (part.block == 0)
         store_scores(c, sum_of_scores(call, part.b, part.query_head, first + own_warp() * 16), call.den_stride[1],
                      part.end - first - (int)own_warp() * 16);
@@ -4927,8 +4938,7 @@ __device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_call 
     __syncwarp();
     stage_rows(c, rows);
     if (leads) {
-        send_box(maps.output, rows, part.block * COLUMN_TILES * 8, (int)part.query_head,
-                 part.before + first + own_warp() * 16, part.entry);
+        send_box(maps.output, rows, column, head, token, entry);
         bulk_commit();
     }
 }
@@ -5011,51 +5021,64 @@ __device__ __forceinline__ void add_scored(float *c, const u32 (*p)[4], u64 valu
     multiply_commit();
 }
 
+/* Places of a panel's rows, values, and copy. */
+struct query_turns {
+    struct turn panels, values, copies;
+};
+
+/* o of panel i, from token first on. reads: a state before it. */
+__device__ __forceinline__ void read_panel(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                           const struct fused_part &part, const struct query_lane &lane, u32 shared,
+                                           const struct query_turns &at, int warpgroup, int i, int first, bool reads)
+{
+    const int warp = own_warp();
+    const u32 panel = shared + AT_PANELS + at.panels.slot * PANEL_BYTES;
+    const u32 full = shared + PANEL_BARRIERS + at.panels.slot * 8;
+    const u32 here = shared + at.values.slot * SLAB, ready = shared + COPY_BARRIERS + at.copies.slot * 8;
+    const bool wide = false; /* else the copy engine has it */
+    float c[4 * ALL_TILES];
+    u32 p[FUSED_PANEL / 16][4];
+    barrier_wait(full, at.panels.phase);
+    form_panel_scores(p, panel + warp * 32 + (threadIdx.x >> 3 & 1) * 16, panel + PANEL_KEYS);
+    add_scored(c, p,
+               value_operand(finite_values(here, shared + AT_OUTPUTS + warpgroup * SLAB,
+                                           panel_leaks(shared, at.panels.slot, i)), shared + AT_ONES));
+    if (reads) {
+        read_copy(c, panel + warp * 32, lane, shared + AT_COPIES + at.copies.slot * COPY, ready, at.copies.phase);
+        multiply_wait<0>();
+        make_opaque<4 * ALL_TILES>(c);
+        warp_arrive(ready + 8 * COPIES);
+    }
+    multiply_wait<0>();
+    make_opaque<4 * ALL_TILES>(c);
+    if (panel_leaks(shared, at.panels.slot, i))
+        spoil_panel(c, call, part, first);
+    barrier_arrive(full + 8 * PANELS);
+    warp_arrive(shared + VALUE_BARRIERS + at.values.slot * 8);
+    if (maps.outputs)
+        send_panel(c, call, maps, part, first, shared + AT_OUTPUTS + warpgroup * SLAB + warp * 2048);
+    else
+        store_panel(c, call, part, first, wide);
+}
+
 /* A warpgroup takes every QUERY_GROUPS-th panel. */
 __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                 const struct fused_part &part, u32 shared)
 {
-    const int warpgroup = (int)from_lane(threadIdx.x >> 7, 0) - 1 - KEY_GROUPS, warp = own_warp();
-    struct turn panels = {0, 0}, values = {0, 0}, copies = {0, 0};
+    const int warpgroup = (int)from_lane(threadIdx.x >> 7, 0) - 1 - KEY_GROUPS;
     const struct query_lane lane = find_query_lane();
-    const bool wide = false; /* else the copy engine has it */
+    const int count = part.panels; /* in registers: each panel would wait for them */
+    const bool given = part.given;
+    struct query_turns at = {};
 #pragma unroll 1
-    for (int i = 0; i < part.panels; i++) {
-        const u32 panel = shared + AT_PANELS + panels.slot * PANEL_BYTES;
-        const u32 full = shared + PANEL_BARRIERS + panels.slot * 8;
-        const u32 here = shared + values.slot * SLAB, ready = shared + COPY_BARRIERS + copies.slot * 8;
-        const bool reads = i > 0 || part.given;
-        if (i % QUERY_GROUPS == warpgroup) {
-            float c[4 * ALL_TILES];
-            u32 p[FUSED_PANEL / 16][4];
-            barrier_wait(full, panels.phase);
-            form_panel_scores(p, panel + warp * 32 + (threadIdx.x >> 3 & 1) * 16, panel + PANEL_KEYS);
-            add_scored(c, p,
-                       value_operand(finite_values(here, shared + AT_OUTPUTS + warpgroup * SLAB,
-                                                   panel_leaks(shared, panels.slot, i)), shared + AT_ONES));
-            if (reads) {
-                barrier_wait(ready, copies.phase);
-                read_copy(c, panel + warp * 32, lane, shared + AT_COPIES + copies.slot * COPY);
-                multiply_wait<0>();
-                make_opaque<4 * ALL_TILES>(c);
-                warp_arrive(ready + 8 * COPIES);
-            }
-            multiply_wait<0>();
-            make_opaque<4 * ALL_TILES>(c);
-            if (panel_leaks(shared, panels.slot, i))
-                spoil_panel(c, call, part, panel_token(part, i));
-            barrier_arrive(full + 8 * PANELS);
-            warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);
-            if (maps.outputs)
-                send_panel(c, call, maps, part, panel_token(part, i),
-                           shared + AT_OUTPUTS + warpgroup * SLAB + warp * 2048);
-            else
-                store_panel(c, call, part, panel_token(part, i), wide);
-        }
+    for (int i = 0; i < count; i++) {
+        const bool reads = i > 0 || given;
+        if (i % QUERY_GROUPS == warpgroup)
+            read_panel(call, maps, part, lane, shared, at, warpgroup, i, panel_token(part, i), reads);
         if (reads)
-            advance<COPIES>(copies);
-        advance<PANELS>(panels);
-        advance<VALUES>(values);
+            advance<COPIES>(at.copies);
+        advance<PANELS>(at.panels);
+        advance<VALUES>(at.values);
     }
     if (is_first_lane())
         bulk_wait();
