@@ -53,7 +53,9 @@ static const struct asked {
     {"a third power, whose derivative has more features", "cuda:sm_90a",
      "d = 16, terms = power { degree = 3 }", 0, 0, false, false},
     {"a third power, whose parallel form is for long sequences", "cuda:sm_90a",
-     "d = 24, terms = power { degree = 3 }", 88, 24, false, true},
+     "d = 24, terms = power { degree = 3 }", CONTRACTED, 0, false, false},
+    {"a third power of so many features that rows have not many more", "cuda:sm_90a",
+     "d = 24, dv = 230, terms = tspow { d = 24, degree = 3, block = 8 }", 256, 24, false, false},
     {"a gated line", "cuda:sm_90a", "terms = linear {}, gate = true", 0, 0, false, false},
     {"a gated line of no whole steps", "cuda:sm_90a", "d = 40, terms = linear {}, gate = true", 64, 40, false,
      true},
@@ -65,7 +67,7 @@ static const struct asked {
     {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 72, 64,
      false, false},
     {"a cube in half precision, divided, whose passes would be of bf16", "cuda:sm_90a",
-     "d = 38, dv = 192, terms = power { degree = 3 }, dtype = 'f16', normalize = 'sum'", 0, 0, false, false},
+     "d = 38, dv = 192, terms = power { degree = 3 }, dtype = 'f16', normalize = 'sum'", CONTRACTED, 0, false, false},
     {"half precision, divided, of many values", "cuda:sm_90a",
      "dv = 256, terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0, false, false},
     {"a power in half precision, of values of no whole pieces", "cuda:sm_90a",
@@ -209,7 +211,7 @@ static const char *const emulated[] = {
     "fading",      "fadinghalf",     "fadingsome",   "turned",        "fadingsum",    "weighed",
     "weighedsum",  "passedrows",     "squareofrows", "halfsquare",    "widenorm",     "numbers",
     "broadsquare", "broadfading",    "sums",         "fewsums",       "fadingtaylor", "fadingcube",
-    "cubeofpairs", "pairs",          "halfpairs",    "products",      "halfproducts", "widepairs",
+    "cubeofpairs", "halfcube", "cubicsum", "pairs",          "halfpairs",    "products",      "halfproducts", "widepairs",
     "features",    "fadingfeatures", "halffeatures", "sumoffeatures", "half",         "parted",
     "cubic",       "halflines"};
 

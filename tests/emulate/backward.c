@@ -119,6 +119,8 @@ static const char heads[] =
     "  h('fadingsum', { d = 20, dv = 14, scale = 1 / 4, gate = true, terms = { linear {}, power { degree = 2 "
     "} } }),\n"
     "  h('cubeofpairs', { d = 23, dv = 24, scale = 1 / 4, terms = power { degree = 3 } }),\n"
+    "  h('halfcube', { d = 23, dv = 135, scale = 1 / 4, dtype = 'f16', normalize = 'sum', terms = power { degree = 3 } }),\n"
+    "  h('cubicsum', { d = 20, dv = 36, scale = 1 / 4, gate = true, normalize = 'sum', terms = { term { weight = 3 }, linear {}, power { degree = 4, weight = 1 / 2 } } }),\n"
     "  h('fadingcube', { dv = 14, scale = 1 / 4, gate = true, terms = { linear {}, power { degree = 3 } } "
     "}),\n"
     "  h('fadingtaylor', { d = 36, dv = 19, scale = 1 / 4, gate = true, normalize = 'sum', terms = { term { "

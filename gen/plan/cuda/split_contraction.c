@@ -1,5 +1,5 @@
 /* plan_contraction: NAME_chunk_contraction, the gradient of queries whose kernel is of degree 2 in one dot or a sum of products of two, beside the kernels of
- * split_outer whose copies of states it reads. */
+ * split_outer whose copies of states it reads; of any degree in one dot where there are pairs alone. */
 #include "split_outer.h"
 
 #include "base/round.h"
@@ -30,13 +30,18 @@ static bool has_rows(const fpa_plan *plan, const fpa_outer_plan *outer)
     return OUTER_BLOCK * outer->row_blocks >= plan->head->d;
 }
 
-/* Tiles are blocks of these rows times blocks of them, whose columns are in blocks that products of o have, too. */
-static bool has_blocks(const fpa_plan *plan, const fpa_split_outer *split)
+/* Tiles are blocks of rows times blocks of them, whose columns are in blocks that products of o have, too. */
+static bool has_tiles(const fpa_split_outer *split)
+{
+    return split->columns.tiles <= SPLIT_MOST_COLUMNS && split->outer.prefix_factors == 1 &&
+           outer_prefix_kind(&split->outer, 0) == PREFIX_BLOCK;
+}
+
+static bool has_blocks(const fpa_plan *plan, const fpa_split_outer *split, bool states)
 {
     const fpa_outer_plan *outer = &split->outer;
-    return split->columns.tiles <= SPLIT_MOST_COLUMNS && has_rows(plan, outer) &&
-           outer->vector_box == OUTER_TILE && !outer->rows && !outer->products &&
-           outer->prefix_factors == 1 && outer_prefix_kind(outer, 0) == PREFIX_BLOCK;
+    return has_rows(plan, outer) && outer->vector_box == OUTER_TILE && !outer->rows && !outer->products &&
+           (!states || has_tiles(split));
 }
 
 /* ---- products of two dots ---- */
@@ -139,8 +144,8 @@ static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split
     const int own = tokens * (slabs * SLAB + gate) + BARRIERS, key = 64 * (slabs * SLAB + gate) + BARRIERS;
     const int tile = 1024 * split->columns.all * split->columns.blocks + BARRIERS;
     const int least = c->pair_count ? 1 : LEAST_STAGES,
-              least_tiles = c->pair_count ? PAIR_TILES : LEAST_TILES;
-    const int behind = split->columns.tiles % 2 ? COLUMNS_BEHIND : 0;
+              least_tiles = !c->states ? 0 : c->pair_count ? PAIR_TILES : LEAST_TILES;
+    const int behind = c->states && split->columns.tiles % 2 ? COLUMNS_BEHIND : 0;
     const int room = plan->target->shared_memory - stages * own - behind;
     c->own_stages = stages;
     c->key_stages = (room - least_tiles * tile) / key;
@@ -148,7 +153,7 @@ static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split
         return false;
     if (c->key_stages > MOST_STAGES)
         c->key_stages = MOST_STAGES;
-    c->tile_stages = (room - c->key_stages * key) / tile;
+    c->tile_stages = c->states ? (room - c->key_stages * key) / tile : 0;
     if (c->tile_stages > MOST_TILES)
         c->tile_stages = MOST_TILES;
     c->bytes = stages * own + c->key_stages * key + c->tile_stages * tile + behind;
@@ -187,15 +192,16 @@ static bool pairs_are_wanted(const fpa_plan *plan, const fpa_split_outer *split)
 
 fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split, fpa_error *error)
 {
-    fpa_contraction c = {0};
+    const fpa_contracted contracted = contraction_of(plan);
+    const bool power = contracted != CONTRACTS_NOTHING;
+    fpa_contraction c = {.states = contracted != CONTRACTS_PAIRS};
     bool found = true;
-    const bool power = contraction_is_wanted(plan);
-    if (!(power || pairs_are_wanted(plan, split)) || !has_blocks(plan, split))
+    if (!(power || pairs_are_wanted(plan, split)) || !has_blocks(plan, split, c.states))
         return FPA_OK;
     const fpa_status status = power ? FPA_OK : list_pairs(plan, memory, &split->outer, &c, &found, error);
     if (status || !found || !choose_groups(plan, split, &c))
         return status;
-    c.ones = split->outer.ones_row >= 0;
+    c.ones = c.states && split->outer.ones_row >= 0;
     c.registers = split_registers(c.groups);
     c.producer_registers = split_producer_registers(c.groups);
     split->contraction = c;
