@@ -172,7 +172,7 @@ const fpa_field split_outer_fields[] = {
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
-    CONTRACTION(groups), CONTRACTION(states), CONTRACTION(ones), CONTRACTION(own_stages), CONTRACTION(key_stages),
+    CONTRACTION(groups), CONTRACTION(states), CONTRACTION(held), CONTRACTION(ones), CONTRACTION(own_stages), CONTRACTION(key_stages),
     CONTRACTION(tile_stages), CONTRACTION(registers), CONTRACTION(producer_registers),
     FIELD_PARTS(fpa_split_outer, "contraction_pairs", contraction.pairs, contraction.pair_count, pair_fields,
                 true),
