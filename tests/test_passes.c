@@ -240,7 +240,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
                                          "widepairs"}; /* than chunks of passes */
     static const char *const copied[] = {
         "broadsquare",  "broadfading", "sums",       "fewsums",
-        "fadingtaylor", "fadingcube",  "cubeofpairs"}; /* contractions that read states of several blocks of columns */
+        "fadingtaylor", "fadingcube",  "cubeofpairs", "halfcube"}; /* contractions that read states of several blocks of columns */
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
