@@ -235,7 +235,7 @@ static bool is_run(const char *name)
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
-    static const char *const cut[] = {"turned", "fadinghalf", "widenorm"};
+    static const char *const cut[] = {"turned", "fadinghalf", "widenorm", "halflines"};
     static const char *const longer[] = {"pairs", "halfpairs", "products", "halfproducts",
                                          "widepairs"}; /* than chunks of passes */
     static const char *const copied[] = {
