@@ -67,7 +67,8 @@ static const struct asked {
     {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 72, 64,
      false, false},
     {"a cube in half precision, divided, whose passes would be of bf16", "cuda:sm_90a",
-     "d = 38, dv = 192, terms = power { degree = 3 }, dtype = 'f16', normalize = 'sum'", CONTRACTED, 0, false, false},
+     "d = 38, dv = 192, terms = power { degree = 3 }, dtype = 'f16', normalize = 'sum'", CONTRACTED, 0, false,
+     false},
     {"half precision, divided, of many values", "cuda:sm_90a",
      "dv = 256, terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0, false, false},
     {"a power in half precision, of values of no whole pieces", "cuda:sm_90a",
@@ -206,14 +207,14 @@ static void rows_behind_a_dot_are_zero(void **state)
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
-    "plain",       "square",         "line",         "lines",         "taylor",       "gated",
-    "gatednorm",   "linear",         "broad",        "ragged",        "squares",      "powers",
-    "fading",      "fadinghalf",     "fadingsome",   "turned",        "fadingsum",    "weighed",
-    "weighedsum",  "passedrows",     "squareofrows", "halfsquare",    "widenorm",     "numbers",
-    "broadsquare", "broadfading",    "sums",         "fewsums",       "fadingtaylor", "fadingcube",
-    "cubeofpairs", "halfcube", "cubicsum", "pairs",          "halfpairs",    "products",      "halfproducts", "widepairs",
-    "features",    "fadingfeatures", "halffeatures", "sumoffeatures", "half",         "parted",
-    "cubic",       "halflines"};
+    "plain",        "square",      "line",         "lines",          "taylor",       "gated",
+    "gatednorm",    "linear",      "broad",        "ragged",         "squares",      "powers",
+    "fading",       "fadinghalf",  "fadingsome",   "turned",         "fadingsum",    "weighed",
+    "weighedsum",   "passedrows",  "squareofrows", "halfsquare",     "widenorm",     "numbers",
+    "broadsquare",  "broadfading", "sums",         "fewsums",        "fadingtaylor", "fadingcube",
+    "cubeofpairs",  "halfcube",    "cubicsum",     "pairs",          "halfpairs",    "products",
+    "halfproducts", "widepairs",   "features",     "fadingfeatures", "halffeatures", "sumoffeatures",
+    "half",         "parted",      "cubic",        "halflines"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -239,8 +240,8 @@ static void passes_are_the_gradients_of_the_formula(void **state)
     static const char *const longer[] = {"pairs", "halfpairs", "products", "halfproducts",
                                          "widepairs"}; /* than chunks of passes */
     static const char *const copied[] = {
-        "broadsquare",  "broadfading", "sums",       "fewsums",
-        "fadingtaylor", "fadingcube",  "cubeofpairs", "halfcube"}; /* contractions that read states of several blocks of columns */
+        "broadsquare", "broadfading", "sums",    "fewsums", "fadingtaylor",
+        "fadingcube",  "cubeofpairs", "halfcube"}; /* contractions that read states of several blocks of columns */
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;

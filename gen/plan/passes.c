@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/round.h"
+#include "passes_contracted.h"
 
 enum {
     PIECE = 8,
@@ -81,25 +82,6 @@ static bool parallel_suits(const fpa_head *head)
            2.0 * head->d + head->dv <= most_work * (head->d + head->dv);
 }
 
-/* Sums of d numbers of gradients and, as operand, rows g are in a thread's registers at once, beside those of a tile. */
-static bool sums_fit(int d, int values, bool gate)
-{
-    enum { LEAST = 32, MOST = 104, BLOCK = 8, STEP = 16, WORDS = 4 };
-    return (gate || d >= LEAST) && WORDS * (divide_up(d, BLOCK) + divide_up(values, STEP)) <= MOST;
-}
-
-/* Of pairs alone rows g stay in shared memory. */
-static bool pairs_fit(int d)
-{
-    enum { MOST = 192 };
-    return d <= MOST;
-}
-
-bool contraction_fits(const fpa_head *values, int degree)
-{
-    return degree > 2 ? pairs_fit(values->d) : sums_fit(values->d, values->dv, values->gate);
-}
-
 static bool is_line(const fpa_score *score)
 {
     return score->dot_count == 1 && score->monomial_count == 1 && power_of(score, 0) == 1;
@@ -158,7 +140,7 @@ static bool is_quadratic(const fpa_score *score)
 /* Of a higher degree the parallel form, which has no state, is contracted. */
 static bool contracts_pairs(const fpa_simplified *simple)
 {
-    return degree_of(&simple->score) > 2 && pairs_fit(simple->head->d);
+    return degree_of(&simple->score) > 2 && contraction_pairs_fit(simple->head->d);
 }
 
 /* Whether passes of rows in chunks multiply too much. */
@@ -185,7 +167,8 @@ static bool is_contracted(const fpa_simplified *simple)
     const fpa_head *head = simple->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
     return is_pairs(simple) || is_formed(simple) || contracts_pairs(simple) ||
-           (is_quadratic(&simple->score) && sums_fit(head->d, round_up(head->dv + normalized, PIECE), false));
+           (is_quadratic(&simple->score) &&
+            contraction_sums_fit(head->d, round_up(head->dv + normalized, PIECE), false));
 }
 
 /* Of a sum of powers tiles that are contracted are more than those that the forward pass has. */
@@ -209,51 +192,12 @@ bool passes_leaves_dots(const fpa_head *head, fpa_pass pass)
     return head->gate && !is_gated_line(head) && pass == PASS_VALUES;
 }
 
-/* Terms of two branches: the same one twice, or both others. */
-static bool has_pairs(const fpa_head *values)
-{
-    for (int t = 0; t < values->term_count; t++) {
-        const fpa_term *term = &values->terms[t];
-        if (term->branch_count != 2 || term->branches[0].row[0] == term->branches[1].row[0])
-            return false;
-    }
-    return values->term_count > 0;
-}
-
-/* Of a head of values whose terms are powers of one dot. */
-static int highest_power(const fpa_head *values)
-{
-    int degree = 0;
-    for (int t = 0; t < values->term_count; t++)
-        if (values->terms[t].branch_count > degree)
-            degree = values->terms[t].branch_count;
-    return degree;
-}
-
-bool passes_contract(const fpa_head *values)
-{
-    const int degree = highest_power(values);
-    return values->dv % PIECE == 0 && (has_pairs(values) || (degree > 1 && contraction_fits(values, degree)));
-}
-
-static bool are_few(int powers, int values, bool gate)
-{
-    enum { FEW = 32 };
-    return !gate && powers > 1 && values <= FEW;
-}
-
-bool contracts_chunks(const fpa_head *values)
-{
-    return has_pairs(values) ||
-           (highest_power(values) == 2 && !are_few(values->term_count, values->dv, values->gate));
-}
-
 /* Whether chunks have passes of rows of so many values, and the parallel form contractions. */
 static bool has_both(const fpa_simplified *simple, int values)
 {
     return contracts_pairs(simple) ? !is_parallel(simple)
-                                   : is_contracted(simple) && are_few(simple->score.monomial_count, values,
-                                                                      simple->head->gate);
+                                   : is_contracted(simple) && contraction_of_few(simple->score.monomial_count,
+                                                                                 values, simple->head->gate);
 }
 
 fpa_pass_rows passes_rows(const fpa_simplified *simple)
@@ -331,8 +275,8 @@ static bool widens_in_vain(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
-    const bool contracted =
-        is_contracted(simple) || (is_quadratic(&simple->score) && sums_fit(head->d, values, head->gate));
+    const bool contracted = is_contracted(simple) || (is_quadratic(&simple->score) &&
+                                                      contraction_sums_fit(head->d, values, head->gate));
     return widens(simple) && (has_numbers(simple) || (!contracted && work(simple) > most_widened));
 }
 

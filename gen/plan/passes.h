@@ -27,9 +27,9 @@ typedef struct fpa_pass_rows {
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
     int numbers; /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token (call.numbers) */
     int formed; /* 1: q and k of passes are product rows (pairs.h), which are gathered, and whose gradients are joined as they are scattered */
-    int few;    /* 1: chunks have passes of rows, the parallel form has contractions (contracts_chunks): of few values, or of a degree above 2 */
+    int few; /* 1: chunks have passes of rows, the parallel form has contractions (contracts_chunks): of few values, or of a degree above 2 */
     double slopes; /* features of f', of which passes of rows have each with all values */
-    int parallel; /* 1: they are the faster way in the parallel form alone: their features are too many */
+    int parallel;  /* 1: they are the faster way in the parallel form alone: their features are too many */
     int features; /* not 0: q and k of passes are so many features of them (feature_line.h), of which the kernel is a line */
     int widened; /* 1: passes are of bf16, though the head is of f16: their operands are gathered, and their results scattered */
     int weighs; /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */

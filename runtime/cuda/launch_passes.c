@@ -255,8 +255,9 @@ static bool reverses(const passes *p, fpa_pass pass, passes_piece these)
 }
 
 /* A pass of tokens as they lie, from the last one on; with: what its outputs' dots are with. */
-static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these, const struct fpa_launch *launch,
-                                   const pass_tensor *with, CUstream stream, fpa_error *error)
+static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these,
+                                   const struct fpa_launch *launch, const pass_tensor *with, CUstream stream,
+                                   fpa_error *error)
 {
     const bool keeps = p->keeps && pass == p->dots, numbers = p->cuda->geometry.pass_numbers;
     cuda_dots leaves = keeps ? leaves_of(p, with, p->given_dots, p->reversed_kept) : (cuda_dots){0};
@@ -300,11 +301,10 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
     const cuda_dots dots = {
         .rows = with.at, .stride = {with.stride[0], with.stride[1], with.stride[2]}, .dots = p->given_dots};
     const bool leaves = p->launch->d_log_gate && p->dots == PASS_VALUES && !p->contracts;
-    const fpa_status status =
-        p->forth ? forward_reversed(p, PASS_VALUES, these, &f, &with, stream, error)
-        : leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL, &dots,
-                                     &p->reversed_states, stream, error)
-                 : forward(p, PASS_VALUES, &f, stream, error);
+    const fpa_status status = p->forth ? forward_reversed(p, PASS_VALUES, these, &f, &with, stream, error)
+                              : leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL,
+                                                           &dots, &p->reversed_states, stream, error)
+                                       : forward(p, PASS_VALUES, &f, stream, error);
     return status || !p->launch->d_v || direct ? status : scatter(p, TO_VALUES, stream, error);
 }
 

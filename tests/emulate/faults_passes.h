@@ -40,6 +40,9 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
     {"square",
      {"a query head that the sum leaves out", "but the formula gives", "cuda_pass_group",
       "for (i64 member = 1; member < group; member++) {"}},
+    {"fadingcube",
+     {"words of which one number stays", "d_v at batch ... but the formula gives", "cuda_pass_words",
+      "*(u32 *)x = low;"}},
     {"products",
      {"rows of ones that are zero", "but the formula gives", "cuda_pass_factor",
       "put_word(rows + token * ROW_PITCH + ROW_ONE * 2, 0);"}},
@@ -77,6 +80,13 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
      {"products of states with features' weights twice", "the RMS error of d_log_gate ... more than twice",
       "state_product_weight", "total += sum;"}},
     {"fadingcube", {"half of the dots", "d_log_gate", "output_dot", "to[token] = 0.5f * sum;"}},
+    {"cubeofpairs",
+     {"rows g of which others are held", "d_q at batch ... but the formula gives", "contraction_held",
+      "load_matrices(held.g[step], own_place(own + OWN_VALUES, threadIdx.x & 15, 2 * step + 1 - "
+      "matrix_half()));"}},
+    {"cubeofpairs",
+     {"the slope of a square", "d_q at batch ... but the formula gives", "contraction_slope",
+      "const float product = s[4 * n + 2 * i + j] * e[4 * n + 2 * i + j];"}},
     {"gated",
      {"the state of the chunk before", "d_q at batch ... but the formula gives", "contraction_copy",
       "own.copy = (first_chunk_of(call, own.b, (int)own.b, own.head) + (chunk > 1 ? chunk - 1 : chunk)) * "

@@ -18,7 +18,8 @@ static int degree_of(const fpa_score *score)
 /* Gradients of one that is no pass are wanted of a square alone: others' passes of values are heads of their own (gen/plan/passes.h). */
 static bool is_degree_wanted(const fpa_plan *plan, int degree)
 {
-    return degree > 1 && (plan->pass || (degree == 2 && !plan->head->gate && plan->score->monomial_count == 1));
+    return degree > 1 &&
+           (plan->pass || (degree == 2 && !plan->head->gate && plan->score->monomial_count == 1));
 }
 
 fpa_contracted contraction_of(const fpa_plan *plan)
@@ -26,8 +27,8 @@ fpa_contracted contraction_of(const fpa_plan *plan)
     const fpa_head *head = plan->head;
     const int degree = degree_of(plan->score);
     const bool wanted = (plan->forced == SPLIT_OUTER || plan->forced < 0) && is_degree_wanted(plan, degree) &&
-                        head->causal && head->normalize == FPA_NORMALIZE_NONE && dtype_size(head->dtype) == 2 &&
-                        !plan->written->lift && !plan->written->window && head->dv % OUTER_BLOCK == 0 &&
-                        contraction_fits(head, degree);
+                        head->causal && head->normalize == FPA_NORMALIZE_NONE &&
+                        dtype_size(head->dtype) == 2 && !plan->written->lift && !plan->written->window &&
+                        head->dv % OUTER_BLOCK == 0 && contraction_fits(head, degree);
     return !wanted ? CONTRACTS_NOTHING : degree == 2 ? CONTRACTS_STATES : CONTRACTS_PAIRS;
 }

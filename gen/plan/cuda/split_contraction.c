@@ -143,8 +143,9 @@ static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split
     const int gate = plan->head->gate ? GATE : 0, tokens = 64 * c->groups;
     const int own = tokens * (slabs * SLAB + gate) + BARRIERS, key = 64 * (slabs * SLAB + gate) + BARRIERS;
     const int tile = 1024 * split->columns.all * split->columns.blocks + BARRIERS;
-    const int least = c->pair_count ? 1 : LEAST_STAGES,
-              least_tiles = !c->states ? 0 : c->pair_count ? PAIR_TILES : LEAST_TILES;
+    const int least = c->pair_count ? 1 : LEAST_STAGES, least_tiles = !c->states      ? 0
+                                                                      : c->pair_count ? PAIR_TILES
+                                                                                      : LEAST_TILES;
     const int behind = c->states && split->columns.tiles % 2 ? COLUMNS_BEHIND : 0;
     const int room = plan->target->shared_memory - stages * own - behind;
     c->own_stages = stages;

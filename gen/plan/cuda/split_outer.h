@@ -67,7 +67,7 @@ typedef struct fpa_contracted_pair {
 
 /* NAME_chunk_contraction, where gradients of queries are wanted of it (gen/plan/passes.h). */
 typedef struct fpa_contraction {
-    int groups; /* warpgroups that multiply, 64 queries each; 0: the head has no such kernel */
+    int groups;  /* warpgroups that multiply, 64 queries each; 0: the head has no such kernel */
     bool states; /* those before a chunk are contracted; else the parallel form's pairs are all */
     bool held;   /* queries and rows g are operands in registers, for all keys */
     bool ones;   /* vectors have a row of ones: of features of fewer factors */
