@@ -41,7 +41,7 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
      {"a query head that the sum leaves out", "but the formula gives", "cuda_pass_group",
       "for (i64 member = 1; member < group; member++) {"}},
     {"fadingcube",
-     {"words of which one number stays", "d_v at batch ... but the formula gives", "cuda_pass_words",
+     {"words of which one number stays", "d_k at batch ... but the formula gives", "cuda_pass_words",
       "*(u32 *)x = low;"}},
     {"products",
      {"rows of ones that are zero", "but the formula gives", "cuda_pass_factor",
