@@ -240,8 +240,8 @@ static void passes_are_the_gradients_of_the_formula(void **state)
     static const char *const longer[] = {"pairs", "halfpairs", "products", "halfproducts",
                                          "widepairs"}; /* than chunks of passes */
     static const char *const copied[] = {
-        "broadsquare", "broadfading", "sums",    "fewsums", "fadingtaylor",
-        "fadingcube",  "cubeofpairs", "halfcube"}; /* contractions that read states of several blocks of columns */
+        "broadsquare",  "broadfading", "sums",       "fewsums",
+        "fadingtaylor", "fadingcube",  "cubeofpairs"}; /* contractions that read states of several blocks of columns */
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
