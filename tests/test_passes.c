@@ -88,7 +88,11 @@ static const struct asked {
     {"two dots of few rows", "cuda:sm_90a", "terms = term { select(range(1, 8)), select(range(33, 48)) }", 64,
      128, false, false},
     {"gated dots", "cuda:sm_90a", "terms = term { select(range(1, 32)), select(range(33, 64)) }, gate = true",
-     0, 0, false, false},
+     CONTRACTED, 0, false, false},
+    {"gated, normalised dots of many values in half precision", "cuda:sm_90a",
+     "dv = 190, dtype = 'f16', normalize = 'sum', gate = true, terms = term { select(range(1, 32)), "
+     "select(range(33, 64)) }",
+     CONTRACTED, 0, false, false},
     {"gated dots of few rows by matrices", "cuda:sm_90a",
      "gate = true, terms = term { trainable { name = 'a', rows = 5 }, trainable { name = 'b', rows = 9 } }",
      64, 48, false, false},
@@ -204,14 +208,14 @@ static void rows_behind_a_dot_are_zero(void **state)
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
-    "plain",       "square",         "line",         "lines",         "taylor",       "gated",
-    "gatednorm",   "linear",         "broad",        "ragged",        "squares",      "powers",
-    "fading",      "fadinghalf",     "fadingsome",   "turned",        "fadingsum",    "weighed",
-    "weighedsum",  "passedrows",     "squareofrows", "halfsquare",    "widenorm",     "numbers",
-    "broadsquare", "broadfading",    "sums",         "fewsums",       "fadingtaylor", "fadingcube",
-    "cubeofpairs", "pairs",          "halfpairs",    "products",      "halfproducts", "widepairs",
-    "features",    "fadingfeatures", "halffeatures", "sumoffeatures", "half",         "parted",
-    "cubic",       "halflines"};
+    "plain",         "square",        "line",           "lines",      "taylor",         "gated",
+    "gatednorm",     "linear",        "broad",          "ragged",     "squares",        "powers",
+    "fading",        "fadinghalf",    "fadingsome",     "turned",     "fadingsum",      "weighed",
+    "weighedsum",    "passedrows",    "squareofrows",   "halfsquare", "widenorm",       "numbers",
+    "broadsquare",   "broadfading",   "sums",           "fewsums",    "fadingtaylor",   "fadingcube",
+    "cubeofpairs",   "pairs",         "halfpairs",      "products",   "halfproducts",   "widepairs",
+    "broadpairs",    "broadproducts", "fadingproducts", "features",   "fadingfeatures", "halffeatures",
+    "sumoffeatures", "half",          "parted",         "cubic",      "halflines"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -234,8 +238,9 @@ static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
     static const char *const cut[] = {"turned", "fadinghalf", "widenorm"};
-    static const char *const longer[] = {"pairs", "halfpairs", "products", "halfproducts",
-                                         "widepairs"}; /* than chunks of passes */
+    static const char *const longer[] = {
+        "pairs",     "halfpairs",  "products",     "halfproducts",
+        "widepairs", "broadpairs", "broadproducts"}; /* than chunks of passes */
     static const char *const copied[] = {
         "broadsquare",  "broadfading", "sums",       "fewsums",
         "fadingtaylor", "fadingcube",  "cubeofpairs"}; /* contractions that read states of several blocks of columns */
@@ -259,11 +264,10 @@ static void passes_are_the_gradients_of_the_formula(void **state)
                                           is_one_of(cut, sizeof cut / sizeof *cut, emulated[i])
                                       ? SEVERAL
                                   : is_one_of(copied, sizeof copied / sizeof *copied, emulated[i]) ? LONGER
+                                  : is_one_of(longer, sizeof longer / sizeof *longer, emulated[i]) ? LONGER
                                   : f->list.heads[head]->dv > 128                                  ? SHORT
-                                  : f->source[head].facts.chunk >= 384 ||
-                                          is_one_of(longer, sizeof longer / sizeof *longer, emulated[i])
-                                      ? LONGER
-                                      : 0;
+                                  : f->source[head].facts.chunk >= 384                             ? LONGER
+                                                                                                   : 0;
             jobs[count++].code = f->source[head].code;
         }
     }

@@ -95,8 +95,8 @@ int pairs_most_blocks(const fpa_score *score)
 
 enum {
     MOST_SUMS =
-        32, /* blocks of a monomial's rows and steps of rows g, beside which two warpgroups have registers */
-    MOST_VALUES = 128, /* of a block of columns */
+        33, /* blocks of a monomial's rows and steps of rows g, beside which two warpgroups have registers */
+    MOST_VALUES = 256, /* of all blocks of columns */
     LEAST_TILES = 8,   /* as many as a square of 32 rows has */
     MOST_WIDTH = 512,  /* of a vector */
     MOST_ROWS =
@@ -115,9 +115,7 @@ static bool sums_fit(const fpa_head *head, int blocks)
 
 static bool suits(const fpa_head *head)
 {
-    const bool divided = head->normalize != FPA_NORMALIZE_NONE;
-    return !head->gate && values_of(head) <= MOST_VALUES && dtype_size(head->dtype) == 2 &&
-           (!divided || head->dtype == FPA_BF16);
+    return values_of(head) <= MOST_VALUES && dtype_size(head->dtype) == 2;
 }
 
 bool pairs_suit(const fpa_simplified *simple)
@@ -217,6 +215,13 @@ static int count_factors(const fpa_halves *h)
     return count;
 }
 
+/* What kernels of cells have of a token; of more than 64 values as many more. */
+static double features_of(const fpa_head *head)
+{
+    enum { VALUES = 64 };
+    return head_features(head) * fmax(1, (double)values_of(head) / VALUES);
+}
+
 bool halves_suit(const fpa_simplified *simple)
 {
     /* features that kernels of cells carry out meanwhile, at least: an H200 took 19.0 -> 13.0 ns where there are 13 for each factor, 27.9 -> 18.0 for 8 and
@@ -236,7 +241,7 @@ bool halves_suit(const fpa_simplified *simple)
         factors += count_factors(&h);
     }
     return tiles >= LEAST_TILES && width <= MOST_WIDTH &&
-           head_features(simple->head) >= FEATURES_A_FACTOR * (double)factors;
+           features_of(simple->head) >= FEATURES_A_FACTOR * (double)factors;
 }
 
 fpa_halves halves_of(const fpa_simplified *simple, int monomial)

@@ -13,7 +13,8 @@ enum {
     LEAST_STAGES = 2,
     MOST_TILES = 8,
     LEAST_TILES = 2,
-    PAIR_TILES = 3, /* the fewest of products of two dots */
+    PAIR_TILES =
+        3, /* of products of two dots, but where half of the queries would read each tile twice as often */
     SLAB_BLOCKS = 8,
     COLUMNS_BEHIND = 1024, /* bytes of 8 columns, which the last tile's step of 16 has where those are odd */
     BARRIERS = 16,         /* bytes, of a stage */
@@ -130,7 +131,7 @@ static int row_slabs_of(const fpa_split_outer *split, const fpa_contraction *c)
 }
 
 /* Rows of queries and g in `stages` places, then keys and tiles as many as there is room for. */
-static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split, int stages,
+static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split, int stages, int least_tiles,
                               fpa_contraction *c)
 {
     const int columns = split->columns.blocks * split->columns.tiles;
@@ -138,8 +139,7 @@ static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split
     const int gate = plan->head->gate ? GATE : 0, tokens = 64 * c->groups;
     const int own = tokens * (slabs * SLAB + gate) + BARRIERS, key = 64 * (slabs * SLAB + gate) + BARRIERS;
     const int tile = 1024 * split->columns.all * split->columns.blocks + BARRIERS;
-    const int least = c->pair_count ? 1 : LEAST_STAGES,
-              least_tiles = c->pair_count ? PAIR_TILES : LEAST_TILES;
+    const int least = c->pair_count ? 1 : LEAST_STAGES;
     const int behind = split->columns.tiles % 2 ? COLUMNS_BEHIND : 0;
     const int room = plan->target->shared_memory - stages * own - behind;
     c->own_stages = stages;
@@ -164,11 +164,13 @@ static bool is_narrow(const fpa_plan *plan, const fpa_contraction *c)
 /* Whole blocks of queries divide a chunk; sums of gates behind the last one are for query_tokens more. */
 static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fpa_contraction *c)
 {
+    const int tiles = c->pair_count ? PAIR_TILES : LEAST_TILES;
     for (int groups = is_narrow(plan, c) ? 3 : 2; groups > 0; groups--) {
         const int tokens = 64 * groups;
         c->groups = groups;
         if (split->chunk % tokens == 0 && tokens - 64 <= split->query_tokens &&
-            (place_contraction(plan, split, 2, c) || place_contraction(plan, split, 1, c)))
+            (place_contraction(plan, split, 2, tiles, c) || place_contraction(plan, split, 1, tiles, c) ||
+             place_contraction(plan, split, 1, LEAST_TILES, c)))
             return true;
     }
     return false;
@@ -178,11 +180,10 @@ static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fp
 static bool pairs_are_wanted(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_head *head = plan->head;
-    return (plan->forced == SPLIT_OUTER || plan->forced < 0) && plan->pass && !head->gate &&
-           score_has_pairs(plan->score) && pairs_lie_apart(plan->score, head->d) && head->causal &&
-           head->normalize == FPA_NORMALIZE_NONE && dtype_size(head->dtype) == 2 &&
-           head->dv % OUTER_BLOCK == 0 && !plan->written->lift && !plan->written->window &&
-           split->outer.coordinates && split->columns.blocks == 1;
+    return (plan->forced == SPLIT_OUTER || plan->forced < 0) && plan->pass && score_has_pairs(plan->score) &&
+           pairs_lie_apart(plan->score, head->d) && head->causal && head->normalize == FPA_NORMALIZE_NONE &&
+           dtype_size(head->dtype) == 2 && head->dv % OUTER_BLOCK == 0 && !plan->written->lift &&
+           !plan->written->window && split->outer.coordinates;
 }
 
 fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split, fpa_error *error)

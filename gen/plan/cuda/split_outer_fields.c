@@ -90,6 +90,7 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         g->kernel[CUDA_CHUNK_CONTRACTION] = (struct fpa_cuda_block){
             WARPGROUP_THREADS * (split->contraction.groups + 1), split->contraction.bytes, 1};
         g->contraction_tokens = 64 * split->contraction.groups;
+        g->contraction_dots = split->contraction.pair_count > 1 ? split->contraction.pair_count : 1;
     }
     g->decays = plan->head->gate;
     g->value_width = plan->head->dv;
