@@ -15,6 +15,8 @@ enum {
     LEAST_TILES = 2,
     PAIR_TILES =
         3, /* of products of two dots, but where half of the queries would read each tile twice as often */
+    BESIDE_TILES =
+        128, /* registers: two tiles' products, 64, a group's prefixes and what they are given, 32, addresses */
     SLAB_BLOCKS = 8,
     COLUMNS_BEHIND = 1024, /* bytes of 8 columns, which the last tile's step of 16 has where those are odd */
     BARRIERS = 16,         /* bytes, of a stage */
@@ -199,6 +201,7 @@ fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer
     c.ones = split->outer.ones_row >= 0;
     c.registers = split_registers(c.groups);
     c.producer_registers = split_producer_registers(c.groups);
+    c.two_tiles = c.registers - BESIDE_TILES;
     split->contraction = c;
     return FPA_OK;
 }

@@ -71,6 +71,7 @@ typedef struct fpa_contraction {
     bool ones;  /* vectors have a row of ones: of features of fewer factors */
     int own_stages, key_stages, tile_stages, bytes;
     int registers, producer_registers;
+    int two_tiles; /* registers of sums and rows g, at most, beside which a thread has those of two tiles' products */
     fpa_contracted_pair
         *pairs; /* [pair_count], of a sum of products of two dots; none: the kernel is a square */
     int pair_count;

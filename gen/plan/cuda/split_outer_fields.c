@@ -174,7 +174,7 @@ const fpa_field split_outer_fields[] = {
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
     CONTRACTION(groups), CONTRACTION(ones), CONTRACTION(own_stages), CONTRACTION(key_stages),
-    CONTRACTION(tile_stages), CONTRACTION(registers), CONTRACTION(producer_registers),
+    CONTRACTION(tile_stages), CONTRACTION(registers), CONTRACTION(producer_registers), CONTRACTION(two_tiles),
     FIELD_PARTS(fpa_split_outer, "contraction_pairs", contraction.pairs, contraction.pair_count, pair_fields,
                 true),
     PACK(groups), PACK(stages), PACK(raw_pitch), PACK(pitch), PACK(chunks), PACK(chunk_rows),
