@@ -205,6 +205,31 @@ static void rows_behind_a_dot_are_zero(void **state)
     head_list_free(&list);
 }
 
+/* Two terms whose rows overlap have four monomials, of which two and two differ in one factor: x a b + y a b is (x + y) a b, whose rows are x's and y's. */
+static void monomials_that_differ_in_one_factor_are_one(void **state)
+{
+    static const char text[] =
+        "return head { name = 'x', d = 64, dv = 64, dtype = 'bf16', terms = {\n"
+        "  term { select(range(1, 30)), trainable { name = 'a', rows = 7 }, select(range(61, 63)) },\n"
+        "  term { select(range(21, 40)), trainable { name = 'c', rows = 5 }, select(range(57, 59)) } } }\n";
+    enum { PRODUCTS = 2, ROWS = 32 }; /* 30, of whole blocks */
+    fpa_head_list list = {.count = 0};
+    fpa_passes passes = {0};
+    fpa_error error;
+    (void)state;
+    if (spec_load_text("differ.lua", NULL, text, sizeof text - 1, &list, &error) ||
+        source_passes(list.heads[0], "cuda:sm_90a", &passes, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    const fpa_head *values = passes.head[PASS_VALUES];
+    assert_non_null(values);
+    assert_int_equal(values->term_count, PRODUCTS);
+    const fpa_branch *branches = values->terms[0].branches;
+    assert_true(branches[0].width == ROWS || branches[1].width == ROWS);
+    head_free(passes.head[PASS_ROWS]);
+    head_free(passes.head[PASS_VALUES]);
+    head_list_free(&list);
+}
+
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
@@ -329,6 +354,7 @@ int main(void)
         cmocka_unit_test(polynomials_of_one_dot_have_passes),
         cmocka_unit_test(few_values_are_contracted_in_the_parallel_form_for_longer),
         cmocka_unit_test(rows_behind_a_dot_are_zero),
+        cmocka_unit_test(monomials_that_differ_in_one_factor_are_one),
         cmocka_unit_test(passes_are_the_gradients_of_the_formula),
         cmocka_unit_test(other_calls_have_no_passes),
     };

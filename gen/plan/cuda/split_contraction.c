@@ -13,6 +13,8 @@ enum {
     LEAST_STAGES = 2,
     MOST_TILES = 8,
     LEAST_TILES = 2,
+    PAIR_KEYS = 32, /* of a stage; of a square's 64 */
+    KEYS = 64,
     PAIR_TILES =
         3, /* of products of two dots, but where half of the queries would read each tile twice as often */
     BESIDE_TILES =
@@ -139,14 +141,14 @@ static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split
     const int columns = split->columns.blocks * split->columns.tiles;
     const int slabs = row_slabs_of(split, c) + slabs_of(columns);
     const int gate = plan->head->gate ? GATE : 0, tokens = 64 * c->groups;
-    const int own = tokens * (slabs * SLAB + gate) + BARRIERS, key = 64 * (slabs * SLAB + gate) + BARRIERS;
+    const int own = tokens * (slabs * SLAB + gate) + BARRIERS,
+              key = c->keys * (slabs * SLAB + gate) + BARRIERS;
     const int tile = 1024 * split->columns.all * split->columns.blocks + BARRIERS;
-    const int least = c->pair_count ? 1 : LEAST_STAGES;
     const int behind = split->columns.tiles % 2 ? COLUMNS_BEHIND : 0;
     const int room = plan->target->shared_memory - stages * own - behind;
     c->own_stages = stages;
     c->key_stages = (room - least_tiles * tile) / key;
-    if (room < 0 || c->key_stages < least)
+    if (room < 0 || c->key_stages < LEAST_STAGES)
         return false;
     if (c->key_stages > MOST_STAGES)
         c->key_stages = MOST_STAGES;
@@ -167,6 +169,7 @@ static bool is_narrow(const fpa_plan *plan, const fpa_contraction *c)
 static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fpa_contraction *c)
 {
     const int tiles = c->pair_count ? PAIR_TILES : LEAST_TILES;
+    c->keys = c->pair_count ? PAIR_KEYS : KEYS;
     for (int groups = is_narrow(plan, c) ? 3 : 2; groups > 0; groups--) {
         const int tokens = 64 * groups;
         c->groups = groups;

@@ -69,6 +69,7 @@ typedef struct fpa_contracted_pair {
 typedef struct fpa_contraction {
     int groups; /* warpgroups that multiply, 64 queries each; 0: the head has no such kernel */
     bool ones;  /* vectors have a row of ones: of features of fewer factors */
+    int keys;   /* of a stage */
     int own_stages, key_stages, tile_stages, bytes;
     int registers, producer_registers;
     int two_tiles; /* registers of sums and rows g, at most, beside which a thread has those of two tiles' products */
