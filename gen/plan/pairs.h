@@ -18,7 +18,7 @@ enum {
 /* Whether all of its monomials are such products. */
 bool score_has_pairs(const fpa_score *score);
 
-/* And such that they are contracted so: without a gate, of sizes that sums have registers for, of features enough. */
+/* And such that they are contracted so: of sizes that sums have registers for, of features enough. */
 bool pairs_suit(const fpa_simplified *simple);
 
 /* Whether besides the dots lie one behind the other, from whole steps on, and are all of d rows. */
@@ -50,7 +50,7 @@ typedef struct fpa_halves {
     int rows[2], position[2]; /* product rows of either half, and where they begin in a vector */
 } fpa_halves;
 
-/* Whether gradients go by product rows: of several dots without weights and a gate, of sizes as above. */
+/* Whether gradients go by product rows: of several dots without weights, of sizes as above. */
 bool halves_suit(const fpa_simplified *simple);
 
 /* Products of two halves that the kernel of such a head is the sum of, and those of one; fewest tiles and rows. */
