@@ -148,6 +148,8 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
      {"folded features that nobody waits for", "are written before it is through", "contraction_folded",
       NULL}},
     {"broadpairs",
+     {"keys in the place of tiles that are read", "gradients", "pairs_stages", "return PAIR_STAGES;"}},
+    {"broadpairs",
      {"columns of the first block in the place of others", "the RMS error of d_q ... more than twice",
       "pairs_tile",
       "copy_bulk(shared + CONTRACTED_RING + tiles.slot * CONTRACTED_BYTES + block * BLOCK_BYTES, copy + "

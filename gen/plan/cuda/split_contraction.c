@@ -134,6 +134,19 @@ static int row_slabs_of(const fpa_split_outer *split, const fpa_contraction *c)
     return most;
 }
 
+/* Where no copy is read keys of pairs have the room of its tiles. */
+static void place_lone_keys(const fpa_plan *plan, int key, int tiles, fpa_contraction *c)
+{
+    const int beside = BARRIERS + (plan->head->gate ? c->keys * GATE : 0), room = plan->target->shared_memory;
+    c->lone_key_stages = c->key_stages;
+    for (int left = tiles;
+         c->pair_count && c->lone_key_stages < MOST_STAGES && left >= key && c->bytes + beside <= room;
+         left -= key) {
+        c->lone_key_stages++;
+        c->bytes += beside;
+    }
+}
+
 /* Rows of queries and g in `stages` places, then keys and tiles as many as there is room for. */
 static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split, int stages, int least_tiles,
                               fpa_contraction *c)
@@ -156,6 +169,7 @@ static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split
     if (c->tile_stages > MOST_TILES)
         c->tile_stages = MOST_TILES;
     c->bytes = stages * own + c->key_stages * key + c->tile_stages * tile + behind;
+    place_lone_keys(plan, key, c->tile_stages * tile, c);
     return true;
 }
 

@@ -71,6 +71,7 @@ typedef struct fpa_contraction {
     bool ones;  /* vectors have a row of ones: of features of fewer factors */
     int keys;   /* of a stage */
     int own_stages, key_stages, tile_stages, bytes;
+    int lone_key_stages; /* in calls that read no copies, whose tiles' room keys have then */
     int registers, producer_registers;
     int two_tiles; /* registers of sums and rows g, at most, beside which a thread has those of two tiles' products */
     fpa_contracted_pair

@@ -176,7 +176,7 @@ const fpa_field split_outer_fields[] = {
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
     CONTRACTION(groups), CONTRACTION(ones), CONTRACTION(own_stages), CONTRACTION(key_stages),
     CONTRACTION(tile_stages), CONTRACTION(registers), CONTRACTION(producer_registers), CONTRACTION(two_tiles),
-    CONTRACTION(keys),
+    CONTRACTION(keys), CONTRACTION(lone_key_stages),
     FIELD_PARTS(fpa_split_outer, "contraction_pairs", contraction.pairs, contraction.pair_count, pair_fields,
                 true),
     PACK(groups), PACK(stages), PACK(raw_pitch), PACK(pitch), PACK(chunks), PACK(chunk_rows),
