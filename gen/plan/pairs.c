@@ -151,8 +151,8 @@ static bool is_of_half(const fpa_halves *h, int l, int half)
 
 static int summed_rows(const fpa_score *score, const fpa_summed *factor)
 {
-    int rows = 0;
-    for (int i = 0; i < factor->count; i++)
+    int rows = score->dots[factor->dot[0]].width;
+    for (int i = 1; i < factor->count; i++)
         rows += score->dots[factor->dot[i]].width;
     return rows;
 }
