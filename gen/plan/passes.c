@@ -402,21 +402,21 @@ static bool rows_are_own(const fpa_simplified *simple)
            number_is_one(score->monomials[0].weight);
 }
 
-/* weight * the product of a monomial's two dots, or halves, up to the zeros that fill their last blocks. */
-static bool add_pair(fpa_head *head, const fpa_simplified *simple, int monomial)
+/* weight * the product of a monomial's two dots, or product number `index` of halves, up to the zeros that fill their last blocks. */
+static bool add_pair(fpa_head *head, const fpa_simplified *simple, int index)
 {
     const fpa_score *score = &simple->score;
+    const fpa_halves halves = is_formed(simple) ? halves_of(simple, index) : (fpa_halves){.monomial = index};
     fpa_term *term = &head->terms[head->term_count++];
     bool done = true;
-    term->weight = number_copy(&head->memory, score->monomials[monomial].weight);
+    term->weight = number_copy(&head->memory, score->monomials[halves.monomial].weight);
     term->branch_count = 2;
     term->branches = arena_array(&head->memory, 2, sizeof *term->branches);
     for (int b = 0; term->branches && done && b < 2; b++) {
         if (is_formed(simple)) {
-            const fpa_halves halves = halves_of(simple, monomial);
             done = set_branch(head, &term->branches[b], halves.position[b], pair_rows(halves.rows[b]));
         } else {
-            const fpa_branch *dot = pair_dot(score, monomial, b);
+            const fpa_branch *dot = pair_dot(score, index, b);
             done = set_branch(head, &term->branches[b], dot->row[0], pair_rows(dot->width));
         }
     }
@@ -438,7 +438,8 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
     head->d = is_formed(simple) ? rows.values : simple->head->d;
     head->dv = rows.columns;
     head->block = written->block;
-    for (int m = 0; done && m < score->monomial_count; m++)
+    const int count = is_formed(simple) ? halves_count(simple) : score->monomial_count;
+    for (int m = 0; done && m < count; m++)
         done = pairs ? add_pair(head, simple, m)
                      : add_term(head, weight_of(&head->memory, simple, m), power_of(score, m), head->d, 0, 0);
     if (done)
