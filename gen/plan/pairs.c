@@ -95,8 +95,8 @@ int pairs_most_blocks(const fpa_score *score)
 
 enum {
     MOST_SUMS =
-        32, /* blocks of a monomial's rows and steps of rows g, beside which two warpgroups have registers */
-    MOST_VALUES = 128, /* of a block of columns */
+        33, /* blocks of a monomial's rows and steps of rows g, beside which two warpgroups have registers */
+    MOST_VALUES = 256, /* of all blocks of columns */
     LEAST_TILES = 8,   /* as many as a square of 32 rows has */
     MOST_WIDTH = 512,  /* of a vector */
     MOST_ROWS =
@@ -115,9 +115,7 @@ static bool sums_fit(const fpa_head *head, int blocks)
 
 static bool suits(const fpa_head *head)
 {
-    const bool divided = head->normalize != FPA_NORMALIZE_NONE;
-    return !head->gate && values_of(head) <= MOST_VALUES && dtype_size(head->dtype) == 2 &&
-           (!divided || head->dtype == FPA_BF16);
+    return values_of(head) <= MOST_VALUES && dtype_size(head->dtype) == 2;
 }
 
 bool pairs_suit(const fpa_simplified *simple)
@@ -136,12 +134,12 @@ bool pairs_suit(const fpa_simplified *simple)
 /* False: too many dots. */
 static bool list_dots(const fpa_score *score, int monomial, fpa_halves *h)
 {
-    h->degree = 0;
+    *h = (fpa_halves){.monomial = monomial, .several = -1};
     for (int i = 0; i < score->dot_count; i++)
         for (int n = 0; n < score->monomials[monomial].power[i]; n++) {
             if (h->degree == PAIR_DEGREE)
                 return false;
-            h->dot[h->degree++] = i;
+            h->factor[h->degree++] = (fpa_summed){1, {i}};
         }
     return true;
 }
@@ -151,12 +149,20 @@ static bool is_of_half(const fpa_halves *h, int l, int half)
     return (h->first >> l & 1) == (half == 0);
 }
 
+static int summed_rows(const fpa_score *score, const fpa_summed *factor)
+{
+    int rows = score->dots[factor->dot[0]].width;
+    for (int i = 1; i < factor->count; i++)
+        rows += score->dots[factor->dot[i]].width;
+    return rows;
+}
+
 /* More than MOST_WIDTH: too many. */
 static int count_rows(const fpa_score *score, const fpa_halves *h, int half)
 {
     int rows = 1;
     for (int l = 0; l < h->degree && rows <= MOST_WIDTH; l++)
-        rows *= is_of_half(h, l, half) ? score->dots[h->dot[l]].width : 1;
+        rows *= is_of_half(h, l, half) ? summed_rows(score, &h->factor[l]) : 1;
     return rows;
 }
 
@@ -173,13 +179,11 @@ static double cost_of(const fpa_head *head, const fpa_halves *h)
            A_ROW * (double)(h->rows[0] + h->rows[1]);
 }
 
-/* The cheapest way to deal out a monomial's dots; false: none fits. */
-static bool deal(const fpa_simplified *simple, int monomial, fpa_halves *best)
+/* The cheapest way to deal out its factors; false: none fits. */
+static bool deal(const fpa_simplified *simple, fpa_halves *best)
 {
-    fpa_halves h = {0};
+    fpa_halves h = *best;
     double least = INFINITY;
-    if (!list_dots(&simple->score, monomial, &h))
-        return false;
     for (unsigned first = 0; first < 1u << h.degree; first++) {
         h.first = first;
         for (int half = 0; half < 2; half++)
@@ -195,6 +199,73 @@ static bool deal(const fpa_simplified *simple, int monomial, fpa_halves *best)
     return least < INFINITY;
 }
 
+/* ---- monomials that differ in one factor ---- */
+
+/* A dot that `more` has oftener than `less`; -1: none, or not just one once. */
+static int find_difference(const fpa_score *score, const fpa_monomial *more, const fpa_monomial *less)
+{
+    int found = -1, count = 0;
+    for (int i = 0; i < score->dot_count; i++)
+        if (more->power[i] > less->power[i]) {
+            found = i;
+            count += more->power[i] - less->power[i];
+        }
+    return count == 1 ? found : -1;
+}
+
+static int factor_of(const fpa_halves *h, int dot)
+{
+    for (int l = 0; l < h->degree; l++)
+        if (h->factor[l].dot[0] == dot)
+            return l;
+    return -1;
+}
+
+/* Takes another monomial in, if it differs in the factor that all of them differ in, and the sum fits. */
+static bool take_in(const fpa_simplified *simple, int monomial, fpa_halves *h)
+{
+    const fpa_score *score = &simple->score;
+    const fpa_monomial *own = &score->monomials[h->monomial], *other = &score->monomials[monomial];
+    const int dot = find_difference(score, own, other), new = find_difference(score, other, own);
+    const int l = dot < 0 || new < 0 ? -1 : factor_of(h, dot);
+    fpa_halves both = *h;
+    if (l < 0 || (h->several >= 0 && h->several != l) || h->factor[l].count == PAIR_SUMMED ||
+        !number_equal(own->weight, other->weight))
+        return false;
+    both.several = l;
+    both.factor[l].dot[both.factor[l].count++] = new;
+    const bool fits = deal(simple, &both);
+    if (fits)
+        *h = both;
+    return fits;
+}
+
+enum { MOST_MONOMIALS = MOST_WIDTH / (2 * PAIR_STEP) }; /* each has two steps, at least */
+
+/* The product of that number; *count: how many there are. False: some monomial fits nowhere. */
+static bool find_product(const fpa_simplified *simple, int product, fpa_halves *found, int *count)
+{
+    const int monomials = simple->score.monomial_count;
+    bool taken[MOST_MONOMIALS] = {false};
+    if (monomials > MOST_MONOMIALS)
+        return false;
+    *count = 0;
+    for (int m = 0; m < monomials; m++) {
+        fpa_halves h;
+        if (taken[m])
+            continue;
+        if (!list_dots(&simple->score, m, &h) || !deal(simple, &h))
+            return false;
+        for (int other = m + 1; other < monomials; other++)
+            if (!taken[other])
+                taken[other] = take_in(simple, other, &h);
+        if (*count == product)
+            *found = h;
+        ++*count;
+    }
+    return true;
+}
+
 static bool has_plain_dots(const fpa_score *score)
 {
     for (int i = 0; i < score->dot_count; i++)
@@ -208,7 +279,7 @@ static int width_of(const fpa_halves *h)
     return round_up(h->rows[0], PAIR_STEP) + round_up(h->rows[1], PAIR_STEP);
 }
 
-/* Factors of all product rows of a monomial: what forming and joining them takes. */
+/* Factors of all product rows of a product: what forming and joining them takes. */
 static int count_factors(const fpa_halves *h)
 {
     int count = 0;
@@ -217,35 +288,49 @@ static int count_factors(const fpa_halves *h)
     return count;
 }
 
+/* What kernels of cells have of a token; of more than 64 values as many more. */
+static double features_of(const fpa_head *head)
+{
+    enum { VALUES = 64 };
+    return head_features(head) * fmax(1, (double)values_of(head) / VALUES);
+}
+
 bool halves_suit(const fpa_simplified *simple)
 {
     /* features that kernels of cells carry out meanwhile, at least: an H200 took 19.0 -> 13.0 ns where there are 13 for each factor, 27.9 -> 18.0 for 8 and
      * 9.5 -> 11.9 for 6 (docs/decisions/0102-several-dots-by-warpgroups.md) */
     enum { FEATURES_A_FACTOR = 4 };
-    const fpa_score *score = &simple->score;
-    int tiles = 0, width = 0, factors = 0;
-    if (!suits(simple->head) || !has_plain_dots(score) || simple->head->scale != 1 ||
+    int tiles = 0, width = 0, factors = 0, count = 1;
+    if (!suits(simple->head) || !has_plain_dots(&simple->score) || simple->head->scale != 1 ||
         simple->head->d > MOST_ROWS)
         return false;
-    for (int m = 0; m < score->monomial_count; m++) {
-        fpa_halves h;
-        if (!deal(simple, m, &h))
+    for (int p = 0; p < count; p++) {
+        fpa_halves h = {0};
+        if (!find_product(simple, p, &h, &count))
             return false;
         tiles += blocks_of(&h, 0) * blocks_of(&h, 1);
         width += width_of(&h);
         factors += count_factors(&h);
     }
     return tiles >= LEAST_TILES && width <= MOST_WIDTH &&
-           head_features(simple->head) >= FEATURES_A_FACTOR * (double)factors;
+           features_of(simple->head) >= FEATURES_A_FACTOR * (double)factors;
 }
 
-fpa_halves halves_of(const fpa_simplified *simple, int monomial)
+int halves_count(const fpa_simplified *simple)
+{
+    fpa_halves first;
+    int count = 0;
+    find_product(simple, 0, &first, &count);
+    return count;
+}
+
+fpa_halves halves_of(const fpa_simplified *simple, int product)
 {
     fpa_halves h = {0};
-    int position = 0;
-    for (int m = 0; m <= monomial; m++) {
-        position += m ? width_of(&h) : 0;
-        deal(simple, m, &h);
+    int position = 0, count;
+    for (int p = 0; p <= product; p++) {
+        position += p ? width_of(&h) : 0;
+        find_product(simple, p, &h, &count);
     }
     h.position[0] = position;
     h.position[1] = position + round_up(h.rows[0], PAIR_STEP);
@@ -254,15 +339,16 @@ fpa_halves halves_of(const fpa_simplified *simple, int monomial)
 
 int halves_width(const fpa_simplified *simple)
 {
-    const fpa_halves last = halves_of(simple, simple->score.monomial_count - 1);
+    const fpa_halves last = halves_of(simple, halves_count(simple) - 1);
     return last.position[0] + width_of(&last);
 }
 
 int halves_factors(const fpa_simplified *simple)
 {
+    const int products = halves_count(simple);
     int most = 1;
-    for (int m = 0; m < simple->score.monomial_count; m++) {
-        const fpa_halves h = halves_of(simple, m);
+    for (int p = 0; p < products; p++) {
+        const fpa_halves h = halves_of(simple, p);
         int count[2] = {0};
         for (int l = 0; l < h.degree; l++)
             count[is_of_half(&h, l, 1)]++;
@@ -272,25 +358,34 @@ int halves_factors(const fpa_simplified *simple)
     return most;
 }
 
+/* The row of that number of a sum's dots. */
+static int row_of_sum(const fpa_score *score, const fpa_summed *factor, int number)
+{
+    int i = 0;
+    while (number >= score->dots[factor->dot[i]].width)
+        number -= score->dots[factor->dot[i++]].width;
+    return score->dots[factor->dot[i]].row[number];
+}
+
 /* The factors of a half's row number r: of the last dot the next row comes first. */
 static void list_factors(const fpa_score *score, const fpa_halves *h, int half, int r, int *factor)
 {
     for (int l = h->degree - 1; l >= 0; l--) {
-        const fpa_branch *dot = &score->dots[h->dot[l]];
+        const int rows = summed_rows(score, &h->factor[l]);
         if (!is_of_half(h, l, half))
             continue;
-        *factor++ = dot->row[r % dot->width];
-        r /= dot->width;
+        *factor++ = row_of_sum(score, &h->factor[l], r % rows);
+        r /= rows;
     }
 }
 
 void halves_list(const fpa_simplified *simple, int *factor)
 {
-    const int width = halves_width(simple), factors = halves_factors(simple);
+    const int width = halves_width(simple), factors = halves_factors(simple), products = halves_count(simple);
     for (int i = 0; i < width * factors; i++)
         factor[i] = i % factors ? PAIR_ONE : PAIR_ZERO;
-    for (int m = 0; m < simple->score.monomial_count; m++) {
-        const fpa_halves h = halves_of(simple, m);
+    for (int p = 0; p < products; p++) {
+        const fpa_halves h = halves_of(simple, p);
         for (int half = 0; half < 2; half++)
             for (int r = 0; r < h.rows[half]; r++) {
                 int *own = factor + (h.position[half] + r) * factors;

@@ -18,7 +18,7 @@ enum {
 /* Whether all of its monomials are such products. */
 bool score_has_pairs(const fpa_score *score);
 
-/* And such that they are contracted so: without a gate, of sizes that sums have registers for, of features enough. */
+/* And such that they are contracted so: of sizes that sums have registers for, of features enough. */
 bool pairs_suit(const fpa_simplified *simple);
 
 /* Whether besides the dots lie one behind the other, from whole steps on, and are all of d rows. */
@@ -30,23 +30,32 @@ const fpa_branch *pair_dot(const fpa_score *score, int monomial, int which);
 /* ---- product rows ---- */
 
 enum {
-    PAIR_DEGREE = 8, /* dots of a monomial, at most */
+    PAIR_DEGREE = 8, /* dots of a monomial, at most, */
+    PAIR_SUMMED = 8, /* and of a sum */
     PAIR_ONE = -1,   /* in the place of a row: 1, */
     PAIR_ZERO = -2   /* or 0 for all tokens */
 };
 
-/* A monomial's dots, as often as it has them, in two halves. */
+/* One dot, or the sum of several: a dot of the rows of all, one behind the other. */
+typedef struct fpa_summed {
+    int count, dot[PAIR_SUMMED];
+} fpa_summed;
+
+/* Factors of a monomial in two halves, dots as often as it has them. Monomials of one weight that differ in one factor are one, of which that is the sum. */
 typedef struct fpa_halves {
-    int degree, dot[PAIR_DEGREE];
-    unsigned first;           /* bit l: dot l is the first half's */
+    int monomial;        /* the first of them */
+    int degree, several; /* factor that is a sum; -1: none */
+    fpa_summed factor[PAIR_DEGREE];
+    unsigned first;           /* bit l: factor l is the first half's */
     int rows[2], position[2]; /* product rows of either half, and where they begin in a vector */
 } fpa_halves;
 
-/* Whether gradients go by product rows: of several dots without weights and a gate, of sizes as above. */
+/* Whether gradients go by product rows: of several dots without weights, of sizes as above. */
 bool halves_suit(const fpa_simplified *simple);
 
-/* Those of a monomial of such a head; fewest tiles and rows. */
-fpa_halves halves_of(const fpa_simplified *simple, int monomial);
+/* Products of two halves that the kernel of such a head is the sum of, and those of one; fewest tiles and rows. */
+int halves_count(const fpa_simplified *simple);
+fpa_halves halves_of(const fpa_simplified *simple, int product);
 
 /* Numbers of a vector of all product rows, each half from a whole step on; factors of a product row, at most. */
 int halves_width(const fpa_simplified *simple);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/round.h"
+#include "passes_contracted.h"
 
 enum {
     PIECE = 8,
@@ -50,6 +51,17 @@ static bool has_slope(const fpa_score *score)
     return false;
 }
 
+/* Features of f'. */
+static double row_monomials(const fpa_simplified *simple)
+{
+    double monomials = 0;
+    for (int m = 0; m < simple->score.monomial_count; m++) {
+        const int power = power_of(&simple->score, m);
+        monomials += power ? monomial_count(simple->head->d, power - 1) : 0;
+    }
+    return monomials;
+}
+
 /* Products with features of f' (g.v + h), which have d columns, over those of f, which have dv. Fewer columns than LEAST
  * leave the time to the features themselves. */
 static double work(const fpa_simplified *simple)
@@ -57,12 +69,7 @@ static double work(const fpa_simplified *simple)
     enum { LEAST = 32 };
     const fpa_head *head = simple->head;
     const int values = head->dv + (head->normalize != FPA_NORMALIZE_NONE);
-    double features = 0;
-    for (int m = 0; m < simple->score.monomial_count; m++) {
-        const int power = power_of(&simple->score, m);
-        features += power ? monomial_count(head->d, power - 1) * values : 0;
-    }
-    return features * (head->d < LEAST ? LEAST : head->d) /
+    return row_monomials(simple) * values * (head->d < LEAST ? LEAST : head->d) /
            (head_features(head) * (head->dv < LEAST ? LEAST : head->dv));
 }
 
@@ -73,18 +80,6 @@ static bool parallel_suits(const fpa_head *head)
     enum { LEAST_FEATURES = 2048 };
     return head_features(head) >= LEAST_FEATURES &&
            2.0 * head->d + head->dv <= most_work * (head->d + head->dv);
-}
-
-/* Sums of d numbers of gradients and, as operand, rows g are in a thread's registers at once, beside those of a tile. */
-static bool sums_fit(int d, int values, bool gate)
-{
-    enum { LEAST = 32, MOST = 104, BLOCK = 8, STEP = 16, WORDS = 4 };
-    return (gate || d >= LEAST) && WORDS * (divide_up(d, BLOCK) + divide_up(values, STEP)) <= MOST;
-}
-
-bool contraction_fits(const fpa_head *values)
-{
-    return sums_fit(values->d, values->dv, values->gate);
 }
 
 static bool is_line(const fpa_score *score)
@@ -127,13 +122,31 @@ static bool widens(const fpa_simplified *simple)
            (head->normalize != FPA_NORMALIZE_NONE || (head->gate && !is_line(&simple->score)));
 }
 
-static bool is_quadratic(const fpa_score *score)
+/* Of a polynomial of one dot; 0: the kernel is none. */
+static int degree_of(const fpa_score *score)
 {
     int degree = 0;
     for (int m = 0; m < score->monomial_count && score->dot_count == 1; m++)
         if (power_of(score, m) > degree)
             degree = power_of(score, m);
-    return degree == 2;
+    return degree;
+}
+
+static bool is_quadratic(const fpa_score *score)
+{
+    return degree_of(score) == 2;
+}
+
+/* Of a higher degree the parallel form, which has no state, is contracted. */
+static bool contracts_pairs(const fpa_simplified *simple)
+{
+    return degree_of(&simple->score) > 2 && contraction_pairs_fit(simple->head->d);
+}
+
+/* Whether passes of rows in chunks multiply too much. */
+static bool is_parallel(const fpa_simplified *simple)
+{
+    return work(simple) > (contracts_pairs(simple) && widens(simple) ? most_widened : most_work);
 }
 
 /* A sum of products of two dots, whose rows were made so. */
@@ -153,8 +166,9 @@ static bool is_contracted(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
-    return is_pairs(simple) || is_formed(simple) ||
-           (is_quadratic(&simple->score) && sums_fit(head->d, round_up(head->dv + normalized, PIECE), false));
+    return is_pairs(simple) || is_formed(simple) || contracts_pairs(simple) ||
+           (is_quadratic(&simple->score) &&
+            contraction_sums_fit(head->d, round_up(head->dv + normalized, PIECE), false));
 }
 
 /* Of a sum of powers tiles that are contracted are more than those that the forward pass has. */
@@ -178,35 +192,12 @@ bool passes_leaves_dots(const fpa_head *head, fpa_pass pass)
     return head->gate && !is_gated_line(head) && pass == PASS_VALUES;
 }
 
-/* Terms of two branches: the same one twice, or both others. */
-static bool has_pairs(const fpa_head *values)
+/* Whether chunks have passes of rows of so many values, and the parallel form contractions. */
+static bool has_both(const fpa_simplified *simple, int values)
 {
-    for (int t = 0; t < values->term_count; t++) {
-        const fpa_term *term = &values->terms[t];
-        if (term->branch_count != 2 || term->branches[0].row[0] == term->branches[1].row[0])
-            return false;
-    }
-    return values->term_count > 0;
-}
-
-bool passes_contract(const fpa_head *values)
-{
-    int degree = 0;
-    for (int t = 0; t < values->term_count; t++)
-        if (values->terms[t].branch_count > degree)
-            degree = values->terms[t].branch_count;
-    return values->dv % PIECE == 0 && (has_pairs(values) || (degree == 2 && contraction_fits(values)));
-}
-
-static bool are_few(int powers, int values, bool gate)
-{
-    enum { FEW = 32 };
-    return !gate && powers > 1 && values <= FEW;
-}
-
-bool contracts_chunks(const fpa_head *values)
-{
-    return has_pairs(values) || !are_few(values->term_count, values->dv, values->gate);
+    return contracts_pairs(simple) ? !is_parallel(simple)
+                                   : is_contracted(simple) && contraction_of_few(simple->score.monomial_count,
+                                                                                 values, simple->head->gate);
 }
 
 fpa_pass_rows passes_rows(const fpa_simplified *simple)
@@ -225,9 +216,9 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
                            .weighted = weighs_keys(simple),
                            .numbers = has_numbers(simple),
                            .formed = is_formed(simple),
-                           .few = power && is_contracted(simple) &&
-                                  are_few(simple->score.monomial_count, values, head->gate),
-                           .parallel = power && work(simple) > most_work,
+                           .few = power && has_both(simple, values),
+                           .slopes = power ? row_monomials(simple) : 0,
+                           .parallel = power && is_parallel(simple),
                            .weighs = weighs_outputs(simple),
                            .widened = widens(simple)};
 }
@@ -274,7 +265,7 @@ int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double
 {
     const double d = head->d, values = rows->width - rows->values;
     const double walked =
-        2 * 2 * (d + 1) * values * d + 2 * features * values; /* and read, two of rows, one of values */
+        2 * 2 * rows->slopes * values * d + 2 * features * values; /* and read, two of rows, one of values */
     const double pair = 2 * (2 * d + values) + d + values;
     return (int64_t)ceil(2 * walked / pair);
 }
@@ -284,8 +275,8 @@ static bool widens_in_vain(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
-    const bool contracted =
-        is_contracted(simple) || (is_quadratic(&simple->score) && sums_fit(head->d, values, head->gate));
+    const bool contracted = is_contracted(simple) || (is_quadratic(&simple->score) &&
+                                                      contraction_sums_fit(head->d, values, head->gate));
     return widens(simple) && (has_numbers(simple) || (!contracted && work(simple) > most_widened));
 }
 
@@ -411,21 +402,21 @@ static bool rows_are_own(const fpa_simplified *simple)
            number_is_one(score->monomials[0].weight);
 }
 
-/* weight * the product of a monomial's two dots, or halves, up to the zeros that fill their last blocks. */
-static bool add_pair(fpa_head *head, const fpa_simplified *simple, int monomial)
+/* weight * the product of a monomial's two dots, or product number `index` of halves, up to the zeros that fill their last blocks. */
+static bool add_pair(fpa_head *head, const fpa_simplified *simple, int index)
 {
     const fpa_score *score = &simple->score;
+    const fpa_halves halves = is_formed(simple) ? halves_of(simple, index) : (fpa_halves){.monomial = index};
     fpa_term *term = &head->terms[head->term_count++];
     bool done = true;
-    term->weight = number_copy(&head->memory, score->monomials[monomial].weight);
+    term->weight = number_copy(&head->memory, score->monomials[halves.monomial].weight);
     term->branch_count = 2;
     term->branches = arena_array(&head->memory, 2, sizeof *term->branches);
     for (int b = 0; term->branches && done && b < 2; b++) {
         if (is_formed(simple)) {
-            const fpa_halves halves = halves_of(simple, monomial);
             done = set_branch(head, &term->branches[b], halves.position[b], pair_rows(halves.rows[b]));
         } else {
-            const fpa_branch *dot = pair_dot(score, monomial, b);
+            const fpa_branch *dot = pair_dot(score, index, b);
             done = set_branch(head, &term->branches[b], dot->row[0], pair_rows(dot->width));
         }
     }
@@ -447,7 +438,8 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
     head->d = is_formed(simple) ? rows.values : simple->head->d;
     head->dv = rows.columns;
     head->block = written->block;
-    for (int m = 0; done && m < score->monomial_count; m++)
+    const int count = is_formed(simple) ? halves_count(simple) : score->monomial_count;
+    for (int m = 0; done && m < count; m++)
         done = pairs ? add_pair(head, simple, m)
                      : add_term(head, weight_of(&head->memory, simple, m), power_of(score, m), head->d, 0, 0);
     if (done)
@@ -467,8 +459,14 @@ void passes_free(fpa_passes *passes)
 static bool values_are_own(const fpa_simplified *simple)
 {
     return !widens(simple) && (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) &&
-           !is_formed(simple) && simple->head->normalize == FPA_NORMALIZE_NONE &&
+           !is_formed(simple) && !contracts_pairs(simple) && simple->head->normalize == FPA_NORMALIZE_NONE &&
            (!is_contracted(simple) || (simple->head->dv % PIECE == 0 && !is_sum(simple)));
+}
+
+/* Contractions are all that there is. */
+static bool has_no_rows(const fpa_simplified *simple)
+{
+    return is_pairs(simple) || is_formed(simple) || (contracts_pairs(simple) && is_parallel(simple));
 }
 
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, bool of_rows,
@@ -478,7 +476,7 @@ fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, bo
     fpa_status status = FPA_OK;
     *passes = (fpa_passes){.own = {!of_rows && rows_are_own(simple), !of_rows && values_are_own(simple)}};
     for (int i = 0; i < PASSES && !status; i++) {
-        if (passes->own[i] || (i == PASS_ROWS && (is_pairs(simple) || is_formed(simple))))
+        if (passes->own[i] || (i == PASS_ROWS && has_no_rows(simple)))
             continue;
         passes->head[i] = make[i](simple, written);
         status = passes->head[i] ? head_validate(passes->head[i], error) : fail_memory(error);

@@ -6,7 +6,8 @@
  *   dv_j = sum_{i >= j} f(s_ij) g_i:
  * heads of the rows [q, g, h] and [k, v, 1] whose kernels are products of two dots, and the head itself; sums over later
  * tokens are those of tokens in reverse order (docs/decisions/0032-gradients-as-forward-passes.md: the forward's own update and query on other operands).
- * Where f is of degree 2, the first two are the contraction of the state that the pass of values has anyway (NAME_chunk_contraction).
+ * Where f is of degree 2, the first two are the contraction of the state that the pass of values has anyway (NAME_chunk_contraction);
+ * in the parallel form, where nothing but pairs of tokens is left of it, whatever its degree is.
  * Given: a simplified head. Gives: the heads, and how their rows lie. */
 #ifndef FPAC_GEN_PLAN_PASSES_H
 #define FPAC_GEN_PLAN_PASSES_H
@@ -26,8 +27,9 @@ typedef struct fpa_pass_rows {
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
     int numbers; /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token (call.numbers) */
     int formed; /* 1: q and k of passes are product rows (pairs.h), which are gathered, and whose gradients are joined as they are scattered */
-    int few;    /* 1: chunks have passes of rows, the parallel form has contractions (contracts_chunks) */
-    int parallel; /* 1: they are the faster way in the parallel form alone: their features are too many */
+    int few; /* 1: chunks have passes of rows, the parallel form has contractions (contracts_chunks): of few values, or of a degree above 2 */
+    double slopes; /* features of f', of which passes of rows have each with all values */
+    int parallel;  /* 1: they are the faster way in the parallel form alone: their features are too many */
     int features; /* not 0: q and k of passes are so many features of them (feature_line.h), of which the kernel is a line */
     int widened; /* 1: passes are of bf16, though the head is of f16: their operands are gathered, and their results scattered */
     int weighs; /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */
@@ -41,7 +43,7 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple);
 /* Whether they are of a line of other numbers that the head's kernel is, whatever kernels there are for its own. */
 bool passes_suit_lines(const fpa_head *head, const fpa_head *written, const fpa_target *target);
 
-/* Of few values (rows->few): tokens from which on passes of rows in chunks multiply less than contractions of pairs. */
+/* Where both are (rows->few): tokens from which on passes of rows in chunks multiply less than contractions of pairs. */
 int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features);
 
 /* Of such a line each coordinate's weight, 0 where it is none of the dot's. */
@@ -53,15 +55,16 @@ bool passes_by_rows(const fpa_head *head, fpa_pass pass);
 /* Whether a pass of another gated head has to leave dots of its outputs, and states, for gates' gradients. */
 bool passes_leaves_dots(const fpa_head *head, fpa_pass pass);
 
-/* Whether NAME_chunk_contraction is wanted of a head that make passes: the pass of values, whose kernel is of degree 2. */
+/* Whether NAME_chunk_contraction is wanted of a head that make passes: the pass of values, whose kernel is of degree 2, or more in the parallel form. */
 bool passes_contract(const fpa_head *values);
 
-/* Whether contractions take less than passes of rows in chunks, too, not in the parallel form alone: each feature is an FMA of both its factors, however
- * few values it has. */
+/* Whether contractions take less than passes of rows in chunks, too, not in the parallel form alone: of degree 2, and not of few values, since each feature
+ * is an FMA of both its factors, however few these are. */
 bool contracts_chunks(const fpa_head *values);
 
-/* Sizes that the contraction's sums have registers for; without a gate, features enough that the state is not better off in them. */
-bool contraction_fits(const fpa_head *values);
+/* Sizes that the contraction's sums have registers for; without a gate, features enough that the state is not better off in them. Of pairs alone, of a
+ * higher degree, rows g are not in registers. */
+bool contraction_fits(const fpa_head *values, int degree);
 
 /* Whether the sums of gradients of 16 tokens have registers where features are coordinates (templates/cuda/
  * backward_coordinates.cu.in). */

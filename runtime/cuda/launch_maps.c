@@ -156,10 +156,11 @@ static void join_values(tensor *values)
 /* Whose heads are described as one where they can be as nothing else. */
 typedef enum joining { JOINS_NOTHING, JOINS_VALUES, JOINS_ALL } joining;
 
-/* Queries and keys are `vector` numbers wide, of which a box has `vector_box`; values `value` and `value_box`. 0: as many as a box can. */
+/* Queries and keys are `vector` numbers wide, of which a box has `vector_box`; values `value` and `value_box`. 0: as many as a box can. Of keys and values a
+ * box has so many tokens. */
 static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                                 map_filler fill, int vector, int vector_box, int value, int value_box,
-                                joining joins, struct fpa_cuda_maps *maps, fpa_error *error)
+                                unsigned box, joining joins, struct fpa_cuda_maps *maps, fpa_error *error)
 {
     tensor queries = {call->q,     call->q_stride,      vector, call->query_heads, call->length,
                       call->batch, (unsigned)vector_box};
@@ -176,9 +177,9 @@ static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct
         return FPA_OK;
     fpa_status status = fill(cuda, &queries, BOX, &maps->query, &there[0], error);
     if (!status)
-        status = fill(cuda, &keys, BOX, &maps->key, &there[1], error);
+        status = fill(cuda, &keys, box, &maps->key, &there[1], error);
     if (!status)
-        status = fill(cuda, &values, BOX, &maps->value, &there[2], error);
+        status = fill(cuda, &values, box, &maps->value, &there[2], error);
     if (status)
         return status;
     maps->queries = there[0];
@@ -193,7 +194,7 @@ fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_c
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     return fill_operands(cuda, call, fill_map, g->vector_rows, g->vector_box, g->value_width, g->value_box,
-                         g->value_room ? JOINS_VALUES : JOINS_NOTHING, maps, error);
+                         BOX, g->value_room ? JOINS_VALUES : JOINS_NOTHING, maps, error);
 }
 
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
@@ -203,8 +204,8 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
     const tensor rows = {
         call->dot_rows, call->dot_stride, g->value_width, call->heads, call->length, call->batch, 0};
     bool there = false;
-    fpa_status status =
-        fill_operands(cuda, call, fill_map, g->vector_rows, 0, g->value_width, 0, JOINS_NOTHING, maps, error);
+    fpa_status status = fill_operands(cuda, call, fill_map, g->vector_rows, 0, g->value_width, 0,
+                                      (unsigned)g->contraction_keys, JOINS_NOTHING, maps, error);
     if (!status && cuda->driver->cuTensorMapEncodeTiled)
         status = fill_map(cuda, &rows, BOX, &maps->output, &there, error);
     maps->outputs = there;
@@ -218,7 +219,7 @@ static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fp
     const tensor output = {
         call->o, call->o_stride, g->fused_value, call->query_heads, call->length, call->batch, 0};
     bool there;
-    fpa_status status = fill_operands(cuda, call, fill, g->fused_vector, 0, g->fused_value, 0,
+    fpa_status status = fill_operands(cuda, call, fill, g->fused_vector, 0, g->fused_value, 0, BOX,
                                       joins ? JOINS_ALL : JOINS_NOTHING, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;

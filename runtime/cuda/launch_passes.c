@@ -82,6 +82,7 @@ static fpa_status launch_weights(passes *p, CUstream stream, fpa_error *error)
 /* vectors: q and k alone. */
 static fpa_status gather(passes *p, bool reversed, bool vectors, CUstream stream, fpa_error *error)
 {
+    p->forth = !reversed && !vectors;
     p->back.pass_vectors = vectors;
     p->back.pass_reversed = reversed;
     p->back.pass_length = reversed ? p->reached : p->launch->forward.length;
@@ -244,108 +245,106 @@ static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, f
 
 /* ---- back ---- */
 
-/* d_k or d_v of plain operands. */
-static struct fpa_launch plain_launch(const passes *p, fpa_pass pass, passes_piece these)
-{
-    const struct fpa_backward_launch *a = p->launch;
-    const struct fpa_launch *f = &a->forward;
-    const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
-                      k = pass_given(these, f->heads, f->k, f->k_stride);
-    const pass_tensor v = pass_given(these, f->heads, f->v, f->v_stride);
-    const pass_tensor d_o = pass_given(these, f->heads, a->d_o, a->d_o_stride);
-    const pass_tensor d_k =
-        a->d_k ? pass_given(these, f->heads, a->d_k, a->d_k_stride) : pass_result_rows(p, these, p->d);
-    const pass_tensor d_v = pass_given(these, f->heads, a->d_v, a->d_v_stride);
-    struct fpa_launch launch = pass == PASS_ROWS ? pass_launch_of(p, these, &v, &d_o, &q, &d_k)
-                                                 : pass_launch_of(p, these, &k, &q, &d_o, &d_v);
-    pass_set_gates(p, these, &launch);
-    return launch;
-}
-
 /* Whether kernels take the tokens from the last one on by themselves, of operands as they are given. */
 static bool reverses(const passes *p, fpa_pass pass, passes_piece these)
 {
-    const struct fpa_launch f = plain_launch(p, pass, these);
+    const struct fpa_launch f = pass_launch_of_given(p, pass, these);
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const bool plain = g->gate || g->pass_numbers ? pass_is_plain_forth(p) : pass_is_plain(p, pass);
     return p->form == FORM_CHUNKED && plain && cuda_reverses(p->module->passes[pass], &f);
 }
 
-static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these, CUstream stream,
+/* A pass of tokens as they lie, from the last one on; with: what its outputs' dots are with. */
+static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these,
+                                   const struct fpa_launch *launch, const pass_tensor *with, CUstream stream,
                                    fpa_error *error)
 {
-    const struct fpa_launch *f = &p->launch->forward;
-    const pass_tensor with = pass_given(these, f->heads, f->k, f->k_stride);
     const bool keeps = p->keeps && pass == p->dots, numbers = p->cuda->geometry.pass_numbers;
-    cuda_dots leaves = keeps ? leaves_of(p, &with, p->given_dots, p->reversed_kept) : (cuda_dots){0};
+    cuda_dots leaves = keeps ? leaves_of(p, with, p->given_dots, p->reversed_kept) : (cuda_dots){0};
     set_numbers(p, these, pass == PASS_ROWS ? OF_KEYS : FACTORS_OF_KEYS, &leaves);
-    p->back.pass_length = f->length;
+    p->back.pass_length = p->launch->forward.length;
     if (keeps) {
         p->gives_ahead = true;
         p->reversed_states = p->reversed_kept;
     }
-    const struct fpa_launch launch = plain_launch(p, pass, these);
-    return cuda_forward_reversed(p->module->passes[pass], &launch, keeps || numbers ? &leaves : NULL, stream,
+    return cuda_forward_reversed(p->module->passes[pass], launch, keeps || numbers ? &leaves : NULL, stream,
                                  error);
 }
 
-/* d_k: queries are [k, v, 1], keys [q, g, h], values q. */
-static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+static fpa_status forward_plain(passes *p, fpa_pass pass, passes_piece these, CUstream stream,
+                                fpa_error *error)
 {
-    const struct fpa_backward_launch *a = p->launch;
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const bool direct = a->d_k && g->pass_line && !g->pass_weighted && pass_is_direct(p);
-    const pass_tensor q = pass_key_rows(p, these, g->pass_input),
-                      k = pass_query_rows(p, these, g->pass_input);
-    const pass_tensor v = pass_query_rows(p, these, 0);
-    const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_k, a->d_k_stride))
-                                 : pass_result_rows(p, these, p->d);
-    const pass_tensor with = pass_key_rows(p, these, 0);
-    const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    const fpa_status status = forward_rows(p, these, &f, &with, p->given_dots, p->reversed_kept,
-                                           &p->reversed_states, stream, error);
-    return status || direct || !a->d_k ? status : scatter(p, TO_KEYS, stream, error);
+    const struct fpa_launch *f = &p->launch->forward;
+    const pass_tensor with = pass_given(these, f->heads, f->k, f->k_stride);
+    const struct fpa_launch launch = pass_launch_of_given(p, pass, these);
+    return forward_reversed(p, pass, these, &launch, &with, stream, error);
 }
 
-/* d_v: queries k, keys q, values g; with a gate [g, h], and dots are with [v, 1]. */
+/* d_k. */
+static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
+{
+    const pass_tensor with = pass_key_rows(p, these, 0);
+    const bool direct = pass_leaves_directly(p, PASS_ROWS);
+    const struct fpa_launch f = pass_launch_back(p, PASS_ROWS, these);
+    const fpa_status status = p->forth ? forward_reversed(p, PASS_ROWS, these, &f, &with, stream, error)
+                                       : forward_rows(p, these, &f, &with, p->given_dots, p->reversed_kept,
+                                                      &p->reversed_states, stream, error);
+    return status || direct || !p->launch->d_k ? status : scatter(p, TO_KEYS, stream, error);
+}
+
+/* d_v; with a gate dots are with [v, 1]. */
 static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int values = g->pass_values;
-    const pass_tensor q = pass_key_rows(p, these, 0), k = pass_query_rows(p, these, 0),
-                      v = pass_query_rows(p, these, values);
-    const struct fpa_backward_launch *a = p->launch;
-    /* kernels whose results threads store, without columns that d_v has not */
-    const bool own =
-        g->pass_line || (p->contracts && !p->back.outputs && !g->gate && !g->backward_padded_value);
-    const bool direct = own && pass_is_direct(p);
-    const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_v, a->d_v_stride))
-                                 : pass_result_rows(p, these, p->dv);
-    const pass_tensor with = pass_key_rows(p, these, values);
-    const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
+    const pass_tensor with = pass_key_rows(p, these, p->cuda->geometry.pass_values);
+    const bool direct = pass_leaves_directly(p, PASS_VALUES);
+    const struct fpa_launch f = pass_launch_back(p, PASS_VALUES, these);
     const cuda_dots dots = {
         .rows = with.at, .stride = {with.stride[0], with.stride[1], with.stride[2]}, .dots = p->given_dots};
-    const bool leaves = a->d_log_gate && p->dots == PASS_VALUES && !p->contracts;
-    fpa_status status = leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL, &dots,
-                                                   &p->reversed_states, stream, error)
-                               : forward(p, PASS_VALUES, &f, stream, error);
+    const bool leaves = p->launch->d_log_gate && p->dots == PASS_VALUES && !p->contracts;
+    const fpa_status status = p->forth ? forward_reversed(p, PASS_VALUES, these, &f, &with, stream, error)
+                              : leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL,
+                                                           &dots, &p->reversed_states, stream, error)
+                                       : forward(p, PASS_VALUES, &f, stream, error);
     return status || !p->launch->d_v || direct ? status : scatter(p, TO_VALUES, stream, error);
 }
 
-/* From the last token on; *gathered: rows in that order are there. */
+/* Whether kernels take rows that were gathered from the first token on from the last one on. */
+static bool turns(passes *p, fpa_pass pass, passes_piece these)
+{
+    const fpa_module *module = p->module->passes[pass];
+    p->back.pass_length = p->launch->forward.length;
+    p->forth = true;
+    const struct fpa_launch f = pass_launch_back(p, pass, these);
+    p->forth = false;
+    return p->form == FORM_CHUNKED && cuda_reverses(module, &f) &&
+           cuda_reversed_workspace(module, &f) <= p->room.forward;
+}
+
+/* Rows for a pass from the last token on: those of the pass forth, if its kernels take these so, else in that order. *gathered: which are there. */
+static fpa_status gather_back(passes *p, fpa_pass pass, passes_piece these, bool *gathered, CUstream stream,
+                              fpa_error *error)
+{
+    const bool forth = p->forth;
+    if (*gathered)
+        return FPA_OK;
+    if (turns(p, pass, these)) {
+        p->forth = forth;
+        return forth ? FPA_OK : gather(p, false, false, stream, error);
+    }
+    *gathered = true;
+    return gather(p, true, false, stream, error);
+}
+
+/* From the last token on. */
 static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, bool *gathered,
                                   CUstream stream, fpa_error *error)
 {
-    fpa_status status = FPA_OK;
     if (reverses(p, pass, these))
-        return forward_reversed(p, pass, these, stream, error);
+        return forward_plain(p, pass, these, stream, error);
     if (p->cuda->geometry.pass_numbers)
         return fail(error, FPA_INVALID, p->cuda->name,
                     "no pass takes the call's tokens from the last one on");
-    p->back.pass_length = p->reached;
-    if (!*gathered)
-        status = gather(p, true, false, stream, error);
-    *gathered = true;
+    const fpa_status status = gather_back(p, pass, these, gathered, stream, error);
     if (status)
         return status;
     return pass == PASS_ROWS ? launch_keys(p, these, stream, error) : launch_values(p, these, stream, error);
@@ -429,7 +428,7 @@ static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, f
 {
     const bool made = p->cuda->geometry.made_width;
     fpa_status status = made ? project(p, these, stream, error) : FPA_OK;
-    p->gives_ahead = false;
+    p->gives_ahead = p->forth = false;
     p->back.first_sequence = these.first;
     p->back.sequences = these.batch * these.heads;
     if (!status)

@@ -153,3 +153,49 @@ pass_tensor pass_turned(const passes *p, pass_tensor t)
     t.stride[1] = -t.stride[1];
     return t;
 }
+
+/* d_k or d_v of plain operands. */
+struct fpa_launch pass_launch_of_given(const passes *p, fpa_pass pass, passes_piece these)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    const struct fpa_launch *f = &a->forward;
+    const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
+                      k = pass_given(these, f->heads, f->k, f->k_stride);
+    const pass_tensor v = pass_given(these, f->heads, f->v, f->v_stride);
+    const pass_tensor d_o = pass_given(these, f->heads, a->d_o, a->d_o_stride);
+    const pass_tensor d_k =
+        a->d_k ? pass_given(these, f->heads, a->d_k, a->d_k_stride) : pass_result_rows(p, these, p->d);
+    const pass_tensor d_v = pass_given(these, f->heads, a->d_v, a->d_v_stride);
+    struct fpa_launch launch = pass == PASS_ROWS ? pass_launch_of(p, these, &v, &d_o, &q, &d_k)
+                                                 : pass_launch_of(p, these, &k, &q, &d_o, &d_v);
+    pass_set_gates(p, these, &launch);
+    return launch;
+}
+
+/* Whether a pass leaves a gradient as it is: by kernels whose results threads store, without weights and without columns that it has not. */
+bool pass_leaves_directly(const passes *p, fpa_pass pass)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const bool own = pass == PASS_ROWS ? p->launch->d_k && g->pass_line && !g->pass_weighted
+                                       : g->pass_line || (p->contracts && !p->back.outputs && !g->gate &&
+                                                          !g->backward_padded_value);
+    return own && pass_is_direct(p);
+}
+
+/* Of gathered rows. d_k: queries are [k, v, 1], keys [q, g, h], values q. d_v: queries k, keys q, values g; with a gate [g, h]. */
+struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass, passes_piece these)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const bool of_rows = pass == PASS_ROWS;
+    const int first = of_rows ? g->pass_input : 0;
+    const pass_tensor q = pass_key_rows(p, these, first), k = pass_query_rows(p, these, first),
+                      v = pass_query_rows(p, these, of_rows ? 0 : g->pass_values);
+    pass_tensor o = of_rows ? pass_given(these, a->forward.heads, a->d_k, a->d_k_stride)
+                            : pass_given(these, a->forward.heads, a->d_v, a->d_v_stride);
+    if (!pass_leaves_directly(p, pass))
+        o = pass_result_rows(p, these, of_rows ? p->d : p->dv);
+    else if (!p->forth)
+        o = pass_turned(p, o);
+    return pass_launch_of_rows(p, these, &q, &k, &v, &o);
+}

@@ -35,5 +35,10 @@ pass_tensor pass_result_rows(const passes *p, passes_piece these, int width);
 void pass_set_gates(const passes *p, passes_piece these, struct fpa_launch *pass);
 /* The same tensor from its last token on. */
 pass_tensor pass_turned(const passes *p, pass_tensor t);
+/* d_k or d_v of plain operands. */
+struct fpa_launch pass_launch_of_given(const passes *p, fpa_pass pass, passes_piece these);
+/* Whether a pass back leaves a gradient as it is; d_k or d_v of rows as they were gathered. */
+bool pass_leaves_directly(const passes *p, fpa_pass pass);
+struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass, passes_piece these);
 
 #endif

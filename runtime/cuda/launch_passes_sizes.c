@@ -89,11 +89,11 @@ static passes_piece last_piece(const passes *p)
     return passes_piece_at(p, (period - 1) / each * each);
 }
 
-/* Kernels of a block of columns leave dots of these; a contraction has all columns. */
+/* Kernels of a block of columns leave dots of these; a contraction has all columns, and leaves those of a monomial. */
 int64_t pass_dot_blocks(const passes *p)
 {
     const struct fpa_cuda_module *cuda = p->module->passes[p->dots]->handle;
-    return p->contracts ? 1 : cuda->geometry.column_blocks;
+    return p->contracts ? cuda->geometry.contraction_dots : cuda->geometry.column_blocks;
 }
 
 /* The pass whose states are kept beside those of a later one, and what both leave. */

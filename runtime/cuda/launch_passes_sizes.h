@@ -34,7 +34,8 @@ typedef struct passes {
     int64_t group, at_once; /* query heads of a key; sequences */
     bool contracts;         /* d_q and d_k are by NAME_chunk_contraction of the pass of values */
     fpa_pass dots;          /* of gated heads the pass that leaves what gates' gradients are made of */
-    bool keeps;             /* which is by NAME_fused_chunk */
+    bool forth; /* rows of these sequences were gathered last from the first token on, all numbers of them */
+    bool keeps; /* which is by NAME_fused_chunk */
     int64_t chunk, chunks,
         reached; /* at whose ends their sums begin anew; tokens with those that make chunks whole */
     passes_room room;

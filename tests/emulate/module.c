@@ -43,7 +43,8 @@ static CUresult encode(void *map, int type, unsigned rank, void *base, const uns
     (void)steps, (void)interleave, (void)promotion, (void)fill;
     if (type != CU_TENSOR_MAP_DATA_TYPE_UINT16 || (rank != 4 && rank != 5) ||
         swizzle != CU_TENSOR_MAP_SWIZZLE_128B || box[0] == 0 || box[0] > 64 || box[0] % 8 || box[1] != 1 ||
-        (box[2] != 64 && box[2] != 16) || box[3] != 1 || box[rank - 1] != 1 || (uintptr_t)base % 16)
+        (box[2] != 64 && box[2] != 32 && box[2] != 16) || box[3] != 1 || box[rank - 1] != 1 ||
+        (uintptr_t)base % 16)
         return CUDA_ERROR_INVALID_VALUE;
     tensor->base = base;
     tensor->numbers = (int)box[0];

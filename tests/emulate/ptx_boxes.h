@@ -39,7 +39,7 @@ RUNTIME const void *tensor_part(const tensor_map &t, const int *const *place, in
     return parts.back().data();
 }
 
-/* A box of 64 numbers, or fewer, of 64 tokens, in rows of 128 bytes, swizzled; outside of the tensor are zeros, and behind a box's numbers a row stays as it
+/* A box of 64 numbers, or fewer, of 64 or 32 tokens, in rows of 128 bytes, swizzled; outside of the tensor are zeros, and behind a box's numbers a row stays as it
  * is. map: what tests/emulate/tensor_map.h describes. */
 RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 barrier)
 {
@@ -48,9 +48,9 @@ RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 bar
     if (to % 1024 || *place[0] % 8 || *place[1] < 0 ||
         *place[3] < 0) /* 16 bytes: else it is illegal on an H100 */
         stop("a box from column %d is copied to address %u", (int)*place[0], to);
-    if (tensor.tokens != 64)
+    if (tensor.tokens != 64 && tensor.tokens != 32)
         stop("a box of %d tokens is copied", tensor.tokens);
-    for (int row = 0; row < 64; row++)
+    for (int row = 0; row < tensor.tokens; row++)
         for (int part = 0; part < tensor.numbers / 8; part++) {
             const u32 address = to + row * 128 + ((part ^ row % 8) << 4);
             const copy c = {at(address, 16),
@@ -58,7 +58,7 @@ RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 bar
                             16,
                             barrier,
                             0,
-                            row < 63 || part < tensor.numbers / 8 - 1};
+                            row < tensor.tokens - 1 || part < tensor.numbers / 8 - 1};
             writer[(address - BASE) / 16].thread = -1;
             if (late_copies)
                 blocks[rank].on_their_way.push_back(c);

@@ -100,7 +100,8 @@ static int choose_box(const fpa_plan *plan, const fpa_outer_plan *outer, const b
 {
     const int d = plan->head->d, most = OUTER_TILE - OUTER_STEP,
               slabs = divide_up(round_up(d, OUTER_STEP), most);
-    bool alone = !outer->rows && !outer->products && kept[plan->ones_row] && !contraction_is_wanted(plan);
+    bool alone =
+        !outer->rows && !outer->products && kept[plan->ones_row] && contraction_of(plan) == CONTRACTS_NOTHING;
     for (int i = d; i < plan->row_count && alone; i++)
         alone = !kept[i] || i == plan->ones_row;
     return alone && slabs == divide_up(round_up(d, OUTER_STEP) + OUTER_BLOCK, OUTER_TILE)
@@ -365,8 +366,8 @@ static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles
     if (outer->products)
         status = plan_block_tiles(plan, outer, memory, &tiling, &slots, error);
     else /* few prefixes fill tiles of several suffixes, too */
-        status = tiles_form(plan, outer, parts == 1 && !contraction_is_wanted(plan), memory, &tiling, &slots,
-                            error);
+        status = tiles_form(plan, outer, parts == 1 && contraction_of(plan) != CONTRACTS_STATES, memory,
+                            &tiling, &slots, error);
     if (status)
         return status;
     if (tiles_are_sparse(plan, slots)) {

@@ -1,5 +1,5 @@
 /* plan_contraction: NAME_chunk_contraction, the gradient of queries whose kernel is of degree 2 in one dot or a sum of products of two, beside the kernels of
- * split_outer whose copies of states it reads. */
+ * split_outer whose copies of states it reads; of any degree in one dot where there are pairs alone. */
 #include "split_outer.h"
 
 #include "base/round.h"
@@ -13,7 +13,12 @@ enum {
     LEAST_STAGES = 2,
     MOST_TILES = 8,
     LEAST_TILES = 2,
-    PAIR_TILES = 3, /* the fewest of products of two dots */
+    PAIR_KEYS = 32, /* of a stage; of a square's 64 */
+    KEYS = 64,
+    PAIR_TILES =
+        3, /* of products of two dots, but where half of the queries would read each tile twice as often */
+    BESIDE_TILES =
+        128, /* registers: two tiles' products, 64, a group's prefixes and what they are given, 32, addresses */
     SLAB_BLOCKS = 8,
     COLUMNS_BEHIND = 1024, /* bytes of 8 columns, which the last tile's step of 16 has where those are odd */
     BARRIERS = 16,         /* bytes, of a stage */
@@ -30,13 +35,18 @@ static bool has_rows(const fpa_plan *plan, const fpa_outer_plan *outer)
     return OUTER_BLOCK * outer->row_blocks >= plan->head->d;
 }
 
-/* Tiles are blocks of these rows times blocks of them, whose columns are in blocks that products of o have, too. */
-static bool has_blocks(const fpa_plan *plan, const fpa_split_outer *split)
+/* Tiles are blocks of rows times blocks of them, whose columns are in blocks that products of o have, too. */
+static bool has_tiles(const fpa_split_outer *split)
+{
+    return split->columns.tiles <= SPLIT_MOST_COLUMNS && split->outer.prefix_factors == 1 &&
+           outer_prefix_kind(&split->outer, 0) == PREFIX_BLOCK;
+}
+
+static bool has_blocks(const fpa_plan *plan, const fpa_split_outer *split, bool states)
 {
     const fpa_outer_plan *outer = &split->outer;
-    return split->columns.tiles <= SPLIT_MOST_COLUMNS && has_rows(plan, outer) &&
-           outer->vector_box == OUTER_TILE && !outer->rows && !outer->products &&
-           outer->prefix_factors == 1 && outer_prefix_kind(outer, 0) == PREFIX_BLOCK;
+    return has_rows(plan, outer) && outer->vector_box == OUTER_TILE && !outer->rows && !outer->products &&
+           (!states || has_tiles(split));
 }
 
 /* ---- products of two dots ---- */
@@ -129,29 +139,42 @@ static int row_slabs_of(const fpa_split_outer *split, const fpa_contraction *c)
     return most;
 }
 
+/* Where no copy is read keys of pairs have the room of its tiles. */
+static void place_lone_keys(const fpa_plan *plan, int key, int tiles, fpa_contraction *c)
+{
+    const int beside = BARRIERS + (plan->head->gate ? c->keys * GATE : 0), room = plan->target->shared_memory;
+    c->lone_key_stages = c->key_stages;
+    for (int left = tiles;
+         c->pair_count && c->lone_key_stages < MOST_STAGES && left >= key && c->bytes + beside <= room;
+         left -= key) {
+        c->lone_key_stages++;
+        c->bytes += beside;
+    }
+}
+
 /* Rows of queries and g in `stages` places, then keys and tiles as many as there is room for. */
-static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split, int stages,
+static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split, int stages, int least_tiles,
                               fpa_contraction *c)
 {
     const int columns = split->columns.blocks * split->columns.tiles;
     const int slabs = row_slabs_of(split, c) + slabs_of(columns);
     const int gate = plan->head->gate ? GATE : 0, tokens = 64 * c->groups;
-    const int own = tokens * (slabs * SLAB + gate) + BARRIERS, key = 64 * (slabs * SLAB + gate) + BARRIERS;
+    const int own = tokens * (slabs * SLAB + gate) + BARRIERS,
+              key = c->keys * (slabs * SLAB + gate) + BARRIERS;
     const int tile = 1024 * split->columns.all * split->columns.blocks + BARRIERS;
-    const int least = c->pair_count ? 1 : LEAST_STAGES,
-              least_tiles = c->pair_count ? PAIR_TILES : LEAST_TILES;
-    const int behind = split->columns.tiles % 2 ? COLUMNS_BEHIND : 0;
+    const int behind = c->states && split->columns.tiles % 2 ? COLUMNS_BEHIND : 0;
     const int room = plan->target->shared_memory - stages * own - behind;
     c->own_stages = stages;
     c->key_stages = (room - least_tiles * tile) / key;
-    if (room < 0 || c->key_stages < least)
+    if (room < 0 || c->key_stages < LEAST_STAGES)
         return false;
     if (c->key_stages > MOST_STAGES)
         c->key_stages = MOST_STAGES;
-    c->tile_stages = (room - c->key_stages * key) / tile;
+    c->tile_stages = c->states ? (room - c->key_stages * key) / tile : 0;
     if (c->tile_stages > MOST_TILES)
         c->tile_stages = MOST_TILES;
     c->bytes = stages * own + c->key_stages * key + c->tile_stages * tile + behind;
+    place_lone_keys(plan, key, c->tile_stages * tile, c);
     return true;
 }
 
@@ -161,14 +184,28 @@ static bool is_narrow(const fpa_plan *plan, const fpa_contraction *c)
     return rows <= GROUPS_WIDTH && plan->head->dv <= GROUPS_VALUES;
 }
 
+/* Of pairs alone: beside sums of dots, their operand and sums of gradients a thread has its queries and rows g, if there is room for them, too. */
+static bool holds_rows(const fpa_plan *plan, const fpa_split_outer *split, int groups)
+{
+    enum { DOTS = 64, OPERAND = 16, OTHERS = 40, WORDS = 4 };
+    const int d = plan->head->d, columns = split->columns.blocks * split->columns.tiles;
+    const int rows = divide_up(d, OUTER_STEP) + divide_up(columns, OUTER_STEP / OUTER_BLOCK);
+    return DOTS + OPERAND + OTHERS + WORDS * (divide_up(d, OUTER_BLOCK) + rows) <= split_registers(groups);
+}
+
 /* Whole blocks of queries divide a chunk; sums of gates behind the last one are for query_tokens more. */
 static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fpa_contraction *c)
 {
-    for (int groups = is_narrow(plan, c) ? 3 : 2; groups > 0; groups--) {
+    const bool held = !c->states && holds_rows(plan, split, 2);
+    const int least = c->states ? LEAST_TILES : 0, tiles = c->pair_count ? PAIR_TILES : least;
+    c->keys = c->pair_count ? PAIR_KEYS : KEYS;
+    for (int groups = is_narrow(plan, c) && !held ? 3 : 2; groups > 0; groups--) {
         const int tokens = 64 * groups;
         c->groups = groups;
+        c->held = held;
         if (split->chunk % tokens == 0 && tokens - 64 <= split->query_tokens &&
-            (place_contraction(plan, split, 2, c) || place_contraction(plan, split, 1, c)))
+            (place_contraction(plan, split, 2, tiles, c) || place_contraction(plan, split, 1, tiles, c) ||
+             place_contraction(plan, split, 1, least, c)))
             return true;
     }
     return false;
@@ -178,26 +215,27 @@ static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fp
 static bool pairs_are_wanted(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_head *head = plan->head;
-    return (plan->forced == SPLIT_OUTER || plan->forced < 0) && plan->pass && !head->gate &&
-           score_has_pairs(plan->score) && pairs_lie_apart(plan->score, head->d) && head->causal &&
-           head->normalize == FPA_NORMALIZE_NONE && dtype_size(head->dtype) == 2 &&
-           head->dv % OUTER_BLOCK == 0 && !plan->written->lift && !plan->written->window &&
-           split->outer.coordinates && split->columns.blocks == 1;
+    return (plan->forced == SPLIT_OUTER || plan->forced < 0) && plan->pass && score_has_pairs(plan->score) &&
+           pairs_lie_apart(plan->score, head->d) && head->causal && head->normalize == FPA_NORMALIZE_NONE &&
+           dtype_size(head->dtype) == 2 && head->dv % OUTER_BLOCK == 0 && !plan->written->lift &&
+           !plan->written->window && split->outer.coordinates;
 }
 
 fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split, fpa_error *error)
 {
-    fpa_contraction c = {0};
+    const fpa_contracted contracted = contraction_of(plan);
+    const bool power = contracted != CONTRACTS_NOTHING;
+    fpa_contraction c = {.states = contracted != CONTRACTS_PAIRS};
     bool found = true;
-    const bool power = contraction_is_wanted(plan);
-    if (!(power || pairs_are_wanted(plan, split)) || !has_blocks(plan, split))
+    if (!(power || pairs_are_wanted(plan, split)) || !has_blocks(plan, split, c.states))
         return FPA_OK;
     const fpa_status status = power ? FPA_OK : list_pairs(plan, memory, &split->outer, &c, &found, error);
     if (status || !found || !choose_groups(plan, split, &c))
         return status;
-    c.ones = split->outer.ones_row >= 0;
+    c.ones = c.states && split->outer.ones_row >= 0;
     c.registers = split_registers(c.groups);
     c.producer_registers = split_producer_registers(c.groups);
+    c.two_tiles = c.registers - BESIDE_TILES;
     split->contraction = c;
     return FPA_OK;
 }

@@ -67,10 +67,15 @@ typedef struct fpa_contracted_pair {
 
 /* NAME_chunk_contraction, where gradients of queries are wanted of it (gen/plan/passes.h). */
 typedef struct fpa_contraction {
-    int groups; /* warpgroups that multiply, 64 queries each; 0: the head has no such kernel */
-    bool ones;  /* vectors have a row of ones: of features of fewer factors */
+    int groups;  /* warpgroups that multiply, 64 queries each; 0: the head has no such kernel */
+    bool states; /* those before a chunk are contracted; else the parallel form's pairs are all */
+    bool held;   /* queries and rows g are operands in registers, for all keys */
+    bool ones;   /* vectors have a row of ones: of features of fewer factors */
+    int keys;    /* of a stage */
     int own_stages, key_stages, tile_stages, bytes;
+    int lone_key_stages; /* in calls that read no copies, whose tiles' room keys have then */
     int registers, producer_registers;
+    int two_tiles; /* registers of sums and rows g, at most, beside which a thread has those of two tiles' products */
     fpa_contracted_pair
         *pairs; /* [pair_count], of a sum of products of two dots; none: the kernel is a square */
     int pair_count;

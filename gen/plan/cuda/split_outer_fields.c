@@ -90,6 +90,8 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         g->kernel[CUDA_CHUNK_CONTRACTION] = (struct fpa_cuda_block){
             WARPGROUP_THREADS * (split->contraction.groups + 1), split->contraction.bytes, 1};
         g->contraction_tokens = 64 * split->contraction.groups;
+        g->contraction_keys = split->contraction.keys;
+        g->contraction_dots = split->contraction.pair_count > 1 ? split->contraction.pair_count : 1;
     }
     g->decays = plan->head->gate;
     g->value_width = plan->head->dv;
@@ -172,8 +174,9 @@ const fpa_field split_outer_fields[] = {
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
-    CONTRACTION(groups), CONTRACTION(ones), CONTRACTION(own_stages), CONTRACTION(key_stages),
-    CONTRACTION(tile_stages), CONTRACTION(registers), CONTRACTION(producer_registers),
+    CONTRACTION(groups), CONTRACTION(states), CONTRACTION(held), CONTRACTION(ones), CONTRACTION(own_stages),
+    CONTRACTION(key_stages), CONTRACTION(tile_stages), CONTRACTION(registers),
+    CONTRACTION(producer_registers), CONTRACTION(two_tiles), CONTRACTION(keys), CONTRACTION(lone_key_stages),
     FIELD_PARTS(fpa_split_outer, "contraction_pairs", contraction.pairs, contraction.pair_count, pair_fields,
                 true),
     PACK(groups), PACK(stages), PACK(raw_pitch), PACK(pitch), PACK(chunks), PACK(chunk_rows),

@@ -231,6 +231,8 @@ struct fpa_cuda_geometry {
     int awaited_keys;          /* clocks of a warp of it for keys of one stage beside tiles of a copy, for 16
                                   queries and 64 keys */
     int contraction_tokens;    /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
+    int contraction_keys;      /* of which it fetches a box at a time */
+    int contraction_dots;      /* numbers that it leaves of a token, one for each monomial of two dots */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
@@ -794,6 +796,8 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     192, /* query_tokens */
     0, /* awaited_keys */
     0, /* contraction_tokens */
+    0, /* contraction_keys */
+    0, /* contraction_dots */
     1, /* persistent */
     8192, /* segment_scan_elements */
     1, /* fused_totals */
