@@ -4864,10 +4864,13 @@ __device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_maps 
  *     them
  *     o         |. . . a b c d e|f g h i j k l m|n o p q r . . .|     here 3; the points are other heads', or blocks'
  *
- * Lanes of a row store its whole pieces; a lane for each end of each row 4, 2 and 1 numbers of the piece there. */
+ * Lanes of a row store its whole pieces. Of the pieces in which rows begin and end eight lanes store a number each, so
+ * that all that o has of one is written at once, and heads take as long whatever they begin with
+ * (docs/decisions/0122-what-ends-of-rows-cost.md). */
 enum {
     LEAVING_LANES = COLUMN_TILES > 8 ? 16 : 8, /* of a row; a last piece that they do not reach is an end */
-    LEAVING_TURNS = LEAVING_LANES / 2          /* of the warp, for 16 rows */
+    LEAVING_TURNS = LEAVING_LANES / 2,         /* of the warp, for 16 rows */
+    END_TURNS = 8                              /* and for both ends of 16 rows, four at a time */
 };
 
 struct leaving_rows {
@@ -4925,12 +4928,6 @@ template <bool shifted> __device__ __forceinline__ uint4 staged_piece(u32 place,
     return piece_of(get_words(place + low / 8 * SLAB + slab_place(row, low % 8)), a, (16 - 2 * shift) & 15);
 }
 
-/* The lane's end of a row: which piece; row and side, by the lane. */
-__device__ __forceinline__ int end_piece(const struct leaving_rows &rows, int shift)
-{
-    return (shift + (rows.lane & 1 ? rows.end : rows.first)) / 8;
-}
-
 /* The lane's row in a turn. */
 __device__ __forceinline__ int piece_row(const struct leaving_rows &rows, int turn)
 {
@@ -4942,11 +4939,6 @@ __device__ __forceinline__ void leave_piece(uint4 a, const struct leaving_rows &
     const int column = rows.lane % LEAVING_LANES * 8 - shift;
     if (row < rows.left && column >= rows.first && column + 8 <= rows.end)
         store_words(rows.o + row * rows.stride + column, a);
-}
-
-__device__ __forceinline__ u32 word_of(uint4 a, int i)
-{
-    return i & 2 ? (i & 1 ? a.w : a.z) : i & 1 ? a.y : a.x;
 }
 
 /* ---- where pieces of sums are pieces of o, in all rows ---- */
@@ -4985,23 +4977,39 @@ __device__ __forceinline__ bool has_ends(const struct leaving_rows &rows)
     return rows.shifted || (rows.first | rows.end) & 7;
 }
 
-/* Of the first piece the numbers from number `count` of 8 on, of the last one so many: one, then two, then four of
- * them, as they lie at multiples of that. */
-__device__ __forceinline__ void leave_ends(uint4 a, const struct leaving_rows &rows)
+/* The lane's row in a turn of ends: eight lanes have its first one, the next eight its last one. */
+__device__ __forceinline__ int end_row(const struct leaving_rows &rows, int turn)
 {
-    const int row = rows.lane / 2, shift = rows.shifted ? shift_of(rows, row) : 0;
-    const bool last = rows.lane & 1;
-    /* numbers before pairs and fours, or behind */
-    const int count = (shift + (last ? rows.end : rows.first)) & 7, pairs = count + (last ? 0 : 1) & 6;
-    element *const to = rows.o + row * rows.stride - shift + end_piece(rows, shift) * 8;
-    if (row >= rows.left || count == 0)
-        return;
-    if (count & 1)
-        to[last ? count - 1 : count] = (element)(word_of(a, count >> 1) >> (last ? 0 : 16));
-    if (pairs & 2)
-        *(u32 *)(to + (last ? pairs & 4 : pairs)) = word_of(a, (last ? pairs & 4 : pairs) >> 1);
-    if (last ? pairs & 4 : count < 5)
-        *(uint2 *)(to + (last ? 0 : 4)) = last ? uint2{a.x, a.y} : uint2{a.z, a.w};
+    return turn * 2 + rows.lane / 16;
+}
+
+/* Column of the lane's number there; -1: o has none, or has the whole piece. */
+template <bool shifted> __device__ __forceinline__ int end_column(const struct leaving_rows &rows, int row)
+{
+    const int shift = shifted ? shift_of(rows, row) : 0, at = shift + (rows.lane & 8 ? rows.end : rows.first);
+    const int column = (at & ~7) - shift + (rows.lane & 7);
+    return at & 7 && column >= rows.first && column < rows.end ? column : -1;
+}
+
+template <bool shifted>
+__device__ __forceinline__ void take_ends(element *end, u32 place, const struct leaving_rows &rows)
+{
+#pragma unroll
+    for (int i = 0; i < END_TURNS; i++) {
+        const int row = end_row(rows, i), column = end_column<shifted>(rows, row), piece = column / 8;
+        if (column >= 0)
+            end[i] = get_element(place + piece / 8 * SLAB + slab_place(row, piece % 8) + column % 8 * 2);
+    }
+}
+
+template <bool shifted> __device__ __forceinline__ void leave_ends(const element *end, const struct leaving_rows &rows)
+{
+#pragma unroll
+    for (int i = 0; i < END_TURNS; i++) {
+        const int row = end_row(rows, i), column = end_column<shifted>(rows, row);
+        if (column >= 0 && row < rows.left)
+            rows.o[row * rows.stride + column] = end[i];
+    }
 }
 
 /* Pieces and ends, from where they stay. */
@@ -5025,9 +5033,11 @@ template <bool shifted> __device__ __forceinline__ void leave_staged(u32 place, 
             leave_piece(staged_piece<true>(place, row, rows.lane % LEAVING_LANES, shift), rows, row, shift);
         }
     }
-    const int row = rows.lane / 2, shift = shifted ? shift_of(rows, row) : 0;
-    if (has_ends(rows))
-        leave_ends(staged_piece<shifted>(place, row, end_piece(rows, shift), shift), rows);
+    if (has_ends(rows)) {
+        element end[END_TURNS];
+        take_ends<shifted>(end, place, rows);
+        leave_ends<shifted>(end, rows);
+    }
     __syncwarp(); /* before the next sums come */
 }
 
