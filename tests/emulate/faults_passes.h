@@ -139,9 +139,9 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
       "copy_bulk(shared + CONTRACTED_RING + tiles.slot * CONTRACTED_BYTES + block * BLOCK_BYTES, copy + "
       "block * (i64)COPY_NUMBERS + tile_place(TILES - 1 - tile), BLOCK_BYTES, there);"}},
     {"broadpairs",
-     {"the first of two products that nobody waits for", "d_q at batch", "contraction_first", NULL}},
+     {"the first of two products that nobody waits for", "gradients", "contraction_first", NULL}},
     {"broadpairs",
-     {"the second of two products that nobody waits for", "d_q at batch", "contraction_second", NULL}},
+     {"the second of two products that nobody waits for", "gradients", "contraction_second", NULL}},
     {"gated",
      {"folded features that nobody waits for", "are written before it is through", "contraction_folded",
       NULL}},
