@@ -265,7 +265,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 38
+#define FPA_CUDA_VERSION 39
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -696,7 +696,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
-    38, /* version */
+    39, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -4458,7 +4458,8 @@ __device__ __forceinline__ bool has_ends(const struct leaving_rows &rows)
     return rows.shifted || (rows.first | rows.end) & 7;
 }
 
-/* The lane's row in a turn of ends: eight lanes have its first one, the next eight its last one. */
+/* The lane's row in a turn of ends: eight lanes have its first one, the next eight its last one. Rows that are eight
+ * apart, so four turns, begin alike. */
 __device__ __forceinline__ int end_row(const struct leaving_rows &rows, int turn)
 {
     return turn * 2 + rows.lane / 16;
@@ -4476,20 +4477,26 @@ template <bool shifted>
 __device__ __forceinline__ void take_ends(element *end, u32 place, const struct leaving_rows &rows)
 {
 #pragma unroll
-    for (int i = 0; i < END_TURNS; i++) {
-        const int row = end_row(rows, i), column = end_column<shifted>(rows, row), piece = column / 8;
-        if (column >= 0)
-            end[i] = get_element(place + piece / 8 * SLAB + slab_place(row, piece % 8) + column % 8 * 2);
+    for (int i = 0; i < END_TURNS / 2; i++) {
+        const int row = end_row(rows, i), column = end_column<shifted>(rows, row);
+        if (column < 0)
+            continue;
+        const u32 from = place + column / 64 * SLAB + slab_place(row, column / 8 % 8) + column % 8 * 2;
+        end[i] = get_element(from);
+        end[i + END_TURNS / 2] = get_element(from + 8 * 128);
     }
 }
 
 template <bool shifted> __device__ __forceinline__ void leave_ends(const element *end, const struct leaving_rows &rows)
 {
 #pragma unroll
-    for (int i = 0; i < END_TURNS; i++) {
+    for (int i = 0; i < END_TURNS / 2; i++) {
         const int row = end_row(rows, i), column = end_column<shifted>(rows, row);
+        element *const to = rows.o + row * rows.stride + column;
         if (column >= 0 && row < rows.left)
-            rows.o[row * rows.stride + column] = end[i];
+            *to = end[i];
+        if (column >= 0 && row + 8 < rows.left)
+            to[8 * rows.stride] = end[i + END_TURNS / 2];
     }
 }
 
