@@ -256,7 +256,7 @@ static fpa_status forward(void *handle, fpa_part *parts, int count, void *worksp
                           void *stream, fpa_error *error)
 {
     call c = {.room = 0};
-    double work_of_head[MOST_PARTS];
+    double part_work[MOST_PARTS];
     (void)handle, (void)stream;
     if (!count)
         return FPA_OK;
@@ -270,8 +270,8 @@ static fpa_status forward(void *handle, fpa_part *parts, int count, void *worksp
     c.memory = c.meetings + (size_t)c.threads * LINE;
     memset(c.meetings, 0, (size_t)c.threads * LINE);
     for (int i = 0; i < count; i++)
-        work_of_head[i] = parts[i].work;
-    together_order(work_of_head, count, c.order);
+        part_work[i] = parts[i].work;
+    together_order(part_work, count, c.order);
     for (int i = 0; i < ROUNDS; i++)
         plan_round(&c, i);
     module_pieces(parts[0].module)->together(c.threads, work, &c);

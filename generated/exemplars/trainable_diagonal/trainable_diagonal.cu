@@ -4877,7 +4877,7 @@ __device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_maps 
  *     o         |. . . a b c d e|f g h i j k l m|n o p q r . . .|     here 3; the points are other heads', or blocks'
  *
  * Lanes of a row store its whole pieces. Of the pieces in which rows begin and end eight lanes store a number each, so
- * that all that o has of one is written at once, and heads take as long whatever they begin with
+ * that all that o has of one is written at once: several writes of a part take as many turns of memory
  * (docs/decisions/0122-what-ends-of-rows-cost.md). */
 enum {
     LEAVING_LANES = COLUMN_TILES > 8 ? 16 : 8, /* of a row; a last piece that they do not reach is an end */
