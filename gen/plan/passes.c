@@ -73,12 +73,44 @@ static double work(const fpa_simplified *simple)
            (head_features(head) * (head->dv < LEAST ? LEAST : head->dv));
 }
 
-/* Whether the parallel form is for long sequences, some tokens a feature, and there, of a pair of tokens, dots and values of a pass of rows
- * are few beside those of the head. */
-static bool parallel_suits(const fpa_head *head)
+/* Of a polynomial of one dot; 0: the kernel is none. */
+static int degree_of(const fpa_score *score)
 {
-    enum { LEAST_FEATURES = 2048 };
-    return head_features(head) >= LEAST_FEATURES &&
+    int degree = 0;
+    for (int m = 0; m < score->monomial_count && score->dot_count == 1; m++)
+        if (power_of(score, m) > degree)
+            degree = power_of(score, m);
+    return degree;
+}
+
+/* Of a tile: products that a warpgroup waits for, then so many instructions of a warp for each of a lane's 32 pairs, of which one goes out in BETWEEN clocks. */
+static double tile_clocks(double products, double a_pair)
+{
+    enum { PAIRS = 32, OTHERS = 100 };
+    static const double between = 1.7;
+    return products + between * (PAIRS * a_pair + OTHERS);
+}
+
+double passes_pair_clocks(const fpa_head *head, const fpa_score *score)
+{
+    enum { TILE = 64, STEP = 16, DOTS = 32 /* clocks of a step of dots */, LEAST = TILE };
+    const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
+    const int degree = degree_of(score), d = divide_up(head->d, STEP), v = divide_up(values, STEP);
+    const int fades = head->gate ? 2 : 0, reads = head->gate && score->monomial_count > 1;
+    const double rows = 2.0 * round_up(head->d, PIECE), columns = 2.0 * values; /* of 64 keys */
+    const double contracted = tile_clocks(DOTS * (d + v) + fmax(rows, LEAST), degree + fades + reads + 0.5);
+    const double valued = tile_clocks(DOTS * d + fmax(columns, LEAST), degree + fades + 0.5);
+    return (2 * contracted + valued) / (TILE * TILE);
+}
+
+/* Whether the parallel form takes less than kernels of the contraction, a feature of which is some clocks, up to sequences of some thousands of
+ * tokens, and there, of a pair of tokens, dots and values of a pass of rows are few beside those of the head. */
+static bool parallel_suits(const fpa_simplified *simple)
+{
+    enum { LEAST_LENGTH = 3072 };
+    static const double a_feature = 1.4; /* r1_04 on an H200: docs/decisions/0124 */
+    const fpa_head *head = simple->head;
+    return 2 * a_feature * head_features(head) >= LEAST_LENGTH * passes_pair_clocks(head, &simple->score) &&
            2.0 * head->d + head->dv <= most_work * (head->d + head->dv);
 }
 
@@ -120,16 +152,6 @@ static bool widens(const fpa_simplified *simple)
     const fpa_head *head = simple->head;
     return head->dtype == FPA_F16 &&
            (head->normalize != FPA_NORMALIZE_NONE || (head->gate && !is_line(&simple->score)));
-}
-
-/* Of a polynomial of one dot; 0: the kernel is none. */
-static int degree_of(const fpa_score *score)
-{
-    int degree = 0;
-    for (int m = 0; m < score->monomial_count && score->dot_count == 1; m++)
-        if (power_of(score, m) > degree)
-            degree = power_of(score, m);
-    return degree;
 }
 
 static bool is_quadratic(const fpa_score *score)
@@ -297,7 +319,7 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
         return false;
     const fpa_pass_rows rows = passes_rows(simple);
     return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 &&
-           (!rows.parallel || parallel_suits(head));
+           (!rows.parallel || parallel_suits(simple));
 }
 
 /* ---- the heads ---- */

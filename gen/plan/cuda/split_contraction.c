@@ -197,9 +197,10 @@ static bool holds_rows(const fpa_plan *plan, const fpa_split_outer *split, int g
 static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fpa_contraction *c)
 {
     const bool held = !c->states && holds_rows(plan, split, 2);
+    const bool more = is_narrow(plan, c) && (!held || holds_rows(plan, split, 3));
     const int least = c->states ? LEAST_TILES : 0, tiles = c->pair_count ? PAIR_TILES : least;
     c->keys = c->pair_count ? PAIR_KEYS : KEYS;
-    for (int groups = is_narrow(plan, c) && !held ? 3 : 2; groups > 0; groups--) {
+    for (int groups = more ? 3 : 2; groups > 0; groups--) {
         const int tokens = 64 * groups;
         c->groups = groups;
         c->held = held;
