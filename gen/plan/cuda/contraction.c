@@ -1,6 +1,7 @@
 /* contraction_of: before tiles are there. */
 #include "contraction.h"
 
+#include "gen/plan/passes_contracted.h"
 #include "gen/plan/plan.h"
 #include "outer.h"
 #include "mechanism.h"
@@ -30,5 +31,6 @@ fpa_contracted contraction_of(const fpa_plan *plan)
                         head->causal && head->normalize == FPA_NORMALIZE_NONE &&
                         dtype_size(head->dtype) == 2 && !plan->written->lift && !plan->written->window &&
                         head->dv % OUTER_BLOCK == 0 && contraction_fits(head, degree);
-    return !wanted ? CONTRACTS_NOTHING : degree == 2 ? CONTRACTS_STATES : CONTRACTS_PAIRS;
+    const bool states = degree == 2 && !contraction_of_few(plan->score->monomial_count, head->dv, head->gate);
+    return !wanted ? CONTRACTS_NOTHING : states ? CONTRACTS_STATES : CONTRACTS_PAIRS;
 }

@@ -45,8 +45,8 @@ static bool has_tiles(const fpa_split_outer *split)
 static bool has_blocks(const fpa_plan *plan, const fpa_split_outer *split, bool states)
 {
     const fpa_outer_plan *outer = &split->outer;
-    return has_rows(plan, outer) && outer->vector_box == OUTER_TILE && !outer->rows && !outer->products &&
-           (!states || has_tiles(split));
+    return has_rows(plan, outer) && !outer->rows && !outer->products &&
+           (!states || (outer->vector_box == OUTER_TILE && has_tiles(split)));
 }
 
 /* ---- products of two dots ---- */
