@@ -169,7 +169,7 @@ static void few_values_are_contracted_in_the_parallel_form_for_longer(void **sta
     static const char text[] =
         "return head { name = 'x', d = 109, dv = 28, dtype = 'bf16', normalize = 'sum', "
         "terms = inhomogeneous { degree = 2, constant = 1 } }\n";
-    enum { CHUNKED = 2 * (4 * 110 * 32 * 109 + 2 * 6159 * 32), PAIR = 2 * (2 * 109 + 32) + 109 + 32 };
+    enum { CHUNKED = 2 * (4 * 110 * 32 * 109 + 2 * 6159 * 32) * 6 / 5, PAIR = 2 * (2 * 109 + 32) + 32 }; /* d_v beside d_k */
     fpa_head_list list = {.count = 0};
     fpa_source source = {0};
     fpa_error error;

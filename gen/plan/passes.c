@@ -83,24 +83,33 @@ static int degree_of(const fpa_score *score)
     return degree;
 }
 
-/* Of a tile: products that a warpgroup waits for, then so many instructions of a warp for each of a lane's 32 pairs, of which one goes out in BETWEEN clocks. */
-static double tile_clocks(double products, double a_pair)
+/* Of a tile: products, and so many instructions of a warp for each of a lane's 32 pairs, of which one goes out in BETWEEN clocks: beside the others' products where
+ * three warpgroups hide what each waits for, else behind its own (docs/decisions/0124). */
+static double tile_clocks(double products, double a_pair, bool hidden)
 {
     enum { PAIRS = 32, OTHERS = 100 };
     static const double between = 1.7;
-    return products + between * (PAIRS * a_pair + OTHERS);
+    const double others = between * (PAIRS * a_pair + OTHERS);
+    return hidden ? fmax(products, others) : products + others;
 }
 
 double passes_pair_clocks(const fpa_head *head, const fpa_score *score)
 {
     enum { TILE = 64, STEP = 16, DOTS = 32 /* clocks of a step of dots */, LEAST = TILE };
+    static const double rounded = 0.5; /* instructions of a score that becomes an operand */
     const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
     const int degree = degree_of(score), d = divide_up(head->d, STEP), v = divide_up(values, STEP);
     const int fades = head->gate ? 2 : 0, reads = head->gate && score->monomial_count > 1;
-    const double rows = 2.0 * round_up(head->d, PIECE), columns = 2.0 * values; /* of 64 keys */
-    const double contracted = tile_clocks(DOTS * (d + v) + fmax(rows, LEAST), degree + fades + reads + 0.5);
-    const double valued = tile_clocks(DOTS * d + fmax(columns, LEAST), degree + fades + 0.5);
-    return (2 * contracted + valued) / (TILE * TILE);
+    const bool beside = contraction_held_registers(head->d, values, true) <= REGISTERS_OF_TWO,
+               hidden = contraction_held_registers(head->d, values, beside) <= REGISTERS_OF_THREE;
+    const double columns = fmax(2.0 * values, LEAST); /* of 64 keys */
+    const double products = DOTS * (d + v) + fmax(2.0 * round_up(head->d, PIECE), LEAST);
+    const double slope = degree + fades + reads + rounded, score_of_slope = 2 + rounded;
+    const double queries = tile_clocks(products, slope, hidden);
+    const double keys = beside
+                            ? tile_clocks(products + columns, slope + score_of_slope, hidden)
+                            : queries + tile_clocks(DOTS * d + columns, degree + fades + rounded, hidden);
+    return (queries + keys) / (TILE * TILE);
 }
 
 /* Whether the parallel form takes less than kernels of the contraction, a feature of which is some clocks, up to sequences of some thousands of
@@ -285,11 +294,13 @@ bool passes_suit_lines(const fpa_head *head, const fpa_head *written, const fpa_
 
 int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features)
 {
+    static const double of_chunks = 1.2; /* clocks of a product of few values in chunks, over those of one of pairs: r2_13 1.4, r3_07 1.1 */
     const double d = head->d, values = rows->width - rows->values;
+    const bool beside = contraction_held_registers(head->d, (int)values, true) <= REGISTERS_OF_TWO;
     const double walked =
         2 * 2 * rows->slopes * values * d + 2 * features * values; /* and read, two of rows, one of values */
-    const double pair = 2 * (2 * d + values) + d + values;
-    return (int64_t)ceil(2 * walked / pair);
+    const double pair = 2 * (2 * d + values) + values + (beside ? 0 : d);
+    return (int64_t)ceil(2 * (beside ? of_chunks : 1) * walked / pair);
 }
 
 /* Passes of bf16 that take an f16 head too long, or that no operand may be gathered for. */

@@ -4,6 +4,7 @@
 
 #include "base/round.h"
 #include "contraction.h"
+#include "gen/plan/passes_contracted.h"
 #include "parts.h"
 
 enum {
@@ -184,14 +185,11 @@ static bool is_narrow(const fpa_plan *plan, const fpa_contraction *c)
     return rows <= GROUPS_WIDTH && plan->head->dv <= GROUPS_VALUES;
 }
 
-/* Of pairs alone: beside sums of dots, their operand and sums of gradients a thread has its queries and rows g, and sums of values, if there is room for them, too. */
+/* Of pairs alone: whether queries and rows g stay in registers, beside sums of values, too. */
 static bool holds_rows(const fpa_plan *plan, const fpa_split_outer *split, int groups, bool values)
 {
-    enum { DOTS = 64, OPERAND = 16, OTHERS = 40, WORDS = 4 };
-    const int d = plan->head->d, columns = split->columns.blocks * split->columns.tiles;
-    const int rows = divide_up(d, OUTER_STEP) + divide_up(columns, OUTER_STEP / OUTER_BLOCK);
-    const int sums = divide_up(d, OUTER_BLOCK) + (values ? columns : 0);
-    return DOTS + OPERAND + OTHERS + WORDS * (sums + rows) <= split_registers(groups);
+    const int columns = OUTER_BLOCK * split->columns.blocks * split->columns.tiles;
+    return contraction_held_registers(plan->head->d, columns, values) <= split_registers(groups);
 }
 
 /* Whole blocks of queries divide a chunk; sums of gates behind the last one are for query_tokens more. */
