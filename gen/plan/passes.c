@@ -106,9 +106,8 @@ double passes_pair_clocks(const fpa_head *head, const fpa_score *score)
     const double products = DOTS * (d + v) + fmax(2.0 * round_up(head->d, PIECE), LEAST);
     const double slope = degree + fades + reads + rounded, score_of_slope = 2 + rounded;
     const double queries = tile_clocks(products, slope, hidden);
-    const double keys = beside
-                            ? tile_clocks(products + columns, slope + score_of_slope, hidden)
-                            : queries + tile_clocks(DOTS * d + columns, degree + fades + rounded, hidden);
+    const double keys = beside ? tile_clocks(products + columns, slope + score_of_slope, hidden)
+                               : queries + tile_clocks(DOTS * d + columns, degree + fades + rounded, hidden);
     return (queries + keys) / (TILE * TILE);
 }
 
@@ -294,7 +293,8 @@ bool passes_suit_lines(const fpa_head *head, const fpa_head *written, const fpa_
 
 int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features)
 {
-    static const double of_chunks = 1.2; /* clocks of a product of few values in chunks, over those of one of pairs: r2_13 1.4, r3_07 1.1 */
+    static const double of_chunks =
+        1.2; /* clocks of a product of few values in chunks, over those of one of pairs: r2_13 1.4, r3_07 1.1 */
     const double d = head->d, values = rows->width - rows->values;
     const bool beside = contraction_held_registers(head->d, (int)values, true) <= REGISTERS_OF_TWO;
     const double walked =

@@ -232,8 +232,8 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
         pass.workspace = p->reads;
         pass.workspace_size = p->room.reads;
     }
-    const fpa_status status =
-        contract(p, &pass, &rows, false, a->d_log_gate ? p->read_dots : NULL, NULL, &p->states, stream, error);
+    const fpa_status status = contract(p, &pass, &rows, false, a->d_log_gate ? p->read_dots : NULL, NULL,
+                                       &p->states, stream, error);
     return status || !scatters || !a->d_q ? status : scatter(p, TO_QUERIES, stream, error);
 }
 
@@ -380,9 +380,8 @@ static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, 
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     const bool both = contracts_values(p);
     const pass_tensor d_v = pass_turned(p, pass_given(these, a->forward.heads, a->d_v, a->d_v_stride));
-    const fpa_status status =
-        contract(p, &f, &rows, a->d_v && !both, a->d_log_gate ? p->given_dots : NULL, both ? &d_v : NULL,
-                 &p->reversed_states, stream, error);
+    const fpa_status status = contract(p, &f, &rows, a->d_v && !both, a->d_log_gate ? p->given_dots : NULL,
+                                       both ? &d_v : NULL, &p->reversed_states, stream, error);
     return status || direct || !a->d_k ? status : scatter(p, TO_KEYS, stream, error);
 }
 
