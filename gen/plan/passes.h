@@ -69,6 +69,13 @@ bool contracts_chunks(const fpa_head *values);
  * higher degree, rows g are not in registers. */
 bool contraction_fits(const fpa_head *values, int degree);
 
+/* A sum of so many powers whose values are so few that features' own work is more than that of passes of rows. */
+bool contraction_of_few(int powers, int values, bool gate);
+
+/* Of pairs alone: registers of a thread that has 16 tokens' queries and rows g as operands, beside dots, their operand and sums of gradients; with sums
+ * of values, too. */
+int contraction_held_registers(int d, int values, bool sums);
+
 /* Whether the sums of gradients of 16 tokens have registers where features are coordinates (templates/cuda/
  * backward_coordinates.cu.in). */
 bool coordinates_fit(const fpa_head *head);

@@ -8,12 +8,7 @@
 bool contraction_sums_fit(int d, int values, bool gate);
 bool contraction_pairs_fit(int d);
 
-/* Of pairs alone: registers of a thread that has 16 tokens' queries and rows g as operands, beside dots, their operand and sums of gradients; with sums
- * of values, too. And those that one has where two warpgroups multiply, or three. */
-int contraction_held_registers(int d, int values, bool sums);
+/* Registers of a thread where two warpgroups multiply, or three. */
 enum { REGISTERS_OF_TWO = 232, REGISTERS_OF_THREE = 160 };
-
-/* A sum of so many powers whose values are so few that features' own work is more than that of passes of rows. */
-bool contraction_of_few(int powers, int values, bool gate);
 
 #endif

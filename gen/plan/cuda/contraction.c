@@ -1,7 +1,6 @@
 /* contraction_of: before tiles are there. */
 #include "contraction.h"
 
-#include "gen/plan/passes_contracted.h"
 #include "gen/plan/plan.h"
 #include "outer.h"
 #include "mechanism.h"

@@ -4,7 +4,7 @@
 
 #include "base/round.h"
 #include "contraction.h"
-#include "gen/plan/passes_contracted.h"
+#include "gen/plan/passes.h"
 #include "parts.h"
 
 enum {
