@@ -4,7 +4,6 @@
 
 #include "base/round.h"
 #include "contraction.h"
-#include "gen/plan/passes.h"
 #include "parts.h"
 
 enum {
