@@ -119,7 +119,8 @@ static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots
                        .stride = {with->stride[0], with->stride[1], with->stride[2]},
                        .dots = wanted ? dots : NULL,
                        .kept = wanted ? kept : NULL,
-                       .column_weights = p->weights};
+                       .column_weights = p->weights,
+                       .apart = wanted && p->apart};
 }
 
 /* 1 / n and h of these sequences' queries, which are a pass's queries or keys. */
@@ -391,14 +392,14 @@ static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fp
 
 /* ---- gates, from what passes forth and back have left (p->dots) ---- */
 
-static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
+static fpa_status launch_gates(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const fpa_module *module = p->module->passes[p->dots];
+    const cuda_met_states met = {p->states, p->reversed_states, p->weights, these.heads, p->value_stride};
     struct fpa_cuda_backward *back = &p->back;
     fpa_status status = FPA_OK;
     if (p->chunks > 1)
-        status = cuda_state_products(module, back->sequences, p->chunks, p->states, p->reversed_states,
-                                     p->weights, p->products, stream, error);
+        status = cuda_state_products(module, back->sequences, p->chunks, &met, p->products, stream, error);
     back->pass_reversed = !p->gives_ahead;
     back->pass_length = p->gives_ahead ? p->launch->forward.length : p->reached;
     back->pass_reads = p->read_dots;
@@ -431,12 +432,13 @@ static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, f
     p->gives_ahead = p->forth = false;
     p->back.first_sequence = these.first;
     p->back.sequences = these.batch * these.heads;
+    pass_find_leaning(p, these, !p->contracts && reverses(p, PASS_ROWS, these));
     if (!status)
         status = launch_forth(p, these, stream, error);
     if (!status)
         status = launch_back(p, these, stream, error);
     if (!status && p->launch->d_log_gate)
-        status = launch_gates(p, stream, error);
+        status = launch_gates(p, these, stream, error);
     return status || !made ? status : made_unproject(&p->made, stream, error);
 }
 

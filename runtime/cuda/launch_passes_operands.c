@@ -199,3 +199,22 @@ struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass, passes_piece 
         o = pass_turned(p, o);
     return pass_launch_of_rows(p, these, &q, &k, &v, &o);
 }
+
+/* Whether an operand's rows of all heads of these sequences are described as one. */
+static bool joins(const passes *p, passes_piece these, const pass_tensor *t)
+{
+    const long long stride[3] = {t->stride[0], t->stride[1], t->stride[2]};
+    return p->cuda->driver->cuTensorMapEncodeTiled &&
+           cuda_can_join(t->at, stride, p->d, these.heads, p->launch->forward.length, these.batch);
+}
+
+void pass_find_leaning(passes *p, passes_piece these, bool given)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
+                      k = pass_given(these, f->heads, f->k, f->k_stride);
+    const bool of_queries = joins(p, these, &q), of_keys = joins(p, these, &k);
+    p->apart =
+        !given || of_queries != of_keys || (of_keys && (q.stride[2] - k.stride[2]) % 8); /* numbers of a piece of 16 bytes */
+    p->value_stride = of_keys && !p->apart ? k.stride[2] : 0;
+}

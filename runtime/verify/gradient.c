@@ -49,6 +49,7 @@ static const row rows[] = {
     {1, 2, 1, 1, 1, LAYOUT_PADDED, INPUTS_EXTREME_GATE, STATES},
     {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, 0},
     {3, 7, 1, 2, 2, LAYOUT_PADDED, INPUTS_DENSE, REPEAT | SOME | STATES},
+    {3, 2, 1, 3, 3, LAYOUT_PIECES, INPUTS_DENSE, 0}, /* rows that lean */
     {0, 11, 2, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, RAGGED},
     {1, 3, 2, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, RAGGED},
     {0, LONGEST, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, LONG},
@@ -228,6 +229,8 @@ static bool make_shape(const examination *x, const row *r, fpa_shape *s)
     const int chunk = r->times > 1 && x->facts->chunk < PASS_CHUNK ? PASS_CHUNK : x->facts->chunk;
 
     if ((r->inputs == INPUTS_EXTREME_GATE || is_long) && !head->gate)
+        return false;
+    if (r->layout == LAYOUT_PIECES && head->d % 8 == 0 && head->dv % 8 == 0) /* C order */
         return false;
     *s = (fpa_shape){.batch = r->batch,
                      .length = (int64_t)r->times * chunk + r->more,

@@ -121,6 +121,8 @@ static const char heads[] =
     "= 2 } }),\n"
     "  h('fadingsome', { d = 21, dv = 24, scale = 1 / 4, gate = true, terms = term { "
     "diagonal { [range(1, 9)] = 1, [range(12, 20)] = sqrt2 } } }),\n"
+    "  h('fadingodd', { d = 45, dv = 37, scale = 1 / 5, gate = true, terms = term { "
+    "diagonal { [range(1, 20)] = 1, [range(23, 44)] = sqrt2 } } }),\n"
     "  h('weighed', { d = 21, dv = 24, scale = 1 / 4, terms = term { diagonal { [range(1, 9)] = 1, "
     "[range(12, 20)] "
     "= sqrt2 } } }),\n"
