@@ -244,7 +244,7 @@ static const char *const emulated[] = {
     "cubeofpairs",    "halfcube",     "cubicsum",      "pairs",         "halfpairs",      "products",
     "halfproducts",   "widepairs",    "broadpairs",    "broadproducts", "fadingproducts", "features",
     "fadingfeatures", "halffeatures", "sumoffeatures", "half",          "parted",         "cubic",
-    "halflines",      "fadingodd"};
+    "halflines",      "raggedfeatures", "fadingodd"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

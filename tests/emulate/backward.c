@@ -152,6 +152,8 @@ static const char heads[] =
     "'a', rows = 2 }, some(2, 24, 1), some(2, 24, 2), select(range(2, 14)), weight = 1 / 2 } }),\n"
     "  h('halffeatures', { d = 21, dv = 90, scale = 1 / 4, dtype = 'f16', terms = { term { some(6, 21, 1), "
     "some(5, 21, 2), weight = 1 / 8 }, term { select(range(1, 16)) } } }),\n"
+    "  h('raggedfeatures', { d = 23, dv = 36, scale = 1 / 4, terms = term { trainable { name = 'a', rows = 6 "
+    "}, trainable { name = 'b', rows = 5 } } }),\n"
     "  h('sumoffeatures', { d = 20, dv = 36, scale = 1 / 4, gate = true, normalize = 'sum', terms = { term { "
     "trainable { name = 'a', rows = 4 }, trainable { name = 'a', rows = 4 } }, term { some(5, 20, 1), "
     "some(7, 20, "

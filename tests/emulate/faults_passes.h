@@ -232,7 +232,7 @@ static const struct cuda_backward_fault cuda_row_pass_faults[] = {
      {"products of states as though columns leant to no side", "d_log_gate", "state_product_lean",
       "const int lean = 0;"}},
     {"fadingodd",
-     {"outputs that lean, times rows as though they did not", "d_log_gate", "rows_first_column",
+     {"outputs that lean, weighed as though they did not", "d_q at batch ... but the formula gives", "rows_first_column",
       "return part.block * COLUMN_TILES * 8;"}},
     {"fadingodd",
      {"states that are kept without the last features of rows that lean", "d_log_gate", "rows_kept_feature",

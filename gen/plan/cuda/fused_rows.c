@@ -229,12 +229,20 @@ bool cuda_leaves_dots(const fpa_plan *plan)
     return plan->pass && plan->head->gate && plan->forced == FUSED_ROWS;
 }
 
+/* Alone it takes tokens from the last one on wherever rows begin: for others such rows would be gathered first. */
+bool cuda_turns_anywhere(const fpa_plan *plan)
+{
+    const fpa_head *head = plan->head;
+    return plan->pass && plan->target->warpgroups && head->causal && head->normalize == FPA_NORMALIZE_NONE &&
+           (head->d % 8 || head->dv % 8);
+}
+
 /* Blocks of other passes on coordinates, which have fewer columns each, and leave nothing for gates' gradients. */
 static bool shares_nothing(const fpa_cuda_inputs *in)
 {
     const fpa_split_panel *panel = in->suited[SPLIT_PANEL].plan;
     return in->suited[FUSED_COORDINATES].plan && in->columns->blocks >= panel->columns.blocks &&
-           !cuda_leaves_dots(in->plan);
+           !cuda_leaves_dots(in->plan) && !cuda_turns_anywhere(in->plan);
 }
 
 fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)

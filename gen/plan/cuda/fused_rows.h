@@ -53,6 +53,8 @@ typedef struct fpa_fused_rows {
 
 /* It has the columns of the split that is chosen. */
 fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+/* Whether nothing else is wanted of a pass that gradients are made of, if this suits it. */
+bool cuda_turns_anywhere(const fpa_plan *plan);
 void print_fused_rows(FILE *out, const fpa_plan *plan);
 void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 extern const fpa_field fused_rows_fields[];
