@@ -120,6 +120,7 @@ static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots
                        .dots = wanted ? dots : NULL,
                        .kept = wanted ? kept : NULL,
                        .column_weights = p->weights,
+                       .narrows = p->narrows,
                        .apart = wanted && p->apart};
 }
 
@@ -263,12 +264,13 @@ static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these,
     const bool keeps = p->keeps && pass == p->dots, numbers = p->cuda->geometry.pass_numbers;
     cuda_dots leaves = keeps ? leaves_of(p, with, p->given_dots, p->reversed_kept) : (cuda_dots){0};
     set_numbers(p, these, pass == PASS_ROWS ? OF_KEYS : FACTORS_OF_KEYS, &leaves);
+    leaves.narrows = p->narrows;
     p->back.pass_length = p->launch->forward.length;
     if (keeps) {
         p->gives_ahead = true;
         p->reversed_states = p->reversed_kept;
     }
-    return cuda_forward_reversed(p->module->passes[pass], launch, keeps || numbers ? &leaves : NULL, stream,
+    return cuda_forward_reversed(p->module->passes[pass], launch, keeps || numbers || p->narrows ? &leaves : NULL, stream,
                                  error);
 }
 
@@ -319,6 +321,21 @@ static bool turns(passes *p, fpa_pass pass, passes_piece these)
     p->forth = false;
     return p->form == FORM_CHUNKED && cuda_reverses(module, &f) &&
            cuda_reversed_workspace(module, &f) <= p->room.forward;
+}
+
+/* Whether all results of passes of bf16 leave as an f16 head's gradients are: by the kernel that can, of rows gathered once, in both orders. Whichever of them
+ * are wanted: those have room. */
+static bool can_narrow(passes *p, passes_piece these)
+{
+    fpa_candidate found;
+    for (int i = 0; i < PASSES; i++) {
+        const struct fpa_cuda_module *pass = p->module->passes[i] ? p->module->passes[i]->handle : NULL;
+        if (p->contracts || p->group != 1 || !pass || !pass->geometry.fused_narrows ||
+            pass->geometry.cluster_reverses || (passes_want(p, (fpa_pass)i) && !turns(p, (fpa_pass)i, these)))
+            return false;
+    }
+    const struct fpa_launch f = pass_launch_back(p, PASS_ROWS, these);
+    return p->form == FORM_CHUNKED && passes_find(p, PASS_ROWS, &f, &found);
 }
 
 /* Rows for a pass from the last token on: those of the pass forth, if its kernels take these so, else in that order. *gathered: which are there. */
@@ -433,6 +450,7 @@ static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, f
     p->back.first_sequence = these.first;
     p->back.sequences = these.batch * these.heads;
     pass_find_leaning(p, these, !p->contracts && reverses(p, PASS_ROWS, these));
+    p->narrows = can_narrow(p, these);
     if (!status)
         status = launch_forth(p, these, stream, error);
     if (!status)

@@ -59,7 +59,7 @@ struct fpa_launch pass_launch_of_rows(const passes *p, passes_piece these, const
 bool pass_scatters(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    return g->pass_formed || g->pass_widened;
+    return g->pass_formed || (g->pass_widened && !p->narrows);
 }
 
 /* What a contraction can fetch as it lies. */
@@ -82,7 +82,7 @@ static bool describes_all(const passes *p)
 bool pass_is_plain(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    if (p->back.outputs || g->gate || g->pass_weighted || pass_scatters(p) || p->group != 1)
+    if (p->back.outputs || g->gate || g->pass_weighted || g->pass_formed || g->pass_widened || p->group != 1)
         return false;
     return p->contracts ? p->d % 8 == 0 && !g->backward_padded_value && describes_all(p)
                         : pass == PASS_VALUES || g->pass_input;

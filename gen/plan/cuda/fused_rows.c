@@ -274,6 +274,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     rows->cluster = choose_cluster(in);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots = cuda_leaves_dots(plan);
+    rows->narrows = plan->pass && plan->written->narrows;
     rows->kept = (64 * divide_up(rows->width, 64) * in->columns->all +
                   (rows->numbers ? SUM_PARTS * in->columns->tiles : 0)) *
                  8 * in->columns->blocks;
@@ -310,6 +311,7 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_value = plan->head->dv;
     g->fused_unpadded = rows->leans ? 2 : 1;
     g->fused_reverses = rows->reverses;
+    g->fused_narrows = rows->narrows;
     if (rows->leaves_dots) {
         g->fused_kept = rows->kept;
         g->kernel[CUDA_STATE_PRODUCT] = (struct fpa_cuda_block){PRODUCT_THREADS, 0, 0};
@@ -347,6 +349,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(reverses),
                                        ROWS(leaves_dots),
                                        ROWS(numbers),
+                                       ROWS(narrows),
                                        ROWS(kept),
                                        ROWS(at_gates),
                                        ROWS(at_copies),
