@@ -341,8 +341,7 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
     fpa_head *head = head_new();
     if (!head)
         return NULL;
-    head->name =
-        arena_string(&head->memory, names[has_numbers(simple) ? 1 : narrows(simple) ? 2 : 0]);
+    head->name = arena_string(&head->memory, names[has_numbers(simple) ? 1 : narrows(simple) ? 2 : 0]);
     head->numbers = has_numbers(simple);
     head->narrows = narrows(simple);
     head->origin = arena_string(&head->memory, written->origin ? written->origin : written->name);

@@ -35,7 +35,8 @@ typedef struct cuda_dots {
     const float *numbers;        /* by fused_chunk: fpa_cuda_call's */
     int numbers_of;
     bool narrows; /* by fused_chunk: o is of f16 (geometry.fused_narrows) */
-    bool apart; /* no rows of all heads are described as one: those of the walk whose states these meet are not, or begin elsewhere */
+    bool
+        apart; /* no rows of all heads are described as one: those of the walk whose states these meet are not, or begin elsewhere */
 } cuda_dots;
 
 void cuda_set_dots(const cuda_dots *dots, struct cuda_sizes *s);

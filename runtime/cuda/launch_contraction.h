@@ -25,7 +25,8 @@ fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_la
 typedef struct cuda_met_states {
     const void *states, *reversed_states;
     const float *column_weights; /* by which columns are multiplied; NULL: 1 */
-    int64_t heads, value_stride; /* of the walks' values: from head to head, where rows of all heads were described as one; else 0 */
+    int64_t heads,
+        value_stride; /* of the walks' values: from head to head, where rows of all heads were described as one; else 0 */
 } cuda_met_states;
 
 /* products[B][H][chunks] <- both states at each chunk's beginning, times each other. */

@@ -52,13 +52,15 @@ static fpa_status launch_tokens(const passes *p, cuda_kernel kernel, int64_t seq
     return launch_kernel(p, kernel, sequences * divide_up(length, FPA_CUDA_PASS_TOKENS), stream, error);
 }
 
+/* Whoever gathers rows makes what they are divided by. */
 static fpa_status launch_outputs(const passes *p, CUstream stream, fpa_error *error)
 {
     const struct fpa_launch *f = &p->launch->forward;
     const int64_t outputs = f->batch * f->query_heads * f->length;
-    return p->back.outputs ? launch_kernel(p, CUDA_BACKWARD_OUTPUTS,
-                                           divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS), stream, error)
-                           : FPA_OK;
+    return p->cuda->geometry.pass_numbers
+               ? launch_kernel(p, CUDA_BACKWARD_OUTPUTS, divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS),
+                               stream, error)
+               : FPA_OK;
 }
 
 /* The log-gate of lines without one, of which passes with numbers have one. */
@@ -270,8 +272,8 @@ static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these,
         p->gives_ahead = true;
         p->reversed_states = p->reversed_kept;
     }
-    return cuda_forward_reversed(p->module->passes[pass], launch, keeps || numbers || p->narrows ? &leaves : NULL, stream,
-                                 error);
+    return cuda_forward_reversed(p->module->passes[pass], launch,
+                                 keeps || numbers || p->narrows ? &leaves : NULL, stream, error);
 }
 
 static fpa_status forward_plain(passes *p, fpa_pass pass, passes_piece these, CUstream stream,

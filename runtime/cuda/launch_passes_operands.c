@@ -214,7 +214,7 @@ void pass_find_leaning(passes *p, passes_piece these, bool given)
     const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
                       k = pass_given(these, f->heads, f->k, f->k_stride);
     const bool of_queries = joins(p, these, &q), of_keys = joins(p, these, &k);
-    p->apart =
-        !given || of_queries != of_keys || (of_keys && (q.stride[2] - k.stride[2]) % 8); /* numbers of a piece of 16 bytes */
+    p->apart = !given || of_queries != of_keys ||
+               (of_keys && (q.stride[2] - k.stride[2]) % 8); /* numbers of a piece of 16 bytes */
     p->value_stride = of_keys && !p->apart ? k.stride[2] : 0;
 }

@@ -194,7 +194,8 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const fpa_head *head = in->plan->head;
     const fpa_columns *columns = in->columns;
-    rows->leans = begins_anywhere(rows, head) && !rows->numbers; /* sums of values beside tokens have the head's columns */
+    rows->leans = begins_anywhere(rows, head) &&
+                  !rows->numbers; /* sums of values beside tokens have the head's columns */
     if (!rows->leans)
         return;
     rows->vector_room = rows->vector % 8 ? round_up(rows->width, 16) - rows->width : 0;
