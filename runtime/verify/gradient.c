@@ -243,7 +243,7 @@ static bool make_shape(const examination *x, const row *r, fpa_shape *s)
         return s->length > 2 * PERIOD + 8 * x->facts->chunk;
     }
     if (r->layout == LAYOUT_PIECES) /* of one head none would lean */
-        return s->length <= x->longest_allowed && reference_cost(x, s) <= 10 * reference_budget;
+        return s->length <= x->longest_allowed && reference_cost(x, s) <= 30 * reference_budget;
     if (reference_cost(x, s) > reference_budget) {
         s->batch = s->heads = 1;
         s->query_heads = s->query_heads > r->heads ? 2 : 1;
