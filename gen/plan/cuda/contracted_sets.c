@@ -1,0 +1,65 @@
+/* list_contracted_sets: which monomials of a contraction a block takes at a time, and where rows of their dots lie. */
+#include "split_outer.h"
+
+#include "base/round.h"
+
+enum { BLOCK = 8, STEP = 16, SLAB = 64 };
+
+/* Where the next dot's rows lie. */
+typedef struct place {
+    int row, block; /* of a vector, where the last one ended; of the slabs */
+} place;
+
+static int steps_of(int blocks)
+{
+    return divide_up(BLOCK * blocks, STEP);
+}
+
+/* A dot that does not follow the last one begins with a slab. */
+static int place_dot(place *at, int row, int blocks)
+{
+    if (row != at->row)
+        at->block = round_up(at->block, SLAB / BLOCK);
+    const int found = at->block;
+    at->row = row + STEP * steps_of(blocks);
+    at->block += STEP / BLOCK * steps_of(blocks);
+    return found;
+}
+
+static void place_pair(fpa_contracted_set *set, fpa_contracted_pair *pair, place *at)
+{
+    pair->place = place_dot(at, pair->first, pair->blocks);
+    pair->other_place = place_dot(at, pair->other_first, pair->other_blocks);
+    pair->sum = set->blocks;
+    pair->other_sum = set->blocks + pair->blocks;
+    set->blocks += pair->blocks + pair->other_blocks;
+    set->steps += steps_of(pair->blocks) + steps_of(pair->other_blocks);
+    set->slabs = divide_up(at->block, SLAB / BLOCK);
+    set->end_pair++;
+    set->end_group = pair->end_group;
+}
+
+static bool joins(const fpa_contracted_set *set, const fpa_contracted_pair *pair, int most, int row_steps)
+{
+    return set->end_group == pair->group &&
+           set->blocks + pair->blocks + pair->other_blocks + row_steps <= most;
+}
+
+fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most, int row_steps, fpa_error *error)
+{
+    place at = {-1, 0};
+    c->set_count = 0;
+    c->sets = arena_array(memory, c->pair_count, sizeof *c->sets);
+    if (!c->sets)
+        return fail_memory(error);
+    for (int i = 0; i < c->pair_count; i++) {
+        fpa_contracted_pair *pair = &c->pairs[i];
+        if (!i || !joins(&c->sets[c->set_count - 1], pair, most, row_steps)) {
+            c->sets[c->set_count++] =
+                (fpa_contracted_set){.pair = i, .end_pair = i, .group = pair->group};
+            at = (place){-1, 0};
+        }
+        place_pair(&c->sets[c->set_count - 1], pair, &at);
+    }
+    return FPA_OK;
+}
