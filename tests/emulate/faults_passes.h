@@ -176,7 +176,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
       "const bool seen = whole || n * 8 + lane_column() * 2 + j <= last + i * 8 + 1;"}},
     {"pairs",
      {"slopes of a dot's rows by itself", "the RMS error of d_q ... more than twice", "pairs_slopes",
-      "form_slopes<whole>(a, s, e, last, monomial::weight());"}},
+      "form_slopes<whole>(a, s, e, last, monomial<m>::weight());"}},
     {"pairs", {"keys that are not finite, multiplied by zero", "changes", "pairs_edge", "return false;"}},
 };
 
