@@ -1,6 +1,8 @@
 /* list_contracted_sets: which monomials of a contraction a block takes at a time, and where rows of their dots lie. */
 #include "split_outer.h"
 
+#include <stdlib.h>
+
 #include "base/round.h"
 
 enum { BLOCK = 8, STEP = 16, SLAB = 64 };
@@ -45,6 +47,12 @@ static bool joins(const fpa_contracted_set *set, const fpa_contracted_pair *pair
            set->blocks + pair->blocks + pair->other_blocks + row_steps <= most;
 }
 
+static int compare_groups(const void *a, const void *b)
+{
+    const fpa_contracted_pair *first = a, *second = b;
+    return (first->group > second->group) - (first->group < second->group);
+}
+
 fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most, int row_steps, fpa_error *error)
 {
     place at = {-1, 0};
@@ -52,6 +60,7 @@ fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most, int
     c->sets = arena_array(memory, c->pair_count, sizeof *c->sets);
     if (!c->sets)
         return fail_memory(error);
+    qsort(c->pairs, (size_t)c->pair_count, sizeof *c->pairs, compare_groups);
     for (int i = 0; i < c->pair_count; i++) {
         fpa_contracted_pair *pair = &c->pairs[i];
         if (!i || !joins(&c->sets[c->set_count - 1], pair, most, row_steps)) {

@@ -196,7 +196,7 @@ static bool holds_rows(const fpa_plan *plan, const fpa_split_outer *split, int g
 /* The same of products of two: beside dots of 32 keys. */
 static bool holds_sets(const fpa_split_outer *split, const fpa_contraction *c, int groups)
 {
-    enum { DOTS = 48, OPERANDS = 16, OTHERS = 40, WORDS = 4 };
+    enum { DOTS = 48, OPERANDS = 16, OTHERS = 28, WORDS = 4 };
     const int values = divide_up(split->columns.blocks * split->columns.tiles, OUTER_STEP / OUTER_BLOCK);
     int most = 0;
     for (int i = 0; i < c->set_count; i++)
