@@ -28,15 +28,39 @@ static int place_dot(place *at, int row, int blocks)
     return found;
 }
 
-static void place_pair(fpa_contracted_set *set, fpa_contracted_pair *pair, place *at)
+/* The first row behind that one with which a dot of the set begins; -1: none does. */
+static int next_row(const fpa_contraction *c, const fpa_contracted_set *set, int row)
 {
-    pair->place = place_dot(at, pair->first, pair->blocks);
-    pair->other_place = place_dot(at, pair->other_first, pair->other_blocks);
+    int found = -1;
+    for (int i = set->pair; i < set->end_pair; i++) {
+        const int rows[2] = {c->pairs[i].first, c->pairs[i].other_first};
+        for (int n = 0; n < 2; n++)
+            if (rows[n] > row && (found < 0 || rows[n] < found))
+                found = rows[n];
+    }
+    return found;
+}
+
+static void place_rows(const fpa_contraction *c, fpa_contracted_set *set)
+{
+    place at = {-1, 0};
+    for (int row = next_row(c, set, -1); row >= 0; row = next_row(c, set, row))
+        for (int i = set->pair; i < set->end_pair; i++) {
+            fpa_contracted_pair *pair = &c->pairs[i];
+            if (pair->first == row)
+                pair->place = place_dot(&at, row, pair->blocks);
+            else if (pair->other_first == row)
+                pair->other_place = place_dot(&at, row, pair->other_blocks);
+        }
+    set->slabs = divide_up(at.block, SLAB / BLOCK);
+}
+
+static void add_pair(fpa_contracted_set *set, fpa_contracted_pair *pair)
+{
     pair->sum = set->blocks;
     pair->other_sum = set->blocks + pair->blocks;
     set->blocks += pair->blocks + pair->other_blocks;
     set->steps += steps_of(pair->blocks) + steps_of(pair->other_blocks);
-    set->slabs = divide_up(at->block, SLAB / BLOCK);
     set->end_pair++;
     set->end_group = pair->end_group;
 }
@@ -55,7 +79,6 @@ static int compare_groups(const void *a, const void *b)
 
 fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most, int row_steps, fpa_error *error)
 {
-    place at = {-1, 0};
     c->set_count = 0;
     c->sets = arena_array(memory, c->pair_count, sizeof *c->sets);
     if (!c->sets)
@@ -63,12 +86,12 @@ fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most, int
     qsort(c->pairs, (size_t)c->pair_count, sizeof *c->pairs, compare_groups);
     for (int i = 0; i < c->pair_count; i++) {
         fpa_contracted_pair *pair = &c->pairs[i];
-        if (!i || !joins(&c->sets[c->set_count - 1], pair, most, row_steps)) {
+        if (!i || !joins(&c->sets[c->set_count - 1], pair, most, row_steps))
             c->sets[c->set_count++] =
                 (fpa_contracted_set){.pair = i, .end_pair = i, .group = pair->group};
-            at = (place){-1, 0};
-        }
-        place_pair(&c->sets[c->set_count - 1], pair, &at);
+        add_pair(&c->sets[c->set_count - 1], pair);
     }
+    for (int i = 0; i < c->set_count; i++)
+        place_rows(c, &c->sets[i]);
     return FPA_OK;
 }
