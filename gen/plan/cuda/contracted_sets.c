@@ -65,10 +65,11 @@ static void add_pair(fpa_contracted_set *set, fpa_contracted_pair *pair)
     set->end_group = pair->end_group;
 }
 
-static bool joins(const fpa_contracted_set *set, const fpa_contracted_pair *pair, int most, int row_steps)
+static bool joins(const fpa_contracted_set *set, const fpa_contracted_pair *pair, int most_sums, int most_held)
 {
-    return set->end_group == pair->group &&
-           set->blocks + pair->blocks + pair->other_blocks + row_steps <= most;
+    const int blocks = set->blocks + pair->blocks + pair->other_blocks;
+    const int steps = set->steps + steps_of(pair->blocks) + steps_of(pair->other_blocks);
+    return set->end_group == pair->group && blocks <= most_sums && blocks + steps <= most_held;
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -77,7 +78,8 @@ static int compare_groups(const void *a, const void *b)
     return (first->group > second->group) - (first->group < second->group);
 }
 
-fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most, int row_steps, fpa_error *error)
+fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums, int most_held,
+                                fpa_error *error)
 {
     c->set_count = 0;
     c->sets = arena_array(memory, c->pair_count, sizeof *c->sets);
@@ -86,7 +88,7 @@ fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most, int
     qsort(c->pairs, (size_t)c->pair_count, sizeof *c->pairs, compare_groups);
     for (int i = 0; i < c->pair_count; i++) {
         fpa_contracted_pair *pair = &c->pairs[i];
-        if (!i || !joins(&c->sets[c->set_count - 1], pair, most, row_steps))
+        if (!i || !joins(&c->sets[c->set_count - 1], pair, most_sums, most_held))
             c->sets[c->set_count++] =
                 (fpa_contracted_set){.pair = i, .end_pair = i, .group = pair->group};
         add_pair(&c->sets[c->set_count - 1], pair);

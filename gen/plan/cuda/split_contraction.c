@@ -193,15 +193,25 @@ static bool holds_rows(const fpa_plan *plan, const fpa_split_outer *split, int g
     return DOTS + OPERAND + OTHERS + WORDS * (divide_up(d, OUTER_BLOCK) + rows) <= split_registers(groups);
 }
 
-/* The same of products of two: beside dots of 32 keys. */
+/* Of products of two: registers, in units of 4, that sums, queries and rows g of a set may have beside dots of 32 keys and their operands. */
+static int held_units(int groups)
+{
+    enum { DOTS = 48, OPERANDS = 16, OTHERS = 32, UNIT = 4 };
+    return (split_registers(groups) - DOTS - OPERANDS - OTHERS) / UNIT;
+}
+
+/* Steps of 16 numbers of a row g. */
+static int value_steps(const fpa_split_outer *split)
+{
+    return divide_up(split->columns.blocks * split->columns.tiles, OUTER_STEP / OUTER_BLOCK);
+}
+
 static bool holds_sets(const fpa_split_outer *split, const fpa_contraction *c, int groups)
 {
-    enum { DOTS = 48, OPERANDS = 16, OTHERS = 28, WORDS = 4 };
-    const int values = divide_up(split->columns.blocks * split->columns.tiles, OUTER_STEP / OUTER_BLOCK);
     int most = 0;
     for (int i = 0; i < c->set_count; i++)
         most = c->sets[i].blocks + c->sets[i].steps > most ? c->sets[i].blocks + c->sets[i].steps : most;
-    return c->pair_count && DOTS + OPERANDS + OTHERS + WORDS * (most + values) <= split_registers(groups);
+    return c->pair_count && most + value_steps(split) <= held_units(groups);
 }
 
 /* Whole blocks of queries divide a chunk; sums of gates behind the last one are for query_tokens more. */
@@ -222,16 +232,17 @@ static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fp
     return false;
 }
 
-/* In sets beside whose sums two tiles are multiplied at a time, if two warpgroups have room for those, else one by one. */
+/* In sets beside whose sums two tiles are multiplied at a time, and queries and rows g held, if two warpgroups have room for those, else one by one. */
 static fpa_status choose_sets(const fpa_plan *plan, arena *memory, const fpa_split_outer *split,
                               fpa_contraction *c, bool *found, fpa_error *error)
 {
-    const int tile_steps = divide_up(split->columns.tiles, OUTER_STEP / OUTER_BLOCK);
-    const int most[2] = {(split_registers(2) - BESIDE_TILES) / 4, 0};
+    const int tile_steps = split->columns.blocks * divide_up(split->columns.tiles, OUTER_STEP / OUTER_BLOCK);
+    const int sums = (split_registers(2) - BESIDE_TILES) / 4 - tile_steps;
     fpa_status status = list_pairs(plan, memory, &split->outer, c, found, error);
     c->groups = 0;
-    for (int i = 0; i < 2 && !status && *found && c->groups < 2; i++) {
-        status = list_contracted_sets(memory, c, most[i], split->columns.blocks * tile_steps, error);
+    for (int several = 1; several >= 0 && !status && *found && c->groups < 2; several--) {
+        status = list_contracted_sets(memory, c, several * sums,
+                                      several * (held_units(2) - value_steps(split)), error);
         if (!status && !choose_groups(plan, split, c))
             c->groups = 0;
     }

@@ -163,8 +163,9 @@ static inline int split_most_columns(const fpa_cuda_inputs *in)
 /* Of a kernel's blocks: how many slabs any of them fetches, and all of a head; and of all kernels which, and whether some are partial. */
 void split_count_slabs(const fpa_outer_plan *outer, fpa_chunk_state_kernel *kernel);
 fpa_status split_list_slabs(arena *memory, fpa_split_outer *split, fpa_error *error);
-/* The contraction's pairs, in sets whose blocks of rows and steps of rows g are at most so many, or each by itself. */
-fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most, int row_steps, fpa_error *error);
+/* The contraction's pairs, in sets of at most so many blocks of rows, and so many of these and steps together, or each by itself. */
+fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums, int most_held,
+                                fpa_error *error);
 /* Fills split->contraction, once all else is there: of heads that are passes of values, mostly their own. */
 fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split, fpa_error *error);
 /* Fills split->pack, once the tables are there. */
