@@ -206,12 +206,15 @@ static int value_steps(const fpa_split_outer *split)
     return divide_up(split->columns.blocks * split->columns.tiles, OUTER_STEP / OUTER_BLOCK);
 }
 
-static bool holds_sets(const fpa_split_outer *split, const fpa_contraction *c, int groups)
+/* Rows g first, of which there are more steps. */
+static void hold_rows(const fpa_split_outer *split, fpa_contraction *c)
 {
-    int most = 0;
-    for (int i = 0; i < c->set_count; i++)
-        most = c->sets[i].blocks + c->sets[i].steps > most ? c->sets[i].blocks + c->sets[i].steps : most;
-    return c->pair_count && most + value_steps(split) <= held_units(groups);
+    const int most = held_units(c->groups), values = value_steps(split);
+    for (int i = 0; i < c->set_count; i++) {
+        fpa_contracted_set *set = &c->sets[i];
+        set->holds_values = set->blocks + values <= most;
+        set->holds_queries = set->blocks + values + set->steps <= most;
+    }
 }
 
 /* Whole blocks of queries divide a chunk; sums of gates behind the last one are for query_tokens more. */
@@ -223,7 +226,8 @@ static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fp
     for (int groups = is_narrow(plan, c) && !held ? 3 : 2; groups > 0; groups--) {
         const int tokens = 64 * groups;
         c->groups = groups;
-        c->held = held || holds_sets(split, c, groups);
+        c->held = held;
+        hold_rows(split, c);
         if (split->chunk % tokens == 0 && tokens - 64 <= split->query_tokens &&
             (place_contraction(plan, split, 2, tiles, c) || place_contraction(plan, split, 1, tiles, c) ||
              place_contraction(plan, split, 1, least, c)))

@@ -73,6 +73,7 @@ typedef struct fpa_contracted_set {
     int blocks; /* of rows, whose gradients' sums a thread has */
     int steps;  /* of 16 of dots' rows */
     int slabs;  /* of 64 numbers, that rows lie in: dots that follow each other in a vector do so there */
+    bool holds_values, holds_queries; /* rows g, and queries, are operands in registers for all keys */
 } fpa_contracted_set;
 
 /* NAME_chunk_contraction, where gradients of queries are wanted of it (gen/plan/passes.h). */
