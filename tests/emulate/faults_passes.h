@@ -180,12 +180,12 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"pairs", {"keys that are not finite, multiplied by zero", "changes", "pairs_edge", "return false;"}},
     {"broadpairs",
      {"queries of which others are held", "the RMS error of d_q ... more than twice", "pairs_held",
-      "load_matrices(a[step], own_place(own, threadIdx.x & 15, block + 2 * step + 1 - matrix_half()));"}},
+      "load_matrices(rows.a[first + step], own_place(slabs + warp_query() * 128, threadIdx.x & 15, place + 2 "
+      "* step + 1 - matrix_half()));"}},
     {"broadpairs",
      {"rows of keys behind the slab's end from the slab's beginning on",
       "the RMS error of d_q ... more than twice", "pairs_behind",
-      "add_key_rows<blocks - FIRST>(c + 4 * FIRST, a[step], slab_operand(keys + place / 8 * PAIR_SLAB + step "
-      "* 2048, PAIR_SLAB));"}},
+      "add_key_rows<blocks - FIRST>(c + 4 * FIRST, a[step], slab_operand(keys + step * 2048, PAIR_SLAB));"}},
 };
 
 /* In passes of values that take tokens from the last one on. */
