@@ -248,12 +248,12 @@ static void monomials_are_taken_at_a_time_while_their_sums_fit(void **state)
         fpa_passes passes = {0};
         fpa_source source = {0};
         fpa_error error;
-        const int size = snprintf(
-            text, sizeof text,
-            "return head { name = 'x', d = 64, dv = 192, dtype = 'bf16', gate = true, terms = {\n"
-            "  term { trainable { name = 'a', rows = 24 }, select(range(1, 20)) },\n"
-            "  term { trainable { name = 'b', rows = 40 }, select(range(21, 25)) }%s } }\n",
-            expected[i].more);
+        const int size =
+            snprintf(text, sizeof text,
+                     "return head { name = 'x', d = 64, dv = 192, dtype = 'bf16', gate = true, terms = {\n"
+                     "  term { trainable { name = 'a', rows = 24 }, select(range(1, 20)) },\n"
+                     "  term { trainable { name = 'b', rows = 40 }, select(range(21, 25)) }%s } }\n",
+                     expected[i].more);
         if (spec_load_text("sets.lua", NULL, text, (size_t)size, &list, &error) ||
             source_passes(list.heads[0], "cuda:sm_90a", &passes, &error) ||
             source_generate_pass(passes.head[PASS_VALUES], "cuda:sm_90a", PASS_VALUES, &source, &error))

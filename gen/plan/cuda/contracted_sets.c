@@ -65,7 +65,8 @@ static void add_pair(fpa_contracted_set *set, fpa_contracted_pair *pair)
     set->end_group = pair->end_group;
 }
 
-static bool joins(const fpa_contracted_set *set, const fpa_contracted_pair *pair, int most_sums, int most_held)
+static bool joins(const fpa_contracted_set *set, const fpa_contracted_pair *pair, int most_sums,
+                  int most_held)
 {
     const int blocks = set->blocks + pair->blocks + pair->other_blocks;
     const int steps = set->steps + steps_of(pair->blocks) + steps_of(pair->other_blocks);
@@ -89,8 +90,7 @@ fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums
     for (int i = 0; i < c->pair_count; i++) {
         fpa_contracted_pair *pair = &c->pairs[i];
         if (!i || !joins(&c->sets[c->set_count - 1], pair, most_sums, most_held))
-            c->sets[c->set_count++] =
-                (fpa_contracted_set){.pair = i, .end_pair = i, .group = pair->group};
+            c->sets[c->set_count++] = (fpa_contracted_set){.pair = i, .end_pair = i, .group = pair->group};
         add_pair(&c->sets[c->set_count - 1], pair);
     }
     for (int i = 0; i < c->set_count; i++)
