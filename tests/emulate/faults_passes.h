@@ -195,8 +195,16 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
       "const bool seen = whole || n * 8 + lane_column() * 2 + j <= last + i * 8 + 1;"}},
     {"pairs",
      {"slopes of a dot's rows by itself", "the RMS error of d_q ... more than twice", "pairs_slopes",
-      "form_slopes<whole>(a, s, e, last, monomial::weight());"}},
+      "form_slopes<whole>(a, s, e, last, monomial<m>::weight());"}},
     {"pairs", {"keys that are not finite, multiplied by zero", "changes", "pairs_edge", "return false;"}},
+    {"broadpairs",
+     {"queries of which others are held", "the RMS error of d_q ... more than twice", "pairs_held",
+      "load_matrices(rows.a[first + step], own_place(slabs + warp_query() * 128, threadIdx.x & 15, place + 2 "
+      "* step + 1 - matrix_half()));"}},
+    {"broadpairs",
+     {"rows of keys behind the slab's end from the slab's beginning on",
+      "the RMS error of d_q ... more than twice", "pairs_behind",
+      "add_key_rows<blocks - FIRST>(c + 4 * FIRST, a[step], slab_operand(keys + step * 2048, PAIR_SLAB));"}},
 };
 
 /* In passes of values that take tokens from the last one on. */
