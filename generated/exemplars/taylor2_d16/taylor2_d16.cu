@@ -232,7 +232,7 @@ struct fpa_cuda_geometry {
                                   queries and 64 keys */
     int contraction_tokens;    /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
     int contraction_keys;      /* of which it fetches a box at a time */
-    int contraction_dots;      /* numbers that it leaves of a token, one for each monomial of two dots */
+    int contraction_dots;      /* numbers that it leaves of a token, one for each set of monomials of two dots */
     int contraction_values;    /* 1: it can leave sums of scores and values beside gradients of queries */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
@@ -288,7 +288,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 40
+#define FPA_CUDA_VERSION 41
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -725,7 +725,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
-    40, /* version */
+    41, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
