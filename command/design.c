@@ -206,8 +206,8 @@ static fpa_status check_widths(const design_request *request, fpa_error *error)
     if (!widest || (request->d <= widest && request->dv <= values))
         return FPA_OK;
     return fail(error, FPA_UNSUPPORTED, request->target->name,
-                "serves none of the heads of d = %d, dv = %d: its kernels take d up to %d and dv up to %d", (int)request->d,
-                (int)request->dv, widest, values);
+                "serves none of the heads of d = %d, dv = %d: its kernels take d up to %d and dv up to %d",
+                (int)request->d, (int)request->dv, widest, values);
 }
 
 static fpa_status search(design_request *request, design_list *list, fpa_error *error)

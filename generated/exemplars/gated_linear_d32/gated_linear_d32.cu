@@ -217,18 +217,18 @@ struct fpa_cuda_geometry {
     int pack_tokens; /* that a block of it takes */
     /* bytes of the matrices that a launch before splits, where chunks of them come by turns; 0: none */
     int pack_operand;
-    int pack_chunks;           /* of them, a block of that launch each */
-    int pack_per_head;         /* 1: each head has its own */
-    int chunk_state_slices;    /* NAME_chunk_state: blocks a head */
-    int small_state_slices;    /* NAME_chunk_state_small: the same */
-    int query_tokens;          /* NAME_chunk_output: that a block takes */
-    int awaited_keys;          /* clocks of a warp of it for keys of one stage beside tiles of a copy, for 16
+    int pack_chunks;        /* of them, a block of that launch each */
+    int pack_per_head;      /* 1: each head has its own */
+    int chunk_state_slices; /* NAME_chunk_state: blocks a head */
+    int small_state_slices; /* NAME_chunk_state_small: the same */
+    int query_tokens;       /* NAME_chunk_output: that a block takes */
+    int awaited_keys;       /* clocks of a warp of it for keys of one stage beside tiles of a copy, for 16
                                   queries and 64 keys */
-    int contraction_tokens;    /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
-    int contraction_keys;      /* of which it fetches a box at a time */
-    int contraction_dots;      /* numbers that it leaves of a token, one for each set of monomials of two dots */
-    int contraction_values;    /* 1: it can leave sums of scores and values beside gradients of queries */
-    int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
+    int contraction_tokens; /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
+    int contraction_keys;   /* of which it fetches a box at a time */
+    int contraction_dots;   /* numbers that it leaves of a token, one for each set of monomials of two dots */
+    int contraction_values; /* 1: it can leave sums of scores and values beside gradients of queries */
+    int persistent;         /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
@@ -4761,7 +4761,6 @@ __device__ __forceinline__ const element *step_query(const struct fpa_cuda_call 
 
 /* What a thread loads of a token: number threadIdx.x of each vector. Asked for before the state is, behind
  * which it would wait. */
-
 struct step_inputs {
     element key, query[STEP_QUERIES];
     element value;
