@@ -73,15 +73,6 @@ static double work(const fpa_simplified *simple)
            (head_features(head) * (head->dv < LEAST ? LEAST : head->dv));
 }
 
-int passes_degree(const fpa_score *score)
-{
-    int degree = 0;
-    for (int m = 0; m < score->monomial_count && score->dot_count == 1; m++)
-        if (power_of(score, m) > degree)
-            degree = power_of(score, m);
-    return degree;
-}
-
 /* Whether the parallel form takes less than kernels of the contraction, a feature of which is some clocks, up to sequences of some thousands of
  * tokens, and there, of a pair of tokens, dots and values of a pass of rows are few beside those of the head. */
 static bool parallel_suits(const fpa_simplified *simple)
