@@ -232,7 +232,7 @@ struct fpa_cuda_geometry {
                                   queries and 64 keys */
     int contraction_tokens;    /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
     int contraction_keys;      /* of which it fetches a box at a time */
-    int contraction_dots;      /* numbers that it leaves of a token, one for each monomial of two dots */
+    int contraction_dots;      /* numbers that it leaves of a token, one for each set of monomials of two dots */
     int contraction_values;    /* 1: it can leave sums of scores and values beside gradients of queries */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
