@@ -46,6 +46,9 @@ bool passes_suit_lines(const fpa_head *head, const fpa_head *written, const fpa_
 /* Where both are (rows->few): tokens from which on passes of rows in chunks multiply less than contractions of pairs. */
 int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features);
 
+/* Of a polynomial of one dot; 0: the kernel is none. */
+int passes_degree(const fpa_score *score);
+
 /* Where passes are of pairs alone, of a polynomial of one dot: clocks of a multiprocessor for a query and a key of a head. */
 double passes_pair_clocks(const fpa_head *head, const fpa_score *score);
 

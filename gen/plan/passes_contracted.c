@@ -6,6 +6,15 @@
 
 enum { PIECE = 8 }; /* numbers of 16 bytes */
 
+int passes_degree(const fpa_score *score)
+{
+    int degree = 0;
+    for (int m = 0; m < score->monomial_count && score->dot_count == 1; m++)
+        if (score->monomials[m].power[0] > degree)
+            degree = score->monomials[m].power[0];
+    return degree;
+}
+
 /* Sums of d numbers of gradients and, as operand, rows g are in a thread's registers at once, beside those of a tile. */
 bool contraction_sums_fit(int d, int values, bool gate)
 {

@@ -5,16 +5,6 @@
 #include "outer.h"
 #include "mechanism.h"
 
-/* Of a polynomial of one dot; 0: the kernel is none. */
-static int degree_of(const fpa_score *score)
-{
-    int degree = 0;
-    for (int m = 0; m < score->monomial_count && score->dot_count == 1; m++)
-        if (score->monomials[m].power[0] > degree)
-            degree = score->monomials[m].power[0];
-    return degree;
-}
-
 /* Gradients of one that is no pass are wanted of a square alone: others' passes of values are heads of their own (gen/plan/passes.h). */
 static bool is_degree_wanted(const fpa_plan *plan, int degree)
 {
@@ -25,7 +15,7 @@ static bool is_degree_wanted(const fpa_plan *plan, int degree)
 fpa_contracted contraction_of(const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
-    const int degree = degree_of(plan->score);
+    const int degree = passes_degree(plan->score);
     const bool wanted = (plan->forced == SPLIT_OUTER || plan->forced < 0) && is_degree_wanted(plan, degree) &&
                         head->causal && head->normalize == FPA_NORMALIZE_NONE &&
                         dtype_size(head->dtype) == 2 && !plan->written->lift && !plan->written->window &&
