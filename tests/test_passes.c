@@ -278,15 +278,15 @@ static void monomials_are_taken_at_a_time_while_their_sums_fit(void **state)
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
-    "plain",       "square",         "line",         "lines",         "taylor",        "gated",
-    "gatednorm",   "linear",         "broad",        "ragged",        "squares",       "powers",
-    "fading",      "fadinghalf",     "fadingsome",   "turned",        "fadingsum",     "weighed",
-    "weighedsum",  "passedrows",     "squareofrows", "halfsquare",    "widenorm",      "numbers",
-    "broadsquare", "broadfading",    "sums",         "fewsums",       "fadingtaylor",  "fadingcube",
-    "cubeofpairs", "halfcube",       "cubicsum",     "fadingpower",   "pairs",         "halfpairs",
-    "products",    "halfproducts",   "widepairs",    "broadpairs",    "broadproducts", "fadingproducts",
-    "features",    "fadingfeatures", "halffeatures", "sumoffeatures", "half",          "parted",
-    "cubic",       "halflines"};
+    "plain",       "square",         "line",           "lines",         "taylor",        "gated",
+    "gatednorm",   "linear",         "broad",          "ragged",        "squares",       "powers",
+    "fading",      "fadinghalf",     "fadingsome",     "turned",        "fadingsum",     "weighed",
+    "weighedsum",  "passedrows",     "squareofrows",   "halfsquare",    "widenorm",      "numbers",
+    "broadsquare", "broadfading",    "sums",           "fewsums",       "fadingtaylor",  "fadingcube",
+    "cubeofpairs", "halfcube",       "cubicsum",       "fadingpower",   "pairs",         "halfpairs",
+    "products",    "halfproducts",   "widepairs",      "broadpairs",    "broadproducts", "fadingproducts",
+    "features",    "fadingfeatures", "halffeatures",   "sumoffeatures", "half",          "parted",
+    "cubic",       "halflines",      "raggedfeatures", "fadingodd"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

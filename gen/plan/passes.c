@@ -361,16 +361,22 @@ static bool add_term(fpa_head *head, fpa_number weight, int power, int d, int fi
     return term->branches && done;
 }
 
-/* What both have of the head; room for its terms. */
-static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, const char *name,
-                       const char *numbered)
+/* Whether results leave as the f16 head has them: those of a line, which one kernel carries out (rows->line). */
+static bool narrows(const fpa_simplified *simple)
+{
+    return widens(simple) && simple->head->gate && is_line(&simple->score);
+}
+
+/* What both have of the head; room for its terms. Names are of heads whose text says all, that have numbers, that narrow. */
+static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, const char *const names[3])
 {
     const fpa_head *from = simple->head;
     fpa_head *head = head_new();
     if (!head)
         return NULL;
-    head->name = arena_string(&head->memory, has_numbers(simple) ? numbered : name);
+    head->name = arena_string(&head->memory, names[has_numbers(simple) ? 1 : narrows(simple) ? 2 : 0]);
     head->numbers = has_numbers(simple);
+    head->narrows = narrows(simple);
     head->origin = arena_string(&head->memory, written->origin ? written->origin : written->name);
     head->terms = arena_array(&head->memory, (size_t)simple->score.monomial_count, sizeof *head->terms);
     head->scale = from->scale;
@@ -406,7 +412,9 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
     const fpa_head *from = simple->head;
     const fpa_pass_rows rows = passes_rows(simple);
     const int values = rows_are_given(simple) ? from->dv : rows.width - rows.values;
-    fpa_head *head = start(simple, written, "gradients_of_rows", "gradients_of_numbered_rows");
+    static const char *const names[] = {"gradients_of_rows", "gradients_of_numbered_rows",
+                                        "gradients_of_narrowed_rows"};
+    fpa_head *head = start(simple, written, names);
     bool done = head != NULL;
     if (!done)
         return NULL;
@@ -462,8 +470,9 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
     const fpa_pass_rows rows = passes_rows(simple);
     const fpa_score *score = &simple->score;
     const bool pairs = is_pairs(simple) || is_formed(simple);
-    fpa_head *head = start(simple, written, pairs ? "gradients_of_paired_values" : "gradients_of_values",
-                           "gradients_of_divided_values");
+    const char *const names[] = {pairs ? "gradients_of_paired_values" : "gradients_of_values",
+                                 "gradients_of_divided_values", "gradients_of_narrowed_values"};
+    fpa_head *head = start(simple, written, names);
     bool done = head != NULL;
     if (!done)
         return NULL;

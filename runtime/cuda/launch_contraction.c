@@ -52,14 +52,15 @@ fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_la
 }
 
 fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
-                               const void *states, const void *reversed_states, const float *column_weights,
-                               double *products, void *stream, fpa_error *error)
+                               const cuda_met_states *met, double *products, void *stream, fpa_error *error)
 {
     const fpa_cuda_grid grid = {CUDA_STATE_PRODUCT, sequences * (chunks - 1), NULL, 0};
     const struct fpa_cuda_call call = {.chunks = chunks,
-                                       .states = (void *)(uintptr_t)states,
-                                       .reversed_states = reversed_states,
-                                       .column_weights = column_weights,
+                                       .heads = met->heads,
+                                       .v_stride = {0, 0, met->value_stride},
+                                       .states = (void *)(uintptr_t)met->states,
+                                       .reversed_states = met->reversed_states,
+                                       .column_weights = met->column_weights,
                                        .products = products};
     const struct fpa_launch none = {0};
     return grid.blocks > 0 ? cuda_launch(module->handle, &grid, &none, &call, stream, error) : FPA_OK;

@@ -27,9 +27,16 @@ bool cuda_contracts_values(const fpa_module *module, int form);
 fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_launch *launch,
                          const cuda_contraction *c, const void **states, void *stream, fpa_error *error);
 
-/* products[B][H][chunks] <- states of a walk and of one from the last token on, of whole chunks; of columns times these weights (NULL: 1). */
+/* States of a walk and of one from the last token on, of whole chunks. */
+typedef struct cuda_met_states {
+    const void *states, *reversed_states;
+    const float *column_weights; /* by which columns are multiplied; NULL: 1 */
+    int64_t heads,
+        value_stride; /* of the walks' values: from head to head, where rows of all heads were described as one; else 0 */
+} cuda_met_states;
+
+/* products[B][H][chunks] <- both states at each chunk's beginning, times each other. */
 fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
-                               const void *states, const void *reversed_states, const float *column_weights,
-                               double *products, void *stream, fpa_error *error);
+                               const cuda_met_states *met, double *products, void *stream, fpa_error *error);
 
 #endif

@@ -54,13 +54,15 @@ static fpa_status launch_tokens(const passes *p, cuda_kernel kernel, int64_t seq
     return launch_kernel(p, kernel, sequences * divide_up(length, FPA_CUDA_PASS_TOKENS), stream, error);
 }
 
+/* Whoever gathers rows makes what they are divided by. */
 static fpa_status launch_outputs(const passes *p, CUstream stream, fpa_error *error)
 {
     const struct fpa_launch *f = &p->launch->forward;
     const int64_t outputs = f->batch * f->query_heads * f->length;
-    return p->back.outputs ? launch_kernel(p, CUDA_BACKWARD_OUTPUTS,
-                                           divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS), stream, error)
-                           : FPA_OK;
+    return p->cuda->geometry.pass_numbers
+               ? launch_kernel(p, CUDA_BACKWARD_OUTPUTS, divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS),
+                               stream, error)
+               : FPA_OK;
 }
 
 /* The log-gate of lines without one, of which passes with numbers have one. */
@@ -121,7 +123,9 @@ static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots
                        .stride = {with->stride[0], with->stride[1], with->stride[2]},
                        .dots = wanted ? dots : NULL,
                        .kept = wanted ? kept : NULL,
-                       .column_weights = p->weights};
+                       .column_weights = p->weights,
+                       .narrows = p->narrows,
+                       .apart = wanted && p->apart};
 }
 
 /* 1 / n and h of these sequences' queries, which are a pass's queries or keys. */
@@ -271,13 +275,14 @@ static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these,
     const bool keeps = p->keeps && pass == p->dots, numbers = p->cuda->geometry.pass_numbers;
     cuda_dots leaves = keeps ? leaves_of(p, with, p->given_dots, p->reversed_kept) : (cuda_dots){0};
     set_numbers(p, these, pass == PASS_ROWS ? OF_KEYS : FACTORS_OF_KEYS, &leaves);
+    leaves.narrows = p->narrows;
     p->back.pass_length = p->launch->forward.length;
     if (keeps) {
         p->gives_ahead = true;
         p->reversed_states = p->reversed_kept;
     }
-    return cuda_forward_reversed(p->module->passes[pass], launch, keeps || numbers ? &leaves : NULL, stream,
-                                 error);
+    return cuda_forward_reversed(p->module->passes[pass], launch,
+                                 keeps || numbers || p->narrows ? &leaves : NULL, stream, error);
 }
 
 static fpa_status forward_plain(passes *p, fpa_pass pass, passes_piece these, CUstream stream,
@@ -327,6 +332,21 @@ static bool turns(passes *p, fpa_pass pass, passes_piece these)
     p->forth = false;
     return p->form == FORM_CHUNKED && cuda_reverses(module, &f) &&
            cuda_reversed_workspace(module, &f) <= p->room.forward;
+}
+
+/* Whether all results of passes of bf16 leave as an f16 head's gradients are: by the kernel that can, of rows gathered once, in both orders. Whichever of them
+ * are wanted: those have room. */
+static bool can_narrow(passes *p, passes_piece these)
+{
+    fpa_candidate found;
+    for (int i = 0; i < PASSES; i++) {
+        const struct fpa_cuda_module *pass = p->module->passes[i] ? p->module->passes[i]->handle : NULL;
+        if (p->contracts || p->group != 1 || !pass || !pass->geometry.fused_narrows ||
+            pass->geometry.cluster_reverses || (passes_want(p, (fpa_pass)i) && !turns(p, (fpa_pass)i, these)))
+            return false;
+    }
+    const struct fpa_launch f = pass_launch_back(p, PASS_ROWS, these);
+    return p->form == FORM_CHUNKED && passes_find(p, PASS_ROWS, &f, &found);
 }
 
 /* Rows for a pass from the last token on: those of the pass forth, if its kernels take these so, else in that order. *gathered: which are there. */
@@ -410,14 +430,14 @@ static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fp
 
 /* ---- gates, from what passes forth and back have left (p->dots) ---- */
 
-static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
+static fpa_status launch_gates(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const fpa_module *module = p->module->passes[p->dots];
+    const cuda_met_states met = {p->states, p->reversed_states, p->weights, these.heads, p->value_stride};
     struct fpa_cuda_backward *back = &p->back;
     fpa_status status = FPA_OK;
     if (p->chunks > 1)
-        status = cuda_state_products(module, back->sequences, p->chunks, p->states, p->reversed_states,
-                                     p->weights, p->products, stream, error);
+        status = cuda_state_products(module, back->sequences, p->chunks, &met, p->products, stream, error);
     back->pass_reversed = !p->gives_ahead;
     back->pass_length = p->gives_ahead ? p->launch->forward.length : p->reached;
     back->pass_reads = p->read_dots;
@@ -450,12 +470,14 @@ static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, f
     p->gives_ahead = p->forth = false;
     p->back.first_sequence = these.first;
     p->back.sequences = these.batch * these.heads;
+    pass_find_leaning(p, these, !p->contracts && reverses(p, PASS_ROWS, these));
+    p->narrows = can_narrow(p, these);
     if (!status)
         status = launch_forth(p, these, stream, error);
     if (!status)
         status = launch_back(p, these, stream, error);
     if (!status && p->launch->d_log_gate)
-        status = launch_gates(p, stream, error);
+        status = launch_gates(p, these, stream, error);
     return status || !made ? status : made_unproject(&p->made, stream, error);
 }
 

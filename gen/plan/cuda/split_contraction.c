@@ -227,8 +227,8 @@ static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fp
         const int tokens = 64 * groups;
         c->groups = groups;
         c->held = held;
-        hold_rows(split, c);
         c->values = held && holds_rows(plan, split, groups, true);
+        hold_rows(split, c);
         if (split->chunk % tokens == 0 && tokens - 64 <= split->query_tokens &&
             (place_contraction(plan, split, 2, tiles, c) || place_contraction(plan, split, 1, tiles, c) ||
              place_contraction(plan, split, 1, least, c)))

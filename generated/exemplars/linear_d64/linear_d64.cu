@@ -239,6 +239,7 @@ struct fpa_cuda_geometry {
     int fused_packs;           /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
     int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
     int fused_reverses;        /* 1: it can take tokens from the last one on */
+    int fused_narrows;         /* 1: it can leave o as f16, though its numbers are bf16 (call.narrows) */
     int fused_kept; /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
@@ -281,7 +282,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 40
+#define FPA_CUDA_VERSION 41
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -409,6 +410,7 @@ struct fpa_cuda_call {
        a number that is added to them; [B][query_heads][length][2] */
     const float *numbers;
     long long numbers_of;
+    long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is of f16 */
     /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
     const void *reversed_states;
     double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
@@ -657,7 +659,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
-    40, /* version */
+    41, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -748,6 +750,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
     0, /* fused_packs */
     0, /* fused_unpadded */
     0, /* fused_reverses */
+    0, /* fused_narrows */
     0, /* fused_kept */
     16, /* decode_features */
     8, /* decode_cluster */
