@@ -201,7 +201,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
       "form_slopes<whole>(a, s, e, last, monomial<m>::weight());"}},
     {"pairs", {"keys that are not finite, multiplied by zero", "changes", "pairs_edge", "return false;"}},
     {"broadpairs",
-     {"queries of which others are held", "the RMS error of d_q ... more than twice", "pairs_held",
+     {"queries of which others are held", "d_q at batch ... but the formula gives", "pairs_held",
       "load_matrices(rows.a[first + step], own_place(slabs + warp_query() * 128, threadIdx.x & 15, place + 2 "
       "* step + 1 - matrix_half()));"}},
     {"broadpairs",
