@@ -115,7 +115,7 @@ static bool can_multiply(const fpa_cuda_inputs *in, const fpa_split_panel *split
 {
     const fpa_plan *plan = in->plan;
     fpa_cuda_lift sizes = {.vector = (int)round_up(plan->head->d, 8)};
-    if (!has_constants(plan->written) || !lift_by_groups(plan, &sizes))
+    if (!has_constants(plan->written) || !lift_by_groups(plan, false, &sizes))
         return false;
     for (pass->lifters = 1; pass->lifters <= SIDES; pass->lifters++) {
         const bool single = pass->lifters == 1;
