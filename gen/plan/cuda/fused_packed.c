@@ -185,8 +185,9 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->at_panels =
         fused->at_copies + FUSED_COPIES * fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
     fused->at_barriers = fused->at_panels + panels * fused->panel_bytes;
-    const int barriers = 2 * (panels + fused->total_values) + FUSED_COPIES + largest(fused->query_groups, FUSED_COPIES) +
-                         raw_stages + (fused->near_panels ? 1 : 0);
+    const int barriers = 2 * (panels + fused->total_values) + FUSED_COPIES +
+                         largest(fused->query_groups, FUSED_COPIES) + raw_stages +
+                         (fused->near_panels ? 1 : 0);
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
     fused->bytes =
         fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
@@ -362,7 +363,8 @@ const fpa_field fused_packed_fields[] = {
     FIELD_ARRAY(fpa_fused_packed, "swapped", slot_swapped, slots, 1, 0),
     /* rows */
     FUSED(coordinates), FUSED(row_base), FUSED(rows), FIELD_CONSTANT("row_pitch", FUSED_ROW_PITCH),
-    FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts), FUSED(lifts), FUSED(vector),
+    FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts), FUSED(lifts),
+    FUSED(vector),
     /* places */
     FUSED(panels), FUSED(values), FUSED(total_values), FUSED(raw_stages), FUSED(value_bytes),
     FIELD_CONSTANT("copies", FUSED_COPIES), FUSED(panel_bytes), FUSED(raw_bytes), FUSED(matrix_bytes),

@@ -43,8 +43,8 @@ typedef struct fpa_fused_packed {
     int matrix_rows;                /* a matrix instruction */
     int matrix_parts;               /* matrix instructions for all of them */
     bool lifts;                     /* who packs makes coordinates, of q and k as they are given */
-    int vector;                     /* numbers of q and k as they come: coordinates, or what these are made of */
-    int lift_bytes;                 /* of matrices that make them */
+    int vector;     /* numbers of q and k as they come: coordinates, or what these are made of */
+    int lift_bytes; /* of matrices that make them */
     /* places on their way */
     int panels, values, raw_stages;
     int total_values; /* of values for totals: those of o, too, which these do not leave */

@@ -9,11 +9,12 @@
 #include <math.h>
 
 enum {
-    WARPGROUP = 128,   /* threads */
-    TOKENS = 64,       /* that a warpgroup multiplies: 16 a warp */
-    MOST_ROWS = 128,   /* of matrices in one product, so that a thread has sums of two on their way; */
-    LEAST_MOST = 64,   /* or so many, where that leaves registers for one warpgroup more */
-    LEAST_ROWS = 128,  /* of all matrices: with fewer, tensor cores are not what blocks of warps wait for, and two parts take less than tokens in f16 */
+    WARPGROUP = 128, /* threads */
+    TOKENS = 64,     /* that a warpgroup multiplies: 16 a warp */
+    MOST_ROWS = 128, /* of matrices in one product, so that a thread has sums of two on their way; */
+    LEAST_MOST = 64, /* or so many, where that leaves registers for one warpgroup more */
+    LEAST_ROWS =
+        128, /* of all matrices: with fewer, tensor cores are not what blocks of warps wait for, and two parts take less than tokens in f16 */
     MOST_WIDTH = 128,  /* so that 16 tokens stay in a warp's registers */
     SLAB_NUMBERS = 64, /* of a row, */
     SLAB_ROW = 128,    /* its bytes */

@@ -76,10 +76,11 @@ static void count_packed(const fpa_plan *plan, bool queries, struct fpa_cuda_ker
         add_side(&made, sides, &step);
     }
     work->warpgroups = 1;
-    work->step = (struct fpa_cuda_work){.products = blocks * step.products,
-                                        .shared = blocks * step.shared,
-                                        .instructions = blocks * step.instructions,
-                                        .bytes = work_operand_bytes(plan, sides * (fused->vector + plan->head->dv))};
+    work->step =
+        (struct fpa_cuda_work){.products = blocks * step.products,
+                               .shared = blocks * step.shared,
+                               .instructions = blocks * step.instructions,
+                               .bytes = work_operand_bytes(plan, sides * (fused->vector + plan->head->dv))};
     work->trips = 4;
 }
 
