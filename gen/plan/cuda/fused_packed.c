@@ -245,7 +245,7 @@ static bool can_lift(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     const fpa_lift *lift = plan->written->lift;
     fpa_cuda_lift sizes = {.vector = plan->head->d};
     if (!lift || lift->key_mask || lift->width % 8 || plan->head->dv % 8 || in->columns->blocks > 1 ||
-        !has_whole_rows(lift) || cuda_count_weights(plan->written) || !lift_by_groups(plan, true, &sizes))
+        !has_whole_rows(lift) || !lift_is_constant(plan->written) || !lift_by_groups(plan, true, &sizes))
         return false;
     fused->lift_bytes = sizes.matrix_bytes;
     return lift_pair_registers(plan, &sizes) <= fused->walk.pack_registers;

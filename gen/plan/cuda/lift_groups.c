@@ -249,6 +249,14 @@ bool lift_by_groups(const fpa_plan *plan, bool packed, fpa_cuda_lift *lift)
     return true;
 }
 
+bool lift_is_constant(const fpa_head *written)
+{
+    for (int i = 0; i < written->matrix_count; i++)
+        if (written->matrices[i].kind != FPA_MATRIX_CONSTANT)
+            return false;
+    return true;
+}
+
 struct fpa_cuda_work work_lift_groups(const fpa_plan *plan)
 {
     /* instructions: of a warp's turn, which finds its tokens and the next ones; of 16 bytes that are fetched; of a product and its operand; of 16 tokens' 16 columns in f16 */

@@ -7,6 +7,9 @@
 /* Fills the sizes; false, and as it was, where it does not suit the head. packed: NAME_fused_chunk of packed rows makes them, too, however few they are. */
 bool lift_by_groups(const fpa_plan *plan, bool packed, fpa_cuda_lift *lift);
 
+/* Whether all matrices of the head are constants. */
+bool lift_is_constant(const fpa_head *written);
+
 /* Of 16 tokens of queries or keys. */
 struct fpa_cuda_work work_lift_groups(const fpa_plan *plan);
 
