@@ -4352,10 +4352,11 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
             advance<RAW_STAGES>(raw_stages);
         barrier_wait(full + 8 * PANELS, panels.phase);
         wait_panel<totals>(boxes, shared, queries, raw_stages, packed, !totals);
+        /* before rows are packed, when registers are free for all loads at once */
+        if (!totals && note_rows<128, 2>(shared + packed.slot * SLAB, edge_thread()))
+            put_word(shared + AT_EDGES + panels.slot * 4, i + 1);
         pack_rows<totals>(panel, raw + queries.slot * RAW_BYTES, raw + raw_stages.slot * RAW_BYTES, left,
                           shared + AT_MATRIX);
-        if (!totals && note_rows<128, 1>(shared + packed.slot * SLAB, edge_thread()))
-            put_word(shared + AT_EDGES + panels.slot * 4, i + 1);
         barrier_arrive(full);
         packers_sync<totals>(); /* who starts boxes knows that raw vectors have been read */
         const int next = (totals ? i : 2 * i) + RAW_STAGES; /* item */
