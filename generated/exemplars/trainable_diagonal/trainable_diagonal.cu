@@ -4352,8 +4352,8 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
             advance<RAW_STAGES>(raw_stages);
         barrier_wait(full + 8 * PANELS, panels.phase);
         wait_panel<totals>(boxes, shared, queries, raw_stages, packed, !totals);
-        /* before rows are packed, when registers are free for all loads at once */
-        if (!totals && note_rows<128, 2>(shared + packed.slot * SLAB, edge_thread()))
+        /* before rows are packed, when registers are free for these loads at once */
+        if (!totals && note_rows<128, 1>(shared + packed.slot * SLAB, edge_thread()))
             put_word(shared + AT_EDGES + panels.slot * 4, i + 1);
         pack_rows<totals>(panel, raw + queries.slot * RAW_BYTES, raw + raw_stages.slot * RAW_BYTES, left,
                           shared + AT_MATRIX);
