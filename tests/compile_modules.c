@@ -49,7 +49,8 @@ const module_name module_fixed[MODULE_FIXED] = {
     {"tspow4_d8", "f32", "cuda:sm_100"},
     {"trainable_diagonal", "f32", "cuda:sm_103"},
     {"tspow2_d32_bf16_state", "bf16", "cuda:sm_120"},
-    {"lift_all", "bf16", "cuda:sm_90a"}, /* coordinates of every kind */
+    {"lift_packed", "bf16", "cuda:sm_90a"}, /* packed rows of coordinates that are made there */
+    {"lift_all", "bf16", "cuda:sm_90a"},    /* coordinates of every kind */
     {"lift_all", "f16", "cuda:sm_80"},
     {"lift_all", "f32", "cuda:sm_80"},
     {"lift_window", "bf16", "cuda:sm_90a"}, /* a window, beside coordinates, masked */
@@ -98,6 +99,8 @@ static const char lifts[] =
     "  head { name = 'lift_window', d = 24, dv = 32, key_mask = true, window = 40, normalize = 'max', scale "
     "= 1 / 2,\n"
     "    terms = term { coordinates { some(16, 1), map = exp, inner = 1 / 2 } } },\n"
+    "  head { name = 'lift_packed', d = 64, dv = 64, normalize = 'one_plus_sum', scale = 1 / 8,\n"
+    "    terms = polysketch { d = 64, rows = 16, seed = 1 } },\n"
     "  head { name = 'lift_linear', d = 64, dv = 64, normalize = 'sum', terms = term { "
     "identity():map(elu_plus_one) } },\n"
     "}";
@@ -258,6 +261,7 @@ static const char *optimised_kernel(const compile_job *job)
                 {{"dense_16x32_d64", "bf16", "cuda:sm_90a"}, "fused_chunk"},
                 {{"trainable_dense", "f16", "cuda:sm_90a"}, "fused_chunk"},
                 {{"lift_linear", "bf16", "cuda:sm_90a"}, "fused_chunk"},
+                {{"lift_packed", "bf16", "cuda:sm_90a"}, "fused_chunk"},
                 {{"linear_d24_v48", "f16", "cuda:sm_90a"}, "fused_chunk"},
                 {{"gated_power2_d64", "bf16", "cuda:sm_90a"}, "chunk_state"},
                 {{"narrow", "bf16", "cuda:sm_90a"}, "chunk_output"}};

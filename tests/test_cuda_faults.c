@@ -30,6 +30,7 @@ static const struct {
     [BY_THREADS] = {"gated", THREADS_CALL, 2},
     [IN_FUSED] = {"fewgated", LONG_CALL, 5},
     [IN_FUSED_BY_THREADS] = {"fewgated", THREADS_CALL, 2},
+    [IN_LIFTED_ROWS] = {"fewliftedhalf", LONG_CALL, 5},
     [IN_TOTALS] = {"few", LONG_CALL, 5},
     [IN_COORDINATES] = {"linear", LONG_CALL, 5},
     [IN_ONE_STAGE] = {"clusteredtrained", LONG_CALL, 5},

@@ -1,6 +1,9 @@
-/* plan_fused_coordinates: which passes make their coordinates themselves, by how many warpgroups, and how these share a multiprocessor. */
+/* plan_fused_coordinates: which passes make their coordinates themselves, by how many warpgroups, and how these share a multiprocessor; plan_fused_packed: of which packed rows
+ * who packs makes coordinates. */
 #include "planned.h"
+#include "gen/plan/cuda/fused_packed.h"
 #include "gen/plan/cuda/fused_pass.h"
+#include "head/lift.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,10 +62,49 @@ static void passes_make_coordinates_by_as_many_warpgroups_as_have_room(void **st
     }
 }
 
+/* Bodies of heads of packed rows, and whether who packs makes coordinates: few rows of constant matrices, for one block of values. */
+static const struct packing {
+    const char *body;
+    bool lifts;
+} packed_heads[] = {
+    {"d = 64, dv = 64, normalize = 'one_plus_sum', terms = polysketch { d = 64, rows = 16, seed = 5 }", true},
+    {"d = 64, dv = 64, gate = true, terms = polysketch { d = 64, rows = 16, seed = 5 }", true},
+    {"d = 64, dv = 64, dtype = 'f16', terms = polysketch { d = 64, rows = 16, seed = 5 }", true},
+    /* two blocks would make all of them twice */
+    {"d = 64, dv = 256, terms = polysketch { d = 64, rows = 16, seed = 5 }", false},
+    /* rows are stored by 8, boxes bring 16 bytes */
+    {"d = 64, dv = 64, terms = polysketch { d = 64, rows = 12, seed = 5 }", false},
+    {"d = 60, dv = 64, terms = polysketch { d = 60, rows = 16, seed = 5 }", false},
+    {"d = 64, dv = 64, terms = term { trainable { name = 'w', rows = 16, shared = true }:map(relu), "
+     "trainable { "
+     "name = 'w', rows = 16, shared = true }:map(relu) }",
+     false},
+};
+
+static void who_packs_makes_few_coordinates(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof packed_heads / sizeof *packed_heads; i++) {
+        planned_head m;
+        planned_make(&m, packed_heads[i].body, "cuda:sm_90a");
+        const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
+        if (packed_heads[i].lifts)
+            assert_non_null(fused);
+        if (fused) {
+            assert_int_equal(fused->lifts, packed_heads[i].lifts);
+            assert_int_equal(fused->vector, fused->lifts ? m.plan.written->lift->width : m.plan.head->d);
+            assert_int_equal(m.plan.cuda.geometry.fused_maps, fused->lifts);
+            assert_true(fused->bytes <= m.plan.target->shared_memory);
+        }
+        planned_free(&m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_make_coordinates_by_as_many_warpgroups_as_have_room),
+        cmocka_unit_test(who_packs_makes_few_coordinates),
     };
     return cmocka_run_group_tests_name("plan fused lifts", tests, NULL, NULL);
 }

@@ -75,6 +75,15 @@ static const char emulated_heads[] =
     "  h('fewtrained', { d = 24, terms = { term { trainable { name = 'a', rows = 10 }, trainable { name = "
     "'b', "
     "rows = 9, shared = true } }, term { trainable { name = 'g', diagonal = true } } } }),\n"
+    "  h('fewlifted', { d = 24, dv = 40, scale = 1 / 4, normalize = 'one_plus_sum', terms = polysketch { d = "
+    "24, "
+    "rows = 16, seed = 5 } }),\n" /* whose coordinates who packs makes */
+    "  h('fewliftedhalf', { d = 80, dv = 24, dtype = 'f16', gate = true, normalize = 'sum', scale = 1 / 8, "
+    "terms = term "
+    "{\n"
+    "    coordinates { some(8, 80, 1), some(8, 80, 2), map = softplus }, coordinates { some(8, 80, 3), map = "
+    "exp, square = 1 / 2 } "
+    "} }),\n"
     "  h('linear', { terms = linear {}, gate = true, normalize = 'sum' }),\n"
     "  h('thin', { terms = linear {}, state_dtype = 'bf16', scale = 1 / 4 }),\n"
     "  h('clustered', { dv = 64, terms = linear {}, gate = true, normalize = 'sum', scale = 1 / 4 }),\n"
@@ -292,6 +301,7 @@ static const char *const emulated_fixed[] = {
     "few",            /* segments' totals; constants in the kernel; the sum */
     "fewgated",       /* fused_chunk of packed rows, projections, gates; the larger of sum and eps */
     "fewhalf",        /* f16, states of f16, 1 + sum, with a gate */
+    "fewliftedhalf",  /* coordinates that who packs makes: squares, maps */
     "manydots",       /* products of rows, padded values */
     "turns",          /* dots two after two; keys in the place of tiles; tiles of several suffix blocks */
     "wide",           /* packed rows whose matrices come by turns */

@@ -80,14 +80,6 @@ static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split
     memory->size = memory->queries + SLAB_BYTES; /* to begin at a multiple */
 }
 
-static bool has_constants(const fpa_head *written)
-{
-    for (int i = 0; i < written->matrix_count; i++)
-        if (written->matrices[i].kind != FPA_MATRIX_CONSTANT)
-            return false;
-    return true;
-}
-
 /* Of so many for a thread on average: those that walk have the sums. */
 static void share_lifted_registers(const fpa_cuda_inputs *in, const fpa_split_panel *split, int average,
                                    fpa_fused_pass *pass)
@@ -115,7 +107,7 @@ static bool can_multiply(const fpa_cuda_inputs *in, const fpa_split_panel *split
 {
     const fpa_plan *plan = in->plan;
     fpa_cuda_lift sizes = {.vector = (int)round_up(plan->head->d, 8)};
-    if (!has_constants(plan->written) || !lift_by_groups(plan, &sizes))
+    if (!lift_is_constant(plan->written) || !lift_by_groups(plan, false, &sizes))
         return false;
     for (pass->lifters = 1; pass->lifters <= SIDES; pass->lifters++) {
         const bool single = pass->lifters == 1;

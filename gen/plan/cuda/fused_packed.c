@@ -4,6 +4,8 @@
 
 #include "base/round.h"
 #include "fused_pass.h"
+#include "head/lift.h"
+#include "lift_groups.h"
 #include "parts.h"
 #include "work.h"
 
@@ -163,15 +165,16 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
 {
     const fpa_plan *plan = in->plan;
     const fpa_columns *columns = in->columns;
-    const int slabs = (plan->head->d + 63) / 64, rows = fused->matrix_rows * fused->matrix_parts;
+    const int slabs = (fused->vector + 63) / 64, rows = fused->matrix_rows * fused->matrix_parts;
     const bool apart = plan->head->normalize != FPA_NORMALIZE_NONE && columns->tiles == 8;
     const bool boxes =
         columns->tiles == SLAB_COLUMNS || (columns->blocks == 1 && columns->tiles < SLAB_COLUMNS);
     fused->panels = panels, fused->values = values, fused->raw_stages = raw_stages;
     fused->value_bytes = (columns->tiles + SLAB_COLUMNS - 1) / SLAB_COLUMNS * SLAB;
+    fused->total_values = values + fused->query_groups;
     fused->outputs = boxes ? fused->query_groups : 0;
     fused->raw_bytes = slabs * SLAB;
-    fused->matrix_bytes = 2 * slabs * rows * 128;
+    fused->matrix_bytes = fused->lifts ? fused->lift_bytes : 2 * slabs * rows * 128;
     fused->panel_bytes =
         2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0) + (fused->near_panels ? NORMS : 0);
     fused->at_outputs = values * fused->value_bytes;
@@ -182,8 +185,9 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->at_panels =
         fused->at_copies + FUSED_COPIES * fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
     fused->at_barriers = fused->at_panels + panels * fused->panel_bytes;
-    const int barriers = 2 * (panels + values) + FUSED_COPIES + largest(fused->query_groups, FUSED_COPIES) +
-                         raw_stages + (fused->near_panels ? 1 : 0);
+    const int barriers = 2 * (panels + fused->total_values) + FUSED_COPIES +
+                         largest(fused->query_groups, FUSED_COPIES) + raw_stages +
+                         (fused->near_panels ? 1 : 0);
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
     fused->bytes =
         fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
@@ -212,6 +216,51 @@ static bool choose_near_places(const fpa_cuda_inputs *in, fpa_fused_packed *fuse
             return true;
     }
     return false;
+}
+
+static bool find_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
+{
+    return fused->near_panels ? choose_near_places(in, fused) : choose_places(in, fused);
+}
+
+/* ---- coordinates that are made where rows are packed ---- */
+
+/* Rows are stored by 8, and dots read 16 of them at a time. */
+static bool has_whole_rows(const fpa_lift *lift)
+{
+    int rows = 0;
+    for (int i = 0; i < lift->part_count; i++) {
+        if (lift->parts[i].rows % 8)
+            return false;
+        rows += lift_coordinates(&lift->parts[i]);
+    }
+    return rows % 16 == 0;
+}
+
+/* Of constant matrices, of q and k that boxes fetch, unmasked, and of all values in one block, so that none is made twice; products of both sides are what a thread that
+ * packs has registers for. */
+static bool can_lift(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
+{
+    const fpa_plan *plan = in->plan;
+    const fpa_lift *lift = plan->written->lift;
+    fpa_cuda_lift sizes = {.vector = plan->head->d};
+    if (!lift || lift->key_mask || lift->width % 8 || plan->head->dv % 8 || in->columns->blocks > 1 ||
+        !has_whole_rows(lift) || !lift_is_constant(plan->written) || !lift_by_groups(plan, true, &sizes))
+        return false;
+    fused->lift_bytes = sizes.matrix_bytes;
+    return lift_pair_registers(plan, &sizes) <= fused->walk.pack_registers;
+}
+
+/* Of q and k as they are given, where coordinates can be made of these and there is room for that; else of coordinates. */
+static bool place_vectors(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
+{
+    fused->lifts = can_lift(in, fused);
+    fused->vector = fused->lifts ? in->plan->written->lift->width : in->plan->head->d;
+    if (find_places(in, fused))
+        return true;
+    fused->lifts = false;
+    fused->vector = in->plan->head->d;
+    return find_places(in, fused);
 }
 
 /* Whether a pass on coordinates as they lie, which takes less, is there. */
@@ -262,7 +311,7 @@ fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, f
         return unsuited(why, "it has a window, and its state takes two warpgroups");
     share_registers(in, fused);
     place_rows(in, fused);
-    if (!(fused->near_panels ? choose_near_places(in, fused) : choose_places(in, fused)))
+    if (!place_vectors(in, fused))
         return unsuited(why, "copies of its state and packed rows do not fit into shared memory");
     /* places for vectors and packed rows belong to them by turns */
     fused->total_packers = fused->raw_stages % 2 == 0 && fused->panels % 2 == 0 ? 2 : 1;
@@ -280,11 +329,11 @@ void print_fused_packed(FILE *out, const fpa_plan *plan)
         out,
         "fused_chunk  chunked: 1 warpgroup packs, %d hold%s %d tiles of 64 features each, %d read%s them; "
         "totals of segments: %d pack%s, %d add%s up keys; stages: %d of 64 tokens, %d of values, %d of raw "
-        "vectors; %.1f KiB of shared memory\n",
+        "vectors; %.1f KiB of shared memory%s\n",
         fused->key_groups, fused->key_groups == 1 ? "s" : "", fused->key_tiles, fused->query_groups,
         fused->query_groups == 1 ? "s" : "", fused->total_packers, fused->total_packers == 1 ? "s" : "",
         adders, adders == 1 ? "s" : "", fused->panels, fused->values, fused->raw_stages,
-        fused->bytes / 1024.0);
+        fused->bytes / 1024.0, fused->lifts ? "; who packs makes coordinates, without lift_rows" : "");
 }
 
 void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
@@ -295,7 +344,8 @@ void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         (struct fpa_cuda_block){128 * (1 + fused->key_groups + fused->query_groups), fused->bytes, 1};
     g->fused_totals = 1;
     g->fused_total = fused->slots * columns->all * 8 * columns->blocks;
-    g->fused_vector = plan->head->d;
+    g->fused_vector = fused->vector;
+    g->fused_maps = fused->lifts;
     g->fused_value = plan->head->dv;
     work_fused_packed(plan, g);
 }
@@ -313,9 +363,10 @@ const fpa_field fused_packed_fields[] = {
     FIELD_ARRAY(fpa_fused_packed, "swapped", slot_swapped, slots, 1, 0),
     /* rows */
     FUSED(coordinates), FUSED(row_base), FUSED(rows), FIELD_CONSTANT("row_pitch", FUSED_ROW_PITCH),
-    FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts),
+    FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts), FUSED(lifts),
+    FUSED(vector),
     /* places */
-    FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes),
+    FUSED(panels), FUSED(values), FUSED(total_values), FUSED(raw_stages), FUSED(value_bytes),
     FIELD_CONSTANT("copies", FUSED_COPIES), FUSED(panel_bytes), FUSED(raw_bytes), FUSED(matrix_bytes),
     FUSED(outputs), FUSED(at_ones), FUSED(at_outputs), FUSED(at_raw_stages), FUSED(at_matrix),
     FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers), FUSED(at_part), FUSED(bytes), FIELDS_END};

@@ -42,8 +42,12 @@ typedef struct fpa_fused_packed {
     int projected_first, projected; /* rows that matrices form, in the same numbers */
     int matrix_rows;                /* a matrix instruction */
     int matrix_parts;               /* matrix instructions for all of them */
+    bool lifts;                     /* who packs makes coordinates, of q and k as they are given */
+    int vector;     /* numbers of q and k as they come: coordinates, or what these are made of */
+    int lift_bytes; /* of matrices that make them */
     /* places on their way */
     int panels, values, raw_stages;
+    int total_values; /* of values for totals: those of o, too, which these do not leave */
     int outputs; /* slabs of o for the copy engine, one a warpgroup of queries; 0: its boxes are wider than a
                     block */
     /* shared memory: bytes of one of each, and from where on they lie */

@@ -9,16 +9,18 @@
 #include <math.h>
 
 enum {
-    WARPGROUP = 128,   /* threads */
-    TOKENS = 64,       /* that a warpgroup multiplies: 16 a warp */
-    MOST_ROWS = 128,   /* of matrices in one product, so that a thread has sums of two on their way; */
-    LEAST_MOST = 64,   /* or so many, where that leaves registers for one warpgroup more */
-    LEAST_ROWS = 128,  /* of all matrices: with fewer, tensor cores are not what blocks of warps wait for */
+    WARPGROUP = 128, /* threads */
+    TOKENS = 64,     /* that a warpgroup multiplies: 16 a warp */
+    MOST_ROWS = 128, /* of matrices in one product, so that a thread has sums of two on their way; */
+    LEAST_MOST = 64, /* or so many, where that leaves registers for one warpgroup more */
+    LEAST_ROWS =
+        128, /* of all matrices: with fewer, tensor cores are not what blocks of warps wait for, and two parts take less than tokens in f16 */
     MOST_WIDTH = 128,  /* so that 16 tokens stay in a warp's registers */
     SLAB_NUMBERS = 64, /* of a row, */
     SLAB_ROW = 128,    /* its bytes */
     REST = 56,         /* registers of a thread beside sums and tokens */
     SINGLE_REST = 40,
+    PAIR_REST = 24,
     REGISTERS = 65536, /* of a multiprocessor */
     MOST_REGISTERS = 248,
     LEAST_GROUPS = 2, /* one multiplies while the other's sums become coordinates */
@@ -76,11 +78,22 @@ static bool is_ordinary(const fpa_matrix *matrix, int width)
     return matrix->kind == FPA_MATRIX_CONSTANT;
 }
 
+/* Of all parts, those of all factors. */
+static int count_matrix_rows(const fpa_lift *lift)
+{
+    int rows = 0;
+    for (int i = 0; i < lift->part_count; i++)
+        rows += lift->parts[i].rows * lift->parts[i].factor_count * factor_sides(&lift->parts[i]);
+    return rows;
+}
+
 /* Numbers of f16 have three bits more than coordinates of bf16, which would take two parts of that. Where bf16 has all bits, that is it. */
 static bool is_for_f16(const fpa_plan *plan)
 {
     const fpa_lift *lift = plan->written->lift;
     bool whole = true;
+    if (count_matrix_rows(lift) < LEAST_ROWS)
+        return false;
     for (int i = 0; i < lift->part_count; i++) {
         const fpa_lift_part *part = &lift->parts[i];
         whole = whole && is_whole(plan, part);
@@ -124,18 +137,15 @@ static bool is_projected(const fpa_plan *plan, const fpa_lift_part *part)
     return true;
 }
 
-static bool suits(const fpa_plan *plan)
+static bool suits(const fpa_plan *plan, bool packed)
 {
     const fpa_lift *lift = plan->written->lift;
-    int rows = 0;
     if (!plan->target->warpgroups || dtype_size(plan->head->dtype) != 2 || lift->width > MOST_WIDTH)
         return false;
-    for (int i = 0; i < lift->part_count; i++) {
+    for (int i = 0; i < lift->part_count; i++)
         if (!is_projected(plan, &lift->parts[i]))
             return false;
-        rows += lift->parts[i].rows * lift->parts[i].factor_count * factor_sides(&lift->parts[i]);
-    }
-    return rows >= LEAST_ROWS;
+    return packed || count_matrix_rows(lift) >= LEAST_ROWS;
 }
 
 /* As many warpgroups as registers and shared memory hold, with products of so many rows. */
@@ -178,6 +188,12 @@ int lift_single_registers(const fpa_plan *plan, const fpa_cuda_lift *l)
     return most_sums(plan, l, &products) + 4 * steps_of(plan->written->lift) + SINGLE_REST;
 }
 
+int lift_pair_registers(const fpa_plan *plan, const fpa_cuda_lift *l)
+{
+    int products;
+    return 2 * most_sums(plan, l, &products) + 4 * steps_of(plan->written->lift) + PAIR_REST;
+}
+
 int lift_given_bytes(const fpa_lift *lift)
 {
     return TOKENS * slabs_of(lift) * SLAB_ROW;
@@ -215,10 +231,10 @@ static bool has_narrow(const fpa_plan *plan, const fpa_cuda_lift *wide, const fp
     return narrow->groups > wide->groups || (narrow->groups == wide->groups && products == 1);
 }
 
-bool lift_by_groups(const fpa_plan *plan, fpa_cuda_lift *lift)
+bool lift_by_groups(const fpa_plan *plan, bool packed, fpa_cuda_lift *lift)
 {
     fpa_cuda_lift l = {.vector = lift->vector, .tokens = TOKENS, .blocks = 1, .rows = MOST_ROWS, .steps = 1};
-    if (!suits(plan))
+    if (!suits(plan, packed))
         return false;
     l.in_f16 = is_for_f16(plan);
     fpa_cuda_lift narrow = l;
@@ -230,6 +246,14 @@ bool lift_by_groups(const fpa_plan *plan, fpa_cuda_lift *lift)
         return false;
     l.threads = l.groups * WARPGROUP;
     *lift = l;
+    return true;
+}
+
+bool lift_is_constant(const fpa_head *written)
+{
+    for (int i = 0; i < written->matrix_count; i++)
+        if (written->matrices[i].kind != FPA_MATRIX_CONSTANT)
+            return false;
     return true;
 }
 

@@ -4,8 +4,11 @@
 
 #include "gen/plan/plan.h"
 
-/* Fills the sizes; false, and as it was, where it does not suit the head. */
-bool lift_by_groups(const fpa_plan *plan, fpa_cuda_lift *lift);
+/* Fills the sizes; false, and as it was, where it does not suit the head. packed: NAME_fused_chunk of packed rows makes them, too, however few they are. */
+bool lift_by_groups(const fpa_plan *plan, bool packed, fpa_cuda_lift *lift);
+
+/* Whether all matrices of the head are constants. */
+bool lift_is_constant(const fpa_head *written);
 
 /* Of 16 tokens of queries or keys. */
 struct fpa_cuda_work work_lift_groups(const fpa_plan *plan);
@@ -18,6 +21,9 @@ int lift_group_registers(const fpa_plan *plan, const fpa_cuda_lift *lift);
 
 /* The same of one that multiplies when it has made coordinates of what it has multiplied before. */
 int lift_single_registers(const fpa_plan *plan, const fpa_cuda_lift *lift);
+
+/* The same of one that finishes queries' coordinates while keys are multiplied. */
+int lift_pair_registers(const fpa_plan *plan, const fpa_cuda_lift *lift);
 
 /* Bytes of 64 tokens as they are given. */
 int lift_given_bytes(const fpa_lift *lift);

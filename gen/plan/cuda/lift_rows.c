@@ -3,6 +3,7 @@
 
 #include "abi/cuda_kernels.h"
 #include "base/dtype.h"
+#include "fused_packed.h"
 #include "head/lift.h"
 #include "lift_groups.h"
 #include "lift_numbers.h"
@@ -194,7 +195,7 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
     if (!lift)
         return l;
     l.vector = round_up(plan->head->d, 16 / element);
-    if (lift_by_groups(plan, &l))
+    if (lift_by_groups(plan, plan->cuda.fused_packed && plan->cuda.fused_packed->lifts, &l))
         return l;
     share_rows(&l, plan);
     l.blocks = blocks_of(plan, &l);

@@ -11,6 +11,13 @@
 #include "parts.h"
 #include "work.h"
 
+static void add_side(const struct fpa_cuda_work *made, int count, struct fpa_cuda_work *step)
+{
+    step->products += count * made->products;
+    step->shared += count * made->shared;
+    step->instructions += count * made->instructions;
+}
+
 static int token_bytes(const fpa_plan *plan, bool queries)
 {
     return work_operand_bytes(plan, (queries ? 2 : 1) * (plan->head->d + plan->head->dv));
@@ -64,11 +71,16 @@ static void count_packed(const fpa_plan *plan, bool queries, struct fpa_cuda_ker
     }
     if (queries && fused->near_panels)
         add_near_keys(plan, &step);
+    if (fused->lifts) {
+        const struct fpa_cuda_work made = work_lift_beside(plan);
+        add_side(&made, sides, &step);
+    }
     work->warpgroups = 1;
-    work->step = (struct fpa_cuda_work){.products = blocks * step.products,
-                                        .shared = blocks * step.shared,
-                                        .instructions = blocks * step.instructions,
-                                        .bytes = token_bytes(plan, queries)};
+    work->step =
+        (struct fpa_cuda_work){.products = blocks * step.products,
+                               .shared = blocks * step.shared,
+                               .instructions = blocks * step.instructions,
+                               .bytes = work_operand_bytes(plan, sides * (fused->vector + plan->head->dv))};
     work->trips = 4;
 }
 
@@ -107,13 +119,6 @@ static void work_open_coordinates(const fpa_plan *plan, const coordinate_sizes *
                  .instructions = s->blocks * (13 * s->columns + 200 + maps),
                  .bytes = work_operand_bytes(plan, plan->head->d + plan->head->dv)},
         .trips = 4};
-}
-
-static void add_side(const struct fpa_cuda_work *made, int blocks, struct fpa_cuda_work *step)
-{
-    step->products += blocks * made->products;
-    step->shared += blocks * made->shared;
-    step->instructions += blocks * made->instructions;
 }
 
 /* Coordinates of both sides, made once for each block of columns; q and k come as they are given. */
