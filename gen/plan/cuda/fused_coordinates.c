@@ -54,12 +54,12 @@ enum {
     SIDES = 2,
     SHARED_REGISTERS = 128, /* on average: of four warpgroups, or twice two */
     MOST_REGISTERS = 240,
-    WALKING = 96,     /* beside sums of the state: of o, scores, operands */
-    ADDING = 32,      /* the same where queries have a warpgroup of their own, */
-    READING = 64,     /* which has these beside sums of o */
+    WALKING = 96, /* beside sums of the state: of o, scores, operands */
+    ADDING = 32,  /* the same where queries have a warpgroup of their own, */
+    READING = 64, /* which has these beside sums of o */
     VALUE_STAGES = 3, /* there, since keys are added up to one panel ahead */
-    LEAVING = 24,     /* registers of who makes coordinates that those take on their way to memory */
-    TURNING = 48,     /* beside what 8 rows of a position need */
+    LEAVING = 24, /* registers of who makes coordinates that those take on their way to memory */
+    TURNING = 48, /* beside what 8 rows of a position need */
     SLAB_BYTES = 1024,
 };
 
@@ -74,8 +74,7 @@ static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split
         stages = pass->readers ? VALUE_STAGES : 2;
     memory->raw = 0;
     memory->values = pass->places * vectors;
-    memory->output =
-        memory->values + (pass->readers ? stages * slab + (split->columns.all > 8 ? SLAB_BYTES * 2 : 0) : 0);
+    memory->output = memory->values + (pass->readers ? stages * slab + (split->columns.all > 8 ? SLAB_BYTES * 2 : 0) : 0);
     pass->given = memory->values + (stages + pass->readers) * slab + (split->columns.all > 8 ? 2048 : 0);
     pass->matrices = pass->given + given_bytes;
     memory->tiles = pass->matrices + (int)round_up(kept_bytes, SLAB_BYTES);
@@ -216,7 +215,8 @@ void print_fused_coordinates(FILE *out, const fpa_plan *plan)
 {
     const fpa_fused_pass *pass = plan->cuda.fused_coordinates;
     if (pass->lifts) {
-        fprintf(out, "fused_chunk  chunked: blocks of %s its coordinates; %.1f KiB of shared memory\n",
+        fprintf(out,
+                "fused_chunk  chunked: blocks of %s its coordinates; %.1f KiB of shared memory\n",
                 pass->readers ? "one warpgroup that has the state, one that reads it and two that make"
                               : "one warpgroup that walks and one that makes",
                 pass->memory.size / 1024.0);
@@ -231,9 +231,8 @@ void print_fused_coordinates(FILE *out, const fpa_plan *plan)
 void geometry_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_fused_pass *pass = plan->cuda.fused_coordinates;
-    g->kernel[CUDA_FUSED_CHUNK] =
-        (struct fpa_cuda_block){CUDA_THREADS * (pass->lifts ? 1 + pass->readers + pass->lifters : 1),
-                                pass->memory.size, pass->blocks};
+    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){
+        CUDA_THREADS * (pass->lifts ? 1 + pass->readers + pass->lifters : 1), pass->memory.size, pass->blocks};
     g->fused_totals = 1;
     g->fused_maps = pass->maps || pass->lifts;
     work_fused_coordinates(plan, g);

@@ -18,8 +18,8 @@ typedef struct fpa_fused_pass {
         positions; /* then: places of q and k as they are given, and of what they are multiplied by; */
     int walker_registers, reader_registers,
         lifter_registers; /* of threads that have the state, that read it, that make coordinates */
-    int stages;           /* fused_coordinates: panels in shared memory */
-    int copies;           /* and of the state; one: it is written when all have read the one before */
+    int stages;                             /* fused_coordinates: panels in shared memory */
+    int copies; /* and of the state; one: it is written when all have read the one before */
     fpa_cuda_memory memory;
     int blocks; /* on a multiprocessor at a time */
     /* of chunk_state, which adds up totals of segments */
