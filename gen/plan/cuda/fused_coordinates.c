@@ -103,15 +103,14 @@ static void share_lifted_registers(const fpa_cuda_inputs *in, const fpa_split_pa
     pass->lifter_registers = left < SHARED_REGISTERS ? left : SHARED_REGISTERS;
 }
 
-/* Places for both sides' coordinates. Where there is room, one that makes all of them has one more, which it fills while the walk reads two, and two that have a side each
- * have one more each. */
+/* Places for both sides' coordinates, of one that makes all of them one more where there is room: then it has one to fill while the walk reads two. */
 static bool place_made(const fpa_cuda_inputs *in, const fpa_split_panel *split, int matrix_bytes,
                        fpa_fused_pass *pass)
 {
     const int given = pass->lifters * lift_given_bytes(in->plan->written->lift);
-    for (pass->places = SIDES + pass->lifters; pass->places >= SIDES; pass->places -= pass->lifters) {
+    for (pass->places = pass->lifters == 1 ? SIDES + 1 : SIDES; pass->places >= SIDES; pass->places--) {
         place_lifted(in, split, given, matrix_bytes, pass);
-        if (blocks_fit(in->plan, pass, pass->blocks))
+        if (pass->lifters > 1 || blocks_fit(in->plan, pass, pass->blocks))
             return true;
     }
     return false;
