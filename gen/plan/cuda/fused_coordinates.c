@@ -52,34 +52,31 @@ static void share_multiprocessor(const fpa_cuda_inputs *in, const fpa_split_pane
 
 enum {
     SIDES = 2,
-    SHARED_REGISTERS = 128, /* on average: of four warpgroups, or twice two */
+    THREAD_REGISTERS = 168, /* of three warpgroups; 128 of twice two */
+    SHARED_REGISTERS = 128,
     MOST_REGISTERS = 240,
     WALKING = 96, /* beside sums of the state: of o, scores, operands */
-    ADDING = 32,  /* the same where queries have a warpgroup of their own, */
-    READING = 64, /* which has these beside sums of o */
-    VALUE_STAGES = 3, /* there, since keys are added up to one panel ahead */
-    LEAVING = 24, /* registers of who makes coordinates that those take on their way to memory */
+    SPILT = 8,    /* registers of who makes coordinates that may be in local memory */
     TURNING = 48, /* beside what 8 rows of a position need */
     SLAB_BYTES = 1024,
 };
 
-/* Coordinates of 64 tokens of a side, so many times; values of two panels, in whose places o leaves, or of three and o; q and k as given, what they are multiplied or turned
- * by; the state, of which a thread that walks has the sums. */
+/* Coordinates of 64 tokens of a side, so many times; values of two panels, in whose places o leaves; q and k as given, what they are multiplied or turned by; the state, of
+ * which a thread that walks has the sums. */
 static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split, int given_bytes,
                          int kept_bytes, fpa_fused_pass *pass)
 {
     fpa_cuda_memory *memory = &pass->memory;
     const int slab = split->panel * 128,
-              vectors = in->rows->warp_units * slab, /* a unit of each warp in a slab */
-        stages = pass->readers ? VALUE_STAGES : 2;
+              vectors = in->rows->warp_units * slab; /* a unit of each warp in a slab */
     memory->raw = 0;
     memory->values = pass->places * vectors;
-    memory->output = memory->values + (pass->readers ? stages * slab + (split->columns.all > 8 ? SLAB_BYTES * 2 : 0) : 0);
-    pass->given = memory->values + (stages + pass->readers) * slab + (split->columns.all > 8 ? 2048 : 0);
+    pass->given = memory->values + 2 * slab + (split->columns.all > 8 ? 2048 : 0);
     pass->matrices = pass->given + given_bytes;
     memory->tiles = pass->matrices + (int)round_up(kept_bytes, SLAB_BYTES);
+    memory->output = memory->values;
     memory->edge = (int)round_up(memory->tiles + in->rows->features * 16 * split->columns.all, SLAB_BYTES);
-    memory->queries = memory->gates = memory->edge + 16 + (2 * pass->places + 2 * pass->readers) * 8;
+    memory->queries = memory->gates = memory->edge + 16 + 2 * pass->places * 8;
     memory->size = memory->queries + SLAB_BYTES; /* to begin at a multiple */
 }
 
@@ -91,16 +88,13 @@ static bool has_constants(const fpa_head *written)
     return true;
 }
 
-/* Those that walk have the sums. */
-static void share_lifted_registers(const fpa_cuda_inputs *in, const fpa_split_panel *split,
+/* Of so many for a thread on average: those that walk have the sums. */
+static void share_lifted_registers(const fpa_cuda_inputs *in, const fpa_split_panel *split, int average,
                                    fpa_fused_pass *pass)
 {
-    const int all = (1 + pass->readers + pass->lifters) * SHARED_REGISTERS,
-              sums = 4 * in->rows->warp_units * split->columns.all + (pass->readers ? ADDING : WALKING);
-    pass->walker_registers = (int)round_up(largest(sums, SHARED_REGISTERS + 1), 8);
-    pass->reader_registers = pass->readers * (int)round_up(4 * split->columns.all + READING, 8);
-    const int left = (all - pass->walker_registers - pass->reader_registers) / pass->lifters / 8 * 8;
-    pass->lifter_registers = left < SHARED_REGISTERS ? left : SHARED_REGISTERS;
+    pass->walker_registers =
+        round_up(largest(4 * in->rows->warp_units * split->columns.all + WALKING, average + 1), 8);
+    pass->lifter_registers = ((pass->lifters + 1) * average - pass->walker_registers) / pass->lifters / 8 * 8;
 }
 
 /* Places for both sides' coordinates, of one that makes all of them one more where there is room: then it has one to fill while the walk reads two. */
@@ -126,10 +120,9 @@ static bool can_multiply(const fpa_cuda_inputs *in, const fpa_split_panel *split
     for (pass->lifters = 1; pass->lifters <= SIDES; pass->lifters++) {
         const bool single = pass->lifters == 1;
         const int needed =
-            single ? lift_single_registers(plan, &sizes) : lift_group_registers(plan, &sizes) - LEAVING;
+            single ? lift_single_registers(plan, &sizes) : lift_group_registers(plan, &sizes) - SPILT;
         pass->blocks = single ? 2 : 1;
-        pass->readers = single ? 0 : 1;
-        share_lifted_registers(in, split, pass);
+        share_lifted_registers(in, split, single ? SHARED_REGISTERS : THREAD_REGISTERS, pass);
         if (pass->lifter_registers >= needed && place_made(in, split, sizes.matrix_bytes, pass))
             return true;
     }
@@ -149,7 +142,7 @@ static bool can_turn(const fpa_cuda_inputs *in, const fpa_split_panel *split, fp
     pass->lifters = 1;
     pass->blocks = 2;
     pass->places = SIDES;
-    share_lifted_registers(in, split, pass);
+    share_lifted_registers(in, split, SHARED_REGISTERS, pass);
     place_lifted(in, split, STAGES * SIDES * slab, turns + positions, pass);
     pass->positions = pass->matrices + turns;
     pass->turns = pass->lifter_registers >= PIECE * row + TURNING && blocks_fit(plan, pass, pass->blocks);
@@ -215,10 +208,9 @@ void print_fused_coordinates(FILE *out, const fpa_plan *plan)
     const fpa_fused_pass *pass = plan->cuda.fused_coordinates;
     if (pass->lifts) {
         fprintf(out,
-                "fused_chunk  chunked: blocks of %s its coordinates; %.1f KiB of shared memory\n",
-                pass->readers ? "one warpgroup that has the state, one that reads it and two that make"
-                              : "one warpgroup that walks and one that makes",
-                pass->memory.size / 1024.0);
+                "fused_chunk  chunked: blocks of one warpgroup that walks and %s its coordinates; "
+                "%.1f KiB of shared memory\n",
+                pass->lifters == 1 ? "one that makes" : "two that make", pass->memory.size / 1024.0);
         return;
     }
     fprintf(out,
@@ -231,7 +223,7 @@ void geometry_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *
 {
     const fpa_fused_pass *pass = plan->cuda.fused_coordinates;
     g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){
-        CUDA_THREADS * (pass->lifts ? 1 + pass->readers + pass->lifters : 1), pass->memory.size, pass->blocks};
+        CUDA_THREADS * (pass->lifts ? 1 + pass->lifters : 1), pass->memory.size, pass->blocks};
     g->fused_totals = 1;
     g->fused_maps = pass->maps || pass->lifts;
     work_fused_coordinates(plan, g);

@@ -12,12 +12,10 @@ typedef struct fpa_fused_pass {
     bool lifts;       /* or are made by warpgroups of its own, as NAME_lift_rows makes them by warpgroups */
     bool turns;       /* which positions turn: both sides by one warpgroup */
     int lifters;      /* warpgroups that make them */
-    int readers;      /* 1: queries have a warpgroup of their own beside the one that has the state */
     int places;       /* of 64 tokens' coordinates of one side */
     int given, matrices,
         positions; /* then: places of q and k as they are given, and of what they are multiplied by; */
-    int walker_registers, reader_registers,
-        lifter_registers; /* of threads that have the state, that read it, that make coordinates */
+    int walker_registers, lifter_registers; /* of threads that walk, and of those that make coordinates */
     int stages;                             /* fused_coordinates: panels in shared memory */
     int copies; /* and of the state; one: it is written when all have read the one before */
     fpa_cuda_memory memory;
