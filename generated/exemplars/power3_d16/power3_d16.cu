@@ -2417,13 +2417,13 @@ __device__ __forceinline__ const element *step_query(const struct fpa_cuda_call 
            (task.query + g) * call.q_stride[2];
 }
 
-/* What a thread loads of a token: coordinate number threadIdx.x of each vector. Asked for before the state is, behind
+/* What a thread loads of a token: number threadIdx.x of each vector. Asked for before the state is, behind
  * which it would wait. */
-struct step_inputs {
-    element key, query[STEP_QUERIES], value;
-};
 
-static_assert(D_IN <= DECODE_THREADS && DV <= DECODE_THREADS, "a thread has one coordinate of a vector");
+struct step_inputs {
+    element key, query[STEP_QUERIES];
+    element value;
+};
 
 __device__ __forceinline__ void step_load(const struct fpa_cuda_call &call, const struct step_task &task,
                                           struct step_inputs &inputs)
