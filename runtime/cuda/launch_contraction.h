@@ -11,10 +11,16 @@ typedef struct cuda_contraction {
     bool
         walked; /* cuda_forward of the same sizes has left copies of states in the workspace; else they are made */
     float *dots; /* of a gated head: outputs times rows, [B][heads][length]; NULL: not wanted */
+    void *
+        sums; /* of scores and values, if the module leaves them (cuda_contracts_values): `columns` of them; NULL: not wanted */
+    int64_t sum_stride[3], columns;
 } cuda_contraction;
 
 /* Whether gradients of queries are found so: the module has NAME_chunk_contraction, and the driver describes operands. */
 bool cuda_contracts(const fpa_module *module);
+
+/* Whether it leaves sums of scores and values in a call of this form, too. */
+bool cuda_contracts_values(const fpa_module *module, int form);
 
 /* launch->o <- gradients of the launch's queries, in the parallel form of pairs alone. *states: as of cuda_forward_dots. Operands, and rows, are
  * such that the copy engine can fetch them (cuda_can_describe), else INVALID. */

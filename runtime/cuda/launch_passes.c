@@ -1,5 +1,7 @@
 #include "launch_passes.h"
 
+#include <string.h>
+
 #include "base/round.h"
 #include "grid.h"
 #include "head/form.h"
@@ -190,11 +192,18 @@ static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, f
                              error);
 }
 
-/* walked: the pass of values has left states in the launch's workspace. */
+/* walked: the pass of values has left states in the launch's workspace. sums: of scores and values; NULL: not wanted. */
 static fpa_status contract(const passes *p, const struct fpa_launch *pass, const pass_tensor *rows,
-                           bool walked, float *dots, const void **states, CUstream stream, fpa_error *error)
+                           bool walked, float *dots, const pass_tensor *sums, const void **states,
+                           CUstream stream, fpa_error *error)
 {
-    const cuda_contraction c = {rows->at, {rows->stride[0], rows->stride[1], rows->stride[2]}, walked, dots};
+    cuda_contraction c = {.rows = rows->at, .walked = walked, .dots = dots};
+    memcpy(c.stride, rows->stride, sizeof c.stride);
+    if (sums) {
+        c.sums = sums->at;
+        c.columns = p->cuda->geometry.pass_columns;
+        memcpy(c.sum_stride, sums->stride, sizeof c.sum_stride);
+    }
     return cuda_contract(p->module->passes[PASS_VALUES], p->form, pass, &c, states, stream, error);
 }
 
@@ -213,7 +222,7 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
         const pass_tensor v = pass_given(these, f->heads, f->v, f->v_stride);
         const pass_tensor rows = pass_given(these, f->heads, a->d_o, a->d_o_stride);
         const struct fpa_launch pass = pass_launch_of(p, these, &q, &k, &v, &o);
-        return contract(p, &pass, &rows, false, NULL, &p->states, stream, error);
+        return contract(p, &pass, &rows, false, NULL, NULL, &p->states, stream, error);
     }
     const pass_tensor q = pass_query_rows(p, these, 0), k = pass_key_rows(p, these, 0),
                       v = pass_key_rows(p, these, values);
@@ -223,8 +232,8 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
         pass.workspace = p->reads;
         pass.workspace_size = p->room.reads;
     }
-    const fpa_status status =
-        contract(p, &pass, &rows, false, a->d_log_gate ? p->read_dots : NULL, &p->states, stream, error);
+    const fpa_status status = contract(p, &pass, &rows, false, a->d_log_gate ? p->read_dots : NULL, NULL,
+                                       &p->states, stream, error);
     return status || !scatters || !a->d_q ? status : scatter(p, TO_QUERIES, stream, error);
 }
 
@@ -350,6 +359,13 @@ static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, 
     return pass == PASS_ROWS ? launch_keys(p, these, stream, error) : launch_values(p, these, stream, error);
 }
 
+/* Whether d_v is found beside d_k, of whose pairs' dots scores are: in each call that wants it, so that its bits are the same. */
+static bool contracts_values(const passes *p)
+{
+    return p->launch->d_v && pass_is_direct(p) &&
+           cuda_contracts_values(p->module->passes[PASS_VALUES], p->form);
+}
+
 /* d_k, of the operands of d_v, and what keys give. */
 static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
@@ -362,8 +378,10 @@ static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, 
     const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_k, a->d_k_stride))
                                  : pass_result_rows(p, these, p->d);
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    const fpa_status status = contract(p, &f, &rows, a->d_v, a->d_log_gate ? p->given_dots : NULL,
-                                       &p->reversed_states, stream, error);
+    const bool both = contracts_values(p);
+    const pass_tensor d_v = pass_turned(p, pass_given(these, a->forward.heads, a->d_v, a->d_v_stride));
+    const fpa_status status = contract(p, &f, &rows, a->d_v && !both, a->d_log_gate ? p->given_dots : NULL,
+                                       both ? &d_v : NULL, &p->reversed_states, stream, error);
     return status || direct || !a->d_k ? status : scatter(p, TO_KEYS, stream, error);
 }
 
@@ -371,9 +389,10 @@ static fpa_status contract_back(passes *p, passes_piece these, CUstream stream, 
 {
     const bool keys = p->launch->d_k || p->launch->d_log_gate, values = p->launch->d_v;
     fpa_status status = keys || values ? gather(p, true, false, stream, error) : FPA_OK;
-    if (!status && values)
+    const bool both = contracts_values(p);
+    if (!status && values && !both)
         status = launch_values(p, these, stream, error);
-    return status || !keys ? status : contract_keys(p, these, stream, error);
+    return status || !(keys || both) ? status : contract_keys(p, these, stream, error);
 }
 
 static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)

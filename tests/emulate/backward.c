@@ -132,6 +132,8 @@ static const char heads[] =
     "degree = 3 } }),\n"
     "  h('cubicsum', { d = 20, dv = 36, scale = 1 / 4, gate = true, normalize = 'sum', terms = { term { "
     "weight = 3 }, linear {}, power { degree = 4, weight = 1 / 2 } } }),\n"
+    "  h('fadingpower', { d = 11, dv = 16, scale = 1 / 4, gate = true, normalize = 'sum', terms = "
+    "inhomogeneous { degree = 4, constant = 1 } }),\n"
     "  h('fadingcube', { dv = 14, scale = 1 / 4, gate = true, terms = { linear {}, power { degree = 3 } } "
     "}),\n"
     "  h('fadingtaylor', { d = 36, dv = 19, scale = 1 / 4, gate = true, normalize = 'sum', terms = { term { "

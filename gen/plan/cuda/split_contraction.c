@@ -45,8 +45,8 @@ static bool has_tiles(const fpa_split_outer *split)
 static bool has_blocks(const fpa_plan *plan, const fpa_split_outer *split, bool states)
 {
     const fpa_outer_plan *outer = &split->outer;
-    return has_rows(plan, outer) && outer->vector_box == OUTER_TILE && !outer->rows && !outer->products &&
-           (!states || has_tiles(split));
+    return has_rows(plan, outer) && !outer->rows && !outer->products &&
+           (!states || (outer->vector_box == OUTER_TILE && has_tiles(split)));
 }
 
 /* ---- products of two dots ---- */
@@ -184,25 +184,26 @@ static bool is_narrow(const fpa_plan *plan, const fpa_contraction *c)
     return rows <= GROUPS_WIDTH && plan->head->dv <= GROUPS_VALUES;
 }
 
-/* Of pairs alone: beside sums of dots, their operand and sums of gradients a thread has its queries and rows g, if there is room for them, too. */
-static bool holds_rows(const fpa_plan *plan, const fpa_split_outer *split, int groups)
+/* Of pairs alone: whether queries and rows g stay in registers, beside sums of values, too. */
+static bool holds_rows(const fpa_plan *plan, const fpa_split_outer *split, int groups, bool values)
 {
-    enum { DOTS = 64, OPERAND = 16, OTHERS = 40, WORDS = 4 };
-    const int d = plan->head->d, columns = split->columns.blocks * split->columns.tiles;
-    const int rows = divide_up(d, OUTER_STEP) + divide_up(columns, OUTER_STEP / OUTER_BLOCK);
-    return DOTS + OPERAND + OTHERS + WORDS * (divide_up(d, OUTER_BLOCK) + rows) <= split_registers(groups);
+    const int columns = OUTER_BLOCK * split->columns.blocks * split->columns.tiles;
+    return contraction_held_registers(plan->head->d, columns, values) <= split_registers(groups);
 }
 
 /* Whole blocks of queries divide a chunk; sums of gates behind the last one are for query_tokens more. */
 static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fpa_contraction *c)
 {
-    const bool held = !c->states && holds_rows(plan, split, 2);
+    const bool held = !c->states && holds_rows(plan, split, 2, false);
+    const bool more =
+        is_narrow(plan, c) && (!held || holds_rows(plan, split, 3, holds_rows(plan, split, 2, true)));
     const int least = c->states ? LEAST_TILES : 0, tiles = c->pair_count ? PAIR_TILES : least;
     c->keys = c->pair_count ? PAIR_KEYS : KEYS;
-    for (int groups = is_narrow(plan, c) && !held ? 3 : 2; groups > 0; groups--) {
+    for (int groups = more ? 3 : 2; groups > 0; groups--) {
         const int tokens = 64 * groups;
         c->groups = groups;
         c->held = held;
+        c->values = held && holds_rows(plan, split, groups, true);
         if (split->chunk % tokens == 0 && tokens - 64 <= split->query_tokens &&
             (place_contraction(plan, split, 2, tiles, c) || place_contraction(plan, split, 1, tiles, c) ||
              place_contraction(plan, split, 1, least, c)))

@@ -69,7 +69,8 @@ typedef struct fpa_contracted_pair {
 typedef struct fpa_contraction {
     int groups;  /* warpgroups that multiply, 64 queries each; 0: the head has no such kernel */
     bool states; /* those before a chunk are contracted; else the parallel form's pairs are all */
-    bool held;   /* queries and rows g are operands in registers, for all keys */
+    bool held;   /* queries and rows g are operands in registers, for all keys, */
+    bool values; /* and sums of scores and values have registers, too */
     bool ones;   /* vectors have a row of ones: of features of fewer factors */
     int keys;    /* of a stage */
     int own_stages, key_stages, tile_stages, bytes;

@@ -227,6 +227,7 @@ struct fpa_cuda_geometry {
     int contraction_tokens;    /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
     int contraction_keys;      /* of which it fetches a box at a time */
     int contraction_dots;      /* numbers that it leaves of a token, one for each monomial of two dots */
+    int contraction_values;    /* 1: it can leave sums of scores and values beside gradients of queries */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
@@ -259,7 +260,8 @@ struct fpa_cuda_geometry {
     int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
     int pass_values;            /* where d_o and values begin in it, */
     int pass_input;             /* and what such passes read of it */
-    int pass_d, pass_dv;        /* d of the head; columns of the pass of values */
+    int pass_d, pass_dv;        /* d of the head; columns of the pass of values, */
+    int pass_columns;           /* of which so many are the head's values */
     int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
     int pass_weighted; /* 1: which is of keys that have weights as they are gathered, */
     int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
@@ -395,6 +397,10 @@ struct fpa_cuda_call {
     const void *dot_rows;
     long long dot_stride[3];
     float *dots; /* [column blocks][B][query_heads][length] */
+    /* NAME_chunk_contraction of pairs: sums of scores and values, which are gradients of values where queries are keys;
+     * their first columns; NULL: not wanted */
+    void *sums;
+    long long sum_stride[3], sum_columns;
     /* NAME_fused_chunk of passes: o's columns are times these, before its dots, NAME_state_product: states' products;
      * NULL: 1 */
     const float *column_weights; /* [dv] */
@@ -766,6 +772,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     0, /* contraction_tokens */
     0, /* contraction_keys */
     0, /* contraction_dots */
+    0, /* contraction_values */
     0, /* persistent */
     2048, /* segment_scan_elements */
     0, /* fused_totals */
@@ -797,6 +804,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     0, /* pass_input */
     0, /* pass_d */
     0, /* pass_dv */
+    0, /* pass_columns */
     0, /* pass_line */
     0, /* pass_weighted */
     0, /* pass_weighs */
