@@ -8,7 +8,7 @@
 
 enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
-    GATES = 2048,           /* sums, what keys keep until a panel's end and a step's, what is left of the state, sums before: slabs follow */
+    GATES = 1024,           /* sums, what keys keep, what is left of the state, sums before: slabs follow */
     BLOCK_OWN = 1024,       /* of a multiprocessor, for each block */
     PART = 96,              /* what a block knows of its part of the work, and of panels' values */
     FACTORS = 256,          /* of gates of segments */
