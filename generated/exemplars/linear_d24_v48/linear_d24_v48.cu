@@ -4327,8 +4327,8 @@ template <bool reversed> __device__ __forceinline__ void mask_own_step(float (*s
         }
 }
 
-/* Scores of warp number `own`, a text for each: of steps of 16 keys its queries see all, some, of their own, or none,
- * and only the own step's gates are between queries. */
+/* Scores of warp number `own`, a text for each: of steps of 16 keys its queries see all, some, of their own, or
+ * none. */
 template <int own, bool reversed>
 __device__ __forceinline__ void form_warp_scores(u32 (*p)[4], float (*s)[4], u32 panel)
 {
