@@ -2577,11 +2577,6 @@ __device__ __forceinline__ void bulk_wait_read(void)
     asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
 }
 
-__device__ __forceinline__ void bulk_wait(void)
-{
-    asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
-}
-
 /* All 128 threads of a warpgroup. */
 __device__ __forceinline__ void warpgroup_sync(int name)
 {
@@ -3943,7 +3938,7 @@ __device__ __forceinline__ void cluster_scan_queries(const struct fpa_cuda_call 
         }
     }
     if (is_first_lane())
-        bulk_wait();
+        bulk_wait_read(); /* what is on its way is written before the kernel is through */
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_FUSED)
@@ -3953,12 +3948,12 @@ gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
                               const __grid_constant__ struct fpa_cuda_maps maps)
 {
     const u32 shared = shared_address();
+    if (threadIdx.x == 3 * 128)
+        cluster_scan_bring_near(call, maps);
     if (threadIdx.x == 0)
         cluster_scan_init(shared);
     __syncthreads();
     cluster_arrive();
-    if (threadIdx.x == 3 * 128)
-        cluster_scan_bring_near(call, maps);
     wait_for_last();
     launch_next(); /* behind that, so that who waits for this kernel waits for all before it */
     cluster_wait();
@@ -4531,7 +4526,7 @@ __device__ __forceinline__ void sequence_scan_queries(const struct fpa_cuda_call
         }
     }
     if (is_first_lane())
-        bulk_wait();
+        bulk_wait_read(); /* what is on its way is written before the kernel is through */
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE_SMALL)
