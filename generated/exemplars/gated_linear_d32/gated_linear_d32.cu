@@ -1219,6 +1219,20 @@ __device__ __forceinline__ state_element *final_state(const struct fpa_cuda_call
         + head * call.state_out_stride[1] : 0;
 }
 
+/* Bytes of states: a fourth of that cache. */
+enum { STAYING = 12 << 20 };
+
+/* How the second-level cache keeps states that are written: until the next call reads them, before all that passes
+ * through it; of large batches as much as is a small part of that cache. */
+__device__ __forceinline__ unsigned long long staying_policy(const struct fpa_cuda_call &call)
+{
+    const float bytes = (float)((call.cu_seqlens ? call.sequences : call.batch) * call.heads)
+        * (float)(FEATURES * DV * sizeof(state_element));
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, %1;" : "=l"(policy) : "f"(fminf(1.0f, (float)STAYING / bytes)));
+    return policy;
+}
+
 __device__ __forceinline__ bool is_given(const struct fpa_cuda_call &call, i64 number)
 {
     return given_state(call, number, 0) != 0;
@@ -1293,8 +1307,15 @@ __device__ __forceinline__ void load_rows(float *c, const state_element *s, int 
     }
 }
 
+/* A number of a state, as staying_policy() has it. */
+__device__ __forceinline__ void store_staying(state_element *to, state_element a, unsigned long long policy)
+{
+    asm volatile("st.global.L2::cache_hint.f32 [%0], %1, %2;" : : "l"(to), "f"(a), "l"(policy) : "memory");
+}
+
 template <int together, typename features>
-__device__ __forceinline__ void store_rows(const float *c, state_element *s, int block, const features &feature)
+__device__ __forceinline__ void store_rows(const float *c, state_element *s, int block, const features &feature,
+                                           unsigned long long policy)
 {
 #pragma unroll together
     for (int i = 0; i < 2; i++) {
@@ -1306,8 +1327,8 @@ __device__ __forceinline__ void store_rows(const float *c, state_element *s, int
 #pragma unroll
             for (int e = 0; e < 2; e++)
                 if (value_column(block, n) + e < DV)
-                    s[(i64)f * DV + value_column(block, n) + e] =
-                        state_from_float((i ? c[4 * n + 2 + e] : c[4 * n + e]));
+                    store_staying(&s[(i64)f * DV + value_column(block, n) + e],
+                                  state_from_float((i ? c[4 * n + 2 + e] : c[4 * n + e])), policy);
     }
 }
 
@@ -1852,11 +1873,12 @@ __device__ __forceinline__ void load_state(float (*c)[ALL_TILES][4], const state
         load_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); });
 }
 
-__device__ __forceinline__ void store_state(const float (*c)[ALL_TILES][4], state_element *s, int unit, int block)
+__device__ __forceinline__ void store_state(const float (*c)[ALL_TILES][4], state_element *s, int unit, int block,
+                                            unsigned long long policy)
 {
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
-        store_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); });
+        store_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); }, policy);
 }
 
 /* Sums -> a copy that queries read: [FEATURES16][COLUMNS]. Four tiles at a time, of which each of a row's four lanes
@@ -1994,7 +2016,7 @@ gated_linear_d32_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
                     call.totals + (first_segment_of(call, behind.own.b, behind.own.number, behind.head, call.segments)
                                    + behind.index) * FEATURES16 * COLUMNS, unit, block);
     else if (final_state(call, behind.own.number, behind.head))
-        store_state(c, final_state(call, behind.own.number, behind.head), unit, block);
+        store_state(c, final_state(call, behind.own.number, behind.head), unit, block, staying_policy(call));
 }
 #endif
 
@@ -2423,7 +2445,7 @@ __device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, co
     if (call.partial)
         store_total(c, call.partial + (number * call.heads + head) * FEATURES16 * COLUMNS, unit, block);
     else
-        store_state(c, final_state(call, number, head), unit, block);
+        store_state(c, final_state(call, number, head), unit, block, staying_policy(call));
 }
 
 /* What was read from the state fades from the panel's start to each query; before: the sum up to there. */
@@ -3412,26 +3434,38 @@ __device__ __forceinline__ void cluster_scan_bring_state(const struct fpa_cuda_c
         asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(state), "r"(BYTES) : "memory");
 }
 
-/* The first spans into that cache, where writes of the kernel before this one are seen too: while that one ends, memory
- * is at work for this one, and with two spans more than there are places for while the first ones are walked. Slots of
- * states are known when it is through. */
-__device__ __forceinline__ void cluster_scan_bring_near(const struct fpa_cuda_call &call,
-                                                        const struct fpa_cuda_maps &maps)
+/* The span that a block has so many of its spans later, into that cache. */
+__device__ __forceinline__ void cluster_scan_bring(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                                   struct cluster_scan_part part, int later)
 {
-    struct cluster_scan_part part = cluster_scan_begin(call);
-    if (is_first_span(part) && !call.state_in_index)
-        cluster_scan_bring_state(call, part.b, part.head);
+    part.span += later * (int)gridDim.x;
+    cluster_scan_seek(call, part);
 #pragma unroll 1
-    for (int i = 0; i < 2 * (SPANS + 2) && part.line < part.lines; i++) {
-        const int half = i % 2, token = part.span * SPAN + half * PANEL;
+    for (int half = 0; half < 2 && part.line < part.lines; half++) {
+        const int token = part.span * SPAN + half * PANEL;
         cluster_scan_boxes(maps, part,
                            [&](int, const struct fpa_tensor_map &map, int column,
                                int head) { bring_box(map, column, head, token, part.b); });
-        if (half)
-            cluster_scan_go_on(call, part);
     }
 }
 
+enum { AHEAD = SPANS + 2 }; /* spans that come near before there are places for them */
+
+/* The first spans, where writes of the kernel before this one are seen too: while that one ends, memory is at work for
+ * this one. Slots of states are known when it is through. */
+__device__ __forceinline__ void cluster_scan_bring_near(const struct fpa_cuda_call &call,
+                                                        const struct fpa_cuda_maps &maps)
+{
+    const struct cluster_scan_part part = cluster_scan_begin(call);
+    if (is_first_span(part) && !call.state_in_index)
+        cluster_scan_bring_state(call, part.b, part.head);
+#pragma unroll 1
+    for (int i = 0; i < AHEAD; i++)
+        cluster_scan_bring(call, maps, part, i);
+}
+
+/* All other spans come near as far ahead: the first ones come from that cache, faster than memory gives others, and
+ * until a place is free memory would have nothing to do. */
 __device__ __forceinline__ void cluster_scan_fetch(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                    u32 shared)
 {
@@ -3451,6 +3485,7 @@ __device__ __forceinline__ void cluster_scan_fetch(const struct fpa_cuda_call &c
                                [&](int place, const struct fpa_tensor_map &map, int column,
                                    int head) { copy_box(to + place, map, column, head, token, part.b, full); });
         }
+        cluster_scan_bring(call, maps, part, AHEAD);
     }
 }
 
