@@ -70,7 +70,25 @@ RUNTIME void ptx_createpolicy_fractional_L2__evict_last_b64(unsigned long long &
 static void expect_policy(unsigned long long policy)
 {
     if (policy != POLICY)
-        emulate::stop("a number is stored by a policy that nobody made");
+        emulate::stop("a policy that nobody made");
+}
+
+RUNTIME void ptx_cp_async_bulk_prefetch_L2_global_L2__cache_hint(const void *, int, unsigned long long policy)
+{
+    expect_policy(policy);
+}
+
+RUNTIME void ptx_ld_global_L2__cache_hint_f32(float &a, const float *from, unsigned long long policy)
+{
+    expect_policy(policy);
+    a = *from;
+}
+
+RUNTIME void ptx_ld_global_L2__cache_hint_b16(unsigned short &a, const unsigned short *from,
+                                              unsigned long long policy)
+{
+    expect_policy(policy);
+    a = *from;
 }
 
 RUNTIME void ptx_st_global_L2__cache_hint_f32(float *to, float a, unsigned long long policy)
