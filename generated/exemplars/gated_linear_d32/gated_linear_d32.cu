@@ -1222,8 +1222,8 @@ __device__ __forceinline__ state_element *final_state(const struct fpa_cuda_call
 /* Bytes of states: a fourth of that cache. */
 enum { STAYING = 12 << 20 };
 
-/* How the second-level cache keeps states that are written: until the next call reads them, before all that passes
- * through it; of large batches as much as is a small part of that cache. */
+/* How the second-level cache keeps states: until the next call reads them, before all that passes through it; of large
+ * batches as much as is a small part of that cache. */
 __device__ __forceinline__ unsigned long long staying_policy(const struct fpa_cuda_call &call)
 {
     const float bytes = (float)((call.cu_seqlens ? call.sequences : call.batch) * call.heads)
@@ -1285,10 +1285,24 @@ __device__ __forceinline__ int value_column(int block, int n)
     return (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
 }
 
+/* A number of a state, as staying_policy() has it. */
+__device__ __forceinline__ state_element load_staying(const state_element *from, unsigned long long policy)
+{
+    state_element a;
+    asm volatile("ld.global.L2::cache_hint.f32 %0, [%1], %2;" : "=f"(a) : "l"(from), "l"(policy) : "memory");
+    return a;
+}
+
+__device__ __forceinline__ void store_staying(state_element *to, state_element a, unsigned long long policy)
+{
+    asm volatile("st.global.L2::cache_hint.f32 [%0], %1, %2;" : : "l"(to), "f"(a), "l"(policy) : "memory");
+}
+
 /* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
  * last) stay as they are. together: rows at a time; addresses of both may have no registers. */
 template <int together, typename features>
-__device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature)
+__device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature,
+                                          unsigned long long policy)
 {
 #pragma unroll together
     for (int i = 0; i < 2; i++) {
@@ -1300,17 +1314,11 @@ __device__ __forceinline__ void load_rows(float *c, const state_element *s, int 
 #pragma unroll
             for (int e = 0; e < 2; e++)
                 if (value_column(block, n) + e < DV) {
-                    const float a = state_to_float(s[(i64)f * DV + value_column(block, n) + e]);
+                    const float a = state_to_float(load_staying(&s[(i64)f * DV + value_column(block, n) + e], policy));
                     c[4 * n + e] = i ? c[4 * n + e] : a;
                     c[4 * n + 2 + e] = i ? a : c[4 * n + 2 + e];
                 }
     }
-}
-
-/* A number of a state, as staying_policy() has it. */
-__device__ __forceinline__ void store_staying(state_element *to, state_element a, unsigned long long policy)
-{
-    asm volatile("st.global.L2::cache_hint.f32 [%0], %1, %2;" : : "l"(to), "f"(a), "l"(policy) : "memory");
 }
 
 template <int together, typename features>
@@ -1866,11 +1874,12 @@ __device__ __forceinline__ int feature_of(int unit, int i)
     return unit * 16 + lane_row() + i * 8;
 }
 
-__device__ __forceinline__ void load_state(float (*c)[ALL_TILES][4], const state_element *s, int unit, int block)
+__device__ __forceinline__ void load_state(float (*c)[ALL_TILES][4], const state_element *s, int unit, int block,
+                                           unsigned long long policy)
 {
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
-        load_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); });
+        load_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); }, policy);
 }
 
 __device__ __forceinline__ void store_state(const float (*c)[ALL_TILES][4], state_element *s, int unit, int block,
@@ -1966,7 +1975,7 @@ gated_linear_d32_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
     float c[WARP_UNITS][ALL_TILES][4] = {};
     const bool given = segment == 0 && is_given(call, own.number);
     if (given)
-        load_state(c, given_state(call, own.number, head), unit, block);
+        load_state(c, given_state(call, own.number, head), unit, block, staying_policy(call));
     u32 row[FACTORS][WARP_UNITS];
 #pragma unroll
     for (int l = 0; l < FACTORS; l++)
@@ -2518,7 +2527,7 @@ __device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const stru
     const int before = w.totals ? 0 : w.segment; /* segments whose totals are added */
     segment_gates(call, w.own, w.head, w.segment, factor);
     if (w.segment == 0 && is_given(call, w.own.number))
-        load_state(c, given_state(call, w.own.number, w.head), w.unit, w.block);
+        load_state(c, given_state(call, w.own.number, w.head), w.unit, w.block, staying_policy(call));
     if (before > 0)
         wait_for_last();
     for (int s = 0; s < before; s++)
@@ -3431,41 +3440,30 @@ __device__ __forceinline__ void cluster_scan_bring_state(const struct fpa_cuda_c
     enum { BYTES = FEATURES * DV * (int)sizeof(state_element) / 16 * 16 };
     const state_element *state = given_state(call, number, head);
     if (state && (unsigned long long)state % 16 == 0)
-        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(state), "r"(BYTES) : "memory");
+        asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], %1, %2;" : : "l"(state), "r"(BYTES),
+                     "l"(staying_policy(call)) : "memory");
 }
 
-/* The span that a block has so many of its spans later, into that cache. */
-__device__ __forceinline__ void cluster_scan_bring(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
-                                                   struct cluster_scan_part part, int later)
-{
-    part.span += later * (int)gridDim.x;
-    cluster_scan_seek(call, part);
-#pragma unroll 1
-    for (int half = 0; half < 2 && part.line < part.lines; half++) {
-        const int token = part.span * SPAN + half * PANEL;
-        cluster_scan_boxes(maps, part,
-                           [&](int, const struct fpa_tensor_map &map, int column,
-                               int head) { bring_box(map, column, head, token, part.b); });
-    }
-}
-
-enum { AHEAD = SPANS + 2 }; /* spans that come near before there are places for them */
-
-/* The first spans, where writes of the kernel before this one are seen too: while that one ends, memory is at work for
- * this one. Slots of states are known when it is through. */
+/* The first spans into that cache, where writes of the kernel before this one are seen too: while that one ends, memory
+ * is at work for this one, and with two spans more than there are places for while the first ones are walked. Slots of
+ * states are known when it is through. */
 __device__ __forceinline__ void cluster_scan_bring_near(const struct fpa_cuda_call &call,
                                                         const struct fpa_cuda_maps &maps)
 {
-    const struct cluster_scan_part part = cluster_scan_begin(call);
+    struct cluster_scan_part part = cluster_scan_begin(call);
     if (is_first_span(part) && !call.state_in_index)
         cluster_scan_bring_state(call, part.b, part.head);
 #pragma unroll 1
-    for (int i = 0; i < AHEAD; i++)
-        cluster_scan_bring(call, maps, part, i);
+    for (int i = 0; i < 2 * (SPANS + 2) && part.line < part.lines; i++) {
+        const int half = i % 2, token = part.span * SPAN + half * PANEL;
+        cluster_scan_boxes(maps, part,
+                           [&](int, const struct fpa_tensor_map &map, int column,
+                               int head) { bring_box(map, column, head, token, part.b); });
+        if (half)
+            cluster_scan_go_on(call, part);
+    }
 }
 
-/* All other spans come near as far ahead: the first ones come from that cache, faster than memory gives others, and
- * until a place is free memory would have nothing to do. */
 __device__ __forceinline__ void cluster_scan_fetch(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                    u32 shared)
 {
@@ -3485,7 +3483,6 @@ __device__ __forceinline__ void cluster_scan_fetch(const struct fpa_cuda_call &c
                                [&](int place, const struct fpa_tensor_map &map, int column,
                                    int head) { copy_box(to + place, map, column, head, token, part.b, full); });
         }
-        cluster_scan_bring(call, maps, part, AHEAD);
     }
 }
 
@@ -3677,7 +3674,7 @@ __device__ __forceinline__ void cluster_scan_begin_state(const struct fpa_cuda_c
 {
     float c[WARP_UNITS][ALL_TILES][4] = {};
     if (is_given(call, part.b))
-        load_state(c, given_state(call, part.b, part.head), unit, part.block);
+        load_state(c, given_state(call, part.b, part.head), unit, part.block, staying_policy(call));
     cluster_scan_put(c, place);
 }
 
@@ -4489,7 +4486,7 @@ __device__ __forceinline__ void begin_part(const struct fpa_cuda_call &call, con
     if (span.flags & SPAN_RESUMES)
         resume_sums(call, c);
     else if (is_given(call, span.number))
-        load_state(c, given_state(call, span.number, span.head), unit, span.block);
+        load_state(c, given_state(call, span.number, span.head), unit, span.block, staying_policy(call));
     cluster_scan_put(c, place);
 }
 
