@@ -149,7 +149,8 @@ struct fpa_cuda_geometry {
                                   queries and 64 keys */
     int contraction_tokens;    /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
     int contraction_keys;      /* of which it fetches a box at a time */
-    int contraction_dots;      /* numbers that it leaves of a token, one for each monomial of two dots */
+    int contraction_dots;      /* numbers that it leaves of a token, one for each set of monomials of two dots */
+    int contraction_values;    /* 1: it can leave sums of scores and values beside gradients of queries */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
@@ -161,6 +162,7 @@ struct fpa_cuda_geometry {
     int fused_packs;           /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
     int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
     int fused_reverses;        /* 1: it can take tokens from the last one on */
+    int fused_narrows;         /* 1: it can leave o as f16, though its numbers are bf16 (call.narrows) */
     int fused_kept; /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
@@ -181,7 +183,8 @@ struct fpa_cuda_geometry {
     int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
     int pass_values;            /* where d_o and values begin in it, */
     int pass_input;             /* and what such passes read of it */
-    int pass_d, pass_dv;        /* d of the head; columns of the pass of values */
+    int pass_d, pass_dv;        /* d of the head; columns of the pass of values, */
+    int pass_columns;           /* of which so many are the head's values */
     int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
     int pass_weighted; /* 1: which is of keys that have weights as they are gathered, */
     int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
@@ -199,7 +202,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 40
+#define FPA_CUDA_VERSION 41
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -309,12 +312,16 @@ struct fpa_cuda_call {
     const void *dot_rows;
     long long dot_stride[3];
     float *dots; /* [column blocks][B][query_heads][length] */
+    /* NAME_chunk_contraction of pairs: sums of scores and values, which are gradients of values where queries are keys; their first columns; NULL: not wanted */
+    void *sums;
+    long long sum_stride[3], sum_columns;
     /* NAME_fused_chunk of passes: o's columns are times these, before its dots, NAME_state_product: states' products; NULL: 1 */
     const float *column_weights; /* [dv] */
     /* NAME_fused_chunk of passes: of each query (numbers_of 0) or key (1; 2: the factor alone) a factor of its scores and
        a number that is added to them; [B][query_heads][length][2] */
     const float *numbers;
     long long numbers_of;
+    long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is of f16 */
     /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
     const void *reversed_states;
     double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */

@@ -120,6 +120,8 @@ typedef struct fpa_head {
                      names of their own */
     bool
         zeros; /* of such passes: coordinates that no branch has are zero, of queries and of keys. Likewise not part of the text */
+    bool
+        narrows; /* of such passes of bf16: of an f16 head, whose gradients o may be. Likewise not part of the text */
     int window; /* newest keys that have the weight exp(scale q.k), of q and k as given; 0: none has */
 } fpa_head;
 

@@ -51,7 +51,12 @@ static const struct asked {
     {"a sum of powers of few values", "cuda:sm_90a", "dv = 24, terms = { linear {}, power { degree = 2 } }",
      88, 64, false, false},
     {"a third power, whose derivative has more features", "cuda:sm_90a",
-     "d = 16, terms = power { degree = 3 }", 0, 0, false, false},
+     "d = 12, terms = power { degree = 3 }", 0, 0, false, false},
+    {"a third power of some hundred features", "cuda:sm_90a", "d = 16, terms = power { degree = 3 }",
+     CONTRACTED, 0, false, false},
+    {"a gated, normalised fourth power of few values, whose features are products of products", "cuda:sm_90a",
+     "d = 11, dv = 16, terms = inhomogeneous { degree = 4, constant = 1 }, gate = true, normalize = 'sum'",
+     CONTRACTED, 0, false, false},
     {"a third power, whose parallel form is for long sequences", "cuda:sm_90a",
      "d = 24, terms = power { degree = 3 }", CONTRACTED, 0, false, false},
     {"a third power of so many features that rows have not many more", "cuda:sm_90a",
@@ -164,7 +169,10 @@ static void few_values_are_contracted_in_the_parallel_form_for_longer(void **sta
     static const char text[] =
         "return head { name = 'x', d = 109, dv = 28, dtype = 'bf16', normalize = 'sum', "
         "terms = inhomogeneous { degree = 2, constant = 1 } }\n";
-    enum { CHUNKED = 2 * (4 * 110 * 32 * 109 + 2 * 6159 * 32), PAIR = 2 * (2 * 109 + 32) + 109 + 32 };
+    enum {
+        CHUNKED = 2 * (4 * 110 * 32 * 109 + 2 * 6159 * 32) * 6 / 5,
+        PAIR = 2 * (2 * 109 + 32) + 32
+    }; /* d_v beside d_k */
     fpa_head_list list = {.count = 0};
     fpa_source source = {0};
     fpa_error error;
@@ -233,18 +241,52 @@ static void monomials_that_differ_in_one_factor_are_one(void **state)
     head_list_free(&list);
 }
 
+/* Sums of 3 + 3 and 1 + 5 blocks fit beside two tiles and 192 values, and all rows follow each other; those of 6 + 5 more do not fit. */
+static void monomials_are_taken_at_a_time_while_their_sums_fit(void **state)
+{
+    static const struct {
+        const char *more, *sets, *last;
+    } expected[] = {{"", " SETS = 1,", "SLABS = 2, STEPS = 8, BLOCKS = 12,"},
+                    {", term { trainable { name = 'c', rows = 48 }, select(range(26, 64)) }", " SETS = 2,",
+                     "STEPS = 6, BLOCKS = 11,"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        char text[512];
+        fpa_head_list list = {.count = 0};
+        fpa_passes passes = {0};
+        fpa_source source = {0};
+        fpa_error error;
+        const int size =
+            snprintf(text, sizeof text,
+                     "return head { name = 'x', d = 64, dv = 192, dtype = 'bf16', gate = true, terms = {\n"
+                     "  term { trainable { name = 'a', rows = 24 }, select(range(1, 20)) },\n"
+                     "  term { trainable { name = 'b', rows = 40 }, select(range(21, 25)) }%s } }\n",
+                     expected[i].more);
+        if (spec_load_text("sets.lua", NULL, text, (size_t)size, &list, &error) ||
+            source_passes(list.heads[0], "cuda:sm_90a", &passes, &error) ||
+            source_generate_pass(passes.head[PASS_VALUES], "cuda:sm_90a", PASS_VALUES, &source, &error))
+            fail_msg("%s: %s", error.where, error.message);
+        assert_non_null(strstr(source.code, expected[i].sets));
+        assert_non_null(strstr(source.code, expected[i].last));
+        source_free(&source);
+        head_free(passes.head[PASS_ROWS]);
+        head_free(passes.head[PASS_VALUES]);
+        head_list_free(&list);
+    }
+}
+
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
-    "plain",          "square",       "line",          "lines",         "taylor",         "gated",
-    "gatednorm",      "linear",       "broad",         "ragged",        "squares",        "powers",
-    "fading",         "fadinghalf",   "fadingsome",    "turned",        "fadingsum",      "weighed",
-    "weighedsum",     "passedrows",   "squareofrows",  "halfsquare",    "widenorm",       "numbers",
-    "broadsquare",    "broadfading",  "sums",          "fewsums",       "fadingtaylor",   "fadingcube",
-    "cubeofpairs",    "halfcube",     "cubicsum",      "pairs",         "halfpairs",      "products",
-    "halfproducts",   "widepairs",    "broadpairs",    "broadproducts", "fadingproducts", "features",
-    "fadingfeatures", "halffeatures", "sumoffeatures", "half",          "parted",         "cubic",
-    "halflines"};
+    "plain",       "square",         "line",           "lines",         "taylor",        "gated",
+    "gatednorm",   "linear",         "broad",          "ragged",        "squares",       "powers",
+    "fading",      "fadinghalf",     "fadingsome",     "turned",        "fadingsum",     "weighed",
+    "weighedsum",  "passedrows",     "squareofrows",   "halfsquare",    "widenorm",      "numbers",
+    "broadsquare", "broadfading",    "sums",           "fewsums",       "fadingtaylor",  "fadingcube",
+    "cubeofpairs", "halfcube",       "cubicsum",       "fadingpower",   "pairs",         "halfpairs",
+    "products",    "halfproducts",   "widepairs",      "broadpairs",    "broadproducts", "fadingproducts",
+    "features",    "fadingfeatures", "halffeatures",   "sumoffeatures", "half",          "parted",
+    "cubic",       "halflines",      "raggedfeatures", "fadingodd"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -359,6 +401,7 @@ int main(void)
         cmocka_unit_test(few_values_are_contracted_in_the_parallel_form_for_longer),
         cmocka_unit_test(rows_behind_a_dot_are_zero),
         cmocka_unit_test(monomials_that_differ_in_one_factor_are_one),
+        cmocka_unit_test(monomials_are_taken_at_a_time_while_their_sums_fit),
         cmocka_unit_test(passes_are_the_gradients_of_the_formula),
         cmocka_unit_test(other_calls_have_no_passes),
     };

@@ -73,12 +73,52 @@ static double work(const fpa_simplified *simple)
            (head_features(head) * (head->dv < LEAST ? LEAST : head->dv));
 }
 
-/* Whether the parallel form is for long sequences, some tokens a feature, and there, of a pair of tokens, dots and values of a pass of rows
- * are few beside those of the head. */
-static bool parallel_suits(const fpa_head *head)
+/* Of a polynomial of one dot; 0: the kernel is none. */
+static int degree_of(const fpa_score *score)
 {
-    enum { LEAST_FEATURES = 2048 };
-    return head_features(head) >= LEAST_FEATURES &&
+    int degree = 0;
+    for (int m = 0; m < score->monomial_count && score->dot_count == 1; m++)
+        if (power_of(score, m) > degree)
+            degree = power_of(score, m);
+    return degree;
+}
+
+/* Of a tile: products, and so many instructions of a warp for each of a lane's 32 pairs, of which one goes out in BETWEEN clocks: beside the others' products where
+ * three warpgroups hide what each waits for, else behind its own (docs/decisions/0124). */
+static double tile_clocks(double products, double a_pair, bool hidden)
+{
+    enum { PAIRS = 32, OTHERS = 100 };
+    static const double between = 1.7;
+    const double others = between * (PAIRS * a_pair + OTHERS);
+    return hidden ? fmax(products, others) : products + others;
+}
+
+double passes_pair_clocks(const fpa_head *head, const fpa_score *score)
+{
+    enum { TILE = 64, STEP = 16, DOTS = 32 /* clocks of a step of dots */, LEAST = TILE };
+    static const double rounded = 0.5; /* instructions of a score that becomes an operand */
+    const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
+    const int degree = degree_of(score), d = divide_up(head->d, STEP), v = divide_up(values, STEP);
+    const int fades = head->gate ? 2 : 0, reads = head->gate && score->monomial_count > 1;
+    const bool beside = contraction_held_registers(head->d, values, true) <= REGISTERS_OF_TWO,
+               hidden = contraction_held_registers(head->d, values, beside) <= REGISTERS_OF_THREE;
+    const double columns = fmax(2.0 * values, LEAST); /* of 64 keys */
+    const double products = DOTS * (d + v) + fmax(2.0 * round_up(head->d, PIECE), LEAST);
+    const double slope = degree + fades + reads + rounded, score_of_slope = 2 + rounded;
+    const double queries = tile_clocks(products, slope, hidden);
+    const double keys = beside ? tile_clocks(products + columns, slope + score_of_slope, hidden)
+                               : queries + tile_clocks(DOTS * d + columns, degree + fades + rounded, hidden);
+    return (queries + keys) / (TILE * TILE);
+}
+
+/* Whether the parallel form takes less than kernels of the contraction, a feature of which is some clocks, up to sequences of some thousands of
+ * tokens, and there, of a pair of tokens, dots and values of a pass of rows are few beside those of the head. */
+static bool parallel_suits(const fpa_simplified *simple)
+{
+    enum { LEAST_LENGTH = 3072 };
+    static const double a_feature = 1.4; /* r1_04 on an H200: docs/decisions/0124 */
+    const fpa_head *head = simple->head;
+    return 2 * a_feature * head_features(head) >= LEAST_LENGTH * passes_pair_clocks(head, &simple->score) &&
            2.0 * head->d + head->dv <= most_work * (head->d + head->dv);
 }
 
@@ -120,16 +160,6 @@ static bool widens(const fpa_simplified *simple)
     const fpa_head *head = simple->head;
     return head->dtype == FPA_F16 &&
            (head->normalize != FPA_NORMALIZE_NONE || (head->gate && !is_line(&simple->score)));
-}
-
-/* Of a polynomial of one dot; 0: the kernel is none. */
-static int degree_of(const fpa_score *score)
-{
-    int degree = 0;
-    for (int m = 0; m < score->monomial_count && score->dot_count == 1; m++)
-        if (power_of(score, m) > degree)
-            degree = power_of(score, m);
-    return degree;
 }
 
 static bool is_quadratic(const fpa_score *score)
@@ -263,11 +293,14 @@ bool passes_suit_lines(const fpa_head *head, const fpa_head *written, const fpa_
 
 int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features)
 {
+    static const double of_chunks =
+        1.2; /* clocks of a product of few values in chunks, over those of one of pairs: r2_13 1.4, r3_07 1.1 */
     const double d = head->d, values = rows->width - rows->values;
+    const bool beside = contraction_held_registers(head->d, (int)values, true) <= REGISTERS_OF_TWO;
     const double walked =
         2 * 2 * rows->slopes * values * d + 2 * features * values; /* and read, two of rows, one of values */
-    const double pair = 2 * (2 * d + values) + d + values;
-    return (int64_t)ceil(2 * walked / pair);
+    const double pair = 2 * (2 * d + values) + values + (beside ? 0 : d);
+    return (int64_t)ceil(2 * (beside ? of_chunks : 1) * walked / pair);
 }
 
 /* Passes of bf16 that take an f16 head too long, or that no operand may be gathered for. */
@@ -297,7 +330,7 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
         return false;
     const fpa_pass_rows rows = passes_rows(simple);
     return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 &&
-           (!rows.parallel || parallel_suits(head));
+           (!rows.parallel || parallel_suits(simple));
 }
 
 /* ---- the heads ---- */
@@ -328,16 +361,22 @@ static bool add_term(fpa_head *head, fpa_number weight, int power, int d, int fi
     return term->branches && done;
 }
 
-/* What both have of the head; room for its terms. */
-static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, const char *name,
-                       const char *numbered)
+/* Whether results leave as the f16 head has them: those of a line, which one kernel carries out (rows->line). */
+static bool narrows(const fpa_simplified *simple)
+{
+    return widens(simple) && simple->head->gate && is_line(&simple->score);
+}
+
+/* What both have of the head; room for its terms. Names are of heads whose text says all, that have numbers, that narrow. */
+static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, const char *const names[3])
 {
     const fpa_head *from = simple->head;
     fpa_head *head = head_new();
     if (!head)
         return NULL;
-    head->name = arena_string(&head->memory, has_numbers(simple) ? numbered : name);
+    head->name = arena_string(&head->memory, names[has_numbers(simple) ? 1 : narrows(simple) ? 2 : 0]);
     head->numbers = has_numbers(simple);
+    head->narrows = narrows(simple);
     head->origin = arena_string(&head->memory, written->origin ? written->origin : written->name);
     head->terms = arena_array(&head->memory, (size_t)simple->score.monomial_count, sizeof *head->terms);
     head->scale = from->scale;
@@ -373,7 +412,9 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
     const fpa_head *from = simple->head;
     const fpa_pass_rows rows = passes_rows(simple);
     const int values = rows_are_given(simple) ? from->dv : rows.width - rows.values;
-    fpa_head *head = start(simple, written, "gradients_of_rows", "gradients_of_numbered_rows");
+    static const char *const names[] = {"gradients_of_rows", "gradients_of_numbered_rows",
+                                        "gradients_of_narrowed_rows"};
+    fpa_head *head = start(simple, written, names);
     bool done = head != NULL;
     if (!done)
         return NULL;
@@ -429,8 +470,9 @@ static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *writt
     const fpa_pass_rows rows = passes_rows(simple);
     const fpa_score *score = &simple->score;
     const bool pairs = is_pairs(simple) || is_formed(simple);
-    fpa_head *head = start(simple, written, pairs ? "gradients_of_paired_values" : "gradients_of_values",
-                           "gradients_of_divided_values");
+    const char *const names[] = {pairs ? "gradients_of_paired_values" : "gradients_of_values",
+                                 "gradients_of_divided_values", "gradients_of_narrowed_values"};
+    fpa_head *head = start(simple, written, names);
     bool done = head != NULL;
     if (!done)
         return NULL;

@@ -46,6 +46,9 @@ bool passes_suit_lines(const fpa_head *head, const fpa_head *written, const fpa_
 /* Where both are (rows->few): tokens from which on passes of rows in chunks multiply less than contractions of pairs. */
 int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features);
 
+/* Where passes are of pairs alone, of a polynomial of one dot: clocks of a multiprocessor for a query and a key of a head. */
+double passes_pair_clocks(const fpa_head *head, const fpa_score *score);
+
 /* Of such a line each coordinate's weight, 0 where it is none of the dot's. */
 void passes_weigh(const fpa_score *score, int d, double *weight);
 
@@ -65,6 +68,13 @@ bool contracts_chunks(const fpa_head *values);
 /* Sizes that the contraction's sums have registers for; without a gate, features enough that the state is not better off in them. Of pairs alone, of a
  * higher degree, rows g are not in registers. */
 bool contraction_fits(const fpa_head *values, int degree);
+
+/* A sum of so many powers whose values are so few that features' own work is more than that of passes of rows. */
+bool contraction_of_few(int powers, int values, bool gate);
+
+/* Of pairs alone: registers of a thread that has 16 tokens' queries and rows g as operands, beside dots, their operand and sums of gradients; with sums
+ * of values, too. */
+int contraction_held_registers(int d, int values, bool sums);
 
 /* Whether the sums of gradients of 16 tokens have registers where features are coordinates (templates/cuda/
  * backward_coordinates.cu.in). */

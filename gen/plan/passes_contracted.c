@@ -20,6 +20,14 @@ bool contraction_pairs_fit(int d)
     return d <= MOST;
 }
 
+int contraction_held_registers(int d, int values, bool sums)
+{
+    enum { DOTS = 64, OPERAND = 16, OTHERS = 40, WORDS = 4, STEP = 16 };
+    const int rows = divide_up(d, STEP) + divide_up(values, STEP);
+    return DOTS + OPERAND + OTHERS +
+           WORDS * (divide_up(d, PIECE) + (sums ? divide_up(values, PIECE) : 0) + rows);
+}
+
 bool contraction_fits(const fpa_head *values, int degree)
 {
     return degree > 2 ? contraction_pairs_fit(values->d)

@@ -8,7 +8,7 @@
 bool contraction_sums_fit(int d, int values, bool gate);
 bool contraction_pairs_fit(int d);
 
-/* A sum of so many powers whose values are so few that features' own work is more than that of passes of rows. */
-bool contraction_of_few(int powers, int values, bool gate);
+/* Registers of a thread where two warpgroups multiply, or three. */
+enum { REGISTERS_OF_TWO = 232, REGISTERS_OF_THREE = 160 };
 
 #endif

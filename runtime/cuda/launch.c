@@ -194,7 +194,7 @@ static fpa_status try_cluster_scan(const struct fpa_cuda_module *cuda, const str
     struct fpa_cuda_call walked = s->call;
     const bool shared = s->clusters && (launch->cu_seqlens || (!s->whole && cuda_join_batch(&walked)));
     fpa_status status = shared ? cuda_fill_sequence_maps(cuda, &walked, &s->maps, error)
-                               : cuda_fill_fused_maps(cuda, &walked, &s->maps, error);
+                               : cuda_fill_fused_maps(cuda, &walked, true, &s->maps, error);
     *done = !status && s->maps.queries && s->maps.keys && s->maps.outputs;
     return *done ? launch_cluster_scan(cuda, launch, s, &walked, shared, stream, error) : status;
 }
@@ -276,7 +276,7 @@ static fpa_status fill_maps_of_pass(const struct fpa_cuda_module *cuda, const st
                                     cuda_sizes *s, fpa_error *error)
 {
     if (!launch->cu_seqlens)
-        return cuda_fill_fused_maps(cuda, &s->call, &s->maps, error);
+        return cuda_fill_fused_maps(cuda, &s->call, !s->apart, &s->maps, error);
     return cuda->geometry.window ? FPA_OK : cuda_fill_ended_maps(cuda, &s->call, &s->maps, error);
 }
 
@@ -318,6 +318,8 @@ void cuda_set_dots(const cuda_dots *dots, cuda_sizes *s)
     s->call.column_weights = dots->column_weights;
     s->call.numbers = dots->numbers;
     s->call.numbers_of = dots->numbers_of;
+    s->call.narrows = dots->narrows;
+    s->apart = dots->apart;
     s->call.states = dots->kept ? dots->kept : s->call.states;
     for (int i = 0; i < 3; i++)
         s->call.dot_stride[i] = dots->stride[i];

@@ -34,6 +34,9 @@ typedef struct cuda_dots {
     const float *column_weights; /* by which o is multiplied before that; NULL: 1 */
     const float *numbers;        /* by fused_chunk: fpa_cuda_call's */
     int numbers_of;
+    bool narrows; /* by fused_chunk: o is of f16 (geometry.fused_narrows) */
+    bool
+        apart; /* no rows of all heads are described as one: those of the walk whose states these meet are not, or begin elsewhere */
 } cuda_dots;
 
 void cuda_set_dots(const cuda_dots *dots, struct cuda_sizes *s);

@@ -2,6 +2,7 @@
 
 #include "base/round.h"
 #include "grid.h"
+#include "head/form.h"
 #include "launch.h"
 #include "launch_maps.h"
 #include "sizes.h"
@@ -10,6 +11,12 @@ bool cuda_contracts(const fpa_module *module)
 {
     const struct fpa_cuda_module *cuda = module ? module->handle : NULL;
     return cuda && cuda->geometry.contraction_tokens && cuda->driver->cuTensorMapEncodeTiled;
+}
+
+bool cuda_contracts_values(const fpa_module *module, int form)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    return form == FORM_PARALLEL && cuda->geometry.contraction_values;
 }
 
 fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_launch *launch,
@@ -30,8 +37,12 @@ fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_la
     *states = s.call.states;
     s.call.dot_rows = c->rows;
     s.call.dots = c->dots;
-    for (int i = 0; i < 3; i++)
+    s.call.sums = c->sums;
+    s.call.sum_columns = c->columns;
+    for (int i = 0; i < 3; i++) {
         s.call.dot_stride[i] = c->stride[i];
+        s.call.sum_stride[i] = c->sum_stride[i];
+    }
     status = cuda_fill_contraction_maps(cuda, &s.call, &s.maps, error);
     if (!status && !(s.maps.queries && s.maps.keys && s.maps.outputs))
         return fail(error, FPA_INVALID, cuda->name, "the copy engine cannot fetch the operands");
@@ -41,14 +52,15 @@ fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_la
 }
 
 fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
-                               const void *states, const void *reversed_states, const float *column_weights,
-                               double *products, void *stream, fpa_error *error)
+                               const cuda_met_states *met, double *products, void *stream, fpa_error *error)
 {
     const fpa_cuda_grid grid = {CUDA_STATE_PRODUCT, sequences * (chunks - 1), NULL, 0};
     const struct fpa_cuda_call call = {.chunks = chunks,
-                                       .states = (void *)(uintptr_t)states,
-                                       .reversed_states = reversed_states,
-                                       .column_weights = column_weights,
+                                       .heads = met->heads,
+                                       .v_stride = {0, 0, met->value_stride},
+                                       .states = (void *)(uintptr_t)met->states,
+                                       .reversed_states = met->reversed_states,
+                                       .column_weights = met->column_weights,
                                        .products = products};
     const struct fpa_launch none = {0};
     return grid.blocks > 0 ? cuda_launch(module->handle, &grid, &none, &call, stream, error) : FPA_OK;

@@ -11,19 +11,32 @@ typedef struct cuda_contraction {
     bool
         walked; /* cuda_forward of the same sizes has left copies of states in the workspace; else they are made */
     float *dots; /* of a gated head: outputs times rows, [B][heads][length]; NULL: not wanted */
+    void *
+        sums; /* of scores and values, if the module leaves them (cuda_contracts_values): `columns` of them; NULL: not wanted */
+    int64_t sum_stride[3], columns;
 } cuda_contraction;
 
 /* Whether gradients of queries are found so: the module has NAME_chunk_contraction, and the driver describes operands. */
 bool cuda_contracts(const fpa_module *module);
+
+/* Whether it leaves sums of scores and values in a call of this form, too. */
+bool cuda_contracts_values(const fpa_module *module, int form);
 
 /* launch->o <- gradients of the launch's queries, in the parallel form of pairs alone. *states: as of cuda_forward_dots. Operands, and rows, are
  * such that the copy engine can fetch them (cuda_can_describe), else INVALID. */
 fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_launch *launch,
                          const cuda_contraction *c, const void **states, void *stream, fpa_error *error);
 
-/* products[B][H][chunks] <- states of a walk and of one from the last token on, of whole chunks; of columns times these weights (NULL: 1). */
+/* States of a walk and of one from the last token on, of whole chunks. */
+typedef struct cuda_met_states {
+    const void *states, *reversed_states;
+    const float *column_weights; /* by which columns are multiplied; NULL: 1 */
+    int64_t heads,
+        value_stride; /* of the walks' values: from head to head, where rows of all heads were described as one; else 0 */
+} cuda_met_states;
+
+/* products[B][H][chunks] <- both states at each chunk's beginning, times each other. */
 fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
-                               const void *states, const void *reversed_states, const float *column_weights,
-                               double *products, void *stream, fpa_error *error);
+                               const cuda_met_states *met, double *products, void *stream, fpa_error *error);
 
 #endif

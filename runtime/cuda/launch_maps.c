@@ -230,9 +230,9 @@ static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fp
 }
 
 fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                struct fpa_cuda_maps *maps, fpa_error *error)
+                                bool joins, struct fpa_cuda_maps *maps, fpa_error *error)
 {
-    return fill_fused(cuda, call, fill_map, cuda->geometry.fused_unpadded > 1, maps, error);
+    return fill_fused(cuda, call, fill_map, joins && cuda->geometry.fused_unpadded > 1, maps, error);
 }
 
 /* So many numbers of 16 bits before it. NULL: nothing can be there. */
@@ -254,7 +254,7 @@ fpa_status cuda_fill_ended_maps(const struct fpa_cuda_module *cuda, const struct
     ended.o = (void *)(uintptr_t)far_before(call->o, call->longest * call->o_stride[1]);
     ended.length = call->longest;
     ended.batch = call->length + 1;
-    return cuda_fill_fused_maps(cuda, &ended, maps, error);
+    return cuda_fill_fused_maps(cuda, &ended, true, maps, error);
 }
 
 fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,

@@ -10,10 +10,10 @@
 fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                           struct fpa_cuda_maps *maps, fpa_error *error);
 
-/* The same for NAME_fused_chunk, which takes vectors as they come, and stores o; where geometry.fused_unpadded is 2, of all
+/* The same for NAME_fused_chunk, which takes vectors as they come, and stores o; where geometry.fused_unpadded is 2 and this is wanted, of all
  * heads' rows as one where they can be described as nothing else. */
 fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                struct fpa_cuda_maps *maps, fpa_error *error);
+                                bool joins, struct fpa_cuda_maps *maps, fpa_error *error);
 
 /* The same of sequences of different lengths: boxes of batch entry e end before token e of all, where a sequence ends, whose last token is the entry's last. */
 fpa_status cuda_fill_ended_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,

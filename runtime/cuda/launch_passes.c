@@ -1,5 +1,7 @@
 #include "launch_passes.h"
 
+#include <string.h>
+
 #include "base/round.h"
 #include "grid.h"
 #include "head/form.h"
@@ -52,13 +54,15 @@ static fpa_status launch_tokens(const passes *p, cuda_kernel kernel, int64_t seq
     return launch_kernel(p, kernel, sequences * divide_up(length, FPA_CUDA_PASS_TOKENS), stream, error);
 }
 
+/* Whoever gathers rows makes what they are divided by. */
 static fpa_status launch_outputs(const passes *p, CUstream stream, fpa_error *error)
 {
     const struct fpa_launch *f = &p->launch->forward;
     const int64_t outputs = f->batch * f->query_heads * f->length;
-    return p->back.outputs ? launch_kernel(p, CUDA_BACKWARD_OUTPUTS,
-                                           divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS), stream, error)
-                           : FPA_OK;
+    return p->cuda->geometry.pass_numbers
+               ? launch_kernel(p, CUDA_BACKWARD_OUTPUTS, divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS),
+                               stream, error)
+               : FPA_OK;
 }
 
 /* The log-gate of lines without one, of which passes with numbers have one. */
@@ -119,7 +123,9 @@ static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots
                        .stride = {with->stride[0], with->stride[1], with->stride[2]},
                        .dots = wanted ? dots : NULL,
                        .kept = wanted ? kept : NULL,
-                       .column_weights = p->weights};
+                       .column_weights = p->weights,
+                       .narrows = p->narrows,
+                       .apart = wanted && p->apart};
 }
 
 /* 1 / n and h of these sequences' queries, which are a pass's queries or keys. */
@@ -190,11 +196,18 @@ static fpa_status launch_reads(passes *p, passes_piece these, CUstream stream, f
                              error);
 }
 
-/* walked: the pass of values has left states in the launch's workspace. */
+/* walked: the pass of values has left states in the launch's workspace. sums: of scores and values; NULL: not wanted. */
 static fpa_status contract(const passes *p, const struct fpa_launch *pass, const pass_tensor *rows,
-                           bool walked, float *dots, const void **states, CUstream stream, fpa_error *error)
+                           bool walked, float *dots, const pass_tensor *sums, const void **states,
+                           CUstream stream, fpa_error *error)
 {
-    const cuda_contraction c = {rows->at, {rows->stride[0], rows->stride[1], rows->stride[2]}, walked, dots};
+    cuda_contraction c = {.rows = rows->at, .walked = walked, .dots = dots};
+    memcpy(c.stride, rows->stride, sizeof c.stride);
+    if (sums) {
+        c.sums = sums->at;
+        c.columns = p->cuda->geometry.pass_columns;
+        memcpy(c.sum_stride, sums->stride, sizeof c.sum_stride);
+    }
     return cuda_contract(p->module->passes[PASS_VALUES], p->form, pass, &c, states, stream, error);
 }
 
@@ -213,7 +226,7 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
         const pass_tensor v = pass_given(these, f->heads, f->v, f->v_stride);
         const pass_tensor rows = pass_given(these, f->heads, a->d_o, a->d_o_stride);
         const struct fpa_launch pass = pass_launch_of(p, these, &q, &k, &v, &o);
-        return contract(p, &pass, &rows, false, NULL, &p->states, stream, error);
+        return contract(p, &pass, &rows, false, NULL, NULL, &p->states, stream, error);
     }
     const pass_tensor q = pass_query_rows(p, these, 0), k = pass_key_rows(p, these, 0),
                       v = pass_key_rows(p, these, values);
@@ -223,8 +236,8 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
         pass.workspace = p->reads;
         pass.workspace_size = p->room.reads;
     }
-    const fpa_status status =
-        contract(p, &pass, &rows, false, a->d_log_gate ? p->read_dots : NULL, &p->states, stream, error);
+    const fpa_status status = contract(p, &pass, &rows, false, a->d_log_gate ? p->read_dots : NULL, NULL,
+                                       &p->states, stream, error);
     return status || !scatters || !a->d_q ? status : scatter(p, TO_QUERIES, stream, error);
 }
 
@@ -262,13 +275,14 @@ static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these,
     const bool keeps = p->keeps && pass == p->dots, numbers = p->cuda->geometry.pass_numbers;
     cuda_dots leaves = keeps ? leaves_of(p, with, p->given_dots, p->reversed_kept) : (cuda_dots){0};
     set_numbers(p, these, pass == PASS_ROWS ? OF_KEYS : FACTORS_OF_KEYS, &leaves);
+    leaves.narrows = p->narrows;
     p->back.pass_length = p->launch->forward.length;
     if (keeps) {
         p->gives_ahead = true;
         p->reversed_states = p->reversed_kept;
     }
-    return cuda_forward_reversed(p->module->passes[pass], launch, keeps || numbers ? &leaves : NULL, stream,
-                                 error);
+    return cuda_forward_reversed(p->module->passes[pass], launch,
+                                 keeps || numbers || p->narrows ? &leaves : NULL, stream, error);
 }
 
 static fpa_status forward_plain(passes *p, fpa_pass pass, passes_piece these, CUstream stream,
@@ -320,6 +334,21 @@ static bool turns(passes *p, fpa_pass pass, passes_piece these)
            cuda_reversed_workspace(module, &f) <= p->room.forward;
 }
 
+/* Whether all results of passes of bf16 leave as an f16 head's gradients are: by the kernel that can, of rows gathered once, in both orders. Whichever of them
+ * are wanted: those have room. */
+static bool can_narrow(passes *p, passes_piece these)
+{
+    fpa_candidate found;
+    for (int i = 0; i < PASSES; i++) {
+        const struct fpa_cuda_module *pass = p->module->passes[i] ? p->module->passes[i]->handle : NULL;
+        if (p->contracts || p->group != 1 || !pass || !pass->geometry.fused_narrows ||
+            pass->geometry.cluster_reverses || (passes_want(p, (fpa_pass)i) && !turns(p, (fpa_pass)i, these)))
+            return false;
+    }
+    const struct fpa_launch f = pass_launch_back(p, PASS_ROWS, these);
+    return p->form == FORM_CHUNKED && passes_find(p, PASS_ROWS, &f, &found);
+}
+
 /* Rows for a pass from the last token on: those of the pass forth, if its kernels take these so, else in that order. *gathered: which are there. */
 static fpa_status gather_back(passes *p, fpa_pass pass, passes_piece these, bool *gathered, CUstream stream,
                               fpa_error *error)
@@ -350,6 +379,13 @@ static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, 
     return pass == PASS_ROWS ? launch_keys(p, these, stream, error) : launch_values(p, these, stream, error);
 }
 
+/* Whether d_v is found beside d_k, of whose pairs' dots scores are: in each call that wants it, so that its bits are the same. */
+static bool contracts_values(const passes *p)
+{
+    return p->launch->d_v && pass_is_direct(p) &&
+           cuda_contracts_values(p->module->passes[PASS_VALUES], p->form);
+}
+
 /* d_k, of the operands of d_v, and what keys give. */
 static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
@@ -362,8 +398,10 @@ static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, 
     const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_k, a->d_k_stride))
                                  : pass_result_rows(p, these, p->d);
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    const fpa_status status = contract(p, &f, &rows, a->d_v, a->d_log_gate ? p->given_dots : NULL,
-                                       &p->reversed_states, stream, error);
+    const bool both = contracts_values(p);
+    const pass_tensor d_v = pass_turned(p, pass_given(these, a->forward.heads, a->d_v, a->d_v_stride));
+    const fpa_status status = contract(p, &f, &rows, a->d_v && !both, a->d_log_gate ? p->given_dots : NULL,
+                                       both ? &d_v : NULL, &p->reversed_states, stream, error);
     return status || direct || !a->d_k ? status : scatter(p, TO_KEYS, stream, error);
 }
 
@@ -371,9 +409,10 @@ static fpa_status contract_back(passes *p, passes_piece these, CUstream stream, 
 {
     const bool keys = p->launch->d_k || p->launch->d_log_gate, values = p->launch->d_v;
     fpa_status status = keys || values ? gather(p, true, false, stream, error) : FPA_OK;
-    if (!status && values)
+    const bool both = contracts_values(p);
+    if (!status && values && !both)
         status = launch_values(p, these, stream, error);
-    return status || !keys ? status : contract_keys(p, these, stream, error);
+    return status || !(keys || both) ? status : contract_keys(p, these, stream, error);
 }
 
 static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)
@@ -391,14 +430,14 @@ static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fp
 
 /* ---- gates, from what passes forth and back have left (p->dots) ---- */
 
-static fpa_status launch_gates(passes *p, CUstream stream, fpa_error *error)
+static fpa_status launch_gates(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const fpa_module *module = p->module->passes[p->dots];
+    const cuda_met_states met = {p->states, p->reversed_states, p->weights, these.heads, p->value_stride};
     struct fpa_cuda_backward *back = &p->back;
     fpa_status status = FPA_OK;
     if (p->chunks > 1)
-        status = cuda_state_products(module, back->sequences, p->chunks, p->states, p->reversed_states,
-                                     p->weights, p->products, stream, error);
+        status = cuda_state_products(module, back->sequences, p->chunks, &met, p->products, stream, error);
     back->pass_reversed = !p->gives_ahead;
     back->pass_length = p->gives_ahead ? p->launch->forward.length : p->reached;
     back->pass_reads = p->read_dots;
@@ -431,12 +470,14 @@ static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, f
     p->gives_ahead = p->forth = false;
     p->back.first_sequence = these.first;
     p->back.sequences = these.batch * these.heads;
+    pass_find_leaning(p, these, !p->contracts && reverses(p, PASS_ROWS, these));
+    p->narrows = can_narrow(p, these);
     if (!status)
         status = launch_forth(p, these, stream, error);
     if (!status)
         status = launch_back(p, these, stream, error);
     if (!status && p->launch->d_log_gate)
-        status = launch_gates(p, stream, error);
+        status = launch_gates(p, these, stream, error);
     return status || !made ? status : made_unproject(&p->made, stream, error);
 }
 

@@ -59,7 +59,7 @@ struct fpa_launch pass_launch_of_rows(const passes *p, passes_piece these, const
 bool pass_scatters(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    return g->pass_formed || g->pass_widened;
+    return g->pass_formed || (g->pass_widened && !p->narrows);
 }
 
 /* What a contraction can fetch as it lies. */
@@ -82,7 +82,7 @@ static bool describes_all(const passes *p)
 bool pass_is_plain(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    if (p->back.outputs || g->gate || g->pass_weighted || pass_scatters(p) || p->group != 1)
+    if (p->back.outputs || g->gate || g->pass_weighted || g->pass_formed || g->pass_widened || p->group != 1)
         return false;
     return p->contracts ? p->d % 8 == 0 && !g->backward_padded_value && describes_all(p)
                         : pass == PASS_VALUES || g->pass_input;
@@ -198,4 +198,23 @@ struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass, passes_piece 
     else if (!p->forth)
         o = pass_turned(p, o);
     return pass_launch_of_rows(p, these, &q, &k, &v, &o);
+}
+
+/* Whether an operand's rows of all heads of these sequences are described as one. */
+static bool joins(const passes *p, passes_piece these, const pass_tensor *t)
+{
+    const long long stride[3] = {t->stride[0], t->stride[1], t->stride[2]};
+    return p->cuda->driver->cuTensorMapEncodeTiled &&
+           cuda_can_join(t->at, stride, p->d, these.heads, p->launch->forward.length, these.batch);
+}
+
+void pass_find_leaning(passes *p, passes_piece these, bool given)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
+                      k = pass_given(these, f->heads, f->k, f->k_stride);
+    const bool of_queries = joins(p, these, &q), of_keys = joins(p, these, &k);
+    p->apart = !given || of_queries != of_keys ||
+               (of_keys && (q.stride[2] - k.stride[2]) % 8); /* numbers of a piece of 16 bytes */
+    p->value_stride = of_keys && !p->apart ? k.stride[2] : 0;
 }

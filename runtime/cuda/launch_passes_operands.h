@@ -41,4 +41,9 @@ struct fpa_launch pass_launch_of_given(const passes *p, fpa_pass pass, passes_pi
 bool pass_leaves_directly(const passes *p, fpa_pass pass);
 struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass, passes_piece these);
 
+/* Whether states that passes of rows forth and back keep have rows and columns at the same places where rows of all heads are described as one: both take operands
+ * as they are given, and these lean alike (templates/hopper/fused_rows_lean.cu.in). Of the pass forth values are k, of the one back q; vectors are d_o and v
+ * of both. given: the one back takes operands as they are. */
+void pass_find_leaning(passes *p, passes_piece these, bool given);
+
 #endif

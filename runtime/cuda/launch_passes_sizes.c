@@ -89,7 +89,7 @@ static passes_piece last_piece(const passes *p)
     return passes_piece_at(p, (period - 1) / each * each);
 }
 
-/* Kernels of a block of columns leave dots of these; a contraction has all columns, and leaves those of a monomial. */
+/* Kernels of a block of columns leave dots of these; a contraction has all columns, and leaves those of a set of monomials. */
 int64_t pass_dot_blocks(const passes *p)
 {
     const struct fpa_cuda_module *cuda = p->module->passes[p->dots]->handle;

@@ -48,7 +48,11 @@ typedef struct passes {
     float *zero;    /* the log-gate of all tokens, where only passes have one; else NULL */
     float *weights; /* of coordinates, where passes of rows weigh their outputs; else NULL */
     const void *states, *reversed_states; /* in these */
-    bool gives_ahead;                     /* given_dots are of tokens from the first one on */
+    bool apart; /* of passes of rows, which keep them: no operand's rows of all heads are described as one */
+    bool
+        narrows; /* their results, and those of values, leave as the gradients are, of f16, where operands are of bf16 */
+    int64_t value_stride; /* else, if their values' are, from head to head */
+    bool gives_ahead;     /* given_dots are of tokens from the first one on */
 } passes;
 
 /* Sequences from number `first` on. */

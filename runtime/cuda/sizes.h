@@ -21,6 +21,7 @@ typedef struct cuda_sizes {
     void *keys, *queries;      /* packed vectors */
     int64_t progress;          /* bytes of call.progress */
     struct fpa_cuda_maps maps; /* of the operands, where kernels take them */
+    bool apart;                /* no map of NAME_fused_chunk has all heads' rows as one */
     size_t bytes;              /* of the workspace */
 } cuda_sizes;
 

@@ -49,6 +49,7 @@ static const row rows[] = {
     {1, 2, 1, 1, 1, LAYOUT_PADDED, INPUTS_EXTREME_GATE, STATES},
     {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, 0},
     {3, 7, 1, 2, 2, LAYOUT_PADDED, INPUTS_DENSE, REPEAT | SOME | STATES},
+    {2, 5, 1, 2, 2, LAYOUT_PIECES, INPUTS_DENSE, 0}, /* rows of the second head lean */
     {0, 11, 2, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, RAGGED},
     {1, 3, 2, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, RAGGED},
     {0, LONGEST, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, LONG},
@@ -229,6 +230,8 @@ static bool make_shape(const examination *x, const row *r, fpa_shape *s)
 
     if ((r->inputs == INPUTS_EXTREME_GATE || is_long) && !head->gate)
         return false;
+    if (r->layout == LAYOUT_PIECES && head->d % 8 == 0 && head->dv % 8 == 0) /* C order */
+        return false;
     *s = (fpa_shape){.batch = r->batch,
                      .length = (int64_t)r->times * chunk + r->more,
                      .heads = r->heads,
@@ -239,6 +242,8 @@ static bool make_shape(const examination *x, const row *r, fpa_shape *s)
         s->length = (int64_t)fmin((double)x->longest_allowed, long_budget / token);
         return s->length > 2 * PERIOD + 8 * x->facts->chunk;
     }
+    if (r->layout == LAYOUT_PIECES) /* of one head none would lean */
+        return s->length <= x->longest_allowed && reference_cost(x, s) <= 30 * reference_budget;
     if (reference_cost(x, s) > reference_budget) {
         s->batch = s->heads = 1;
         s->query_heads = s->query_heads > r->heads ? 2 : 1;

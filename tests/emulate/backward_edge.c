@@ -20,8 +20,9 @@ struct change {
 };
 
 static const struct change changes[] = {
-    {V, 37, NAN},       {Q, 37, INFINITY}, {K, 37, NAN},       {D_O, 37, -INFINITY}, {GATE, 37, NAN},
-    {V, 70, -INFINITY}, {Q, 64, NAN},      {K, 127, INFINITY}, {D_O, 150, NAN},      {GATE, 70, -INFINITY},
+    {V, 37, NAN},    {Q, 37, INFINITY},     {K, 37, NAN},    {D_O, 37, -INFINITY},
+    {GATE, 37, NAN}, {V, 70, -INFINITY},    {Q, 64, NAN},    {K, 127, INFINITY},
+    {D_O, 150, NAN}, {GATE, 70, -INFINITY}, {D_O, 100, NAN},
 };
 
 /* Whether the gradient at token t is made of the changed token. */

@@ -263,6 +263,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_input = plan->passes.input,
         .pass_d = plan->passes.formed || plan->passes.features ? plan->passes.values : head->d,
         .pass_dv = plan->passes.columns,
+        .pass_columns = head->dv,
         .pass_line = plan->passes.line,
         .pass_weighted = plan->passes.weighted,
         .pass_features = plan->passes.features,

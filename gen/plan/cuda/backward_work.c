@@ -10,7 +10,8 @@ typedef struct fpa_backward_work {
     double pair;   /* with 16 others that see them, or are seen */
     double state;  /* what they read of states and give them, whatever the chunk */
     double copies; /* bytes of a boundary's copies of states */
-    double bytes;  /* a token that an instruction for 16 takes as long as */
+    double clocks; /* of a multiprocessor an instruction for 16 tokens, a token; */
+    double bytes;  /* that memory takes as long for */
 } fpa_backward_work;
 
 /* Dots, scores' gradients, the kernel and its slopes, of 16 own tokens and 16 others; what rows get is read, added to and written once
@@ -80,7 +81,8 @@ static fpa_backward_work count_work(const fpa_plan *plan, const fpa_cuda_backwar
         back->shares; /* slopes are added in turn, and a panel may have fewer runs of others than there are shares */
     work.copies = COPIES * 8.0 * rows->features * blocks * back->columns.tiles * rows->element;
     /* an H200's 132 multiprocessors at 1.7 GHz, whose warps have an instruction every 5.5 cycles (by ncu), beside 2 of its 4.8 TB/s */
-    work.bytes = 2000 / (132 * 1.7 * back->own_blocks * back->warps * back->shares / 5.5) / 16;
+    work.clocks = 5.5 / (back->own_blocks * back->warps * back->shares) / 16;
+    work.bytes = 2000 / (132 * 1.7) * work.clocks;
     return work;
 }
 
@@ -113,6 +115,15 @@ static int chunk_of_work(const fpa_backward_work *work)
     return chunk;
 }
 
+/* Half a sequence's pairs a token, or half a chunk's and a state's; a sequence's by passes where chunks have none. */
+static int64_t find_crossover(const fpa_plan *plan, const fpa_backward_work *work)
+{
+    const double state = work->state + work->copies / plan->chunk / work->bytes;
+    const double chunked = plan->chunk + 32 * state / work->pair, pair = work->pair * work->clocks / 16;
+    const bool alone = plan->passes.width && plan->passes.parallel;
+    return (int64_t)ceil(alone ? chunked * pair / passes_pair_clocks(plan->head, plan->score) : chunked);
+}
+
 void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     const fpa_backward_work work = count_work(plan, back);
@@ -120,10 +131,8 @@ void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back)
     plan->chunk = plan->head->chunk ? round_up(plan->head->chunk, back->query_tokens)
                   : by_work         ? chunk_of_work(&work)
                                     : chunk_of_products(plan, back);
-    if (by_work) /* half a sequence's pairs a token, or half a chunk's and a state's */
-        plan->facts.crossover =
-            plan->chunk +
-            (int64_t)ceil(32 * (work.state + work.copies / plan->chunk / work.bytes) / work.pair);
+    if (by_work)
+        plan->facts.crossover = find_crossover(plan, &work);
     if (plan->passes.width && plan->passes.few)
         plan->facts.crossover = passes_crossover(plan->head, &plan->passes, (double)plan->features);
 }

@@ -282,6 +282,19 @@ static fpa_status choose_combination(fpa_plan *plan, const fpa_cuda_inputs *in, 
     return FPA_OK;
 }
 
+/* Passes on rows as they lie alone, where these are wanted and suit. */
+static fpa_status choose_turning(fpa_plan *plan, const fpa_cuda_inputs *in, bool *chosen, fpa_error *error)
+{
+    const fpa_cuda_plan before = plan->cuda;
+    const bool wanted = cuda_turns_anywhere(plan) && plan->score->dot_count == 1;
+    const fpa_status status = wanted ? choose_combination(plan, in, FUSED_ROWS, error) : FPA_OK;
+    *chosen = !status && wanted && plan->cuda.suited[FUSED_ROWS].plan && plan->cuda.chosen[FUSED_ROWS] &&
+              !((const fpa_fused_rows *)plan->cuda.suited[FUSED_ROWS].plan)->packed;
+    if (!*chosen)
+        plan->cuda = before;
+    return status;
+}
+
 fpa_status plan_mechanisms(fpa_plan *plan, int forced, fpa_error *error)
 {
     fpa_cuda_plan *cuda = &plan->cuda;
@@ -293,7 +306,10 @@ fpa_status plan_mechanisms(fpa_plan *plan, int forced, fpa_error *error)
     if (!cuda->suited[SPLIT_PANEL].plan) /* the last resort */
         return fail(error, FPA_UNSUPPORTED, head->origin, "head '%s' %s", head->name,
                     cuda->suited[SPLIT_PANEL].why);
-    if (forced == NONE || forced >= FUSED_PACKED || cuda->suited[forced].plan)
+    bool turns = false;
+    if (forced == NONE)
+        status = choose_turning(plan, &in, &turns, error);
+    if (!status && !turns && (forced == NONE || forced >= FUSED_PACKED || cuda->suited[forced].plan))
         status = choose_combination(plan, &in, forced, error);
     if (!status && forced != NONE && !cuda->suited[forced].plan)
         return fail(error, FPA_UNSUPPORTED, head->origin, "%s does not suit head '%s': %s",

@@ -30,5 +30,6 @@ fpa_contracted contraction_of(const fpa_plan *plan)
                         head->causal && head->normalize == FPA_NORMALIZE_NONE &&
                         dtype_size(head->dtype) == 2 && !plan->written->lift && !plan->written->window &&
                         head->dv % OUTER_BLOCK == 0 && contraction_fits(head, degree);
-    return !wanted ? CONTRACTS_NOTHING : degree == 2 ? CONTRACTS_STATES : CONTRACTS_PAIRS;
+    const bool states = degree == 2 && !contraction_of_few(plan->score->monomial_count, head->dv, head->gate);
+    return !wanted ? CONTRACTS_NOTHING : states ? CONTRACTS_STATES : CONTRACTS_PAIRS;
 }

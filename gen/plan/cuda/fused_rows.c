@@ -195,7 +195,7 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     const fpa_head *head = in->plan->head;
     const fpa_columns *columns = in->columns;
     rows->leans = begins_anywhere(rows, head) &&
-                  !cuda_leaves_dots(in->plan); /* states both ways have the same columns */
+                  !rows->numbers; /* sums of values beside tokens have the head's columns */
     if (!rows->leans)
         return;
     rows->vector_room = rows->vector % 8 ? round_up(rows->width, 16) - rows->width : 0;
@@ -230,12 +230,20 @@ bool cuda_leaves_dots(const fpa_plan *plan)
     return plan->pass && plan->head->gate && plan->forced == FUSED_ROWS;
 }
 
+/* Alone it takes tokens from the last one on wherever rows begin: for others such rows would be gathered first. */
+bool cuda_turns_anywhere(const fpa_plan *plan)
+{
+    const fpa_head *head = plan->head;
+    return plan->pass && plan->target->warpgroups && head->causal && head->normalize == FPA_NORMALIZE_NONE &&
+           (head->d % 8 || head->dv % 8);
+}
+
 /* Blocks of other passes on coordinates, which have fewer columns each, and leave nothing for gates' gradients. */
 static bool shares_nothing(const fpa_cuda_inputs *in)
 {
     const fpa_split_panel *panel = in->suited[SPLIT_PANEL].plan;
     return in->suited[FUSED_COORDINATES].plan && in->columns->blocks >= panel->columns.blocks &&
-           !cuda_leaves_dots(in->plan);
+           !cuda_leaves_dots(in->plan) && !cuda_turns_anywhere(in->plan);
 }
 
 fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
@@ -267,6 +275,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     rows->cluster = choose_cluster(in);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots = cuda_leaves_dots(plan);
+    rows->narrows = plan->pass && plan->written->narrows;
     rows->kept = (64 * divide_up(rows->width, 64) * in->columns->all +
                   (rows->numbers ? SUM_PARTS * in->columns->tiles : 0)) *
                  8 * in->columns->blocks;
@@ -303,6 +312,7 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_value = plan->head->dv;
     g->fused_unpadded = rows->leans ? 2 : 1;
     g->fused_reverses = rows->reverses;
+    g->fused_narrows = rows->narrows;
     if (rows->leaves_dots) {
         g->fused_kept = rows->kept;
         g->kernel[CUDA_STATE_PRODUCT] = (struct fpa_cuda_block){PRODUCT_THREADS, 0, 0};
@@ -340,6 +350,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(reverses),
                                        ROWS(leaves_dots),
                                        ROWS(numbers),
+                                       ROWS(narrows),
                                        ROWS(kept),
                                        ROWS(at_gates),
                                        ROWS(at_copies),

@@ -46,6 +46,7 @@ typedef struct fpa_fused_rows {
     bool reverses;               /* it can take tokens from the last one on */
     bool numbers;                /* tokens have factors and numbers beside them: passes of normalised lines */
     bool leaves_dots; /* of outputs, and the state now and then: gradients of gates (gen/plan/passes.h) */
+    bool narrows;     /* o may leave as f16, of passes of bf16 for an f16 head */
     int kept;         /* numbers of such a state, of all columns */
     int at_gates;     /* of a panel */
     int at_copies, at_barriers, at_part, bytes;
@@ -53,6 +54,8 @@ typedef struct fpa_fused_rows {
 
 /* It has the columns of the split that is chosen. */
 fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+/* Whether nothing else is wanted of a pass that gradients are made of, if this suits it. */
+bool cuda_turns_anywhere(const fpa_plan *plan);
 void print_fused_rows(FILE *out, const fpa_plan *plan);
 void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 extern const fpa_field fused_rows_fields[];

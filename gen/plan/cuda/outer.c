@@ -95,13 +95,13 @@ static int place_ones(const fpa_plan *plan, fpa_outer_plan *outer, const bool *k
 }
 
 /* Coordinates of a slab where those and the row of ones are all: fewer than it has room for, so that ones lie behind them, in steps that dots do not read.
- * OUTER_TILE: rows are others, or would need more slabs than packed ones, or are contracted, block by block of vectors as they are packed. */
+ * OUTER_TILE: rows are others, or would need more slabs than packed ones, or are contracted with states, block by block of vectors as they are packed. */
 static int choose_box(const fpa_plan *plan, const fpa_outer_plan *outer, const bool *kept)
 {
     const int d = plan->head->d, most = OUTER_TILE - OUTER_STEP,
               slabs = divide_up(round_up(d, OUTER_STEP), most);
     bool alone =
-        !outer->rows && !outer->products && kept[plan->ones_row] && contraction_of(plan) == CONTRACTS_NOTHING;
+        !outer->rows && !outer->products && kept[plan->ones_row] && contraction_of(plan) != CONTRACTS_STATES;
     for (int i = d; i < plan->row_count && alone; i++)
         alone = !kept[i] || i == plan->ones_row;
     return alone && slabs == divide_up(round_up(d, OUTER_STEP) + OUTER_BLOCK, OUTER_TILE)

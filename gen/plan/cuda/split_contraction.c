@@ -45,8 +45,8 @@ static bool has_tiles(const fpa_split_outer *split)
 static bool has_blocks(const fpa_plan *plan, const fpa_split_outer *split, bool states)
 {
     const fpa_outer_plan *outer = &split->outer;
-    return has_rows(plan, outer) && outer->vector_box == OUTER_TILE && !outer->rows && !outer->products &&
-           (!states || has_tiles(split));
+    return has_rows(plan, outer) && !outer->rows && !outer->products &&
+           (!states || (outer->vector_box == OUTER_TILE && has_tiles(split)));
 }
 
 /* ---- products of two dots ---- */
@@ -128,14 +128,12 @@ static fpa_status list_pairs(const fpa_plan *plan, arena *memory, const fpa_oute
 
 /* ---- sizes ---- */
 
-/* Slabs of rows that a block has at a time: of the widest monomial, either dot from a slab on. */
+/* Slabs of rows that a block has at a time: of the set that has most. */
 static int row_slabs_of(const fpa_split_outer *split, const fpa_contraction *c)
 {
     int most = c->pair_count ? 0 : slabs_of(split->outer.row_blocks);
-    for (int i = 0; i < c->pair_count; i++) {
-        const int slabs = slabs_of(c->pairs[i].blocks) + slabs_of(c->pairs[i].other_blocks);
-        most = slabs > most ? slabs : most;
-    }
+    for (int i = 0; i < c->set_count; i++)
+        most = c->sets[i].slabs > most ? c->sets[i].slabs : most;
     return most;
 }
 
@@ -180,35 +178,81 @@ static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split
 
 static bool is_narrow(const fpa_plan *plan, const fpa_contraction *c)
 {
-    const int rows = c->pair_count ? OUTER_BLOCK * pairs_most_blocks(plan->score) : plan->head->d;
+    int rows = c->pair_count ? 0 : plan->head->d;
+    for (int i = 0; i < c->set_count; i++)
+        rows = OUTER_BLOCK * c->sets[i].blocks > rows ? OUTER_BLOCK * c->sets[i].blocks : rows;
     return rows <= GROUPS_WIDTH && plan->head->dv <= GROUPS_VALUES;
 }
 
-/* Of pairs alone: beside sums of dots, their operand and sums of gradients a thread has its queries and rows g, if there is room for them, too. */
-static bool holds_rows(const fpa_plan *plan, const fpa_split_outer *split, int groups)
+/* Of pairs alone: whether queries and rows g stay in registers, beside sums of values, too. */
+static bool holds_rows(const fpa_plan *plan, const fpa_split_outer *split, int groups, bool values)
 {
-    enum { DOTS = 64, OPERAND = 16, OTHERS = 40, WORDS = 4 };
-    const int d = plan->head->d, columns = split->columns.blocks * split->columns.tiles;
-    const int rows = divide_up(d, OUTER_STEP) + divide_up(columns, OUTER_STEP / OUTER_BLOCK);
-    return DOTS + OPERAND + OTHERS + WORDS * (divide_up(d, OUTER_BLOCK) + rows) <= split_registers(groups);
+    const int columns = OUTER_BLOCK * split->columns.blocks * split->columns.tiles;
+    return contraction_held_registers(plan->head->d, columns, values) <= split_registers(groups);
+}
+
+/* Of products of two: registers, in units of 4, that sums, queries and rows g of a set may have beside dots of 32 keys and their operands. */
+static int held_units(int groups)
+{
+    enum { DOTS = 48, OPERANDS = 16, OTHERS = 32, UNIT = 4 };
+    return (split_registers(groups) - DOTS - OPERANDS - OTHERS) / UNIT;
+}
+
+/* Steps of 16 numbers of a row g. */
+static int value_steps(const fpa_split_outer *split)
+{
+    return divide_up(split->columns.blocks * split->columns.tiles, OUTER_STEP / OUTER_BLOCK);
+}
+
+/* Rows g first, of which there are more steps. */
+static void hold_rows(const fpa_split_outer *split, fpa_contraction *c)
+{
+    const int most = held_units(c->groups), values = value_steps(split);
+    for (int i = 0; i < c->set_count; i++) {
+        fpa_contracted_set *set = &c->sets[i];
+        set->holds_values = set->blocks + values <= most;
+        set->holds_queries = set->blocks + values + set->steps <= most;
+    }
 }
 
 /* Whole blocks of queries divide a chunk; sums of gates behind the last one are for query_tokens more. */
 static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fpa_contraction *c)
 {
-    const bool held = !c->states && holds_rows(plan, split, 2);
+    const bool held = !c->states && holds_rows(plan, split, 2, false);
+    const bool more =
+        is_narrow(plan, c) && (!held || holds_rows(plan, split, 3, holds_rows(plan, split, 2, true)));
     const int least = c->states ? LEAST_TILES : 0, tiles = c->pair_count ? PAIR_TILES : least;
     c->keys = c->pair_count ? PAIR_KEYS : KEYS;
-    for (int groups = is_narrow(plan, c) && !held ? 3 : 2; groups > 0; groups--) {
+    for (int groups = more ? 3 : 2; groups > 0; groups--) {
         const int tokens = 64 * groups;
         c->groups = groups;
         c->held = held;
+        c->values = held && holds_rows(plan, split, groups, true);
+        hold_rows(split, c);
         if (split->chunk % tokens == 0 && tokens - 64 <= split->query_tokens &&
             (place_contraction(plan, split, 2, tiles, c) || place_contraction(plan, split, 1, tiles, c) ||
              place_contraction(plan, split, 1, least, c)))
             return true;
     }
     return false;
+}
+
+/* In sets beside whose sums two tiles are multiplied at a time, and queries and rows g held, if two warpgroups have room for those, else one by one. */
+static fpa_status choose_sets(const fpa_plan *plan, arena *memory, const fpa_split_outer *split,
+                              fpa_contraction *c, bool *found, fpa_error *error)
+{
+    const int tile_steps = split->columns.blocks * divide_up(split->columns.tiles, OUTER_STEP / OUTER_BLOCK);
+    const int sums = (split_registers(2) - BESIDE_TILES) / 4 - tile_steps;
+    fpa_status status = list_pairs(plan, memory, &split->outer, c, found, error);
+    c->groups = 0;
+    for (int several = 1; several >= 0 && !status && *found && c->groups < 2; several--) {
+        status = list_contracted_sets(memory, c, several * sums,
+                                      several * (held_units(2) - value_steps(split)), error);
+        if (!status && !choose_groups(plan, split, c))
+            c->groups = 0;
+    }
+    *found = *found && c->groups > 0;
+    return status;
 }
 
 /* Rows of products of two are made for passes alone (gen/plan/passes.h). */
@@ -226,11 +270,11 @@ fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer
     const fpa_contracted contracted = contraction_of(plan);
     const bool power = contracted != CONTRACTS_NOTHING;
     fpa_contraction c = {.states = contracted != CONTRACTS_PAIRS};
-    bool found = true;
     if (!(power || pairs_are_wanted(plan, split)) || !has_blocks(plan, split, c.states))
         return FPA_OK;
-    const fpa_status status = power ? FPA_OK : list_pairs(plan, memory, &split->outer, &c, &found, error);
-    if (status || !found || !choose_groups(plan, split, &c))
+    bool found = power && choose_groups(plan, split, &c);
+    const fpa_status status = power ? FPA_OK : choose_sets(plan, memory, split, &c, &found, error);
+    if (status || !found)
         return status;
     c.ones = c.states && split->outer.ones_row >= 0;
     c.registers = split_registers(c.groups);

@@ -63,13 +63,25 @@ typedef struct fpa_contracted_pair {
     int other_first, other_blocks; /* of the other dot */
     int group, end_group;          /* all of its prefixes are one dot's, all suffixes the other's */
     double weight;
+    int place, other_place; /* blocks of 8: where the rows of its set have the dots, from a step of 16 on */
+    int sum, other_sum;     /* and a thread's sums */
 } fpa_contracted_pair;
+
+/* Monomials that a block takes at a time: rows g, values and their dots are there once for all of them. */
+typedef struct fpa_contracted_set {
+    int pair, end_pair, group, end_group;
+    int blocks; /* of rows, whose gradients' sums a thread has */
+    int steps;  /* of 16 of dots' rows */
+    int slabs;  /* of 64 numbers, that rows lie in: dots that follow each other in a vector do so there */
+    bool holds_values, holds_queries; /* rows g, and queries, are operands in registers for all keys */
+} fpa_contracted_set;
 
 /* NAME_chunk_contraction, where gradients of queries are wanted of it (gen/plan/passes.h). */
 typedef struct fpa_contraction {
     int groups;  /* warpgroups that multiply, 64 queries each; 0: the head has no such kernel */
     bool states; /* those before a chunk are contracted; else the parallel form's pairs are all */
-    bool held;   /* queries and rows g are operands in registers, for all keys */
+    bool held;   /* queries and rows g are operands in registers, for all keys, */
+    bool values; /* and sums of scores and values have registers, too */
     bool ones;   /* vectors have a row of ones: of features of fewer factors */
     int keys;    /* of a stage */
     int own_stages, key_stages, tile_stages, bytes;
@@ -79,6 +91,8 @@ typedef struct fpa_contraction {
     fpa_contracted_pair
         *pairs; /* [pair_count], of a sum of products of two dots; none: the kernel is a square */
     int pair_count;
+    fpa_contracted_set *sets; /* [set_count] */
+    int set_count;
 } fpa_contraction;
 
 typedef struct fpa_split_outer {
@@ -151,6 +165,9 @@ static inline int split_most_columns(const fpa_cuda_inputs *in)
 /* Of a kernel's blocks: how many slabs any of them fetches, and all of a head; and of all kernels which, and whether some are partial. */
 void split_count_slabs(const fpa_outer_plan *outer, fpa_chunk_state_kernel *kernel);
 fpa_status split_list_slabs(arena *memory, fpa_split_outer *split, fpa_error *error);
+/* The contraction's pairs, in sets of at most so many blocks of rows, and so many of these and steps together, or each by itself. */
+fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums, int most_held,
+                                fpa_error *error);
 /* Fills split->contraction, once all else is there: of heads that are passes of values, mostly their own. */
 fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split, fpa_error *error);
 /* Fills split->pack, once the tables are there. */

@@ -122,6 +122,9 @@ fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fp
         return unsuited(why, "its products are no 16-bit numbers");
     if (in->feature_rows)
         return plan_features_as_rows(in, made, why, error);
+    const fpa_split_outer *split = made;
     fpa_status status = plan_split_of(in, NULL, made, why, error);
-    return status ? status : choose_products(in, made, why, error);
+    const bool contracts =
+        !*why && split->contraction.groups; /* rows as they lie, which are all that pairs need */
+    return status || contracts ? status : choose_products(in, made, why, error);
 }

@@ -91,7 +91,8 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
             WARPGROUP_THREADS * (split->contraction.groups + 1), split->contraction.bytes, 1};
         g->contraction_tokens = 64 * split->contraction.groups;
         g->contraction_keys = split->contraction.keys;
-        g->contraction_dots = split->contraction.pair_count > 1 ? split->contraction.pair_count : 1;
+        g->contraction_dots = split->contraction.set_count > 1 ? split->contraction.set_count : 1;
+        g->contraction_values = split->contraction.values;
     }
     g->decays = plan->head->gate;
     g->value_width = plan->head->dv;
@@ -133,8 +134,13 @@ static const fpa_field kernel_fields[] = {
     FIELDS_END};
 
 #define PAIR(member) FIELD(fpa_contracted_pair, member)
-static const fpa_field pair_fields[] = {PAIR(first), PAIR(blocks),    PAIR(other_first), PAIR(other_blocks),
-                                        PAIR(group), PAIR(end_group), PAIR(weight),      FIELDS_END};
+static const fpa_field pair_fields[] = {PAIR(first),     PAIR(blocks), PAIR(other_first), PAIR(other_blocks),
+                                        PAIR(weight),    PAIR(place),  PAIR(other_place), PAIR(sum),
+                                        PAIR(other_sum), FIELDS_END};
+#define SET(member) FIELD(fpa_contracted_set, member)
+static const fpa_field set_fields[] = {SET(pair),          SET(end_pair), SET(group), SET(end_group),
+                                       SET(blocks),        SET(steps),    SET(slabs), SET(holds_values),
+                                       SET(holds_queries), FIELDS_END};
 
 #define SPLIT(member) FIELD(fpa_split_outer, member)
 #define CONTRACTION(member) FIELD_AS(fpa_split_outer, "contraction_" #member, contraction.member)
@@ -174,10 +180,12 @@ const fpa_field split_outer_fields[] = {
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
-    CONTRACTION(groups), CONTRACTION(states), CONTRACTION(held), CONTRACTION(ones), CONTRACTION(own_stages),
-    CONTRACTION(key_stages), CONTRACTION(tile_stages), CONTRACTION(registers),
+    CONTRACTION(groups), CONTRACTION(states), CONTRACTION(held), CONTRACTION(values), CONTRACTION(ones),
+    CONTRACTION(own_stages), CONTRACTION(key_stages), CONTRACTION(tile_stages), CONTRACTION(registers),
     CONTRACTION(producer_registers), CONTRACTION(two_tiles), CONTRACTION(keys), CONTRACTION(lone_key_stages),
     FIELD_PARTS(fpa_split_outer, "contraction_pairs", contraction.pairs, contraction.pair_count, pair_fields,
+                true),
+    FIELD_PARTS(fpa_split_outer, "contraction_sets", contraction.sets, contraction.set_count, set_fields,
                 true),
     PACK(groups), PACK(stages), PACK(raw_pitch), PACK(pitch), PACK(chunks), PACK(chunk_rows),
     PACK(chunk_places), PACK(kept), PACK(given), TABLE("pack_place", pack.place, pack.places, 1, 0),

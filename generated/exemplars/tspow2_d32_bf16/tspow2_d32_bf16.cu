@@ -256,7 +256,8 @@ struct fpa_cuda_geometry {
                                   queries and 64 keys */
     int contraction_tokens;    /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
     int contraction_keys;      /* of which it fetches a box at a time */
-    int contraction_dots;      /* numbers that it leaves of a token, one for each monomial of two dots */
+    int contraction_dots;      /* numbers that it leaves of a token, one for each set of monomials of two dots */
+    int contraction_values;    /* 1: it can leave sums of scores and values beside gradients of queries */
     int persistent;            /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
@@ -268,6 +269,7 @@ struct fpa_cuda_geometry {
     int fused_packs;           /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
     int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
     int fused_reverses;        /* 1: it can take tokens from the last one on */
+    int fused_narrows;         /* 1: it can leave o as f16, though its numbers are bf16 (call.narrows) */
     int fused_kept; /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
@@ -289,7 +291,8 @@ struct fpa_cuda_geometry {
     int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
     int pass_values;            /* where d_o and values begin in it, */
     int pass_input;             /* and what such passes read of it */
-    int pass_d, pass_dv;        /* d of the head; columns of the pass of values */
+    int pass_d, pass_dv;        /* d of the head; columns of the pass of values, */
+    int pass_columns;           /* of which so many are the head's values */
     int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
     int pass_weighted; /* 1: which is of keys that have weights as they are gathered, */
     int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
@@ -309,7 +312,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 40
+#define FPA_CUDA_VERSION 41
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -425,6 +428,10 @@ struct fpa_cuda_call {
     const void *dot_rows;
     long long dot_stride[3];
     float *dots; /* [column blocks][B][query_heads][length] */
+    /* NAME_chunk_contraction of pairs: sums of scores and values, which are gradients of values where queries are keys;
+     * their first columns; NULL: not wanted */
+    void *sums;
+    long long sum_stride[3], sum_columns;
     /* NAME_fused_chunk of passes: o's columns are times these, before its dots, NAME_state_product: states' products;
      * NULL: 1 */
     const float *column_weights; /* [dv] */
@@ -433,6 +440,7 @@ struct fpa_cuda_call {
        a number that is added to them; [B][query_heads][length][2] */
     const float *numbers;
     long long numbers_of;
+    long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is of f16 */
     /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
     const void *reversed_states;
     double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
@@ -734,7 +742,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    40, /* version */
+    41, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -815,6 +823,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, /* contraction_tokens */
     0, /* contraction_keys */
     0, /* contraction_dots */
+    0, /* contraction_values */
     1, /* persistent */
     8192, /* segment_scan_elements */
     0, /* fused_totals */
@@ -824,6 +833,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, /* fused_packs */
     0, /* fused_unpadded */
     0, /* fused_reverses */
+    0, /* fused_narrows */
     0, /* fused_kept */
     16, /* decode_features */
     8, /* decode_cluster */
@@ -846,6 +856,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, /* pass_input */
     0, /* pass_d */
     0, /* pass_dv */
+    0, /* pass_columns */
     0, /* pass_line */
     0, /* pass_weighted */
     0, /* pass_weighs */

@@ -1,0 +1,99 @@
+/* list_contracted_sets: which monomials of a contraction a block takes at a time, and where rows of their dots lie. */
+#include "split_outer.h"
+
+#include <stdlib.h>
+
+#include "base/round.h"
+
+enum { BLOCK = 8, STEP = 16, SLAB = 64 };
+
+/* Where the next dot's rows lie. */
+typedef struct place {
+    int row, block; /* of a vector, where the last one ended; of the slabs */
+} place;
+
+static int steps_of(int blocks)
+{
+    return divide_up(BLOCK * blocks, STEP);
+}
+
+/* A dot that does not follow the last one begins with a slab. */
+static int place_dot(place *at, int row, int blocks)
+{
+    if (row != at->row)
+        at->block = round_up(at->block, SLAB / BLOCK);
+    const int found = at->block;
+    at->row = row + STEP * steps_of(blocks);
+    at->block += STEP / BLOCK * steps_of(blocks);
+    return found;
+}
+
+/* The first row behind that one with which a dot of the set begins; -1: none does. */
+static int next_row(const fpa_contraction *c, const fpa_contracted_set *set, int row)
+{
+    int found = -1;
+    for (int i = set->pair; i < set->end_pair; i++) {
+        const int rows[2] = {c->pairs[i].first, c->pairs[i].other_first};
+        for (int n = 0; n < 2; n++)
+            if (rows[n] > row && (found < 0 || rows[n] < found))
+                found = rows[n];
+    }
+    return found;
+}
+
+static void place_rows(const fpa_contraction *c, fpa_contracted_set *set)
+{
+    place at = {-1, 0};
+    for (int row = next_row(c, set, -1); row >= 0; row = next_row(c, set, row))
+        for (int i = set->pair; i < set->end_pair; i++) {
+            fpa_contracted_pair *pair = &c->pairs[i];
+            if (pair->first == row)
+                pair->place = place_dot(&at, row, pair->blocks);
+            else if (pair->other_first == row)
+                pair->other_place = place_dot(&at, row, pair->other_blocks);
+        }
+    set->slabs = divide_up(at.block, SLAB / BLOCK);
+}
+
+static void add_pair(fpa_contracted_set *set, fpa_contracted_pair *pair)
+{
+    pair->sum = set->blocks;
+    pair->other_sum = set->blocks + pair->blocks;
+    set->blocks += pair->blocks + pair->other_blocks;
+    set->steps += steps_of(pair->blocks) + steps_of(pair->other_blocks);
+    set->end_pair++;
+    set->end_group = pair->end_group;
+}
+
+static bool joins(const fpa_contracted_set *set, const fpa_contracted_pair *pair, int most_sums,
+                  int most_held)
+{
+    const int blocks = set->blocks + pair->blocks + pair->other_blocks;
+    const int steps = set->steps + steps_of(pair->blocks) + steps_of(pair->other_blocks);
+    return set->end_group == pair->group && blocks <= most_sums && blocks + steps <= most_held;
+}
+
+static int compare_groups(const void *a, const void *b)
+{
+    const fpa_contracted_pair *first = a, *second = b;
+    return (first->group > second->group) - (first->group < second->group);
+}
+
+fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums, int most_held,
+                                fpa_error *error)
+{
+    c->set_count = 0;
+    c->sets = arena_array(memory, c->pair_count, sizeof *c->sets);
+    if (!c->sets)
+        return fail_memory(error);
+    qsort(c->pairs, (size_t)c->pair_count, sizeof *c->pairs, compare_groups);
+    for (int i = 0; i < c->pair_count; i++) {
+        fpa_contracted_pair *pair = &c->pairs[i];
+        if (!i || !joins(&c->sets[c->set_count - 1], pair, most_sums, most_held))
+            c->sets[c->set_count++] = (fpa_contracted_set){.pair = i, .end_pair = i, .group = pair->group};
+        add_pair(&c->sets[c->set_count - 1], pair);
+    }
+    for (int i = 0; i < c->set_count; i++)
+        place_rows(c, &c->sets[i]);
+    return FPA_OK;
+}
