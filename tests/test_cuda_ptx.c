@@ -310,6 +310,7 @@ static void a_gpu_leaves_the_same_bits(void **state)
 /* What leaves nothing that could be compared. */
 static const char *const silent[] = {"nanosleep_u32",
                                      "cp_async_bulk_prefetch_L2_global",
+                                     "cp_async_bulk_prefetch_L2_global_L2__cache_hint",
                                      "cp_async_bulk_prefetch_tensor_4d_L2_global_tile",
                                      "prefetch_global_L2",
                                      "griddepcontrol_launch_dependents",

@@ -58,6 +58,7 @@ static const instruction instructions[] = {
     {"words", ANY, BITS, 1},
     {"four_floats", FLOATS, FLOAT_BITS, 1},
     {"store_words", ANY, BITS, 1},
+    {"store_staying", FLOATS, BITS, 1},
     {"load_matrices", ANY, BITS, 1},
     {"load_matrices2", ANY, BITS, 1},
     {"load_row", ANY, BITS, 1},

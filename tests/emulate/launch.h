@@ -48,9 +48,23 @@ static void start_block(unsigned number)
     }
 }
 
+/* What a thread has sent is written, though nobody waits for it, if it was read while there was shared memory. */
+static void finish_sends(thread &t)
+{
+    for (const std::vector<copy> &group : t.out)
+        for (const copy &c : group) {
+            if (c.bytes && c.read.empty())
+                snprintf(message, sizeof message, "block %u ends before what it sends is read", blockIdx.x);
+            else
+                perform(c);
+        }
+}
+
 /* What a block must not leave behind. */
 static void finish_block(void)
 {
+    for (int i = 0; i < count; i++)
+        finish_sends(threads[i]);
     if (!blocks[rank].on_their_way.empty())
         snprintf(message, sizeof message, "block %u ends before copies into its shared memory come",
                  blockIdx.x);

@@ -57,6 +57,52 @@ RUNTIME void ptx_prefetch_global_L2(const void *)
 {
 }
 
+/* What a cache keeps changes no result; that policies are made is seen. */
+static const unsigned long long POLICY = 1;
+
+RUNTIME void ptx_createpolicy_fractional_L2__evict_last_b64(unsigned long long &policy, float fraction)
+{
+    if (!(fraction > 0 && fraction <= 1))
+        emulate::stop("a policy of the part %g", fraction);
+    policy = POLICY;
+}
+
+static void expect_policy(unsigned long long policy)
+{
+    if (policy != POLICY)
+        emulate::stop("a policy that nobody made");
+}
+
+RUNTIME void ptx_cp_async_bulk_prefetch_L2_global_L2__cache_hint(const void *, int, unsigned long long policy)
+{
+    expect_policy(policy);
+}
+
+RUNTIME void ptx_ld_global_L2__cache_hint_f32(float &a, const float *from, unsigned long long policy)
+{
+    expect_policy(policy);
+    a = *from;
+}
+
+RUNTIME void ptx_ld_global_L2__cache_hint_b16(unsigned short &a, const unsigned short *from,
+                                              unsigned long long policy)
+{
+    expect_policy(policy);
+    a = *from;
+}
+
+RUNTIME void ptx_st_global_L2__cache_hint_f32(float *to, float a, unsigned long long policy)
+{
+    expect_policy(policy);
+    *to = a;
+}
+
+RUNTIME void ptx_st_global_L2__cache_hint_b16(unsigned short *to, unsigned short a, unsigned long long policy)
+{
+    expect_policy(policy);
+    *to = a;
+}
+
 RUNTIME void ptx_barrier_cluster_arrive_relaxed_aligned(void)
 {
     using namespace emulate;

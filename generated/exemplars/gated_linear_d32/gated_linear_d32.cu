@@ -1230,6 +1230,20 @@ __device__ __forceinline__ state_element *final_state(const struct fpa_cuda_call
         + head * call.state_out_stride[1] : 0;
 }
 
+/* Bytes of states: a fourth of that cache. */
+enum { STAYING = 12 << 20 };
+
+/* How the second-level cache keeps states: until the next call reads them, before all that passes through it; of large
+ * batches as much as is a small part of that cache. */
+__device__ __forceinline__ unsigned long long staying_policy(const struct fpa_cuda_call &call)
+{
+    const float bytes = (float)((call.cu_seqlens ? call.sequences : call.batch) * call.heads)
+        * (float)(FEATURES * DV * sizeof(state_element));
+    unsigned long long policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, %1;" : "=l"(policy) : "f"(fminf(1.0f, (float)STAYING / bytes)));
+    return policy;
+}
+
 __device__ __forceinline__ bool is_given(const struct fpa_cuda_call &call, i64 number)
 {
     return given_state(call, number, 0) != 0;
@@ -1282,10 +1296,24 @@ __device__ __forceinline__ int value_column(int block, int n)
     return (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
 }
 
+/* A number of a state, as staying_policy() has it. */
+__device__ __forceinline__ state_element load_staying(const state_element *from, unsigned long long policy)
+{
+    state_element a;
+    asm volatile("ld.global.L2::cache_hint.f32 %0, [%1], %2;" : "=f"(a) : "l"(from), "l"(policy) : "memory");
+    return a;
+}
+
+__device__ __forceinline__ void store_staying(state_element *to, state_element a, unsigned long long policy)
+{
+    asm volatile("st.global.L2::cache_hint.f32 [%0], %1, %2;" : : "l"(to), "f"(a), "l"(policy) : "memory");
+}
+
 /* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
  * last) stay as they are. together: rows at a time; addresses of both may have no registers. */
 template <int together, typename features>
-__device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature)
+__device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature,
+                                          unsigned long long policy)
 {
 #pragma unroll together
     for (int i = 0; i < 2; i++) {
@@ -1297,7 +1325,7 @@ __device__ __forceinline__ void load_rows(float *c, const state_element *s, int 
 #pragma unroll
             for (int e = 0; e < 2; e++)
                 if (value_column(block, n) + e < DV) {
-                    const float a = state_to_float(s[(i64)f * DV + value_column(block, n) + e]);
+                    const float a = state_to_float(load_staying(&s[(i64)f * DV + value_column(block, n) + e], policy));
                     c[4 * n + e] = i ? c[4 * n + e] : a;
                     c[4 * n + 2 + e] = i ? a : c[4 * n + 2 + e];
                 }
@@ -1305,7 +1333,8 @@ __device__ __forceinline__ void load_rows(float *c, const state_element *s, int 
 }
 
 template <int together, typename features>
-__device__ __forceinline__ void store_rows(const float *c, state_element *s, int block, const features &feature)
+__device__ __forceinline__ void store_rows(const float *c, state_element *s, int block, const features &feature,
+                                           unsigned long long policy)
 {
 #pragma unroll together
     for (int i = 0; i < 2; i++) {
@@ -1317,8 +1346,8 @@ __device__ __forceinline__ void store_rows(const float *c, state_element *s, int
 #pragma unroll
             for (int e = 0; e < 2; e++)
                 if (value_column(block, n) + e < DV)
-                    s[(i64)f * DV + value_column(block, n) + e] =
-                        state_from_float((i ? c[4 * n + 2 + e] : c[4 * n + e]));
+                    store_staying(&s[(i64)f * DV + value_column(block, n) + e],
+                                  state_from_float((i ? c[4 * n + 2 + e] : c[4 * n + e])), policy);
     }
 }
 
@@ -1879,18 +1908,20 @@ __device__ __forceinline__ int feature_of(int unit, int i)
     return unit * 16 + lane_row() + i * 8;
 }
 
-__device__ __forceinline__ void load_state(float (*c)[ALL_TILES][4], const state_element *s, int unit, int block)
+__device__ __forceinline__ void load_state(float (*c)[ALL_TILES][4], const state_element *s, int unit, int block,
+                                           unsigned long long policy)
 {
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
-        load_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); });
+        load_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); }, policy);
 }
 
-__device__ __forceinline__ void store_state(const float (*c)[ALL_TILES][4], state_element *s, int unit, int block)
+__device__ __forceinline__ void store_state(const float (*c)[ALL_TILES][4], state_element *s, int unit, int block,
+                                            unsigned long long policy)
 {
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
-        store_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); });
+        store_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); }, policy);
 }
 
 /* Sums -> a copy that queries read: [FEATURES16][COLUMNS]. Four tiles at a time, of which each of a row's four lanes
@@ -1978,7 +2009,7 @@ gated_linear_d32_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
     float c[WARP_UNITS][ALL_TILES][4] = {};
     const bool given = segment == 0 && is_given(call, own.number);
     if (given)
-        load_state(c, given_state(call, own.number, head), unit, block);
+        load_state(c, given_state(call, own.number, head), unit, block, staying_policy(call));
     u32 row[FACTORS][WARP_UNITS];
 #pragma unroll
     for (int l = 0; l < FACTORS; l++)
@@ -2028,7 +2059,7 @@ gated_linear_d32_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
                     call.totals + (first_segment_of(call, behind.own.b, behind.own.number, behind.head, call.segments)
                                    + behind.index) * FEATURES16 * COLUMNS, unit, block);
     else if (final_state(call, behind.own.number, behind.head))
-        store_state(c, final_state(call, behind.own.number, behind.head), unit, block);
+        store_state(c, final_state(call, behind.own.number, behind.head), unit, block, staying_policy(call));
 }
 #endif
 
@@ -2457,7 +2488,7 @@ __device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, co
     if (call.partial)
         store_total(c, call.partial + (number * call.heads + head) * FEATURES16 * COLUMNS, unit, block);
     else
-        store_state(c, final_state(call, number, head), unit, block);
+        store_state(c, final_state(call, number, head), unit, block, staying_policy(call));
 }
 
 /* What was read from the state fades from the panel's start to each query; before: the sum up to there. */
@@ -2530,7 +2561,7 @@ __device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const stru
     const int before = w.totals ? 0 : w.segment; /* segments whose totals are added */
     segment_gates(call, w.own, w.head, w.segment, factor);
     if (w.segment == 0 && is_given(call, w.own.number))
-        load_state(c, given_state(call, w.own.number, w.head), w.unit, w.block);
+        load_state(c, given_state(call, w.own.number, w.head), w.unit, w.block, staying_policy(call));
     if (before > 0)
         wait_for_last();
     for (int s = 0; s < before; s++)
@@ -2609,11 +2640,6 @@ __device__ __forceinline__ void bulk_commit(void)
 __device__ __forceinline__ void bulk_wait_read(void)
 {
     asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
-}
-
-__device__ __forceinline__ void bulk_wait(void)
-{
-    asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
 }
 
 /* All 128 threads of a warpgroup. */
@@ -3448,7 +3474,8 @@ __device__ __forceinline__ void cluster_scan_bring_state(const struct fpa_cuda_c
     enum { BYTES = FEATURES * DV * (int)sizeof(state_element) / 16 * 16 };
     const state_element *state = given_state(call, number, head);
     if (state && (unsigned long long)state % 16 == 0)
-        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(state), "r"(BYTES) : "memory");
+        asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], %1, %2;" : : "l"(state), "r"(BYTES),
+                     "l"(staying_policy(call)) : "memory");
 }
 
 /* The first spans into that cache, where writes of the kernel before this one are seen too: while that one ends, memory
@@ -3681,7 +3708,7 @@ __device__ __forceinline__ void cluster_scan_begin_state(const struct fpa_cuda_c
 {
     float c[WARP_UNITS][ALL_TILES][4] = {};
     if (is_given(call, part.b))
-        load_state(c, given_state(call, part.b, part.head), unit, part.block);
+        load_state(c, given_state(call, part.b, part.head), unit, part.block, staying_policy(call));
     cluster_scan_put(c, place);
 }
 
@@ -3977,7 +4004,7 @@ __device__ __forceinline__ void cluster_scan_queries(const struct fpa_cuda_call 
         }
     }
     if (is_first_lane())
-        bulk_wait();
+        bulk_wait_read(); /* what is on its way is written before the kernel is through */
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_FUSED)
@@ -3987,12 +4014,12 @@ gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
                               const __grid_constant__ struct fpa_cuda_maps maps)
 {
     const u32 shared = shared_address();
+    if (threadIdx.x == 3 * 128)
+        cluster_scan_bring_near(call, maps);
     if (threadIdx.x == 0)
         cluster_scan_init(shared);
     __syncthreads();
     cluster_arrive();
-    if (threadIdx.x == 3 * 128)
-        cluster_scan_bring_near(call, maps);
     wait_for_last();
     launch_next(); /* behind that, so that who waits for this kernel waits for all before it */
     cluster_wait();
@@ -4493,7 +4520,7 @@ __device__ __forceinline__ void begin_part(const struct fpa_cuda_call &call, con
     if (span.flags & SPAN_RESUMES)
         resume_sums(call, c);
     else if (is_given(call, span.number))
-        load_state(c, given_state(call, span.number, span.head), unit, span.block);
+        load_state(c, given_state(call, span.number, span.head), unit, span.block, staying_policy(call));
     cluster_scan_put(c, place);
 }
 
@@ -4565,7 +4592,7 @@ __device__ __forceinline__ void sequence_scan_queries(const struct fpa_cuda_call
         }
     }
     if (is_first_lane())
-        bulk_wait();
+        bulk_wait_read(); /* what is on its way is written before the kernel is through */
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE_SMALL)
