@@ -205,7 +205,7 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_SPAN 128
 
 /* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
-#define FPA_CUDA_PASS_TOKENS 32
+#define FPA_CUDA_PASS_TOKENS 64
 
 /* Tokens after which NAME_fused_chunk of a pass leaves the state, and sums of gates' gradients begin anew. */
 #define FPA_CUDA_KEPT 256

@@ -55,8 +55,11 @@ typedef struct fpa_cuda_backward_plan {
     int *line_factor;               /* [line_entries] rows, the last one last; -1 before the first one */
     double *line_weight;            /* [line_features] of keys */
     int line_row_pitch, line_pitch; /* bytes from a token's rows, and from its features, to the next one's */
-    /* bytes from a token to the next in shared memory of who forms and joins them: of rows, of vectors of product rows, of gradients of rows */
-    int formed_row_pitch, formed_vector_pitch, formed_sum_pitch;
+    /* in shared memory of who forms and joins them: bytes from a number of all tokens to the next; from a token's vector of product rows to the next one's; from its gradients of rows */
+    int formed_pair_pitch, formed_vector_pitch, formed_gradient_pitch;
+    /* words of two neighbours: of rows that vectors are made of, of rows that gradients are multiplied by, of numbers of a vector that are made of rows */
+    int formed_rows, formed_others, formed_numbers;
+    int formed_lanes; /* two tokens each */
     bool no; /* what only the forward pass has */
 } fpa_cuda_backward_plan;
 
