@@ -280,14 +280,18 @@ static const struct cuda_backward_fault {
       "cuda_backward_parts", "for (i64 i = 1; i < back.part_count; i++)"}},
     {"learned",
      {"rows by another head's matrix", "but the formula gives", "cuda_made_rows",
-      "made_product<ROWS16 / 8, MADE_TOGETHER_OF_ROWS>(to, from, ring, made_operand(back, 0, at.keys, "
-      "false), made_ends_of_rows, "
-      "made_steps_of_rows, 1.0f);"}},
+      "made_product<PROJECT_PITCH, MADE_TILES_OF_ROWS>(from + GIVEN16 * 2, from, ring, made_operand(back, 0, "
+      "at.keys, false), made_order_of<MADE_TOGETHER_OF_ROWS, ROWS64 / 8>(made_ends_of_rows, "
+      "made_steps_of_rows, made_tiles_of_rows), 1.0f);"}},
+    {"weighted",
+     {"coordinates of keys without their weights", "but the formula gives", "cuda_made_factor",
+      "return 1.0f;"}},
     {"halflearned",
      {"queries' gradients without the scale", "d_q at batch ... but the formula gives", "cuda_made_gradient",
-      "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
+      "made_product<MADE_PITCH, MADE_TILES_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
       "at.keys, true), "
-      "made_ends_of_given, made_steps_of_given, 1.0f);"}},
+      "made_order_of<MADE_TOGETHER_OF_GIVEN, GIVEN64 / 8>(made_ends_of_given, made_steps_of_given, "
+      "made_tiles_of_given), 1.0f);"}},
     {"pairs",
      {"the last rows of a matrix left out", "is not a number", "cuda_made_last",
       "if (group * together + i / 2 >= tiles - 2)"}},
@@ -298,9 +302,10 @@ static const struct cuda_backward_fault {
     {"weighted",
      {"gradients of keys' rows without the weights", "d_k at batch ... but the formula gives",
       "cuda_made_gradient",
-      "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
+      "made_product<MADE_PITCH, MADE_TILES_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
       "false, true), "
-      "made_ends_of_given, made_steps_of_given, 1.0f);"}},
+      "made_order_of<MADE_TOGETHER_OF_GIVEN, GIVEN64 / 8>(made_ends_of_given, made_steps_of_given, "
+      "made_tiles_of_given), 1.0f);"}},
     {"learned",
      {"a matrix whose gradient is of queries alone", "the RMS error of d_weights ... more than twice",
       "cuda_made_keys", "for (int i = 0; i < queries; i++) {"}},

@@ -362,6 +362,8 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(entries),
     BACK(made_tiles),
     BACK(made_pitch),
+    BACK(project_pitch),
+    BACK(made_row_tiles),
     BACK(query_pitch),
     BACK(key_pitch),
     BACK(raw_pitch),

@@ -3,13 +3,35 @@
 
 #include "parts.h"
 
-enum { GROUP = 64 }; /* numbers that are made together, at most */
+enum {
+    GROUP = 64, /* numbers that are made together, at most, */
+    TILE = 8    /* and at least */
+};
 
-/* Blocks have all numbers of their tokens, and make as many. */
+/* Tiles of 8 rows that have rows of a matrix. */
+static int count_row_tiles(const fpa_plan *plan)
+{
+    bool has[ROW_HEAD_MOST / TILE] = {false};
+    int tiles = 0;
+    for (int i = 0; i < plan->made.projection_count; i++) {
+        const fpa_projection *projection = &plan->made.projections[i];
+        const int rows = plan->head->matrices[projection->matrix].rows;
+        for (int tile = projection->first_row / TILE; tile <= (projection->first_row + rows - 1) / TILE; tile++) {
+            tiles += !has[tile];
+            has[tile] = true;
+        }
+    }
+    return tiles;
+}
+
+/* Blocks have all numbers of their tokens, and make as many; rows that are coordinates are not made, and behind all lies a zero. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     const int width = largest(round_up(head_width(plan->written), 16), round_up(plan->made.width, 16));
     back->made_pitch = cuda_odd_pitch(width * 2);
+    back->made_row_tiles = count_row_tiles(plan);
+    back->project_pitch =
+        cuda_odd_pitch((round_up(head_width(plan->written), 16) + TILE * (back->made_row_tiles + 1)) * 2);
     const int two = 2 * 2 * 16 * back->warps * back->made_pitch + FPA_CUDA_MADE_RING;
     back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
 }
@@ -52,7 +74,9 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     g->made_per_head = is_per_head(plan);
     g->made_sides = count_sides(plan);
     g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
-    g->kernel[CUDA_BACKWARD_PROJECT] = g->kernel[CUDA_BACKWARD_UNPROJECT] = block;
+    g->kernel[CUDA_BACKWARD_UNPROJECT] = block;
+    g->kernel[CUDA_BACKWARD_PROJECT] =
+        (struct fpa_cuda_block){threads, tokens * back->project_pitch + FPA_CUDA_MADE_RING, 0};
     if (g->made_sides)
         g->kernel[CUDA_BACKWARD_PRODUCTS] =
             (struct fpa_cuda_block){threads, 4 * FPA_CUDA_MADE_PANEL * FPA_CUDA_MADE_PITCH, 0};
