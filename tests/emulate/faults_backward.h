@@ -280,32 +280,34 @@ static const struct cuda_backward_fault {
       "cuda_backward_parts", "for (i64 i = 1; i < back.part_count; i++)"}},
     {"learned",
      {"rows by another head's matrix", "but the formula gives", "cuda_made_rows",
-      "made_product<PROJECT_PITCH, MADE_TILES_OF_ROWS>(from + GIVEN16 * 2, from, ring, made_operand(back, 0, "
-      "at.keys, false), made_order_of<MADE_TOGETHER_OF_ROWS, ROWS64 / 8>(made_ends_of_rows, "
-      "made_steps_of_rows, made_tiles_of_rows), 1.0f);"}},
+      "made_product<PROJECT_PITCH>(from, ring, made_operand(back, 0, at.keys, false), "
+      "made_order_of<MADE_TOGETHER_OF_ROWS, ROWS64 / 8>(made_ends_of_rows, made_steps_of_rows, "
+      "made_tiles_of_rows),"}},
     {"weighted",
      {"coordinates of keys without their weights", "but the formula gives", "cuda_made_factor",
       "return 1.0f;"}},
     {"halflearned",
-     {"queries' gradients without the scale", "d_q at batch ... but the formula gives", "cuda_made_gradient",
-      "made_product<MADE_PITCH, MADE_TILES_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
-      "at.keys, true), "
-      "made_order_of<MADE_TOGETHER_OF_GIVEN, GIVEN64 / 8>(made_ends_of_given, made_steps_of_given, "
-      "made_tiles_of_given), 1.0f);"}},
+     {"queries' gradients without the scale", "d_q at batch ... but the formula gives", "cuda_made_scaled",
+      "made_put(leaving, LEAVE_PITCH, c, 1.0f, together);"}},
     {"pairs",
      {"the last rows of a matrix left out", "is not a number", "cuda_made_last",
-      "if (group * together + i / 2 >= tiles - 2)"}},
+      "made_put(own + m * 16 * PROJECT_PITCH + group * (MADE_TOGETHER_OF_ROWS * 16), PROJECT_PITCH, c, "
+      "factor, MADE_TILES_OF_ROWS - 2 - group * MADE_TOGETHER_OF_ROWS);"}},
     {"learned", {"steps of a matrix that nobody waits for", "is not a number", "cuda_made_awaited", NULL}},
     {"weighted",
-     {"keys' rows without their weights", "but the formula gives", "cuda_made_weight",
-      "return (void)keys, column == made_coordinates[row] ? 1.0f : 0.0f;"}},
+     {"gradients of rows that nobody waits for", "is not a number", "cuda_made_asked", NULL}},
+    {"weighted",
+     {"gradients of coordinates, of their last row alone", "but the formula gives", "cuda_made_begin",
+      "c[n][2 * i] = weight.x * to_float(get_element(low + i * 8 * UNPROJECT_PITCH));"}},
+    {"weighted",
+     {"gradients of keys' coordinates without the weights", "d_k at batch ... but the formula gives",
+      "cuda_made_given_weight", "const float2 weight = float2{1.0f, 1.0f};"}},
     {"weighted",
      {"gradients of keys' rows without the weights", "d_k at batch ... but the formula gives",
       "cuda_made_gradient",
-      "made_product<MADE_PITCH, MADE_TILES_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
-      "false, true), "
+      "made_product<UNPROJECT_PITCH>(from, ring, made_operand(back, at.key_head, false, true), "
       "made_order_of<MADE_TOGETHER_OF_GIVEN, GIVEN64 / 8>(made_ends_of_given, made_steps_of_given, "
-      "made_tiles_of_given), 1.0f);"}},
+      "made_tiles_of_given), begin, leave);"}},
     {"learned",
      {"a matrix whose gradient is of queries alone", "the RMS error of d_weights ... more than twice",
       "cuda_made_keys", "for (int i = 0; i < queries; i++) {"}},

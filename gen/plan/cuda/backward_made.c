@@ -24,15 +24,21 @@ static int count_row_tiles(const fpa_plan *plan)
     return tiles;
 }
 
-/* Blocks have all numbers of their tokens, and make as many; rows that are coordinates are not made, and behind all lies a zero. */
+/* What a block has beside its tokens: parts of matrices on their way, and what leaves. */
+static int bytes_beside(const fpa_cuda_backward_plan *back)
+{
+    return FPA_CUDA_MADE_RING + 16 * back->warps * FPA_CUDA_MADE_LEAVE;
+}
+
+/* Blocks have what their tokens' products are made of; backward_project also has rows by matrices, which lie together. A zero is behind all. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
-    const int width = largest(round_up(head_width(plan->written), 16), round_up(plan->made.width, 16));
-    back->made_pitch = cuda_odd_pitch(width * 2);
+    const int given = (int)round_up(head_width(plan->written), 16), rows = (int)round_up(plan->made.width, 16);
     back->made_row_tiles = count_row_tiles(plan);
-    back->project_pitch =
-        cuda_odd_pitch((round_up(head_width(plan->written), 16) + TILE * (back->made_row_tiles + 1)) * 2);
-    const int two = 2 * 2 * 16 * back->warps * back->made_pitch + FPA_CUDA_MADE_RING;
+    back->project_pitch = cuda_odd_pitch((given + TILE * (back->made_row_tiles + 1)) * 2);
+    back->unproject_pitch = cuda_odd_pitch((rows + TILE) * 2);
+    const int pitch = largest(back->project_pitch, back->unproject_pitch);
+    const int two = 2 * 16 * back->warps * pitch + bytes_beside(back);
     back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
 }
 
@@ -66,7 +72,6 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
 {
     const int given = round_up(head_width(plan->written), 16), rows = round_up(plan->made.width, 16);
     const int threads = 32 * back->warps, tokens = 16 * back->warps * back->made_tiles;
-    const struct fpa_cuda_block block = {threads, 2 * tokens * back->made_pitch + FPA_CUDA_MADE_RING, 0};
     g->made_width = plan->made.width;
     g->made_tokens = tokens;
     g->made_operand =
@@ -74,9 +79,10 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     g->made_per_head = is_per_head(plan);
     g->made_sides = count_sides(plan);
     g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
-    g->kernel[CUDA_BACKWARD_UNPROJECT] = block;
     g->kernel[CUDA_BACKWARD_PROJECT] =
         (struct fpa_cuda_block){threads, tokens * back->project_pitch + FPA_CUDA_MADE_RING, 0};
+    g->kernel[CUDA_BACKWARD_UNPROJECT] =
+        (struct fpa_cuda_block){threads, tokens * back->unproject_pitch + bytes_beside(back), 0};
     if (g->made_sides)
         g->kernel[CUDA_BACKWARD_PRODUCTS] =
             (struct fpa_cuda_block){threads, 4 * FPA_CUDA_MADE_PANEL * FPA_CUDA_MADE_PITCH, 0};
