@@ -280,7 +280,7 @@ static const struct cuda_backward_fault {
       "cuda_backward_parts", "for (i64 i = 1; i < back.part_count; i++)"}},
     {"learned",
      {"rows by another head's matrix", "but the formula gives", "cuda_made_rows",
-      "made_product<PROJECT_PITCH>(from, ring, made_operand(back, 0, at.keys, false), "
+      "made_product<PROJECT_PITCH>(from, ring, made_operand(back, 0, false), "
       "made_order_of<MADE_TOGETHER_OF_ROWS, ROWS64 / 8>(made_ends_of_rows, made_steps_of_rows, "
       "made_tiles_of_rows),"}},
     {"weighted",
@@ -302,10 +302,9 @@ static const struct cuda_backward_fault {
     {"weighted",
      {"gradients of keys' coordinates without the weights", "d_k at batch ... but the formula gives",
       "cuda_made_given_weight", "const float2 weight = float2{1.0f, 1.0f};"}},
-    {"weighted",
-     {"gradients of keys' rows without the weights", "d_k at batch ... but the formula gives",
-      "cuda_made_gradient",
-      "made_product<UNPROJECT_PITCH>(from, ring, made_operand(back, at.key_head, false, true), "
+    {"learned",
+     {"gradients by another head's matrix", "but the formula gives", "cuda_made_gradient",
+      "made_product<UNPROJECT_PITCH>(from, ring, made_operand(back, 0, true), "
       "made_order_of<MADE_TOGETHER_OF_GIVEN, GIVEN64 / 8>(made_ends_of_given, made_steps_of_given, "
       "made_tiles_of_given), begin, leave);"}},
     {"learned",

@@ -74,8 +74,7 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     const int threads = 32 * back->warps, tokens = 16 * back->warps * back->made_tiles;
     g->made_width = plan->made.width;
     g->made_tokens = tokens;
-    g->made_operand =
-        round_up(given, GROUP) * round_up(rows, GROUP) * 4 * (plan->made.weighs ? 2 : 1); /* of keys, too */
+    g->made_operand = round_up(given, GROUP) * round_up(rows, GROUP) * 4;
     g->made_per_head = is_per_head(plan);
     g->made_sides = count_sides(plan);
     g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
