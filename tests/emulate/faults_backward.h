@@ -294,8 +294,7 @@ static const struct cuda_backward_fault {
       "made_put(own + m * 16 * PROJECT_PITCH + group * (MADE_TOGETHER_OF_ROWS * 16), PROJECT_PITCH, c, "
       "factor, MADE_TILES_OF_ROWS - 2 - group * MADE_TOGETHER_OF_ROWS);"}},
     {"learned", {"steps of a matrix that nobody waits for", "is not a number", "cuda_made_awaited", NULL}},
-    {"weighted",
-     {"gradients of rows that nobody waits for", "is not a number", "cuda_made_asked", NULL}},
+    {"weighted", {"gradients of rows that nobody waits for", "is not a number", "cuda_made_asked", NULL}},
     {"weighted",
      {"gradients of coordinates, of their last row alone", "but the formula gives", "cuda_made_begin",
       "c[n][2 * i] = weight.x * to_float(get_element(low + i * 8 * UNPROJECT_PITCH));"}},

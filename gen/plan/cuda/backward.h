@@ -39,8 +39,9 @@ typedef struct fpa_cuda_backward_plan {
     int padded_value; /* and of v and d_o are brought to before other kernels run; 0: they stay as they are */
     int entries;      /* of run-time matrices of a head */
     int made_tiles;   /* of 16 tokens a warp of backward_project and backward_unproject, */
-    int project_pitch, unproject_pitch; /* and bytes from one of them to the next, of the former, which has tiles of 8 rows by matrices */
-    int made_row_tiles;                 /* behind what is given */
+    int project_pitch,
+        unproject_pitch; /* and bytes from one of them to the next, of the former, which has tiles of 8 rows by matrices */
+    int made_row_tiles; /* behind what is given */
     /* bytes from a row of a panel, a token's raw vector, a token's values, a feature of a tile, to the next */
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch;
     fpa_cuda_memory state, own;   /* own: others' values are at `queries`, their raw vectors at `keys` */
@@ -61,7 +62,7 @@ typedef struct fpa_cuda_backward_plan {
     /* words of two neighbours: of rows that vectors are made of, of rows that gradients are multiplied by, of numbers of a vector that are made of rows */
     int formed_rows, formed_others, formed_numbers;
     int formed_lanes; /* two tokens each */
-    bool no; /* what only the forward pass has */
+    bool no;          /* what only the forward pass has */
 } fpa_cuda_backward_plan;
 
 /* Fills plan->chunk and the crossover, once all else is there. */

@@ -95,9 +95,8 @@ static int pair_bytes(const fpa_cuda_backward_plan *back, int words)
 
 void fill_backward_formed(const fpa_cuda_backward_plan *back, struct fpa_cuda_geometry *g)
 {
-    g->kernel[CUDA_BACKWARD_GATHER].bytes =
-        (int)round_up(pair_bytes(back, back->formed_rows), PIECE) +
-        FPA_CUDA_PASS_TOKENS * back->formed_vector_pitch;
+    g->kernel[CUDA_BACKWARD_GATHER].bytes = (int)round_up(pair_bytes(back, back->formed_rows), PIECE) +
+                                            FPA_CUDA_PASS_TOKENS * back->formed_vector_pitch;
     g->kernel[CUDA_BACKWARD_SCATTER].bytes =
         (int)round_up(pair_bytes(back, back->formed_numbers + back->formed_others), PIECE) +
         FPA_CUDA_PASS_TOKENS * back->formed_gradient_pitch;

@@ -16,7 +16,8 @@ static int count_row_tiles(const fpa_plan *plan)
     for (int i = 0; i < plan->made.projection_count; i++) {
         const fpa_projection *projection = &plan->made.projections[i];
         const int rows = plan->head->matrices[projection->matrix].rows;
-        for (int tile = projection->first_row / TILE; tile <= (projection->first_row + rows - 1) / TILE; tile++) {
+        for (int tile = projection->first_row / TILE; tile <= (projection->first_row + rows - 1) / TILE;
+             tile++) {
             tiles += !has[tile];
             has[tile] = true;
         }
@@ -33,7 +34,8 @@ static int bytes_beside(const fpa_cuda_backward_plan *back)
 /* Blocks have what their tokens' products are made of; backward_project also has rows by matrices, which lie together. A zero is behind all. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
-    const int given = (int)round_up(head_width(plan->written), 16), rows = (int)round_up(plan->made.width, 16);
+    const int given = (int)round_up(head_width(plan->written), 16),
+              rows = (int)round_up(plan->made.width, 16);
     back->made_row_tiles = count_row_tiles(plan);
     back->project_pitch = cuda_odd_pitch((given + TILE * (back->made_row_tiles + 1)) * 2);
     back->unproject_pitch = cuda_odd_pitch((rows + TILE) * 2);
