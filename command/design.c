@@ -202,12 +202,12 @@ static fpa_status refuse_budget(const design_request *request, const design_list
 /* What no head of these widths can be is not looked for. */
 static fpa_status check_widths(const design_request *request, fpa_error *error)
 {
-    const int widest = plan_widest(request->target);
-    if (!widest || (request->d <= widest && request->dv <= widest))
+    const int widest = plan_widest(request->target), values = plan_widest_values(request->target);
+    if (!widest || (request->d <= widest && request->dv <= values))
         return FPA_OK;
     return fail(error, FPA_UNSUPPORTED, request->target->name,
-                "serves none of the heads of d = %d, dv = %d: its kernels take at most %d", (int)request->d,
-                (int)request->dv, widest);
+                "serves none of the heads of d = %d, dv = %d: its kernels take d up to %d and dv up to %d", (int)request->d,
+                (int)request->dv, widest, values);
 }
 
 static fpa_status search(design_request *request, design_list *list, fpa_error *error)

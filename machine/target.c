@@ -14,13 +14,14 @@
 #endif
 
 /* march names a level, never "native": the same name means the same code everywhere. Sources: bf16_product, the PTX ISA's "mul";
- * window_blocks, docs/decisions/0053-coordinates-by-warpgroups.md. */
+ * window_blocks, docs/decisions/0053-coordinates-by-warpgroups.md; halves, docs/decisions/0123-outputs-from-registers-on-cpus.md. */
 static const fpa_target targets[] = {
     {BACKEND_C, "c:sse2", "-march=x86-64", "x86_64", .vector = 4, .registers = 16},
     {BACKEND_C, "c:avx2", "-march=x86-64-v3", "x86_64", .vector = 8, .registers = 16, .converts = true},
-    {BACKEND_C, "c:avx512", "-march=x86-64-v4", "x86_64", .vector = 16, .registers = 32, .converts = true},
+    {BACKEND_C, "c:avx512", "-march=x86-64-v4", "x86_64", .vector = 16, .registers = 32, .halves = true,
+     .converts = true},
     {BACKEND_C, "c:avx512bf16", "-march=x86-64-v4 -mavx512bf16", "x86_64", .vector = 16, .registers = 32,
-     .pairs = true, .converts = true},
+     .pairs = true, .halves = true, .converts = true},
     {BACKEND_C, "c:neon", "-march=armv8-a", "aarch64", .vector = 4, .registers = 32},
     {BACKEND_CUDA, "cuda:sm_80", "sm_80", "cuda", .capability = 80, .shared_memory = 163 * 1024,
      .window_blocks = 3},

@@ -18,6 +18,7 @@ typedef struct fpa_target {
     int vector;          /* C: floats a register */
     int registers;       /* C: vector registers */
     bool pairs;          /* C: it multiplies and adds pairs of bf16 in one instruction */
+    bool halves;         /* C: half a vector takes half of the time, on its default processor */
     bool converts;       /* C: vectors of numbers become f16, and f16 numbers, in one instruction */
     int capability;      /* CUDA: 90 for sm_90 */
     int shared_memory;   /* CUDA: bytes that one block may have */

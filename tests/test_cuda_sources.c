@@ -207,11 +207,11 @@ static void a_head_that_is_too_large_for_cuda_is_refused_with_its_figure(void **
 {
     (void)state;
     expect_refused("d = 257, dv = 64, terms = linear {}", "257", "256");
-    expect_refused("d = 64, dv = 257, terms = linear {}", "257", "256");
+    expect_refused("d = 64, dv = 513, terms = linear {}", "513", "512");
     expect_refused("d = 128, dv = 64, terms = power { degree = 3 }", "features", "262144");
     expect_refused("d = 64, dv = 64, terms = term { trainable { name = 'w', rows = 1000 }:map(relu) }",
                    "1000 coordinates", "shared memory");
-    expect_refused("d = 64, dv = 257, terms = term { identity():map(relu) }", "257", "256");
+    expect_refused("d = 64, dv = 513, terms = term { identity():map(relu) }", "513", "512");
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 void push_c(lua_State *L, const fpa_plan *plan)
 {
     set_integer(L, "vector", plan->target->vector);
+    set_boolean(L, "halves", plan->target->halves);
     set_string(L, "march", plan->target->march);
     push_projections(L, plan, NULL);
     lua_createtable(L, plan->score->dot_count, 0);

@@ -89,8 +89,9 @@ fpa_status plan_choose_pass(const fpa_simplified *simple, const fpa_head *writte
                             const char *mechanism, fpa_plan *plan, fpa_error *error);
 /* Whether its kernels contract its states (NAME_chunk_contraction). */
 bool plan_contracts(const fpa_plan *plan);
-/* The most columns of q, k and v that kernels of the target take, whatever the head; 0: any number. */
+/* The most columns of q and k, and of v, that kernels of the target take, whatever the head; 0: any number. */
 int plan_widest(const fpa_target *target);
+int plan_widest_values(const fpa_target *target);
 /* What has no gradients yet. */
 fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target, fpa_error *error);
 /* Whose operands kernels of gradients have: q and k, or where there are matrices or weights rows of them (made->width), and whether forward passes

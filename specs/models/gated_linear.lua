@@ -19,6 +19,6 @@ local function gated(name, d, dv)
   return head { name = name, d = d, dv = dv, scale = 1 / sqrt(d), terms = linear {}, gate = true, dtype = "bf16" }
 end
 
-return gated("retnet_d256_v512", 256, 512), -- wider values than a CUDA target takes (256)
+return gated("retnet_d256_v512", 256, 512),
        head { name = "mamba2_n128_p64", d = 128, dv = 64, terms = linear {}, gate = true, dtype = "bf16" },
        gated("gla_shape_d128_v256", 128, 256)

@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 120 };
+enum { EMULATED_MOST_HEADS = 122 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -66,6 +66,8 @@ static const char emulated_heads[] =
     "{} } }),\n"
     "  h('fewtwice', { d = 16, dv = 128, scale = 1 / 4, terms = taylor { degree = 2 } }),\n"
     "  h('fewblocks', { d = 24, dv = 200, terms = term { some(8, 24, 1), some(20, 24, 2) } }),\n"
+    "  h('fewvalues', { d = 16, dv = 300, gate = true, normalize = 'sum', scale = 1 / 4, terms = taylor { degree = 2 } }),\n"
+    "  h('linearvalues', { d = 40, dv = 512, gate = true, terms = linear {} }),\n"
     "  h('fewodd', { d = 16, dv = 80, normalize = 'sum', terms = taylor { degree = 2 } }),\n"
     "  h('fewwide', { d = 64, dv = 64, terms = term { some(16, 64, 1), some(32, 64, 2) } }),\n"
     "  h('fewcubic', { d = 48, dv = 64, terms = term { some(8, 48, 1), some(8, 48, 2), some(8, 48, 3) } }),\n"

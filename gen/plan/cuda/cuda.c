@@ -23,6 +23,11 @@ int plan_widest(const fpa_target *target)
     return target->backend == BACKEND_CUDA ? CUDA_MAX_WIDTH : 0;
 }
 
+int plan_widest_values(const fpa_target *target)
+{
+    return target->backend == BACKEND_CUDA ? CUDA_MAX_VALUES : 0;
+}
+
 static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
 {
     const fpa_head *head = plan->head;
@@ -32,10 +37,10 @@ static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' makes %d coordinates of q and k; CUDA kernels take at most %d coordinates",
                     head->name, head->d, CUDA_MAX_COORDINATES);
-    if ((!plan->written->lift && head_width(plan->written) > widest) || head->dv > CUDA_MAX_WIDTH)
+    if ((!plan->written->lift && head_width(plan->written) > widest) || head->dv > CUDA_MAX_VALUES)
         return fail(error, FPA_UNSUPPORTED, head->origin,
-                    "head '%s' has d = %d and dv = %d; CUDA kernels take at most %d", head->name,
-                    head_width(plan->written), head->dv, CUDA_MAX_WIDTH);
+                    "head '%s' has d = %d and dv = %d; CUDA kernels take d up to %d and dv up to %d",
+                    head->name, head_width(plan->written), head->dv, CUDA_MAX_WIDTH, CUDA_MAX_VALUES);
     if (plan->features > CUDA_MAX_FEATURES)
         return fail(error, FPA_UNSUPPORTED, head->origin,
                     "head '%s' has %lld features; CUDA kernels take at most %d", head->name,

@@ -38,7 +38,8 @@ enum {
         1024, /* which has at most so many where it may run beside queries: a block fills a multiprocessor */
     CUDA_CARRIED = 8,            /* elements of a copy, that each of its threads takes */
     WHY = 160,                   /* bytes of a reason */
-    CUDA_MAX_WIDTH = 256,        /* d, dv */
+    CUDA_MAX_WIDTH = 256,        /* d */
+    CUDA_MAX_VALUES = 512,       /* dv */
     CUDA_MAX_OUTER_WIDTH = 520,  /* d of kernels of split_outer alone: rows of gradients, q beside d_o */
     CUDA_MAX_COORDINATES = 1024, /* of a lift */
     CUDA_MAX_FEATURES = 1 << 18,

@@ -309,7 +309,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 39
+#define FPA_CUDA_VERSION 40
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -734,7 +734,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    39, /* version */
+    40, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -4331,13 +4331,13 @@ __device__ __forceinline__ const element *step_query(const struct fpa_cuda_call 
            (task.query + g) * call.q_stride[2];
 }
 
-/* What a thread loads of a token: coordinate number threadIdx.x of each vector. Asked for before the state is, behind
+/* What a thread loads of a token: number threadIdx.x of each vector. Asked for before the state is, behind
  * which it would wait. */
-struct step_inputs {
-    element key, query[STEP_QUERIES], value;
-};
 
-static_assert(D_IN <= DECODE_THREADS && DV <= DECODE_THREADS, "a thread has one coordinate of a vector");
+struct step_inputs {
+    element key, query[STEP_QUERIES];
+    element value;
+};
 
 __device__ __forceinline__ void step_load(const struct fpa_cuda_call &call, const struct step_task &task,
                                           struct step_inputs &inputs)
