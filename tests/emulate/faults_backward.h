@@ -282,7 +282,7 @@ static const struct cuda_backward_fault {
      {"rows by another head's matrix", "but the formula gives", "cuda_made_rows",
       "made_product<PROJECT_PITCH>(from, ring, made_operand(back, 0, false), "
       "made_order_of<MADE_TOGETHER_OF_ROWS, ROWS64 / 8>(made_ends_of_rows, made_steps_of_rows, "
-      "made_tiles_of_rows),"}},
+      "made_tiles_of_rows), begin, leave);"}},
     {"weighted",
      {"coordinates of keys without their weights", "but the formula gives", "cuda_made_factor",
       "return 1.0f;"}},
