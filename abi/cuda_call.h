@@ -215,7 +215,7 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 32 or 64 others, of 64 bytes for each. */
+/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 16 to 64 others, of 64 bytes for each. */
 #define FPA_CUDA_MADE_RING 16384
 /* Bytes from one token to the next of what leaves, of which a warp has 16 at a time. */
 #define FPA_CUDA_MADE_LEAVE 144

@@ -280,32 +280,30 @@ static const struct cuda_backward_fault {
       "cuda_backward_parts", "for (i64 i = 1; i < back.part_count; i++)"}},
     {"learned",
      {"rows by another head's matrix", "but the formula gives", "cuda_made_rows",
-      "made_product<PROJECT_PITCH>(from, ring, made_operand(back, 0, false), "
-      "made_order_of<MADE_TOGETHER_OF_ROWS, ROWS64 / 8>(made_ends_of_rows, made_steps_of_rows, "
-      "made_tiles_of_rows), begin, leave);"}},
-    {"weighted",
-     {"coordinates of keys without their weights", "but the formula gives", "cuda_made_factor",
-      "return 1.0f;"}},
+      "made_product<ROWS16 / 8, MADE_TOGETHER_OF_ROWS>(to, from, ring, made_operand(back, 0, at.keys, "
+      "false), made_ends_of_rows, "
+      "made_steps_of_rows, 1.0f);"}},
     {"halflearned",
-     {"queries' gradients without the scale", "d_q at batch ... but the formula gives", "cuda_made_scaled",
-      "made_put(leaving, LEAVE_PITCH, c, 1.0f, together);"}},
+     {"queries' gradients without the scale", "d_q at batch ... but the formula gives", "cuda_made_gradient",
+      "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
+      "at.keys, true), "
+      "made_ends_of_given, made_steps_of_given, 1.0f);"}},
     {"pairs",
      {"the last rows of a matrix left out", "is not a number", "cuda_made_last",
-      "made_put(own + m * 16 * PROJECT_PITCH + group * (MADE_TOGETHER_OF_ROWS * 16), PROJECT_PITCH, c, "
-      "factor, MADE_TILES_OF_ROWS - 2 - group * MADE_TOGETHER_OF_ROWS);"}},
+      "if (group * together + i / 2 >= tiles - 2)"}},
     {"learned", {"steps of a matrix that nobody waits for", "is not a number", "cuda_made_awaited", NULL}},
-    {"weighted", {"gradients of rows that nobody waits for", "is not a number", "cuda_made_asked", NULL}},
     {"weighted",
-     {"gradients of coordinates, of their last row alone", "but the formula gives", "cuda_made_begin",
-      "c[n][2 * i] = weight.x * to_float(get_element(low + i * 8 * UNPROJECT_PITCH));"}},
+     {"keys' rows without their weights", "but the formula gives", "cuda_made_weight",
+      "return (void)keys, column == made_coordinates[row] ? 1.0f : 0.0f;"}},
     {"weighted",
-     {"gradients of keys' coordinates without the weights", "d_k at batch ... but the formula gives",
-      "cuda_made_given_weight", "const float2 weight = float2{1.0f, 1.0f};"}},
-    {"learned",
-     {"gradients by another head's matrix", "but the formula gives", "cuda_made_gradient",
-      "made_product<UNPROJECT_PITCH>(from, ring, made_operand(back, 0, true), "
-      "made_order_of<MADE_TOGETHER_OF_GIVEN, GIVEN64 / 8>(made_ends_of_given, made_steps_of_given, "
-      "made_tiles_of_given), begin, leave);"}},
+     {"gradients of keys' rows without the weights", "d_k at batch ... but the formula gives",
+      "cuda_made_gradient",
+      "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
+      "false, true), "
+      "made_ends_of_given, made_steps_of_given, 1.0f);"}},
+    {"widepairs",
+     {"rows that are moved without the scale", "but the formula gives", "cuda_moved_factor", "return 1.0f;"}},
+    {"widepairs", {"gradients of coordinates left out", "but the formula gives", "cuda_moved_begin", NULL}},
     {"learned",
      {"a matrix whose gradient is of queries alone", "the RMS error of d_weights ... more than twice",
       "cuda_made_keys", "for (int i = 0; i < queries; i++) {"}},

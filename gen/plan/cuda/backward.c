@@ -361,6 +361,8 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(padded_value),
     BACKWARD(entries),
     BACK(made_tiles),
+    BACK(made_pitch),
+    BACK(made_moves),
     BACK(project_pitch),
     BACK(unproject_pitch),
     BACK(made_row_tiles),
