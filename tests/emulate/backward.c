@@ -87,7 +87,7 @@ static const char heads[] =
     "some(3, 33, 2), trainable { name = 'a', rows = 7 } }, term { some(20, 33, 4) } } }),\n"
     "  h('fadingproducts', { d = 40, dv = 36, chunk = 128, scale = 1 / 4, dtype = 'f16', gate = true, "
     "normalize = 'sum', terms = { term { trainable { name = 'a', rows = 40 }, some(4, 40, 2), some(5, 40, 5) "
-    "}, term { some(11, 40, 3) } } }),\n"
+    "}, term { some(11, 40, 3), weight = 64 } } }),\n"
     "  h('halfsquare', { d = 37, dv = 18, chunk = 128, scale = 1 / 4, dtype = 'f16', terms = power { degree "
     "= "
     "2 } }),\n"

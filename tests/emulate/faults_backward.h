@@ -301,6 +301,11 @@ static const struct cuda_backward_fault {
       "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
       "false, true), "
       "made_ends_of_given, made_steps_of_given, 1.0f);"}},
+    {"widepairs",
+     {"rows that are moved without the scale", "but the formula gives", "cuda_moved_factor", "return 1.0f;"}},
+    {"widepairs",
+     {"gradients of coordinates left out", "the RMS error of d_q ... more than twice", "cuda_moved_begin",
+      NULL}},
     {"learned",
      {"a matrix whose gradient is of queries alone", "the RMS error of d_weights ... more than twice",
       "cuda_made_keys", "for (int i = 0; i < queries; i++) {"}},

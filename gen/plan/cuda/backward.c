@@ -363,6 +363,10 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(entries),
     BACK(made_tiles),
     BACK(made_pitch),
+    BACK(made_moves),
+    BACK(project_pitch),
+    BACK(unproject_pitch),
+    BACK(made_row_tiles),
     BACK(query_pitch),
     BACK(key_pitch),
     BACK(raw_pitch),
@@ -387,9 +391,13 @@ const fpa_field cuda_backward_fields[] = {
     BACK(line_pitch),
     BACK(pass_factors),
     FIELD_ARRAY(fpa_cuda_backward_plan, "pass_factor", pass_factor, pass_entries, 1, 0),
-    BACK(formed_row_pitch),
+    BACK(formed_pair_pitch),
     BACK(formed_vector_pitch),
-    BACK(formed_sum_pitch),
+    BACK(formed_gradient_pitch),
+    BACK(formed_rows),
+    BACK(formed_others),
+    BACK(formed_numbers),
+    BACK(formed_lanes),
     FIELDS_END};
 
 /* ---- for a person ---- */

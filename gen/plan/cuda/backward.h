@@ -39,7 +39,10 @@ typedef struct fpa_cuda_backward_plan {
     int padded_value; /* and of v and d_o are brought to before other kernels run; 0: they stay as they are */
     int entries;      /* of run-time matrices of a head */
     int made_tiles;   /* of 16 tokens a warp of backward_project and backward_unproject, */
-    int made_pitch;   /* and bytes from one of them to the next */
+    int made_pitch;   /* and bytes from one of them to the next; or */
+    int made_moves;   /* 1: rows that are coordinates are moved, not multiplied, */
+    int project_pitch, unproject_pitch; /* of which the former has tiles of 8 rows by matrices */
+    int made_row_tiles;                 /* behind what is given */
     /* bytes from a row of a panel, a token's raw vector, a token's values, a feature of a tile, to the next */
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch;
     fpa_cuda_memory state, own;   /* own: others' values are at `queries`, their raw vectors at `keys` */
@@ -55,9 +58,12 @@ typedef struct fpa_cuda_backward_plan {
     int *line_factor;               /* [line_entries] rows, the last one last; -1 before the first one */
     double *line_weight;            /* [line_features] of keys */
     int line_row_pitch, line_pitch; /* bytes from a token's rows, and from its features, to the next one's */
-    /* bytes from a token to the next in shared memory of who forms and joins them: of rows, of vectors of product rows, of gradients of rows */
-    int formed_row_pitch, formed_vector_pitch, formed_sum_pitch;
-    bool no; /* what only the forward pass has */
+    /* in shared memory of who forms and joins them: bytes from a number of all tokens to the next; from a token's vector of product rows to the next one's; from its gradients of rows */
+    int formed_pair_pitch, formed_vector_pitch, formed_gradient_pitch;
+    /* words of two neighbours: of rows that vectors are made of, of rows that gradients are multiplied by, of numbers of a vector that are made of rows */
+    int formed_rows, formed_others, formed_numbers;
+    int formed_lanes; /* two tokens each */
+    bool no;          /* what only the forward pass has */
 } fpa_cuda_backward_plan;
 
 /* Fills plan->chunk and the crossover, once all else is there. */

@@ -1,15 +1,71 @@
 /* Product rows of passes (gen/plan/pairs.h), which backward_gather forms and whose gradients backward_scatter joins: from a block's tokens in shared memory,
- * a token a lane. */
+ * two tokens a lane. */
 #include "backward.h"
 
 #include "base/round.h"
 
-enum { WORD = 4, ELEMENT = 2 };
+enum { WORD = 4, ELEMENT = 2, PIECE = 16, NO_NUMBER = -1 };
 
-/* An odd number of words, so that lanes, a token each, meet in no bank. */
-static int odd_pitch(int bytes)
+/* An odd number of words, so that lanes, a number each, meet in no bank. */
+static int pair_pitch(void)
 {
-    return WORD * (divide_up(bytes, WORD) | 1);
+    return WORD * (FPA_CUDA_PASS_TOKENS / 2 | 1);
+}
+
+/* Of whole pieces of 16 bytes, an odd number of them: eight lanes, a token each, meet in no bank. */
+static int token_pitch(int numbers)
+{
+    return PIECE * (divide_up(ELEMENT * numbers, PIECE) | 1);
+}
+
+/* Words of neighbours of which one at least is marked. */
+static int count_words(const bool *marked, int count)
+{
+    int words = 0;
+    for (int i = 0; i < count; i += 2)
+        words += marked[i] || (i + 1 < count && marked[i + 1]);
+    return words;
+}
+
+/* Rows that a number of a vector is the product of; 0 of one that is zero or one. */
+static int count_factors(const int *factor, int factors)
+{
+    int count = 0;
+    for (int l = 0; l < factors; l++)
+        if (factor[l] == PAIR_ZERO)
+            return 0;
+        else
+            count += factor[l] >= 0;
+    return count;
+}
+
+static void mark_factors(const int *factor, int factors, bool *marked)
+{
+    for (int l = 0; l < factors; l++)
+        if (factor[l] >= 0)
+            marked[factor[l]] = true;
+}
+
+/* What is fetched. */
+static bool count_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    const int d = plan->head->d, factors = back->pass_factors, width = back->pass_entries / factors;
+    bool *rows = arena_array(&plan->memory, 2 * (size_t)d + (size_t)width, sizeof *rows);
+    if (!rows)
+        return false;
+    bool *others = rows + d, *numbers = others + d;
+    for (int i = 0; i < width; i++) {
+        const int *factor = back->pass_factor + i * factors, count = count_factors(factor, factors);
+        numbers[i] = count > 0;
+        if (count > 0)
+            mark_factors(factor, factors, rows);
+        if (count > 1)
+            mark_factors(factor, factors, others);
+    }
+    back->formed_rows = count_words(rows, d);
+    back->formed_others = count_words(others, d);
+    back->formed_numbers = count_words(numbers, width);
+    return true;
 }
 
 bool plan_backward_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
@@ -17,21 +73,31 @@ bool plan_backward_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
     if (!back->passes.formed)
         return true;
     const fpa_simplified simple = {.head = (fpa_head *)(uintptr_t)plan->head, .score = *plan->score};
-    const int d = plan->head->d, width = halves_width(&simple);
+    const int width = halves_width(&simple);
     back->pass_factors = halves_factors(&simple);
     back->pass_entries = width * back->pass_factors;
     back->pass_factor = arena_array(&plan->memory, back->pass_entries, sizeof *back->pass_factor);
-    back->formed_row_pitch = odd_pitch(ELEMENT * d + (int)sizeof(uint32_t)); /* 1 and 0 behind them */
-    back->formed_vector_pitch = odd_pitch(ELEMENT * width);
-    back->formed_sum_pitch = odd_pitch((int)sizeof(float) * d);
-    if (back->pass_factor)
-        halves_list(&simple, back->pass_factor);
-    return back->pass_factor != NULL;
+    back->formed_lanes = FPA_CUDA_PASS_TOKENS / 2;
+    back->formed_pair_pitch = pair_pitch();
+    back->formed_vector_pitch = token_pitch(width);
+    back->formed_gradient_pitch = token_pitch(plan->head->d);
+    if (!back->pass_factor)
+        return false;
+    halves_list(&simple, back->pass_factor);
+    return count_formed(plan, back);
+}
+
+/* Of so many words of all tokens. */
+static int pair_bytes(const fpa_cuda_backward_plan *back, int words)
+{
+    return 2 * words * back->formed_pair_pitch;
 }
 
 void fill_backward_formed(const fpa_cuda_backward_plan *back, struct fpa_cuda_geometry *g)
 {
-    const int formed = FPA_CUDA_PASS_TOKENS * (back->formed_row_pitch + back->formed_vector_pitch);
-    g->kernel[CUDA_BACKWARD_GATHER].bytes = formed;
-    g->kernel[CUDA_BACKWARD_SCATTER].bytes = formed + FPA_CUDA_PASS_TOKENS * back->formed_sum_pitch;
+    g->kernel[CUDA_BACKWARD_GATHER].bytes = (int)round_up(pair_bytes(back, back->formed_rows), PIECE) +
+                                            FPA_CUDA_PASS_TOKENS * back->formed_vector_pitch;
+    g->kernel[CUDA_BACKWARD_SCATTER].bytes =
+        (int)round_up(pair_bytes(back, back->formed_numbers + back->formed_others), PIECE) +
+        FPA_CUDA_PASS_TOKENS * back->formed_gradient_pitch;
 }

@@ -3,15 +3,96 @@
 
 #include "parts.h"
 
-enum { GROUP = 64 }; /* numbers that are made together, at most */
+enum {
+    GROUP = 64,             /* numbers that are made together, at most, */
+    TILE = 8,               /* and at least; */
+    STEP = 16,              /* of what they are products of */
+    STEP_INSTRUCTIONS = 50, /* of a warp, with 16 tokens; of a word of each of 32 lanes that is moved: */
+    MOVED_INSTRUCTIONS = 10
+};
 
-/* Blocks have all numbers of their tokens, and make as many. */
+/* Tiles of 8 rows that have rows of a matrix. */
+static int count_row_tiles(const fpa_plan *plan)
+{
+    bool has[ROW_HEAD_MOST / TILE] = {false};
+    int tiles = 0;
+    for (int i = 0; i < plan->made.projection_count; i++) {
+        const fpa_projection *projection = &plan->made.projections[i];
+        const int rows = plan->head->matrices[projection->matrix].rows;
+        for (int tile = projection->first_row / TILE; tile <= (projection->first_row + rows - 1) / TILE;
+             tile++) {
+            tiles += !has[tile];
+            has[tile] = true;
+        }
+    }
+    return tiles;
+}
+
+/* What a block has beside its tokens: parts of matrices on their way, and what leaves. */
+static int bytes_beside(const fpa_cuda_backward_plan *back)
+{
+    return FPA_CUDA_MADE_RING + 16 * back->warps * FPA_CUDA_MADE_LEAVE;
+}
+
+/* Whether any of so many rows from the first one on is of a matrix, or a coordinate of a step of 16. */
+static bool has_numbers(const fpa_plan *plan, int first, int rows, int step)
+{
+    const fpa_row_head *made = &plan->made;
+    for (int i = 0; i < made->projection_count; i++) {
+        const fpa_projection *projection = &made->projections[i];
+        const int end = projection->first_row + plan->head->matrices[projection->matrix].rows;
+        if (projection->first_row < first + rows && end > first)
+            return true;
+    }
+    for (int row = first; row < first + rows && row < made->coordinate_count; row++)
+        if (made->coordinates[row] >= 0 && made->coordinates[row] / STEP == step)
+            return true;
+    return false;
+}
+
+/* Steps of W with its coordinates, of 32 rows each. */
+static int count_all_steps(const fpa_plan *plan)
+{
+    const int steps = divide_up(head_width(plan->written), STEP);
+    int count = 0;
+    for (int row = 0; row < plan->made.width; row += 4 * TILE)
+        for (int step = 0; step < steps; step++)
+            count += has_numbers(plan, row, 4 * TILE, step);
+    return count;
+}
+
+/* Rows that are coordinates are moved, not multiplied, where that takes at most half of the instructions that products of them do. */
+static bool moves(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    const int by_matrix =
+        divide_up(back->made_row_tiles, GROUP / TILE) * divide_up(head_width(plan->written), STEP);
+    const int saved = (count_all_steps(plan) - by_matrix) * STEP_INSTRUCTIONS;
+    const int moved = divide_up(plan->made.width, 64) * STEP * MOVED_INSTRUCTIONS; /* 32 words at a time */
+    return back->made_row_tiles > 0 && !plan->made.weighs && saved >= 2 * moved;
+}
+
+static void plan_moved(const fpa_plan *plan, fpa_cuda_backward_plan *back)
+{
+    const int given = (int)round_up(head_width(plan->written), 16),
+              rows = (int)round_up(plan->made.width, 16);
+    back->project_pitch = cuda_odd_pitch((given + TILE * (back->made_row_tiles + 1)) * 2);
+    back->unproject_pitch = cuda_odd_pitch((rows + TILE) * 2);
+    const int pitch = largest(back->project_pitch, back->unproject_pitch);
+    const int two = 2 * 16 * back->warps * pitch + bytes_beside(back);
+    back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
+}
+
+/* Blocks have all numbers of their tokens, and make as many; where rows are moved only what products are of, and a zero behind it. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     const int width = largest(round_up(head_width(plan->written), 16), round_up(plan->made.width, 16));
     back->made_pitch = cuda_odd_pitch(width * 2);
     const int two = 2 * 2 * 16 * back->warps * back->made_pitch + FPA_CUDA_MADE_RING;
     back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
+    back->made_row_tiles = count_row_tiles(plan);
+    back->made_moves = moves(plan, back);
+    if (back->made_moves)
+        plan_moved(plan, back);
 }
 
 /* Sides of the stacked matrix that have rows of run-time matrices, times those of its columns. */
@@ -44,7 +125,6 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
 {
     const int given = round_up(head_width(plan->written), 16), rows = round_up(plan->made.width, 16);
     const int threads = 32 * back->warps, tokens = 16 * back->warps * back->made_tiles;
-    const struct fpa_cuda_block block = {threads, 2 * tokens * back->made_pitch + FPA_CUDA_MADE_RING, 0};
     g->made_width = plan->made.width;
     g->made_tokens = tokens;
     g->made_operand =
@@ -52,7 +132,12 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     g->made_per_head = is_per_head(plan);
     g->made_sides = count_sides(plan);
     g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
-    g->kernel[CUDA_BACKWARD_PROJECT] = g->kernel[CUDA_BACKWARD_UNPROJECT] = block;
+    const int both = 2 * tokens * back->made_pitch + FPA_CUDA_MADE_RING;
+    const int project = tokens * back->project_pitch + FPA_CUDA_MADE_RING;
+    const int unproject = tokens * back->unproject_pitch + bytes_beside(back);
+    g->kernel[CUDA_BACKWARD_PROJECT] = (struct fpa_cuda_block){threads, back->made_moves ? project : both, 0};
+    g->kernel[CUDA_BACKWARD_UNPROJECT] =
+        (struct fpa_cuda_block){threads, back->made_moves ? unproject : both, 0};
     if (g->made_sides)
         g->kernel[CUDA_BACKWARD_PRODUCTS] =
             (struct fpa_cuda_block){threads, 4 * FPA_CUDA_MADE_PANEL * FPA_CUDA_MADE_PITCH, 0};
