@@ -290,13 +290,13 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 41
+#define FPA_CUDA_VERSION 42
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
 
 /* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
-#define FPA_CUDA_PASS_TOKENS 32
+#define FPA_CUDA_PASS_TOKENS 64
 
 /* Tokens after which NAME_fused_chunk of a pass leaves the state, and sums of gates' gradients begin anew. */
 #define FPA_CUDA_KEPT 256
@@ -306,9 +306,11 @@ struct fpa_cuda_geometry {
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 32
- * or 64 others, of 64 bytes for each. */
+/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 16
+ * to 64 others, of 64 bytes for each. */
 #define FPA_CUDA_MADE_RING 16384
+/* Bytes from one token to the next of what leaves, of which a warp has 16 at a time. */
+#define FPA_CUDA_MADE_LEAVE 144
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
 /* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
@@ -742,7 +744,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    41, /* version */
+    42, /* version */
     { /* kernel: threads, bytes, resident */
         { 64, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
