@@ -6,9 +6,10 @@
 #include "passes_contracted.h"
 
 enum {
-    PIECE = 8,
-    MOST_WIDTH = 520
-}; /* numbers of 16 bytes; of a row that kernels of warpgroups take (cuda.h) */
+    PIECE = 8,             /* numbers of 16 bytes */
+    MOST_WIDTH = 520,      /* of a row that kernels of warpgroups take, */
+    MOST_LINE_WIDTH = 256, /* and that passes of gated lines take (cuda.h) */
+};
 
 /* Multiplications of a pass of rows over the forward pass's, at most. There are two, and one of values: 6 forward passes; kernels
  * of the contraction took 12 to 20 times the forward pass on an H200 (docs/decisions/0032). */
@@ -208,7 +209,7 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
                            .weighted = weighs_keys(simple),
                            .numbers = has_numbers(simple),
                            .formed = is_formed(simple),
-                           .few = power && has_both(simple, values),
+                           .both = power && has_both(simple, values),
                            .slopes = power ? row_monomials(simple) : 0,
                            .parallel = power && is_parallel(simple),
                            .weighs = weighs_outputs(simple),
@@ -279,8 +280,8 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
     if (widens_in_vain(simple))
         return false;
     const fpa_pass_rows rows = passes_rows(simple);
-    return rows.width - rows.input <= MOST_WIDTH && work(simple) > 0 &&
-           (!rows.parallel || parallel_suits(simple));
+    return rows.width - rows.input <= (rows.line && head->gate ? MOST_LINE_WIDTH : MOST_WIDTH) &&
+           work(simple) > 0 && (!rows.parallel || parallel_suits(simple));
 }
 
 /* ---- the heads ---- */

@@ -27,7 +27,7 @@ typedef struct fpa_pass_rows {
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
     int numbers; /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token (call.numbers) */
     int formed; /* 1: q and k of passes are product rows (pairs.h), which are gathered, and whose gradients are joined as they are scattered */
-    int few; /* 1: chunks have passes of rows, the parallel form has contractions (contracts_chunks): of few values, or of a degree above 2 */
+    int both; /* 1: chunks have passes of rows, the parallel form has contractions (contracts_chunks): of few values, or of a degree above 2 */
     double slopes; /* features of f', of which passes of rows have each with all values */
     int parallel;  /* 1: they are the faster way in the parallel form alone: their features are too many */
     int features; /* not 0: q and k of passes are so many features of them (feature_line.h), of which the kernel is a line */
@@ -43,7 +43,7 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple);
 /* Whether they are of a line of other numbers that the head's kernel is, whatever kernels there are for its own. */
 bool passes_suit_lines(const fpa_head *head, const fpa_head *written, const fpa_target *target);
 
-/* Where both are (rows->few): tokens from which on passes of rows in chunks multiply less than contractions of pairs. */
+/* Where both are (rows->both): tokens from which on passes of rows in chunks multiply less than contractions of pairs. */
 int64_t passes_crossover(const fpa_head *head, const fpa_pass_rows *rows, double features);
 
 /* Of a polynomial of one dot; 0: the kernel is none. */

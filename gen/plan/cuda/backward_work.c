@@ -133,6 +133,6 @@ void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back)
                                     : chunk_of_products(plan, back);
     if (by_work)
         plan->facts.crossover = find_crossover(plan, &work);
-    if (plan->passes.width && plan->passes.few)
+    if (plan->passes.width && plan->passes.both)
         plan->facts.crossover = passes_crossover(plan->head, &plan->passes, (double)plan->features);
 }
