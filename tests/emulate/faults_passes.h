@@ -223,7 +223,7 @@ static const struct cuda_backward_fault cuda_reversed_faults[] = {
       "(void)place;\nreturn ((call.reversed ? part.spans - 1 - part.span : part.span) * 2 + half) * PANEL;"}},
     {"turned",
      {"keys before a query that it does not see", "d_v at batch ... but the formula gives", "reversed_seen",
-      "if (behind > 0)"}},
+      "if (k * 16 + n * 8 + (i & 1) - (i >> 1) * 8 > last)"}},
     {"turned",
      {"panels in turn", "d_v at batch ... but the formula gives", "reversed_panels",
       "part.backwards = part.totals;"}},

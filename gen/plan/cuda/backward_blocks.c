@@ -41,7 +41,7 @@ void fill_backward_kernels(const fpa_plan *plan, const fpa_cuda_backward_plan *b
     const struct fpa_cuda_block own = {back->warpgroups ? 2 * CUDA_THREADS : threads * back->shares,
                                        back->own.size, back->own_blocks};
     if (head->gate)
-        g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_GATE_THREADS, 0, 0},
+        g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0},
         g->kernel[CUDA_BACKWARD_GATES] = plain;
     if (head->normalize != FPA_NORMALIZE_NONE && !g->backward_outputs)
         g->kernel[CUDA_BACKWARD_OUTPUTS] = plain;

@@ -112,7 +112,7 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->window = plan->written->window;
     g->query_tokens = cuda->query_tokens;
     if (plan->head->gate)
-        g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_GATE_THREADS, 0, 0};
+        g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
     if (cuda->pads)
         g->kernel[CUDA_PAD_ROWS] = (struct fpa_cuda_block){CUDA_PAD_THREADS, 0, 0};
     g->padded_vector = padded_vector(plan);

@@ -33,8 +33,7 @@ enum {
     CUDA_SPLIT_REDUCTION_THREADS = 64,
     CUDA_DECODE_WINDOW_THREADS = 128,
     CUDA_PAD_THREADS = 256,
-    CUDA_SCAN_THREADS = 256, /* of segment_scan */
-    CUDA_GATE_THREADS = 64,  /* of gate_scan */
+    CUDA_SCAN_THREADS = 256, /* of gate_scan, and of segment_scan */
     CUDA_CARRY_THREADS =
         1024, /* which has at most so many where it may run beside queries: a block fills a multiprocessor */
     CUDA_CARRIED = 8,            /* elements of a copy, that each of its threads takes */

@@ -36,13 +36,13 @@ int work_more_scores(const fpa_plan *plan)
     return (score->dot_count > 1 ? score->dot_count - 1 : 0) + score->monomial_count - 1;
 }
 
-/* Sums of gates: both warps of a chunk's block find it, and scan 128 tokens a turn; what keys keep is a second pass. */
+/* Sums of gates: a chunk's blocks begin and end (1,300 instructions), then two or three passes over its tokens. */
 static void count_gates(const fpa_plan *plan, struct fpa_cuda_kernel_work *work)
 {
-    work->step.instructions = plan->cuda.split_outer ? 65 : 35;
+    work->step.instructions = plan->cuda.split_outer ? 90 : 50;
     work->step.shared = 10;
     work->step.bytes = 16 * 4; /* sums stay in the second-level cache */
-    work->copy.instructions = 340;
+    work->copy.instructions = 1300;
 }
 
 /* Copies of later segments are read, added to and written: 16 bytes a thread. */

@@ -756,7 +756,7 @@ __device__ __forceinline__ float power_of_two(float a)
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
     42, /* version */
     { /* kernel: threads, bytes, resident */
-        { 64, 0, 0 }, /* gate_scan */
+        { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
         { 0, 0, 0 }, /* pad_rows */
         { 0, 0, 0 }, /* pack_rows */
@@ -883,7 +883,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* made_per_head */
     0, /* made_sides */
     { /* work: step, copy, keys, warpgroups, trips */
-        { { 0, 10, 35, 64, 0, 0 }, { 0, 0, 340, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
+        { { 0, 10, 50, 64, 0, 0 }, { 0, 0, 1300, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
@@ -1553,60 +1553,37 @@ __device__ __forceinline__ void fade_scores(float (*s)[4], u32 query_gates, u32 
             s[n][i] *= gate_between(late[i >> 1], get_floats(key_gates + (n * 8 + lane_column() * 2 + (i & 1)) * 8));
 }
 
-/* Tokens of a warp that are on their way at once, 32 side by side in each run; of a block in a round. */
-enum { GATE_THREADS = 64, GATE_RUNS = 4, GATE_WARP = 32 * GATE_RUNS, GATE_ROUND = GATE_THREADS * GATE_RUNS };
-
-/* sum[run]: of the lane's token in each run, in its place the sum over the warp's tokens up to it. */
-__device__ __forceinline__ void sum_runs(double *sum)
-{
-    double before = 0;
-#pragma unroll
-    for (int run = 0; run < GATE_RUNS; run++)
-        sum[run] = sum_up_to_lane(sum[run]);
-#pragma unroll
-    for (int run = 0; run < GATE_RUNS; run++) {
-        const double all = __shfl_sync(0xffffffffu, sum[run], 31);
-        sum[run] += before;
-        before += all;
-    }
-}
-
 /* gates[b][h][t] = sum of the log-gates from the chunk's first token to t, times log2(e), as a high and
  * a low part: differences of two sums are then exact to fp32, whatever lies between. A block a chunk. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
-extern "C" __global__ void __launch_bounds__(GATE_THREADS)
+extern "C" __global__ void __launch_bounds__(256)
 gated_linear_d32_gate_scan(const __grid_constant__ struct fpa_cuda_call call)
 {
-    __shared__ double warp_sum[2][GATE_THREADS / 32]; /* of one round, and of the next */
+    __shared__ double warp_sum[8];
     const struct part at = part_of(call, blockIdx.x, (u32)call.heads, (u32)call.chunks, call.chunk);
     const struct sequence own = at.own;
     const i64 first = at.index * call.chunk;
     const i64 end = first + call.chunk < own.length ? first + call.chunk : own.length;
-    const i64 row = gate_row_of(call, own.b, own.number, at.head), stride = call.gate_stride[1];
-    const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
-    const float *from = log_gates_of(call, own.b, at.head) + (first + warp * GATE_WARP + lane) * stride;
-    float2 *sums = (float2 *)call.gates + row + first + warp * GATE_WARP + lane;
-    int left = (int)(end - first) - warp * GATE_WARP - lane; /* tokens from the lane's first one on */
+    const float *from = log_gates_of(call, own.b, at.head);
+    const i64 row = gate_row_of(call, own.b, own.number, at.head);
+    float2 *sums = (float2 *)call.gates + row;
+    const int warp = threadIdx.x >> 5;
     double before = 0;
-    for (int round = 0; left + warp * GATE_WARP + lane > 0; round++, left -= GATE_ROUND, from += GATE_ROUND * stride,
-         sums += GATE_ROUND) {
-        double sum[GATE_RUNS];
-#pragma unroll
-        for (int run = 0; run < GATE_RUNS; run++)
-            sum[run] = run * 32 < left ? gate_exponent(from[run * 32 * stride]) : 0;
-        sum_runs(sum);
-        if (lane == 31)
-            warp_sum[round & 1][warp] = sum[GATE_RUNS - 1];
+    for (i64 t = first + threadIdx.x; t - threadIdx.x < end; t += 256) {
+        double sum = sum_up_to_lane(t < end ? gate_exponent(from[t * call.gate_stride[1]]) : 0);
+        if ((threadIdx.x & 31) == 31)
+            warp_sum[warp] = sum;
         __syncthreads();
-        double own_before = before;
-        for (int w = 0; w < GATE_THREADS / 32; w++) {
-            own_before += w < warp ? warp_sum[round & 1][w] : 0;
-            before += warp_sum[round & 1][w];
+        double total = 0;
+        for (int w = 0; w < 8; w++) {
+            sum += w < warp ? warp_sum[w] : 0;
+            total += warp_sum[w];
         }
-#pragma unroll
-        for (int run = 0; run < GATE_RUNS; run++)
-            if (run * 32 < left)
-                sums[run * 32] = in_two_parts(own_before + sum[run]);
+        __syncthreads();
+        sum += before;
+        before += total;
+        if (t < end)
+            sums[t] = in_two_parts(sum);
     }
 }
 #endif

@@ -4326,66 +4326,26 @@ __device__ __forceinline__ void multiply_panel(float *s, u32 panel)
     make_opaque<32>(s);
 }
 
-/* The warp's own step: keys that come behind a query (reversed: before it) have no score. */
-template <bool reversed> __device__ __forceinline__ void mask_own_step(float (*s)[4])
-{
-    const int last = lane_row() - lane_column() * 2; /* key that the lane's first query sees, less its own first */
-#pragma unroll
-    for (int n = 0; n < 2; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int behind = n * 8 + (i & 1) - (i >> 1) * 8 - last;
-            if (reversed ? behind < 0 : behind > 0)
-                s[n][i] = 0;
-        }
-}
-
-/* Scores of warp number `own`, a text for each: of steps of 16 keys its queries see all, some, of their own, or
- * none. */
-template <int own, bool reversed>
-__device__ __forceinline__ void form_warp_scores(u32 (*p)[4], float (*s)[4], u32 panel)
-{
-#pragma unroll
-    for (int k = 0; k < FUSED_PANEL / 16; k++) {
-        if (reversed ? k < own : k > own) {
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                p[k][i] = 0;
-            continue;
-        }
-        if (k == own)
-            mask_own_step<reversed>(s + 2 * k);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            p[k][i] = pair_of(s[2 * k + i / 2][2 * (i & 1)], s[2 * k + i / 2][2 * (i & 1) + 1]);
-    }
-}
-
 /* p[16 keys][4]: scores of the warp's queries, as operand of the values; later keys have none, reversed: earlier
  * ones. */
 __device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 panel, bool reversed)
 {
-    const int own = from_lane(own_warp(), 0); /* one number for all lanes, so that branches are the warp's */
+    /* key that the lane's first query sees, less its own first */
+    const int last = own_warp() * 16 + lane_row() - lane_column() * 2;
+    const int turn = reversed ? -1 : 0;
     float s[FUSED_PANEL / 8][4];
     multiply_panel(&s[0][0], panel);
-    if (reversed) {
-        if (own == 0)
-            form_warp_scores<0, true>(p, s, panel);
-        else if (own == 1)
-            form_warp_scores<1, true>(p, s, panel);
-        else if (own == 2)
-            form_warp_scores<2, true>(p, s, panel);
-        else
-            form_warp_scores<3, true>(p, s, panel);
-    } else {
-        if (own == 0)
-            form_warp_scores<0, false>(p, s, panel);
-        else if (own == 1)
-            form_warp_scores<1, false>(p, s, panel);
-        else if (own == 2)
-            form_warp_scores<2, false>(p, s, panel);
-        else
-            form_warp_scores<3, false>(p, s, panel);
+#pragma unroll
+    for (int k = 0; k < FUSED_PANEL / 16; k++) {
+#pragma unroll
+        for (int n = 0; n < 2; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (((k * 16 + n * 8 + (i & 1) - (i >> 1) * 8 - last) ^ turn) > turn)
+                    s[2 * k + n][i] = 0;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            p[k][i] = pair_of(s[2 * k + i / 2][2 * (i & 1)], s[2 * k + i / 2][2 * (i & 1) + 1]);
     }
 }
 
