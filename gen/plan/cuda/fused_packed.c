@@ -171,7 +171,6 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
         columns->tiles == SLAB_COLUMNS || (columns->blocks == 1 && columns->tiles < SLAB_COLUMNS);
     fused->panels = panels, fused->values = values, fused->raw_stages = raw_stages;
     fused->value_bytes = (columns->tiles + SLAB_COLUMNS - 1) / SLAB_COLUMNS * SLAB;
-    fused->total_values = values + fused->query_groups;
     fused->outputs = boxes ? fused->query_groups : 0;
     fused->raw_bytes = slabs * SLAB;
     fused->matrix_bytes = fused->lifts ? fused->lift_bytes : 2 * slabs * rows * 128;
@@ -185,9 +184,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->at_panels =
         fused->at_copies + FUSED_COPIES * fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
     fused->at_barriers = fused->at_panels + panels * fused->panel_bytes;
-    const int barriers = 2 * (panels + fused->total_values) + FUSED_COPIES +
-                         largest(fused->query_groups, FUSED_COPIES) + raw_stages +
-                         (fused->near_panels ? 1 : 0);
+    const int barriers = 2 * (panels + values) + FUSED_COPIES + largest(fused->query_groups, FUSED_COPIES) +
+                         raw_stages + (fused->near_panels ? 1 : 0);
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
     fused->bytes =
         fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
@@ -366,7 +364,7 @@ const fpa_field fused_packed_fields[] = {
     FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts), FUSED(lifts),
     FUSED(vector),
     /* places */
-    FUSED(panels), FUSED(values), FUSED(total_values), FUSED(raw_stages), FUSED(value_bytes),
+    FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes),
     FIELD_CONSTANT("copies", FUSED_COPIES), FUSED(panel_bytes), FUSED(raw_bytes), FUSED(matrix_bytes),
     FUSED(outputs), FUSED(at_ones), FUSED(at_outputs), FUSED(at_raw_stages), FUSED(at_matrix),
     FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers), FUSED(at_part), FUSED(bytes), FIELDS_END};

@@ -47,7 +47,6 @@ typedef struct fpa_fused_packed {
     int lift_bytes; /* of matrices that make them */
     /* places on their way */
     int panels, values, raw_stages;
-    int total_values; /* of values for totals: those of o, too, which these do not leave */
     int outputs; /* slabs of o for the copy engine, one a warpgroup of queries; 0: its boxes are wider than a
                     block */
     /* shared memory: bytes of one of each, and from where on they lie */

@@ -270,7 +270,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 42
+#define FPA_CUDA_VERSION 43
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -726,7 +726,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    42, /* version */
+    43, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -736,7 +736,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { 0, 0, 0 }, /* chunk_state_small */
         { 768, 0, 0 }, /* segment_scan */
         { 512, 188996, 1 }, /* chunk_output */
-        { 512, 190048, 1 }, /* fused_chunk */
+        { 512, 190016, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 0, 0, 0 }, /* sequence_scan */
         { 256, 72064, 3 }, /* decode */
@@ -4004,7 +4004,6 @@ enum {
     PANEL_BYTES = 16704,
     PANELS = 4,             /* places for them */
     VALUES = 6,             /* places for panels of values */
-    TOTAL_VALUES = 8,       /* for totals, which leave no o, those behind them, too */
     RAW_STAGES = 4,               /* places for a panel's queries or keys as they lie in memory */
     RAW_BYTES = 8192,
     /* shared memory, behind the values */
@@ -4017,8 +4016,8 @@ enum {
     PANEL_BARRIERS = 189696,       /* full, then free */
     COPY_BARRIERS = PANEL_BARRIERS + 16 * PANELS,
     VALUE_BARRIERS = COPY_BARRIERS + 16 * COPIES, /* free, then full by the copy engine: before their panel is */
-    RAW_BARRIERS = VALUE_BARRIERS + 16 * TOTAL_VALUES,  /* full, by the copy engine */
-    AT_PART = 189952,
+    RAW_BARRIERS = VALUE_BARRIERS + 16 * VALUES,  /* full, by the copy engine */
+    AT_PART = 189920,
     /* of each place for a panel: behind the number of the last one that had a value which is not finite */
     AT_EDGES = AT_PART + 80
 };
@@ -4316,11 +4315,11 @@ __device__ __forceinline__ void fetch_item(const struct fpa_cuda_call &call, con
     if (!queries && (!boxes || own_thread() >> 5 == VALUE_STARTER >> 5))
         barrier_wait(free, values.phase);
     if (boxes)
-        copy_item(maps, part, raw, shared + RAW_BARRIERS + slot * 8, value, free + 8 * TOTAL_VALUES, queries, first);
+        copy_item(maps, part, raw, shared + RAW_BARRIERS + slot * 8, value, free + 8 * VALUES, queries, first);
     else
         load_item(call, part, raw, value, queries, first);
     if (!queries)
-        advance_by<totals ? TOTAL_VALUES : VALUES>(values, totals ? TOTAL_PACKERS : 1);
+        advance_by<VALUES>(values, totals ? TOTAL_PACKERS : 1);
 }
 
 /* A panel's vectors and values are there. What threads loaded, they stored a panel ago. */
@@ -4336,22 +4335,20 @@ __device__ __forceinline__ void wait_panel(bool boxes, u32 shared, const struct 
     if (has_queries)
         barrier_wait(shared + RAW_BARRIERS + queries.slot * 8, queries.phase);
     barrier_wait(shared + RAW_BARRIERS + keys.slot * 8, keys.phase);
-    barrier_wait(shared + VALUE_BARRIERS + (TOTAL_VALUES + values.slot) * 8, values.phase);
+    barrier_wait(shared + VALUE_BARRIERS + (VALUES + values.slot) * 8, values.phase);
 }
 
 template <bool totals>
 __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                             const struct fused_part &part, u32 shared)
 {
-    enum { VALUE_RING = totals ? TOTAL_VALUES : VALUES };
     /* values on their way; those of packed panels */
     struct turn values = {0, 1}, packed = {0, 0}, panels = {0, 1}, raw_stages = {0, 0};
     const bool boxes = maps.keys && (totals || maps.queries);
     /* panels own, own + turns, .. for totals */
     const int turns = totals ? TOTAL_PACKERS : 1, own = turns > 1 && threadIdx.x >= 128;
     if (own)
-        advance<VALUE_RING>(values), advance<VALUE_RING>(packed), advance<PANELS>(panels),
-            advance<RAW_STAGES>(raw_stages);
+        advance<VALUES>(values), advance<VALUES>(packed), advance<PANELS>(panels), advance<RAW_STAGES>(raw_stages);
 #pragma unroll 1
     for (int i = own; i < RAW_STAGES; i += turns)
         fetch_item<totals>(call, maps, part, boxes, shared, i, i, values);
@@ -4378,7 +4375,7 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
         fetch_item<totals>(call, maps, part, boxes, shared, totals ? next : next + 1, raw_stages.slot, values);
         advance_by<RAW_STAGES>(raw_stages, turns);
         advance_by<PANELS>(panels, turns);
-        advance_by<VALUE_RING>(packed, turns);
+        advance_by<VALUES>(packed, turns);
     }
 }
 
@@ -4617,7 +4614,6 @@ template <bool totals>
 __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, const struct fused_part &part,
                                              u32 shared)
 {
-    enum { VALUE_RING = totals ? TOTAL_VALUES : VALUES };
     const int group = (int)from_lane(threadIdx.x >> 7, 0) - 1;
     const int first_tile = KEY_GROUPS > 1 ? group * GROUP_TILES : 0;
     const int turns = totals ? TOTAL_PARTS : 1, own = turns > 1 ? group : 0; /* panels own, own + turns, .. */
@@ -4626,7 +4622,7 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
     float c[GROUP_TILES][4 * ALL_TILES];
     begin_sums(c, call, part, first_tile, own);
     if (own > 0)
-        advance<PANELS>(panels), advance<VALUE_RING>(values);
+        advance<PANELS>(panels), advance<VALUES>(values);
 #pragma unroll 1
     for (int i = own; i < part.panels; i += turns) {
         const u32 panel = shared + AT_PANELS + panels.slot * PANEL_BYTES;
@@ -4649,7 +4645,7 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
         barrier_arrive(full + 8 * PANELS);
         warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);
         advance_by<PANELS>(panels, turns);
-        advance_by<VALUE_RING>(values, turns);
+        advance_by<VALUES>(values, turns);
     }
     if (turns > 1) {
         join_parts(c, shared, own);
@@ -5228,9 +5224,9 @@ __device__ __forceinline__ void init_fused(u32 shared, bool totals)
         barrier_init(shared + COPY_BARRIERS + i * 8, totals ? 128 : 4 * KEY_GROUPS); /* totals: join_parts */
         barrier_init(shared + COPY_BARRIERS + (COPIES + i) * 8, 4);
     }
-    for (int i = 0; i < TOTAL_VALUES; i++) {
+    for (int i = 0; i < VALUES; i++) {
         barrier_init(shared + VALUE_BARRIERS + i * 8, readers);
-        barrier_init(shared + VALUE_BARRIERS + (TOTAL_VALUES + i) * 8, 1);
+        barrier_init(shared + VALUE_BARRIERS + (VALUES + i) * 8, 1);
     }
     for (int i = 0; i < RAW_STAGES; i++)
         barrier_init(shared + RAW_BARRIERS + i * 8, 1);
