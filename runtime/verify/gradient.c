@@ -49,10 +49,10 @@ static const row rows[] = {
     {1, 2, 1, 1, 1, LAYOUT_PADDED, INPUTS_EXTREME_GATE, STATES},
     {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, 0},
     {3, 7, 1, 2, 2, LAYOUT_PADDED, INPUTS_DENSE, REPEAT | SOME | STATES},
-    {2, 5, 1, 2, 2, LAYOUT_PIECES, INPUTS_DENSE, 0}, /* rows of the second head lean */
     {0, 11, 2, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, RAGGED},
     {1, 3, 2, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, RAGGED},
     {0, LONGEST, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, LONG},
+    {2, 5, 1, 2, 2, LAYOUT_PIECES, INPUTS_DENSE, 0}, /* rows of the second head lean */
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
