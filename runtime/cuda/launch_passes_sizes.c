@@ -3,9 +3,32 @@
 #include "base/round.h"
 #include "head/form.h"
 #include "launch_contraction.h"
+#include "launch_passes.h"
 #include "launch_reversed.h"
 
-enum { ALIGNMENT = 256, ELEMENT = 2 };
+enum {
+    ALIGNMENT = 256,
+    ELEMENT = 2,
+    NO_STATE =
+        64 /* tokens of a panel: nobody reads a state, and scores that are sums over rows have fewer products than those over features */
+};
+
+bool cuda_takes_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
+{
+    const struct fpa_launch *f = &launch->forward;
+    const struct fpa_cuda_module *cuda = module->handle;
+    /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need, and which have no numbers beside them */
+    if ((cuda->geometry.backward_both || cuda->geometry.pass_numbers) && f->query_heads != f->heads)
+        return false;
+    if (cuda->geometry.pass_parallel && form != FORM_PARALLEL)
+        return false;
+    if (cuda->geometry.pass_features && f->length <= NO_STATE)
+        return false;
+    if (launch->d_weights && f->batch * f->length * f->query_heads == 0) /* which are zero, then */
+        return false;
+    return (module->passes[PASS_ROWS] || cuda_contracts(module->passes[PASS_VALUES])) && !f->cu_seqlens &&
+           !f->state_in && !launch->d_state_out && !launch->d_state_in;
+}
 
 static size_t aligned(int64_t count, size_t size)
 {
