@@ -55,7 +55,11 @@ static const row rows[] = {
     {2, 5, 1, 2, 2, LAYOUT_PIECES, INPUTS_DENSE, 0}, /* rows of the second head lean */
 };
 
-enum { ROWS = sizeof rows / sizeof *rows };
+enum {
+    ROWS = sizeof rows / sizeof *rows,
+    LEANING_DRAW =
+        8 /* of the last row's numbers: gates by which states fade slowly enough for its faults to be seen */
+};
 
 typedef fpa_gradient_squares form_squares[FORMS][GRADIENT_KINDS + 1]; /* of matrices last */
 
@@ -258,12 +262,13 @@ static void pose(int index, void *user)
     examination *x = user;
     problem *p = &x->problems[index];
     const row *r = &rows[index];
+    const uint64_t draw = r->layout == LAYOUT_PIECES ? LEANING_DRAW : (uint64_t)index;
     fpa_shape shape;
 
     p->posed = make_shape(x, r, &shape);
     if (p->posed)
         p->status = gradient_trial_make(&p->trial, x->head, x->facts, shape, r->checks & LONG ? PERIOD : 0,
-                                        SEED + (uint64_t)index, &p->error);
+                                        SEED + draw, &p->error);
 }
 
 static void answer(int index, void *user)
