@@ -1,8 +1,6 @@
 /* list_contracted_sets: which monomials of a contraction a block takes at a time, and where rows of their dots lie. */
 #include "split_outer.h"
 
-#include <stdlib.h>
-
 #include "base/round.h"
 
 enum { BLOCK = 8, STEP = 16, SLAB = 64 };
@@ -73,10 +71,16 @@ static bool joins(const fpa_contracted_set *set, const fpa_contracted_pair *pair
     return set->end_group == pair->group && blocks <= most_sums && blocks + steps <= most_held;
 }
 
-static int compare_groups(const void *a, const void *b)
+/* By their groups; those of one stay in the order of their monomials, whatever the library's qsort does. */
+static void order_pairs(fpa_contracted_pair *pairs, int count)
 {
-    const fpa_contracted_pair *first = a, *second = b;
-    return (first->group > second->group) - (first->group < second->group);
+    for (int i = 1; i < count; i++) {
+        const fpa_contracted_pair own = pairs[i];
+        int at = i;
+        for (; at > 0 && pairs[at - 1].group > own.group; at--)
+            pairs[at] = pairs[at - 1];
+        pairs[at] = own;
+    }
 }
 
 fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums, int most_held,
@@ -86,7 +90,7 @@ fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums
     c->sets = arena_array(memory, c->pair_count, sizeof *c->sets);
     if (!c->sets)
         return fail_memory(error);
-    qsort(c->pairs, (size_t)c->pair_count, sizeof *c->pairs, compare_groups);
+    order_pairs(c->pairs, c->pair_count);
     for (int i = 0; i < c->pair_count; i++) {
         fpa_contracted_pair *pair = &c->pairs[i];
         if (!i || !joins(&c->sets[c->set_count - 1], pair, most_sums, most_held))
