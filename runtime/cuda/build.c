@@ -19,18 +19,16 @@ static fpa_status cuda_identity(const fpa_options *options, const char *name, ch
     return status ? status : nvrtc_identity(target, identity, error);
 }
 
-/* parts: programs that were compiled at once; the report has the time of the longest. */
+/* programs: of those that were compiled at once, of which the report has the longest one's time; "" of one. */
 static void log_report(const fpa_options *options, const char *name, const fpa_target *target,
-                       const nvrtc_report *report, int parts)
+                       const nvrtc_report *report, const char *programs)
 {
-    char figures[96] = "", longest[48] = "", remarks[800];
-    if (parts > 1)
-        snprintf(longest, sizeof longest, ", the longest of %d programs", parts);
+    char figures[96] = "", remarks[800];
     if (report->registers > 0)
         snprintf(figures, sizeof figures, ", at most %d registers, %lld bytes of spills", report->registers,
                  report->spill_bytes);
     log_line(options, "%s: NVRTC %s for %s: %.2f s%s%s", name, report->version, target->march,
-             report->seconds, longest, figures);
+             report->seconds, programs, figures);
     if (nvrtc_remarks(report, remarks, sizeof remarks))
         log_line(options, "%s: %s: %s", name, nvrtc_warns(remarks, target) ? "warning" : "note", remarks);
 }
@@ -48,7 +46,7 @@ fpa_status cuda_compile(const fpa_options *options, const fpa_source *source, bo
     snprintf(file, sizeof file, "%s.cu", source->facts.name);
     status = nvrtc_compile(&input, object, report, error);
     if (!status)
-        log_report(options, source->facts.name, input.target, report, 1);
+        log_report(options, source->facts.name, input.target, report, "");
     return status;
 }
 
@@ -71,6 +69,7 @@ static void compile_part(int index, void *user)
 static void log_parts(const fpa_options *options, const char *name, const part parts[])
 {
     nvrtc_report all = parts[0].report; /* its version too */
+    char programs[48 + 8 * FPA_CUDA_PARTS] = ", the longest of these programs:";
     text_buffer buffer;
     FILE *text = text_open(&buffer);
     all.spill_bytes = 0;
@@ -79,11 +78,12 @@ static void log_parts(const fpa_options *options, const char *name, const part p
         all.seconds = its->seconds > all.seconds ? its->seconds : all.seconds;
         all.registers = its->registers > all.registers ? its->registers : all.registers;
         all.spill_bytes += its->spill_bytes;
+        snprintf(programs + strlen(programs), sizeof programs - strlen(programs), " %.2f", its->seconds);
         if (text && its->log)
             fprintf(text, "%s\n", its->log);
     }
     all.log = text ? text_finish(&buffer) : NULL;
-    log_report(options, name, parts[0].input.target, &all, FPA_CUDA_PARTS);
+    log_report(options, name, parts[0].input.target, &all, programs);
     free(all.log);
 }
 
