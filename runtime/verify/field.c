@@ -1,6 +1,7 @@
 #include "field.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,7 +85,21 @@ double field_get(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_
 
 void field_put(fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry, double value)
 {
+    field->stamp = STAMP_NONE;
     dtype_store(field->dtype, field_at(field, b, t, h, entry), value);
+}
+
+void field_settle(fpa_field *field)
+{
+    static _Atomic uint64_t last = STAMP_FIRST;
+
+    field->stamp = atomic_fetch_add(&last, 1);
+}
+
+void field_copy(fpa_field *to, const fpa_field *from)
+{
+    memcpy(to->bytes, from->bytes, from->size);
+    to->stamp = from->stamp;
 }
 
 void field_fill(fpa_field *field, const double *values)
@@ -94,11 +109,21 @@ void field_fill(fpa_field *field, const double *values)
             for (int64_t h = 0; h < field->heads; h++)
                 for (int64_t i = 0; i < field->entries; i++)
                     field_put(field, b, t, h, i, *values++);
+    field_settle(field);
 }
 
 void field_poison(fpa_field *field)
 {
     put_poison(field->bytes, field->size);
+    field->stamp = STAMP_POISON;
+}
+
+uint16_t field_poison_unit(void)
+{
+    uint16_t unit;
+
+    memcpy(&unit, poison, sizeof unit);
+    return unit;
 }
 
 bool field_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry)

@@ -126,6 +126,7 @@ static void unpack(const call *c, fpa_field *o)
             const int64_t at = c->list.cu_seqlens[2 * b + 1] + token - c->from[b];
             const int64_t place = query_place(c, 2 * b + 1, at);
 
+            o->stamp = STAMP_NONE;
             for (int64_t h = 0; h < o->heads; h++)
                 memcpy(field_at(o, b, token, h, 0), field_at(&c->o, 0, place, h, 0),
                        (size_t)(field_at(o, 0, 0, 0, o->entries) - field_at(o, 0, 0, 0, 0)));

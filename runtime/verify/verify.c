@@ -1,6 +1,7 @@
 /* verify: module -> kernel. A module becomes callable only after it agreed with the formula. */
 #include "verify.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/parallel.h"
 #include "base/plain_locale.h"
 #include "check.h"
+#include "place.h"
 #include "walk.h"
 
 /* FLOP of one run. Shapes of more are cut to one (batch, head); what is still ten times above
@@ -193,6 +195,12 @@ typedef struct problem {
     fpa_trial trial;
     fpa_status status; /* of making it */
     fpa_error error;
+    /* when it was put to the module */
+    bool walked[FORMS]; /* by other candidates than the fastest, too */
+    fpa_measure measures[FORMS];
+    fpa_blocks blocks; /* of its runs, where rows are asked at once */
+    fpa_status answered;
+    fpa_error reason;
 } problem;
 
 typedef struct fpa_module_problems {
@@ -200,7 +208,8 @@ typedef struct fpa_module_problems {
     const fpa_facts *facts;
     const fpa_module *module; /* NULL: none is there yet */
     problem problems[ROWS];
-    fpa_blocks blocks; /* of all runs, which follow one another */
+    fpa_blocks blocks;  /* of runs that follow one another */
+    atomic_int refused; /* the first row that did not pass */
 } examination;
 
 /* Rows that say something new of some modules. */
@@ -255,10 +264,10 @@ static int walked_checks(int checks)
 }
 
 /* By all candidates but the fastest: those of large calls, of which no formula could be had in time. */
-static fpa_status walk(examination *x, int index, fpa_form_index form, fpa_measure *measure, fpa_error *error)
+static fpa_status walk(const examination *x, int index, fpa_form_index form, fpa_trial *t,
+                       fpa_measure *measure, fpa_error *error)
 {
     fpa_pick picks[MANY_PICKS];
-    fpa_trial *t = &x->problems[index].trial;
     const int checks = t->shape.checks, count = walk_list(x->module, &t->shape, form, picks);
     fpa_status status = FPA_OK;
 
@@ -275,28 +284,43 @@ static fpa_status walk(examination *x, int index, fpa_form_index form, fpa_measu
 }
 
 /* By the candidate that the module finds the fastest for calls of this size, and by the others. */
-static fpa_status check_form(examination *x, int index, fpa_form_index form, fpa_measure *measure,
-                             fpa_error *error)
+static fpa_status check_form(const examination *x, int index, fpa_form_index form, problem *p)
 {
-    fpa_status status = check_trial(&x->problems[index].trial, x->module, form, measure, error);
+    fpa_measure *measure = &p->measures[form];
+    fpa_status status = check_trial(&p->trial, x->module, form, measure, &p->reason);
 
-    if (status == FPA_OK && is_walked(x, index, (int)form))
-        status = walk(x, index, form, measure, error);
+    if (status == FPA_OK && p->walked[form])
+        status = walk(x, index, form, &p->trial, measure, &p->reason);
     return status;
 }
 
-static fpa_status answer(examination *x, int index, fpa_measure measures[FORMS], fpa_error *error)
+/* Rows behind one that was refused say nothing more; those before it are asked to the end, so that the first one of the table tells why. */
+static void note_refused(examination *x, int index)
 {
+    int first = atomic_load(&x->refused);
+
+    while (index < first && !atomic_compare_exchange_weak(&x->refused, &first, index))
+        ;
+}
+
+static void answer(int index, void *user)
+{
+    examination *x = user;
     problem *p = &x->problems[index];
     const fpa_trial *t = &p->trial;
-    fpa_status status = p->status;
 
-    if (status != FPA_OK && error)
-        *error = p->error;
-    for (int form = 0; form < FORMS && status == FPA_OK; form++)
+    if (!p->posed)
+        return;
+    memset(p->measures, 0, sizeof p->measures);
+    p->answered = p->status;
+    p->reason = p->error;
+    for (int form = 0; form < FORMS && p->answered == FPA_OK && atomic_load(&x->refused) > index; form++)
         if (affordable(t->head, t->facts, &t->shape, form))
-            status = check_form(x, index, (fpa_form_index)form, &measures[form], error);
-    return status;
+            p->answered = check_form(x, index, (fpa_form_index)form, p);
+    spares_free(t->spares); /* memory of the device */
+    blocks_free(&p->blocks);
+    if (p->answered != FPA_OK)
+        note_refused(x, index);
 }
 
 fpa_status module_problems_pose(const fpa_head *head, const fpa_facts *facts, fpa_module_problems **problems,
@@ -323,21 +347,48 @@ void module_problems_free(fpa_module_problems *problems)
     free(problems);
 }
 
-/* The module is asked one thing after the other. */
+/* A device is asked everything at once: it computes for the smallest part of the time, in which memory is filled, copied and looked at. One that
+ * has no memory for all of that has it, perhaps, for a row alone. */
+static void answer_at_once(examination *x)
+{
+    parallel_run(ROWS, answer, x);
+    for (int i = 0; i < ROWS; i++) {
+        if (!x->problems[i].posed || x->problems[i].answered != FPA_NO_MEMORY)
+            continue;
+        atomic_store(&x->refused, ROWS);
+        answer(i, x);
+    }
+}
+
+/* What is found does not depend on what is asked at once: it is added up in the order of the rows. */
 static fpa_status examine(examination *x, fpa_measure measures[FORMS], int *count, fpa_error *error)
 {
+    const bool at_once = x->module->backend->memory;
     fpa_status status = FPA_OK;
 
+    atomic_init(&x->refused, ROWS);
     parallel_run(ROWS, pose, x);
+    for (int i = 0; i < ROWS; i++) {
+        x->problems[i].trial.blocks = at_once ? &x->problems[i].blocks : &x->blocks;
+        for (int form = 0; form < FORMS && x->problems[i].posed; form++)
+            x->problems[i].walked[form] = is_walked(x, i, form);
+    }
+    if (at_once)
+        answer_at_once(x);
     for (int i = 0; i < ROWS && status == FPA_OK; i++) {
         problem *p = &x->problems[i];
 
         if (!p->posed)
             continue;
-        p->trial.blocks = &x->blocks;
-        status = answer(x, i, measures, error);
+        if (!at_once) /* modules of the CPU have all threads each */
+            answer(i, x);
+        status = p->answered;
+        if (status != FPA_OK && error)
+            *error = p->reason;
+        for (int form = 0; form < FORMS; form++)
+            measure_add(&measures[form], &p->measures[form]);
         ++*count;
-        trial_free(&p->trial); /* with its memory on the device */
+        trial_free(&p->trial);
         p->posed = false;
     }
     blocks_free(&x->blocks);
