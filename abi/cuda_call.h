@@ -67,7 +67,7 @@
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
 #define FPA_CUDA_PART_DECODE_DRAFT 7      /* NAME_decode_draft */
-#define FPA_CUDA_PART_ROWS 8              /* what runs before and between them: NAME_pack_rows, _segment_scan */
+#define FPA_CUDA_PART_ROWS 8 /* what runs before and between them: NAME_pack_rows, _segment_scan */
 #define FPA_CUDA_PARTS 8
 /* Of gradients: */
 #define FPA_CUDA_PART_BACKWARD_MOVED 1 /* NAME_backward_gather, _scatter, _pass_gates */

@@ -383,8 +383,8 @@ static void take_matrices(const fpa_gradient_trial *g, fpa_place *place, const f
 
 /* All of a launch as the module finds it: on a device copies, of which what is written comes back. */
 static void take_operands(const fpa_gradient_trial *g, const fpa_gradient_run *run,
-                          fpa_gradient_outputs *outputs, fpa_place *place,
-                          struct fpa_backward_launch *a, const float **matrices, fpa_error *error)
+                          fpa_gradient_outputs *outputs, fpa_place *place, struct fpa_backward_launch *a,
+                          const float **matrices, fpa_error *error)
 {
     const fpa_trial *t = &g->inputs;
     struct fpa_launch *f = &a->forward;

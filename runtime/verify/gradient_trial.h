@@ -49,7 +49,7 @@ typedef struct fpa_gradient_run {
     fpa_form_index form;
     int64_t from, to;
     fpa_field *state_in, *d_state_out, *d_state_in; /* NULL: none */
-    int kinds;                                            /* bits of fpa_gradient_kind */
+    int kinds;                                      /* bits of fpa_gradient_kind */
     bool matrices;
     const fpa_gradient_sequences *sequences; /* NULL: those of the trial. Gradients of states are of these */
 } fpa_gradient_run;

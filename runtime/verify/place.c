@@ -215,8 +215,8 @@ void *place_take_guarded(fpa_place *place, const fpa_guarded *guarded, fpa_error
     fpa_region *region = add(place, guarded->bytes, guarded->all, error);
     if (!region)
         return NULL;
-    place->status = place->module->backend->memory->fill(place->module, region->block.copy, GUARDED_FILLING * 0x101,
-                                                         guarded->all, error);
+    place->status = place->module->backend->memory->fill(place->module, region->block.copy,
+                                                         GUARDED_FILLING * 0x101, guarded->all, error);
     region->front = GUARD;
     region->back = guarded->all - GUARD - guarded->size;
     return place->status ? NULL : copy_of(region, guarded->bytes + GUARD);

@@ -14,8 +14,8 @@ typedef struct run {
     const fpa_trial *trial;
     const fpa_module *module;
     fpa_form_index form;
-    int64_t from, to;                          /* tokens of k, v, log_gate, positions, key_mask */
-    int64_t first;                             /* token of q and o, up to `to`; without o none is asked */
+    int64_t from, to;                    /* tokens of k, v, log_gate, positions, key_mask */
+    int64_t first;                       /* token of q and o, up to `to`; without o none is asked */
     fpa_field *o, *state_in, *state_out; /* NULL when there is none */
     fpa_field *den;
     const fpa_sequence_list *list;  /* NULL: sequences of one length, with states of their own */
