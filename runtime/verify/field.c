@@ -192,6 +192,25 @@ bool field_equal(const fpa_field *a, const fpa_field *b, int64_t from, int64_t t
     return true;
 }
 
+bool field_same_numbers(const fpa_field *field, int64_t a, int64_t b, int64_t h)
+{
+    const unsigned char *one = field_at(field, a, 0, h, 0), *other = field_at(field, b, 0, h, 0);
+    bool differ = false;
+
+    if (field->dtype == FPA_F32)
+        for (int64_t i = 0; i < field->entries; i++) { /* without branches, so that vectors do it */
+            float x, y;
+
+            memcpy(&x, one + i * (int64_t)sizeof x, sizeof x);
+            memcpy(&y, other + i * (int64_t)sizeof y, sizeof y);
+            differ |= !(x == y);
+        }
+    else
+        for (int64_t i = 0; i < field->entries && !differ; i++)
+            differ = field_get(field, a, 0, h, i) != field_get(field, b, 0, h, i);
+    return !differ;
+}
+
 static void scan_float(const float *at, int64_t count, fpa_scan *scan)
 {
     uint32_t unwritten, poisoned = 0, infinite = 0, nonzero = 0;

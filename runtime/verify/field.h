@@ -52,6 +52,9 @@ bool field_row_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h
 /* No byte outside the elements has changed. */
 bool field_guards_hold(const fpa_field *field);
 
+/* True when two rows of a head, at token 0, have the same numbers: zeros of either sign are one. */
+bool field_same_numbers(const fpa_field *field, int64_t a, int64_t b, int64_t h);
+
 /* What occurs among the elements. */
 typedef struct fpa_scan {
     bool poison, infinite, nonzero; /* infinite: or not a number */
