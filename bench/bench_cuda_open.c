@@ -62,8 +62,11 @@ static int open_all(const char *spec, slowest *first, slowest *again)
 {
     fpa_head_list list;
     fpa_error error;
+    const double begin = clock_seconds();
     if (spec_load(spec, &list, &error))
         return complain(&error);
+    printf("%s: %d heads, read in %.1f ms, which is part of each open\n", spec, list.count,
+           1e3 * (clock_seconds() - begin));
     for (int i = 0; i < list.count; i++) {
         const char *name = list.heads[i]->name;
         int first_cached = 0, again_cached = 0;
