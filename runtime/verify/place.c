@@ -58,6 +58,12 @@ static void leave_spare(fpa_spares *spares, const fpa_module *module, struct fpa
     spares->blocks[spares->count++] = block;
 }
 
+void spares_forget(fpa_spares *spares)
+{
+    for (int i = 0; i < spares->count; i++)
+        spares->blocks[i].stamp = STAMP_NONE;
+}
+
 void spares_free(fpa_spares *spares)
 {
     for (int i = 0; i < spares->count; i++)

@@ -19,6 +19,8 @@ typedef struct fpa_spares {
 } fpa_spares;
 
 void spares_free(fpa_spares *spares);
+/* Nobody asks for what is in them any more. */
+void spares_forget(fpa_spares *spares);
 
 /* Bytes of this process, and the device's copy of them. */
 typedef struct fpa_region {

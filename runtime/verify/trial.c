@@ -244,21 +244,19 @@ void trial_free(fpa_trial *t)
     *t = (fpa_trial){0};
 }
 
-fpa_status trial_borrow(const fpa_trial *trial, fpa_trial *other, fpa_error *error)
+fpa_status trial_borrow(const fpa_trial *trial, fpa_trial *other, struct fpa_spares *spares, fpa_error *error)
 {
     *other = *trial;
     other->q_field = other->k_field = other->v_field = other->gate_field = other->position_field =
         (fpa_field){0};
     other->mask = (fpa_mask){0};
-    other->spares = calloc(1, sizeof *other->spares);
-    return other->spares ? fill_fields(other, error) : fail_memory(error);
+    other->spares = spares;
+    return fill_fields(other, error);
 }
 
 void trial_return(fpa_trial *other)
 {
-    if (other->spares)
-        spares_free(other->spares);
-    free(other->spares);
+    spares_forget(other->spares);
     field_free(&other->q_field);
     field_free(&other->k_field);
     field_free(&other->v_field);

@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "base/plain_locale.h"
 #include "check.h"
+#include "rooms.h"
 #include "verdict.h"
 #include "walk.h"
 
@@ -218,6 +219,7 @@ typedef struct fpa_module_problems {
     question *questions;
     int count;
     atomic_int refused; /* the first question that was not passed */
+    rooms rooms;
 } examination;
 
 /* Rows that say something new of some modules. */
@@ -319,17 +321,17 @@ static fpa_status put(const examination *x, question *q, fpa_trial *t)
 }
 
 /* With inputs and memory of its own. */
-static fpa_status put_at_once(const examination *x, question *q, const fpa_trial *t)
+static fpa_status put_at_once(examination *x, question *q, const fpa_trial *t)
 {
-    fpa_blocks blocks = {0};
+    room its = rooms_take(&x->rooms);
     fpa_trial own;
-    fpa_status status = trial_borrow(t, &own, &q->reason);
+    fpa_status status = trial_borrow(t, &own, &its.spares, &q->reason);
 
-    own.blocks = &blocks;
+    own.blocks = &its.blocks;
     if (status == FPA_OK)
         status = put(x, q, &own);
     trial_return(&own);
-    blocks_free(&blocks);
+    rooms_leave(&x->rooms, &its);
     return status;
 }
 
@@ -373,6 +375,7 @@ fpa_status module_problems_pose(const fpa_head *head, const fpa_facts *facts, fp
     if (x) {
         x->head = head;
         x->facts = facts;
+        rooms_make(&x->rooms);
         parallel_run(ROWS, pose, x);
     }
     locale_restore(before);
@@ -384,6 +387,8 @@ void module_problems_free(fpa_module_problems *problems)
     for (int i = 0; problems && i < ROWS; i++)
         if (problems->problems[i].posed)
             trial_free(&problems->problems[i].trial);
+    if (problems)
+        rooms_close(&problems->rooms);
     free(problems);
 }
 
@@ -401,8 +406,10 @@ static void answer_all(examination *x)
     if (!x->module->backend->memory || first == x->count || x->questions[first].status != FPA_NO_MEMORY)
         return;
     atomic_store(&x->refused, x->count);
-    for (int i = first; i < x->count; i++)
+    for (int i = first; i < x->count; i++) {
+        rooms_free(&x->rooms);
         answer(i, x);
+    }
 }
 
 /* What is found does not depend on what is asked at once: it is added up in the order of the questions. */
@@ -423,6 +430,7 @@ static fpa_status examine(examination *x, fpa_measure measures[FORMS], int *coun
         measure_add(&measures[q->form], &q->measure);
         *count += i == 0 || x->questions[i - 1].row != q->row;
     }
+    rooms_free(&x->rooms);
     free(x->questions);
     x->questions = NULL;
     blocks_free(&x->blocks);
