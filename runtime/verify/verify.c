@@ -10,7 +10,7 @@
 #include "base/parallel.h"
 #include "base/plain_locale.h"
 #include "check.h"
-#include "rooms.h"
+#include "scratch.h"
 #include "verdict.h"
 #include "walk.h"
 
@@ -219,7 +219,7 @@ typedef struct fpa_module_problems {
     question *questions;
     int count;
     atomic_int refused; /* the first question that was not passed */
-    rooms rooms;
+    scratch_list scratch;
 } examination;
 
 /* Rows that say something new of some modules. */
@@ -323,7 +323,7 @@ static fpa_status put(const examination *x, question *q, fpa_trial *t)
 /* With inputs and memory of its own. */
 static fpa_status put_at_once(examination *x, question *q, const fpa_trial *t)
 {
-    room its = rooms_take(&x->rooms);
+    scratch its = scratch_take(&x->scratch);
     fpa_trial own;
     fpa_status status = trial_borrow(t, &own, &its.spares, &q->reason);
 
@@ -331,7 +331,7 @@ static fpa_status put_at_once(examination *x, question *q, const fpa_trial *t)
     if (status == FPA_OK)
         status = put(x, q, &own);
     trial_return(&own);
-    rooms_leave(&x->rooms, &its);
+    scratch_leave(&x->scratch, &its);
     return status;
 }
 
@@ -375,7 +375,7 @@ fpa_status module_problems_pose(const fpa_head *head, const fpa_facts *facts, fp
     if (x) {
         x->head = head;
         x->facts = facts;
-        rooms_make(&x->rooms);
+        scratch_list_make(&x->scratch);
         parallel_run(ROWS, pose, x);
     }
     locale_restore(before);
@@ -388,7 +388,7 @@ void module_problems_free(fpa_module_problems *problems)
         if (problems->problems[i].posed)
             trial_free(&problems->problems[i].trial);
     if (problems)
-        rooms_close(&problems->rooms);
+        scratch_list_close(&problems->scratch);
     free(problems);
 }
 
@@ -407,7 +407,7 @@ static void answer_all(examination *x)
         return;
     atomic_store(&x->refused, x->count);
     for (int i = first; i < x->count; i++) {
-        rooms_free(&x->rooms);
+        scratch_list_free(&x->scratch);
         answer(i, x);
     }
 }
@@ -430,7 +430,7 @@ static fpa_status examine(examination *x, fpa_measure measures[FORMS], int *coun
         measure_add(&measures[q->form], &q->measure);
         *count += i == 0 || x->questions[i - 1].row != q->row;
     }
-    rooms_free(&x->rooms);
+    scratch_list_free(&x->scratch);
     free(x->questions);
     x->questions = NULL;
     blocks_free(&x->blocks);
