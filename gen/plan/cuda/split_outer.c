@@ -216,17 +216,17 @@ static bool choose_state(const fpa_plan *plan, fpa_split_outer *split)
     return true;
 }
 
-/* Where no copy is read keys have the room of its tiles, up to as many stages as there are warps that fetch them. */
+/* Keys have the room of tiles, too, which are through when keys are wanted: up to as many stages as there are warps that fetch them. */
 static void place_more_keys(const fpa_plan *plan, fpa_split_outer *split)
 {
-    enum { MOST = 3 };
-    const int own = BARRIERS + (plan->head->gate ? GATES : 0), /* what has a place beside them */
+    enum { MOST = 3, TOLD = 16 /* bytes of barriers by which both tell each other */ };
+    const int own = BARRIERS + TOLD + (plan->head->gate ? GATES : 0), /* what has a place beside them */
         stage = fetched_bytes(split, row_slabs(split));
     int left = split->tile_stages * 1024 * split->columns.all;
-    split->lone_key_stages = split->key_stages;
-    while (split->lone_key_stages < MOST && left >= stage &&
+    split->most_key_stages = split->key_stages;
+    while (split->most_key_stages < MOST && left >= stage &&
            split->output_bytes + own <= plan->target->shared_memory) {
-        split->lone_key_stages++;
+        split->most_key_stages++;
         split->output_bytes += own;
         left -= stage;
     }

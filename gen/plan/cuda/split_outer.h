@@ -135,7 +135,7 @@ typedef struct fpa_split_outer {
         leaves_dots; /* of outputs, where a call wants them, and products of states: gradients of gates (gen/plan/passes.h) */
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
     int query_stages, tile_stages, key_stages, output_bytes;
-    int lone_key_stages; /* in calls that read no copies, whose tiles' room keys have then */
+    int most_key_stages; /* with those that lie where tiles do, which are through when keys are wanted */
     fpa_contraction contraction;
     fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
     /* tables as kernels have them */

@@ -127,7 +127,7 @@ static int count_waiting(const fpa_gpu *gpu, const fpa_split_outer *split, int p
     const int waits = alone ? 4 * products : 0;
     const int more =
         split->dots_in_turn ? 3 * (waits + GPU_LATENCY * instructions) / (5 * split->output_groups) : 0;
-    return waits + more + count_stage_waits(gpu, split, split->lone_key_stages);
+    return waits + more + count_stage_waits(gpu, split, split->most_key_stages);
 }
 
 /* 16 queries and 64 keys of their chunk. Where dots of 32 keys are made at a time, queries are read twice for them. */
@@ -226,7 +226,7 @@ int work_awaited_keys(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_gpu *gpu = gpu_of_target(plan->target);
     return count_stage_waits(gpu, split, split->key_stages) -
-           count_stage_waits(gpu, split, split->lone_key_stages);
+           count_stage_waits(gpu, split, split->most_key_stages);
 }
 
 void work_split_outer(const fpa_plan *plan, const fpa_split_outer *split, struct fpa_cuda_geometry *g)
