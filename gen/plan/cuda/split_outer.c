@@ -25,8 +25,9 @@ enum {
     ITEMS = 16 + 160,            /* places of items are rounded up; two that a block has taken */
     EDGES = 12 * KEY_STAGES + 4, /* of a stage of keys, whether its values are finite, and a barrier */
     BARRIERS = 16,               /* bytes, of a stage */
-    SINK_BARRIER = 8,            /* a barrier that nobody waits for */
-    OTHER_REGISTERS = 16,        /* of a thread of the state kernel: addresses, counters */
+    TOLD = 16,            /* of such a stage in the room of tiles: who fetches either tells the other */
+    SINK_BARRIER = 8,     /* a barrier that nobody waits for */
+    OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
     SPARE_REGISTERS =
         4, /* with fewer beside those ptxas may serialise products; with many of these three times as many */
     SPARED_PORTION = 3,
@@ -219,7 +220,7 @@ static bool choose_state(const fpa_plan *plan, fpa_split_outer *split)
 /* Keys have the room of tiles, too, which are through when keys are wanted: up to as many stages as there are warps that fetch them. */
 static void place_more_keys(const fpa_plan *plan, fpa_split_outer *split)
 {
-    enum { MOST = 3, TOLD = 16 /* bytes of barriers by which both tell each other */ };
+    enum { MOST = 3 };
     const int own = BARRIERS + TOLD + (plan->head->gate ? GATES : 0), /* what has a place beside them */
         stage = fetched_bytes(split, row_slabs(split));
     int left = split->tile_stages * 1024 * split->columns.all;
@@ -230,6 +231,23 @@ static void place_more_keys(const fpa_plan *plan, fpa_split_outer *split)
         split->output_bytes += own;
         left -= stage;
     }
+}
+
+/* Wide vectors leave room for one stage of keys and few tiles: then tiles have that room, too, until keys are wanted. */
+static void share_only_stage(const fpa_plan *plan, fpa_split_outer *split)
+{
+    const int tile = 1024 * split->columns.all, stage = fetched_bytes(split, row_slabs(split)),
+              left = plan->target->shared_memory - split->output_bytes - TOLD;
+    if (split->most_key_stages > 1 || split->tile_stages >= LEAST_TILES || left < 0)
+        return;
+    int tiles = (split->tile_stages * tile + stage + left) / (tile + BARRIERS);
+    if (tiles > TILE_STAGES)
+        tiles = TILE_STAGES;
+    if (tiles * tile < stage)
+        return;
+    split->output_bytes += TOLD - stage + (tiles - split->tile_stages) * (tile + BARRIERS);
+    split->tile_stages = tiles;
+    split->key_stages = 0;
 }
 
 /* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
@@ -255,6 +273,7 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
     split->output_bytes =
         query_stages * queries + split->key_stages * keys + split->tile_stages * tile + fixed;
     place_more_keys(plan, split);
+    share_only_stage(plan, split);
     return true;
 }
 

@@ -225,7 +225,7 @@ static struct fpa_cuda_kernel_work count_product(const fpa_split_outer *split)
 int work_awaited_keys(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_gpu *gpu = gpu_of_target(plan->target);
-    return count_stage_waits(gpu, split, split->key_stages) -
+    return count_stage_waits(gpu, split, largest(split->key_stages, 1)) -
            count_stage_waits(gpu, split, split->most_key_stages);
 }
 
