@@ -137,7 +137,6 @@ struct fpa_cuda_geometry {
     int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
     int key_mask;         /* 1: a mask of keys is given */
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
-    int vector_pitch;     /* and from one packed one to the next */
     int vector_box; /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
     int pack_tokens; /* that a block of it takes */
     int pack_operand; /* bytes of the matrices that a launch before splits, where chunks of them come by turns; 0: none */
@@ -265,7 +264,7 @@ struct fpa_cuda_call {
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;      /* length in whole blocks of 64 */
-    void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_pitch] */
+    void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
     long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys; 2: neither, matrices are split for both */
     void *
         pack_matrices; /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they have their own */

@@ -18,7 +18,7 @@ void cuda_take_packed(const struct fpa_cuda_module *cuda, const struct fpa_launc
 {
     long long *stride = queries ? call->q_stride : call->k_stride;
     *(queries ? &call->q : &call->k) = vectors;
-    stride[1] = cuda->geometry.vector_pitch;
+    stride[1] = cuda->geometry.vector_rows;
     stride[2] = cuda_tokens(launch) * stride[1];
     stride[0] = launch->cu_seqlens ? stride[1] : (queries ? launch->query_heads : launch->heads) * stride[2];
 }

@@ -208,7 +208,7 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
                   copy = (int64_t)g->features * g->columns;
     const int64_t total =
         s->is_fused && g->fused_total ? g->fused_total : copy; /* a block of columns has a part */
-    const int64_t vector = cuda_packs_rows(g, mechanism) ? cuda_tokens(launch) * g->vector_pitch : 0;
+    const int64_t vector = cuda_packs_rows(g, mechanism) ? cuda_tokens(launch) * g->vector_rows : 0;
     const int64_t matrices = vector ? (int64_t)g->pack_operand * (g->pack_per_head ? launch->heads : 1) : 0;
     const bool late = is_late(cuda, launch, s);
     const cuda_pads pads = count_pads(g, launch, mechanism);

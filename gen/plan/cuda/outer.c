@@ -205,14 +205,6 @@ static bool has_coordinate(const fpa_plan *plan, const fpa_outer_plan *outer, in
     return outer->source[i] == coordinate_at(plan, outer, i) || (plan->head->zeros && outer->source[i] < 0);
 }
 
-/* Packed vectors of three slabs and more begin at lines of memory: rows of a box do not lie in two lines each then. */
-static int choose_pitch(const fpa_outer_plan *outer)
-{
-    enum { SLAB = 64 };
-    return outer->coordinates || outer->vector_rows <= 2 * SLAB ? outer->vector_rows
-                                                                : round_up(outer->vector_rows, SLAB);
-}
-
 static void describe_rows(const fpa_plan *plan, fpa_outer_plan *outer)
 {
     const int rows = OUTER_BLOCK * outer->row_blocks;
@@ -224,7 +216,6 @@ static void describe_rows(const fpa_plan *plan, fpa_outer_plan *outer)
     for (int i = 0; i < rows && outer->coordinates; i++)
         outer->coordinates = has_coordinate(plan, outer, i);
     outer->vector_rows = count_stored(plan, outer);
-    outer->vector_pitch = choose_pitch(outer);
 }
 
 /* ---- dots ---- */

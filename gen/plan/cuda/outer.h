@@ -37,7 +37,6 @@ typedef struct fpa_outer_plan {
         by_dots; /* rows lie as dots have them; else as they are made: coordinates, projections, weighted ones */
     int row_blocks;   /* of a vector */
     int vector_rows;  /* the first ones, which device memory has; the copy engine adds zeros */
-    int vector_pitch; /* numbers from one packed vector to the next */
     bool coordinates; /* the rows are the coordinates, then zeros: q and k are read as they lie */
     int vector_box; /* coordinates of a slab of 64 rows: fewer where the row of ones lies behind them, which nobody fetches */
     int ones_row, zero_row; /* vector rows, -1: there is none */
