@@ -145,6 +145,8 @@ struct fpa_cuda_geometry {
     int chunk_state_slices; /* NAME_chunk_state: blocks a head */
     int small_state_slices; /* NAME_chunk_state_small: the same */
     int query_tokens;       /* NAME_chunk_output: that a block takes */
+    int awaited_keys;       /* clocks of a warp of it for keys of one stage beside tiles of a copy, for 16
+                                  queries and 64 keys */
     int contraction_tokens; /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
     int contraction_keys;   /* of which it fetches a box at a time */
     int contraction_dots;   /* numbers that it leaves of a token, one for each set of monomials of two dots */

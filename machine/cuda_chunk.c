@@ -22,6 +22,7 @@ static chunk_parts chunk_parts_of(const fpa_gpu *gpu, const struct fpa_cuda_geom
     cuda_sum_add(&queries, &output->step, 1.0 / 16);
     cuda_sum_add(&queries, &output->copy, 1.0 / 16);
     cuda_sum_add(&queries, &output->keys, (chunk + 64) / 2.0 / 64 / 16);
+    queries.awaited += (chunk + 64) / 2.0 / 64 / 16 * g->awaited_keys;
     const double clocks = cuda_clocks(gpu, &keys, state->warpgroups, WARPS) +
                           cuda_clocks(gpu, &queries, output->warpgroups, WARPS);
     queries.copies = keys.copies; /* what was written is read again */
@@ -62,6 +63,7 @@ int64_t cuda_tail_tokens(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, 
     fpa_cuda_sum copy = {0}, keys = {0};
     cuda_sum_add_copy(&copy, &state->copy, 2); /* written, and read again */
     cuda_sum_add(&keys, &output->keys, (double)chunk / 64 / 16);
+    keys.awaited += (double)chunk / 64 / 16 * g->awaited_keys;
     const double saved = cuda_memory_ahead(gpu, &copy, state->warpgroups) * parts.memory * parts.memory;
     const double token = cuda_clocks(gpu, &keys, output->warpgroups, WARPS) / gpu->multiprocessors /
                          gpu->clock * parts.own * parts.own;

@@ -126,6 +126,8 @@ fpa_cuda_sum output_sum(const cuda_task *task)
     cuda_sum_add(&sum, &work->step, tokens / 16);
     cuda_sum_add(&sum, &work->copy, tokens * (1 - first) / 16);
     cuda_sum_add(&sum, &work->keys, tokens * own_keys(task) / 16);
+    if (task->chunks > 1 || task->size->state_in)
+        sum.awaited += tokens * own_keys(task) / 16 * task->geometry->awaited_keys;
     cuda_sum_add(&sum, &work->keys,
                  (double)(task->queries * tail_tokens(task)) * (double)task->chunk / 64 / 16);
     /* a copy that was written is read once a chunk */

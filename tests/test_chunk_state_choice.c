@@ -125,6 +125,25 @@ static void every_choice_can_be_launched(void **state)
     }
 }
 
+/* Keys of one stage are waited for where copies are read, among whose tiles the others lie. */
+static void only_calls_that_read_copies_wait_for_keys(void **state)
+{
+    struct fpa_cuda_geometry waiting = square128;
+    (void)state;
+    waiting.awaited_keys = 1 << 20;
+    for (int form = 0; form < 2; form++) {
+        const fpa_call_size size = {.form = form ? FORM_CHUNKED : FORM_PARALLEL,
+                                    .batch = 1,
+                                    .length = 16 * square128.chunk,
+                                    .query_heads = 16,
+                                    .heads = 16};
+        const fpa_gpu_room room = on_gpu(&square128);
+        const double late = choose_for(&waiting, &room, &size).cost.seconds,
+                     cost = choose_for(&square128, &room, &size).cost.seconds;
+        assert_true(form ? late > 2 * cost : late == cost);
+    }
+}
+
 /* ---- one pass ---- */
 
 static cuda_division divide(int multiprocessors, int64_t walks, int64_t queries, int64_t chunks)
@@ -321,6 +340,7 @@ int main(void)
         cmocka_unit_test(nobody_follows_where_launches_cannot_overlap_or_nobody_queries),
         cmocka_unit_test(a_block_may_have_all_heads),
         cmocka_unit_test(every_choice_can_be_launched),
+        cmocka_unit_test(only_calls_that_read_copies_wait_for_keys),
         cmocka_unit_test(a_first_segment_is_longer_where_it_would_wait),
         cmocka_unit_test(segments_of_a_few_sequences_are_alike),
         cmocka_unit_test(sequences_that_fill_the_gpu_are_walked_in_one_piece),

@@ -258,6 +258,7 @@ static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
     struct fpa_cuda_geometry geometry = {0};
     geometry.work[CUDA_CHUNK_STATE] = work_chunk_state(plan, split, &split->state[0]);
     geometry.work[CUDA_CHUNK_OUTPUT] = work_chunk_output(plan, split);
+    geometry.awaited_keys = work_awaited_keys(plan, split);
     return cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, CHUNK);
 }
 

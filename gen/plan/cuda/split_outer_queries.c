@@ -140,6 +140,7 @@ static double query_seconds(const fpa_plan *plan, const fpa_split_outer *split)
     enum { CHUNK = 384 };
     struct fpa_cuda_geometry geometry = {0};
     geometry.work[CUDA_CHUNK_OUTPUT] = work_chunk_output(plan, split);
+    geometry.awaited_keys = work_awaited_keys(plan, split);
     return cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, CHUNK);
 }
 

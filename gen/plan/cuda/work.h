@@ -26,6 +26,8 @@ struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_spl
                                              const fpa_chunk_state_kernel *kernel);
 /* Queries of warpgroups: once split->outer, columns and what is chosen for queries are there. */
 struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_split_outer *split);
+/* What fpa_cuda_geometry.awaited_keys is for them. */
+int work_awaited_keys(const fpa_plan *plan, const fpa_split_outer *split);
 
 /* Rows that matrices form for a token, and products of 16 x 8 x 16 for 16 tokens of them: the matrices' 16-bit parts,
  * high and low, and 8 rows at a time. */
