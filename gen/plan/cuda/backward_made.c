@@ -6,6 +6,7 @@
 enum {
     GROUP = 64,             /* numbers that are made together, at most, */
     TILE = 8,               /* and at least; */
+    WARPGROUP = 4,          /* warps */
     STEP = 16,              /* of what they are products of */
     STEP_INSTRUCTIONS = 50, /* of a warp, with 16 tokens; of a word of each of 32 lanes that is moved: */
     MOVED_INSTRUCTIONS = 10
@@ -89,6 +90,7 @@ void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->made_pitch = cuda_odd_pitch(width * 2);
     const int two = 2 * 2 * 16 * back->warps * back->made_pitch + FPA_CUDA_MADE_RING;
     back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
+    back->made_groups = plan->target->warpgroups && back->warps == WARPGROUP;
     back->made_row_tiles = count_row_tiles(plan);
     back->made_moves = moves(plan, back);
     if (back->made_moves)
