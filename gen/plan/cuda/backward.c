@@ -364,6 +364,7 @@ const fpa_field cuda_backward_fields[] = {
     BACK(made_tiles),
     BACK(made_pitch),
     BACK(made_groups),
+    BACK(made_barriers),
     BACK(made_moves),
     BACK(project_pitch),
     BACK(unproject_pitch),
