@@ -104,7 +104,7 @@ bool pass_has_plain_values(const passes *p)
 
 bool pass_can_widen(const passes *p)
 {
-    return p->cuda->driver->cuTensorMapEncodeTiled && describes_all(p);
+    return p->d % 8 == 0 && p->dv % 8 == 0 && p->cuda->driver->cuTensorMapEncodeTiled && describes_all(p);
 }
 
 /* And q and k, which gathered ones have weights beside. */
