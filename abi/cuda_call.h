@@ -324,8 +324,6 @@ struct fpa_cuda_call {
     const float *numbers;
     long long numbers_of;
     long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is of f16 */
-    /* and not 0: so are q, k and v, q and k of so many numbers; `numbers` are 1 / n and h of q's tokens (numbers_of 0), k's (1) or v's (2: 1 / n alone) */
-    long long widens;
     /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
     const void *reversed_states;
     double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */

@@ -286,7 +286,7 @@ static const char *const emulated[] = {
     "cubeofpairs", "halfcube",       "cubicsum",       "fadingpower",   "pairs",         "halfpairs",
     "products",    "halfproducts",   "widepairs",      "broadpairs",    "broadproducts", "fadingproducts",
     "features",    "fadingfeatures", "halffeatures",   "sumoffeatures", "half",          "parted",
-    "cubic",       "halflines",      "raggedfeatures", "fadingodd",     "halfwhole"};
+    "cubic",       "halflines",      "raggedfeatures", "fadingodd"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -308,7 +308,7 @@ static bool is_run(const char *name)
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
-    static const char *const cut[] = {"turned", "fadinghalf", "widenorm", "halflines", "halfwhole"};
+    static const char *const cut[] = {"turned", "fadinghalf", "widenorm", "halflines"};
     static const char *const longer[] = {
         "pairs",     "halfpairs",  "products",     "halfproducts",
         "widepairs", "broadpairs", "broadproducts"}; /* than chunks of passes */
@@ -326,11 +326,11 @@ static void passes_are_the_gradients_of_the_formula(void **state)
             jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
             jobs[count].multiprocessors = is_one_of(cut, sizeof cut / sizeof *cut, emulated[i]) ? MANY : 0;
-            jobs[count].check =
-                dear_tests() || strcmp(emulated[i], "gatednorm") == 0 || strcmp(emulated[i], "turned") == 0 ||
-                        strcmp(emulated[i], "halfwhole") == 0 || strcmp(emulated[i], "fading") == 0
-                    ? backward_edge_check
-                    : NULL;
+            jobs[count].check = dear_tests() || strcmp(emulated[i], "gatednorm") == 0 ||
+                                        strcmp(emulated[i], "turned") == 0 ||
+                                        strcmp(emulated[i], "fading") == 0
+                                    ? backward_edge_check
+                                    : NULL;
             jobs[count].longest = strncmp(emulated[i], "fading", 6) == 0 ||
                                           is_one_of(cut, sizeof cut / sizeof *cut, emulated[i])
                                       ? SEVERAL

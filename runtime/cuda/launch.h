@@ -22,7 +22,7 @@ fpa_status cuda_piece(const fpa_module *module, const struct fpa_launch *launch,
                       fpa_error *error);
 
 /* Whose factors and numbers fpa_cuda_call.numbers are. */
-enum { OF_QUERIES, OF_KEYS, FACTORS_OF_KEYS, OF_VALUES = FACTORS_OF_KEYS };
+enum { OF_QUERIES, OF_KEYS, FACTORS_OF_KEYS };
 
 /* What a pass of a gated head leaves beside o, where gates' gradients are made of it (gen/plan/passes.h). */
 typedef struct cuda_dots {
@@ -34,8 +34,7 @@ typedef struct cuda_dots {
     const float *column_weights; /* by which o is multiplied before that; NULL: 1 */
     const float *numbers;        /* by fused_chunk: fpa_cuda_call's */
     int numbers_of;
-    bool narrows; /* by fused_chunk: o is of f16 (geometry.fused_narrows), */
-    int widens; /* and not 0: so are operands, q and k of so many numbers; numbers are of OF_QUERIES, OF_KEYS or OF_VALUES */
+    bool narrows; /* by fused_chunk: o is of f16 (geometry.fused_narrows) */
     bool
         apart; /* no rows of all heads are described as one: those of the walk whose states these meet are not, or begin elsewhere */
 } cuda_dots;

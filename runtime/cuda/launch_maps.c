@@ -218,9 +218,8 @@ static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fp
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const tensor output = {
         call->o, call->o_stride, g->fused_value, call->query_heads, call->length, call->batch, 0};
-    const int vector = call->widens ? (int)call->widens : g->fused_vector;
     bool there;
-    fpa_status status = fill_operands(cuda, call, fill, vector, 0, g->fused_value, 0, BOX,
+    fpa_status status = fill_operands(cuda, call, fill, g->fused_vector, 0, g->fused_value, 0, BOX,
                                       joins ? JOINS_ALL : JOINS_NOTHING, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;

@@ -32,16 +32,15 @@ static fpa_status launch_tokens(const passes *p, cuda_kernel kernel, int64_t seq
     return launch_kernel(p, kernel, sequences * divide_up(length, FPA_CUDA_PASS_TOKENS), stream, error);
 }
 
-/* 1 / n and h of all queries, once; whoever gathers rows makes them himself. */
-static fpa_status launch_outputs(passes *p, CUstream stream, fpa_error *error)
+/* Whoever gathers rows makes what they are divided by. */
+static fpa_status launch_outputs(const passes *p, CUstream stream, fpa_error *error)
 {
     const struct fpa_launch *f = &p->launch->forward;
     const int64_t outputs = f->batch * f->query_heads * f->length;
-    if (p->divided || !(p->cuda->geometry.pass_numbers || p->widens))
-        return FPA_OK;
-    p->divided = true;
-    return launch_kernel(p, CUDA_BACKWARD_OUTPUTS, divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS), stream,
-                         error);
+    return p->cuda->geometry.pass_numbers
+               ? launch_kernel(p, CUDA_BACKWARD_OUTPUTS, divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS),
+                               stream, error)
+               : FPA_OK;
 }
 
 /* The log-gate of lines without one, of which passes with numbers have one. */
@@ -108,11 +107,9 @@ static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots
 }
 
 /* 1 / n and h of these sequences' queries, which are a pass's queries or keys. */
-static void set_numbers(const passes *p, passes_piece these, fpa_pass pass, int numbers_of, cuda_dots *leaves)
+static void set_numbers(const passes *p, passes_piece these, int numbers_of, cuda_dots *leaves)
 {
-    if (p->widens)
-        leaves->widens = pass == PASS_ROWS ? p->dv : p->d;
-    else if (!p->cuda->geometry.pass_numbers)
+    if (!p->cuda->geometry.pass_numbers)
         return;
     leaves->numbers = p->back.outputs + 2 * these.first * p->launch->forward.length;
     leaves->numbers_of = numbers_of;
@@ -123,7 +120,7 @@ static fpa_status forward_rows(const passes *p, passes_piece these, const struct
                                CUstream stream, fpa_error *error)
 {
     cuda_dots leaves = leaves_of(p, with, dots, kept);
-    set_numbers(p, these, PASS_ROWS, OF_QUERIES, &leaves);
+    set_numbers(p, these, OF_QUERIES, &leaves);
     fpa_candidate found;
     if (!passes_find(p, PASS_ROWS, f, &found))
         return forward(p, PASS_ROWS, f, stream, error);
@@ -255,7 +252,7 @@ static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these,
 {
     const bool keeps = p->keeps && pass == p->dots, numbers = p->cuda->geometry.pass_numbers;
     cuda_dots leaves = keeps ? leaves_of(p, with, p->given_dots, p->reversed_kept) : (cuda_dots){0};
-    set_numbers(p, these, pass, pass == PASS_ROWS ? OF_KEYS : FACTORS_OF_KEYS, &leaves);
+    set_numbers(p, these, pass == PASS_ROWS ? OF_KEYS : FACTORS_OF_KEYS, &leaves);
     leaves.narrows = p->narrows;
     p->back.pass_length = p->launch->forward.length;
     if (keeps) {
@@ -328,13 +325,6 @@ static bool can_narrow(passes *p, passes_piece these)
     }
     const struct fpa_launch f = pass_launch_back(p, PASS_ROWS, these);
     return p->form == FORM_CHUNKED && passes_find(p, PASS_ROWS, &f, &found);
-}
-
-/* Whether these results are of operands as they are given, too. */
-static bool can_widen(passes *p, passes_piece these)
-{
-    p->widens = p->narrows && pass_can_widen(p);
-    return p->widens && reverses(p, PASS_ROWS, these) && reverses(p, PASS_VALUES, these);
 }
 
 /* Rows for a pass from the last token on: those of the pass forth, if its kernels take these so, else in that order. *gathered: which are there. */
@@ -460,9 +450,6 @@ static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, f
     p->back.sequences = these.batch * these.heads;
     pass_find_leaning(p, these, !p->contracts && reverses(p, PASS_ROWS, these));
     p->narrows = can_narrow(p, these);
-    p->widens = can_widen(p, these);
-    if (!status)
-        status = launch_outputs(p, stream, error);
     if (!status)
         status = launch_forth(p, these, stream, error);
     if (!status)
@@ -488,7 +475,9 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
     p.call = *call;
     p.back = *back;
     passes_place(&p, f->workspace);
-    fpa_status status = launch_weights(&p, stream, error);
+    fpa_status status = launch_outputs(&p, stream, error);
+    if (!status)
+        status = launch_weights(&p, stream, error);
     if (!status)
         status = launch_zero(&p, stream, error);
     if (!status && p.cuda->geometry.made_width)

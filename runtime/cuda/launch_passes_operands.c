@@ -93,18 +93,13 @@ bool pass_has_plain_values(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_launch *f = &p->launch->forward;
-    if (g->pass_numbers || p->widens)
+    if (g->pass_numbers)
         return true;
     if (g->pass_widened || !g->pass_line || !(g->gate || g->pass_weighted) || p->back.outputs ||
         p->group != 1)
         return false;
     return !g->pass_weighted || (p->dv % 8 == 0 && describes(p, f->v, f->v_stride) &&
                                  describes(p, p->launch->d_o, p->launch->d_o_stride));
-}
-
-bool pass_can_widen(const passes *p)
-{
-    return p->d % 8 == 0 && p->dv % 8 == 0 && p->cuda->driver->cuTensorMapEncodeTiled && describes_all(p);
 }
 
 /* And q and k, which gathered ones have weights beside. */

@@ -20,8 +20,6 @@ struct fpa_launch pass_launch_of_rows(const passes *p, passes_piece these, const
 bool pass_is_plain(const passes *p, fpa_pass pass);
 /* Whether d_q takes d_o and v as they are given, log-gates too: rows of a line have no other number. */
 bool pass_has_plain_values(const passes *p);
-/* Whether the kernels of an f16 line's passes of bf16 can fetch all operands as they are given, which they widen (narrows: all other rows can be taken so). */
-bool pass_can_widen(const passes *p);
 /* And q and k, which gathered ones have weights beside. */
 bool pass_is_plain_forth(const passes *p);
 /* Whether results from the last token on are a key's gradients as they are. */

@@ -51,8 +51,6 @@ typedef struct passes {
     bool apart; /* of passes of rows, which keep them: no operand's rows of all heads are described as one */
     bool
         narrows; /* their results, and those of values, leave as the gradients are, of f16, where operands are of bf16 */
-    bool widens;          /* and they take operands of f16 as they are given */
-    bool divided;         /* 1 / n and h are there, of all queries */
     int64_t value_stride; /* else, if their values' are, from head to head */
     bool gives_ahead;     /* given_dots are of tokens from the first one on */
 } passes;
