@@ -130,7 +130,7 @@ static bool can_turn(const fpa_cuda_inputs *in, const fpa_split_panel *split, fp
     if (lift_made(plan) != LIFT_TURNS || plan->written->lift->width > MOST_ROWS)
         return false;
     const int turns = lift_turn_bytes(plan),
-              positions = plan->written->lift->positions * split->panel * (int)sizeof(float),
+              positions = SIDES * plan->written->lift->positions * split->panel * (int)sizeof(float),
               row = turns / plan->written->lift->width / (int)sizeof(float);
     pass->lifters = 1;
     pass->blocks = 2;
