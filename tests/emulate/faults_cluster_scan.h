@@ -210,7 +210,7 @@ static const struct emulated_fault cluster_scan_faults[] = {
     {IN_TURNED_CLUSTER_SCAN,
      LEFT_OUT,
      {"keys behind the end that are turned", "chunked form ... but the formula gives", "turned_tokens",
-      "for (; token < stop; token += 4) {"}},
+      "for (; token < end; token += 4) {"}},
     {IN_TURNED_CLUSTER_SCAN,
      NO_FENCE,
      {"vectors that are turned without a fence", "cluster_scan ... has passed no fence since",

@@ -121,22 +121,21 @@ static bool can_multiply(const fpa_cuda_inputs *in, const fpa_split_panel *split
     return false;
 }
 
-/* One other turns both sides by positions, 8 rows of both a thread, where they came: a panel while the walk reads the one before, of two blocks a multiprocessor: while one waits
- * the other one has its slots. */
+/* One other turns both sides by positions, 8 rows of both a thread, of two blocks a multiprocessor: while one waits the other one has its slots. */
 static bool can_turn(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
 {
-    enum { PIECE = 8, MOST_ROWS = 64 };
+    enum { PIECE = 8, STAGES = 2, MOST_ROWS = 64 };
     const fpa_plan *plan = in->plan;
     if (lift_made(plan) != LIFT_TURNS || plan->written->lift->width > MOST_ROWS)
         return false;
-    const int turns = lift_turn_bytes(plan),
-              positions = SIDES * plan->written->lift->positions * split->panel * (int)sizeof(float),
+    const int slab = split->panel * 128, turns = lift_turn_bytes(plan),
+              positions = plan->written->lift->positions * split->panel * (int)sizeof(float),
               row = turns / plan->written->lift->width / (int)sizeof(float);
     pass->lifters = 1;
     pass->blocks = 2;
-    pass->places = 2 * SIDES;
+    pass->places = SIDES;
     share_lifted_registers(in, split, SHARED_REGISTERS, pass);
-    place_lifted(in, split, 0, turns + positions, pass);
+    place_lifted(in, split, STAGES * SIDES * slab, turns + positions, pass);
     pass->positions = pass->matrices + turns;
     pass->turns = pass->lifter_registers >= PIECE * row + TURNING && blocks_fit(plan, pass, pass->blocks);
     return pass->turns;

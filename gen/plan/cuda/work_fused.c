@@ -125,15 +125,11 @@ static void work_open_coordinates(const fpa_plan *plan, const coordinate_sizes *
 static void add_lifted(const fpa_plan *plan, int blocks, struct fpa_cuda_geometry *g)
 {
     const bool turns = plan->cuda.fused_coordinates->turns;
-    struct fpa_cuda_work made = turns ? work_made(plan) : work_lift_beside(plan);
+    const struct fpa_cuda_work made = turns ? work_made(plan) : work_lift_beside(plan);
     const int given = plan->written->lift->width, dv = plan->head->dv,
               positions = turns ? (int)made.bytes : 0;
     add_side(&made, (turns ? 1 : 2) * blocks, &g->work[CUDA_FUSED_CHUNK].step);
     g->work[CUDA_FUSED_CHUNK].step.bytes = work_operand_bytes(plan, 2 * (given + dv)) + positions;
-    if (turns) { /* keys alone: of 36 instructions for a number of both sides 20 */
-        made.shared /= 2;
-        made.instructions = made.instructions * 5 / 9;
-    }
     add_side(&made, blocks, &g->totals.step);
     g->totals.step.bytes = work_operand_bytes(plan, given + dv) + positions;
 }
