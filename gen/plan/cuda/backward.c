@@ -264,6 +264,8 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_d = plan->passes.formed || plan->passes.features ? plan->passes.values : head->d,
         .pass_dv = plan->passes.columns,
         .pass_columns = head->dv,
+        .pass_parts = plan->passes.parts,
+        .pass_part = plan->passes.part,
         .pass_line = plan->passes.line,
         .pass_weighted = plan->passes.weighted,
         .pass_features = plan->passes.features,
