@@ -144,10 +144,11 @@ static bool allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 }
 
 /* Clusters of two leave no multiprocessor without a block. Who waits for gates does not wait for memory: lockstep costs more than it spares
- * (docs/decisions/0066-who-stores-o.md). */
+ * (docs/decisions/0066-who-stores-o.md), but of more blocks, whose queries and keys are most of what the second-level cache gives. */
 static int choose_cluster(const fpa_cuda_inputs *in)
 {
-    return in->columns->blocks == 2 && !in->plan->head->gate ? 2 : 1;
+    const int blocks = in->columns->blocks;
+    return blocks % 2 == 0 && (blocks > 2 || !in->plan->head->gate) ? 2 : 1;
 }
 
 /* ---- shared memory ---- */
