@@ -309,7 +309,8 @@ enum {
 /* FPA_TEST_HEAD: one alone, by its name. */
 static bool is_run(const char *name)
 {
-    static const char *const fixed[] = {"line", "taylor", "linear", "gatednorm", "ragged", "squares"};
+    static const char *const fixed[] = {"line",   "taylor",  "linear",    "gatednorm",
+                                        "ragged", "squares", "gatedparts"};
     const char *only = getenv("FPA_TEST_HEAD");
     return only ? strcmp(only, name) == 0
                 : dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, name);
