@@ -210,19 +210,13 @@ static bool construct_blocks(int wanted)
     return true;
 }
 
-/* Kernels whose blocks are clusters of two, or of four, in any launch; NULL: there are none. */
-#define CLUSTERS_OF(size)                                                                                    \
-    extern "C" __attribute__((weak, visibility("hidden"))) char __start_clusters_of_##size[],                \
-        __stop_clusters_of_##size[]
-CLUSTERS_OF(2);
-CLUSTERS_OF(4);
+/* Kernels whose blocks are clusters of two in any launch; NULL: there are none. */
+extern "C" __attribute__((weak, visibility("hidden"))) char __start_clusters_of_2[], __stop_clusters_of_2[];
 
 static unsigned own_neighbours(const void *kernel)
 {
-    const char *const at = (const char *)kernel;
-    return at >= __start_clusters_of_2 && at < __stop_clusters_of_2   ? 2
-           : at >= __start_clusters_of_4 && at < __stop_clusters_of_4 ? 4
-                                                                      : 1;
+    return (const char *)kernel >= __start_clusters_of_2 && (const char *)kernel < __stop_clusters_of_2 ? 2
+                                                                                                        : 1;
 }
 
 } // namespace emulate

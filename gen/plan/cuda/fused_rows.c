@@ -144,11 +144,10 @@ static bool allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 }
 
 /* Clusters of two leave no multiprocessor without a block. Who waits for gates does not wait for memory: lockstep costs more than it spares
- * (docs/decisions/0066-who-stores-o.md), but of more blocks, whose queries and keys are most of what the second-level cache gives. */
+ * (docs/decisions/0066-who-stores-o.md). */
 static int choose_cluster(const fpa_cuda_inputs *in)
 {
-    const int blocks = in->columns->blocks;
-    return blocks % 2 == 0 && (blocks > 2 || !in->plan->head->gate) ? 2 : 1;
+    return in->columns->blocks == 2 && !in->plan->head->gate ? 2 : 1;
 }
 
 /* ---- shared memory ---- */
