@@ -319,14 +319,15 @@ static bool is_run(const char *name)
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
-    static const char *const cut[] = {"turned", "fadinghalf", "widenorm", "halflines"};
+    static const char *const cut[] = {"turned",    "fadinghalf",  "widenorm",
+                                      "halflines", "raggedparts", "normparts"};
     static const char *const longer[] = {
         "pairs",     "halfpairs",  "products",     "halfproducts",
         "widepairs", "broadpairs", "broadproducts"}; /* than chunks of passes */
     static const char *const copied[] = {
         "broadsquare",  "broadfading", "sums",        "fewsums",
         "fadingtaylor", "fadingcube",  "cubeofpairs", /* contractions that read states of several blocks of columns */
-        "gatedparts",   "raggedparts", "halfparts",   "normparts"}; /* states that are kept */
+        "gatedparts",   "halfparts"};                 /* states that are kept */
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;
