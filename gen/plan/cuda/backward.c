@@ -423,6 +423,9 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
                 "%d numbers\n",
                 back->passes.parallel ? ", in the parallel form," : "",
                 back->passes.width - back->passes.input);
+    if (back->passes.parts > 1)
+        fprintf(out, "parts        %d of %d values, a pass of rows each, which are added up\n",
+                back->passes.parts, back->passes.part);
     if (back->passes.features)
         fprintf(out, "features     %d numbers, products of rows, are what passes have for q and k\n",
                 back->passes.features);
