@@ -310,9 +310,6 @@ static const struct cuda_backward_fault cuda_row_pass_faults[] = {
      {"every second column of the last part of values alone", "d_q at batch ... but the formula gives",
       "rows_add_piece", "c[4 * (n + i)] += low_of(word[i]);"}},
     {"normparts",
-     {"sums of values that every part of values has", "the RMS error of d_k ... more than twice",
-      "rows_number_once", "return first + token < part.end ? kept : 0.0f;"}},
-    {"normparts",
      {"numbers beside tokens that every part of values adds", "d_q at batch ... but the formula gives",
       "rows_number_alone", "return {number.x, number.y};"}},
 };
