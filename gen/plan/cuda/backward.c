@@ -365,6 +365,8 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(entries),
     BACK(made_tiles),
     BACK(made_pitch),
+    BACK(made_groups),
+    BACK(made_barriers),
     BACK(made_moves),
     BACK(project_pitch),
     BACK(unproject_pitch),

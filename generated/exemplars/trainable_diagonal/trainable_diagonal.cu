@@ -122,16 +122,20 @@ enum {
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
 #define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _window, _split_reduction */
-#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent, _draft */
+#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan, _chunk_contraction */
-#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
+#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
-#define FPA_CUDA_PARTS 6
+#define FPA_CUDA_PART_DECODE_DRAFT 7      /* NAME_decode_draft */
+#define FPA_CUDA_PART_ROWS 8 /* what runs before and between them: NAME_pack_rows, _segment_scan */
+#define FPA_CUDA_PARTS 8
 /* Of gradients: */
+#define FPA_CUDA_PART_BACKWARD_MOVED 1 /* NAME_backward_gather, _scatter, _pass_gates */
 #define FPA_CUDA_PART_BACKWARD_KEYS 3
 #define FPA_CUDA_PART_BACKWARD_QUERIES 4
 #define FPA_CUDA_PART_BACKWARD_STATE 5 /* and all others */
+#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* rows that are made, and what becomes of their gradients */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
@@ -1996,7 +2000,7 @@ __device__ __forceinline__ void clear_tiles(u32 tiles)
 
 /* Keys or queries -> vectors[b][head][token][VECTOR_ROWS], once for all blocks that read them. Tiles are counted head
  * by head, and blocks share them evenly, so that a block has matrices of one head or two. */
-#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_ROWS)
 extern "C" __global__ void __launch_bounds__(PACK_THREADS)
 trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
                              const __grid_constant__ struct run_time_weights weights)
@@ -3128,7 +3132,7 @@ __device__ __forceinline__ void carry(const struct fpa_cuda_call &call, u32 inde
     }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_ROWS)
 /* Beside queries some blocks take one segment after the other, in the order in which these are read. */
 extern "C" __global__ void __launch_bounds__(1024)
 trainable_diagonal_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
@@ -6793,7 +6797,7 @@ __device__ __forceinline__ void draft_finish(const struct fpa_cuda_call &call, c
     }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE_RECENT)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE_DRAFT)
 extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2)
 trainable_diagonal_decode_draft(const __grid_constant__ struct fpa_cuda_call call,
                                 const __grid_constant__ struct run_time_weights weights)
