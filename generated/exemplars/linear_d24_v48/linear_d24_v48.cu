@@ -253,6 +253,7 @@ struct fpa_cuda_geometry {
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values, */
     int pass_columns;           /* of which so many are the head's values */
+    int pass_parts, pass_part;  /* of values, each a pass of rows of so many columns; 1: all are one pass's */
     int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
     int pass_weighted; /* 1: which is of keys that have weights as they are gathered, */
     int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
@@ -397,12 +398,14 @@ struct fpa_cuda_call {
     /* NAME_fused_chunk of passes: o's columns are times these, before its dots, NAME_state_product: states' products;
      * NULL: 1 */
     const float *column_weights; /* [dv] */
-    /* NAME_fused_chunk of passes: of each query (numbers_of 0) or key (1; 2: the factor alone) a factor of its scores
-     * and
+    /* NAME_fused_chunk of passes: of each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) a
+     * factor of its scores and
        a number that is added to them; [B][query_heads][length][2] */
     const float *numbers;
     long long numbers_of;
     long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is of f16 */
+    long long
+        adds; /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: to what o, or products, are */
     /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
     const void *reversed_states;
     double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
@@ -825,6 +828,8 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* pass_d */
     0, /* pass_dv */
     0, /* pass_columns */
+    0, /* pass_parts */
+    0, /* pass_part */
     0, /* pass_line */
     0, /* pass_weighted */
     0, /* pass_weighs */
