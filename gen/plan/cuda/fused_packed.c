@@ -31,7 +31,7 @@ enum {
     LEAST_REGISTERS = 24,   /* of a warpgroup that does nothing */
     OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
     OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
-    OTHERS_OF_BOTH = 40,    /* and of one that has queries, too: features and factors of a group of products and of the next one */
+    OTHERS_OF_BOTH = 48,    /* and of one that has queries, too: features and factors of a group of products and of the next one */
     BLOCK_OWN = 1024,       /* bytes of a multiprocessor, for each block */
 };
 
