@@ -158,6 +158,7 @@ struct fpa_cuda_geometry {
     int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
+    int fused_vector_box;      /* of these a box has so many, 16 or 32, in rows that are no longer; 0: 64 */
     int fused_value;           /* there, else 0 */
     int fused_packs;           /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
     int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */

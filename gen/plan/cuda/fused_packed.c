@@ -31,8 +31,9 @@ enum {
     LEAST_REGISTERS = 24,   /* of a warpgroup that does nothing */
     OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
     OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
-    OTHERS_OF_BOTH = 48,    /* and of one that has queries, too: features and factors of a group of products and of the next one */
-    BLOCK_OWN = 1024,       /* bytes of a multiprocessor, for each block */
+    OTHERS_OF_BOTH =
+        48, /* and of one that has queries, too: features and factors of a group of products and of the next one */
+    BLOCK_OWN = 1024, /* bytes of a multiprocessor, for each block */
 };
 
 /* ---- rows ---- */
@@ -172,6 +173,15 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 
 /* ---- shared memory ---- */
 
+/* Rows of a box, as the copy engine can swizzle them: 32, 64 or 128 bytes. */
+static int raw_row(int numbers)
+{
+    int bytes = 32;
+    while (bytes < 2 * numbers && bytes < SLAB / FUSED_TOKENS)
+        bytes *= 2;
+    return bytes;
+}
+
 static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_stages, fpa_fused_packed *fused)
 {
     const fpa_plan *plan = in->plan;
@@ -184,7 +194,9 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->panels = panels, fused->values = values, fused->raw_stages = raw_stages;
     fused->value_bytes = (columns->tiles + SLAB_COLUMNS - 1) / SLAB_COLUMNS * SLAB;
     fused->outputs = boxes ? readers : 0;
-    fused->raw_bytes = slabs * SLAB;
+    fused->raw_row = fused->lifts ? SLAB / FUSED_TOKENS
+                                  : raw_row(fused->vector); /* who makes coordinates reads whole slabs */
+    fused->raw_bytes = slabs * FUSED_TOKENS * fused->raw_row;
     fused->matrix_bytes = fused->lifts ? fused->lift_bytes : 2 * slabs * rows * 128;
     fused->panel_bytes =
         2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0) + (fused->near_panels ? NORMS : 0);
@@ -221,7 +233,8 @@ static bool choose_near_places(const fpa_cuda_inputs *in, fpa_fused_packed *fuse
 {
     static const int more[][2] = {{4, 4}, {3, 4}, {2, 4}, {2, 2}, {1, 4}, {1, 2}};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
-        const int panels = round_up(fused->near_panels + more[i][0], 2); /* two that pack take turns */
+        const int wanted = fused->near_panels + more[i][0];
+        const int panels = fused->query_groups ? round_up(wanted, 2) : wanted; /* two that pack take turns */
         const bool suffice = panels > fused->near_panels + 1 || !fused->query_groups;
         if (suffice && place(in, panels, panels, more[i][1], fused))
             return true;
@@ -366,8 +379,10 @@ void print_fused_packed(FILE *out, const fpa_plan *plan)
     const int adders = fused->key_groups * fused->total_parts;
     if (!fused->query_groups) {
         fprintf(out,
-                "fused_chunk  chunked: two blocks on a multiprocessor, of which 1 warpgroup packs, 1 holds %d tiles of 64 features, "
-                "and reads them; stages: %d of 64 tokens, %d of values, %d of raw vectors; %.1f KiB of shared memory%s\n",
+                "fused_chunk  chunked: two blocks on a multiprocessor, of which 1 warpgroup packs, 1 holds "
+                "%d tiles of 64 features, "
+                "and reads them; stages: %d of 64 tokens, %d of values, %d of raw vectors; %.1f KiB of "
+                "shared memory%s\n",
                 fused->key_tiles, fused->panels, fused->values, fused->raw_stages, fused->bytes / 1024.0,
                 fused->lifts ? "; who packs makes coordinates, without lift_rows" : "");
         return;
@@ -387,11 +402,12 @@ void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_fused_packed *fused = plan->cuda.fused_packed;
     const fpa_columns *columns = &plan->cuda.columns;
-    g->kernel[CUDA_FUSED_CHUNK] =
-        (struct fpa_cuda_block){128 * (1 + fused->key_groups + fused->query_groups), fused->bytes, fused->blocks};
+    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){128 * (1 + fused->key_groups + fused->query_groups),
+                                                          fused->bytes, fused->blocks};
     g->fused_totals = 1;
     g->fused_total = fused->slots * columns->all * 8 * columns->blocks;
     g->fused_vector = fused->vector;
+    g->fused_vector_box = fused->raw_row < SLAB / FUSED_TOKENS ? fused->raw_row / 2 : 0;
     g->fused_maps = fused->lifts;
     g->fused_value = plan->head->dv;
     work_fused_packed(plan, g);
@@ -403,8 +419,9 @@ static const fpa_field share_fields[] = {SHARE(pack_registers), SHARE(key_regist
 
 #define FUSED(member) FIELD(fpa_fused_packed, member)
 const fpa_field fused_packed_fields[] = {
-    FUSED(key_groups), FUSED(query_groups), FUSED(blocks), FUSED(copies), FUSED(key_tiles), FUSED(total_parts), FUSED(total_packers),
-    FUSED(near_panels), FIELD_PART(fpa_fused_packed, "walk", walk, share_fields),
+    FUSED(key_groups), FUSED(query_groups), FUSED(blocks), FUSED(copies), FUSED(key_tiles),
+    FUSED(total_parts), FUSED(total_packers), FUSED(near_panels),
+    FIELD_PART(fpa_fused_packed, "walk", walk, share_fields),
     FIELD_PART(fpa_fused_packed, "totals", totals, share_fields),
     FIELD_ARRAY(fpa_fused_packed, "feature", slot_feature, slots, 1, 0),
     FIELD_ARRAY(fpa_fused_packed, "swapped", slot_swapped, slots, 1, 0),
@@ -413,7 +430,7 @@ const fpa_field fused_packed_fields[] = {
     FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts), FUSED(lifts),
     FUSED(vector),
     /* places */
-    FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes),
-    FUSED(panel_bytes), FUSED(raw_bytes), FUSED(matrix_bytes),
-    FUSED(outputs), FUSED(at_ones), FUSED(at_outputs), FUSED(at_raw_stages), FUSED(at_matrix),
-    FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers), FUSED(at_part), FUSED(bytes), FIELDS_END};
+    FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes), FUSED(panel_bytes), FUSED(raw_bytes),
+    FUSED(raw_row), FUSED(matrix_bytes), FUSED(outputs), FUSED(at_ones), FUSED(at_outputs),
+    FUSED(at_raw_stages), FUSED(at_matrix), FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers),
+    FUSED(at_part), FUSED(bytes), FIELDS_END};

@@ -14,8 +14,9 @@
 #include "mechanism.h"
 
 enum {
-    FUSED_TOKENS = 64,      /* tokens */
-    FUSED_COPIES = 2,       /* of the state: one is read while the next is written; one where who writes it reads it */
+    FUSED_TOKENS = 64, /* tokens */
+    FUSED_COPIES =
+        2, /* of the state: one is read while the next is written; one where who writes it reads it */
     FUSED_MOST_UNITS = 32,  /* of 16 features */
     FUSED_MATRIX_ROWS = 48, /* projected rows that one matrix instruction forms, at most */
     FUSED_ROW_PITCH =
@@ -56,6 +57,7 @@ typedef struct fpa_fused_packed {
                     block */
     /* shared memory: bytes of one of each, and from where on they lie */
     int panel_bytes, raw_bytes, value_bytes, matrix_bytes;
+    int raw_row; /* of a raw vector: 128, or fewer where these hold all of it */
     int at_ones, at_outputs, at_raw_stages, at_matrix, at_copies, at_panels, at_barriers, at_part, bytes;
 } fpa_fused_packed;
 
