@@ -305,7 +305,7 @@ static bool join(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
         return false;
     fused->query_groups = 0;
     fused->blocks = 2, fused->copies = 1, fused->total_parts = 1;
-    return place_vectors(in, fused);
+    return place_vectors(in, fused) && fused->lifts == (in->plan->written->lift != NULL);
 }
 
 static bool set_apart(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
