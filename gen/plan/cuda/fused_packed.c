@@ -33,6 +33,7 @@ enum {
     OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
     OTHERS_OF_BOTH =
         48, /* and of one that has queries, too: features and factors of a group of products and of the next one */
+    LANES = 4 * 512,  /* bytes of places of queries' rows: 16 words a lane, two places each */
     BLOCK_OWN = 1024, /* bytes of a multiprocessor, for each block */
 };
 
@@ -213,6 +214,9 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
     fused->bytes =
         fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
+    fused->at_lanes = round_up(fused->bytes, 16);
+    if (!fused->query_groups)
+        fused->bytes = fused->at_lanes + LANES;
     return fused->blocks * (fused->bytes + BLOCK_OWN) <= plan->target->shared_memory + BLOCK_OWN;
 }
 
@@ -433,4 +437,4 @@ const fpa_field fused_packed_fields[] = {
     FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes), FUSED(panel_bytes), FUSED(raw_bytes),
     FUSED(raw_row), FUSED(matrix_bytes), FUSED(outputs), FUSED(at_ones), FUSED(at_outputs),
     FUSED(at_raw_stages), FUSED(at_matrix), FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers),
-    FUSED(at_part), FUSED(bytes), FIELDS_END};
+    FUSED(at_part), FUSED(at_lanes), FUSED(bytes), FIELDS_END};
