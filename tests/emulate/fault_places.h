@@ -5,11 +5,11 @@
 #include "../fault.h"
 
 /* Kernels of tiles, whose vectors come by the copy engine or by threads, and of segments that begin with a state; the
- * kernel of one pass, the same, where it makes coordinates of packed rows, where keys of a total are shared out, where one warpgroup holds the state and has queries, also beside a window, of coordinates as they lie, also where they have one stage, and of rows as they
+ * kernel of one pass, the same, where it makes coordinates of packed rows, where keys of a total are shared out, where one warpgroup holds the state and has queries, of coordinates as they lie, also where they have one stage, and of rows as they
  * lie, by words, by boxes and with a gate, and of features that are packed as rows; of clusters, also where o has no place of its own, and where coordinates are made: maps, turned by
  * positions, and of a product with a matrix; of one token; of tiles, of panels, and of one pass, where queries read the state of all keys; of coordinates, by tensor
  * cores, with sums of them, with run-time matrices, with matrices that are read each time, by warpgroups, also with run-time matrices, and by plain sums; of
- * windows, where keys in them are masked, and in one pass, also where rings are gone round and where states leave, by warpgroups with tasks of their own; of tiles, also where tokens have positions, of one pass, and of
+ * windows, where keys in them are masked, and in one pass, also where rings are gone round; of tiles, also where tokens have positions, of one pass, and of
  * clusters, where lengths of sequences differ, where clusters share sequences and where they take whole ones;
  * of tiles, where values lean; of product rows, where blocks fetch some slabs of vectors, where the row of ones lies behind boxes of coordinates, also where lengths differ, and where dots go two after two; of packed rows that lie here and there, and whose matrices come by
  * turns. */
@@ -23,7 +23,6 @@ enum fault_place {
     IN_LIFTED_ROWS,
     IN_TOTALS,
     IN_JOINED,
-    IN_JOINED_WINDOW,
     IN_COORDINATES,
     IN_ONE_STAGE,
     IN_ROWS,
@@ -56,7 +55,6 @@ enum fault_place {
     IN_MASKED_WINDOW,
     IN_NEAR_PASS,
     IN_NEAR_ROUNDS,
-    IN_NEAR_STATES,
     IN_SEQUENCES,
     IN_PLACED_SEQUENCES,
     IN_PASSED_SEQUENCES,

@@ -31,9 +31,11 @@ enum {
     LEAST_REGISTERS = 24,   /* of a warpgroup that does nothing */
     OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
     OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
+    MOST_SUMS_OF_BOTH =
+        72, /* of the state and of o: with more nothing is known to be gained (docs/decisions/0134-two-blocks-of-packed-rows.md) */
     OTHERS_OF_BOTH =
         48, /* and of one that has queries, too: features and factors of a group of products and of the next one */
-    LANES = 4 * 512,  /* bytes of places of queries' rows: 16 words a lane, two places each */
+    NARROW = 32,      /* bytes that the copy engine can swizzle */
     BLOCK_OWN = 1024, /* bytes of a multiprocessor, for each block */
 };
 
@@ -174,13 +176,11 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 
 /* ---- shared memory ---- */
 
-/* Rows of a box, as the copy engine can swizzle them: 32, 64 or 128 bytes. */
-static int raw_row(int numbers)
+/* Rows of a box: of 32 bytes where two blocks share shared memory and these hold a vector. Who makes coordinates reads whole slabs. */
+static int raw_row(const fpa_fused_packed *fused)
 {
-    int bytes = 32;
-    while (bytes < 2 * numbers && bytes < SLAB / FUSED_TOKENS)
-        bytes *= 2;
-    return bytes;
+    return !fused->query_groups && !fused->lifts && fused->vector <= NARROW / 2 ? NARROW
+                                                                                : SLAB / FUSED_TOKENS;
 }
 
 static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_stages, fpa_fused_packed *fused)
@@ -195,8 +195,7 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->panels = panels, fused->values = values, fused->raw_stages = raw_stages;
     fused->value_bytes = (columns->tiles + SLAB_COLUMNS - 1) / SLAB_COLUMNS * SLAB;
     fused->outputs = boxes ? readers : 0;
-    fused->raw_row = fused->lifts ? SLAB / FUSED_TOKENS
-                                  : raw_row(fused->vector); /* who makes coordinates reads whole slabs */
+    fused->raw_row = raw_row(fused);
     fused->raw_bytes = slabs * FUSED_TOKENS * fused->raw_row;
     fused->matrix_bytes = fused->lifts ? fused->lift_bytes : 2 * slabs * rows * 128;
     fused->panel_bytes =
@@ -214,9 +213,6 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
     fused->bytes =
         fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
-    fused->at_lanes = round_up(fused->bytes, 16);
-    if (!fused->query_groups)
-        fused->bytes = fused->at_lanes + LANES;
     return fused->blocks * (fused->bytes + BLOCK_OWN) <= plan->target->shared_memory + BLOCK_OWN;
 }
 
@@ -224,8 +220,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
  * free, and meanwhile the panel between shall be packed. */
 static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
-    static const int sizes[][3] = {{4, 6, 4}, {4, 5, 4}, {3, 5, 4}, {2, 4, 4},
-                                   {3, 4, 3}, {2, 4, 3}, {2, 4, 2}, {2, 3, 2}};
+    static const int sizes[][3] = {{4, 6, 4}, {4, 5, 4}, {3, 5, 4}, {3, 4, 3},
+                                   {2, 4, 3}, {2, 4, 2}, {2, 3, 2}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (place(in, sizes[i][0], sizes[i][1], sizes[i][2], fused))
             return true;
@@ -235,12 +231,10 @@ static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 /* Beside a window two warpgroups of queries are at panels that follow each other, and some more are on their way. */
 static bool choose_near_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
-    static const int more[][2] = {{4, 4}, {3, 4}, {2, 4}, {2, 2}, {1, 4}, {1, 2}};
+    static const int more[][2] = {{4, 4}, {3, 4}, {2, 4}, {2, 2}};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
-        const int wanted = fused->near_panels + more[i][0];
-        const int panels = fused->query_groups ? round_up(wanted, 2) : wanted; /* two that pack take turns */
-        const bool suffice = panels > fused->near_panels + 1 || !fused->query_groups;
-        if (suffice && place(in, panels, panels, more[i][1], fused))
+        const int panels = round_up(fused->near_panels + more[i][0], 2); /* two that pack take turns */
+        if (place(in, panels, panels, more[i][1], fused))
             return true;
     }
     return false;
@@ -297,7 +291,8 @@ static bool place_vectors(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 static bool has_registers_for_both(const fpa_cuda_inputs *in, const fpa_fused_packed *fused)
 {
     const int sums = 4 * in->columns->all * (count_tiles(in->rows) + 1);
-    return !in->plan->head->gate && fused->key_groups == 1 && in->columns->tiles <= SLAB_COLUMNS &&
+    return !in->plan->head->gate && !fused->near_panels && sums <= MOST_SUMS_OF_BOTH &&
+           fused->key_groups == 1 && in->columns->tiles <= SLAB_COLUMNS &&
            sums + OTHERS_OF_BOTH <= fused->walk.key_registers;
 }
 
@@ -437,4 +432,4 @@ const fpa_field fused_packed_fields[] = {
     FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes), FUSED(panel_bytes), FUSED(raw_bytes),
     FUSED(raw_row), FUSED(matrix_bytes), FUSED(outputs), FUSED(at_ones), FUSED(at_outputs),
     FUSED(at_raw_stages), FUSED(at_matrix), FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers),
-    FUSED(at_part), FUSED(at_lanes), FUSED(bytes), FIELDS_END};
+    FUSED(at_part), FUSED(bytes), FIELDS_END};

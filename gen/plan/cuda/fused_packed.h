@@ -6,7 +6,7 @@
  *                        the panel's keys
  *   one to three queries read the copy and the panel's own keys, and write o
  *
- * Where sums of the state and of o are few enough for one warpgroup, it has keys and queries, and a
+ * Where sums of the state and of o are few, one warpgroup has keys and queries, and a
  * multiprocessor has two blocks: what one waits for passes while the other one goes on. */
 #ifndef FPAC_GEN_PLAN_CUDA_FUSED_PACKED_H
 #define FPAC_GEN_PLAN_CUDA_FUSED_PACKED_H
@@ -58,8 +58,7 @@ typedef struct fpa_fused_packed {
     /* shared memory: bytes of one of each, and from where on they lie */
     int panel_bytes, raw_bytes, value_bytes, matrix_bytes;
     int raw_row; /* of a raw vector: 128, or fewer where these hold all of it */
-    int at_ones, at_outputs, at_raw_stages, at_matrix, at_copies, at_panels, at_barriers, at_part, at_lanes,
-        bytes;
+    int at_ones, at_outputs, at_raw_stages, at_matrix, at_copies, at_panels, at_barriers, at_part, bytes;
 } fpa_fused_packed;
 
 /* Tiles of 8 of a block's columns, of which one warpgroup of keys holds all sums. */

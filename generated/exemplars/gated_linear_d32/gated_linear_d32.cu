@@ -3773,7 +3773,6 @@ __device__ __forceinline__ void cluster_scan_keys(const struct fpa_cuda_call &ca
 /* A warp's sums -> its rows of a slab, where the copy engine may read them. */
 __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
 {
-    const u32 thread = threadIdx.x;
 #pragma unroll
     for (int n = 0; n < COLUMN_TILES; n += 2) {
         u32 a[4];
@@ -3782,9 +3781,9 @@ __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
             if (n + i / 2 < COLUMN_TILES)
                 a[i] = pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
         if (n + 1 < COLUMN_TILES)
-            store_matrices(rows + slab_place(thread & 15, n + (thread >> 4 & 1)), a);
+            store_matrices(rows + slab_place(threadIdx.x & 15, n + (threadIdx.x >> 4 & 1)), a);
         else
-            store_matrices2(rows + slab_place(thread & 15, n), a);
+            store_matrices2(rows + slab_place(threadIdx.x & 15, n), a);
     }
     fence_shared();
     __syncwarp();

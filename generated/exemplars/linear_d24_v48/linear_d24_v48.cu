@@ -4061,8 +4061,7 @@ __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const 
 /* Sums -> a copy, [column / 8][feature][column % 8], four blocks of 8 x 8 at a time. */
 __device__ __forceinline__ void leave_copy(const float (*c)[4 * ALL_TILES], u32 copy)
 {
-    const u32 thread = threadIdx.x;
-    const u32 row = copy + (thread >> 5 & 3) * 256 + (thread & 15) * 16 + (thread >> 4 & 1) * COPY_PITCH;
+    const u32 row = copy + own_warp() * 256 + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * COPY_PITCH;
 #pragma unroll
     for (int m = 0; m < GROUP_TILES; m++)
 #pragma unroll

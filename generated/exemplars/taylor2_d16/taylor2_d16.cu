@@ -738,7 +738,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { 384, 171176, 1 }, /* chunk_state_small */
         { 1024, 0, 0 }, /* segment_scan */
         { 512, 191044, 1 }, /* chunk_output */
-        { 256, 110128, 2 }, /* fused_chunk */
+        { 512, 176704, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 0, 0, 0 }, /* sequence_scan */
         { 256, 72832, 3 }, /* decode */
@@ -816,7 +816,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     13824, /* fused_total */
     16, /* fused_vector */
     64, /* fused_value */
-    16, /* fused_vector_box */
+    0, /* fused_vector_box */
     0, /* fused_packs */
     0, /* fused_unpadded */
     0, /* fused_reverses */
@@ -4136,21 +4136,22 @@ __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride
  *
  * A block walks one segment of a query head's sequence, a panel of 64 tokens after the other. The first warpgroup
  * packs: it turns vectors of queries and keys into packed rows x[row][token], some panels ahead.
- * The second one holds the state as fp32 sums: before a panel it leaves a copy of it, reads this and the panel's own
- * keys, adds these to the state, and writes o. A multiprocessor has two blocks. For totals of segments there are no
- * queries. */
+ * Warpgroups of keys hold the state as fp32 sums:
+ * before a panel they leave a copy of it, then add the panel's keys. Warpgroups of queries read the copy and the
+ * panel's own keys, and write o. For totals of segments there are no queries: their warpgroups
+ * add up keys, or pack (where places for vectors are of an even number), every second panel each. */
 enum {
     KEY_GROUPS = 1,         /* warpgroups of keys */
-    QUERY_GROUPS = 0,       /* and of queries, which take panels in turn */
+    QUERY_GROUPS = 2,       /* and of queries, which take panels in turn */
     GROUP_TILES = 3,        /* of 64 features, of a warpgroup of keys */
     FUSED_TILES = KEY_GROUPS * GROUP_TILES,
     COPY_PITCH = FUSED_TILES * 64 * 16, /* bytes from 8 columns of a copy of the state to the next 8 */
     COPY = COPY_PITCH * ALL_TILES,
-    COPIES = 1,
+    COPIES = 2,
     FUSED_THREADS = 128 * (1 + KEY_GROUPS + QUERY_GROUPS),
     /* for totals: warpgroups that take a segment's panels in turn */
-    TOTAL_PARTS = 1, /* adding up keys */
-    TOTAL_PACKERS = 1, /* packing */
+    TOTAL_PARTS = 2, /* adding up keys */
+    TOTAL_PACKERS = 2, /* packing */
     /* packed rows: from number ROW_BASE on */
     ROW_BASE = 0,
     PANEL_ROWS = 18,
@@ -4158,26 +4159,25 @@ enum {
     PANEL_KEYS = PANEL_ROWS * ROW_PITCH, /* bytes of a panel before its keys' rows */
     PANEL_BYTES = 5184,
     PANELS = 4,             /* places for them */
-    VALUES = 5,             /* places for panels of values */
+    VALUES = 6,             /* places for panels of values */
     RAW_STAGES = 4,               /* places for a panel's queries or keys as they lie in memory */
-    RAW_BYTES = 2048,
-    RAW_ROW = 32, /* of these a token, in each slab */
+    RAW_BYTES = 8192,
+    RAW_ROW = 128, /* of these a token, in each slab */
     RAW_SLAB = RAW_ROW * FUSED_PANEL,
     /* shared memory, behind the values */
-    AT_ONES = 49152,
-    AT_OUTPUTS = 40960, /* slabs of o on their way; values of which some are not finite pass through them */
-    AT_RAW_STAGES = 51200,
-    AT_MATRIX = 59392,
-    AT_COPIES = 59392,
-    AT_PANELS = 87040,
-    PANEL_BARRIERS = 107776,       /* full, then free */
+    AT_ONES = 65536,
+    AT_OUTPUTS = 49152, /* slabs of o on their way; values of which some are not finite pass through them */
+    AT_RAW_STAGES = 67584,
+    AT_MATRIX = 100352,
+    AT_COPIES = 100352,
+    AT_PANELS = 155648,
+    PANEL_BARRIERS = 176384,       /* full, then free */
     COPY_BARRIERS = PANEL_BARRIERS + 16 * PANELS,
-    VALUE_BARRIERS = COPY_BARRIERS, /* free, then full by the copy engine: before their panel is */
+    VALUE_BARRIERS = COPY_BARRIERS + 16 * COPIES, /* free, then full by the copy engine: before their panel is */
     RAW_BARRIERS = VALUE_BARRIERS + 16 * VALUES,  /* full, by the copy engine */
-    AT_PART = 107984,
+    AT_PART = 176608,
     /* of each place for a panel: behind the number of the last one that had a value which is not finite */
-    AT_EDGES = AT_PART + 80,
-    AT_LANES = 108080 /* places of queries' rows, as lanes need them */
+    AT_EDGES = AT_PART + 80
 };
 
 /* What a block walks. */
@@ -4591,8 +4591,7 @@ __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const 
 /* Sums -> a copy, [column / 8][feature][column % 8], four blocks of 8 x 8 at a time. */
 __device__ __forceinline__ void leave_copy(const float (*c)[4 * ALL_TILES], u32 copy)
 {
-    const u32 thread = anew(threadIdx.x);
-    const u32 row = copy + (thread >> 5 & 3) * 256 + (thread & 15) * 16 + (thread >> 4 & 1) * COPY_PITCH;
+    const u32 row = copy + own_warp() * 256 + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * COPY_PITCH;
 #pragma unroll
     for (int m = 0; m < GROUP_TILES; m++)
 #pragma unroll
@@ -4619,6 +4618,22 @@ __device__ __forceinline__ u64 value_operand(u32 values, u32 ones)
 }
 
 enum { NEXT_VALUES = 2048 / 16 - (2048 / 16 << 16) };
+
+/* The second part of a total is left where copies are else, and added to the first. */
+__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
+{
+    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
+    if (own == 0)
+        barrier_wait(shared + COPY_BARRIERS, 0);
+#pragma unroll
+    for (int m = 0; m < GROUP_TILES; m++)
+        if (own > 0)
+            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
+        else
+            add_sums(c[m], place + m * ALL_TILES * 128);
+    if (own > 0)
+        barrier_arrive(shared + COPY_BARRIERS);
+}
 
 /* What a lane of a warpgroup of keys knows of its features: rows, and the terms' weights in tiles of several. */
 struct fused_lane {
@@ -4658,94 +4673,43 @@ __device__ __forceinline__ struct fused_lane find_lane(int first_tile)
     return lane;
 }
 
-/* c += phi(k)' v of one panel, 16 keys and a tile at a time. */
+/* c += phi(k)' v of one panel, 16 keys and 3 tiles at a time. */
 __device__ __forceinline__ void add_panel_keys(float (*c)[4 * ALL_TILES], const struct fused_lane &lane, u32 keys,
                                                u64 values)
 {
-    u32 a[2][1][4], f[FACTORS][1][4];
-    load_matrices(f[0][(0) % 1], keys + lane.row[0][0]);
-    load_matrices(f[1][(0) % 1], keys + lane.row[1][0]);
+    u32 a[2][3][4], f[FACTORS][6][4];
+    load_matrices(f[0][0 % 2 * 3], keys + lane.row[0][0]);
+    load_matrices(f[1][0 % 2 * 2], keys + lane.row[1][0]);
+    load_matrices(f[0][0 % 2 * 3 + 1], keys + lane.row[0][1]);
+    load_matrices(f[0][0 % 2 * 3 + 2], keys + lane.row[0][2]);
+    load_matrices(f[1][0 % 2 * 2 + 1], keys + lane.row[1][2]);
 #pragma unroll
     for (int k = 0; k < FUSED_PANEL / 16; k++, keys += 32, values += (u64)NEXT_VALUES) {
-        /* tile 0 */
+        /* tiles 0 to 2 */
+        if (k + 1 < FUSED_PANEL / 16) {
+            load_matrices(f[0][(k + 1) % 2 * 3], keys + 32 + lane.row[0][0]);
+            load_matrices(f[1][(k + 1) % 2 * 2], keys + 32 + lane.row[1][0]);
+            load_matrices(f[0][(k + 1) % 2 * 3 + 1], keys + 32 + lane.row[0][1]);
+            load_matrices(f[0][(k + 1) % 2 * 3 + 2], keys + 32 + lane.row[0][2]);
+            load_matrices(f[1][(k + 1) % 2 * 2 + 1], keys + 32 + lane.row[1][2]);
+        }
         multiply_wait<1>();
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            a[(k) & 1][0][i] = times(times(f[0][(0) % 1][i], f[1][(0) % 1][i]), lane.weight[0][i & 1]);
+            a[(k) & 1][0][i] = times(times(f[0][k % 2 * 3][i], f[1][k % 2 * 2][i]), lane.weight[0][i & 1]);
+            a[(k) & 1][1][i] = times(f[0][k % 2 * 3 + 1][i], f[1][k % 2 * 2][i]);
+            a[(k) & 1][2][i] = times(f[0][k % 2 * 3 + 2][i], f[1][k % 2 * 2 + 1][i]);
         }
-        load_matrices(f[0][(1) % 1], keys + lane.row[0][1]);
         multiply_begin();
         multiply_columns(c[0], a[(k) & 1][0], values);
-        multiply_commit();
-        /* tile 1 */
-        multiply_wait<1>();
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            a[(k + 1) & 1][0][i] = times(f[0][(1) % 1][i], f[1][(0) % 1][i]);
-        }
-        load_matrices(f[0][(2) % 1], keys + lane.row[0][2]);
-        load_matrices(f[1][(1) % 1], keys + lane.row[1][2]);
-        multiply_begin();
-        multiply_columns(c[1], a[(k + 1) & 1][0], values);
-        multiply_commit();
-        /* tile 2 */
-        multiply_wait<1>();
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            a[(k + 2) & 1][0][i] = times(f[0][(2) % 1][i], f[1][(1) % 1][i]);
-        }
-        if (k + 1 < FUSED_PANEL / 16) {
-            load_matrices(f[0][(0) % 1], keys + 32 + lane.row[0][0]);
-            load_matrices(f[1][(0) % 1], keys + 32 + lane.row[1][0]);
-        }
-        multiply_begin();
-        multiply_columns(c[2], a[(k + 2) & 1][0], values);
+        multiply_columns(c[1], a[(k) & 1][1], values);
+        multiply_columns(c[2], a[(k) & 1][2], values);
         multiply_commit();
     }
     multiply_wait<0>();
 }
 
-/* The same where there are registers for more. */
-/* c += phi(k)' v of one panel, 16 keys and 2 tiles at a time. */
-__device__ __forceinline__ void add_total_keys(float (*c)[4 * ALL_TILES], const struct fused_lane &lane, u32 keys,
-                                               u64 values)
-{
-    u32 a[2][2][4], f[FACTORS][2][4];
-    load_matrices(f[0][(0) % 2], keys + lane.row[0][0]);
-    load_matrices(f[1][(0) % 2], keys + lane.row[1][0]);
-    load_matrices(f[0][(1) % 2], keys + lane.row[0][1]);
-#pragma unroll
-    for (int k = 0; k < FUSED_PANEL / 16; k++, keys += 32, values += (u64)NEXT_VALUES) {
-        /* tiles 0 to 1 */
-        multiply_wait<1>();
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            a[0][0][i] = times(times(f[0][(k) % 2][i], f[1][(0) % 2][i]), lane.weight[0][i & 1]);
-            a[0][1][i] = times(f[0][(k + 1) % 2][i], f[1][(0) % 2][i]);
-        }
-        load_matrices(f[0][(k + 2) % 2], keys + lane.row[0][2]);
-        load_matrices(f[1][(1) % 2], keys + lane.row[1][2]);
-        multiply_begin();
-        multiply_columns(c[0], a[0][0], values);
-        multiply_columns(c[1], a[0][1], values);
-        multiply_commit();
-        /* tile 2 */
-        multiply_wait<1>();
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            a[1][0][i] = times(f[0][(k + 2) % 2][i], f[1][(1) % 2][i]);
-        }
-        if (k + 1 < FUSED_PANEL / 16) {
-            load_matrices(f[0][((k + 1)) % 2], keys + 32 + lane.row[0][0]);
-            load_matrices(f[1][(0) % 2], keys + 32 + lane.row[1][0]);
-            load_matrices(f[0][((k + 1) + 1) % 2], keys + 32 + lane.row[0][1]);
-        }
-        multiply_begin();
-        multiply_columns(c[2], a[1][0], values);
-        multiply_commit();
-    }
-    multiply_wait<0>();
-}
+#define add_total_keys add_panel_keys
 
 template <bool totals>
 __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, const struct fused_part &part,
@@ -4755,7 +4719,7 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
     const int first_tile = KEY_GROUPS > 1 ? group * GROUP_TILES : 0;
     const int turns = totals ? TOTAL_PARTS : 1, own = turns > 1 ? group : 0; /* panels own, own + turns, .. */
     const struct fused_lane lane = find_lane(first_tile);
-    struct turn panels = {0, 0}, values = {0, 0};
+    struct turn panels = {0, 0}, values = {0, 0}, copies = {0, 1};
     float c[GROUP_TILES][4 * ALL_TILES];
     begin_sums(c, call, part, first_tile, own);
     if (own > 0)
@@ -4764,6 +4728,13 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
     for (int i = own; i < part.panels; i += turns) {
         const u32 panel = shared + AT_PANELS + panels.slot * PANEL_BYTES;
         const u32 full = shared + PANEL_BARRIERS + panels.slot * 8;
+        if (!totals && (i > 0 || part.given)) {
+            barrier_wait(shared + COPY_BARRIERS + (COPIES + copies.slot) * 8, copies.phase);
+            leave_copy(c, shared + AT_COPIES + copies.slot * COPY + first_tile * 1024);
+            fence_shared();
+            warp_arrive(shared + COPY_BARRIERS + copies.slot * 8);
+            advance<COPIES>(copies);
+        }
         barrier_wait(full, panels.phase);
         if (totals)
             add_total_keys(c, lane, panel + PANEL_KEYS, value_operand(shared + values.slot * SLAB, shared + AT_ONES));
@@ -4776,6 +4747,11 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
         warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);
         advance_by<PANELS>(panels, turns);
         advance_by<VALUES>(values, turns);
+    }
+    if (turns > 1) {
+        join_parts(c, shared, own);
+        if (own > 0)
+            return;
     }
     end_sums(c, call, part, first_tile);
 }
@@ -4804,39 +4780,16 @@ struct query_lane {
     u32 rows[(FUSED_FRAGMENTS + 1) / 2]; /* of other rows, by 16 bytes, two a word */
 };
 
-/* A lane's places of other rows stay in shared memory: registers are for sums, and local memory, of which the
- * first-level cache has no room for much, would be waited for. */
-enum { LANE_QUADS = 2 };
-
-__device__ __forceinline__ void put_query_lanes(u32 shared)
-{
-    const int row = (threadIdx.x & 7) + (threadIdx.x >> 4 & 1) * 8;
-    u32 words[4 * LANE_QUADS] = {};
-    if (threadIdx.x >= 32)
-        return;
-    for (int j = 0; j < FUSED_FRAGMENTS; j++)
-        words[j / 2] |= (u32)query_fragment_rows[j][row] << j % 2 * 16;
-    for (int i = 0; i < LANE_QUADS; i++)
-        put_words(shared + AT_LANES + i * 512 + threadIdx.x * 16,
-                  uint4{words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]});
-}
-
-__device__ __forceinline__ struct query_lane find_query_lane(u32 shared)
+__device__ __forceinline__ struct query_lane find_query_lane(void)
 {
     struct query_lane lane;
-    const u32 thread = anew(threadIdx.x);
-    const int row = (thread & 7) + (thread >> 4 & 1) * 8;
-    lane.one = (thread >> 2 & 7) * 2;
-    lane.run = row * ROW_PITCH + (thread >> 3 & 1) * 16;
+    const int row = (threadIdx.x & 7) + matrix_half() * 8;
+    lane.one = lane_row() * 2;
+    lane.run = row * ROW_PITCH + (threadIdx.x >> 3 & 1) * 16;
 #pragma unroll
-    for (int i = 0; i < LANE_QUADS; i++) {
-        const uint4 words = get_words(shared + AT_LANES + i * 512 + (thread & 31) * 16);
-        const u32 four[4] = {words.x, words.y, words.z, words.w};
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            if (4 * i + j < (FUSED_FRAGMENTS + 1) / 2)
-                lane.rows[4 * i + j] = four[j];
-    }
+    for (int j = 0; j < FUSED_FRAGMENTS; j += 2)
+        lane.rows[j / 2] =
+            query_fragment_rows[j][row] | (j + 1 < FUSED_FRAGMENTS ? query_fragment_rows[j + 1][row] << 16 : 0);
     return lane;
 }
 
@@ -4853,121 +4806,75 @@ __device__ __forceinline__ void fetch_one(u32 *f, u32 queries)
     f[1] = get_element(queries + 16);
 }
 
-/* c += phi(q) S for the warp's 16 queries, whose address in the first row of the panel is given, 1 units of 16 features
- * at a time. The last two groups of products may still be on their way. */
-__device__ __forceinline__ void read_copy(float *c, u32 queries, const struct query_lane &lane, u32 copy)
+/* c += phi(q) S for the warp's 16 queries, whose address in the first row of the panel is given, 3 units of 16 features
+ * at a time; first factors come while the copy is waited for. The last two groups of products may still be on their
+ * way. */
+__device__ __forceinline__ void read_copy(float *c, u32 queries, const struct query_lane &lane, u32 copy, u32 ready,
+                                          u32 phase)
 {
-    u32 a[2][1][4], f[3][4];
+    u32 a[2][3][4], f[7][4];
     const u64 from = operand(copy, 128, COPY_PITCH);
     load_transposed(f[0], queries + lane.run);
-    /* features 0 to 15; factors of the next ones come meanwhile */
     load_transposed(f[1], queries + fragment_place(lane, 0));
+    load_transposed(f[2], queries + fragment_place(lane, 1));
+    /* features 0 to 47; factors of the next ones come meanwhile */
+    load_transposed(f[3], queries + fragment_place(lane, 2));
+    load_transposed(f[4], queries + fragment_place(lane, 3));
+    load_transposed(f[5], queries + fragment_place(lane, 4));
+    barrier_wait(ready, phase);
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         a[0][0][i] = times(f[0][i], f[0][i]);
+        a[0][1][i] = times(f[1][i], f[0][i]);
+        a[0][2][i] = times(f[2][i], f[0][i]);
     }
     multiply_begin();
     multiply_tile(c, a[0][0], from);
+    multiply_tile(c, a[0][1], from + 16);
+    multiply_tile(c, a[0][2], from + 32);
     multiply_commit();
-    /* features 16 to 31; factors of the next ones come meanwhile */
-    load_transposed(f[2], queries + fragment_place(lane, 1));
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(f[1][i], f[0][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[1][0], from + 16);
-    multiply_commit();
-    /* features 32 to 47; factors of the next ones come meanwhile */
-    load_transposed(f[1], queries + fragment_place(lane, 2));
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[0][0][i] = times(f[2][i], f[0][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[0][0], from + 32);
-    multiply_commit();
-    /* features 48 to 63; factors of the next ones come meanwhile */
-    load_transposed(f[2], queries + fragment_place(lane, 3));
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(f[1][i], f[0][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[1][0], from + 48);
-    multiply_commit();
-    /* features 64 to 79; factors of the next ones come meanwhile */
-    load_transposed(f[1], queries + fragment_place(lane, 4));
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[0][0][i] = times(f[2][i], f[0][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[0][0], from + 64);
-    multiply_commit();
-    /* features 80 to 95; factors of the next ones come meanwhile */
-    load_transposed(f[2], queries + fragment_place(lane, 5));
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(f[1][i], f[0][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[1][0], from + 80);
-    multiply_commit();
-    /* features 96 to 111; factors of the next ones come meanwhile */
+    /* features 48 to 95; factors of the next ones come meanwhile */
+    load_transposed(f[6], queries + fragment_place(lane, 5));
     load_transposed(f[1], queries + fragment_place(lane, 6));
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[0][0][i] = times(f[2][i], f[0][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[0][0], from + 96);
-    multiply_commit();
-    /* features 112 to 127; factors of the next ones come meanwhile */
     load_transposed(f[2], queries + fragment_place(lane, 7));
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(f[1][i], f[0][i]);
+        a[1][0][i] = times(f[3][i], f[0][i]);
+        a[1][1][i] = times(f[4][i], f[0][i]);
+        a[1][2][i] = times(f[5][i], f[0][i]);
     }
     multiply_begin();
-    multiply_tile(c, a[1][0], from + 112);
+    multiply_tile(c, a[1][0], from + 48);
+    multiply_tile(c, a[1][1], from + 64);
+    multiply_tile(c, a[1][2], from + 80);
     multiply_commit();
-    /* features 128 to 143; factors of the next ones come meanwhile */
-    fetch_one(f[1], queries + lane.one + 16 * ROW_PITCH);
+    /* features 96 to 143; factors of the next ones come meanwhile */
+    fetch_one(f[3], queries + lane.one + 16 * ROW_PITCH);
+    load_transposed(f[4], queries + fragment_place(lane, 8));
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        a[0][0][i] = times(f[2][i], f[0][i]);
+        a[0][0][i] = times(f[6][i], f[0][i]);
+        a[0][1][i] = times(f[1][i], f[0][i]);
+        a[0][2][i] = times(f[2][i], f[0][i]);
     }
     multiply_begin();
-    multiply_tile(c, a[0][0], from + 128);
+    multiply_tile(c, a[0][0], from + 96);
+    multiply_tile(c, a[0][1], from + 112);
+    multiply_tile(c, a[0][2], from + 128);
     multiply_commit();
-    /* features 144 to 159; factors of the next ones come meanwhile */
-    load_transposed(f[2], queries + fragment_place(lane, 8));
+    /* features 144 to 175 */
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(both_low(f[1][i & 1]), f[0][i]);
+        a[1][0][i] = times(both_low(f[3][i & 1]), f[0][i]);
+        a[1][1][i] = times(f[4][i], f[4][i]);
     }
     multiply_begin();
     multiply_tile(c, a[1][0], from + 144);
-    multiply_commit();
-    /* features 160 to 175 */
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[0][0][i] = times(f[2][i], f[2][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[0][0], from + 160);
+    multiply_tile(c, a[1][1], from + 160);
     multiply_commit();
 }
 
@@ -5029,7 +4936,6 @@ __device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 queries, u32 
 /* A warp's sums -> its rows of a slab, where the copy engine may read them. */
 __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
 {
-    const u32 thread = anew(threadIdx.x);
 #pragma unroll
     for (int n = 0; n < COLUMN_TILES; n += 2) {
         u32 a[4];
@@ -5038,9 +4944,9 @@ __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
             if (n + i / 2 < COLUMN_TILES)
                 a[i] = pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
         if (n + 1 < COLUMN_TILES)
-            store_matrices(rows + slab_place(thread & 15, n + (thread >> 4 & 1)), a);
+            store_matrices(rows + slab_place(threadIdx.x & 15, n + (threadIdx.x >> 4 & 1)), a);
         else
-            store_matrices2(rows + slab_place(thread & 15, n), a);
+            store_matrices2(rows + slab_place(threadIdx.x & 15, n), a);
     }
     fence_shared();
     __syncwarp();
@@ -5147,80 +5053,86 @@ __device__ __forceinline__ void add_scored(float *c, const u32 (*p)[4], u64 valu
     multiply_commit();
 }
 
-/* ---- fused_chunk: keys and queries of one warpgroup ---- */
+/* Places of a panel's rows, values, and copy. */
+struct query_turns {
+    struct turn panels, values, copies;
+};
 
-/* The state before a panel -> the copy that the warpgroup's queries read. Each warp is through with the one before. */
-__device__ __forceinline__ void leave_own_copy(const float (*c)[4 * ALL_TILES], u32 shared)
+/* Those of the copy before panel i, as there are such from panel `first` on. */
+__device__ __forceinline__ void find_copy(struct query_turns &at, int i, int first)
 {
-    warpgroup_sync(edge_barrier());
-    leave_copy(c, shared + AT_COPIES);
-    fence_shared();
-    warpgroup_sync(edge_barrier());
+    const u32 number = i - first;
+    at.copies = {(int)(number % COPIES), number / COPIES & 1};
 }
 
-/* o of a panel that begins at token first. */
-__device__ __forceinline__ void leave_outputs(float *o, const struct fpa_cuda_call &call,
-                                              const struct fpa_cuda_maps &maps, const struct fused_part &part,
-                                              u32 shared, int first)
+/* o of panel i, from token first on. reads: a state before it. */
+__device__ __forceinline__ void read_panel(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                           const struct fused_part &part, const struct query_lane &lane, u32 shared,
+                                           const struct query_turns &at, int warpgroup, int i, int first, bool reads)
 {
+    const int warp = own_warp();
+    const u32 panel = shared + AT_PANELS + at.panels.slot * PANEL_BYTES;
+    const u32 full = shared + PANEL_BARRIERS + at.panels.slot * 8;
+    const u32 here = shared + at.values.slot * SLAB, ready = shared + COPY_BARRIERS + at.copies.slot * 8;
+    const bool wide = false; /* else the copy engine has it */
+    float c[4 * ALL_TILES];
+    u32 p[FUSED_PANEL / 16][4];
+    barrier_wait(full, at.panels.phase);
+    form_panel_scores(p, panel + warp * 32 + (threadIdx.x >> 3 & 1) * 16, panel + PANEL_KEYS);
+    add_scored(c, p,
+               value_operand(finite_values(here, shared + AT_OUTPUTS + warpgroup * SLAB,
+                                           panel_leaks(shared, at.panels.slot, i)), shared + AT_ONES));
+    if (reads) {
+        read_copy(c, panel + warp * 32, lane, shared + AT_COPIES + at.copies.slot * COPY, ready, at.copies.phase);
+        multiply_wait<0>();
+        make_opaque<4 * ALL_TILES>(c);
+        warp_arrive(ready + 8 * COPIES);
+    }
+    multiply_wait<0>();
+    make_opaque<4 * ALL_TILES>(c);
+    if (panel_leaks(shared, at.panels.slot, i))
+        spoil_panel(c, call, part, first);
+    barrier_arrive(full + 8 * PANELS);
+    warp_arrive(shared + VALUE_BARRIERS + at.values.slot * 8);
     if (maps.outputs)
-        send_panel(o, call, maps, part, first, shared + AT_OUTPUTS + own_warp() * 2048);
+        send_panel(c, call, maps, part, first, shared + AT_OUTPUTS + warpgroup * SLAB + warp * 2048);
     else
-        store_panel(o, call, part, first, false);
+        store_panel(c, call, part, first, wide);
 }
 
-/* The state of a segment goes from panel to panel. */
-__device__ __forceinline__ void walk_panels(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
-                                            const struct fused_part &part, u32 shared)
+/* A warpgroup takes every QUERY_GROUPS-th panel. Turns go on with all panels, whatever the warpgroup's number, so that
+ * they are one number for all lanes. */
+__device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                                const struct fused_part &part, u32 shared)
 {
-    const struct fused_lane keys = find_lane(0);
-    struct turn panels = {0, 0}, values = {0, 0};
-    float c[GROUP_TILES][4 * ALL_TILES];
-    begin_sums(c, call, part, 0, 0);
-    const int count = part.panels, begin = part.given ? 0 : 1; /* in registers: each panel would wait for them */
+    const int warpgroup = (int)from_lane(threadIdx.x >> 7, 0) - 1 - KEY_GROUPS;
+    const struct query_lane lane = find_query_lane();
+    const int count = part.panels, first = part.given ? 0 : 1; /* in registers: each panel would wait for them */
+    struct query_turns at = {};
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
-        const u32 panel = shared + AT_PANELS + panels.slot * PANEL_BYTES;
-        const u32 full = shared + PANEL_BARRIERS + panels.slot * 8, here = shared + values.slot * SLAB;
-        const u32 own = panel + own_warp() * 32;
-        const int first = part.start + i * FUSED_PANEL;
-        float o[4 * ALL_TILES];
-        barrier_wait(full, panels.phase);
-        u32 p[FUSED_PANEL / 16][4];
-        form_panel_scores(p, own + (threadIdx.x >> 3 & 1) * 16, panel + PANEL_KEYS);
-        if (i >= begin)
-            leave_own_copy(c, shared);
-        add_scored(o, p, value_operand(finite_values(here, shared + AT_OUTPUTS, panel_leaks(shared, panels.slot, i)),
-                                       shared + AT_ONES));
-        if (i >= begin)
-            read_copy(o, own, find_query_lane(shared), shared + AT_COPIES);
-        add_panel_keys(c, keys, panel + PANEL_KEYS, value_operand(here, shared + AT_ONES));
-        make_opaque<4 * ALL_TILES>(o);
-#pragma unroll
-        for (int m = 0; m < GROUP_TILES; m++)
-            make_opaque<4 * ALL_TILES>(c[m]);
-        if (panel_leaks(shared, panels.slot, i))
-            spoil_panel(o, call, part, first);
-        barrier_arrive(full + 8 * PANELS);
-        warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);
-        leave_outputs(o, call, maps, part, shared, first);
-        advance<PANELS>(panels);
-        advance<VALUES>(values);
+        find_copy(at, i, first);
+        if (i % QUERY_GROUPS == warpgroup)
+            read_panel(call, maps, part, lane, shared, at, warpgroup, i, part.start + i * FUSED_PANEL, i >= first);
+        advance<PANELS>(at.panels);
+        advance<VALUES>(at.values);
     }
-    end_sums(c, call, part, 0);
     if (is_first_lane())
         bulk_wait();
 }
 __device__ __forceinline__ void init_fused(u32 shared, bool totals)
 {
-    const int readers = 4; /* warps */
+    const int readers = 4 * KEY_GROUPS + (totals ? 0 : 4); /* warps: of all keys, and of the panel's queries */
     for (int i = 0; i < PANELS; i++) {
         /* lanes read what lanes have written: each arrives itself, which racecheck can follow and takes no time that
          * shows */
         barrier_init(shared + PANEL_BARRIERS + i * 8, 128);
         barrier_init(shared + PANEL_BARRIERS + (PANELS + i) * 8, 32 * readers);
     }
-    (void)totals;
+    for (int i = 0; i < COPIES; i++) {
+        barrier_init(shared + COPY_BARRIERS + i * 8, totals ? 128 : 4 * KEY_GROUPS); /* totals: join_parts */
+        barrier_init(shared + COPY_BARRIERS + (COPIES + i) * 8, 4);
+    }
     for (int i = 0; i < VALUES; i++) {
         barrier_init(shared + VALUE_BARRIERS + i * 8, readers);
         barrier_init(shared + VALUE_BARRIERS + (VALUES + i) * 8, 1);
@@ -5234,11 +5146,13 @@ __device__ __forceinline__ void add_up_keys(const struct fpa_cuda_call &call, co
                                             const struct fused_part &part, u32 shared)
 {
     if (threadIdx.x < 128 || (TOTAL_PACKERS > 1 && threadIdx.x >= FUSED_THREADS - 128)) {
-        registers_lower<56>();
+        registers_lower<72>();
         pack_panels<true>(call, maps, part, shared);
-    } else {
-        registers_raise<200>();
+    } else if (threadIdx.x < 128 * (1 + KEY_GROUPS * TOTAL_PARTS)) {
+        registers_raise<184>();
         overlap_keys<true>(call, part, shared);
+    } else {
+        registers_lower<72>(); /* others take them */
     }
 }
 
@@ -5247,16 +5161,18 @@ __device__ __forceinline__ void walk_segment(const struct fpa_cuda_call &call, c
                                              const struct fused_part &part, u32 shared)
 {
     if (threadIdx.x < 128) {
-        registers_lower<56>();
+        registers_lower<72>();
         pack_panels<false>(call, maps, part, shared);
+    } else if (threadIdx.x < 128 * (1 + KEY_GROUPS)) {
+        registers_raise<184>();
+        overlap_keys<false>(call, part, shared);
     } else {
-        registers_raise<200>();
-        walk_panels(call, maps, part, shared);
+        overlap_queries(call, maps, part, shared);
     }
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_FUSED)
-extern "C" __global__ void __launch_bounds__(FUSED_THREADS, 2)
+extern "C" __global__ void __launch_bounds__(FUSED_THREADS, 1)
 taylor2_d16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call,
                         const __grid_constant__ struct fpa_cuda_maps maps)
 {
@@ -5275,7 +5191,6 @@ taylor2_d16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call,
         return;
     fill_columns(shared);
     clear_rows(shared + AT_PANELS);
-    put_query_lanes(shared);
     fence_shared();
     __syncthreads();
     if (part.totals)

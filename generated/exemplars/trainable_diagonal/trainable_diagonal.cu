@@ -737,7 +737,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { 0, 0, 0 }, /* chunk_state_small */
         { 768, 0, 0 }, /* segment_scan */
         { 512, 188996, 1 }, /* chunk_output */
-        { 256, 108416, 2 }, /* fused_chunk */
+        { 256, 114560, 2 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 0, 0, 0 }, /* sequence_scan */
         { 256, 72064, 3 }, /* decode */
@@ -815,7 +815,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     4608, /* fused_total */
     24, /* fused_vector */
     24, /* fused_value */
-    32, /* fused_vector_box */
+    0, /* fused_vector_box */
     0, /* fused_packs */
     0, /* fused_unpadded */
     0, /* fused_reverses */
@@ -4007,25 +4007,24 @@ enum {
     PANEL_BYTES = 16704,
     PANELS = 2,             /* places for them */
     VALUES = 4,             /* places for panels of values */
-    RAW_STAGES = 4,               /* places for a panel's queries or keys as they lie in memory */
-    RAW_BYTES = 4096,
-    RAW_ROW = 64, /* of these a token, in each slab */
+    RAW_STAGES = 3,               /* places for a panel's queries or keys as they lie in memory */
+    RAW_BYTES = 8192,
+    RAW_ROW = 128, /* of these a token, in each slab */
     RAW_SLAB = RAW_ROW * FUSED_PANEL,
     /* shared memory, behind the values */
     AT_ONES = 40960,
     AT_OUTPUTS = 32768, /* slabs of o on their way; values of which some are not finite pass through them */
     AT_RAW_STAGES = 40960,
-    AT_MATRIX = 57344,
-    AT_COPIES = 63488,
-    AT_PANELS = 72704,
-    PANEL_BARRIERS = 106112,       /* full, then free */
+    AT_MATRIX = 65536,
+    AT_COPIES = 71680,
+    AT_PANELS = 80896,
+    PANEL_BARRIERS = 114304,       /* full, then free */
     COPY_BARRIERS = PANEL_BARRIERS + 16 * PANELS,
     VALUE_BARRIERS = COPY_BARRIERS, /* free, then full by the copy engine: before their panel is */
     RAW_BARRIERS = VALUE_BARRIERS + 16 * VALUES,  /* full, by the copy engine */
-    AT_PART = 106272,
+    AT_PART = 114464,
     /* of each place for a panel: behind the number of the last one that had a value which is not finite */
-    AT_EDGES = AT_PART + 80,
-    AT_LANES = 106368 /* places of queries' rows, as lanes need them */
+    AT_EDGES = AT_PART + 80
 };
 
 /* What a block walks. */
@@ -4531,8 +4530,7 @@ __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const 
 /* Sums -> a copy, [column / 8][feature][column % 8], four blocks of 8 x 8 at a time. */
 __device__ __forceinline__ void leave_copy(const float (*c)[4 * ALL_TILES], u32 copy)
 {
-    const u32 thread = anew(threadIdx.x);
-    const u32 row = copy + (thread >> 5 & 3) * 256 + (thread & 15) * 16 + (thread >> 4 & 1) * COPY_PITCH;
+    const u32 row = copy + own_warp() * 256 + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * COPY_PITCH;
 #pragma unroll
     for (int m = 0; m < GROUP_TILES; m++)
 #pragma unroll
@@ -4721,39 +4719,16 @@ struct query_lane {
     u32 rows[(FUSED_FRAGMENTS + 1) / 2]; /* of other rows, by 16 bytes, two a word */
 };
 
-/* A lane's places of other rows stay in shared memory: registers are for sums, and local memory, of which the
- * first-level cache has no room for much, would be waited for. */
-enum { LANE_QUADS = 2 };
-
-__device__ __forceinline__ void put_query_lanes(u32 shared)
-{
-    const int row = (threadIdx.x & 7) + (threadIdx.x >> 4 & 1) * 8;
-    u32 words[4 * LANE_QUADS] = {};
-    if (threadIdx.x >= 32)
-        return;
-    for (int j = 0; j < FUSED_FRAGMENTS; j++)
-        words[j / 2] |= (u32)query_fragment_rows[j][row] << j % 2 * 16;
-    for (int i = 0; i < LANE_QUADS; i++)
-        put_words(shared + AT_LANES + i * 512 + threadIdx.x * 16,
-                  uint4{words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]});
-}
-
-__device__ __forceinline__ struct query_lane find_query_lane(u32 shared)
+__device__ __forceinline__ struct query_lane find_query_lane(void)
 {
     struct query_lane lane;
-    const u32 thread = anew(threadIdx.x);
-    const int row = (thread & 7) + (thread >> 4 & 1) * 8;
-    lane.one = (thread >> 2 & 7) * 2;
-    lane.run = row * ROW_PITCH + (thread >> 3 & 1) * 16;
+    const int row = (threadIdx.x & 7) + matrix_half() * 8;
+    lane.one = lane_row() * 2;
+    lane.run = row * ROW_PITCH + (threadIdx.x >> 3 & 1) * 16;
 #pragma unroll
-    for (int i = 0; i < LANE_QUADS; i++) {
-        const uint4 words = get_words(shared + AT_LANES + i * 512 + (thread & 31) * 16);
-        const u32 four[4] = {words.x, words.y, words.z, words.w};
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            if (4 * i + j < (FUSED_FRAGMENTS + 1) / 2)
-                lane.rows[4 * i + j] = four[j];
-    }
+    for (int j = 0; j < FUSED_FRAGMENTS; j += 2)
+        lane.rows[j / 2] =
+            query_fragment_rows[j][row] | (j + 1 < FUSED_FRAGMENTS ? query_fragment_rows[j + 1][row] << 16 : 0);
     return lane;
 }
 
@@ -4960,7 +4935,6 @@ __device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 queries, u32 
 /* A warp's sums -> its rows of a slab, where the copy engine may read them. */
 __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
 {
-    const u32 thread = anew(threadIdx.x);
 #pragma unroll
     for (int n = 0; n < COLUMN_TILES; n += 2) {
         u32 a[4];
@@ -4969,9 +4943,9 @@ __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
             if (n + i / 2 < COLUMN_TILES)
                 a[i] = pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
         if (n + 1 < COLUMN_TILES)
-            store_matrices(rows + slab_place(thread & 15, n + (thread >> 4 & 1)), a);
+            store_matrices(rows + slab_place(threadIdx.x & 15, n + (threadIdx.x >> 4 & 1)), a);
         else
-            store_matrices2(rows + slab_place(thread & 15, n), a);
+            store_matrices2(rows + slab_place(threadIdx.x & 15, n), a);
     }
     fence_shared();
     __syncwarp();
@@ -5287,6 +5261,7 @@ __device__ __forceinline__ void walk_panels(const struct fpa_cuda_call &call, co
                                             const struct fused_part &part, u32 shared)
 {
     const struct fused_lane keys = find_lane(0);
+    const struct query_lane queries = find_query_lane();
     struct turn panels = {0, 0}, values = {0, 0};
     float c[GROUP_TILES][4 * ALL_TILES];
     begin_sums(c, call, part, 0, 0);
@@ -5305,7 +5280,7 @@ __device__ __forceinline__ void walk_panels(const struct fpa_cuda_call &call, co
             leave_own_copy(c, shared);
         add_scored(o, p, value_operand(finite_values(here, shared + AT_OUTPUTS, panel_leaks(shared, panels.slot, i))));
         if (i >= begin)
-            read_copy(o, own, find_query_lane(shared), shared + AT_COPIES);
+            read_copy(o, own, queries, shared + AT_COPIES);
         add_panel_keys(c, keys, panel + PANEL_KEYS, value_operand(here));
         make_opaque<4 * ALL_TILES>(o);
 #pragma unroll
@@ -5387,7 +5362,6 @@ trainable_diagonal_fused_chunk(const __grid_constant__ struct fpa_cuda_call call
     if (part.idle)
         return;
     clear_rows(shared + AT_PANELS);
-    put_query_lanes(shared);
     load_matrix_rows(shared + AT_MATRIX, part.head, weights);
     fence_shared();
     __syncthreads();
