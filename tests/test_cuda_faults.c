@@ -32,6 +32,7 @@ static const struct {
     [IN_FUSED_BY_THREADS] = {"fewgated", THREADS_CALL, 2},
     [IN_LIFTED_ROWS] = {"fewliftedhalf", LONG_CALL, 5},
     [IN_TOTALS] = {"few", LONG_CALL, 5},
+    [IN_JOINED] = {"fewtrained", LONG_CALL, 5},
     [IN_COORDINATES] = {"linear", LONG_CALL, 5},
     [IN_ONE_STAGE] = {"clusteredtrained", LONG_CALL, 5},
     [IN_ROWS] = {"anyrows", HEADS_CALL, 8},

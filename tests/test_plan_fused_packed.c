@@ -20,22 +20,25 @@ static const struct flowing {
     const char *body; /* of head { ... } */
     int key_groups, key_tiles, rows;
     bool coordinates;
-    int whole; /* units whose last factor's rows follow each other */
+    int whole;  /* units whose last factor's rows follow each other */
+    int blocks; /* on a multiprocessor */
 } flowing[] = {
-    {"d = 16, dv = 64, normalize = 'sum', terms = taylor { degree = 2 }", 1, 3, 18, true, 10},
-    {"d = 16, dv = 64, block = 4, terms = taylor { degree = 2 }", 1, 3, 18, true, 10},
-    {"d = 16, dv = 64, block = 1, terms = taylor { degree = 2 }", 1, 3, 18, true, 9},
-    {"d = 24, dv = 24, terms = power { degree = 2 }", 1, 5, 34, true, 9},
-    {"d = 64, dv = 64, terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }", 2, 4, 50, false, 32},
+    {"d = 16, dv = 64, normalize = 'sum', terms = taylor { degree = 2 }", 1, 3, 18, true, 10, 1},
+    {"d = 16, dv = 64, block = 4, terms = taylor { degree = 2 }", 1, 3, 18, true, 10, 1},
+    {"d = 16, dv = 64, block = 1, terms = taylor { degree = 2 }", 1, 3, 18, true, 9, 1},
+    {"d = 24, dv = 24, terms = power { degree = 2 }", 1, 5, 34, true, 9, 2},
+    {"d = 64, dv = 64, terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }", 2, 4, 50, false, 32, 1},
     {"d = 64, dv = 16, gate = true, terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }", 1, 8, 50,
-     false, 32},
-    {"d = 64, dv = 128, terms = term { " SOME(16, 64, 1) ", " SOME(16, 64, 2) " }", 1, 4, 34, false, 16},
+     false, 32, 1},
+    {"d = 64, dv = 128, terms = term { " SOME(16, 64, 1) ", " SOME(16, 64, 2) " }", 1, 4, 34, false, 16, 1},
     {"d = 48, dv = 48, terms = term { " SOME(3, 48, 1) ", " SOME(7, 48, 2) ", " SOME(5, 48, 3) " }", 1, 2, 18,
-     false, 0},
-    {"d = 16, dv = 64, normalize = 'sum', window = 128, terms = taylor { degree = 2 }", 1, 3, 18, true, 10},
-    {"d = 16, dv = 64, normalize = 'sum', window = 256, terms = taylor { degree = 2 }", 1, 3, 18, true, 10},
+     false, 0, 2},
+    {"d = 16, dv = 64, normalize = 'sum', window = 128, terms = taylor { degree = 2 }", 1, 3, 18, true, 10,
+     1},
+    {"d = 16, dv = 64, normalize = 'sum', window = 256, terms = taylor { degree = 2 }", 1, 3, 18, true, 10,
+     1},
     {"d = 24, dv = 24, terms = { term { trainable { name = 'W', rows = 20 } }, term { identity() } }", 1, 1,
-     58, true, 2},
+     58, true, 2, 2},
 };
 
 /* Heads without, and why. */
@@ -103,14 +106,14 @@ static void heads_without_one_pass_say_why(void **state)
 }
 
 /* A multiprocessor has 65,536 registers, of which setmaxnreg shares out eights: to four warpgroups, or five, that begin with as many each. */
-static void assert_shared(const fpa_fused_share *share, int groups, int packers, int keys)
+static void assert_shared(const fpa_fused_share *share, int blocks, int groups, int packers, int keys)
 {
     assert_true(share->pack_registers % 8 == 0 && share->key_registers % 8 == 0 &&
                 share->query_registers % 8 == 0);
     assert_true(packers + keys <= groups);
     assert_true(packers * share->pack_registers + keys * share->key_registers +
                     (groups - packers - keys) * share->query_registers <=
-                groups * (512 / groups / 8 * 8));
+                groups * (512 / blocks / groups / 8 * 8));
 }
 
 static void warpgroups_share_all_registers_and_memory_suffices(void **state)
@@ -121,12 +124,16 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
         planned_make_as(&m, flowing[i].body, "cuda:sm_90a", "fused_packed");
         const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
         const int groups = 1 + fused->key_groups + fused->query_groups;
-        assert_int_equal(groups, fused->near_panels >= 3 ? 5 : 4);
-        assert_shared(&fused->walk, groups, 1, fused->key_groups);
-        assert_shared(&fused->totals, groups, fused->total_packers, fused->key_groups * fused->total_parts);
-        assert_true(fused->bytes <= m.plan.target->shared_memory);
+        assert_int_equal(fused->blocks, flowing[i].blocks);
+        assert_int_equal(groups, fused->blocks > 1 ? 2 : fused->near_panels >= 3 ? 5 : 4);
+        assert_shared(&fused->walk, fused->blocks, groups, 1, fused->key_groups);
+        assert_shared(&fused->totals, fused->blocks, groups, fused->total_packers,
+                      fused->key_groups * fused->total_parts);
+        assert_true(fused->blocks * (fused->bytes + 1024) <= m.plan.target->shared_memory + 1024);
         assert_int_equal(fused->at_raw_stages % 1024, 0);
         assert_int_equal(fused->at_matrix % 1024, 0);
+        assert_int_equal(fused->raw_bytes % 1024, 0);
+        assert_true(fused->raw_row == 128 || 2 * fused->vector <= fused->raw_row);
         /* else a panel that waits for its values would wait for itself */
         assert_true(fused->values >= fused->raw_stages && fused->panels >= 2);
         /* else a packer would fill a place that the other one's panel still has */

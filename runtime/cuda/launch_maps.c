@@ -24,6 +24,7 @@ typedef struct tensor {
     long long width, heads, tokens, batch;
     unsigned
         box; /* numbers of a token that a copy fetches; 0: BOX. What lies behind them in a row of 128 bytes stays as it is */
+    bool dense; /* a row in shared memory is no longer than the box's, of 16 or 32 numbers */
 } tensor;
 
 /* A dimension of one has no stride that matters: the caller's may be anything. */
@@ -54,9 +55,16 @@ static bool can_describe(const tensor *t, unsigned long long strides[RANK - 1])
 bool cuda_can_describe(const void *base, const long long *stride, long long heads, long long tokens,
                        long long batch)
 {
-    const tensor t = {base, stride, 0, heads, tokens, batch, 0};
+    const tensor t = {base, stride, 0, heads, tokens, batch, 0, false};
     unsigned long long strides[RANK - 1];
     return can_describe(&t, strides);
+}
+
+static int swizzle_of(const tensor *t)
+{
+    if (!t->dense)
+        return CU_TENSOR_MAP_SWIZZLE_128B;
+    return t->box == 16 ? CU_TENSOR_MAP_SWIZZLE_32B : CU_TENSOR_MAP_SWIZZLE_64B;
 }
 
 static fpa_status encode(const struct fpa_cuda_module *cuda, const tensor *t, unsigned rank,
@@ -67,7 +75,7 @@ static fpa_status encode(const struct fpa_cuda_module *cuda, const tensor *t, un
     static const unsigned steps[SEQUENCE_RANK] = {1, 1, 1, 1, 1};
     CUresult result = cuda->driver->cuTensorMapEncodeTiled(
         map, CU_TENSOR_MAP_DATA_TYPE_UINT16, rank, (void *)(uintptr_t)t->base, sizes, strides, box, steps,
-        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(t), CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return result ? driver_fail(cuda->driver, result, cuda->name, "an operand cannot be described", error)
                   : FPA_OK;
@@ -141,7 +149,7 @@ static void join_vectors(tensor *queries, tensor *keys)
 bool cuda_can_join(const void *base, const long long *stride, int width, long long heads, long long tokens,
                    long long batch)
 {
-    const tensor t = {base, stride, width, heads, tokens, batch, 0};
+    const tensor t = {base, stride, width, heads, tokens, batch, 0, false};
     tensor joined;
     return join_heads(&t, &joined);
 }
@@ -159,14 +167,17 @@ typedef enum joining { JOINS_NOTHING, JOINS_VALUES, JOINS_ALL } joining;
 /* Queries and keys are `vector` numbers wide, of which a box has `vector_box`; values `value` and `value_box`. 0: as many as a box can. Of keys and values a
  * box has so many tokens. */
 static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                map_filler fill, int vector, int vector_box, int value, int value_box,
-                                unsigned box, joining joins, struct fpa_cuda_maps *maps, fpa_error *error)
+                                map_filler fill, int vector, int vector_box, bool dense, int value,
+                                int value_box, unsigned box, joining joins, struct fpa_cuda_maps *maps,
+                                fpa_error *error)
 {
-    tensor queries = {call->q,     call->q_stride,      vector, call->query_heads, call->length,
-                      call->batch, (unsigned)vector_box};
+    tensor queries = {call->q,     call->q_stride,       vector, call->query_heads, call->length,
+                      call->batch, (unsigned)vector_box, dense};
     const long long tokens = call->length + call->recent;
-    tensor keys = {call->k, call->k_stride, vector, call->heads, tokens, call->batch, (unsigned)vector_box};
-    tensor values = {call->v, call->v_stride, value, call->heads, tokens, call->batch, (unsigned)value_box};
+    tensor keys = {call->k,     call->k_stride,       vector, call->heads, tokens,
+                   call->batch, (unsigned)vector_box, dense};
+    tensor values = {call->v,     call->v_stride,      value, call->heads, tokens,
+                     call->batch, (unsigned)value_box, false};
     bool there[3];
     if (joins == JOINS_ALL)
         join_vectors(&queries, &keys);
@@ -193,8 +204,8 @@ fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_c
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    return fill_operands(cuda, call, fill_map, g->vector_rows, g->vector_box, g->value_width, g->value_box,
-                         BOX, g->value_room ? JOINS_VALUES : JOINS_NOTHING, maps, error);
+    return fill_operands(cuda, call, fill_map, g->vector_rows, g->vector_box, false, g->value_width,
+                         g->value_box, BOX, g->value_room ? JOINS_VALUES : JOINS_NOTHING, maps, error);
 }
 
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
@@ -202,9 +213,9 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const tensor rows = {
-        call->dot_rows, call->dot_stride, g->value_width, call->heads, call->length, call->batch, 0};
+        call->dot_rows, call->dot_stride, g->value_width, call->heads, call->length, call->batch, 0, false};
     bool there = false;
-    fpa_status status = fill_operands(cuda, call, fill_map, g->vector_rows, 0, g->value_width, 0,
+    fpa_status status = fill_operands(cuda, call, fill_map, g->vector_rows, 0, false, g->value_width, 0,
                                       (unsigned)g->contraction_keys, JOINS_NOTHING, maps, error);
     if (!status && cuda->driver->cuTensorMapEncodeTiled)
         status = fill_map(cuda, &rows, BOX, &maps->output, &there, error);
@@ -217,10 +228,11 @@ static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fp
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const tensor output = {
-        call->o, call->o_stride, g->fused_value, call->query_heads, call->length, call->batch, 0};
+        call->o, call->o_stride, g->fused_value, call->query_heads, call->length, call->batch, 0, false};
     bool there;
-    fpa_status status = fill_operands(cuda, call, fill, g->fused_vector, 0, g->fused_value, 0, BOX,
-                                      joins ? JOINS_ALL : JOINS_NOTHING, maps, error);
+    fpa_status status =
+        fill_operands(cuda, call, fill, g->fused_vector, g->fused_vector_box, g->fused_vector_box > 0,
+                      g->fused_value, 0, BOX, joins ? JOINS_ALL : JOINS_NOTHING, maps, error);
     if (status || !cuda->driver->cuTensorMapEncodeTiled)
         return status;
     status = fill(cuda, &output, ROWS, &maps->output, &there, error);

@@ -42,13 +42,15 @@ static CUresult encode(void *map, int type, unsigned rank, void *base, const uns
     tensor_map *tensor = map;
     (void)steps, (void)interleave, (void)promotion, (void)fill;
     if (type != CU_TENSOR_MAP_DATA_TYPE_UINT16 || (rank != 4 && rank != 5) ||
-        swizzle != CU_TENSOR_MAP_SWIZZLE_128B || box[0] == 0 || box[0] > 64 || box[0] % 8 || box[1] != 1 ||
+        swizzle < CU_TENSOR_MAP_SWIZZLE_32B || swizzle > CU_TENSOR_MAP_SWIZZLE_128B || box[0] == 0 ||
+        box[0] > 8u << swizzle || box[0] % 8 || box[1] != 1 ||
         (box[2] != 64 && box[2] != 32 && box[2] != 16) || box[3] != 1 || box[rank - 1] != 1 ||
         (uintptr_t)base % 16)
         return CUDA_ERROR_INVALID_VALUE;
     tensor->base = base;
     tensor->numbers = (int)box[0];
     tensor->tokens = (int)box[2];
+    tensor->row = 16 << swizzle;
     tensor->rank = (int)rank;
     for (int i = 0; i < (int)rank; i++) {
         tensor->size[i] = sizes[i];

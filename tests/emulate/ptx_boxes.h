@@ -39,7 +39,14 @@ RUNTIME const void *tensor_part(const tensor_map &t, const int *const *place, in
     return parts.back().data();
 }
 
-/* A box of 64 numbers, or fewer, of 64 or 32 tokens, in rows of 128 bytes, swizzled; outside of the tensor are zeros, and behind a box's numbers a row stays as it
+/* Place of 16 bytes of a row: its number is changed by the lines of 128 bytes before, as far as a row has pieces. */
+static u32 swizzled_place(const tensor_map &t, int row, int part)
+{
+    const int line = row * t.row / 128;
+    return row * t.row + ((part ^ line % (t.row / 16)) << 4);
+}
+
+/* A box of 64 numbers, or fewer, of 64 or 32 tokens, in rows of 128 bytes, or fewer, swizzled; outside of the tensor are zeros, and behind a box's numbers a row stays as it
  * is. map: what tests/emulate/tensor_map.h describes. */
 RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 barrier)
 {
@@ -52,7 +59,7 @@ RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 bar
         stop("a box of %d tokens is copied", tensor.tokens);
     for (int row = 0; row < tensor.tokens; row++)
         for (int part = 0; part < tensor.numbers / 8; part++) {
-            const u32 address = to + row * 128 + ((part ^ row % 8) << 4);
+            const u32 address = to + swizzled_place(tensor, row, part);
             const copy c = {at(address, 16),
                             tensor_part(tensor, place, part * 8, row),
                             16,
@@ -79,7 +86,7 @@ RUNTIME void bring_box(const tensor_map &t, const int *const *place)
 RUNTIME void send_box(const void *map, const int *const *place, u32 from)
 {
     const tensor_map &t = *(const tensor_map *)map;
-    if (t.numbers != 64 || from % 1024 || *place[0] % 8 || *place[1] < 0 || *place[3] < 0)
+    if (t.numbers != 64 || t.row != 128 || from % 1024 || *place[0] % 8 || *place[1] < 0 || *place[3] < 0)
         stop("a box is sent from address %u to column %d", from, (int)*place[0]);
     for (int row = 0; row < t.tokens; row++)
         for (int part = 0; part < 8; part++) {

@@ -10,6 +10,7 @@ typedef struct tensor_map {
     const unsigned char *base;
     uint64_t size[TENSOR_RANK], stride[TENSOR_RANK]; /* stride: bytes; of numbers 2 */
     int numbers, tokens, rank;                       /* numbers, tokens: of a box */
+    int row; /* bytes of a box's row in shared memory, of which pieces of 16 are swizzled */
 } tensor_map;
 
 #endif

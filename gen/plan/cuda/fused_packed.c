@@ -31,6 +31,12 @@ enum {
     LEAST_REGISTERS = 24,   /* of a warpgroup that does nothing */
     OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
     OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
+    MOST_SUMS_OF_BOTH =
+        72, /* of the state and of o: with more nothing is known to be gained (docs/decisions/0134-two-blocks-of-packed-rows.md) */
+    OTHERS_OF_BOTH =
+        48, /* and of one that has queries, too: features and factors of a group of products and of the next one */
+    NARROW = 32,      /* bytes that the copy engine can swizzle */
+    BLOCK_OWN = 1024, /* bytes of a multiprocessor, for each block */
 };
 
 /* ---- rows ---- */
@@ -103,6 +109,7 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     const int tiles = count_tiles(in->rows), columns = in->columns->all;
     const bool one = 4 * columns * tiles <= MOST_SUMS_OF_ONE;
+    fused->blocks = 1, fused->copies = FUSED_COPIES;
     fused->key_groups = one ? 1 : 2;
     fused->query_groups = wants_three(in, fused, tiles) ? 3 : 3 - fused->key_groups;
     fused->key_tiles = (tiles + fused->key_groups - 1) / fused->key_groups;
@@ -134,6 +141,14 @@ static void share_among_five(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     fused->totals = (fpa_fused_share){THREE_TOTALS, THREE_KEYS, LEAST_REGISTERS, together, 0};
 }
 
+/* 256 for a thread of each of two warpgroups: two blocks on a multiprocessor. */
+static void share_between_two(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
+{
+    const int pack = in->plan->projection_count || in->plan->written->lift ? 72 : 56, both = 256 - pack;
+    fused->walk = (fpa_fused_share){pack, both, both, 1, 1};
+    fused->totals = (fpa_fused_share){pack, both, both, two_if_room(in, fused, both), 0};
+}
+
 /* A multiprocessor's 65,536 registers are 512 for a thread of each warpgroup. What packers and queries have
  * of them decides how many loads they have on their way. */
 static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
@@ -161,35 +176,44 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 
 /* ---- shared memory ---- */
 
+/* Rows of a box: of 32 bytes where two blocks share shared memory and these hold a vector. Who makes coordinates reads whole slabs. */
+static int raw_row(const fpa_fused_packed *fused)
+{
+    return !fused->query_groups && !fused->lifts && fused->vector <= NARROW / 2 ? NARROW
+                                                                                : SLAB / FUSED_TOKENS;
+}
+
 static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_stages, fpa_fused_packed *fused)
 {
     const fpa_plan *plan = in->plan;
     const fpa_columns *columns = in->columns;
     const int slabs = (fused->vector + 63) / 64, rows = fused->matrix_rows * fused->matrix_parts;
+    const int readers = largest(fused->query_groups, 1);
     const bool apart = plan->head->normalize != FPA_NORMALIZE_NONE && columns->tiles == 8;
     const bool boxes =
         columns->tiles == SLAB_COLUMNS || (columns->blocks == 1 && columns->tiles < SLAB_COLUMNS);
     fused->panels = panels, fused->values = values, fused->raw_stages = raw_stages;
     fused->value_bytes = (columns->tiles + SLAB_COLUMNS - 1) / SLAB_COLUMNS * SLAB;
-    fused->outputs = boxes ? fused->query_groups : 0;
-    fused->raw_bytes = slabs * SLAB;
+    fused->outputs = boxes ? readers : 0;
+    fused->raw_row = raw_row(fused);
+    fused->raw_bytes = slabs * FUSED_TOKENS * fused->raw_row;
     fused->matrix_bytes = fused->lifts ? fused->lift_bytes : 2 * slabs * rows * 128;
     fused->panel_bytes =
         2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0) + (fused->near_panels ? NORMS : 0);
     fused->at_outputs = values * fused->value_bytes;
-    fused->at_ones = fused->at_outputs + fused->query_groups * fused->value_bytes;
+    fused->at_ones = fused->at_outputs + readers * fused->value_bytes;
     fused->at_raw_stages = fused->at_ones + (apart ? ONES : 0);
     fused->at_matrix = fused->at_raw_stages + raw_stages * fused->raw_bytes;
     fused->at_copies = fused->at_matrix + fused->matrix_bytes;
     fused->at_panels =
-        fused->at_copies + FUSED_COPIES * fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
+        fused->at_copies + fused->copies * fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
     fused->at_barriers = fused->at_panels + panels * fused->panel_bytes;
     const int barriers = 2 * (panels + values) + FUSED_COPIES + largest(fused->query_groups, FUSED_COPIES) +
                          raw_stages + (fused->near_panels ? 1 : 0);
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
     fused->bytes =
         fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
-    return fused->bytes <= plan->target->shared_memory;
+    return fused->blocks * (fused->bytes + BLOCK_OWN) <= plan->target->shared_memory + BLOCK_OWN;
 }
 
 /* More values than raw vectors: of totals, keys of the next panel are not fetched before a panel's values are
@@ -261,6 +285,35 @@ static bool place_vectors(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     return find_places(in, fused);
 }
 
+/* ---- one warpgroup or several ---- */
+
+/* Sums of the state and of o, and what both tasks have beside them, in one warpgroup's registers. */
+static bool has_registers_for_both(const fpa_cuda_inputs *in, const fpa_fused_packed *fused)
+{
+    const int sums = 4 * in->columns->all * (count_tiles(in->rows) + 1);
+    return !in->plan->head->gate && !fused->near_panels && sums <= MOST_SUMS_OF_BOTH &&
+           fused->key_groups == 1 && in->columns->tiles <= SLAB_COLUMNS &&
+           sums + OTHERS_OF_BOTH <= fused->walk.key_registers;
+}
+
+/* Two blocks on a multiprocessor, each with one warpgroup that holds the state and reads it. */
+static bool join(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
+{
+    share_between_two(in, fused);
+    if (!has_registers_for_both(in, fused))
+        return false;
+    fused->query_groups = 0;
+    fused->blocks = 2, fused->copies = 1, fused->total_parts = 1;
+    return place_vectors(in, fused) && fused->lifts == (in->plan->written->lift != NULL);
+}
+
+static bool set_apart(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
+{
+    choose_groups(in, fused);
+    share_registers(in, fused);
+    return place_vectors(in, fused);
+}
+
 /* Whether a pass on coordinates as they lie, which takes less, is there. */
 static bool reads_coordinates(const fpa_cuda_inputs *in)
 {
@@ -307,22 +360,32 @@ fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, f
         return unsuited(why, "ones of its normaliser have no room behind the values");
     if (plan->written->window && fused->key_groups > 1)
         return unsuited(why, "it has a window, and its state takes two warpgroups");
-    share_registers(in, fused);
     place_rows(in, fused);
-    if (!place_vectors(in, fused))
+    if (!join(in, fused) && !set_apart(in, fused))
         return unsuited(why, "copies of its state and packed rows do not fit into shared memory");
     /* places for vectors and packed rows belong to them by turns */
-    fused->total_packers = fused->raw_stages % 2 == 0 && fused->panels % 2 == 0 ? 2 : 1;
+    fused->total_packers =
+        fused->query_groups && fused->raw_stages % 2 == 0 && fused->panels % 2 == 0 ? 2 : 1;
     return plan_fused_packed_slots(plan, in->memory, fused, error);
 }
 
 /* ---- what others see of it ---- */
 
-/* What the four warpgroups of a block do, with queries and for totals of segments. */
+/* What the warpgroups of a block do, with queries and for totals of segments. */
 void print_fused_packed(FILE *out, const fpa_plan *plan)
 {
     const fpa_fused_packed *fused = plan->cuda.fused_packed;
     const int adders = fused->key_groups * fused->total_parts;
+    if (!fused->query_groups) {
+        fprintf(out,
+                "fused_chunk  chunked: two blocks on a multiprocessor, of which 1 warpgroup packs, 1 holds "
+                "%d tiles of 64 features, "
+                "and reads them; stages: %d of 64 tokens, %d of values, %d of raw vectors; %.1f KiB of "
+                "shared memory%s\n",
+                fused->key_tiles, fused->panels, fused->values, fused->raw_stages, fused->bytes / 1024.0,
+                fused->lifts ? "; who packs makes coordinates, without lift_rows" : "");
+        return;
+    }
     fprintf(
         out,
         "fused_chunk  chunked: 1 warpgroup packs, %d hold%s %d tiles of 64 features each, %d read%s them; "
@@ -338,11 +401,12 @@ void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_fused_packed *fused = plan->cuda.fused_packed;
     const fpa_columns *columns = &plan->cuda.columns;
-    g->kernel[CUDA_FUSED_CHUNK] =
-        (struct fpa_cuda_block){128 * (1 + fused->key_groups + fused->query_groups), fused->bytes, 1};
+    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){128 * (1 + fused->key_groups + fused->query_groups),
+                                                          fused->bytes, fused->blocks};
     g->fused_totals = 1;
     g->fused_total = fused->slots * columns->all * 8 * columns->blocks;
     g->fused_vector = fused->vector;
+    g->fused_vector_box = fused->raw_row < SLAB / FUSED_TOKENS ? fused->raw_row / 2 : 0;
     g->fused_maps = fused->lifts;
     g->fused_value = plan->head->dv;
     work_fused_packed(plan, g);
@@ -354,8 +418,9 @@ static const fpa_field share_fields[] = {SHARE(pack_registers), SHARE(key_regist
 
 #define FUSED(member) FIELD(fpa_fused_packed, member)
 const fpa_field fused_packed_fields[] = {
-    FUSED(key_groups), FUSED(query_groups), FUSED(key_tiles), FUSED(total_parts), FUSED(total_packers),
-    FUSED(near_panels), FIELD_PART(fpa_fused_packed, "walk", walk, share_fields),
+    FUSED(key_groups), FUSED(query_groups), FUSED(blocks), FUSED(copies), FUSED(key_tiles),
+    FUSED(total_parts), FUSED(total_packers), FUSED(near_panels),
+    FIELD_PART(fpa_fused_packed, "walk", walk, share_fields),
     FIELD_PART(fpa_fused_packed, "totals", totals, share_fields),
     FIELD_ARRAY(fpa_fused_packed, "feature", slot_feature, slots, 1, 0),
     FIELD_ARRAY(fpa_fused_packed, "swapped", slot_swapped, slots, 1, 0),
@@ -364,7 +429,7 @@ const fpa_field fused_packed_fields[] = {
     FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts), FUSED(lifts),
     FUSED(vector),
     /* places */
-    FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes),
-    FIELD_CONSTANT("copies", FUSED_COPIES), FUSED(panel_bytes), FUSED(raw_bytes), FUSED(matrix_bytes),
-    FUSED(outputs), FUSED(at_ones), FUSED(at_outputs), FUSED(at_raw_stages), FUSED(at_matrix),
-    FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers), FUSED(at_part), FUSED(bytes), FIELDS_END};
+    FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes), FUSED(panel_bytes), FUSED(raw_bytes),
+    FUSED(raw_row), FUSED(matrix_bytes), FUSED(outputs), FUSED(at_ones), FUSED(at_outputs),
+    FUSED(at_raw_stages), FUSED(at_matrix), FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers),
+    FUSED(at_part), FUSED(bytes), FIELDS_END};

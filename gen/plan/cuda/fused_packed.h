@@ -4,15 +4,19 @@
  *   the first packs      raw vectors to packed rows x[row][token], a few panels ahead of the others
  *   one or two of keys   hold the state as fp32 sums; before each panel they leave a copy of it, then add
  *                        the panel's keys
- *   one to three queries read the copy and the panel's own keys, and write o */
+ *   one to three queries read the copy and the panel's own keys, and write o
+ *
+ * Where sums of the state and of o are few, one warpgroup has keys and queries, and a
+ * multiprocessor has two blocks: what one waits for passes while the other one goes on. */
 #ifndef FPAC_GEN_PLAN_CUDA_FUSED_PACKED_H
 #define FPAC_GEN_PLAN_CUDA_FUSED_PACKED_H
 
 #include "mechanism.h"
 
 enum {
-    FUSED_TOKENS = 64,      /* tokens */
-    FUSED_COPIES = 2,       /* of the state: one is read while the next is written */
+    FUSED_TOKENS = 64, /* tokens */
+    FUSED_COPIES =
+        2, /* of the state: one is read while the next is written; one where who writes it reads it */
     FUSED_MOST_UNITS = 32,  /* of 16 features */
     FUSED_MATRIX_ROWS = 48, /* projected rows that one matrix instruction forms, at most */
     FUSED_ROW_PITCH =
@@ -28,7 +32,9 @@ typedef struct fpa_fused_share {
 
 typedef struct fpa_fused_packed {
     /* warpgroups */
-    int key_groups, query_groups;
+    int key_groups, query_groups;   /* no queries': they are of the one that has keys */
+    int blocks;                     /* on a multiprocessor */
+    int copies;                     /* of the state */
     int key_tiles;                  /* of 64 features, of each warpgroup of keys */
     int total_parts, total_packers; /* for totals: warpgroups that add up, or pack, panels by turns */
     int near_panels;                /* of keys that a panel's queries see beside a window; 0: there is none */
@@ -51,6 +57,7 @@ typedef struct fpa_fused_packed {
                     block */
     /* shared memory: bytes of one of each, and from where on they lie */
     int panel_bytes, raw_bytes, value_bytes, matrix_bytes;
+    int raw_row; /* of a raw vector: 128, or fewer where these hold all of it */
     int at_ones, at_outputs, at_raw_stages, at_matrix, at_copies, at_panels, at_barriers, at_part, bytes;
 } fpa_fused_packed;
 

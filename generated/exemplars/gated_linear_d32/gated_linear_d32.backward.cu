@@ -248,10 +248,11 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
-    int fused_packs;           /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
-    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
-    int fused_reverses;        /* 1: it can take tokens from the last one on */
-    int fused_narrows;         /* 1: it can leave o as f16, though its numbers are bf16 (call.narrows) */
+    int fused_vector_box; /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
+    int fused_packs;    /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
+    int fused_unpadded; /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
+    int fused_reverses; /* 1: it can take tokens from the last one on */
+    int fused_narrows;  /* 1: it can leave o as f16, though its numbers are bf16 (call.narrows) */
     int fused_kept; /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
@@ -839,6 +840,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* fused_total */
     0, /* fused_vector */
     0, /* fused_value */
+    0, /* fused_vector_box */
     0, /* fused_packs */
     0, /* fused_unpadded */
     0, /* fused_reverses */
@@ -1620,15 +1622,16 @@ enum {
 };
 
 /* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers; by so many threads. */
-template <int blocks, int threads = THREADS>
+ * numbers; by so many threads; bytes: of a row. */
+template <int blocks, int threads = THREADS, int bytes = 128>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
 #pragma unroll 1
     for (int piece = threadIdx.x % threads; piece < FUSED_PANEL * blocks; piece += threads) {
         const int token = piece / blocks, block = piece % blocks;
-        fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
-                    first + token < limit ? width - block * 8 : 0, false);
+        fetch_eight(to + block / 8 * SLAB + token * bytes
+                    + ((block % 8 ^ (token * bytes / 128 & (bytes / 16 - 1))) << 4),
+                    x + (first + token) * stride + block * 8, first + token < limit ? width - block * 8 : 0, false);
     }
 }
 

@@ -246,10 +246,11 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
-    int fused_packs;           /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
-    int fused_unpadded;        /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
-    int fused_reverses;        /* 1: it can take tokens from the last one on */
-    int fused_narrows;         /* 1: it can leave o as f16, though its numbers are bf16 (call.narrows) */
+    int fused_vector_box; /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
+    int fused_packs;    /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
+    int fused_unpadded; /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
+    int fused_reverses; /* 1: it can take tokens from the last one on */
+    int fused_narrows;  /* 1: it can leave o as f16, though its numbers are bf16 (call.narrows) */
     int fused_kept; /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
@@ -822,6 +823,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     13824, /* fused_total */
     16, /* fused_vector */
     64, /* fused_value */
+    0, /* fused_vector_box */
     0, /* fused_packs */
     0, /* fused_unpadded */
     0, /* fused_reverses */
@@ -4126,24 +4128,26 @@ enum {
 };
 
 /* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers; by so many threads. */
-template <int blocks, int threads = THREADS>
+ * numbers; by so many threads; bytes: of a row. */
+template <int blocks, int threads = THREADS, int bytes = 128>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
 #pragma unroll 1
     for (int piece = threadIdx.x % threads; piece < FUSED_PANEL * blocks; piece += threads) {
         const int token = piece / blocks, block = piece % blocks;
-        fetch_eight(to + block / 8 * SLAB + slab_place(token, block % 8), x + (first + token) * stride + block * 8,
-                    first + token < limit ? width - block * 8 : 0, false);
+        fetch_eight(to + block / 8 * SLAB + token * bytes
+                    + ((block % 8 ^ (token * bytes / 128 & (bytes / 16 - 1))) << 4),
+                    x + (first + token) * stride + block * 8, first + token < limit ? width - block * 8 : 0, false);
     }
 }
 
 /* ---- fused_chunk ----
  *
  * A block walks one segment of a query head's sequence, a panel of 64 tokens after the other. The first warpgroup
- * packs: it turns vectors of queries and keys into packed rows x[row][token], some panels ahead. Warpgroups of keys
- * hold the state as fp32 sums: before a panel they leave a copy of it, then add the panel's keys. Warpgroups of queries
- * read the copy and the panel's own keys, and write o. For totals of segments there are no queries: their warpgroups
+ * packs: it turns vectors of queries and keys into packed rows x[row][token], some panels ahead.
+ * Warpgroups of keys hold the state as fp32 sums:
+ * before a panel they leave a copy of it, then add the panel's keys. Warpgroups of queries read the copy and the
+ * panel's own keys, and write o. For totals of segments there are no queries: their warpgroups
  * add up keys, or pack (where places for vectors are of an even number), every second panel each. */
 enum {
     KEY_GROUPS = 1,         /* warpgroups of keys */
@@ -4167,6 +4171,8 @@ enum {
     VALUES = 6,             /* places for panels of values */
     RAW_STAGES = 4,               /* places for a panel's queries or keys as they lie in memory */
     RAW_BYTES = 8192,
+    RAW_ROW = 128, /* of these a token, in each slab */
+    RAW_SLAB = RAW_ROW * FUSED_PANEL,
     /* shared memory, behind the values */
     AT_ONES = 65536,
     AT_OUTPUTS = 49152, /* slabs of o on their way; values of which some are not finite pass through them */
@@ -4255,6 +4261,13 @@ template <int slots> __device__ __forceinline__ void advance_by(struct turn &at,
 
 /* ---- fused_chunk: packing ---- */
 
+/* Where piece `place` of a row of a slab of raw vectors lies, as the copy engine has it in rows of RAW_ROW bytes: 16
+ * bytes meet in no bank with those of the rows around. */
+__device__ __forceinline__ u32 raw_place(int row, int place)
+{
+    return row * RAW_ROW + ((place ^ (row * RAW_ROW / 128 & (RAW_ROW / 16 - 1))) << 4);
+}
+
 /* All threads of a warpgroup that packs. */
 template <bool totals> __device__ __forceinline__ void packers_sync(void)
 {
@@ -4286,7 +4299,7 @@ template <bool totals> __device__ __forceinline__ void pack_coordinates(u32 pane
         * 16;
 #pragma unroll
     for (int step = 0; step < 1; step++) {
-        const u32 from = step / 4 * SLAB + slab_place(token + matrix_row(), step % 4 * 2 + matrix_half());
+        const u32 from = step / 4 * RAW_SLAB + raw_place(token + matrix_row(), step % 4 * 2 + matrix_half());
         u32 a[2][4];
         if (!totals)
             load_matrices(a[0], queries + from);
@@ -4343,14 +4356,14 @@ __device__ __forceinline__ void copy_item(const struct fpa_cuda_maps &maps, cons
     if (queries && own_thread() == QUERY_STARTER) {
         barrier_expect(full, RAW_BYTES);
 #pragma unroll
-        for (int s = 0; s < RAW_BYTES / SLAB; s++)
-            copy_box(raw + s * SLAB, maps.query, s * 64, (int)part.query_head, token, entry, full);
+        for (int s = 0; s < RAW_BYTES / RAW_SLAB; s++)
+            copy_box(raw + s * RAW_SLAB, maps.query, s * 64, (int)part.query_head, token, entry, full);
     }
     if (!queries && own_thread() == KEY_STARTER) {
         barrier_expect(full, RAW_BYTES);
 #pragma unroll
-        for (int s = 0; s < RAW_BYTES / SLAB; s++)
-            copy_box(raw + s * SLAB, maps.key, s * 64, (int)part.head, token, entry, full);
+        for (int s = 0; s < RAW_BYTES / RAW_SLAB; s++)
+            copy_box(raw + s * RAW_SLAB, maps.key, s * 64, (int)part.head, token, entry, full);
     }
     if (!queries && own_thread() == VALUE_STARTER) {
         barrier_expect(value_full, SLAB);
@@ -4365,9 +4378,10 @@ __device__ __forceinline__ void load_item(const struct fpa_cuda_call &call, cons
     /* addresses that are found ahead would take registers where the copy engine needs none */
     const int column = part.block * COLUMN_TILES * 8, b = anew((int)part.b), head = anew((int)part.head);
     if (queries) {
-        load_pieces<2>(raw, queries_of(call, b, anew((int)part.query_head)), call.q_stride[1], first, part.end, D_IN);
+        load_pieces<2, THREADS, RAW_ROW>(raw, queries_of(call, b, anew((int)part.query_head)), call.q_stride[1], first,
+                                         part.end, D_IN);
     } else {
-        load_pieces<2>(raw, keys_of(call, b, head), call.k_stride[1], first, part.end, D_IN);
+        load_pieces<2, THREADS, RAW_ROW>(raw, keys_of(call, b, head), call.k_stride[1], first, part.end, D_IN);
         load_pieces<COLUMN_TILES>(value, values_of(call, b, head) + column, call.v_stride[1], first, part.end,
                                   DV - column);
     }
