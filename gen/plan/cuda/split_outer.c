@@ -18,7 +18,6 @@ enum {
         4, /* with fewer beside those ptxas may serialise products; with many of these three times as many */
     SPARED_PORTION = 3,
     ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
-    SLAB = 128,          /* bytes of 64 numbers of a token */
     SLAB_BLOCKS = 8,     /* of 8 rows, in a slab */
 };
 
@@ -35,21 +34,6 @@ static int warpgroup_tiles(int columns)
     const int sums = warpgroup_count(columns) == 3 ? SUMS_OF_THREE : SUMS_OF_TWO;
     const int tiles = sums / (4 * columns);
     return tiles > OUTER_MAX_STRIP ? OUTER_MAX_STRIP : tiles;
-}
-
-/* Values, and so many slabs of keys, of 64 tokens. */
-int split_fetched_bytes(const fpa_split_outer *split, int slabs)
-{
-    return 64 * SLAB * (slabs + divide_up(split->columns.tiles, SLAB_BLOCKS));
-}
-
-/* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block, which queries
- * do without. */
-int split_ones_bytes(const fpa_plan *plan, const fpa_split_outer *split)
-{
-    if (plan->head->normalize == FPA_NORMALIZE_NONE || split->ones_behind)
-        return 0;
-    return split->columns.tiles == 8 ? 16 * SLAB : 256;
 }
 
 /* True when every `run` prefixes of a group that follow each other have their rows in one block, factor by
