@@ -8,7 +8,8 @@ enum {
     TILE = 8,               /* and at least; */
     STEP = 16,              /* of what they are products of */
     STEP_INSTRUCTIONS = 50, /* of a warp, with 16 tokens; of a word of each of 32 lanes that is moved: */
-    MOVED_INSTRUCTIONS = 10
+    MOVED_INSTRUCTIONS = 10,
+    BLOCKS = 3 /* of a multiprocessor: one fetches, one multiplies, one stores */
 };
 
 /* Tiles of 8 rows that have rows of a matrix. */
@@ -79,13 +80,12 @@ static void plan_moved(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->unproject_pitch = cuda_odd_pitch((rows + TILE) * 2);
     const int pitch = largest(back->project_pitch, back->unproject_pitch);
     const int two = 2 * 16 * back->warps * pitch + bytes_beside(back);
-    back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
+    back->made_tiles = two <= plan->target->shared_memory / BLOCKS ? 2 : 1;
 }
 
 /* Blocks have all numbers of their tokens that products are of, and where rows are moved a zero behind them; what is made leaves from registers. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
-    enum { BLOCKS = 3 }; /* of a multiprocessor: one fetches, one multiplies, one stores */
     back->given_pitch = cuda_odd_pitch((int)round_up(head_width(plan->written), 16) * 2);
     back->rows_pitch = cuda_odd_pitch((int)round_up(plan->made.width, 16) * 2);
     const int two =
