@@ -151,8 +151,8 @@ struct fpa_cuda_geometry {
     int contraction_keys;   /* of which it fetches a box at a time */
     int contraction_dots;   /* numbers that it leaves of a token, one for each set of monomials of two dots */
     int contraction_values; /* 1: it can leave sums of scores and values beside gradients of queries */
-    int contraction_turns;  /* 1: it, NAME_chunk_state and NAME_chunk_output can take tokens from the last one on */
-    int persistent;         /* 1: blocks take one walk, or one block of queries, after the other:
+    int contraction_turns; /* 1: it, NAME_chunk_state and NAME_chunk_output can take tokens from the last one on */
+    int persistent;        /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */

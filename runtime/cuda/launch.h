@@ -34,7 +34,7 @@ typedef struct cuda_dots {
     const float *column_weights; /* by which o is multiplied before that; NULL: 1 */
     const float *numbers;        /* by fused_chunk: fpa_cuda_call's */
     int numbers_of;
-    bool narrows; /* by fused_chunk: o is of f16 (geometry.fused_narrows) */
+    bool narrows;     /* by fused_chunk: o is of f16 (geometry.fused_narrows) */
     int64_t reversed; /* of so many tokens, from the last one on (cuda_turns); 0: from the first one */
     bool
         apart; /* no rows of all heads are described as one: those of the walk whose states these meet are not, or begin elsewhere */

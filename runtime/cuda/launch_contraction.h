@@ -11,7 +11,7 @@ typedef struct cuda_contraction {
     bool
         walked; /* cuda_forward of the same sizes has left copies of states in the workspace; else they are made */
     int64_t reversed; /* as in cuda_dots */
-    float *dots; /* of a gated head: outputs times rows, [B][heads][length]; NULL: not wanted */
+    float *dots;      /* of a gated head: outputs times rows, [B][heads][length]; NULL: not wanted */
     void *
         sums; /* of scores and values, if the module leaves them (cuda_contracts_values): `columns` of them; NULL: not wanted */
     int64_t sum_stride[3], columns;

@@ -36,9 +36,9 @@ typedef struct passes {
     fpa_pass dots;          /* of gated heads the pass that leaves what gates' gradients are made of */
     bool forth; /* rows of these sequences were gathered last from the first token on, all numbers of them */
     bool turns; /* contractions, and d_v, take tokens as they lie from the last one on, */
-    int64_t behind; /* as what is launched now does, so many; 0: it does not */
+    int64_t behind;           /* as what is launched now does, so many; 0: it does not */
     bool given, given_values; /* of vectors, and of rows g and values, as they are given */
-    bool keeps; /* which is by NAME_fused_chunk */
+    bool keeps;               /* which is by NAME_fused_chunk */
     int64_t chunk, chunks,
         reached; /* at whose ends their sums begin anew; tokens with those that make chunks whole */
     passes_room room;

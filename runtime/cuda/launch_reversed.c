@@ -41,8 +41,7 @@ bool cuda_turns(const fpa_module *module, int form, const struct fpa_launch *siz
     const struct fpa_cuda_module *cuda = module->handle;
     const fpa_call_size size = call_size(form, sizes);
     fpa_candidate found;
-    return cuda->geometry.contraction_turns &&
-           cuda_fastest(&cuda->geometry, &cuda->room, &size, &found) &&
+    return cuda->geometry.contraction_turns && cuda_fastest(&cuda->geometry, &cuda->room, &size, &found) &&
            cuda_mechanism_of(&found) == MECHANISM_SPLIT;
 }
 

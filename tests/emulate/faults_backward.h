@@ -290,7 +290,8 @@ static const struct cuda_backward_fault {
       "made_ends_of_given, made_steps_of_given, 1.0f);"}},
     {"pairs",
      {"the last rows of a matrix left out", "is not a number", "cuda_made_last",
-      "if (group + 1 < groups) made_leave(to, c[m], factor, ((threadIdx.x >> 5) * MADE_TILES + m) * 16, group * (together * 8));"}},
+      "if (group + 1 < groups) made_leave(to, c[m], factor, ((threadIdx.x >> 5) * MADE_TILES + m) * 16, "
+      "group * (together * 8));"}},
     {"learned", {"steps of a matrix that nobody waits for", "is not a number", "cuda_made_awaited", NULL}},
     {"weighted",
      {"keys' rows without their weights", "but the formula gives", "cuda_made_weight",

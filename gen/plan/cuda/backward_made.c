@@ -88,8 +88,7 @@ void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     back->given_pitch = cuda_odd_pitch((int)round_up(head_width(plan->written), 16) * 2);
     back->rows_pitch = cuda_odd_pitch((int)round_up(plan->made.width, 16) * 2);
-    const int two =
-        2 * 16 * back->warps * largest(back->given_pitch, back->rows_pitch) + FPA_CUDA_MADE_RING;
+    const int two = 2 * 16 * back->warps * largest(back->given_pitch, back->rows_pitch) + FPA_CUDA_MADE_RING;
     back->made_tiles = two <= plan->target->shared_memory / BLOCKS ? 2 : 1;
     back->made_row_tiles = count_row_tiles(plan);
     back->made_moves = moves(plan, back);
