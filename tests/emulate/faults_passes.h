@@ -216,10 +216,10 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
       "return call.reversed ? (int)call.length - 64 - (place & ~63) : place;"}},
     {"pairs",
      {"scores of keys before a query, from the last token on", "d_v", "turned_mask",
-      "const u32 behind = left > 0 ? 0xffffffffu : left == 0 ? 0xffffu : 0;"}},
+      "const bool low = left >= 0, high = left >= 1;"}},
     {"pairs",
      {"slopes of keys before a query, from the last token on", "d_k", "pairs_seen",
-      "const bool seen = whole || key <= last + i * 8;"}},
+      "const bool seen = whole || n * 8 + lane_column() * 2 + j <= last + i * 8;"}},
 };
 
 /* In passes of values that take tokens from the last one on. */
