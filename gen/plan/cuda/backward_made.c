@@ -135,8 +135,10 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
     const int project =
         tokens * (back->made_moves ? back->project_pitch : back->given_pitch) + FPA_CUDA_MADE_RING;
-    const int unproject = back->made_moves ? tokens * back->unproject_pitch + bytes_beside(back)
-                                           : tokens * back->rows_pitch + FPA_CUDA_MADE_RING;
+    const bool through =
+        back->made_moves || head_width(plan->written) % TILE; /* shared memory results leave */
+    const int unproject = tokens * (back->made_moves ? back->unproject_pitch : back->rows_pitch) +
+                          (through ? bytes_beside(back) : FPA_CUDA_MADE_RING);
     g->kernel[CUDA_BACKWARD_PROJECT] = (struct fpa_cuda_block){threads, project, 0};
     g->kernel[CUDA_BACKWARD_UNPROJECT] = (struct fpa_cuda_block){threads, unproject, 0};
     if (g->made_sides)
