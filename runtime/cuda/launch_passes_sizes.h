@@ -36,7 +36,7 @@ typedef struct passes {
     fpa_pass dots;          /* of gated heads the pass that leaves what gates' gradients are made of */
     bool forth; /* rows of these sequences were gathered last from the first token on, all numbers of them */
     bool turns; /* contractions, and d_v, take tokens as they lie from the last one on, */
-    int64_t behind;           /* as what is launched now does, so many; 0: it does not */
+    int64_t behind;           /* tokens that what is launched now takes so; 0: from the first one on */
     bool given, given_values; /* of vectors, and of rows g and values, as they are given */
     bool keeps;               /* which is by NAME_fused_chunk */
     int64_t chunk, chunks,
