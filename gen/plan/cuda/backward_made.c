@@ -8,8 +8,7 @@ enum {
     TILE = 8,               /* and at least; */
     STEP = 16,              /* of what they are products of */
     STEP_INSTRUCTIONS = 50, /* of a warp, with 16 tokens; of a word of each of 32 lanes that is moved: */
-    MOVED_INSTRUCTIONS = 10,
-    BLOCKS = 3 /* of a multiprocessor: one fetches, one multiplies, one stores */
+    MOVED_INSTRUCTIONS = 10
 };
 
 /* Tiles of 8 rows that have rows of a matrix. */
@@ -80,12 +79,13 @@ static void plan_moved(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->unproject_pitch = cuda_odd_pitch((rows + TILE) * 2);
     const int pitch = largest(back->project_pitch, back->unproject_pitch);
     const int two = 2 * 16 * back->warps * pitch + bytes_beside(back);
-    back->made_tiles = two <= plan->target->shared_memory / BLOCKS ? 2 : 1;
+    back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
 }
 
 /* Blocks have all numbers of their tokens that products are of, and where rows are moved a zero behind them; what is made leaves from registers. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
+    enum { BLOCKS = 3 }; /* of a multiprocessor: one fetches, one multiplies, one stores */
     back->given_pitch = cuda_odd_pitch((int)round_up(head_width(plan->written), 16) * 2);
     back->rows_pitch = cuda_odd_pitch((int)round_up(plan->made.width, 16) * 2);
     const int two = 2 * 16 * back->warps * largest(back->given_pitch, back->rows_pitch) + FPA_CUDA_MADE_RING;
@@ -135,10 +135,8 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
     const int project =
         tokens * (back->made_moves ? back->project_pitch : back->given_pitch) + FPA_CUDA_MADE_RING;
-    const bool through =
-        back->made_moves || head_width(plan->written) % TILE; /* shared memory results leave */
-    const int unproject = tokens * (back->made_moves ? back->unproject_pitch : back->rows_pitch) +
-                          (through ? bytes_beside(back) : FPA_CUDA_MADE_RING);
+    const int unproject = back->made_moves ? tokens * back->unproject_pitch + bytes_beside(back)
+                                           : tokens * back->rows_pitch + FPA_CUDA_MADE_RING;
     g->kernel[CUDA_BACKWARD_PROJECT] = (struct fpa_cuda_block){threads, project, 0};
     g->kernel[CUDA_BACKWARD_UNPROJECT] = (struct fpa_cuda_block){threads, unproject, 0};
     if (g->made_sides)
