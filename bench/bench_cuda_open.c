@@ -1,6 +1,7 @@
 /* bench_cuda_open: how long the first fpa_open of each head of a spec takes on a GPU, and how long one
- * from the cache: bench_cuda_open SPEC... Then, of the heads that took longest, where the time goes. One
- * kernel stays open meanwhile, as the GPU's context does in a program that uses it. */
+ * from the cache: bench_cuda_open [--backward] [--verbose] [--head NAME] SPEC... Then, of the heads that took
+ * longest, where the time goes (without gradients and --head). One kernel stays open meanwhile, as the GPU's
+ * context does in a program that uses it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +12,19 @@
 #include "runtime/api/fpa.h"
 #include "runtime/verify/verify.h"
 
-static const fpa_options options = {.target = "cuda"};
+static fpa_options options = {.target = "cuda"};
+static const char *only; /* this head; NULL: all */
 
 static int complain(const fpa_error *error)
 {
     fprintf(stderr, "bench_cuda_open: %s: %s\n", error->where, error->message);
     return 1;
+}
+
+static void say(void *user, const char *line)
+{
+    (void)user;
+    fprintf(stderr, "%s\n", line);
 }
 
 static double open_once(const char *spec, const char *head, int *cached)
@@ -54,11 +62,16 @@ static int open_all(const char *spec, slowest *first, slowest *again)
 {
     fpa_head_list list;
     fpa_error error;
+    const double begin = clock_seconds();
     if (spec_load(spec, &list, &error))
         return complain(&error);
+    printf("%s: %d heads, read in %.1f ms, which is part of each open\n", spec, list.count,
+           1e3 * (clock_seconds() - begin));
     for (int i = 0; i < list.count; i++) {
         const char *name = list.heads[i]->name;
         int first_cached = 0, again_cached = 0;
+        if (only && strcmp(name, only) != 0)
+            continue;
         double first_seconds = open_once(spec, name, &first_cached);
         double again_seconds = open_once(spec, name, &again_cached);
         if (first_seconds < 0 || again_seconds < 0)
@@ -147,26 +160,44 @@ static int time_stages(const slowest *which)
     return failed;
 }
 
+/* The first argument that is no option. */
+static int read_options(int count, char **arguments)
+{
+    int i = 1;
+    for (; i < count && strncmp(arguments[i], "--", 2) == 0; i++)
+        if (strcmp(arguments[i], "--backward") == 0)
+            options.backward = 1;
+        else if (strcmp(arguments[i], "--verbose") == 0)
+            options.log = say;
+        else if (strcmp(arguments[i], "--head") == 0 && i + 1 < count)
+            only = arguments[++i];
+        else
+            return count;
+    return i;
+}
+
 int main(int count, char **arguments)
 {
     fpa_kernel *kernel;
     fpa_error error;
     slowest first = {0}, again = {0};
     int failed = 0;
-    if (count < 2)
+    const int specs = read_options(count, arguments);
+    if (specs >= count)
         return fprintf(
                    stderr,
-                   "usage: bench_cuda_open SPEC...  (set FPA_CACHE_DIR and CUDA_CACHE_PATH to new folders: "
-                   "NVRTC keeps what it compiled, too)\n"),
+                   "usage: bench_cuda_open [--backward] [--verbose] [--head NAME] SPEC...  (set "
+                   "FPA_CACHE_DIR and CUDA_CACHE_PATH to new folders: NVRTC keeps what it compiled, too)\n"),
                2;
-    if (fpa_open_text("first.lua", "return head { name = 'first', d = 16, terms = linear {} }", NULL,
-                      &options, &kernel, &error))
+    const fpa_options plain = {.target = options.target};
+    if (fpa_open_text("first.lua", "return head { name = 'first', d = 16, terms = linear {} }", NULL, &plain,
+                      &kernel, &error))
         return complain(&error);
-    for (int i = 1; i < count; i++)
+    for (int i = specs; i < count; i++)
         failed |= open_all(arguments[i], &first, &again);
-    if (first.spec)
+    if (first.spec && !only && !options.backward)
         failed |= time_stages(&first);
-    if (again.spec && strcmp(first.head, again.head) != 0)
+    if (again.spec && !only && !options.backward && strcmp(first.head, again.head) != 0)
         failed |= time_stages(&again);
     fpa_close(kernel);
     return failed;

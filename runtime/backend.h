@@ -112,7 +112,8 @@ static inline fpa_call_size call_size(int form, const struct fpa_launch *launch)
 typedef struct fpa_memory {
     fpa_status (*allocate)(const fpa_module *module, size_t size, void **address, fpa_error *error);
     void (*release)(const fpa_module *module, void *address); /* NULL is fine */
-    fpa_status (*fill)(const fpa_module *module, void *to, int byte, size_t size, fpa_error *error);
+    /* Of an even size, with two bytes again and again. */
+    fpa_status (*fill)(const fpa_module *module, void *to, uint16_t unit, size_t size, fpa_error *error);
     fpa_status (*upload)(const fpa_module *module, void *to, const void *from, size_t size, fpa_error *error);
     fpa_status (*download)(const fpa_module *module, void *to, const void *from, size_t size,
                            fpa_error *error);

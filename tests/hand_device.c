@@ -1,5 +1,6 @@
 #include "hand_module.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -15,18 +16,26 @@ static const fpa_head *device_head;
 
 /* An address of the device is one of this process far out of its range. */
 static const uintptr_t far_away = (uintptr_t)1 << 62;
-enum { MANY_ALLOCATIONS = 64 };
+enum { MANY_ALLOCATIONS = 2048 };
 static struct {
     unsigned char *bytes;
     size_t size;
 } allocations[MANY_ALLOCATIONS];
 struct hand_device hand_device;
+/* One thread has the device at a time, from enter to leave: modules here are written for one. */
+static pthread_mutex_t device_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static fpa_status call_device(fpa_error *error)
 {
     hand_device.calls++;
     return hand_device.calls == hand_device.failing ? (fail)(error, FPA_DEVICE, "device", "was told to fail")
                                                     : FPA_OK;
+}
+
+static fpa_status give_up(void)
+{
+    pthread_mutex_unlock(&device_lock);
+    return FPA_DEVICE;
 }
 
 /* The bytes behind an address of the device, of which size have to be there. */
@@ -52,8 +61,9 @@ static fpa_status allocate(const fpa_module *module, size_t size, void **address
     int i = 0;
 
     (void)module;
+    pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
-        return FPA_DEVICE;
+        return give_up();
     while (i < MANY_ALLOCATIONS - 1 && allocations[i].bytes)
         i++;
     assert_null(allocations[i].bytes);
@@ -63,37 +73,45 @@ static fpa_status allocate(const fpa_module *module, size_t size, void **address
     memset(allocations[i].bytes, 0x5a, size);
     hand_device.allocations++;
     *address = (void *)((uintptr_t)allocations[i].bytes + far_away);
+    pthread_mutex_unlock(&device_lock);
     return FPA_OK;
 }
 
 static void release(const fpa_module *module, void *address)
 {
-    unsigned char *bytes = bytes_at(address, 0);
-
     (void)module;
+    pthread_mutex_lock(&device_lock);
+    unsigned char *bytes = bytes_at(address, 0);
     for (int i = 0; i < MANY_ALLOCATIONS && bytes; i++)
         if (allocations[i].bytes == bytes) {
             free(bytes);
             allocations[i].bytes = NULL;
             hand_device.allocations--;
         }
+    pthread_mutex_unlock(&device_lock);
 }
 
 static fpa_status upload(const fpa_module *module, void *to, const void *from, size_t size, fpa_error *error)
 {
     (void)module;
+    pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
-        return FPA_DEVICE;
+        return give_up();
     memcpy(bytes_at(to, size), from, size);
+    pthread_mutex_unlock(&device_lock);
     return FPA_OK;
 }
 
-static fpa_status fill(const fpa_module *module, void *to, int byte, size_t size, fpa_error *error)
+static fpa_status fill(const fpa_module *module, void *to, uint16_t unit, size_t size, fpa_error *error)
 {
     (void)module;
+    pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
-        return FPA_DEVICE;
-    memset(bytes_at(to, size), byte, size);
+        return give_up();
+    unsigned char *bytes = bytes_at(to, size);
+    for (size_t i = 0; i + sizeof unit <= size; i += sizeof unit)
+        memcpy(bytes + i, &unit, sizeof unit);
+    pthread_mutex_unlock(&device_lock);
     return FPA_OK;
 }
 
@@ -101,17 +119,20 @@ static fpa_status download(const fpa_module *module, void *to, const void *from,
                            fpa_error *error)
 {
     (void)module;
+    pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
-        return FPA_DEVICE;
+        return give_up();
     memcpy(to, bytes_at(from, size), size);
+    pthread_mutex_unlock(&device_lock);
     return FPA_OK;
 }
 
 static fpa_status enter(const fpa_module *module, fpa_error *error)
 {
     (void)module;
+    pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
-        return FPA_DEVICE;
+        return give_up();
     hand_device.entered++;
     return FPA_OK;
 }
@@ -120,12 +141,16 @@ static void leave(const fpa_module *module)
 {
     (void)module;
     hand_device.entered--;
+    pthread_mutex_unlock(&device_lock);
 }
 
 static fpa_status finish(const fpa_module *module, fpa_error *error)
 {
     (void)module;
-    return call_device(error);
+    pthread_mutex_lock(&device_lock);
+    const fpa_status status = call_device(error);
+    pthread_mutex_unlock(&device_lock);
+    return status;
 }
 
 static fpa_status run_device_module(const fpa_module *module, int form, const struct fpa_launch *a,

@@ -140,10 +140,11 @@ static void release(const fpa_module *module, void *address)
     allocated--;
 }
 
-static fpa_status fill(const fpa_module *module, void *to, int byte, size_t size, fpa_error *error)
+static fpa_status fill(const fpa_module *module, void *to, uint16_t unit, size_t size, fpa_error *error)
 {
     (void)module, (void)error;
-    memset(to, byte, size);
+    for (size_t i = 0; i < size / sizeof unit; i++)
+        ((uint16_t *)to)[i] = unit;
     return FPA_OK;
 }
 

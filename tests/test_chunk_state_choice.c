@@ -125,7 +125,7 @@ static void every_choice_can_be_launched(void **state)
     }
 }
 
-/* Keys of one stage are waited for where copies are read, beside whose tiles there is no room for more. */
+/* Keys of one stage are waited for where copies are read, among whose tiles the others lie. */
 static void only_calls_that_read_copies_wait_for_keys(void **state)
 {
     struct fpa_cuda_geometry waiting = square128;

@@ -116,6 +116,7 @@ static void every_fault_is_refused_in_its_words(void **state)
                                        .longest = is_of_segments(i)                              ? LONGER
                                                   : strcmp(fault_at(i)->head, "widenorm") == 0   ? SOME
                                                   : strstr(fault_at(i)->head, "pairs")           ? SOME
+                                                  : strstr(fault_at(i)->head, "parts")           ? SOME
                                                   : strncmp(fault_at(i)->head, "broad", 5) == 0  ? SOME
                                                   : strncmp(fault_at(i)->head, "fading", 6) == 0 ? SEVERAL
                                                                                                  : 0,

@@ -75,7 +75,16 @@ static const struct asked {
      "d = 38, dv = 192, terms = power { degree = 3 }, dtype = 'f16', normalize = 'sum'", CONTRACTED, 0, false,
      false},
     {"half precision, divided, of many values", "cuda:sm_90a",
-     "dv = 256, terms = linear {}, dtype = 'f16', normalize = 'sum'", 0, 0, false, false},
+     "dv = 256, terms = linear {}, dtype = 'f16', normalize = 'sum'", 136, 64, false, false},
+    {"a gated line of two parts of values", "cuda:sm_90a",
+     "d = 256, dv = 512, terms = linear {}, gate = true", 256, 256, false, true},
+    {"a line of two parts of values, the second of fewer", "cuda:sm_90a",
+     "d = 256, dv = 301, terms = linear {}", 152, 256, false, true},
+    {"a gated, normalised line of parts of values with numbers beside tokens", "cuda:sm_90a",
+     "d = 256, dv = 512, terms = linear {}, gate = true, normalize = 'max'", 256, 256, false, false},
+    {"a gated, normalised line of three parts, of which one has the sum of scores", "cuda:sm_90a",
+     "d = 256, dv = 512, terms = linear {}, gate = true, normalize = 'sum', dtype = 'f16'", 176, 256, false,
+     false},
     {"a power in half precision, of values of no whole pieces", "cuda:sm_90a",
      "dv = 82, terms = power { degree = 2 }, dtype = 'f16'", CONTRACTED, 0, false, false},
     {"a gated power in half precision", "cuda:sm_90a",
@@ -286,7 +295,8 @@ static const char *const emulated[] = {
     "cubeofpairs", "halfcube",       "cubicsum",       "fadingpower",   "pairs",         "halfpairs",
     "products",    "halfproducts",   "widepairs",      "broadpairs",    "broadproducts", "fadingproducts",
     "features",    "fadingfeatures", "halffeatures",   "sumoffeatures", "half",          "parted",
-    "cubic",       "halflines",      "raggedfeatures", "fadingodd"};
+    "cubic",       "halflines",      "raggedfeatures", "fadingodd",     "parts",         "gatedparts",
+    "raggedparts", "halfparts",      "normparts"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -299,7 +309,8 @@ enum {
 /* FPA_TEST_HEAD: one alone, by its name. */
 static bool is_run(const char *name)
 {
-    static const char *const fixed[] = {"line", "taylor", "linear", "gatednorm", "ragged", "squares"};
+    static const char *const fixed[] = {"line",   "taylor",  "linear",    "gatednorm",
+                                        "ragged", "squares", "gatedparts"};
     const char *only = getenv("FPA_TEST_HEAD");
     return only ? strcmp(only, name) == 0
                 : dear_tests() || is_one_of(fixed, sizeof fixed / sizeof *fixed, name);
@@ -308,13 +319,15 @@ static bool is_run(const char *name)
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
-    static const char *const cut[] = {"turned", "fadinghalf", "widenorm", "halflines"};
+    static const char *const cut[] = {"turned",    "fadinghalf",  "widenorm",
+                                      "halflines", "raggedparts", "normparts"};
     static const char *const longer[] = {
         "pairs",     "halfpairs",  "products",     "halfproducts",
         "widepairs", "broadpairs", "broadproducts"}; /* than chunks of passes */
     static const char *const copied[] = {
-        "broadsquare",  "broadfading", "sums",       "fewsums",
-        "fadingtaylor", "fadingcube",  "cubeofpairs"}; /* contractions that read states of several blocks of columns */
+        "broadsquare",  "broadfading", "sums",        "fewsums",
+        "fadingtaylor", "fadingcube",  "cubeofpairs", /* contractions that read states of several blocks of columns */
+        "gatedparts",   "halfparts"};                 /* states that are kept */
     const backward_fixture *f = *state;
     uint64_t launched = 0, passed = 0;
     int count = 0, wrong = 0;

@@ -98,7 +98,7 @@ static void every_failing_call_of_a_device_ends_in_its_own_error(void **state)
         hand_device.failing = call;
         assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_DEVICE);
         assert_non_null(strstr(error.message, "was told to fail"));
-        assert_int_equal(hand_device.calls, call);
+        assert_true(hand_device.calls >= call); /* others were asked at the same time */
         assert_int_equal(hand_device.allocations, 0);
         assert_int_equal(hand_device.entered, 0);
     }

@@ -4,11 +4,11 @@
 
 #include "base/round.h"
 #include "passes_contracted.h"
+#include "passes_parts.h"
 
 enum {
-    PIECE = 8,             /* numbers of 16 bytes */
-    MOST_WIDTH = 520,      /* of a row that kernels of warpgroups take, */
-    MOST_LINE_WIDTH = 256, /* and that passes of gated lines take (cuda.h) */
+    PIECE = 8,        /* numbers of 16 bytes */
+    MOST_WIDTH = 520, /* of a row that kernels of warpgroups take, where it has no parts */
 };
 
 /* Multiplications of a pass of rows over the forward pass's, at most. There are two, and one of values: 6 forward passes; kernels
@@ -96,14 +96,6 @@ static bool is_weighted(const fpa_simplified *simple)
     return simple->score.dot_count == 1 && !is_whole(&simple->score.dots[0], simple->head->d);
 }
 
-/* A normalised line's 1 / n and h are beside its tokens where rows [g, h] are wider than kernels take them. */
-static bool has_numbers(const fpa_simplified *simple)
-{
-    enum { WIDEST = 256 };
-    return is_line(&simple->score) && !is_weighted(simple) && simple->head->normalize != FPA_NORMALIZE_NONE &&
-           round_up(simple->head->dv + 1, PIECE) > WIDEST;
-}
-
 /* Keys are weighed as they are gathered. With a gate, where the one mechanism of the pass of rows is known, its outputs are: both sides' dots
  * have the same numbers then, q and k as they are given. Not with a normaliser, whose pass of values is a head without weights of its own. */
 static bool weighs_outputs(const fpa_simplified *simple)
@@ -123,6 +115,16 @@ static bool widens(const fpa_simplified *simple)
     const fpa_head *head = simple->head;
     return head->dtype == FPA_F16 &&
            (head->normalize != FPA_NORMALIZE_NONE || (head->gate && !is_line(&simple->score)));
+}
+
+/* A normalised line's 1 / n and h are beside its tokens where rows [g, h] are wider than kernels take them: what is added to scores takes no part
+ * of its own then. */
+static bool has_numbers(const fpa_simplified *simple)
+{
+    return is_line(&simple->score) && !is_weighted(simple) && !widens(simple) &&
+           simple->head->normalize != FPA_NORMALIZE_NONE &&
+           passes_parts(round_up(simple->head->dv + 1, PIECE), true).count > 1 &&
+           passes_parts_whole(simple->head->dv);
 }
 
 static bool is_quadratic(const fpa_score *score)
@@ -177,7 +179,7 @@ static bool is_gated_line(const fpa_head *head)
 
 bool passes_by_rows(const fpa_head *head, fpa_pass pass)
 {
-    return head->numbers || (pass == PASS_ROWS && is_gated_line(head));
+    return head->numbers || head->adds || (pass == PASS_ROWS && is_gated_line(head));
 }
 
 bool passes_leaves_dots(const fpa_head *head, fpa_pass pass)
@@ -199,10 +201,13 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
     const int first = is_formed(simple) ? halves_width(simple) : round_up(head->d, PIECE);
     const bool last = head->normalize != FPA_NORMALIZE_NONE && !has_numbers(simple);
     const int values = round_up(head->dv + last, PIECE);
+    const fpa_pass_parts parts = passes_parts(values, is_line(&simple->score));
     const bool whole = (head->gate && !is_line(&simple->score)) || is_contracted(simple);
     const bool power = !is_pairs(simple) && !is_formed(simple);
     return (fpa_pass_rows){.values = first,
-                           .width = first + values,
+                           .width = first + (parts.count > 1 ? parts.count * parts.width : values),
+                           .parts = parts.count,
+                           .part = parts.width,
                            .columns = whole ? values : head->dv,
                            .input = has_slope(&simple->score) ? 0 : first,
                            .line = is_line(&simple->score),
@@ -261,7 +266,7 @@ static bool widens_in_vain(const fpa_simplified *simple)
     const int values = round_up(head->dv + (head->normalize != FPA_NORMALIZE_NONE), PIECE);
     const bool contracted = is_contracted(simple) || (is_quadratic(&simple->score) &&
                                                       contraction_sums_fit(head->d, values, head->gate));
-    return widens(simple) && (has_numbers(simple) || (!contracted && work(simple) > most_widened));
+    return widens(simple) && !contracted && work(simple) > most_widened;
 }
 
 bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target)
@@ -280,8 +285,8 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
     if (widens_in_vain(simple))
         return false;
     const fpa_pass_rows rows = passes_rows(simple);
-    return rows.width - rows.input <= (rows.line && head->gate ? MOST_LINE_WIDTH : MOST_WIDTH) &&
-           work(simple) > 0 && (!rows.parallel || parallel_suits(simple));
+    return (rows.parts > 1 || rows.width - rows.input <= MOST_WIDTH) && work(simple) > 0 &&
+           (!rows.parallel || parallel_suits(simple));
 }
 
 /* ---- the heads ---- */
@@ -315,7 +320,7 @@ static bool add_term(fpa_head *head, fpa_number weight, int power, int d, int fi
 /* Whether results leave as the f16 head has them: those of a line, which one kernel carries out (rows->line). */
 static bool narrows(const fpa_simplified *simple)
 {
-    return widens(simple) && simple->head->gate && is_line(&simple->score);
+    return widens(simple) && simple->head->gate && is_line(&simple->score) && passes_rows(simple).parts == 1;
 }
 
 /* What both have of the head; room for its terms. Names are of heads whose text says all, that have numbers, that narrow. */
@@ -362,13 +367,17 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
     const fpa_score *score = &simple->score;
     const fpa_head *from = simple->head;
     const fpa_pass_rows rows = passes_rows(simple);
-    const int values = rows_are_given(simple) ? from->dv : rows.width - rows.values;
-    static const char *const names[] = {"gradients_of_rows", "gradients_of_numbered_rows",
-                                        "gradients_of_narrowed_rows"};
-    fpa_head *head = start(simple, written, names);
+    const int values = rows.parts > 1           ? rows.part
+                       : rows_are_given(simple) ? from->dv
+                                                : rows.width - rows.values;
+    static const char *const names[][3] = {
+        {"gradients_of_rows", "gradients_of_numbered_rows", "gradients_of_narrowed_rows"},
+        {"gradients_of_parts_of_rows", "gradients_of_parts_of_numbered_rows", NULL}};
+    fpa_head *head = start(simple, written, names[rows.parts > 1]);
     bool done = head != NULL;
     if (!done)
         return NULL;
+    head->adds = rows.parts > 1;
     head->d = rows.values - rows.input + values;
     head->dv = from->d;
     for (int m = 0; done && m < score->monomial_count; m++) {

@@ -21,6 +21,8 @@
 typedef struct fpa_pass_rows {
     int values,
         width; /* whole pieces of 8; the second dot, and values that go with it, are over all of the latter */
+    int parts,
+        part; /* of values, and columns of one: passes of rows of a line have a part each (passes_parts.h); 1: there is one pass of all */
     int columns; /* that the pass of values has */
     int input;   /* the first one that kernels of PASS_ROWS read: with f' constant, `values` */
     int line; /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
@@ -55,7 +57,8 @@ double passes_pair_clocks(const fpa_head *head, const fpa_score *score);
 /* Of such a line each coordinate's weight, 0 where it is none of the dot's. */
 void passes_weigh(const fpa_score *score, int d, double *weight);
 
-/* Whether only NAME_fused_chunk takes this pass: of a gated line, whose outputs' dots and states it leaves, or numbers beside tokens. */
+/* Whether only NAME_fused_chunk takes this pass: of a gated line, whose outputs' dots and states it leaves, numbers beside tokens, or a part, which is added to
+ * what others have left. */
 bool passes_by_rows(const fpa_head *head, fpa_pass pass);
 
 /* Whether a pass of another gated head has to leave dots of its outputs, and states, for gates' gradients. */

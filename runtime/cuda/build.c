@@ -19,18 +19,16 @@ static fpa_status cuda_identity(const fpa_options *options, const char *name, ch
     return status ? status : nvrtc_identity(target, identity, error);
 }
 
-/* parts: programs that were compiled at once; the report has the time of the longest. */
+/* programs: of those that were compiled at once, of which the report has the longest one's time; "" of one. */
 static void log_report(const fpa_options *options, const char *name, const fpa_target *target,
-                       const nvrtc_report *report, int parts)
+                       const nvrtc_report *report, const char *programs)
 {
-    char figures[96] = "", longest[48] = "", remarks[800];
-    if (parts > 1)
-        snprintf(longest, sizeof longest, ", the longest of %d programs", parts);
+    char figures[96] = "", remarks[800];
     if (report->registers > 0)
         snprintf(figures, sizeof figures, ", at most %d registers, %lld bytes of spills", report->registers,
                  report->spill_bytes);
     log_line(options, "%s: NVRTC %s for %s: %.2f s%s%s", name, report->version, target->march,
-             report->seconds, longest, figures);
+             report->seconds, programs, figures);
     if (nvrtc_remarks(report, remarks, sizeof remarks))
         log_line(options, "%s: %s: %s", name, nvrtc_warns(remarks, target) ? "warning" : "note", remarks);
 }
@@ -48,12 +46,13 @@ fpa_status cuda_compile(const fpa_options *options, const fpa_source *source, bo
     snprintf(file, sizeof file, "%s.cu", source->facts.name);
     status = nvrtc_compile(&input, object, report, error);
     if (!status)
-        log_report(options, source->facts.name, input.target, report, 1);
+        log_report(options, source->facts.name, input.target, report, "");
     return status;
 }
 
 /* One program of several that have a file's kernels between them. */
 typedef struct part {
+    bool wanted; /* some kernel is in it */
     nvrtc_input input;
     fpa_object object;
     nvrtc_report report;
@@ -61,29 +60,58 @@ typedef struct part {
     fpa_error error;
 } part;
 
+/* The number of a part whose name, which begins here, ends with a bracket; 0: the text defines none. */
+static int part_number(const char *code, const char *name)
+{
+    char define[64];
+    snprintf(define, sizeof define, "#define %.*s ", (int)strcspn(name, ")"), name);
+    const char *found = strstr(code, define);
+    return found ? atoi(found + strlen(define)) : 0;
+}
+
+/* Reading a file alone takes tenths of a second, so that parts which none of its kernels names are not compiled. A text that names none says by other
+ * means what is in which. */
+static void choose_parts(const char *code, part parts[])
+{
+    static const char asks[] = "#if FPA_CUDA_HAS(";
+    bool named = false;
+    for (const char *at = strstr(code, asks); at; at = strstr(at + 1, asks)) {
+        const int number = part_number(code, at + strlen(asks));
+        if (number > 0 && number <= FPA_CUDA_PARTS)
+            parts[number - 1].wanted = named = true;
+    }
+    for (int i = 0; i < FPA_CUDA_PARTS && !named; i++)
+        parts[i].wanted = true;
+}
+
 static void compile_part(int index, void *user)
 {
     part *p = (part *)user + index;
-    p->status = nvrtc_compile(&p->input, &p->object, &p->report, &p->error);
+    if (p->wanted)
+        p->status = nvrtc_compile(&p->input, &p->object, &p->report, &p->error);
 }
 
 /* What all programs said. */
 static void log_parts(const fpa_options *options, const char *name, const part parts[])
 {
-    nvrtc_report all = parts[0].report; /* its version too */
+    nvrtc_report all = {0};
+    char programs[48 + 8 * FPA_CUDA_PARTS] = ", the longest of these programs:";
     text_buffer buffer;
     FILE *text = text_open(&buffer);
-    all.spill_bytes = 0;
     for (int i = 0; i < FPA_CUDA_PARTS; i++) {
         const nvrtc_report *its = &parts[i].report;
+        if (!parts[i].wanted)
+            continue;
+        memcpy(all.version, its->version, sizeof all.version);
         all.seconds = its->seconds > all.seconds ? its->seconds : all.seconds;
         all.registers = its->registers > all.registers ? its->registers : all.registers;
         all.spill_bytes += its->spill_bytes;
+        snprintf(programs + strlen(programs), sizeof programs - strlen(programs), " %.2f", its->seconds);
         if (text && its->log)
             fprintf(text, "%s\n", its->log);
     }
     all.log = text ? text_finish(&buffer) : NULL;
-    log_report(options, name, parts[0].input.target, &all, FPA_CUDA_PARTS);
+    log_report(options, name, parts[0].input.target, &all, programs);
     free(all.log);
 }
 
@@ -98,7 +126,7 @@ static fpa_status join_parts(const fpa_options *options, const char *name, const
             *error = parts[i].error;
         if (parts[i].status)
             return parts[i].status;
-        if (!image_is_empty(&parts[i].object))
+        if (parts[i].wanted && !image_is_empty(&parts[i].object))
             images[count++] = parts[i].object;
     }
     log_parts(options, name, parts);
@@ -119,6 +147,7 @@ static fpa_status compile(const fpa_options *options, const fpa_source *source, 
     snprintf(file, sizeof file, "%s.cu", source->facts.name);
     for (int i = 0; i < FPA_CUDA_PARTS; i++)
         parts[i] = (part){.input = {source->code, file, target, false, i + 1}};
+    choose_parts(source->code, parts);
     parallel_run(FPA_CUDA_PARTS, compile_part, parts);
     status = join_parts(options, source->facts.name, parts, object, error);
     for (int i = 0; i < FPA_CUDA_PARTS; i++) {

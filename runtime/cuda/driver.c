@@ -48,6 +48,7 @@ static const struct {
     FUNCTION(cuMemcpyDtoH, "_v2"),
     FUNCTION(cuMemcpyDtoDAsync, "_v2"),
     FUNCTION(cuMemsetD8, "_v2"),
+    FUNCTION(cuMemsetD16, "_v2"),
     FUNCTION(cuMemsetD8Async, ""),
     FUNCTION(cuStreamCreate, ""),
     FUNCTION(cuStreamDestroy, "_v2"),

@@ -116,6 +116,7 @@ typedef struct fpa_driver {
     CUresult (*cuMemcpyDtoH)(void *to, CUdeviceptr from, size_t size);
     CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream);
     CUresult (*cuMemsetD8)(CUdeviceptr to, unsigned char value, size_t size);
+    CUresult (*cuMemsetD16)(CUdeviceptr to, unsigned short value, size_t count);
     CUresult (*cuMemsetD8Async)(CUdeviceptr to, unsigned char value, size_t size, CUstream stream);
     /* streams, graphs and events */
     CUresult (*cuStreamCreate)(CUstream *stream, unsigned flags);

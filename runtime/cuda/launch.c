@@ -320,6 +320,7 @@ void cuda_set_dots(const cuda_dots *dots, cuda_sizes *s)
     s->call.numbers_of = dots->numbers_of;
     s->call.narrows = dots->narrows;
     s->call.reversed = dots->reversed;
+    s->call.adds = dots->adds;
     s->apart = dots->apart;
     s->call.states = dots->kept ? dots->kept : s->call.states;
     for (int i = 0; i < 3; i++)

@@ -22,7 +22,7 @@ fpa_status cuda_piece(const fpa_module *module, const struct fpa_launch *launch,
                       fpa_error *error);
 
 /* Whose factors and numbers fpa_cuda_call.numbers are. */
-enum { OF_QUERIES, OF_KEYS, FACTORS_OF_KEYS };
+enum { OF_QUERIES, OF_KEYS, FACTORS_OF_KEYS, FACTORS_OF_QUERIES };
 
 /* What a pass of a gated head leaves beside o, where gates' gradients are made of it (gen/plan/passes.h). */
 typedef struct cuda_dots {
@@ -35,6 +35,7 @@ typedef struct cuda_dots {
     const float *numbers;        /* by fused_chunk: fpa_cuda_call's */
     int numbers_of;
     bool narrows;     /* by fused_chunk: o is of f16 (geometry.fused_narrows) */
+    bool adds;        /* by fused_chunk: to what o is */
     int64_t reversed; /* of so many tokens, from the last one on (cuda_turns); 0: from the first one */
     bool
         apart; /* no rows of all heads are described as one: those of the walk whose states these meet are not, or begin elsewhere */

@@ -61,6 +61,7 @@ fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int6
                                        .states = (void *)(uintptr_t)met->states,
                                        .reversed_states = met->reversed_states,
                                        .column_weights = met->column_weights,
+                                       .adds = met->adds,
                                        .products = products};
     const struct fpa_launch none = {0};
     return grid.blocks > 0 ? cuda_launch(module->handle, &grid, &none, &call, stream, error) : FPA_OK;

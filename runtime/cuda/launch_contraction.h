@@ -34,6 +34,7 @@ typedef struct cuda_met_states {
     const float *column_weights; /* by which columns are multiplied; NULL: 1 */
     int64_t heads,
         value_stride; /* of the walks' values: from head to head, where rows of all heads were described as one; else 0 */
+    bool adds; /* to what the products are */
 } cuda_met_states;
 
 /* products[B][H][chunks] <- both states at each chunk's beginning, times each other. */

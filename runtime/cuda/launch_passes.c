@@ -7,6 +7,7 @@
 #include "head/form.h"
 #include "launch.h"
 #include "launch_contraction.h"
+#include "launch_passes_copies.h"
 #include "launch_passes_operands.h"
 #include "launch_passes_rows.h"
 #include "launch_reversed.h"
@@ -24,42 +25,6 @@ static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launc
 {
     const fpa_module *module = p->module->passes[pass];
     return module->forward(module, p->form, f, NULL, stream, error);
-}
-
-/* A pass of rows. Of a gated line it leaves, where these are wanted, dots of its outputs with the other factor of q.d_q or k.d_k, and
- * states; else it has to be carried out alike. */
-static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots, void *kept)
-{
-    const bool wanted = p->launch->d_log_gate;
-    return (cuda_dots){.rows = with->at,
-                       .stride = {with->stride[0], with->stride[1], with->stride[2]},
-                       .dots = wanted ? dots : NULL,
-                       .kept = wanted ? kept : NULL,
-                       .column_weights = p->weights,
-                       .narrows = p->narrows,
-                       .apart = wanted && p->apart};
-}
-
-/* 1 / n and h of these sequences' queries, which are a pass's queries or keys. */
-static void set_numbers(const passes *p, passes_piece these, int numbers_of, cuda_dots *leaves)
-{
-    if (!p->cuda->geometry.pass_numbers)
-        return;
-    leaves->numbers = p->back.outputs + 2 * these.first * p->launch->forward.length;
-    leaves->numbers_of = numbers_of;
-}
-
-static fpa_status forward_rows(const passes *p, passes_piece these, const struct fpa_launch *f,
-                               const pass_tensor *with, float *dots, void *kept, const void **states,
-                               CUstream stream, fpa_error *error)
-{
-    cuda_dots leaves = leaves_of(p, with, dots, kept);
-    set_numbers(p, these, OF_QUERIES, &leaves);
-    fpa_candidate found;
-    if (!passes_find(p, PASS_ROWS, f, &found))
-        return forward(p, PASS_ROWS, f, stream, error);
-    return cuda_forward_dots(p->module->passes[PASS_ROWS], FORM_CHUNKED, f, &found, &leaves, states, stream,
-                             error);
 }
 
 /* d_q: queries are [q, g, h], keys [k, v, 1], values k. */
@@ -81,14 +46,14 @@ static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream,
             plain ? pass_given(these, f->heads, f->q, f->q_stride) : pass_query_rows(p, these, 0);
         struct fpa_launch pass = pass_launch_of(p, these, &q, &k, &v, &o);
         pass_set_gates(p, these, &pass);
-        return forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
+        return pass_forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
     }
     const pass_tensor q = pass_query_rows(p, these, g->pass_input),
                       k = pass_key_rows(p, these, g->pass_input);
     const pass_tensor v = pass_key_rows(p, these, 0), with = pass_query_rows(p, these, 0);
     const struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     const fpa_status status =
-        forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
+        pass_forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
     return status || !scatters || !a->d_q ? status : pass_scatter(p, TO_QUERIES, stream, error);
 }
 
@@ -169,31 +134,13 @@ static bool reverses(const passes *p, fpa_pass pass, passes_piece these)
     return p->form == FORM_CHUNKED && plain && cuda_reverses(p->module->passes[pass], &f);
 }
 
-/* A pass of tokens as they lie, from the last one on; with: what its outputs' dots are with. */
-static fpa_status forward_reversed(passes *p, fpa_pass pass, passes_piece these,
-                                   const struct fpa_launch *launch, const pass_tensor *with, CUstream stream,
-                                   fpa_error *error)
-{
-    const bool keeps = p->keeps && pass == p->dots, numbers = p->cuda->geometry.pass_numbers;
-    cuda_dots leaves = keeps ? leaves_of(p, with, p->given_dots, p->reversed_kept) : (cuda_dots){0};
-    set_numbers(p, these, pass == PASS_ROWS ? OF_KEYS : FACTORS_OF_KEYS, &leaves);
-    leaves.narrows = p->narrows;
-    p->back.pass_length = p->launch->forward.length;
-    if (keeps) {
-        p->gives_ahead = true;
-        p->reversed_states = p->reversed_kept;
-    }
-    return cuda_forward_reversed(p->module->passes[pass], launch,
-                                 keeps || numbers || p->narrows ? &leaves : NULL, stream, error);
-}
-
 static fpa_status forward_plain(passes *p, fpa_pass pass, passes_piece these, CUstream stream,
                                 fpa_error *error)
 {
     const struct fpa_launch *f = &p->launch->forward;
     const pass_tensor with = pass_given(these, f->heads, f->k, f->k_stride);
     const struct fpa_launch launch = pass_launch_of_given(p, pass, these);
-    return forward_reversed(p, pass, these, &launch, &with, stream, error);
+    return pass_forward_reversed(p, pass, these, &launch, &with, stream, error);
 }
 
 /* d_k. */
@@ -202,8 +149,9 @@ static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fp
     const pass_tensor with = pass_key_rows(p, these, 0);
     const bool direct = pass_leaves_directly(p, PASS_ROWS);
     const struct fpa_launch f = pass_launch_back(p, PASS_ROWS, these);
-    const fpa_status status = p->forth ? forward_reversed(p, PASS_ROWS, these, &f, &with, stream, error)
-                                       : forward_rows(p, these, &f, &with, p->given_dots, p->reversed_kept,
+    const fpa_status status = p->forth
+                                  ? pass_forward_reversed(p, PASS_ROWS, these, &f, &with, stream, error)
+                                  : pass_forward_rows(p, these, &f, &with, p->given_dots, p->reversed_kept,
                                                       &p->reversed_states, stream, error);
     return status || direct || !p->launch->d_k ? status : pass_scatter(p, TO_KEYS, stream, error);
 }
@@ -225,8 +173,9 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
     const cuda_dots dots = {
         .rows = with.at, .stride = {with.stride[0], with.stride[1], with.stride[2]}, .dots = p->given_dots};
     const bool leaves = p->launch->d_log_gate && p->dots == PASS_VALUES && !p->contracts;
-    const fpa_status status = p->behind  ? forward_turned(p, &f, stream, error)
-                              : p->forth ? forward_reversed(p, PASS_VALUES, these, &f, &with, stream, error)
+    const fpa_status status = p->behind ? forward_turned(p, &f, stream, error)
+                              : p->forth
+                                  ? pass_forward_reversed(p, PASS_VALUES, these, &f, &with, stream, error)
                               : leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL,
                                                            &dots, &p->reversed_states, stream, error)
                                        : forward(p, PASS_VALUES, &f, stream, error);
@@ -355,12 +304,10 @@ static fpa_status launch_back(passes *p, passes_piece these, CUstream stream, fp
 
 static fpa_status launch_gates(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
-    const fpa_module *module = p->module->passes[p->dots];
-    const cuda_met_states met = {p->states, p->reversed_states, p->weights, these.heads, p->value_stride};
     struct fpa_cuda_backward *back = &p->back;
     fpa_status status = FPA_OK;
     if (p->chunks > 1)
-        status = cuda_state_products(module, back->sequences, p->chunks, &met, p->products, stream, error);
+        status = pass_state_products(p, these, stream, error);
     back->pass_reversed = !p->gives_ahead;
     back->pass_length = p->gives_ahead ? p->launch->forward.length : p->reached;
     back->pass_reads = p->read_dots;

@@ -83,7 +83,8 @@ static bool describes_all(const passes *p)
 bool pass_is_plain(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    if (p->back.outputs || g->gate || g->pass_weighted || g->pass_formed || g->pass_widened || p->group != 1)
+    if (p->back.outputs || g->gate || g->pass_weighted || g->pass_formed || g->pass_widened ||
+        p->group != 1 || (pass == PASS_ROWS && !pass_parts_are_given(p)))
         return false;
     return p->contracts ? p->d % 8 == 0 && !g->backward_padded_value && describes_all(p)
                         : pass == PASS_VALUES || g->pass_input;
@@ -97,7 +98,7 @@ bool pass_has_plain_values(const passes *p)
     if (g->pass_numbers)
         return true;
     if (g->pass_widened || !g->pass_line || !(g->gate || g->pass_weighted) || p->back.outputs ||
-        p->group != 1)
+        p->group != 1 || !pass_parts_are_given(p))
         return false;
     return !g->pass_weighted || (p->dv % 8 == 0 && describes(p, f->v, f->v_stride) &&
                                  describes(p, p->launch->d_o, p->launch->d_o_stride));

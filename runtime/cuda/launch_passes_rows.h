@@ -1,23 +1,21 @@
-/* launch_passes_rows: what comes before passes and behind them: rows that are gathered, and results that are scattered. */
+/* launch_passes_rows: passes of gradients forth and from the last token on, and what they leave for gates; of parts of values, one after the other. */
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_PASSES_ROWS_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_PASSES_ROWS_H
 
-#include "launch_passes_sizes.h"
+#include "launch_passes_operands.h"
 
-/* A kernel of the call, with p->back as it is. */
-fpa_status pass_launch(const passes *p, cuda_kernel kernel, int64_t blocks, CUstream stream,
-                       fpa_error *error);
+/* A pass of rows. Of a gated line it leaves, where these are wanted, dots of its outputs with the other factor of q.d_q or k.d_k, and
+ * states; else it is carried out in any way. */
+fpa_status pass_forward_rows(const passes *p, passes_piece these, const struct fpa_launch *f,
+                             const pass_tensor *with, float *dots, void *kept, const void **states,
+                             CUstream stream, fpa_error *error);
 
-/* Once a call. What rows are divided by, where nobody gathers them; a log-gate of zero; weights of coordinates. */
-fpa_status pass_outputs(const passes *p, CUstream stream, fpa_error *error);
-fpa_status pass_zero(const passes *p, CUstream stream, fpa_error *error);
-fpa_status pass_weights(passes *p, CUstream stream, fpa_error *error);
+/* A pass of tokens as they lie, from the last one on; with: what its outputs' dots are with. */
+fpa_status pass_forward_reversed(passes *p, fpa_pass pass, passes_piece these,
+                                 const struct fpa_launch *launch, const pass_tensor *with, CUstream stream,
+                                 fpa_error *error);
 
-/* Rows of the sequences in flight; vectors: q and k alone. */
-fpa_status pass_gather(passes *p, bool reversed, bool vectors, CUstream stream, fpa_error *error);
-
-/* A result, as it was left, to one of the gradients. */
-typedef enum scattered { TO_KEYS, TO_VALUES, TO_QUERIES } scattered;
-fpa_status pass_scatter(passes *p, scattered to, CUstream stream, fpa_error *error);
+/* Products of what both have left of states, over all parts. */
+fpa_status pass_state_products(const passes *p, passes_piece these, CUstream stream, fpa_error *error);
 
 #endif

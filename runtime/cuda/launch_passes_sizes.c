@@ -73,7 +73,9 @@ bool passes_find(const passes *p, fpa_pass pass, const struct fpa_launch *launch
                                 .length = launch->length,
                                 .query_heads = launch->query_heads,
                                 .heads = launch->heads};
-    return p->keeps && (pass == p->dots || p->cuda->geometry.pass_numbers) &&
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const bool only = p->keeps && (pass == p->dots || g->pass_numbers);
+    return (only || (pass == PASS_ROWS && g->pass_parts > 1)) &&
            cuda_fastest_fused(&cuda->geometry, &cuda->room, &size, found);
 }
 
@@ -118,7 +120,8 @@ static passes_piece last_piece(const passes *p)
 int64_t pass_dot_blocks(const passes *p)
 {
     const struct fpa_cuda_module *cuda = p->module->passes[p->dots]->handle;
-    return p->contracts ? cuda->geometry.contraction_dots : cuda->geometry.column_blocks;
+    const int parts = p->dots == PASS_ROWS ? p->cuda->geometry.pass_parts : 1;
+    return p->contracts ? cuda->geometry.contraction_dots : parts * cuda->geometry.column_blocks;
 }
 
 /* The pass whose states are kept beside those of a later one, and what both leave. */
@@ -133,11 +136,20 @@ static size_t count_gates(passes *p, passes_piece whole)
     p->room.reads = p->keeps ? 0
                              : larger(pass_bytes(p, p->dots, whole, length),
                                       pass_bytes(p, p->dots, last_piece(p), length));
-    p->room.kept = p->keeps && p->chunks > 1 ? aligned(sequences * p->chunks * g->fused_kept, ELEMENT) : 0;
+    p->room.kept =
+        p->keeps && p->chunks > 1
+            ? aligned(p->cuda->geometry.pass_parts * sequences * p->chunks * g->fused_kept, ELEMENT)
+            : 0;
     p->room.read_dots = aligned(blocks * sequences * length, sizeof(float));
     p->room.given_dots = aligned(blocks * sequences * p->reached, sizeof(float));
     p->room.products = p->chunks > 1 ? aligned(sequences * p->chunks, sizeof(double)) : 0;
     return p->room.reads + p->room.read_dots + p->room.given_dots + p->room.products + 2 * p->room.kept;
+}
+
+bool pass_parts_are_given(const passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    return g->pass_parts == 1 || g->pass_parts * g->pass_part == p->dv;
 }
 
 /* Whether kernels take all operands of these sequences as they are given, in both orders and wherever they lie: those of a line, of which
@@ -150,7 +162,8 @@ static bool takes_given(const passes *p, passes_piece these)
                                      .query_heads = these.heads,
                                      .heads = these.heads};
     bool all = p->form == FORM_CHUNKED && !g->pass_widened && g->pass_line && !g->pass_weighted &&
-               p->group == 1 && (g->pass_numbers || !g->kernel[CUDA_BACKWARD_OUTPUTS].threads);
+               pass_parts_are_given(p) && p->group == 1 &&
+               (g->pass_numbers || !g->kernel[CUDA_BACKWARD_OUTPUTS].threads);
     for (int i = 0; i < PASSES && all; i++)
         all = !passes_want(p, (fpa_pass)i) || cuda_reverses_any(p->module->passes[i], &sizes);
     return all;
@@ -252,8 +265,8 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
     *p = (passes){.module = module,
                   .cuda = cuda,
                   .launch = launch,
-                  /* which kernels take numbers, and lines of features are for any length */
-                  .form = g->pass_numbers || g->pass_features ? FORM_CHUNKED : form,
+                  /* which kernels take numbers, or parts, and lines of features are for any length */
+                  .form = g->pass_numbers || g->pass_features || g->pass_parts > 1 ? FORM_CHUNKED : form,
                   .d = g->pass_d,
                   .dv = g->pass_dv,
                   .contracts = cuda_contracts(module->passes[PASS_VALUES]) &&

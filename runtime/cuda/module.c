@@ -409,16 +409,14 @@ static fpa_status upload(const fpa_module *module, void *to, const void *from, s
     return result ? driver_fail(cuda->driver, result, cuda->name, "a copy to the GPU failed", error) : FPA_OK;
 }
 
-static fpa_status fill(const fpa_module *module, void *to, int byte, size_t size, fpa_error *error)
+static fpa_status fill(const fpa_module *module, void *to, uint16_t unit, size_t size, fpa_error *error)
 {
     const struct fpa_cuda_module *cuda = module->handle;
     fpa_status status = enter_idle(cuda, error);
     if (status)
         return status;
     CUresult result =
-        size ? cuda->driver->cuMemsetD8((uintptr_t)to, (unsigned char)byte, size) : CUDA_SUCCESS;
-    if (!result)
-        result = cuda->driver->cuCtxSynchronize();
+        size ? cuda->driver->cuMemsetD16((uintptr_t)to, unit, size / sizeof unit) : CUDA_SUCCESS;
     cuda_leave(cuda);
     return result ? driver_fail(cuda->driver, result, cuda->name, "memory of the GPU cannot be filled", error)
                   : FPA_OK;

@@ -16,7 +16,10 @@ typedef struct walk {
     fpa_gradients to;
     bool absolute; /* magnitudes: nothing cancels */
     fpa_rows rows;
-    real *matrix;         /* [total - d][d] of one key/value head */
+    real *matrix;         /* [total - d][d] of one key/value head; */
+    real *columns;        /* [d][total - d]: vectors have several rows at a time, each in the order of d */
+    real *squares;        /* [total - d] */
+    real *back;           /* [d] */
     real *q, *k;          /* [total], [length][total] projected tokens of one (batch, head) */
     real *dq, *dk;        /* the same, gradients of the rows */
     real *value, *slope;  /* [dots] of one pair, and gradients of them */
@@ -39,8 +42,9 @@ static real size_of(const walk *w, real x)
 
 static void walk_free(walk *w)
 {
-    real *const all[] = {w->matrix, w->q,   w->k, w->dq, w->dk,   w->value,   w->slope,
-                         w->out,    w->sum, w->v, w->dv, w->read, w->written, w->crossing};
+    real *const all[] = {w->columns, w->squares, w->back,  w->matrix,  w->q,       w->k,
+                         w->dq,      w->dk,      w->value, w->slope,   w->out,     w->sum,
+                         w->v,       w->dv,      w->read,  w->written, w->crossing};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
@@ -60,6 +64,9 @@ static fpa_status walk_make(walk *w, fpa_error *error)
         real **array;
         size_t count;
     } const all[] = {{&w->matrix, total * (size_t)p->head->d + 1},
+                     {&w->columns, total * (size_t)p->head->d + 1},
+                     {&w->squares, total + 1},
+                     {&w->back, (size_t)p->head->d + 1},
                      {&w->q, total},
                      {&w->k, tokens * total},
                      {&w->dq, total},
@@ -95,6 +102,29 @@ static void load_matrices(walk *w, int64_t head)
         for (int r = 0; r < shape->matrices[m].rows; r++)
             for (int c = 0; c < shape->d; c++)
                 *to++ = (real)rows_entry(w->problem, m, head, r, c);
+    const int64_t rows = w->rows.total - shape->d;
+    for (int64_t r = 0; r < rows; r++)
+        for (int c = 0; c < shape->d; c++)
+            w->columns[c * rows + r] = w->matrix[r * shape->d + c];
+}
+
+/* w: [d][rows] */
+static void add_products(const real *restrict w, int d, int64_t rows, const real *restrict x,
+                         real *restrict sums)
+{
+    memset(sums, 0, sizeof(real) * (size_t)rows);
+    for (int c = 0; c < d; c++)
+        for (int64_t r = 0; r < rows; r++)
+            sums[r] += w[c * rows + r] * x[c];
+}
+
+static void add_squares(const real *restrict w, int d, int64_t rows, const real *restrict x,
+                        real *restrict squares)
+{
+    memset(squares, 0, sizeof(real) * (size_t)rows);
+    for (int c = 0; c < d; c++)
+        for (int64_t r = 0; r < rows; r++)
+            squares[r] += w[c * rows + r] * x[c] * w[c * rows + r] * x[c];
 }
 
 /* Of magnitudes what a rounding error of the row is relative to: the root of its products' squares where they cancel. */
@@ -104,16 +134,12 @@ static void project_token(const walk *w, real scale, const double *x, real *row)
 
     for (int c = 0; c < d; c++)
         row[c] = narrow_row(w, scale * (real)x[c]);
-    for (int64_t r = d; r < w->rows.total; r++) {
-        const real *entries = w->matrix + (r - d) * d;
-        real sum = 0, squares = 0;
-
-        for (int c = 0; c < d; c++) {
-            sum += entries[c] * row[c];
-            squares += entries[c] * row[c] * entries[c] * row[c];
-        }
-        row[r] = w->absolute ? (real)fmax(fabs((double)sum), sqrt((double)squares)) : narrow_row(w, sum);
-    }
+    add_products(w->columns, d, w->rows.total - d, row, row + d);
+    if (w->absolute)
+        add_squares(w->columns, d, w->rows.total - d, row, w->squares);
+    for (int64_t r = d; r < w->rows.total; r++)
+        row[r] = w->absolute ? (real)fmax(fabs((double)row[r]), sqrt((double)w->squares[r - d]))
+                             : narrow_row(w, row[r]);
     for (int c = 0; w->absolute && c < d; c++)
         row[c] = size_of(w, row[c]);
 }
@@ -126,13 +152,12 @@ static void project_back(const walk *w, int64_t head, real scale, const real *ro
     const int d = shape->d;
     int64_t r = d;
 
-    for (int c = 0; dx && c < d; c++) {
-        real sum = gradient[c];
-
-        for (int64_t at = d; at < w->rows.total; at++)
-            sum += size_of(w, w->matrix[(at - d) * d + c]) * gradient[at];
-        dx[c] = (double)(size_of(w, scale) * sum);
-    }
+    memcpy(w->back, gradient, sizeof(real) * (size_t)d);
+    for (int64_t at = d; dx && at < w->rows.total; at++)
+        for (int c = 0; c < d; c++)
+            w->back[c] += size_of(w, w->matrix[(at - d) * d + c]) * gradient[at];
+    for (int c = 0; dx && c < d; c++)
+        dx[c] = (double)(size_of(w, scale) * w->back[c]);
     for (int m = 0; m < shape->matrix_count; r += shape->matrices[m++].rows) {
         const fpa_matrix *matrix = &shape->matrices[m];
         const bool diagonal = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;

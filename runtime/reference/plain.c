@@ -15,7 +15,8 @@ typedef struct plain {
     const fpa_problem *problem;
     fpa_dtype arithmetic, copy; /* of keys and scores; of features and state where queries read it */
     fpa_rows rows;
-    float *matrix; /* all matrices of one key/value head, [total - d][d] */
+    float *matrix; /* rows_matrices of one key/value head */
+    double *exact; /* the same, as they are given */
     float *q, *k;  /* [length][total] projected tokens of one (batch, head) */
     float *gate;   /* [length] running sum of log-gates */
     float *sum;    /* [dv + 1] the last one is the denominator */
@@ -24,6 +25,7 @@ typedef struct plain {
 static void plain_free(plain *p)
 {
     free(p->matrix);
+    free(p->exact);
     free(p->q);
     free(p->k);
     free(p->gate);
@@ -42,13 +44,14 @@ static fpa_status plain_make(const fpa_problem *problem, plain *p, fpa_error *er
     status = rows_make(problem->head, &p->rows, error);
     if (status != FPA_OK)
         return status;
-    p->matrix =
-        calloc((size_t)(p->rows.total - problem->head->d) * (size_t)problem->head->d + 1, sizeof(float));
+    const size_t entries = (size_t)(p->rows.total - problem->head->d) * (size_t)problem->head->d + 1;
+    p->matrix = calloc(entries, sizeof(float));
+    p->exact = calloc(entries, sizeof(double));
     p->q = calloc(tokens * (size_t)p->rows.total, sizeof(float));
     p->k = calloc(tokens * (size_t)p->rows.total, sizeof(float));
     p->gate = calloc(tokens, sizeof(float));
     p->sum = calloc((size_t)problem->head->dv + 1, sizeof(float));
-    if (p->matrix && p->q && p->k && p->gate && p->sum)
+    if (p->matrix && p->exact && p->q && p->k && p->gate && p->sum)
         return FPA_OK;
     plain_free(p);
     return fail_memory(error);
@@ -56,29 +59,36 @@ static fpa_status plain_make(const fpa_problem *problem, plain *p, fpa_error *er
 
 static void load_matrices(plain *p, int64_t head)
 {
-    const fpa_head *shape = p->problem->head;
-    float *to = p->matrix;
+    const int64_t d = p->problem->head->d, entries = (p->rows.total - d) * d;
 
-    for (int m = 0; m < shape->matrix_count && !shape->lift; m++)
-        for (int r = 0; r < shape->matrices[m].rows; r++)
-            for (int c = 0; c < shape->d; c++)
-                *to++ = (float)rows_entry(p->problem, m, head, r, c);
+    rows_matrices(p->problem, head, p->exact);
+    for (int64_t i = 0; i < entries; i++)
+        p->matrix[i] = (float)p->exact[i];
+}
+
+/* w: [d][rows] */
+static void project_matrix(const float *restrict w, int d, int rows, const float *restrict x,
+                           float *restrict sum)
+{
+    for (int r = 0; r < rows; r++)
+        sum[r] = 0;
+    for (int c = 0; c < d; c++)
+        for (int r = 0; r < rows; r++)
+            sum[r] += w[(int64_t)c * rows + r] * x[c];
 }
 
 static void project_rows(const plain *p, float scale, const double *x, float *row)
 {
-    int d = p->problem->head->d;
+    const fpa_head *head = p->problem->head;
+    const int d = head->d;
 
     for (int c = 0; c < d; c++)
         row[c] = scale * (float)x[c];
     round_floats(p->arithmetic, row, d);
-    for (int64_t r = d; r < p->rows.total; r++) {
-        const float *w = p->matrix + (r - d) * d;
-        float sum = 0;
+    for (int m = 0; m < head->matrix_count; m++) {
+        const int64_t at = p->rows.offset[m + 1];
 
-        for (int c = 0; c < d; c++)
-            sum += w[c] * row[c];
-        row[r] = sum;
+        project_matrix(p->matrix + (at - d) * d, d, head->matrices[m].rows, row, row + at);
     }
     round_floats(p->arithmetic, row + d, p->rows.total - d);
 }

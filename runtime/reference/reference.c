@@ -24,6 +24,7 @@ typedef struct evaluation {
     const fpa_problem *problem;
     fpa_rows rows;
     bool turns;         /* may_turn */
+    double *matrix;     /* rows_matrices of one key/value head */
     double *q, *q_size; /* [total] one projected query */
     double *k, *k_size; /* [length][total] projected keys of one (batch, head) */
     double *k_peak;     /* [length] the largest product of a key's rows, one of each branch */
@@ -56,11 +57,27 @@ static bool may_turn(const fpa_head *head)
     return false;
 }
 
+/* Products of one matrix, and the root of their squares. w: [d][rows] */
+static void project_matrix(const double *restrict w, int d, int rows, const double *restrict x,
+                           double *restrict sum, double *restrict size)
+{
+    for (int r = 0; r < rows; r++)
+        sum[r] = size[r] = 0;
+    for (int c = 0; c < d; c++)
+        for (int r = 0; r < rows; r++) {
+            const double product = w[(int64_t)c * rows + r] * x[c];
+
+            sum[r] += product;
+            size[r] += product * product;
+        }
+    for (int r = 0; r < rows; r++)
+        size[r] = fmax(fabs(sum[r]), sqrt(size[r]));
+}
+
 /* The rows of one token. size is what a rounding error of the row is relative to: |row x|, or
  * the root of the summed squares of its products where these cancel; of a coordinate, where a basis may be another,
  * what it has of |x| on average at least. */
-static void project_rows(const evaluation *e, int64_t head, double scale, const double *x, double *value,
-                         double *size)
+static void project_rows(const evaluation *e, double scale, const double *x, double *value, double *size)
 {
     const fpa_head *shape = e->problem->head;
 
@@ -74,20 +91,10 @@ static void project_rows(const evaluation *e, int64_t head, double scale, const 
     for (int c = 0; c < shape->d; c++)
         size[c] = fmax(fabs(value[c]), share);
     for (int m = 0; m < shape->matrix_count; m++) {
-        int64_t at = e->rows.offset[m + 1];
+        const int64_t at = e->rows.offset[m + 1];
 
-        for (int r = 0; r < shape->matrices[m].rows; r++) {
-            double sum = 0, squares = 0;
-
-            for (int c = 0; c < shape->d; c++) {
-                double product = rows_entry(e->problem, m, head, r, c) * value[c];
-
-                sum += product;
-                squares += product * product;
-            }
-            value[at + r] = sum;
-            size[at + r] = fmax(fabs(sum), sqrt(squares));
-        }
+        project_matrix(e->matrix + (at - shape->d) * shape->d, shape->d, shape->matrices[m].rows, value,
+                       value + at, size + at);
     }
 }
 
@@ -101,7 +108,7 @@ static void project(const evaluation *e, int64_t b, int64_t t, int64_t h, fpa_si
         const fpa_lift_token token = lift_token(e->problem, b, t, h, side, x);
         lift_exact(&token, value, size);
     } else {
-        project_rows(e, h, side == FPA_QUERY ? head->scale : 1, x, value, size);
+        project_rows(e, side == FPA_QUERY ? head->scale : 1, x, value, size);
     }
 }
 
@@ -374,8 +381,10 @@ static fpa_status evaluate_head(evaluation *e, int64_t b, int64_t hq, fpa_error 
     const int64_t group = p->query_heads / p->heads, h = hq / group;
     fpa_status status = FPA_OK;
 
-    if (hq % group == 0)
+    if (hq % group == 0) {
+        rows_matrices(p, h, e->matrix);
         project_keys(e, b, h);
+    }
     for (int64_t t = 0; t < p->length && status == FPA_OK; t++) {
         if (!problem_wants(p, b, t, hq))
             continue;
@@ -396,6 +405,7 @@ static fpa_status evaluate(evaluation *e, fpa_error *error)
     if (status != FPA_OK)
         return status;
     e->turns = !p->head->lift && may_turn(p->head);
+    e->matrix = calloc((total - (size_t)p->head->d) * (size_t)p->head->d + 1, sizeof(double));
     e->q = calloc(total, sizeof(double));
     e->q_size = calloc(total, sizeof(double));
     e->k = calloc(tokens * total, sizeof(double));
@@ -403,7 +413,8 @@ static fpa_status evaluate(evaluation *e, fpa_error *error)
     e->k_peak = calloc(tokens, sizeof(double));
     e->sums.value = calloc((size_t)p->head->dv, sizeof(double));
     e->sums.size = calloc((size_t)p->head->dv, sizeof(double));
-    if (!e->q || !e->q_size || !e->k || !e->k_size || !e->k_peak || !e->sums.value || !e->sums.size) {
+    if (!e->matrix || !e->q || !e->q_size || !e->k || !e->k_size || !e->k_peak || !e->sums.value ||
+        !e->sums.size) {
         status = fail_memory(error);
         goto out;
     }
@@ -411,6 +422,7 @@ static fpa_status evaluate(evaluation *e, fpa_error *error)
         for (int64_t hq = 0; hq < p->query_heads && status == FPA_OK; hq++)
             status = evaluate_head(e, b, hq, error);
 out:
+    free(e->matrix);
     free(e->q);
     free(e->q_size);
     free(e->k);

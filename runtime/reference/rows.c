@@ -168,6 +168,16 @@ double rows_entry(const fpa_problem *problem, int matrix, int64_t head, int r, i
     return 0;
 }
 
+void rows_matrices(const fpa_problem *problem, int64_t head, double *to)
+{
+    const fpa_head *shape = problem->head;
+
+    for (int m = 0; m < shape->matrix_count && !shape->lift; m++)
+        for (int c = 0; c < shape->d; c++)
+            for (int r = 0; r < shape->matrices[m].rows; r++)
+                *to++ = rows_entry(problem, m, head, r, c);
+}
+
 bool problem_wants(const fpa_problem *problem, int64_t b, int64_t t, int64_t h)
 {
     return !problem->wanted || problem->wanted[(b * problem->length + t) * problem->query_heads + h];

@@ -43,6 +43,10 @@ double rows_features(const fpa_rows *rows);
 /* Entry (r, c) of a matrix, constant or given at run time for a key/value head. */
 double rows_entry(const fpa_problem *problem, int matrix, int64_t head, int r, int c);
 
+/* All matrices for a key/value head, one behind the other, each [d][rows]: vectors have several rows of a token's product at a time, of which each is
+ * added up in the order of d. to: [total - d][d]. */
+void rows_matrices(const fpa_problem *problem, int64_t head, double *to);
+
 /* Whether the output of (batch, token, query head) is asked for. */
 bool problem_wants(const fpa_problem *problem, int64_t b, int64_t t, int64_t h);
 

@@ -32,7 +32,7 @@ static fpa_status ask(const fpa_trial *t, const fpa_module *module, drafts *d, f
     handover *x = &d->x;
     fpa_status status;
 
-    memcpy(x->other.bytes, x->state.bytes, x->state.size);
+    field_copy(&x->other, &x->state);
     status = trial_run_draft(t, module, &draft, &x->o, &x->state, NULL, error);
     if (status == FPA_OK)
         status = expect_untouched(t, d, error);

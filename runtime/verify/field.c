@@ -1,6 +1,7 @@
 #include "field.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,7 +85,21 @@ double field_get(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_
 
 void field_put(fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry, double value)
 {
+    field->stamp = STAMP_NONE;
     dtype_store(field->dtype, field_at(field, b, t, h, entry), value);
+}
+
+void field_settle(fpa_field *field)
+{
+    static _Atomic uint64_t last = STAMP_FIRST;
+
+    field->stamp = atomic_fetch_add(&last, 1);
+}
+
+void field_copy(fpa_field *to, const fpa_field *from)
+{
+    memcpy(to->bytes, from->bytes, from->size);
+    to->stamp = from->stamp;
 }
 
 void field_fill(fpa_field *field, const double *values)
@@ -94,11 +109,21 @@ void field_fill(fpa_field *field, const double *values)
             for (int64_t h = 0; h < field->heads; h++)
                 for (int64_t i = 0; i < field->entries; i++)
                     field_put(field, b, t, h, i, *values++);
+    field_settle(field);
 }
 
 void field_poison(fpa_field *field)
 {
     put_poison(field->bytes, field->size);
+    field->stamp = STAMP_POISON;
+}
+
+uint16_t field_poison_unit(void)
+{
+    uint16_t unit;
+
+    memcpy(&unit, poison, sizeof unit);
+    return unit;
 }
 
 bool field_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry)
@@ -165,6 +190,25 @@ bool field_equal(const fpa_field *a, const fpa_field *b, int64_t from, int64_t t
                 if (memcmp(field_at(a, batch, t, h, 0), field_at(b, batch, t, h, 0), row) != 0)
                     return false;
     return true;
+}
+
+bool field_same_numbers(const fpa_field *field, int64_t a, int64_t b, int64_t h)
+{
+    const unsigned char *one = field_at(field, a, 0, h, 0), *other = field_at(field, b, 0, h, 0);
+    bool differ = false;
+
+    if (field->dtype == FPA_F32)
+        for (int64_t i = 0; i < field->entries; i++) { /* without branches, so that vectors do it */
+            float x, y;
+
+            memcpy(&x, one + i * (int64_t)sizeof x, sizeof x);
+            memcpy(&y, other + i * (int64_t)sizeof y, sizeof y);
+            differ |= !(x == y);
+        }
+    else
+        for (int64_t i = 0; i < field->entries && !differ; i++)
+            differ = field_get(field, a, 0, h, i) != field_get(field, b, 0, h, i);
+    return !differ;
 }
 
 static void scan_float(const float *at, int64_t count, fpa_scan *scan)

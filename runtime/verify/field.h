@@ -22,7 +22,11 @@ typedef struct fpa_field {
     size_t size;          /* of all bytes */
     unsigned char *first; /* the element at the origin */
     fpa_blocks *blocks;   /* where bytes come from and go to; NULL: the system */
+    uint64_t stamp;       /* of what bytes hold: other bytes have another one */
 } fpa_field;
+
+/* Stamps of what nobody knows, of poison, and the first of those that field_settle counts. */
+enum { STAMP_NONE, STAMP_POISON, STAMP_FIRST };
 
 /* All poison. The field is empty ({0}) on failure. */
 fpa_status field_make(fpa_field *field, fpa_blocks *blocks, fpa_dtype dtype, fpa_layout layout, int64_t batch,
@@ -35,6 +39,11 @@ void field_put(fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry,
 /* Every element from a C-order array of doubles. */
 void field_fill(fpa_field *field, const double *values);
 void field_poison(fpa_field *field);
+/* Bytes that were written one by one are to stay for a while: they get a stamp. */
+void field_settle(fpa_field *field);
+void field_copy(fpa_field *to, const fpa_field *from); /* of the same shape, guards and all */
+/* What poison repeats, as little-endian machines have it in memory. */
+uint16_t field_poison_unit(void);
 /* True while the element is poison. */
 bool field_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry);
 /* True while every element of a row is. */
@@ -42,6 +51,9 @@ bool field_row_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h
 
 /* No byte outside the elements has changed. */
 bool field_guards_hold(const fpa_field *field);
+
+/* True when two rows of a head, at token 0, have the same numbers: zeros of either sign are one. */
+bool field_same_numbers(const fpa_field *field, int64_t a, int64_t b, int64_t h);
 
 /* What occurs among the elements. */
 typedef struct fpa_scan {

@@ -201,6 +201,8 @@ static fpa_status place(const fpa_gradient_trial *g, fpa_field *field, fpa_dtype
                 for (int64_t e = 0; e < entries; e++)
                     field_put(field, b, t, h, e, values[((b * g->known + from) * heads + h) * entries + e]);
         }
+    if (status == FPA_OK)
+        field_settle(field);
     return status;
 }
 
@@ -381,33 +383,33 @@ static void take_matrices(const fpa_gradient_trial *g, fpa_place *place, const f
 
 /* All of a launch as the module finds it: on a device copies, of which what is written comes back. */
 static void take_operands(const fpa_gradient_trial *g, const fpa_gradient_run *run,
-                          const fpa_gradient_outputs *outputs, fpa_place *place,
-                          struct fpa_backward_launch *a, const float **matrices, fpa_error *error)
+                          fpa_gradient_outputs *outputs, fpa_place *place, struct fpa_backward_launch *a,
+                          const float **matrices, fpa_error *error)
 {
     const fpa_trial *t = &g->inputs;
     struct fpa_launch *f = &a->forward;
     const int count = gradient_matrices(t->head);
 
-    f->q = place_take_field(place, &t->q_field, false, f->q, error);
-    f->k = place_take_field(place, &t->k_field, false, f->k, error);
-    f->v = place_take_field(place, &t->v_field, false, f->v, error);
-    f->o = place_take_field(place, &g->o_field, false, f->o, error);
-    f->den = place_take_field(place, &g->den_field, false, f->den, error);
-    f->log_gate = place_take_field(place, &t->gate_field, false, f->log_gate, error);
-    f->state_in = place_take_field(place, run->state_in, false, f->state_in, error);
+    f->q = place_take_field(place, &t->q_field, f->q, error);
+    f->k = place_take_field(place, &t->k_field, f->k, error);
+    f->v = place_take_field(place, &t->v_field, f->v, error);
+    f->o = place_take_field(place, &g->o_field, f->o, error);
+    f->den = place_take_field(place, &g->den_field, f->den, error);
+    f->log_gate = place_take_field(place, &t->gate_field, f->log_gate, error);
+    f->state_in = place_take_field(place, run->state_in, f->state_in, error);
     if (f->cu_seqlens)
         f->cu_seqlens = place_take(place, f->cu_seqlens, sizeof(int32_t) * (size_t)(f->batch + 1), false,
                                    f->cu_seqlens, error);
     if (f->state_in_index)
         f->state_in_index = place_take(place, f->state_in_index, sizeof(int32_t) * (size_t)f->batch, false,
                                        f->state_in_index, error);
-    a->d_o = place_take_field(place, &g->d_o_field, false, a->d_o, error);
-    a->d_state_out = place_take_field(place, run->d_state_out, false, a->d_state_out, error);
-    a->d_state_in = place_take_field(place, run->d_state_in, true, a->d_state_in, error);
-    a->d_q = place_take_field(place, &outputs->field[OF_Q], true, a->d_q, error);
-    a->d_k = place_take_field(place, &outputs->field[OF_K], true, a->d_k, error);
-    a->d_v = place_take_field(place, &outputs->field[OF_V], true, a->d_v, error);
-    a->d_log_gate = place_take_field(place, &outputs->field[OF_GATE], true, a->d_log_gate, error);
+    a->d_o = place_take_field(place, &g->d_o_field, a->d_o, error);
+    a->d_state_out = place_take_field(place, run->d_state_out, a->d_state_out, error);
+    a->d_state_in = place_take_output(place, run->d_state_in, a->d_state_in, error);
+    a->d_q = place_take_output(place, &outputs->field[OF_Q], a->d_q, error);
+    a->d_k = place_take_output(place, &outputs->field[OF_K], a->d_k, error);
+    a->d_v = place_take_output(place, &outputs->field[OF_V], a->d_v, error);
+    a->d_log_gate = place_take_output(place, &outputs->field[OF_GATE], a->d_log_gate, error);
     take_matrices(g, place, f->weights, false, matrices, error);
     f->weights = matrices;
     if (!a->d_weights)

@@ -48,8 +48,8 @@ typedef struct fpa_gradient_sequences {
 typedef struct fpa_gradient_run {
     fpa_form_index form;
     int64_t from, to;
-    const fpa_field *state_in, *d_state_out, *d_state_in; /* NULL: none */
-    int kinds;                                            /* bits of fpa_gradient_kind */
+    fpa_field *state_in, *d_state_out, *d_state_in; /* NULL: none */
+    int kinds;                                      /* bits of fpa_gradient_kind */
     bool matrices;
     const fpa_gradient_sequences *sequences; /* NULL: those of the trial. Gradients of states are of these */
 } fpa_gradient_run;

@@ -41,6 +41,24 @@ static void note(fpa_measure *m, double difference, double allowed, double tau, 
     m->judged++;
 }
 
+void measure_add(fpa_measure *all, const fpa_measure *m)
+{
+    if (m->worst > all->worst || all->tau == 0) {
+        all->worst = m->worst;
+        all->tau = m->tau;
+    }
+    all->error = fmax(all->error, m->error);
+    all->largest = fmax(all->largest, m->largest);
+    all->judged += m->judged;
+    all->outputs += m->outputs;
+    all->squares += m->squares;
+    all->plain_squares += m->plain_squares;
+    all->count += m->count;
+    all->rms_ratio = fmax(all->rms_ratio, m->rms_ratio);
+    all->trials += m->trials;
+    all->longest = m->longest > all->longest ? m->longest : all->longest;
+}
+
 /* Criterion 1 for one element, with what can be wrong before it can be compared. */
 static fpa_status check_element(const fpa_trial *trial, fpa_form_index form, const char *how, element at,
                                 const fpa_field *o, const fpa_bound *bound, fpa_measure *m, fpa_error *error)

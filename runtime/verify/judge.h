@@ -18,6 +18,9 @@ typedef struct fpa_measure {
     double rms_ratio; /* narrow arithmetic: the largest of any trial, each of which was judged by itself */
 } fpa_measure;
 
+/* What was found in other trials, to what was found in those before. */
+void measure_add(fpa_measure *all, const fpa_measure *m);
+
 fpa_status check_refuse(const fpa_trial *trial, fpa_form_index form, const char *how, const char *what,
                         fpa_error *error);
 

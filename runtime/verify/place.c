@@ -3,20 +3,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The smallest block that has the size and does not waste most of itself; the caller's from now on. */
+enum { KEPT_COPIES = 4 }; /* blocks of a size whose bytes are of some field: of more, one is as good as new */
+
+static void take_block(fpa_spares *spares, int i, struct fpa_spare *block)
+{
+    *block = spares->blocks[i];
+    spares->blocks[i] = spares->blocks[--spares->count];
+}
+
+/* The older bytes of two, nobody's first; of the same, the smaller block. */
+static bool is_better(const struct fpa_spare *a, const struct fpa_spare *b)
+{
+    return a->stamp != b->stamp ? a->stamp < b->stamp : a->size < b->size;
+}
+
+/* A block that has the size and does not waste most of itself; the caller's from now on. */
 static bool take_spare(fpa_spares *spares, size_t size, struct fpa_spare *block)
 {
-    int best = -1;
+    int best = -1, fit = 0;
     for (int i = 0; i < spares->count; i++) {
-        size_t its = spares->blocks[i].size;
-        if (its >= size && its / 2 <= size && (best < 0 || its < spares->blocks[best].size))
+        const struct fpa_spare *its = &spares->blocks[i];
+        if (its->size < size || its->size / 2 > size)
+            continue;
+        fit++;
+        if (best < 0 || is_better(its, &spares->blocks[best]))
             best = i;
     }
-    if (best < 0)
+    if (best < 0 || (spares->blocks[best].stamp != STAMP_NONE && fit < KEPT_COPIES))
         return false;
-    *block = spares->blocks[best];
-    spares->blocks[best] = spares->blocks[--spares->count];
+    take_block(spares, best, block);
     return true;
+}
+
+/* The block that has these bytes. */
+static bool take_copy(fpa_spares *spares, const fpa_field *field, struct fpa_spare *block)
+{
+    for (int i = 0; i < spares->count && field->stamp >= STAMP_FIRST; i++)
+        if (spares->blocks[i].stamp == field->stamp) {
+            take_block(spares, i, block);
+            return true;
+        }
+    return false;
 }
 
 static void leave_spare(fpa_spares *spares, const fpa_module *module, struct fpa_spare block)
@@ -29,6 +56,12 @@ static void leave_spare(fpa_spares *spares, const fpa_module *module, struct fpa
     spares->module = *module;
     spares->blocks = blocks;
     spares->blocks[spares->count++] = block;
+}
+
+void spares_forget(fpa_spares *spares)
+{
+    for (int i = 0; i < spares->count; i++)
+        spares->blocks[i].stamp = STAMP_NONE;
 }
 
 void spares_free(fpa_spares *spares)
@@ -66,8 +99,7 @@ static fpa_region *find(const fpa_place *place, const void *bytes)
     return NULL;
 }
 
-/* Memory on the device for bytes, as yet without them; NULL after an error. */
-static fpa_region *add(fpa_place *place, const void *bytes, size_t size, fpa_error *error)
+static fpa_region *next_region(fpa_place *place, const void *bytes, size_t size, fpa_error *error)
 {
     fpa_region *region = &place->regions[place->count];
     if (place->status)
@@ -77,6 +109,15 @@ static fpa_region *add(fpa_place *place, const void *bytes, size_t size, fpa_err
         return NULL;
     }
     *region = (fpa_region){.bytes = (unsigned char *)(uintptr_t)bytes, .size = size};
+    return region;
+}
+
+/* Memory on the device for bytes, as yet without them; NULL after an error. */
+static fpa_region *add(fpa_place *place, const void *bytes, size_t size, fpa_error *error)
+{
+    fpa_region *region = next_region(place, bytes, size, error);
+    if (!region)
+        return NULL;
     if (!take_spare(place->spares, size, &region->block)) {
         region->block.size = size;
         place->status =
@@ -84,7 +125,28 @@ static fpa_region *add(fpa_place *place, const void *bytes, size_t size, fpa_err
     }
     if (place->status)
         return NULL;
+    region->block.stamp = STAMP_NONE;
     place->count++;
+    return region;
+}
+
+/* A field's bytes, on the device. */
+static fpa_region *add_field(fpa_place *place, const fpa_field *field, fpa_error *error)
+{
+    const fpa_memory *memory = place->module->backend->memory;
+    fpa_region *region = next_region(place, field->bytes, field->size, error);
+    if (region && take_copy(place->spares, field, &region->block)) {
+        place->count++;
+        return region;
+    }
+    region = region ? add(place, field->bytes, field->size, error) : NULL;
+    if (!region)
+        return NULL;
+    place->status =
+        field->stamp == STAMP_POISON
+            ? memory->fill(place->module, region->block.copy, field_poison_unit(), field->size, error)
+            : memory->upload(place->module, region->block.copy, field->bytes, field->size, error);
+    region->block.stamp = place->status || field->stamp < STAMP_FIRST ? STAMP_NONE : field->stamp;
     return region;
 }
 
@@ -108,10 +170,35 @@ void *place_take(fpa_place *place, const void *bytes, size_t size, bool written,
     return copy_of(region, byte);
 }
 
-void *place_take_field(fpa_place *place, const fpa_field *field, bool written, const void *byte,
-                       fpa_error *error)
+static fpa_region *take_field(fpa_place *place, const fpa_field *field, fpa_error *error)
 {
-    return field ? place_take(place, field->bytes, field->size, written, byte, error) : NULL;
+    fpa_region *region = place->status ? NULL : find(place, field->bytes);
+    if (!region)
+        region = add_field(place, field, error);
+    return place->status ? NULL : region;
+}
+
+void *place_take_field(fpa_place *place, const fpa_field *field, const void *byte, fpa_error *error)
+{
+    if (!field || !byte || !place->regions)
+        return field ? (void *)(uintptr_t)byte : NULL;
+    const fpa_region *region = take_field(place, field, error);
+    return region ? copy_of(region, byte) : NULL;
+}
+
+void *place_take_output(fpa_place *place, fpa_field *field, const void *byte, fpa_error *error)
+{
+    if (field && !place->regions)
+        field->stamp = STAMP_NONE;
+    if (!field || !byte || !place->regions)
+        return field ? (void *)(uintptr_t)byte : NULL;
+    fpa_region *region = take_field(place, field, error);
+    if (!region)
+        return NULL;
+    region->front = region->size;
+    region->field = field;
+    region->block.stamp = STAMP_NONE; /* until its bytes are those of the field again */
+    return copy_of(region, byte);
 }
 
 /* ---- workspaces ---- */
@@ -134,8 +221,8 @@ void *place_take_guarded(fpa_place *place, const fpa_guarded *guarded, fpa_error
     fpa_region *region = add(place, guarded->bytes, guarded->all, error);
     if (!region)
         return NULL;
-    place->status = place->module->backend->memory->fill(place->module, region->block.copy, GUARDED_FILLING,
-                                                         guarded->all, error);
+    place->status = place->module->backend->memory->fill(place->module, region->block.copy,
+                                                         GUARDED_FILLING * 0x101, guarded->all, error);
     region->front = GUARD;
     region->back = guarded->all - GUARD - guarded->size;
     return place->status ? NULL : copy_of(region, guarded->bytes + GUARD);
@@ -185,10 +272,16 @@ fpa_status place_fetch(const fpa_place *place, fpa_error *error)
 {
     fpa_status status = FPA_OK;
     for (int i = 0; i < place->count && !status; i++) {
-        const fpa_region *region = &place->regions[i];
+        fpa_region *region = &place->regions[i];
+        if (region->field)
+            region->field->stamp = STAMP_NONE;
         status = fetch(place, region, 0, region->front, error);
         if (!status)
             status = fetch(place, region, region->size - region->back, region->back, error);
+        if (status || !region->field)
+            continue;
+        field_settle(region->field);
+        region->block.stamp = region->field->stamp;
     }
     return status;
 }

@@ -6,17 +6,21 @@
 #include "field.h"
 #include "runtime/backend.h"
 
-/* Device memory that one run leaves to the next: asking the driver for it takes longer than many runs. */
+/* Device memory that one run leaves to the next: asking the driver for it takes longer than many runs. What is in it stays, too: a field that has
+ * the stamp of a block need not travel. */
 typedef struct fpa_spares {
     fpa_module module; /* whose memory it is; wherever that one has gone since */
     int count;
     struct fpa_spare {
         void *copy;
         size_t size;
+        uint64_t stamp; /* of the field whose bytes it has; STAMP_NONE: of none */
     } * blocks;
 } fpa_spares;
 
 void spares_free(fpa_spares *spares);
+/* Nobody asks for what is in them any more. */
+void spares_forget(fpa_spares *spares);
 
 /* Bytes of this process, and the device's copy of them. */
 typedef struct fpa_region {
@@ -24,6 +28,7 @@ typedef struct fpa_region {
     size_t size;
     size_t front, back; /* bytes at its ends that place_fetch brings back */
     struct fpa_spare block;
+    fpa_field *field; /* that the module writes; NULL: none */
 } fpa_region;
 
 typedef struct fpa_place {
@@ -44,9 +49,10 @@ void place_free(fpa_place *place);
 void *place_take(fpa_place *place, const void *bytes, size_t size, bool written, const void *byte,
                  fpa_error *error);
 
-/* The same of a whole field; NULL is none. */
-void *place_take_field(fpa_place *place, const fpa_field *field, bool written, const void *byte,
-                       fpa_error *error);
+/* The same of a whole field, which does not travel where the device has its bytes from a run before, or can make them; NULL is none. */
+void *place_take_field(fpa_place *place, const fpa_field *field, const void *byte, fpa_error *error);
+/* And of one that the module writes. */
+void *place_take_output(fpa_place *place, fpa_field *field, const void *byte, fpa_error *error);
 
 /* A workspace between guards that a module must leave alone: aligned as device memory is, but no better. */
 typedef struct fpa_guarded {

@@ -12,7 +12,7 @@ static fpa_status decode_recent_token(const fpa_trial *t, const fpa_module *modu
 {
     fpa_status status;
 
-    memcpy(x->other.bytes, x->state.bytes, x->state.size);
+    field_copy(&x->other, &x->state);
     status = trial_decode_recent(t, module, from, token, &x->o, &x->state, error);
     if (status == FPA_OK && memcmp(x->other.bytes, x->state.bytes, x->state.size) != 0)
         status = check_refuse(t, FORM_RECURRENT, x->how, "a state that stays as it is was changed", error);

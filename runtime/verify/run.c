@@ -14,10 +14,10 @@ typedef struct run {
     const fpa_trial *trial;
     const fpa_module *module;
     fpa_form_index form;
-    int64_t from, to;                          /* tokens of k, v, log_gate, positions, key_mask */
-    int64_t first;                             /* token of q and o, up to `to`; without o none is asked */
-    const fpa_field *o, *state_in, *state_out; /* NULL when there is none */
-    const fpa_field *den;
+    int64_t from, to;                    /* tokens of k, v, log_gate, positions, key_mask */
+    int64_t first;                       /* token of q and o, up to `to`; without o none is asked */
+    fpa_field *o, *state_in, *state_out; /* NULL when there is none */
+    fpa_field *den;
     const fpa_sequence_list *list;  /* NULL: sequences of one length, with states of their own */
     const fpa_draft_trial *draft;   /* NULL: a forward */
     bool piece;                     /* in two halves */
@@ -195,13 +195,13 @@ static void take_accepted(run *r, fpa_error *error)
     const fpa_trial *t = r->trial;
     struct fpa_launch *a = &r->keys;
 
-    a->k = place_take_field(&r->place, &t->k_field, false, a->k, error);
-    a->v = place_take_field(&r->place, &t->v_field, false, a->v, error);
-    a->log_gate = place_take_field(&r->place, &t->gate_field, false, a->log_gate, error);
-    a->positions = place_take_field(&r->place, &t->position_field, false, a->positions, error);
+    a->k = place_take_field(&r->place, &t->k_field, a->k, error);
+    a->v = place_take_field(&r->place, &t->v_field, a->v, error);
+    a->log_gate = place_take_field(&r->place, &t->gate_field, a->log_gate, error);
+    a->positions = place_take_field(&r->place, &t->position_field, a->positions, error);
     a->key_mask = place_take(&r->place, t->mask.bytes, t->mask.size, false, a->key_mask, error);
-    a->state_in = place_take_field(&r->place, r->state_in, false, a->state_in, error);
-    a->state_out = place_take_field(&r->place, r->state_out, true, a->state_out, error);
+    a->state_in = place_take_field(&r->place, r->state_in, a->state_in, error);
+    a->state_out = place_take_output(&r->place, r->state_out, a->state_out, error);
     a->weights = r->launch.weights;
     r->halves.counts = take_numbers(r, r->halves.counts, a->batch, error);
 }
@@ -216,16 +216,16 @@ static fpa_status take_operands(run *r, fpa_error *error)
 
     if (status != FPA_OK)
         return status;
-    a->q = place_take_field(&r->place, &t->q_field, false, a->q, error);
-    a->k = place_take_field(&r->place, &t->k_field, false, a->k, error);
-    a->v = place_take_field(&r->place, &t->v_field, false, a->v, error);
-    a->o = place_take_field(&r->place, r->o, true, a->o, error);
-    a->den = place_take_field(&r->place, r->den, true, a->den, error);
-    a->log_gate = place_take_field(&r->place, &t->gate_field, false, a->log_gate, error);
-    a->positions = place_take_field(&r->place, &t->position_field, false, a->positions, error);
+    a->q = place_take_field(&r->place, &t->q_field, a->q, error);
+    a->k = place_take_field(&r->place, &t->k_field, a->k, error);
+    a->v = place_take_field(&r->place, &t->v_field, a->v, error);
+    a->o = place_take_output(&r->place, r->o, a->o, error);
+    a->den = place_take_output(&r->place, r->den, a->den, error);
+    a->log_gate = place_take_field(&r->place, &t->gate_field, a->log_gate, error);
+    a->positions = place_take_field(&r->place, &t->position_field, a->positions, error);
     a->key_mask = place_take(&r->place, t->mask.bytes, t->mask.size, false, a->key_mask, error);
-    a->state_in = place_take_field(&r->place, r->state_in, false, a->state_in, error);
-    a->state_out = place_take_field(&r->place, r->state_out, true, a->state_out, error);
+    a->state_in = place_take_field(&r->place, r->state_in, a->state_in, error);
+    a->state_out = place_take_output(&r->place, r->state_out, a->state_out, error);
     a->workspace = place_take_guarded(&r->place, &r->workspace, error);
     take_weights(r, error);
     take_sequences(r, error);

@@ -158,6 +158,9 @@ void trial_restore(fpa_trial *t)
     if (t->head->gate)
         field_fill(&t->gate_field, t->gate);
     tokens_restore(t);
+    field_settle(&t->k_field);
+    field_settle(&t->v_field);
+    field_settle(&t->position_field);
 }
 
 static fpa_status fill_fields(fpa_trial *t, fpa_error *error)
@@ -239,6 +242,27 @@ void trial_free(fpa_trial *t)
     free(t->reference);
     free(t->magnitude);
     *t = (fpa_trial){0};
+}
+
+fpa_status trial_borrow(const fpa_trial *trial, fpa_trial *other, struct fpa_spares *spares, fpa_error *error)
+{
+    *other = *trial;
+    other->q_field = other->k_field = other->v_field = other->gate_field = other->position_field =
+        (fpa_field){0};
+    other->mask = (fpa_mask){0};
+    other->spares = spares;
+    return fill_fields(other, error);
+}
+
+void trial_return(fpa_trial *other)
+{
+    spares_forget(other->spares);
+    field_free(&other->q_field);
+    field_free(&other->k_field);
+    field_free(&other->v_field);
+    field_free(&other->gate_field);
+    field_free(&other->position_field);
+    free(other->mask.bytes);
 }
 
 /* NaN at odd tokens, an infinity at even ones. */

@@ -73,6 +73,11 @@ typedef struct fpa_trial {
 fpa_status trial_make(fpa_trial *trial, const fpa_head *head, const fpa_facts *facts, fpa_shape shape,
                       uint64_t seed, fpa_error *error);
 void trial_free(fpa_trial *trial);
+/* The same trial, with inputs as modules get them of its own, and that device memory: what is asked at the same time needs these each. The trial
+ * stays until the other one is returned, also after an error. */
+fpa_status trial_borrow(const fpa_trial *trial, fpa_trial *other, struct fpa_spares *spares,
+                        fpa_error *error);
+void trial_return(fpa_trial *other);
 /* The trial for the reference, with the outputs that are compared and the module's arithmetic. */
 fpa_problem trial_problem(const fpa_trial *trial);
 

@@ -1,6 +1,7 @@
 /* verify: module -> kernel. A module becomes callable only after it agreed with the formula. */
 #include "verify.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include "base/parallel.h"
 #include "base/plain_locale.h"
 #include "check.h"
+#include "scratch.h"
+#include "verdict.h"
 #include "walk.h"
 
 /* FLOP of one run. Shapes of more are cut to one (batch, head); what is still ten times above
@@ -195,12 +198,28 @@ typedef struct problem {
     fpa_error error;
 } problem;
 
+/* A problem, put to one of the module's candidates for a form. */
+typedef struct question {
+    int row;
+    fpa_form_index form;
+    bool
+        walks; /* by the pick; else by the candidate that the module finds the fastest for calls of this size */
+    fpa_pick pick;
+    fpa_measure measure;
+    fpa_status status;
+    fpa_error reason;
+} question;
+
 typedef struct fpa_module_problems {
     const fpa_head *head;
     const fpa_facts *facts;
     const fpa_module *module; /* NULL: none is there yet */
     problem problems[ROWS];
-    fpa_blocks blocks; /* of all runs, which follow one another */
+    fpa_blocks blocks; /* of runs that follow one another */
+    question *questions;
+    int count;
+    atomic_int refused; /* the first question that was not passed */
+    scratch_list scratch;
 } examination;
 
 /* Rows that say something new of some modules. */
@@ -254,49 +273,96 @@ static int walked_checks(int checks)
     return checks & CHECK_REPEAT ? checks & ~CHECK_FUTURE : checks;
 }
 
-/* By all candidates but the fastest: those of large calls, of which no formula could be had in time. */
-static fpa_status walk(examination *x, int index, fpa_form_index form, fpa_measure *measure, fpa_error *error)
+static void ask(examination *x, int index, int form, const fpa_pick *pick)
+{
+    question *q = &x->questions[x->count++];
+
+    *q = (question){.row = index, .form = (fpa_form_index)form, .walks = pick};
+    if (pick)
+        q->pick = *pick;
+}
+
+/* By all candidates but the fastest, too: those of large calls, of which no formula could be had in time. */
+static void ask_form(examination *x, int index, int form)
 {
     fpa_pick picks[MANY_PICKS];
-    fpa_trial *t = &x->problems[index].trial;
-    const int checks = t->shape.checks, count = walk_list(x->module, &t->shape, form, picks);
-    fpa_status status = FPA_OK;
+    const fpa_shape *shape = &x->problems[index].trial.shape;
+    const int count =
+        is_walked(x, index, form) ? walk_list(x->module, shape, (fpa_form_index)form, picks) : 0;
 
-    t->choose = walk_choose;
-    t->shape.checks = walked_checks(checks);
-    for (int i = 0; i < count && status == FPA_OK; i++) {
-        t->choice = &picks[i];
+    ask(x, index, form, NULL);
+    for (int i = 0; i < count; i++)
         if (index < CLUSTER_ROWS || strcmp(picks[i].mechanism, "cluster_scan") == 0)
-            status = check_trial(t, x->module, form, measure, error);
-    }
+            ask(x, index, form, &picks[i]);
+}
+
+static fpa_status list_questions(examination *x, fpa_error *error)
+{
+    x->count = 0;
+    x->questions = calloc((size_t)ROWS * FORMS * (1 + MANY_PICKS), sizeof *x->questions);
+    for (int index = 0; index < ROWS && x->questions; index++)
+        for (int form = 0; form < FORMS && x->problems[index].posed; form++)
+            if (affordable(x->head, x->facts, &x->problems[index].trial.shape, form))
+                ask_form(x, index, form);
+    return x->questions ? FPA_OK : fail_memory(error);
+}
+
+static fpa_status put(const examination *x, question *q, fpa_trial *t)
+{
+    const int checks = t->shape.checks;
+
+    t->choose = q->walks ? walk_choose : NULL;
+    t->choice = &q->pick;
+    t->shape.checks = q->walks ? walked_checks(checks) : checks;
+    const fpa_status status = check_trial(t, x->module, q->form, &q->measure, &q->reason);
     t->shape.checks = checks;
     t->choose = NULL;
     return status;
 }
 
-/* By the candidate that the module finds the fastest for calls of this size, and by the others. */
-static fpa_status check_form(examination *x, int index, fpa_form_index form, fpa_measure *measure,
-                             fpa_error *error)
+/* With inputs and memory of its own. */
+static fpa_status put_at_once(examination *x, question *q, const fpa_trial *t)
 {
-    fpa_status status = check_trial(&x->problems[index].trial, x->module, form, measure, error);
+    scratch its = scratch_take(&x->scratch);
+    fpa_trial own;
+    fpa_status status = trial_borrow(t, &own, &its.spares, &q->reason);
 
-    if (status == FPA_OK && is_walked(x, index, (int)form))
-        status = walk(x, index, form, measure, error);
+    own.blocks = &its.blocks;
+    if (status == FPA_OK)
+        status = put(x, q, &own);
+    trial_return(&own);
+    scratch_leave(&x->scratch, &its);
     return status;
 }
 
-static fpa_status answer(examination *x, int index, fpa_measure measures[FORMS], fpa_error *error)
+/* Questions behind one that was not passed say nothing more; those before it are asked to the end, so that the first one tells why. */
+static void note_refused(examination *x, int index)
 {
-    problem *p = &x->problems[index];
-    const fpa_trial *t = &p->trial;
-    fpa_status status = p->status;
+    int first = atomic_load(&x->refused);
 
-    if (status != FPA_OK && error)
-        *error = p->error;
-    for (int form = 0; form < FORMS && status == FPA_OK; form++)
-        if (affordable(t->head, t->facts, &t->shape, form))
-            status = check_form(x, index, (fpa_form_index)form, &measures[form], error);
-    return status;
+    while (index < first && !atomic_compare_exchange_weak(&x->refused, &first, index))
+        ;
+}
+
+static void answer(int index, void *user)
+{
+    examination *x = user;
+    question *q = &x->questions[index];
+    problem *p = &x->problems[q->row];
+
+    if (atomic_load(&x->refused) < index)
+        return;
+    q->measure = (fpa_measure){0};
+    q->status = p->status;
+    q->reason = p->error;
+    if (q->status == FPA_OK && x->module->backend->memory) {
+        q->status = put_at_once(x, q, &p->trial);
+    } else if (q->status == FPA_OK) {
+        p->trial.blocks = &x->blocks;
+        q->status = put(x, q, &p->trial);
+    }
+    if (q->status != FPA_OK)
+        note_refused(x, index);
 }
 
 fpa_status module_problems_pose(const fpa_head *head, const fpa_facts *facts, fpa_module_problems **problems,
@@ -309,6 +375,7 @@ fpa_status module_problems_pose(const fpa_head *head, const fpa_facts *facts, fp
     if (x) {
         x->head = head;
         x->facts = facts;
+        scratch_list_make(&x->scratch);
         parallel_run(ROWS, pose, x);
     }
     locale_restore(before);
@@ -320,72 +387,54 @@ void module_problems_free(fpa_module_problems *problems)
     for (int i = 0; problems && i < ROWS; i++)
         if (problems->problems[i].posed)
             trial_free(&problems->problems[i].trial);
+    if (problems)
+        scratch_list_close(&problems->scratch);
     free(problems);
 }
 
-/* The module is asked one thing after the other. */
+/* A device is asked everything at once: it computes for the smallest part of the time, in which memory is filled, copied and looked at. One that
+ * has no memory for all of that has it, perhaps, for a question alone. Modules of the CPU have all threads each. */
+static void answer_all(examination *x)
+{
+    atomic_init(&x->refused, x->count);
+    if (x->module->backend->memory)
+        parallel_run(x->count, answer, x);
+    else
+        for (int i = 0; i < x->count; i++)
+            answer(i, x);
+    const int first = atomic_load(&x->refused);
+    if (!x->module->backend->memory || first == x->count || x->questions[first].status != FPA_NO_MEMORY)
+        return;
+    atomic_store(&x->refused, x->count);
+    for (int i = first; i < x->count; i++) {
+        scratch_list_free(&x->scratch);
+        answer(i, x);
+    }
+}
+
+/* What is found does not depend on what is asked at once: it is added up in the order of the questions. */
 static fpa_status examine(examination *x, fpa_measure measures[FORMS], int *count, fpa_error *error)
 {
-    fpa_status status = FPA_OK;
+    fpa_status status;
 
     parallel_run(ROWS, pose, x);
-    for (int i = 0; i < ROWS && status == FPA_OK; i++) {
-        problem *p = &x->problems[i];
+    status = list_questions(x, error);
+    if (status == FPA_OK)
+        answer_all(x);
+    for (int i = 0; i < x->count && status == FPA_OK; i++) {
+        const question *q = &x->questions[i];
 
-        if (!p->posed)
-            continue;
-        p->trial.blocks = &x->blocks;
-        status = answer(x, i, measures, error);
-        ++*count;
-        trial_free(&p->trial); /* with its memory on the device */
-        p->posed = false;
+        status = q->status;
+        if (status != FPA_OK && error)
+            *error = q->reason;
+        measure_add(&measures[q->form], &q->measure);
+        *count += i == 0 || x->questions[i - 1].row != q->row;
     }
+    scratch_list_free(&x->scratch);
+    free(x->questions);
+    x->questions = NULL;
     blocks_free(&x->blocks);
     return status;
-}
-
-static fpa_status conclude(const fpa_head *head, fpa_form_index form, const fpa_measure *m,
-                           fpa_form_verdict *verdict, fpa_error *error)
-{
-    if (m->judged == 0 && m->count == 0)
-        return fail(
-            error, FPA_REFUSED, head->name,
-            "%s form: no output could be compared with the formula; the normaliser vanishes on all inputs "
-            "that were tried",
-            form_name(form));
-    *verdict = (fpa_form_verdict){
-        .checked = true,
-        .worst = m->worst,
-        .tau = m->tau,
-        .error = m->largest > 0 ? m->error / m->largest : 0,
-    };
-    return check_rms(head, form, m, &verdict->rms_ratio, error);
-}
-
-/* "parallel: 9 shapes to 391 tokens, 12345 of 12345 values, worst 0.05 of 1.2e-05, ..." */
-static void write_text(const fpa_measure measures[FORMS], fpa_verdict *verdict)
-{
-    size_t used = 0;
-
-    for (int form = 0; form < FORMS; form++) {
-        const fpa_form_verdict *v = &verdict->form[form];
-        const fpa_measure *m = &measures[form];
-        int length;
-
-        if (!v->checked)
-            continue;
-        length = snprintf(
-            verdict->text + used, sizeof verdict->text - used,
-            "%s%s: %d shapes to %lld tokens, %lld of %lld values, worst %.2g of bound %.2g, error %.2g",
-            used ? "; " : "", form_name((fpa_form_index)form), m->trials, (long long)m->longest,
-            (long long)m->judged, (long long)m->outputs, v->worst, v->tau, v->error);
-        used += (size_t)length;
-        if (m->count && used < sizeof verdict->text)
-            used += (size_t)snprintf(verdict->text + used, sizeof verdict->text - used, ", RMS %.2g of plain",
-                                     v->rms_ratio);
-        if (used >= sizeof verdict->text)
-            return;
-    }
 }
 
 fpa_status verify_module_of(fpa_module_problems *problems, const fpa_module *module, fpa_verdict *verdict,
@@ -407,9 +456,10 @@ fpa_status verify_module_of(fpa_module_problems *problems, const fpa_module *mod
         status = examine(problems, measures, &verdict->problems, error);
     for (int form = 0; form < FORMS && status == FPA_OK; form++)
         if (facts->forms & 1 << form)
-            status = conclude(head, (fpa_form_index)form, &measures[form], &verdict->form[form], error);
+            status =
+                verdict_conclude(head, (fpa_form_index)form, &measures[form], &verdict->form[form], error);
     if (status == FPA_OK)
-        write_text(measures, verdict);
+        verdict_write(measures, verdict);
     locale_restore(before);
     return status;
 }

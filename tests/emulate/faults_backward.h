@@ -280,28 +280,33 @@ static const struct cuda_backward_fault {
       "cuda_backward_parts", "for (i64 i = 1; i < back.part_count; i++)"}},
     {"learned",
      {"rows by another head's matrix", "but the formula gives", "cuda_made_rows",
-      "made_product<GIVEN_PITCH, MADE_TOGETHER_OF_ROWS>(to, from, ring, made_operand(back, 0, at.keys, "
+      "made_product<ROWS16 / 8, MADE_TOGETHER_OF_ROWS>(to, from, ring, made_operand(back, 0, at.keys, "
       "false), made_ends_of_rows, "
       "made_steps_of_rows, 1.0f);"}},
     {"halflearned",
      {"queries' gradients without the scale", "d_q at batch ... but the formula gives", "cuda_made_gradient",
-      "made_product<ROWS_PITCH, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
+      "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
       "at.keys, true), "
       "made_ends_of_given, made_steps_of_given, 1.0f);"}},
     {"pairs",
      {"the last rows of a matrix left out", "is not a number", "cuda_made_last",
-      "if (group + 1 < groups) made_leave(to, c[m], factor, ((threadIdx.x >> 5) * MADE_TILES + m) * 16, "
-      "group * (together * 8));"}},
-    {"learned", {"steps of a matrix that nobody waits for", "is not a number", "cuda_made_awaited", NULL}},
+      "if (group * together + i / 2 >= tiles - 2)"}},
+    {"learned",
+     {"blocks of a matrix's second part in the place of the first one's", "but the formula gives",
+      "made_blocks", "to[0] = high[0], to[32] = low[0], to[64] = high[1], to[96] = low[1];"}},
+    {"learned", {"steps of a matrix that nobody waits for", "ends before copies", "cuda_made_awaited", NULL}},
     {"weighted",
      {"keys' rows without their weights", "but the formula gives", "cuda_made_weight",
       "return (void)keys, column == made_coordinates[row] ? 1.0f : 0.0f;"}},
     {"weighted",
      {"gradients of keys' rows without the weights", "d_k at batch ... but the formula gives",
       "cuda_made_gradient",
-      "made_product<ROWS_PITCH, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
+      "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
       "false, true), "
       "made_ends_of_given, made_steps_of_given, 1.0f);"}},
+    {"widepairs",
+     {"tiles of a matrix that are not those of products", "but the formula gives", "moved_tiles",
+      "const int own = number_of_tile * 8 + lane_row();"}},
     {"widepairs",
      {"rows that are moved without the scale", "but the formula gives", "cuda_moved_factor", "return 1.0f;"}},
     {"widepairs",

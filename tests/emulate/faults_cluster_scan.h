@@ -236,7 +236,7 @@ static const struct emulated_fault cluster_scan_faults[] = {
     {IN_PRODUCT_CLUSTER_SCAN,
      OTHER_PLACE,
      {"the square of another token", "chunked form ... the RMS error of tokens", "norm_lane",
-      "const int from = lane_row() * 4;"}},
+      "sum[0] += __shfl_xor_sync(0xffffffffu, sum[0], lanes * 4);"}},
     {IN_PRODUCT_CLUSTER_SCAN,
      NOT_AWAITED,
      {"a projection that is on its way", "cluster_scan ... sums of a matrix instruction", "product_awaited",

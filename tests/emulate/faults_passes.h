@@ -309,6 +309,18 @@ static const struct cuda_backward_fault cuda_row_pass_faults[] = {
     {"widenorm",
      {"sums of values of later segments alone", "but the formula gives", "rows_number_segment_sum",
       "sums[i] = {0.0f, 0.0f};"}},
+    {"gatedparts",
+     {"every second column of one part of values alone", "d_q at batch ... but the formula gives", "rows_add",
+      "c[4 * n] += first ? low_of(pair) : 0.0f;"}},
+    {"gatedparts",
+     {"products of states of the last part of values alone", "d_log_gate", "state_product_added",
+      "*to = total;"}},
+    {"halfparts",
+     {"every second column of the last part of values alone", "d_q at batch ... but the formula gives",
+      "rows_add_piece", "c[4 * (n + i)] += low_of(word[i]);"}},
+    {"normparts",
+     {"numbers beside tokens that every part of values adds", "d_q at batch ... but the formula gives",
+      "rows_number_alone", "return {number.x, number.y};"}},
 };
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 122 };
+enum { EMULATED_MOST_HEADS = 123 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -290,6 +290,10 @@ static const char emulated_heads[] =
     "constant = 1 } }),\n"
     "  h('amid', { d = 48, dv = 24, terms = term { some(16, 48, 1), select(range(6, 45)) } }),\n"
     "  h('headed', { terms = term { coordinates { { many(12, 1), many(12, 3) }, gain_q = 2 } } }),\n"
+    "  h('onlystage', { d = 160, dv = 161, dtype = 'f16', state_dtype = 'f16', chunk = 128, scale = 1 / 8, "
+    "terms = {\n" /* keys' only stage is tiles' room */
+    "    term { some(144, 160, 1) }, term { some(2, 160, 2), select(range(1, 16)), select(range(17, 56)) }, "
+    "term { some(6, 160, 3), some(2, 160, 4), select(range(60, 91)) } } }),\n"
     "}\n";
 
 /* The part that `make test` runs: a mechanism that any of the heads has is in one of these (a test walks

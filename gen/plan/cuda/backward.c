@@ -264,6 +264,8 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .pass_d = plan->passes.formed || plan->passes.features ? plan->passes.values : head->d,
         .pass_dv = plan->passes.columns,
         .pass_columns = head->dv,
+        .pass_parts = plan->passes.parts,
+        .pass_part = plan->passes.part,
         .pass_line = plan->passes.line,
         .pass_weighted = plan->passes.weighted,
         .pass_features = plan->passes.features,
@@ -362,8 +364,9 @@ const fpa_field cuda_backward_fields[] = {
     BACKWARD(padded_value),
     BACKWARD(entries),
     BACK(made_tiles),
-    BACK(given_pitch),
-    BACK(rows_pitch),
+    BACK(made_pitch),
+    BACK(made_groups),
+    BACK(made_barriers),
     BACK(made_moves),
     BACK(project_pitch),
     BACK(unproject_pitch),
@@ -422,6 +425,9 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
                 "%d numbers\n",
                 back->passes.parallel ? ", in the parallel form," : "",
                 back->passes.width - back->passes.input);
+    if (back->passes.parts > 1)
+        fprintf(out, "parts        %d of %d values, a pass of rows each, which are added up\n",
+                back->passes.parts, back->passes.part);
     if (back->passes.features)
         fprintf(out, "features     %d numbers, products of rows, are what passes have for q and k\n",
                 back->passes.features);

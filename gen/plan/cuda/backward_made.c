@@ -6,6 +6,8 @@
 enum {
     GROUP = 64,             /* numbers that are made together, at most, */
     TILE = 8,               /* and at least; */
+    WARPGROUP = 4,          /* warps */
+    BARRIERS = 128,         /* bytes */
     STEP = 16,              /* of what they are products of */
     STEP_INSTRUCTIONS = 50, /* of a warp, with 16 tokens; of a word of each of 32 lanes that is moved: */
     MOVED_INSTRUCTIONS = 10
@@ -31,7 +33,7 @@ static int count_row_tiles(const fpa_plan *plan)
 /* What a block has beside its tokens: parts of matrices on their way, and what leaves. */
 static int bytes_beside(const fpa_cuda_backward_plan *back)
 {
-    return FPA_CUDA_MADE_RING + 16 * back->warps * FPA_CUDA_MADE_LEAVE;
+    return FPA_CUDA_MADE_RING + back->made_barriers + 16 * back->warps * FPA_CUDA_MADE_LEAVE;
 }
 
 /* Whether any of so many rows from the first one on is of a matrix, or a coordinate of a step of 16. */
@@ -82,14 +84,15 @@ static void plan_moved(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
 }
 
-/* Blocks have all numbers of their tokens that products are of, and where rows are moved a zero behind them; what is made leaves from registers. */
+/* Blocks have all numbers of their tokens, and make as many; where rows are moved only what products are of, and a zero behind it. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
-    enum { BLOCKS = 3 }; /* of a multiprocessor: one fetches, one multiplies, one stores */
-    back->given_pitch = cuda_odd_pitch((int)round_up(head_width(plan->written), 16) * 2);
-    back->rows_pitch = cuda_odd_pitch((int)round_up(plan->made.width, 16) * 2);
-    const int two = 2 * 16 * back->warps * largest(back->given_pitch, back->rows_pitch) + FPA_CUDA_MADE_RING;
-    back->made_tiles = two <= plan->target->shared_memory / BLOCKS ? 2 : 1;
+    back->made_groups = plan->target->warpgroups && back->warps == WARPGROUP;
+    back->made_barriers = back->made_groups ? BARRIERS : 0;
+    const int width = largest(round_up(head_width(plan->written), 16), round_up(plan->made.width, 16));
+    back->made_pitch = cuda_odd_pitch(width * 2);
+    const int two = 2 * 2 * 16 * back->warps * back->made_pitch + FPA_CUDA_MADE_RING + back->made_barriers;
+    back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
     back->made_row_tiles = count_row_tiles(plan);
     back->made_moves = moves(plan, back);
     if (back->made_moves)
@@ -133,12 +136,12 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     g->made_per_head = is_per_head(plan);
     g->made_sides = count_sides(plan);
     g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
-    const int project =
-        tokens * (back->made_moves ? back->project_pitch : back->given_pitch) + FPA_CUDA_MADE_RING;
-    const int unproject = back->made_moves ? tokens * back->unproject_pitch + bytes_beside(back)
-                                           : tokens * back->rows_pitch + FPA_CUDA_MADE_RING;
-    g->kernel[CUDA_BACKWARD_PROJECT] = (struct fpa_cuda_block){threads, project, 0};
-    g->kernel[CUDA_BACKWARD_UNPROJECT] = (struct fpa_cuda_block){threads, unproject, 0};
+    const int both = 2 * tokens * back->made_pitch + FPA_CUDA_MADE_RING + back->made_barriers;
+    const int project = tokens * back->project_pitch + FPA_CUDA_MADE_RING + back->made_barriers;
+    const int unproject = tokens * back->unproject_pitch + bytes_beside(back);
+    g->kernel[CUDA_BACKWARD_PROJECT] = (struct fpa_cuda_block){threads, back->made_moves ? project : both, 0};
+    g->kernel[CUDA_BACKWARD_UNPROJECT] =
+        (struct fpa_cuda_block){threads, back->made_moves ? unproject : both, 0};
     if (g->made_sides)
         g->kernel[CUDA_BACKWARD_PRODUCTS] =
             (struct fpa_cuda_block){threads, 4 * FPA_CUDA_MADE_PANEL * FPA_CUDA_MADE_PITCH, 0};

@@ -243,7 +243,7 @@ static bool shares_nothing(const fpa_cuda_inputs *in)
 {
     const fpa_split_panel *panel = in->suited[SPLIT_PANEL].plan;
     return in->suited[FUSED_COORDINATES].plan && in->columns->blocks >= panel->columns.blocks &&
-           !cuda_leaves_dots(in->plan) && !cuda_turns_anywhere(in->plan);
+           !cuda_leaves_dots(in->plan) && !in->plan->written->adds && !cuda_turns_anywhere(in->plan);
 }
 
 fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
@@ -276,6 +276,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots = cuda_leaves_dots(plan);
     rows->narrows = plan->pass && plan->written->narrows;
+    rows->adds = plan->pass && plan->written->adds;
     rows->kept = (64 * divide_up(rows->width, 64) * in->columns->all +
                   (rows->numbers ? SUM_PARTS * in->columns->tiles : 0)) *
                  8 * in->columns->blocks;
@@ -351,6 +352,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(leaves_dots),
                                        ROWS(numbers),
                                        ROWS(narrows),
+                                       ROWS(adds),
                                        ROWS(kept),
                                        ROWS(at_gates),
                                        ROWS(at_copies),

@@ -47,6 +47,7 @@ typedef struct fpa_fused_rows {
     bool numbers;                /* tokens have factors and numbers beside them: passes of normalised lines */
     bool leaves_dots; /* of outputs, and the state now and then: gradients of gates (gen/plan/passes.h) */
     bool narrows;     /* o may leave as f16, of passes of bf16 for an f16 head */
+    bool adds;        /* o may be added to what is there, of passes of parts of values */
     int kept;         /* numbers of such a state, of all columns */
     int at_gates;     /* of a panel */
     int at_copies, at_barriers, at_part, bytes;

@@ -1,7 +1,5 @@
 #include "split_outer.h"
 
-#include <math.h>
-
 #include "machine/cuda_chunk.h"
 #include "machine/cuda_cost.h"
 #include "parts.h"
@@ -12,26 +10,14 @@ enum {
     SUMS_OF_TWO = 200,      /* and of two */
     SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
     SHARED_PRODUCER_REGISTERS = 24,
-    MOST_DOTS = 4,          /* side by side */
-    SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
     STAGES = 8,
-    KEY_STAGES = 4,
-    LEAST_TILES = 4, /* stages of the state, */
-    FEW_QUERIES =
-        128,         /* and for a block of so many queries: half of them would read a copy twice as often, */
-    FEWER_TILES = 2, /* which the second-level cache has no time for */
-    TILE_STAGES = 8,
-    ITEM_BYTES = 64,             /* what a kernel knows of a stage of queries */
-    ITEMS = 16 + 160,            /* places of items are rounded up; two that a block has taken */
-    EDGES = 12 * KEY_STAGES + 4, /* of a stage of keys, whether its values are finite, and a barrier */
-    BARRIERS = 16,               /* bytes, of a stage */
-    SINK_BARRIER = 8,            /* a barrier that nobody waits for */
-    OTHER_REGISTERS = 16,        /* of a thread of the state kernel: addresses, counters */
+    BARRIERS = 16,        /* bytes, of a stage */
+    SINK_BARRIER = 8,     /* a barrier that nobody waits for */
+    OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
     SPARE_REGISTERS =
         4, /* with fewer beside those ptxas may serialise products; with many of these three times as many */
     SPARED_PORTION = 3,
     ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
-    GATES = 1040,        /* of a tile of keys */
     SLAB = 128,          /* bytes of 64 numbers of a token */
     SLAB_BLOCKS = 8,     /* of 8 rows, in a slab */
 };
@@ -51,21 +37,15 @@ static int warpgroup_tiles(int columns)
     return tiles > OUTER_MAX_STRIP ? OUTER_MAX_STRIP : tiles;
 }
 
-/* Of a vector. */
-static int row_slabs(const fpa_split_outer *split)
-{
-    return divide_up(split->outer.row_blocks, SLAB_BLOCKS);
-}
-
 /* Values, and so many slabs of keys, of 64 tokens. */
-static int fetched_bytes(const fpa_split_outer *split, int slabs)
+int split_fetched_bytes(const fpa_split_outer *split, int slabs)
 {
     return 64 * SLAB * (slabs + divide_up(split->columns.tiles, SLAB_BLOCKS));
 }
 
 /* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block, which queries
  * do without. */
-static int ones_bytes(const fpa_plan *plan, const fpa_split_outer *split)
+int split_ones_bytes(const fpa_plan *plan, const fpa_split_outer *split)
 {
     if (plan->head->normalize == FPA_NORMALIZE_NONE || split->ones_behind)
         return 0;
@@ -140,11 +120,11 @@ static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_c
     const fpa_outer_plan *outer = &split->outer;
     const int block = kernel->groups * kernel->strips, tiles = block * outer->strip_length;
     const int rest = tiles * (1024 * split->columns.all + (outer->weighted ? 256 : 0)) +
-                     ones_bytes(plan, split) + BARRIERS * kernel->groups + SINK_BARRIER;
+                     split_ones_bytes(plan, split) + BARRIERS * kernel->groups + SINK_BARRIER;
     kernel->slices = divide_up(outer->strips, block);
     split_count_slabs(outer, kernel);
     const int stage =
-        fetched_bytes(split, kernel->slabs) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
+        split_fetched_bytes(split, kernel->slabs) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
     const int room = plan->target->shared_memory - rest;
     kernel->stages = room / stage < STAGES ? room / stage : STAGES;
     kernel->bytes = rest + kernel->stages * stage;
@@ -216,122 +196,6 @@ static bool choose_state(const fpa_plan *plan, fpa_split_outer *split)
     return true;
 }
 
-/* Where no copy is read keys have the room of its tiles, up to as many stages as there are warps that fetch them. */
-static void place_more_keys(const fpa_plan *plan, fpa_split_outer *split)
-{
-    enum { MOST = 3 };
-    const int own = BARRIERS + (plan->head->gate ? GATES : 0), /* what has a place beside them */
-        stage = fetched_bytes(split, row_slabs(split));
-    int left = split->tile_stages * 1024 * split->columns.all;
-    split->lone_key_stages = split->key_stages;
-    while (split->lone_key_stages < MOST && left >= stage &&
-           split->output_bytes + own <= plan->target->shared_memory) {
-        split->lone_key_stages++;
-        split->output_bytes += own;
-        left -= stage;
-    }
-}
-
-/* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
-static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int query_stages, int least_keys,
-                          int least_tiles)
-{
-    const int tiles = split->columns.all, blocks = split->outer.row_blocks;
-    const int query = (blocks + 7) / 8 * SLAB + (plan->head->gate ? 8 : 0);
-    const int queries = query * split->query_tokens + BARRIERS + ITEM_BYTES;
-    const int keys = fetched_bytes(split, row_slabs(split)) + (plan->head->gate ? GATES : 0) + BARRIERS;
-    const int tile = 1024 * tiles + BARRIERS,
-              fixed = ITEMS + EDGES + (split->columns.tiles == 8 ? ones_bytes(plan, split) : 0);
-    const int rest = plan->target->shared_memory - fixed - query_stages * queries;
-    split->query_stages = query_stages;
-    split->key_stages = (rest - least_tiles * tile) / keys;
-    if (split->key_stages > KEY_STAGES)
-        split->key_stages = KEY_STAGES;
-    if (rest < 0 || split->key_stages < least_keys)
-        return false;
-    split->tile_stages = (rest - split->key_stages * keys) / tile;
-    if (split->tile_stages > TILE_STAGES)
-        split->tile_stages = TILE_STAGES;
-    split->output_bytes =
-        query_stages * queries + split->key_stages * keys + split->tile_stages * tile + fixed;
-    place_more_keys(plan, split);
-    return true;
-}
-
-/* Registers for what a pair's dots become: all dots; or the sum of monomials, a monomial's product and a dot, of so many keys at
- * a time, the sum of all 64 where there are several monomials. */
-static int score_registers(const fpa_score *score, int turn)
-{
-    enum { OPERANDS = 20 };
-    const bool several = score->monomial_count > 1;
-    if (turn)
-        return 32 + turn / 2 * (several ? 2 : 1) + OPERANDS;
-    return 32 * largest(score->dot_count, 1) + (several ? SEVERAL_MONOMIALS : 0);
-}
-
-/* Sums of queries, beside them either factors and features, or dots and scores; how many tiles of queries there is
- * room for scores of: 0, 1 or 2. */
-static int count_places(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, int turn)
-{
-    const int sums = 4 * columns * query_tiles, rest = split_registers(warpgroups) - 28;
-    const int values = score_registers(plan->score, turn) + (turn ? 10 * (query_tiles - 1) : 0);
-    if (sums + 10 * query_tiles + 16 > rest || sums + values + 16 > rest)
-        return 0;
-    return query_tiles > 1 && !turn && sums + values + 32 <= rest ? 2 : 1;
-}
-
-/* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
-static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *split)
-{
-    static const int sizes[][2] = {{3, 2}, {3, 1}, {2, 2}, {2, 1}, {1, 1}};
-    const int chunk = (plan->head->chunk + 127) / 128 * 128;
-    split->dots_in_turn = turn > 0;
-    split->turn_keys = turn;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        split->output_groups = sizes[i][0];
-        split->query_tiles = sizes[i][1];
-        split->query_tokens = 64 * sizes[i][0] * sizes[i][1];
-        split->score_places = count_places(plan, split->columns.all, sizes[i][0], sizes[i][1], turn);
-        if (split->score_places && chunk % split->query_tokens == 0 &&
-            (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
-             place_queries(plan, split, 1, 1, LEAST_TILES) ||
-             (split->query_tokens == FEW_QUERIES && place_queries(plan, split, 1, 1, FEWER_TILES))))
-            return true;
-    }
-    return false;
-}
-
-/* Seconds of a token's queries in a chunk that is neither short nor long. */
-static double query_seconds(const fpa_plan *plan, const fpa_split_outer *split)
-{
-    enum { CHUNK = 384 };
-    struct fpa_cuda_geometry geometry = {0};
-    geometry.work[CUDA_CHUNK_OUTPUT] = work_chunk_output(plan, split);
-    geometry.awaited_keys = work_awaited_keys(plan, split);
-    return cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, CHUNK);
-}
-
-/* All dots of a pair at once, where they fit, or two after two, of 64 or of 32 keys, which need fewer registers: so that blocks may have more
- * queries. */
-static bool choose_scores(const fpa_plan *plan, fpa_split_outer *split)
-{
-    static const int turns[] = {0, 64, 32};
-    const int dots = plan->score->dot_count;
-    fpa_split_outer best = *split, other = *split;
-    double least = INFINITY;
-    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
-        if (!(turns[i] ? dots > 1 : dots <= MOST_DOTS) || !choose_queries(plan, turns[i], &other))
-            continue;
-        const double seconds = query_seconds(plan, &other);
-        if (seconds >= least)
-            continue;
-        least = seconds;
-        best = other;
-    }
-    *split = best;
-    return least < INFINITY;
-}
-
 /* ---- tables ---- */
 
 static fpa_status make_tables(const fpa_cuda_inputs *in, fpa_split_outer *split, fpa_error *error)
@@ -363,7 +227,7 @@ static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *spli
     const fpa_plan *plan = in->plan;
     if (split->outer.strip_length > warpgroup_tiles(split->columns.all))
         return "a warpgroup has no registers for a strip of its tiles";
-    if (!choose_scores(plan, split))
+    if (!choose_split_queries(plan, split))
         return "a block of its queries does not fit into registers and shared memory";
     if (!choose_state(plan, split))
         return "a block's vectors and copies of its tiles do not fit into shared memory";

@@ -136,7 +136,7 @@ typedef struct fpa_split_outer {
         leaves_dots; /* of outputs, where a call wants them, and products of states: gradients of gates (gen/plan/passes.h) */
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
     int query_stages, tile_stages, key_stages, output_bytes;
-    int lone_key_stages; /* in calls that read no copies, whose tiles' room keys have then */
+    int most_key_stages; /* with those that lie where tiles do, which are through when keys are wanted */
     fpa_contraction contraction;
     fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
     /* tables as kernels have them */
@@ -163,6 +163,12 @@ static inline int split_most_columns(const fpa_cuda_inputs *in)
     return in->most_columns ? in->most_columns : SPLIT_MOST_COLUMNS;
 }
 
+/* Of 64 tokens: values, and so many slabs of keys. */
+int split_fetched_bytes(const fpa_split_outer *split, int slabs);
+/* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block, which queries do without. */
+int split_ones_bytes(const fpa_plan *plan, const fpa_split_outer *split);
+/* All dots of a pair at once, where they fit, or two after two, and as many queries a block as there is room for; false: for none. */
+bool choose_split_queries(const fpa_plan *plan, fpa_split_outer *split);
 /* Of a kernel's blocks: how many slabs any of them fetches, and all of a head; and of all kernels which, and whether some are partial. */
 void split_count_slabs(const fpa_outer_plan *outer, fpa_chunk_state_kernel *kernel);
 fpa_status split_list_slabs(arena *memory, fpa_split_outer *split, fpa_error *error);

@@ -134,16 +134,20 @@ enum {
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
 #define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _window, _split_reduction */
-#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent, _draft */
+#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan, _chunk_contraction */
-#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state, _segment_scan, and those before */
+#define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
-#define FPA_CUDA_PARTS 6
+#define FPA_CUDA_PART_DECODE_DRAFT 7      /* NAME_decode_draft */
+#define FPA_CUDA_PART_ROWS 8 /* what runs before and between them: NAME_pack_rows, _segment_scan */
+#define FPA_CUDA_PARTS 8
 /* Of gradients: */
+#define FPA_CUDA_PART_BACKWARD_MOVED 1 /* NAME_backward_gather, _scatter, _pass_gates */
 #define FPA_CUDA_PART_BACKWARD_KEYS 3
 #define FPA_CUDA_PART_BACKWARD_QUERIES 4
 #define FPA_CUDA_PART_BACKWARD_STATE 5 /* and all others */
+#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* rows that are made, and what becomes of their gradients */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
@@ -264,6 +268,7 @@ struct fpa_cuda_geometry {
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values, */
     int pass_columns;           /* of which so many are the head's values */
+    int pass_parts, pass_part;  /* of values, each a pass of rows of so many columns; 1: all are one pass's */
     int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
     int pass_weighted; /* 1: which is of keys that have weights as they are gathered, */
     int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
@@ -410,12 +415,14 @@ struct fpa_cuda_call {
     /* NAME_fused_chunk of passes: o's columns are times these, before its dots, NAME_state_product: states' products;
      * NULL: 1 */
     const float *column_weights; /* [dv] */
-    /* NAME_fused_chunk of passes: of each query (numbers_of 0) or key (1; 2: the factor alone) a factor of its scores
-     * and
+    /* NAME_fused_chunk of passes: of each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) a
+     * factor of its scores and
        a number that is added to them; [B][query_heads][length][2] */
     const float *numbers;
     long long numbers_of;
     long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is of f16 */
+    long long
+        adds; /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: to what o, or products, are */
     /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
     const void *reversed_states;
     double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
@@ -873,6 +880,8 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* pass_d */
     0, /* pass_dv */
     0, /* pass_columns */
+    0, /* pass_parts */
+    0, /* pass_part */
     0, /* pass_line */
     0, /* pass_weighted */
     0, /* pass_weighs */
@@ -1559,7 +1568,7 @@ __device__ __forceinline__ void fade_scores(float (*s)[4], u32 query_gates, u32 
 
 /* gates[b][h][t] = sum of the log-gates from the chunk's first token to t, times log2(e), as a high and
  * a low part: differences of two sums are then exact to fp32, whatever lies between. A block a chunk. */
-#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_ROWS)
 extern "C" __global__ void __launch_bounds__(256)
 gated_linear_d32_gate_scan(const __grid_constant__ struct fpa_cuda_call call)
 {
@@ -2209,7 +2218,7 @@ __device__ __forceinline__ void carry(const struct fpa_cuda_call &call, u32 inde
     }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_ROWS)
 extern "C" __global__ void __launch_bounds__(256, 2)
 gated_linear_d32_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 {
@@ -6145,7 +6154,7 @@ __device__ __forceinline__ void draft_finish(const struct fpa_cuda_call &call, c
     }
 }
 
-#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE_RECENT)
+#if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE_DRAFT)
 extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 2)
 gated_linear_d32_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
 {

@@ -1,0 +1,166 @@
+/* NAME_chunk_output of warpgroups: how its scores are made, how many queries a block has, and what lies where in shared memory. */
+#include <math.h>
+
+#include "machine/cuda_chunk.h"
+#include "parts.h"
+#include "split_outer.h"
+#include "work.h"
+
+enum {
+    MOST_DOTS = 4,          /* side by side */
+    SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
+    KEY_STAGES = 4,
+    LEAST_TILES = 4, /* stages of the state, */
+    FEW_QUERIES =
+        128,         /* and for a block of so many queries: half of them would read a copy twice as often, */
+    FEWER_TILES = 2, /* which the second-level cache has no time for */
+    TILE_STAGES = 8,
+    ITEM_BYTES = 64,             /* what a kernel knows of a stage of queries */
+    ITEMS = 16 + 160,            /* places of items are rounded up; two that a block has taken */
+    EDGES = 12 * KEY_STAGES + 4, /* of a stage of keys, whether its values are finite, and a barrier */
+    BARRIERS = 16,               /* bytes, of a stage */
+    TOLD = 16,       /* of a stage of keys in the room of tiles: who fetches either tells the other */
+    GATES = 1040,    /* of a tile of keys */
+    SLAB = 128,      /* bytes of 64 numbers of a token */
+    SLAB_BLOCKS = 8, /* of 8 rows, in a slab */
+};
+
+/* Of a vector. */
+static int row_slabs(const fpa_split_outer *split)
+{
+    return divide_up(split->outer.row_blocks, SLAB_BLOCKS);
+}
+
+/* Keys have the room of tiles, too, which are through when keys are wanted: up to as many stages as there are warps that fetch them. */
+static void place_more_keys(const fpa_plan *plan, fpa_split_outer *split)
+{
+    enum { MOST = 3 };
+    const int own = BARRIERS + TOLD + (plan->head->gate ? GATES : 0), /* what has a place beside them */
+        stage = split_fetched_bytes(split, row_slabs(split));
+    int left = split->tile_stages * 1024 * split->columns.all;
+    split->most_key_stages = split->key_stages;
+    while (split->most_key_stages < MOST && left >= stage &&
+           split->output_bytes + own <= plan->target->shared_memory) {
+        split->most_key_stages++;
+        split->output_bytes += own;
+        left -= stage;
+    }
+}
+
+/* Wide vectors leave room for one stage of keys and few tiles: then tiles have that room, too, until keys are wanted. */
+static void share_only_stage(const fpa_plan *plan, fpa_split_outer *split)
+{
+    const int tile = 1024 * split->columns.all, stage = split_fetched_bytes(split, row_slabs(split)),
+              left = plan->target->shared_memory - split->output_bytes - TOLD;
+    if (split->most_key_stages > 1 || split->tile_stages >= LEAST_TILES || left < 0)
+        return;
+    int tiles = (split->tile_stages * tile + stage + left) / (tile + BARRIERS);
+    if (tiles > TILE_STAGES)
+        tiles = TILE_STAGES;
+    if (tiles * tile < stage)
+        return;
+    split->output_bytes += TOLD - stage + (tiles - split->tile_stages) * (tile + BARRIERS);
+    split->tile_stages = tiles;
+    split->key_stages = 0;
+}
+
+/* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
+static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int query_stages, int least_keys,
+                          int least_tiles)
+{
+    const int tiles = split->columns.all, blocks = split->outer.row_blocks;
+    const int query = (blocks + 7) / 8 * SLAB + (plan->head->gate ? 8 : 0);
+    const int queries = query * split->query_tokens + BARRIERS + ITEM_BYTES;
+    const int keys = split_fetched_bytes(split, row_slabs(split)) + (plan->head->gate ? GATES : 0) + BARRIERS;
+    const int tile = 1024 * tiles + BARRIERS,
+              fixed = ITEMS + EDGES + (split->columns.tiles == 8 ? split_ones_bytes(plan, split) : 0);
+    const int rest = plan->target->shared_memory - fixed - query_stages * queries;
+    split->query_stages = query_stages;
+    split->key_stages = (rest - least_tiles * tile) / keys;
+    if (split->key_stages > KEY_STAGES)
+        split->key_stages = KEY_STAGES;
+    if (rest < 0 || split->key_stages < least_keys)
+        return false;
+    split->tile_stages = (rest - split->key_stages * keys) / tile;
+    if (split->tile_stages > TILE_STAGES)
+        split->tile_stages = TILE_STAGES;
+    split->output_bytes =
+        query_stages * queries + split->key_stages * keys + split->tile_stages * tile + fixed;
+    place_more_keys(plan, split);
+    share_only_stage(plan, split);
+    return true;
+}
+
+/* Registers for what a pair's dots become: all dots; or the sum of monomials, a monomial's product and a dot, of so many keys at
+ * a time, the sum of all 64 where there are several monomials. */
+static int score_registers(const fpa_score *score, int turn)
+{
+    enum { OPERANDS = 20 };
+    const bool several = score->monomial_count > 1;
+    if (turn)
+        return 32 + turn / 2 * (several ? 2 : 1) + OPERANDS;
+    return 32 * largest(score->dot_count, 1) + (several ? SEVERAL_MONOMIALS : 0);
+}
+
+/* Sums of queries, beside them either factors and features, or dots and scores; how many tiles of queries there is
+ * room for scores of: 0, 1 or 2. */
+static int count_places(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, int turn)
+{
+    const int sums = 4 * columns * query_tiles, rest = split_registers(warpgroups) - 28;
+    const int values = score_registers(plan->score, turn) + (turn ? 10 * (query_tiles - 1) : 0);
+    if (sums + 10 * query_tiles + 16 > rest || sums + values + 16 > rest)
+        return 0;
+    return query_tiles > 1 && !turn && sums + values + 32 <= rest ? 2 : 1;
+}
+
+/* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
+static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *split)
+{
+    static const int sizes[][2] = {{3, 2}, {3, 1}, {2, 2}, {2, 1}, {1, 1}};
+    const int chunk = (plan->head->chunk + 127) / 128 * 128;
+    split->dots_in_turn = turn > 0;
+    split->turn_keys = turn;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        split->output_groups = sizes[i][0];
+        split->query_tiles = sizes[i][1];
+        split->query_tokens = 64 * sizes[i][0] * sizes[i][1];
+        split->score_places = count_places(plan, split->columns.all, sizes[i][0], sizes[i][1], turn);
+        if (split->score_places && chunk % split->query_tokens == 0 &&
+            (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
+             place_queries(plan, split, 1, 1, LEAST_TILES) ||
+             (split->query_tokens == FEW_QUERIES && place_queries(plan, split, 1, 1, FEWER_TILES))))
+            return true;
+    }
+    return false;
+}
+
+/* Seconds of a token's queries in a chunk that is neither short nor long. */
+static double query_seconds(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    enum { CHUNK = 384 };
+    struct fpa_cuda_geometry geometry = {0};
+    geometry.work[CUDA_CHUNK_OUTPUT] = work_chunk_output(plan, split);
+    geometry.awaited_keys = work_awaited_keys(plan, split);
+    return cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, CHUNK);
+}
+
+/* All dots of a pair at once, where they fit, or two after two, of 64 or of 32 keys, which need fewer registers: so that blocks may have more
+ * queries. */
+bool choose_split_queries(const fpa_plan *plan, fpa_split_outer *split)
+{
+    static const int turns[] = {0, 64, 32};
+    const int dots = plan->score->dot_count;
+    fpa_split_outer best = *split, other = *split;
+    double least = INFINITY;
+    for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
+        if (!(turns[i] ? dots > 1 : dots <= MOST_DOTS) || !choose_queries(plan, turns[i], &other))
+            continue;
+        const double seconds = query_seconds(plan, &other);
+        if (seconds >= least)
+            continue;
+        least = seconds;
+        best = other;
+    }
+    *split = best;
+    return least < INFINITY;
+}
