@@ -319,6 +319,7 @@ void cuda_set_dots(const cuda_dots *dots, cuda_sizes *s)
     s->call.numbers = dots->numbers;
     s->call.numbers_of = dots->numbers_of;
     s->call.narrows = dots->narrows;
+    s->call.reversed = dots->reversed;
     s->call.adds = dots->adds;
     s->apart = dots->apart;
     s->call.states = dots->kept ? dots->kept : s->call.states;
@@ -381,7 +382,7 @@ fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fp
 }
 
 fpa_status cuda_walk_states(const fpa_module *module, int form, const struct fpa_launch *launch, bool walked,
-                            cuda_sizes *s, void *stream, fpa_error *error)
+                            int64_t reversed, cuda_sizes *s, void *stream, fpa_error *error)
 {
     const struct fpa_cuda_module *cuda = module->handle;
     const fpa_call_size size = call_size(form, launch);
@@ -395,6 +396,7 @@ fpa_status cuda_walk_states(const fpa_module *module, int form, const struct fpa
     find_sizes(cuda, launch, form, chosen, launch->workspace, s);
     status = check_workspace(launch, s->bytes, error);
     cuda_fill_call(launch, &s->call);
+    s->call.reversed = reversed;
     walk_alone(cuda, launch, s);
     if (walked && cuda->geometry.kernel[CUDA_PACK_ROWS].threads) { /* the same walk has packed them */
         cuda_take_packed(cuda, launch, &s->call, s->keys, false);

@@ -34,8 +34,9 @@ typedef struct cuda_dots {
     const float *column_weights; /* by which o is multiplied before that; NULL: 1 */
     const float *numbers;        /* by fused_chunk: fpa_cuda_call's */
     int numbers_of;
-    bool narrows; /* by fused_chunk: o is of f16 (geometry.fused_narrows) */
-    bool adds;    /* by fused_chunk: to what o is */
+    bool narrows;     /* by fused_chunk: o is of f16 (geometry.fused_narrows) */
+    bool adds;        /* by fused_chunk: to what o is */
+    int64_t reversed; /* of so many tokens, from the last one on (cuda_turns); 0: from the first one */
     bool
         apart; /* no rows of all heads are described as one: those of the walk whose states these meet are not, or begin elsewhere */
 } cuda_dots;
@@ -55,6 +56,6 @@ fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_
 /* Sizes and workspace of a call of warpgroups' kernels of a head that nothing is padded for, with its operands; and what comes before its
  * queries there, copies of states where it has several chunks, unless cuda_forward of the same sizes has left that (walked). */
 fpa_status cuda_walk_states(const fpa_module *module, int form, const struct fpa_launch *launch, bool walked,
-                            struct cuda_sizes *s, void *stream, fpa_error *error);
+                            int64_t reversed, struct cuda_sizes *s, void *stream, fpa_error *error);
 
 #endif

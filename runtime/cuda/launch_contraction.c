@@ -31,7 +31,7 @@ fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_la
                           &s.maps, 0};
     fpa_status status = cuda_check_grid(cuda, &grid, error); /* the kernel counts all of them */
     if (!status)
-        status = cuda_walk_states(module, form, launch, c->walked, &s, stream, error);
+        status = cuda_walk_states(module, form, launch, c->walked, c->reversed, &s, stream, error);
     if (status)
         return status;
     *states = s.call.states;

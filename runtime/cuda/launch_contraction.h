@@ -10,7 +10,8 @@ typedef struct cuda_contraction {
     int64_t stride[3];
     bool
         walked; /* cuda_forward of the same sizes has left copies of states in the workspace; else they are made */
-    float *dots; /* of a gated head: outputs times rows, [B][heads][length]; NULL: not wanted */
+    int64_t reversed; /* of so many tokens, from the last one on (cuda_turns); 0: from the first one */
+    float *dots;      /* of a gated head: outputs times rows, [B][heads][length]; NULL: not wanted */
     void *
         sums; /* of scores and values, if the module leaves them (cuda_contracts_values): `columns` of them; NULL: not wanted */
     int64_t sum_stride[3], columns;

@@ -200,11 +200,20 @@ static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct
     return FPA_OK;
 }
 
+/* The tokens that there are, of whole tiles that are taken from the last one on. */
+static struct fpa_cuda_call with_tokens(const struct fpa_cuda_call *call)
+{
+    struct fpa_cuda_call with = *call;
+    with.length = call->reversed ? call->reversed : call->length;
+    return with;
+}
+
 fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    return fill_operands(cuda, call, fill_map, g->vector_rows, g->vector_box, false, g->value_width,
+    const struct fpa_cuda_call with = with_tokens(call);
+    return fill_operands(cuda, &with, fill_map, g->vector_rows, g->vector_box, false, g->value_width,
                          g->value_box, BOX, g->value_room ? JOINS_VALUES : JOINS_NOTHING, maps, error);
 }
 
@@ -212,10 +221,11 @@ fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const 
                                       struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const struct fpa_cuda_call with = with_tokens(call);
     const tensor rows = {
-        call->dot_rows, call->dot_stride, g->value_width, call->heads, call->length, call->batch, 0, false};
+        with.dot_rows, with.dot_stride, g->value_width, with.heads, with.length, with.batch, 0, false};
     bool there = false;
-    fpa_status status = fill_operands(cuda, call, fill_map, g->vector_rows, 0, false, g->value_width, 0,
+    fpa_status status = fill_operands(cuda, &with, fill_map, g->vector_rows, 0, false, g->value_width, 0,
                                       (unsigned)g->contraction_keys, JOINS_NOTHING, maps, error);
     if (!status && cuda->driver->cuTensorMapEncodeTiled)
         status = fill_map(cuda, &rows, BOX, &maps->output, &there, error);

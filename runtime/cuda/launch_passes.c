@@ -7,6 +7,7 @@
 #include "head/form.h"
 #include "launch.h"
 #include "launch_contraction.h"
+#include "launch_passes_copies.h"
 #include "launch_passes_operands.h"
 #include "launch_passes_rows.h"
 #include "launch_reversed.h"
@@ -17,60 +18,7 @@ size_t cuda_passes_workspace(const fpa_module *module, int form, const struct fp
     return passes_prepare(&p, module, form, launch);
 }
 
-/* ---- launches ---- */
-
-static fpa_status launch_kernel(const passes *p, cuda_kernel kernel, int64_t blocks, CUstream stream,
-                                fpa_error *error)
-{
-    const fpa_cuda_grid grid = {kernel, blocks, &p->back, 0};
-    return cuda_launch(p->cuda, &grid, &p->launch->forward, &p->call, stream, error);
-}
-
-/* Blocks for so many tokens of each sequence. */
-static fpa_status launch_tokens(const passes *p, cuda_kernel kernel, int64_t sequences, int64_t length,
-                                CUstream stream, fpa_error *error)
-{
-    return launch_kernel(p, kernel, sequences * divide_up(length, FPA_CUDA_PASS_TOKENS), stream, error);
-}
-
-/* Whoever gathers rows makes what they are divided by. */
-static fpa_status launch_outputs(const passes *p, CUstream stream, fpa_error *error)
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    const int64_t outputs = f->batch * f->query_heads * f->length;
-    return p->cuda->geometry.pass_numbers
-               ? launch_kernel(p, CUDA_BACKWARD_OUTPUTS, divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS),
-                               stream, error)
-               : FPA_OK;
-}
-
-/* The log-gate of lines without one, of which passes with numbers have one. */
-static fpa_status launch_zero(const passes *p, CUstream stream, fpa_error *error)
-{
-    const struct fpa_cuda_module *cuda = p->cuda;
-    const CUresult result =
-        p->zero ? cuda->driver->cuMemsetD8Async((uintptr_t)p->zero, 0, sizeof(float), stream) : 0;
-    return result ? driver_fail(cuda->driver, result, cuda->name, "a log-gate of zero", error) : FPA_OK;
-}
-
-/* Weights of coordinates, for passes of rows. */
-static fpa_status launch_weights(passes *p, CUstream stream, fpa_error *error)
-{
-    p->back.pass_weights = p->weights;
-    const fpa_status status = p->weights ? launch_kernel(p, CUDA_BACKWARD_GATHER, 1, stream, error) : FPA_OK;
-    p->back.pass_weights = NULL;
-    return status;
-}
-
-/* vectors: q and k alone. */
-static fpa_status gather(passes *p, bool reversed, bool vectors, CUstream stream, fpa_error *error)
-{
-    p->forth = !reversed && !vectors;
-    p->back.pass_vectors = vectors;
-    p->back.pass_reversed = reversed;
-    p->back.pass_length = reversed ? p->reached : p->launch->forward.length;
-    return launch_tokens(p, CUDA_BACKWARD_GATHER, p->back.sequences, p->back.pass_length, stream, error);
-}
+/* ---- forth ---- */
 
 static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launch *f, CUstream stream,
                           fpa_error *error)
@@ -78,20 +26,6 @@ static fpa_status forward(const passes *p, fpa_pass pass, const struct fpa_launc
     const fpa_module *module = p->module->passes[pass];
     return module->forward(module, p->form, f, NULL, stream, error);
 }
-
-/* A result, as it was left, to one of the gradients. */
-typedef enum scattered { TO_KEYS, TO_VALUES, TO_QUERIES } scattered;
-
-static fpa_status scatter(passes *p, scattered to, CUstream stream, fpa_error *error)
-{
-    const int64_t group = to == TO_QUERIES ? 1 : p->group;
-    p->back.scatters_values = to == TO_VALUES;
-    p->back.scatters_queries = to == TO_QUERIES;
-    return launch_tokens(p, CUDA_BACKWARD_SCATTER, p->back.sequences / group, p->launch->forward.length,
-                         stream, error);
-}
-
-/* ---- forth ---- */
 
 /* d_q: queries are [q, g, h], keys [k, v, 1], values k. */
 static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream, fpa_error *error)
@@ -120,7 +54,7 @@ static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream,
     const struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     const fpa_status status =
         pass_forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
-    return status || !scatters || !a->d_q ? status : scatter(p, TO_QUERIES, stream, error);
+    return status || !scatters || !a->d_q ? status : pass_scatter(p, TO_QUERIES, stream, error);
 }
 
 /* What queries read, times its gradient: values are [v, 1], dots are with [g, h]. */
@@ -144,7 +78,7 @@ static fpa_status contract(const passes *p, const struct fpa_launch *pass, const
                            bool walked, float *dots, const pass_tensor *sums, const void **states,
                            CUstream stream, fpa_error *error)
 {
-    cuda_contraction c = {.rows = rows->at, .walked = walked, .dots = dots};
+    cuda_contraction c = {.rows = rows->at, .walked = walked, .reversed = p->behind, .dots = dots};
     memcpy(c.stride, rows->stride, sizeof c.stride);
     if (sums) {
         c.sums = sums->at;
@@ -158,22 +92,12 @@ static fpa_status contract(const passes *p, const struct fpa_launch *pass, const
 static fpa_status contract_queries(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
-    const struct fpa_launch *f = &a->forward;
-    const int values = p->cuda->geometry.pass_values;
     const bool scatters = pass_scatters(p);
-    const pass_tensor o = a->d_q && !scatters ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride)
-                                              : pass_result_rows(p, these, p->d);
-    if (pass_is_plain(p, PASS_ROWS)) {
-        const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
-                          k = pass_given(these, f->heads, f->k, f->k_stride);
-        const pass_tensor v = pass_given(these, f->heads, f->v, f->v_stride);
-        const pass_tensor rows = pass_given(these, f->heads, a->d_o, a->d_o_stride);
-        const struct fpa_launch pass = pass_launch_of(p, these, &q, &k, &v, &o);
-        return contract(p, &pass, &rows, false, NULL, NULL, &p->states, stream, error);
-    }
-    const pass_tensor q = pass_query_rows(p, these, 0), k = pass_key_rows(p, these, 0),
-                      v = pass_key_rows(p, these, values);
-    const pass_tensor rows = pass_query_rows(p, these, values);
+    const pass_tensor o = a->d_q && !scatters
+                              ? pass_given(these, a->forward.query_heads, a->d_q, a->d_q_stride)
+                              : pass_result_rows(p, these, p->d);
+    const pass_tensor q = pass_query_vectors(p, these), k = pass_key_vectors(p, these),
+                      v = pass_key_values(p, these), rows = pass_query_values(p, these);
     struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     if (a->d_log_gate) { /* states stay there */
         pass.workspace = p->reads;
@@ -181,7 +105,7 @@ static fpa_status contract_queries(passes *p, passes_piece these, CUstream strea
     }
     const fpa_status status = contract(p, &pass, &rows, false, a->d_log_gate ? p->read_dots : NULL, NULL,
                                        &p->states, stream, error);
-    return status || !scatters || !a->d_q ? status : scatter(p, TO_QUERIES, stream, error);
+    return status || !scatters || !a->d_q ? status : pass_scatter(p, TO_QUERIES, stream, error);
 }
 
 static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, fpa_error *error)
@@ -191,7 +115,7 @@ static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, f
     fpa_status status = FPA_OK;
     p->back.pass_length = a->forward.length;
     if ((wanted && !pass_is_plain_forth(p)) || reads)
-        status = gather(p, false, pass_has_plain_values(p), stream, error);
+        status = pass_gather(p, false, p->given_values || pass_has_plain_values(p), stream, error);
     if (!status && p->contracts)
         return a->d_q || a->d_log_gate ? contract_queries(p, these, stream, error) : FPA_OK;
     if (!status && reads)
@@ -229,7 +153,15 @@ static fpa_status launch_keys(passes *p, passes_piece these, CUstream stream, fp
                                   ? pass_forward_reversed(p, PASS_ROWS, these, &f, &with, stream, error)
                                   : pass_forward_rows(p, these, &f, &with, p->given_dots, p->reversed_kept,
                                                       &p->reversed_states, stream, error);
-    return status || direct || !p->launch->d_k ? status : scatter(p, TO_KEYS, stream, error);
+    return status || direct || !p->launch->d_k ? status : pass_scatter(p, TO_KEYS, stream, error);
+}
+
+/* d_v of rows as they lie, by kernels of chunks. */
+static fpa_status forward_turned(passes *p, const struct fpa_launch *f, CUstream stream, fpa_error *error)
+{
+    const cuda_dots turned = {.reversed = p->behind};
+    return cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, f, NULL, &turned, &p->reversed_states,
+                             stream, error);
 }
 
 /* d_v; with a gate dots are with [v, 1]. */
@@ -241,12 +173,13 @@ static fpa_status launch_values(passes *p, passes_piece these, CUstream stream, 
     const cuda_dots dots = {
         .rows = with.at, .stride = {with.stride[0], with.stride[1], with.stride[2]}, .dots = p->given_dots};
     const bool leaves = p->launch->d_log_gate && p->dots == PASS_VALUES && !p->contracts;
-    const fpa_status status = p->forth
+    const fpa_status status = p->behind ? forward_turned(p, &f, stream, error)
+                              : p->forth
                                   ? pass_forward_reversed(p, PASS_VALUES, these, &f, &with, stream, error)
                               : leaves ? cuda_forward_dots(p->module->passes[PASS_VALUES], p->form, &f, NULL,
                                                            &dots, &p->reversed_states, stream, error)
                                        : forward(p, PASS_VALUES, &f, stream, error);
-    return status || !p->launch->d_v || direct ? status : scatter(p, TO_VALUES, stream, error);
+    return status || !p->launch->d_v || direct ? status : pass_scatter(p, TO_VALUES, stream, error);
 }
 
 /* Whether kernels take rows that were gathered from the first token on from the last one on. */
@@ -285,10 +218,10 @@ static fpa_status gather_back(passes *p, fpa_pass pass, passes_piece these, bool
         return FPA_OK;
     if (turns(p, pass, these)) {
         p->forth = forth;
-        return forth ? FPA_OK : gather(p, false, false, stream, error);
+        return forth ? FPA_OK : pass_gather(p, false, false, stream, error);
     }
     *gathered = true;
-    return gather(p, true, false, stream, error);
+    return pass_gather(p, true, false, stream, error);
 }
 
 /* From the last token on. */
@@ -317,25 +250,37 @@ static bool contracts_values(const passes *p)
 static fpa_status contract_keys(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const struct fpa_backward_launch *a = p->launch;
-    const int values = p->cuda->geometry.pass_values;
-    const pass_tensor q = pass_key_rows(p, these, 0), k = pass_query_rows(p, these, 0),
-                      v = pass_query_rows(p, these, values);
-    const pass_tensor rows = pass_key_rows(p, these, values);
-    const bool direct = a->d_k && pass_is_direct(p);
-    const pass_tensor o = direct ? pass_turned(p, pass_given(these, a->forward.heads, a->d_k, a->d_k_stride))
-                                 : pass_result_rows(p, these, p->d);
+    const pass_tensor q = pass_key_vectors(p, these), k = pass_query_vectors(p, these),
+                      v = pass_query_values(p, these), rows = pass_key_values(p, these);
+    const bool direct = a->d_k && pass_is_direct(p), both = contracts_values(p);
+    pass_tensor o = direct ? pass_given(these, a->forward.heads, a->d_k, a->d_k_stride)
+                           : pass_result_rows(p, these, p->d);
+    if (direct && !p->turns)
+        o = pass_turned(p, o);
     const struct fpa_launch f = pass_launch_of_rows(p, these, &q, &k, &v, &o);
-    const bool both = contracts_values(p);
     const pass_tensor d_v = pass_turned(p, pass_given(these, a->forward.heads, a->d_v, a->d_v_stride));
     const fpa_status status = contract(p, &f, &rows, a->d_v && !both, a->d_log_gate ? p->given_dots : NULL,
                                        both ? &d_v : NULL, &p->reversed_states, stream, error);
-    return status || direct || !a->d_k ? status : scatter(p, TO_KEYS, stream, error);
+    return status || direct || !a->d_k ? status : pass_scatter(p, TO_KEYS, stream, error);
+}
+
+/* Rows from the last token on; or those of the way forth, in tiles from the last one on. */
+static fpa_status gather_turned(passes *p, CUstream stream, fpa_error *error)
+{
+    p->behind = p->turns ? p->launch->forward.length : 0;
+    p->back.pass_reversed = 0;
+    if (!p->turns)
+        return pass_gather(p, true, false, stream, error);
+    p->back.pass_length = p->launch->forward.length;
+    return p->given || p->forth ? FPA_OK : pass_gather(p, false, p->given_values, stream, error);
 }
 
 static fpa_status contract_back(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const bool keys = p->launch->d_k || p->launch->d_log_gate, values = p->launch->d_v;
-    fpa_status status = keys || values ? gather(p, true, false, stream, error) : FPA_OK;
+    p->given = p->given && p->turns; /* others are copied in their order */
+    p->given_values = p->given_values && p->turns;
+    fpa_status status = keys || values ? gather_turned(p, stream, error) : FPA_OK;
     const bool both = contracts_values(p);
     if (!status && values && !both)
         status = launch_values(p, these, stream, error);
@@ -372,8 +317,8 @@ static fpa_status launch_gates(passes *p, passes_piece these, CUstream stream, f
     back->pass_chunks = p->chunks;
     back->pass_chunk = p->chunks > 1 ? p->chunk : p->launch->forward.length;
     return status ? status
-                  : launch_kernel(p, CUDA_BACKWARD_PASS_GATES, back->sequences / p->group * p->chunks, stream,
-                                  error);
+                  : pass_launch(p, CUDA_BACKWARD_PASS_GATES, back->sequences / p->group * p->chunks, stream,
+                                error);
 }
 
 /* ---- all of them ---- */
@@ -388,15 +333,29 @@ static fpa_status project(passes *p, passes_piece these, CUstream stream, fpa_er
     return status;
 }
 
+/* Operands of contractions as they are given. */
+static void find_given(passes *p, passes_piece these)
+{
+    const struct fpa_launch sizes = {.batch = these.batch,
+                                     .length = round_up(p->launch->forward.length, CUDA_TURNED),
+                                     .query_heads = these.heads,
+                                     .heads = these.heads};
+    p->turns = p->contracts && cuda_turns(p->module->passes[PASS_VALUES], p->form, &sizes);
+    p->given = p->contracts && pass_is_plain(p, PASS_ROWS);
+    p->given_values = p->given || (p->contracts && pass_can_give_values(p));
+}
+
 static fpa_status launch_piece(passes *p, passes_piece these, CUstream stream, fpa_error *error)
 {
     const bool made = p->cuda->geometry.made_width;
     fpa_status status = made ? project(p, these, stream, error) : FPA_OK;
     p->gives_ahead = p->forth = false;
+    p->behind = 0;
     p->back.first_sequence = these.first;
     p->back.sequences = these.batch * these.heads;
     pass_find_leaning(p, these, !p->contracts && reverses(p, PASS_ROWS, these));
     p->narrows = can_narrow(p, these);
+    find_given(p, these);
     if (!status)
         status = launch_forth(p, these, stream, error);
     if (!status)
@@ -422,11 +381,11 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
     p.call = *call;
     p.back = *back;
     passes_place(&p, f->workspace);
-    fpa_status status = launch_outputs(&p, stream, error);
+    fpa_status status = pass_outputs(&p, stream, error);
     if (!status)
-        status = launch_weights(&p, stream, error);
+        status = pass_weights(&p, stream, error);
     if (!status)
-        status = launch_zero(&p, stream, error);
+        status = pass_zero(&p, stream, error);
     if (!status && p.cuda->geometry.made_width)
         status = made_begin(&p.made, stream, error);
     for (int64_t first = 0; first < f->batch * f->query_heads && !status;) {

@@ -4,6 +4,7 @@
 
 #include "base/round.h"
 #include "launch_maps.h"
+#include "launch_reversed.h"
 
 enum { ELEMENT = 2 };
 
@@ -47,7 +48,7 @@ struct fpa_launch pass_launch_of_rows(const passes *p, passes_piece these, const
                                       const pass_tensor *k, const pass_tensor *v, const pass_tensor *o)
 {
     struct fpa_launch f = pass_launch_of(p, these, q, k, v, o);
-    f.length = p->back.pass_length;
+    f.length = p->behind ? (int64_t)round_up(p->behind, CUDA_TURNED) : p->back.pass_length;
     f.log_gate = p->back.pass_gates;
     f.gate_stride[0] = these.heads * f.length;
     f.gate_stride[1] = 1;
@@ -116,6 +117,13 @@ bool pass_is_direct(const passes *p)
     return !pass_scatters(p) && p->group == 1 && p->back.pass_length == p->launch->forward.length;
 }
 
+/* Values of product rows are as they were given. */
+static bool values_are_direct(const passes *p)
+{
+    return !(p->cuda->geometry.pass_widened && !p->narrows) && p->group == 1 &&
+           p->back.pass_length == p->launch->forward.length;
+}
+
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
 pass_tensor pass_query_rows(const passes *p, passes_piece these, int column)
 {
@@ -130,6 +138,41 @@ pass_tensor pass_key_rows(const passes *p, passes_piece these, int column)
 pass_tensor pass_result_rows(const passes *p, passes_piece these, int width)
 {
     return rows_of(p, these, (void *)(uintptr_t)p->back.pass_result, (int)round_up(width, 8), 0);
+}
+
+pass_tensor pass_query_vectors(const passes *p, passes_piece these)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    return p->given ? pass_given(these, f->heads, f->q, f->q_stride) : pass_query_rows(p, these, 0);
+}
+
+pass_tensor pass_key_vectors(const passes *p, passes_piece these)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    return p->given ? pass_given(these, f->heads, f->k, f->k_stride) : pass_key_rows(p, these, 0);
+}
+
+pass_tensor pass_query_values(const passes *p, passes_piece these)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    return p->given_values ? pass_given(these, a->forward.heads, a->d_o, a->d_o_stride)
+                           : pass_query_rows(p, these, p->cuda->geometry.pass_values);
+}
+
+pass_tensor pass_key_values(const passes *p, passes_piece these)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    return p->given_values ? pass_given(these, f->heads, f->v, f->v_stride)
+                           : pass_key_rows(p, these, p->cuda->geometry.pass_values);
+}
+
+bool pass_can_give_values(const passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_launch *f = &p->launch->forward;
+    return p->turns && g->pass_formed && !p->back.outputs && !g->pass_widened && p->group == 1 &&
+           !g->backward_padded_value && describes(p, f->v, f->v_stride) &&
+           describes(p, p->launch->d_o, p->launch->d_o_stride);
 }
 
 /* Log-gates of sequences as they are given. */
@@ -180,7 +223,7 @@ bool pass_leaves_directly(const passes *p, fpa_pass pass)
     const bool own = pass == PASS_ROWS ? p->launch->d_k && g->pass_line && !g->pass_weighted
                                        : g->pass_line || (p->contracts && !p->back.outputs && !g->gate &&
                                                           !g->backward_padded_value);
-    return own && pass_is_direct(p);
+    return own && (pass == PASS_ROWS ? pass_is_direct(p) : values_are_direct(p));
 }
 
 /* Of gathered rows. d_k: queries are [k, v, 1], keys [q, g, h], values q. d_v: queries k, keys q, values g; with a gate [g, h]. */
@@ -189,14 +232,15 @@ struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass, passes_piece 
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const bool of_rows = pass == PASS_ROWS;
-    const int first = of_rows ? g->pass_input : 0;
-    const pass_tensor q = pass_key_rows(p, these, first), k = pass_query_rows(p, these, first),
-                      v = pass_query_rows(p, these, of_rows ? 0 : g->pass_values);
+    const int first = g->pass_input;
+    const pass_tensor q = of_rows ? pass_key_rows(p, these, first) : pass_key_vectors(p, these),
+                      k = of_rows ? pass_query_rows(p, these, first) : pass_query_vectors(p, these),
+                      v = of_rows ? pass_query_rows(p, these, 0) : pass_query_values(p, these);
     pass_tensor o = of_rows ? pass_given(these, a->forward.heads, a->d_k, a->d_k_stride)
                             : pass_given(these, a->forward.heads, a->d_v, a->d_v_stride);
     if (!pass_leaves_directly(p, pass))
         o = pass_result_rows(p, these, of_rows ? p->d : p->dv);
-    else if (!p->forth)
+    else if (!p->forth && !p->turns)
         o = pass_turned(p, o);
     return pass_launch_of_rows(p, these, &q, &k, &v, &o);
 }

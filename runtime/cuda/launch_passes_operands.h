@@ -31,6 +31,13 @@ bool pass_scatters(const passes *p);
 pass_tensor pass_query_rows(const passes *p, passes_piece these, int column);
 pass_tensor pass_key_rows(const passes *p, passes_piece these, int column);
 pass_tensor pass_result_rows(const passes *p, passes_piece these, int width);
+/* Vectors, and values or rows g, of a contraction and what comes before it: as they are given (p->given, p->given_values) or were gathered. */
+pass_tensor pass_query_vectors(const passes *p, passes_piece these);
+pass_tensor pass_key_vectors(const passes *p, passes_piece these);
+pass_tensor pass_query_values(const passes *p, passes_piece these);
+pass_tensor pass_key_values(const passes *p, passes_piece these);
+/* Whether rows g and values can be as they are given, where vectors are gathered. */
+bool pass_can_give_values(const passes *p);
 /* Log-gates of sequences as they are given. */
 void pass_set_gates(const passes *p, passes_piece these, struct fpa_launch *pass);
 /* The same tensor from its last token on. */

@@ -101,6 +101,8 @@ static size_t forward_bytes(const passes *p, passes_piece these)
         if (runs(p, (fpa_pass)i))
             most = larger(most, larger(pass_bytes(p, (fpa_pass)i, these, length),
                                        pass_bytes(p, (fpa_pass)i, these, p->reached)));
+    if (p->contracts)
+        most = larger(most, pass_bytes(p, PASS_VALUES, these, round_up(length, CUDA_TURNED)));
     return most;
 }
 

@@ -35,7 +35,10 @@ typedef struct passes {
     bool contracts;         /* d_q and d_k are by NAME_chunk_contraction of the pass of values */
     fpa_pass dots;          /* of gated heads the pass that leaves what gates' gradients are made of */
     bool forth; /* rows of these sequences were gathered last from the first token on, all numbers of them */
-    bool keeps; /* which is by NAME_fused_chunk */
+    bool turns; /* contractions, and d_v, take tokens as they lie from the last one on, */
+    int64_t behind;           /* tokens that what is launched now takes so; 0: from the first one on */
+    bool given, given_values; /* of vectors, and of rows g and values, as they are given */
+    bool keeps;               /* which is by NAME_fused_chunk */
     int64_t chunk, chunks,
         reached; /* at whose ends their sums begin anew; tokens with those that make chunks whole */
     passes_room room;

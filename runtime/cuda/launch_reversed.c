@@ -4,6 +4,7 @@
 #include "launch.h"
 #include "launch_maps.h"
 #include "machine/cuda_candidates.h"
+#include "machine/cuda_mechanism.h"
 #include "sizes.h"
 
 /* By clusters, which need no workspace, where the copy engine fetches and writes all operands; NAME_fused_chunk takes any. */
@@ -35,6 +36,15 @@ bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch)
     return find(module->handle, launch, &clusters, &found);
 }
 
+bool cuda_turns(const fpa_module *module, int form, const struct fpa_launch *sizes)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    const fpa_call_size size = call_size(form, sizes);
+    fpa_candidate found;
+    return cuda->geometry.contraction_turns && cuda_fastest(&cuda->geometry, &cuda->room, &size, &found) &&
+           cuda_mechanism_of(&found) == MECHANISM_SPLIT;
+}
+
 size_t cuda_reversed_workspace(const fpa_module *module, const struct fpa_launch *launch)
 {
     fpa_candidate found;
@@ -58,8 +68,8 @@ fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_laun
     if (!clusters && launch->workspace_size < s.bytes)
         return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
                     launch->workspace_size, s.bytes);
-    s.call.reversed = 1;
     if (dots)
         cuda_set_dots(dots, &s);
+    s.call.reversed = 1;
     return cuda_launch_all(cuda, launch, &s, stream, error);
 }

@@ -11,6 +11,12 @@ bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch);
 /* Whether one can whatever the operands' addresses are, of a call of these sizes. */
 bool cuda_reverses_any(const fpa_module *module, const struct fpa_launch *sizes);
 
+enum { CUDA_TURNED = 64 };
+
+/* Whether kernels that walk chunks, and a contraction behind them, take the tokens of such a call from the last one on (cuda_dots.reversed), of operands that the
+ * copy engine can fetch: in tiles of CUDA_TURNED tokens as they lie, of which sizes->length has whole ones; what is behind the last token is zero. */
+bool cuda_turns(const fpa_module *module, int form, const struct fpa_launch *sizes);
+
 size_t cuda_reversed_workspace(const fpa_module *module, const struct fpa_launch *launch);
 /* dots: as of cuda_forward_dots, or NULL; the last of the kept places is the first one that is left. */
 fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch,

@@ -201,7 +201,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
       "const bool seen = whole || n * 8 + lane_column() * 2 + j <= last + i * 8 + 1;"}},
     {"pairs",
      {"slopes of a dot's rows by itself", "the RMS error of d_q ... more than twice", "pairs_slopes",
-      "form_slopes<whole>(a, s, e, last, monomial<m>::weight());"}},
+      "form_slopes<whole>(a, s, e, last, monomial<m>::weight(), turned);"}},
     {"pairs", {"keys that are not finite, multiplied by zero", "changes", "pairs_edge", "return false;"}},
     {"broadpairs",
      {"queries of which others are held", "d_q at batch ... but the formula gives", "pairs_held",
@@ -211,6 +211,15 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
      {"rows of keys behind the slab's end from the slab's beginning on",
       "the RMS error of d_q ... more than twice", "pairs_behind",
       "add_key_rows<blocks - FIRST>(c + 4 * FIRST, a[step], slab_operand(keys + step * 2048, PAIR_SLAB));"}},
+    {"pairs",
+     {"tiles from the last one on with the first token's results in all", "gradients", "turned_token",
+      "return call.reversed ? (int)call.length - 64 - (place & ~63) : place;"}},
+    {"pairs",
+     {"scores of keys before a query, from the last token on", "d_v", "turned_mask",
+      "const bool low = left >= 0, high = left >= 1;"}},
+    {"pairs",
+     {"slopes of keys before a query, from the last token on", "d_k", "pairs_seen",
+      "const bool seen = whole || n * 8 + lane_column() * 2 + j <= last + i * 8;"}},
 };
 
 /* In passes of values that take tokens from the last one on. */

@@ -83,6 +83,7 @@ typedef struct fpa_contraction {
     bool held;   /* queries and rows g are operands in registers, for all keys, */
     bool values; /* and sums of scores and values have registers, too */
     bool ones;   /* vectors have a row of ones: of features of fewer factors */
+    bool turns;  /* and the split schedule: they take tokens from the last one on, too */
     int keys;    /* of a stage */
     int own_stages, key_stages, tile_stages, bytes;
     int lone_key_stages; /* in calls that read no copies, whose tiles' room keys have then */

@@ -96,6 +96,7 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         g->contraction_keys = split->contraction.keys;
         g->contraction_dots = split->contraction.set_count > 1 ? split->contraction.set_count : 1;
         g->contraction_values = split->contraction.values;
+        g->contraction_turns = split->contraction.turns;
     }
     g->decays = plan->head->gate;
     g->value_width = plan->head->dv;
@@ -183,8 +184,9 @@ const fpa_field split_outer_fields[] = {
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
-    CONTRACTION(groups), CONTRACTION(states), CONTRACTION(held), CONTRACTION(values), CONTRACTION(ones),
-    CONTRACTION(own_stages), CONTRACTION(key_stages), CONTRACTION(tile_stages), CONTRACTION(registers),
+    FIELD_AS(fpa_split_outer, "turns", contraction.turns), CONTRACTION(groups), CONTRACTION(states),
+    CONTRACTION(held), CONTRACTION(values), CONTRACTION(ones), CONTRACTION(own_stages),
+    CONTRACTION(key_stages), CONTRACTION(tile_stages), CONTRACTION(registers),
     CONTRACTION(producer_registers), CONTRACTION(two_tiles), CONTRACTION(keys), CONTRACTION(lone_key_stages),
     FIELD_PARTS(fpa_split_outer, "contraction_pairs", contraction.pairs, contraction.pair_count, pair_fields,
                 true),

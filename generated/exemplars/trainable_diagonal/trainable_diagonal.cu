@@ -220,7 +220,8 @@ struct fpa_cuda_geometry {
     int contraction_keys;   /* of which it fetches a box at a time */
     int contraction_dots;   /* numbers that it leaves of a token, one for each set of monomials of two dots */
     int contraction_values; /* 1: it can leave sums of scores and values beside gradients of queries */
-    int persistent;         /* 1: blocks take one walk, or one block of queries, after the other:
+    int contraction_turns; /* 1: it, NAME_chunk_state and NAME_chunk_output can take tokens from the last one on */
+    int persistent;        /* 1: blocks take one walk, or one block of queries, after the other:
                                   NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
@@ -381,7 +382,9 @@ struct fpa_cuda_call {
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
     long long
-        reversed; /* NAME_cluster_scan, NAME_fused_chunk: 1: from the last token on, which sees itself only */
+        reversed; /* NAME_cluster_scan, NAME_fused_chunk: 1: from the last token on, which sees itself only;
+            kernels of chunks (contraction_turns):
+                   * so many tokens, likewise, in tiles of 64, of which length has whole ones */
     /* NAME_segment_scan: 1: segments were walked without the initial state; it is added to all copies, those of the
      * first
        segment, too, and no final state is left. `states` NULL: no copies are written, the final state
@@ -816,6 +819,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     0, /* contraction_keys */
     0, /* contraction_dots */
     0, /* contraction_values */
+    0, /* contraction_turns */
     1, /* persistent */
     6144, /* segment_scan_elements */
     1, /* fused_totals */
