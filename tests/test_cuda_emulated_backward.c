@@ -76,7 +76,7 @@ static void segments_of_a_walk_are_one_walk(void **state)
         MANY = 132,
         FIXED = 2,
         LONGER = 1400,
-        LITTLE = 1 << 19 /* longer parts between states */
+        LITTLE = 1 << 18 /* longer parts between states */
     };
     static backward_job jobs[HEADS];
     const backward_fixture *f = *state;

@@ -219,8 +219,8 @@ FPA_API fpa_status fpa_forward(const fpa_kernel *kernel, fpa_form form, const fp
                                void *workspace, size_t workspace_size, fpa_error *error);
 
 /* Gradients, of a kernel opened with options.backward. Forms: parallel, chunked, or AUTO. The workspace is what
- * fpa_forward's is; beside two states for every thread it takes at most 1 GiB, on a GPU 2, where the form is AUTO, and grows with
- * the length in the parallel form. Nothing is written before every tensor was checked. Bits do not depend on the number of
+ * fpa_forward's is; beside two states for every thread it takes at most 1 GiB where the form is AUTO, and grows with the
+ * length in the parallel form. Nothing is written before every tensor was checked. Bits do not depend on the number of
  * threads. UNSUPPORTED: opened without gradients. */
 FPA_API fpa_status fpa_backward_workspace(const fpa_kernel *kernel, fpa_form form,
                                           const fpa_gradient_tensors *tensors, size_t *bytes,

@@ -105,7 +105,7 @@ static void choose_walked_chunk(pass *p, int form)
     const int64_t room = (int64_t)p->cuda->room.multiprocessors * (resident > 0 ? resident : 1);
     const int64_t length =
         p->launch->forward.cu_seqlens ? p->launch->forward.total : p->launch->forward.length;
-    const int64_t limit = (int64_t)(p->cuda->pass_limit / 4);
+    const int64_t limit = (int64_t)(p->cuda->pass_limit / 2);
     int64_t part = g->chunk;
     while (parts_in(p, part) * g->backward_boundary > limit && part < length) {
         part *= 2;

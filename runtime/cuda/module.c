@@ -306,7 +306,7 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
         return fail_memory(error);
     cuda->driver = driver;
     cuda->device = options ? options->device : 0;
-    cuda->pass_limit = (size_t)2 << 30;
+    cuda->pass_limit = (size_t)1 << 30;
     snprintf(cuda->name, sizeof cuda->name, "%s", name);
     module->handle = cuda;
     module->device = cuda->device;

@@ -19,7 +19,7 @@ struct fpa_cuda_module {
     CUfunction kernel[FPA_CUDA_KERNELS]; /* NULL: the head has no such kernel */
     fpa_gpu_room room;
     size_t
-        pass_limit; /* bytes of the workspace of gradients by forward passes, and four times those of states in walks of chunks, above which sequences are taken some at a
+        pass_limit; /* bytes of the workspace of gradients by forward passes, and twice those of states in walks of chunks, above which sequences are taken some at a
                           time */
     char name[64];  /* of the head */
 };

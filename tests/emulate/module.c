@@ -264,7 +264,7 @@ fpa_status emulated_open(emulated_module *emulated, const char *code, const char
     emulated->cuda.driver = &emulated->driver;
     emulated->cuda.room.gpu = gpu_find("h200");
     emulated->cuda.room.multiprocessors = 1;
-    emulated->cuda.pass_limit = (size_t)2 << 30;
+    emulated->cuda.pass_limit = (size_t)1 << 30;
     emulated->cuda.room.shared_memory = 227 << 10;
     emulated->driver.cuGetErrorName = error_name;
     emulated->driver.cuGetErrorString = error_string;
