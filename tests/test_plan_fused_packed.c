@@ -26,7 +26,7 @@ static const struct flowing {
     {"d = 16, dv = 64, normalize = 'sum', terms = taylor { degree = 2 }", 1, 3, 18, true, 10, 1},
     {"d = 16, dv = 64, block = 4, terms = taylor { degree = 2 }", 1, 3, 18, true, 10, 1},
     {"d = 16, dv = 64, block = 1, terms = taylor { degree = 2 }", 1, 3, 18, true, 9, 1},
-    {"d = 24, dv = 24, terms = power { degree = 2 }", 1, 5, 34, true, 9, 2},
+    {"d = 24, dv = 24, terms = power { degree = 2 }", 1, 5, 34, true, 9, 1},
     {"d = 64, dv = 64, terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }", 2, 4, 50, false, 32, 1},
     {"d = 64, dv = 16, gate = true, terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }", 1, 8, 50,
      false, 32, 1},

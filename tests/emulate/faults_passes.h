@@ -60,6 +60,7 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
      {"a query head left out", "the RMS error of d_k ... more than twice", "cuda_pass_joined_group",
       "for (u32 member = 1; token < count && member < group; member++) {"}},
     {"products", {"product rows that are not there yet", "is not a number", "cuda_pass_formed", NULL}},
+    {"halfproducts", {"values that nobody gathers", "gradients", "cuda_pass_given_values", NULL}},
     {"fadingproducts",
      {"product rows as they are given, in the place of bf16", "but the formula gives",
       "cuda_pass_formed_pair", "return pair_of(low, high);"}},

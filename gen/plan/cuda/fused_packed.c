@@ -31,8 +31,9 @@ enum {
     LEAST_REGISTERS = 24,   /* of a warpgroup that does nothing */
     OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
     OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
-    MOST_SUMS_OF_BOTH =
-        72, /* of the state and of o: with more nothing is known to be gained (docs/decisions/0134-two-blocks-of-packed-rows.md) */
+    MOST_SUMS_OF_BOTH = 72, /* of the state and of o: with more nothing is known to be gained, and */
+    MOST_TILES_OF_BOTH =
+        2, /* of features, whose keys', queries' and copies' turns come one after the other: three lose (docs/decisions/0134-two-blocks-of-packed-rows.md) */
     OTHERS_OF_BOTH =
         48, /* and of one that has queries, too: features and factors of a group of products and of the next one */
     NARROW = 32,      /* bytes that the copy engine can swizzle */
@@ -290,9 +291,9 @@ static bool place_vectors(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 /* Sums of the state and of o, and what both tasks have beside them, in one warpgroup's registers. */
 static bool has_registers_for_both(const fpa_cuda_inputs *in, const fpa_fused_packed *fused)
 {
-    const int sums = 4 * in->columns->all * (count_tiles(in->rows) + 1);
+    const int tiles = count_tiles(in->rows), sums = 4 * in->columns->all * (tiles + 1);
     return !in->plan->head->gate && !fused->near_panels && sums <= MOST_SUMS_OF_BOTH &&
-           fused->key_groups == 1 && in->columns->tiles <= SLAB_COLUMNS &&
+           tiles <= MOST_TILES_OF_BOTH && fused->key_groups == 1 && in->columns->tiles <= SLAB_COLUMNS &&
            sums + OTHERS_OF_BOTH <= fused->walk.key_registers;
 }
 
