@@ -303,6 +303,7 @@ static const char *const emulated_fixed[] = {
     "shared",         /* tiles; folded; state and read in two kernels, bf16 states, gates */
     "paired",         /* packed rows; portable */
     "few",            /* segments' totals; constants in the kernel; the sum */
+    "fewtrained",     /* who holds the state reads it, two blocks on a multiprocessor; a matrix of run time */
     "fewgated",       /* fused_chunk of packed rows, projections, gates; the larger of sum and eps */
     "fewhalf",        /* f16, states of f16, 1 + sum, with a gate */
     "fewliftedhalf",  /* coordinates that who packs makes: squares, maps */
