@@ -747,7 +747,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { 0, 0, 0 }, /* chunk_state_small */
         { 768, 0, 0 }, /* segment_scan */
         { 512, 188996, 1 }, /* chunk_output */
-        { 256, 114560, 2 }, /* fused_chunk */
+        { 512, 190016, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 0, 0, 0 }, /* sequence_scan */
         { 256, 72064, 3 }, /* decode */
@@ -3997,45 +3997,46 @@ __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride
  *
  * A block walks one segment of a query head's sequence, a panel of 64 tokens after the other. The first warpgroup
  * packs: it turns vectors of queries and keys into packed rows x[row][token], some panels ahead.
- * The second one holds the state as fp32 sums: before a panel it leaves a copy of it, reads this and the panel's own
- * keys, adds these to the state, and writes o. A multiprocessor has two blocks. For totals of segments there are no
- * queries. */
+ * Warpgroups of keys hold the state as fp32 sums:
+ * before a panel they leave a copy of it, then add the panel's keys. Warpgroups of queries read the copy and the
+ * panel's own keys, and write o. For totals of segments there are no queries: their warpgroups
+ * add up keys, or pack (where places for vectors are of an even number), every second panel each. */
 enum {
     KEY_GROUPS = 1,         /* warpgroups of keys */
-    QUERY_GROUPS = 0,       /* and of queries, which take panels in turn */
+    QUERY_GROUPS = 2,       /* and of queries, which take panels in turn */
     GROUP_TILES = 3,        /* of 64 features, of a warpgroup of keys */
     FUSED_TILES = KEY_GROUPS * GROUP_TILES,
     COPY_PITCH = FUSED_TILES * 64 * 16, /* bytes from 8 columns of a copy of the state to the next 8 */
     COPY = COPY_PITCH * ALL_TILES,
-    COPIES = 1,
+    COPIES = 2,
     FUSED_THREADS = 128 * (1 + KEY_GROUPS + QUERY_GROUPS),
     /* for totals: warpgroups that take a segment's panels in turn */
-    TOTAL_PARTS = 1, /* adding up keys */
-    TOTAL_PACKERS = 1, /* packing */
+    TOTAL_PARTS = 2, /* adding up keys */
+    TOTAL_PACKERS = 2, /* packing */
     /* packed rows: from number ROW_BASE on */
     ROW_BASE = 0,
     PANEL_ROWS = 58,
     ROW_PITCH = 144,
     PANEL_KEYS = PANEL_ROWS * ROW_PITCH, /* bytes of a panel before its keys' rows */
     PANEL_BYTES = 16704,
-    PANELS = 2,             /* places for them */
-    VALUES = 4,             /* places for panels of values */
-    RAW_STAGES = 3,               /* places for a panel's queries or keys as they lie in memory */
+    PANELS = 4,             /* places for them */
+    VALUES = 6,             /* places for panels of values */
+    RAW_STAGES = 4,               /* places for a panel's queries or keys as they lie in memory */
     RAW_BYTES = 8192,
     RAW_ROW = 128, /* of these a token, in each slab */
     RAW_SLAB = RAW_ROW * FUSED_PANEL,
     /* shared memory, behind the values */
-    AT_ONES = 40960,
-    AT_OUTPUTS = 32768, /* slabs of o on their way; values of which some are not finite pass through them */
-    AT_RAW_STAGES = 40960,
-    AT_MATRIX = 65536,
-    AT_COPIES = 71680,
-    AT_PANELS = 80896,
-    PANEL_BARRIERS = 114304,       /* full, then free */
+    AT_ONES = 65536,
+    AT_OUTPUTS = 49152, /* slabs of o on their way; values of which some are not finite pass through them */
+    AT_RAW_STAGES = 65536,
+    AT_MATRIX = 98304,
+    AT_COPIES = 104448,
+    AT_PANELS = 122880,
+    PANEL_BARRIERS = 189696,       /* full, then free */
     COPY_BARRIERS = PANEL_BARRIERS + 16 * PANELS,
-    VALUE_BARRIERS = COPY_BARRIERS, /* free, then full by the copy engine: before their panel is */
+    VALUE_BARRIERS = COPY_BARRIERS + 16 * COPIES, /* free, then full by the copy engine: before their panel is */
     RAW_BARRIERS = VALUE_BARRIERS + 16 * VALUES,  /* full, by the copy engine */
-    AT_PART = 114464,
+    AT_PART = 189920,
     /* of each place for a panel: behind the number of the last one that had a value which is not finite */
     AT_EDGES = AT_PART + 80
 };
@@ -4570,6 +4571,22 @@ __device__ __forceinline__ u64 value_operand(u32 values)
 
 enum { NEXT_VALUES = 2048 / 16 };
 
+/* The second part of a total is left where copies are else, and added to the first. */
+__device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
+{
+    float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
+    if (own == 0)
+        barrier_wait(shared + COPY_BARRIERS, 0);
+#pragma unroll
+    for (int m = 0; m < GROUP_TILES; m++)
+        if (own > 0)
+            store_sums_as_they_are(c[m], place + m * ALL_TILES * 128);
+        else
+            add_sums(c[m], place + m * ALL_TILES * 128);
+    if (own > 0)
+        barrier_arrive(shared + COPY_BARRIERS);
+}
+
 /* What a lane of a warpgroup of keys knows of its features: rows. */
 struct fused_lane {
     u32 row[FACTORS][GROUP_TILES];
@@ -4584,92 +4601,41 @@ __device__ __forceinline__ struct fused_lane find_lane(int first_tile)
     return lane;
 }
 
-/* c += phi(k)' v of one panel, 16 keys and a tile at a time. */
+/* c += phi(k)' v of one panel, 16 keys and 3 tiles at a time. */
 __device__ __forceinline__ void add_panel_keys(float (*c)[4 * ALL_TILES], const struct fused_lane &lane, u32 keys,
                                                u64 values)
 {
-    u32 a[2][1][4], f[FACTORS][1][4];
-    load_matrices(f[0][(0) % 1], keys + lane.row[0][0]);
-    load_matrices(f[1][(0) % 1], keys + lane.row[1][0]);
+    u32 a[2][3][4], f[FACTORS][6][4];
+    load_matrices(f[0][0 % 2 * 3], keys + lane.row[0][0]);
+    load_matrices(f[1][0 % 2], keys + lane.row[1][0]);
+    load_matrices(f[0][0 % 2 * 3 + 1], keys + lane.row[0][0] + 8 * ROW_PITCH);
+    load_matrices(f[0][0 % 2 * 3 + 2], keys + lane.row[0][0] + 16 * ROW_PITCH);
 #pragma unroll
     for (int k = 0; k < FUSED_PANEL / 16; k++, keys += 32, values += (u64)NEXT_VALUES) {
-        /* tile 0 */
+        /* tiles 0 to 2 */
+        if (k + 1 < FUSED_PANEL / 16) {
+            load_matrices(f[0][(k + 1) % 2 * 3], keys + 32 + lane.row[0][0]);
+            load_matrices(f[1][(k + 1) % 2], keys + 32 + lane.row[1][0]);
+            load_matrices(f[0][(k + 1) % 2 * 3 + 1], keys + 32 + lane.row[0][0] + 8 * ROW_PITCH);
+            load_matrices(f[0][(k + 1) % 2 * 3 + 2], keys + 32 + lane.row[0][0] + 16 * ROW_PITCH);
+        }
         multiply_wait<1>();
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            a[(k) & 1][0][i] = times(f[0][(0) % 1][i], f[1][(0) % 1][i]);
+            a[(k) & 1][0][i] = times(f[0][k % 2 * 3][i], f[1][k % 2][i]);
+            a[(k) & 1][1][i] = times(f[0][k % 2 * 3 + 1][i], f[1][k % 2][i]);
+            a[(k) & 1][2][i] = times(f[0][k % 2 * 3 + 2][i], f[1][k % 2][i]);
         }
-        load_matrices(f[0][(1) % 1], keys + lane.row[0][0] + 8 * ROW_PITCH);
         multiply_begin();
         multiply_columns(c[0], a[(k) & 1][0], values);
-        multiply_commit();
-        /* tile 1 */
-        multiply_wait<1>();
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            a[(k + 1) & 1][0][i] = times(f[0][(1) % 1][i], f[1][(0) % 1][i]);
-        }
-        load_matrices(f[0][(2) % 1], keys + lane.row[0][0] + 16 * ROW_PITCH);
-        multiply_begin();
-        multiply_columns(c[1], a[(k + 1) & 1][0], values);
-        multiply_commit();
-        /* tile 2 */
-        multiply_wait<1>();
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            a[(k + 2) & 1][0][i] = times(f[0][(2) % 1][i], f[1][(0) % 1][i]);
-        }
-        if (k + 1 < FUSED_PANEL / 16) {
-            load_matrices(f[0][(0) % 1], keys + 32 + lane.row[0][0]);
-            load_matrices(f[1][(0) % 1], keys + 32 + lane.row[1][0]);
-        }
-        multiply_begin();
-        multiply_columns(c[2], a[(k + 2) & 1][0], values);
+        multiply_columns(c[1], a[(k) & 1][1], values);
+        multiply_columns(c[2], a[(k) & 1][2], values);
         multiply_commit();
     }
     multiply_wait<0>();
 }
 
-/* The same where there are registers for more. */
-/* c += phi(k)' v of one panel, 16 keys and 2 tiles at a time. */
-__device__ __forceinline__ void add_total_keys(float (*c)[4 * ALL_TILES], const struct fused_lane &lane, u32 keys,
-                                               u64 values)
-{
-    u32 a[2][2][4], f[FACTORS][2][4];
-    load_matrices(f[0][(0) % 2], keys + lane.row[0][0]);
-    load_matrices(f[1][(0) % 2], keys + lane.row[1][0]);
-    load_matrices(f[0][(1) % 2], keys + lane.row[0][0] + 8 * ROW_PITCH);
-#pragma unroll
-    for (int k = 0; k < FUSED_PANEL / 16; k++, keys += 32, values += (u64)NEXT_VALUES) {
-        /* tiles 0 to 1 */
-        multiply_wait<1>();
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            a[0][0][i] = times(f[0][(k) % 2][i], f[1][(k) % 2][i]);
-            a[0][1][i] = times(f[0][(k + 1) % 2][i], f[1][(k) % 2][i]);
-        }
-        load_matrices(f[0][(k + 2) % 2], keys + lane.row[0][0] + 16 * ROW_PITCH);
-        multiply_begin();
-        multiply_columns(c[0], a[0][0], values);
-        multiply_columns(c[1], a[0][1], values);
-        multiply_commit();
-        /* tile 2 */
-        multiply_wait<1>();
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            a[1][0][i] = times(f[0][(k + 2) % 2][i], f[1][(k) % 2][i]);
-        }
-        if (k + 1 < FUSED_PANEL / 16) {
-            load_matrices(f[0][((k + 1)) % 2], keys + 32 + lane.row[0][0]);
-            load_matrices(f[1][((k + 1)) % 2], keys + 32 + lane.row[1][0]);
-            load_matrices(f[0][((k + 1) + 1) % 2], keys + 32 + lane.row[0][0] + 8 * ROW_PITCH);
-        }
-        multiply_begin();
-        multiply_columns(c[2], a[1][0], values);
-        multiply_commit();
-    }
-    multiply_wait<0>();
-}
+#define add_total_keys add_panel_keys
 
 template <bool totals>
 __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, const struct fused_part &part,
@@ -4679,7 +4645,7 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
     const int first_tile = KEY_GROUPS > 1 ? group * GROUP_TILES : 0;
     const int turns = totals ? TOTAL_PARTS : 1, own = turns > 1 ? group : 0; /* panels own, own + turns, .. */
     const struct fused_lane lane = find_lane(first_tile);
-    struct turn panels = {0, 0}, values = {0, 0};
+    struct turn panels = {0, 0}, values = {0, 0}, copies = {0, 1};
     float c[GROUP_TILES][4 * ALL_TILES];
     begin_sums(c, call, part, first_tile, own);
     if (own > 0)
@@ -4688,6 +4654,13 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
     for (int i = own; i < part.panels; i += turns) {
         const u32 panel = shared + AT_PANELS + panels.slot * PANEL_BYTES;
         const u32 full = shared + PANEL_BARRIERS + panels.slot * 8;
+        if (!totals && (i > 0 || part.given)) {
+            barrier_wait(shared + COPY_BARRIERS + (COPIES + copies.slot) * 8, copies.phase);
+            leave_copy(c, shared + AT_COPIES + copies.slot * COPY + first_tile * 1024);
+            fence_shared();
+            warp_arrive(shared + COPY_BARRIERS + copies.slot * 8);
+            advance<COPIES>(copies);
+        }
         barrier_wait(full, panels.phase);
         if (totals)
             add_total_keys(c, lane, panel + PANEL_KEYS, value_operand(shared + values.slot * SLAB));
@@ -4700,6 +4673,11 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
         warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);
         advance_by<PANELS>(panels, turns);
         advance_by<VALUES>(values, turns);
+    }
+    if (turns > 1) {
+        join_parts(c, shared, own);
+        if (own > 0)
+            return;
     }
     end_sums(c, call, part, first_tile);
 }
@@ -4751,132 +4729,79 @@ __device__ __forceinline__ u32 fragment_place(const struct query_lane &lane, int
     return (lane.rows[j / 2] >> j % 2 * 16 & 0xffff) * 16 + (threadIdx.x >> 3 & 1) * 16;
 }
 
-/* c += phi(q) S for the warp's 16 queries, whose address in the first row of the panel is given, 1 units of 16 features
- * at a time. The last two groups of products may still be on their way. */
-__device__ __forceinline__ void read_copy(float *c, u32 queries, const struct query_lane &lane, u32 copy)
+/* c += phi(q) S for the warp's 16 queries, whose address in the first row of the panel is given, 3 units of 16 features
+ * at a time; first factors come while the copy is waited for. The last two groups of products may still be on their
+ * way. */
+__device__ __forceinline__ void read_copy(float *c, u32 queries, const struct query_lane &lane, u32 copy, u32 ready,
+                                          u32 phase)
 {
-    u32 a[2][1][4], f[3][4];
+    u32 a[2][3][4], f[7][4];
     const u64 from = operand(copy, 128, COPY_PITCH);
     load_transposed(f[0], queries + fragment_place(lane, 0));
     load_transposed(f[1], queries + fragment_place(lane, 1));
-    /* features 0 to 15; factors of the next ones come meanwhile */
     load_transposed(f[2], queries + fragment_place(lane, 2));
+    load_transposed(f[3], queries + fragment_place(lane, 3));
+    /* features 0 to 47; factors of the next ones come meanwhile */
+    load_transposed(f[4], queries + fragment_place(lane, 4));
+    load_transposed(f[5], queries + fragment_place(lane, 5));
+    load_transposed(f[6], queries + fragment_place(lane, 6));
+    barrier_wait(ready, phase);
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         a[0][0][i] = times(f[0][i], f[1][i]);
+        a[0][1][i] = times(f[2][i], f[1][i]);
+        a[0][2][i] = times(f[3][i], f[1][i]);
     }
     multiply_begin();
     multiply_tile(c, a[0][0], from);
+    multiply_tile(c, a[0][1], from + 16);
+    multiply_tile(c, a[0][2], from + 32);
     multiply_commit();
-    /* features 16 to 31; factors of the next ones come meanwhile */
-    load_transposed(f[0], queries + fragment_place(lane, 3));
+    /* features 48 to 95; factors of the next ones come meanwhile */
+    load_transposed(f[0], queries + fragment_place(lane, 7));
+    load_transposed(f[2], queries + fragment_place(lane, 8));
+    load_transposed(f[3], queries + fragment_place(lane, 9));
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(f[2][i], f[1][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[1][0], from + 16);
-    multiply_commit();
-    /* features 32 to 47; factors of the next ones come meanwhile */
-    load_transposed(f[2], queries + fragment_place(lane, 4));
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[0][0][i] = times(f[0][i], f[1][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[0][0], from + 32);
-    multiply_commit();
-    /* features 48 to 63; factors of the next ones come meanwhile */
-    load_transposed(f[0], queries + fragment_place(lane, 5));
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(f[2][i], f[1][i]);
+        a[1][0][i] = times(f[4][i], f[1][i]);
+        a[1][1][i] = times(f[5][i], f[1][i]);
+        a[1][2][i] = times(f[6][i], f[1][i]);
     }
     multiply_begin();
     multiply_tile(c, a[1][0], from + 48);
+    multiply_tile(c, a[1][1], from + 64);
+    multiply_tile(c, a[1][2], from + 80);
     multiply_commit();
-    /* features 64 to 79; factors of the next ones come meanwhile */
-    load_transposed(f[2], queries + fragment_place(lane, 6));
+    /* features 96 to 143; factors of the next ones come meanwhile */
+    load_transposed(f[4], queries + fragment_place(lane, 10));
+    load_transposed(f[5], queries + fragment_place(lane, 11));
+    load_transposed(f[6], queries + fragment_place(lane, 12));
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         a[0][0][i] = times(f[0][i], f[1][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[0][0], from + 64);
-    multiply_commit();
-    /* features 80 to 95; factors of the next ones come meanwhile */
-    load_transposed(f[0], queries + fragment_place(lane, 7));
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(f[2][i], f[1][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[1][0], from + 80);
-    multiply_commit();
-    /* features 96 to 111; factors of the next ones come meanwhile */
-    load_transposed(f[2], queries + fragment_place(lane, 8));
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[0][0][i] = times(f[0][i], f[1][i]);
+        a[0][1][i] = times(f[2][i], f[1][i]);
+        a[0][2][i] = times(f[3][i], f[1][i]);
     }
     multiply_begin();
     multiply_tile(c, a[0][0], from + 96);
+    multiply_tile(c, a[0][1], from + 112);
+    multiply_tile(c, a[0][2], from + 128);
     multiply_commit();
-    /* features 112 to 127; factors of the next ones come meanwhile */
-    load_transposed(f[0], queries + fragment_place(lane, 9));
+    /* features 144 to 191 */
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(f[2][i], f[1][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[1][0], from + 112);
-    multiply_commit();
-    /* features 128 to 143; factors of the next ones come meanwhile */
-    load_transposed(f[2], queries + fragment_place(lane, 10));
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[0][0][i] = times(f[0][i], f[1][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[0][0], from + 128);
-    multiply_commit();
-    /* features 144 to 159; factors of the next ones come meanwhile */
-    load_transposed(f[0], queries + fragment_place(lane, 11));
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(f[2][i], f[1][i]);
+        a[1][0][i] = times(f[4][i], f[1][i]);
+        a[1][1][i] = times(f[5][i], f[1][i]);
+        a[1][2][i] = times(f[6][i], f[1][i]);
     }
     multiply_begin();
     multiply_tile(c, a[1][0], from + 144);
-    multiply_commit();
-    /* features 160 to 175; factors of the next ones come meanwhile */
-    load_transposed(f[2], queries + fragment_place(lane, 12));
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[0][0][i] = times(f[0][i], f[1][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[0][0], from + 160);
-    multiply_commit();
-    /* features 176 to 191 */
-    multiply_wait<1>();
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(f[2][i], f[1][i]);
-    }
-    multiply_begin();
-    multiply_tile(c, a[1][0], from + 176);
+    multiply_tile(c, a[1][1], from + 160);
+    multiply_tile(c, a[1][2], from + 176);
     multiply_commit();
 }
 
@@ -5247,80 +5172,85 @@ __device__ __forceinline__ void add_scored(float *c, const u32 (*p)[4], u64 valu
     multiply_commit();
 }
 
-/* ---- fused_chunk: keys and queries of one warpgroup ---- */
+/* Places of a panel's rows, values, and copy. */
+struct query_turns {
+    struct turn panels, values, copies;
+};
 
-/* The state before a panel -> the copy that the warpgroup's queries read. Each warp is through with the one before. */
-__device__ __forceinline__ void leave_own_copy(const float (*c)[4 * ALL_TILES], u32 shared)
+/* Those of the copy before panel i, as there are such from panel `first` on. */
+__device__ __forceinline__ void find_copy(struct query_turns &at, int i, int first)
 {
-    warpgroup_sync(edge_barrier());
-    leave_copy(c, shared + AT_COPIES);
-    fence_shared();
-    warpgroup_sync(edge_barrier());
+    const u32 number = i - first;
+    at.copies = {(int)(number % COPIES), number / COPIES & 1};
 }
 
-/* o of a panel that begins at token first. */
-__device__ __forceinline__ void leave_outputs(float *o, const struct fpa_cuda_call &call,
-                                              const struct fpa_cuda_maps &maps, const struct fused_part &part,
-                                              u32 shared, int first)
+/* o of panel i, from token first on. reads: a state before it. */
+__device__ __forceinline__ void read_panel(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                           const struct fused_part &part, const struct query_lane &lane, u32 shared,
+                                           const struct query_turns &at, int warpgroup, int i, int first, bool reads)
 {
+    const int warp = own_warp();
+    const u32 panel = shared + AT_PANELS + at.panels.slot * PANEL_BYTES;
+    const u32 full = shared + PANEL_BARRIERS + at.panels.slot * 8;
+    const u32 here = shared + at.values.slot * SLAB, ready = shared + COPY_BARRIERS + at.copies.slot * 8;
+    float c[4 * ALL_TILES];
+    u32 p[FUSED_PANEL / 16][4];
+    barrier_wait(full, at.panels.phase);
+    form_panel_scores(p, panel + warp * 32 + (threadIdx.x >> 3 & 1) * 16, panel + PANEL_KEYS);
+    add_scored(c, p,
+               value_operand(finite_values(here, shared + AT_OUTPUTS + warpgroup * SLAB,
+                                           panel_leaks(shared, at.panels.slot, i))));
+    if (reads) {
+        read_copy(c, panel + warp * 32, lane, shared + AT_COPIES + at.copies.slot * COPY, ready, at.copies.phase);
+        multiply_wait<0>();
+        make_opaque<4 * ALL_TILES>(c);
+        warp_arrive(ready + 8 * COPIES);
+    }
+    multiply_wait<0>();
+    make_opaque<4 * ALL_TILES>(c);
+    if (panel_leaks(shared, at.panels.slot, i))
+        spoil_panel(c, call, part, first);
+    barrier_arrive(full + 8 * PANELS);
+    warp_arrive(shared + VALUE_BARRIERS + at.values.slot * 8);
     if (maps.outputs)
-        send_panel(o, maps, part, first, shared + AT_OUTPUTS + own_warp() * 2048);
+        send_panel(c, maps, part, first, shared + AT_OUTPUTS + warpgroup * SLAB + warp * 2048);
     else
-        store_panel(o, call, part, first, shared + AT_OUTPUTS);
+        store_panel(c, call, part, first, shared + AT_OUTPUTS + warpgroup * SLAB);
 }
 
-/* The state of a segment goes from panel to panel. */
-__device__ __forceinline__ void walk_panels(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
-                                            const struct fused_part &part, u32 shared)
+/* A warpgroup takes every QUERY_GROUPS-th panel. Turns go on with all panels, whatever the warpgroup's number, so that
+ * they are one number for all lanes. */
+__device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
+                                                const struct fused_part &part, u32 shared)
 {
-    const struct fused_lane keys = find_lane(0);
-    const struct query_lane queries = find_query_lane();
-    struct turn panels = {0, 0}, values = {0, 0};
-    float c[GROUP_TILES][4 * ALL_TILES];
-    begin_sums(c, call, part, 0, 0);
-    const int count = part.panels, begin = part.given ? 0 : 1; /* in registers: each panel would wait for them */
+    const int warpgroup = (int)from_lane(threadIdx.x >> 7, 0) - 1 - KEY_GROUPS;
+    const struct query_lane lane = find_query_lane();
+    const int count = part.panels, first = part.given ? 0 : 1; /* in registers: each panel would wait for them */
+    struct query_turns at = {};
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
-        const u32 panel = shared + AT_PANELS + panels.slot * PANEL_BYTES;
-        const u32 full = shared + PANEL_BARRIERS + panels.slot * 8, here = shared + values.slot * SLAB;
-        const u32 own = panel + own_warp() * 32;
-        const int first = part.start + i * FUSED_PANEL;
-        float o[4 * ALL_TILES];
-        barrier_wait(full, panels.phase);
-        u32 p[FUSED_PANEL / 16][4];
-        form_panel_scores(p, own + (threadIdx.x >> 3 & 1) * 16, panel + PANEL_KEYS);
-        if (i >= begin)
-            leave_own_copy(c, shared);
-        add_scored(o, p, value_operand(finite_values(here, shared + AT_OUTPUTS, panel_leaks(shared, panels.slot, i))));
-        if (i >= begin)
-            read_copy(o, own, queries, shared + AT_COPIES);
-        add_panel_keys(c, keys, panel + PANEL_KEYS, value_operand(here));
-        make_opaque<4 * ALL_TILES>(o);
-#pragma unroll
-        for (int m = 0; m < GROUP_TILES; m++)
-            make_opaque<4 * ALL_TILES>(c[m]);
-        if (panel_leaks(shared, panels.slot, i))
-            spoil_panel(o, call, part, first);
-        barrier_arrive(full + 8 * PANELS);
-        warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);
-        leave_outputs(o, call, maps, part, shared, first);
-        advance<PANELS>(panels);
-        advance<VALUES>(values);
+        find_copy(at, i, first);
+        if (i % QUERY_GROUPS == warpgroup)
+            read_panel(call, maps, part, lane, shared, at, warpgroup, i, part.start + i * FUSED_PANEL, i >= first);
+        advance<PANELS>(at.panels);
+        advance<VALUES>(at.values);
     }
-    end_sums(c, call, part, 0);
     if (is_first_lane())
         bulk_wait();
 }
 __device__ __forceinline__ void init_fused(u32 shared, bool totals)
 {
-    const int readers = 4; /* warps */
+    const int readers = 4 * KEY_GROUPS + (totals ? 0 : 4); /* warps: of all keys, and of the panel's queries */
     for (int i = 0; i < PANELS; i++) {
         /* lanes read what lanes have written: each arrives itself, which racecheck can follow and takes no time that
          * shows */
         barrier_init(shared + PANEL_BARRIERS + i * 8, 128);
         barrier_init(shared + PANEL_BARRIERS + (PANELS + i) * 8, 32 * readers);
     }
-    (void)totals;
+    for (int i = 0; i < COPIES; i++) {
+        barrier_init(shared + COPY_BARRIERS + i * 8, totals ? 128 : 4 * KEY_GROUPS); /* totals: join_parts */
+        barrier_init(shared + COPY_BARRIERS + (COPIES + i) * 8, 4);
+    }
     for (int i = 0; i < VALUES; i++) {
         barrier_init(shared + VALUE_BARRIERS + i * 8, readers);
         barrier_init(shared + VALUE_BARRIERS + (VALUES + i) * 8, 1);
@@ -5336,9 +5266,11 @@ __device__ __forceinline__ void add_up_keys(const struct fpa_cuda_call &call, co
     if (threadIdx.x < 128 || (TOTAL_PACKERS > 1 && threadIdx.x >= FUSED_THREADS - 128)) {
         registers_lower<72>();
         pack_panels<true>(call, maps, part, shared);
-    } else {
+    } else if (threadIdx.x < 128 * (1 + KEY_GROUPS * TOTAL_PARTS)) {
         registers_raise<184>();
         overlap_keys<true>(call, part, shared);
+    } else {
+        registers_lower<72>(); /* others take them */
     }
 }
 
@@ -5349,14 +5281,16 @@ __device__ __forceinline__ void walk_segment(const struct fpa_cuda_call &call, c
     if (threadIdx.x < 128) {
         registers_lower<72>();
         pack_panels<false>(call, maps, part, shared);
-    } else {
+    } else if (threadIdx.x < 128 * (1 + KEY_GROUPS)) {
         registers_raise<184>();
-        walk_panels(call, maps, part, shared);
+        overlap_keys<false>(call, part, shared);
+    } else {
+        overlap_queries(call, maps, part, shared);
     }
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_FUSED)
-extern "C" __global__ void __launch_bounds__(FUSED_THREADS, 2)
+extern "C" __global__ void __launch_bounds__(FUSED_THREADS, 1)
 trainable_diagonal_fused_chunk(const __grid_constant__ struct fpa_cuda_call call,
                                const __grid_constant__ struct fpa_cuda_maps maps,
                                const __grid_constant__ struct run_time_weights weights)
