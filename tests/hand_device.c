@@ -32,10 +32,15 @@ static fpa_status call_device(fpa_error *error)
                                                     : FPA_OK;
 }
 
-static fpa_status give_up(void)
+static fpa_status give_up_as(fpa_status status)
 {
     pthread_mutex_unlock(&device_lock);
-    return FPA_DEVICE;
+    return status;
+}
+
+static fpa_status give_up(void)
+{
+    return give_up_as(FPA_DEVICE);
 }
 
 /* The bytes behind an address of the device, of which size have to be there. */
@@ -64,6 +69,8 @@ static fpa_status allocate(const fpa_module *module, size_t size, void **address
     pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
         return give_up();
+    if (++hand_device.asked == hand_device.lacking)
+        return give_up_as((fail)(error, FPA_NO_MEMORY, "device", "was told to have no memory"));
     while (i < MANY_ALLOCATIONS - 1 && allocations[i].bytes)
         i++;
     assert_null(allocations[i].bytes);

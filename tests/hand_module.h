@@ -60,6 +60,8 @@ extern struct hand_device {
     int entered;     /* and not left */
     int calls;       /* that may fail */
     int failing;     /* the call that does, from 1; 0: none */
+    int asked;       /* allocations, with those that failed */
+    int lacking;     /* the one that there is no memory for, from 1; 0: none */
 } hand_device;
 
 fpa_facts hand_facts(const fpa_head *head);

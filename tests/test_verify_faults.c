@@ -98,7 +98,31 @@ static void every_failing_call_of_a_device_ends_in_its_own_error(void **state)
         hand_device.failing = call;
         assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_DEVICE);
         assert_non_null(strstr(error.message, "was told to fail"));
-        assert_true(hand_device.calls >= call); /* others were asked at the same time */
+        assert_int_equal(hand_device.allocations, 0);
+        assert_int_equal(hand_device.entered, 0);
+    }
+    head_free(head);
+}
+
+/* All is asked at once; where that takes more memory than there is, one thing after the other, with the same verdict. */
+static void what_a_device_has_no_memory_for_is_asked_alone(void **state)
+{
+    fpa_head *head = tspow_head(8, 5, 4);
+    fpa_facts facts = hand_facts(head);
+    fpa_verdict plenty, verdict;
+    fpa_error error = {0};
+
+    (void)state;
+    head->gate = true;
+    assert_int_equal(hand_device_verify(head, NO_FAULT, &plenty, &error), FPA_OK);
+    for (int lacking = 1; lacking <= 24; lacking++) {
+        fpa_module module = hand_device_module(head, NO_FAULT);
+
+        hand_device.lacking = lacking;
+        if (verify_module(head, &facts, &module, &verdict, &error))
+            fail_msg("allocation %d: %s", lacking, error.message);
+        assert_true(hand_device.asked > lacking);
+        assert_string_equal(verdict.text, plenty.text);
         assert_int_equal(hand_device.allocations, 0);
         assert_int_equal(hand_device.entered, 0);
     }
@@ -217,6 +241,7 @@ int main(void)
         cmocka_unit_test(every_fault_is_refused_in_its_words),
         cmocka_unit_test(every_fault_on_a_device_is_refused_in_its_words),
         cmocka_unit_test(every_failing_call_of_a_device_ends_in_its_own_error),
+        cmocka_unit_test(what_a_device_has_no_memory_for_is_asked_alone),
         cmocka_unit_test(every_candidate_is_verified),
         cmocka_unit_test(a_candidate_that_is_the_fastest_of_other_calls_only_is_verified),
         cmocka_unit_test(a_module_without_forms_is_refused),
