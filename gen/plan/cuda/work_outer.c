@@ -143,8 +143,9 @@ static int count_squares(int power)
     return count;
 }
 
-/* Operations from a dot to its polynomial (polynomial_of_dot, templates/common/numbers.in): an FMA for each degree, or a binomial's root and its power. */
-static int count_polynomial(const fpa_split_outer *split)
+/* Operations from a dot to its polynomial (polynomial_of_dot, templates/common/numbers.in): an FMA for each degree, or a binomial's root and its power. A power of the dot
+ * has its scale later, in bf16. */
+static int count_polynomial(const fpa_plan *plan, const fpa_split_outer *split)
 {
     double weight[POLYNOMIAL_DEGREE + 1] = {0};
     const int degree = split->monomial_power[0];
@@ -157,7 +158,7 @@ static int count_polynomial(const fpa_split_outer *split)
             return degree;
         term *= base * m / (degree - m + 1);
     }
-    return 1 + count_squares(degree);
+    return (base != 0 || plan->head->dtype != FPA_BF16) + count_squares(degree);
 }
 
 /* Whether a score is a polynomial of one dot. */
@@ -173,7 +174,7 @@ static int count_scores(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const int sums = 4 * split->columns.all;
     const int gate = !plan->head->gate ? 0 : !is_polynomial(split) || sums >= 32 ? 79 : 47 + sums;
-    return gate + (is_polynomial(split) ? 32 * count_polynomial(split) : 64 + 47 * work_more_scores(plan));
+    return gate + (is_polynomial(split) ? 32 * count_polynomial(plan, split) : 64 + 47 * work_more_scores(plan));
 }
 
 /* 16 queries and 64 keys of their chunk. Where dots of 32 keys are made at a time, queries are read twice for them. */
