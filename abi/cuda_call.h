@@ -103,7 +103,7 @@ struct fpa_cuda_kernel_work {
     struct fpa_cuda_work step; /* 16 tokens, queries or keys */
     struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one;
                                   NAME_pad_rows: queries or keys, where step is of values */
-    struct fpa_cuda_work keys; /* 16 queries and 64 keys before them; NAME_pack_rows: as step, of what dots read alone; zero: that is all */
+    struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
     int warpgroups;            /* 1: products are by wgmma */
     int trips;                 /* to memory and back, one after the other, before a block's first step */
 };
@@ -274,8 +274,7 @@ struct fpa_cuda_call {
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;      /* length in whole blocks of 64 */
     void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
-    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys; 2: neither, matrices are split for both; 4 more: what dots read alone, if
-                                that is not all (work[].keys) */
+    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys; 2: neither, matrices are split for both */
     void *
         pack_matrices; /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they have their own */
     /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column

@@ -170,13 +170,10 @@ static fpa_cost gates_cost(const cuda_task *task)
     return even_cost(task, CUDA_GATE_SCAN, &sum);
 }
 
-/* splits: by kernels that read dots' rows alone where there is no state. */
-static fpa_cost pack_cost(const cuda_task *task, bool splits)
+static fpa_cost pack_cost(const cuda_task *task)
 {
     fpa_cuda_sum sum = {0};
-    const struct fpa_cuda_kernel_work *work = &task->geometry->work[CUDA_PACK_ROWS];
-    const bool scores = splits && !task->walked && !task->size->state_in && work->keys.bytes > 0;
-    cuda_sum_add(&sum, scores ? &work->keys : &work->step,
+    cuda_sum_add(&sum, &task->geometry->work[CUDA_PACK_ROWS].step,
                  (double)(task->sequences + task->queries) * (double)task->size->length / 16);
     return even_cost(task, CUDA_PACK_ROWS, &sum);
 }
@@ -230,7 +227,7 @@ fpa_cost before_cost(const cuda_task *task, cuda_mechanism mechanism)
     if (has(task, CUDA_GATE_SCAN) && mechanism != MECHANISM_CLUSTER_SCAN && !decodes(mechanism))
         cost = cost_then(cost, gates_cost(task));
     if (cuda_packs_rows(task->geometry, mechanism))
-        cost = cost_then(cost, pack_cost(task, mechanism == MECHANISM_SPLIT));
+        cost = cost_then(cost, pack_cost(task));
     return cost;
 }
 

@@ -337,13 +337,6 @@ static fpa_status check_device_and_tokens(const struct fpa_cuda_module *cuda, co
     return status;
 }
 
-/* Whether dots are all that vectors are for: whoever takes them up behind this call (cuda_walk_states) wants more. */
-static bool reads_no_state(const struct fpa_cuda_module *cuda, const cuda_sizes *s)
-{
-    return !s->is_fused && !s->walks && !s->call.states &&
-           cuda->geometry.work[CUDA_PACK_ROWS].keys.bytes > 0;
-}
-
 /* dots, states: NULL: not wanted. */
 static fpa_status forward(const fpa_module *module, int form, const struct fpa_launch *launch,
                           const fpa_candidate *candidate, const cuda_dots *dots, const void **states,
@@ -368,7 +361,6 @@ static fpa_status forward(const fpa_module *module, int form, const struct fpa_l
         return status;
     if (form == FORM_RECURRENT)
         return decode_forward(cuda, launch, chosen, stream, error);
-    s.scores = !dots && !states && reads_no_state(cuda, &s);
     if (dots)
         cuda_set_dots(dots, &s);
     if (states)

@@ -37,15 +37,13 @@ static fpa_status launch_split(const struct fpa_cuda_module *cuda, const struct 
 
 /* vectors <- packed keys or queries, which the call then has in their place. */
 static fpa_status launch_pack(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                              cuda_sizes *s, bool queries, CUstream stream, fpa_error *error)
+                              struct fpa_cuda_call *call, void *vectors, bool queries, CUstream stream,
+                              fpa_error *error)
 {
-    enum { SCORES = 4 };
-    struct fpa_cuda_call *call = &s->call;
-    void *vectors = queries ? s->queries : s->keys;
     const int64_t heads = queries ? launch->query_heads : launch->heads;
     const fpa_cuda_grid pack = {CUDA_PACK_ROWS, count_packs(cuda, launch, heads), NULL, 0};
     call->vectors = vectors;
-    call->packs_queries = queries + (s->scores ? SCORES : 0);
+    call->packs_queries = queries;
     const fpa_status status = pack.blocks ? cuda_launch(cuda, &pack, launch, call, stream, error) : FPA_OK;
     cuda_take_packed(cuda, launch, call, vectors, queries);
     return status;
@@ -56,6 +54,6 @@ fpa_status cuda_launch_packs(const struct fpa_cuda_module *cuda, const struct fp
 {
     fpa_status status = launch_split(cuda, launch, &s->call, stream, error);
     if (!status)
-        status = launch_pack(cuda, launch, s, false, stream, error);
-    return status ? status : launch_pack(cuda, launch, s, true, stream, error);
+        status = launch_pack(cuda, launch, &s->call, s->keys, false, stream, error);
+    return status ? status : launch_pack(cuda, launch, &s->call, s->queries, true, stream, error);
 }

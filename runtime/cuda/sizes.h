@@ -18,8 +18,7 @@ typedef struct cuda_sizes {
     bool small;  /* by NAME_chunk_state_small, */
     int64_t walk_blocks;       /* in a launch of so many blocks, which take one walk after the other */
     int64_t carry_blocks;      /* NAME_segment_scan runs beside queries, in so many blocks; 0: before them */
-    void *keys, *queries;      /* packed vectors, */
-    bool scores;               /* of which dots' rows are all that is read */
+    void *keys, *queries;      /* packed vectors */
     int64_t progress;          /* bytes of call.progress */
     struct fpa_cuda_maps maps; /* of the operands, where kernels take them */
     bool apart;                /* no map of NAME_fused_chunk has all heads' rows as one */

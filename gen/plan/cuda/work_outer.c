@@ -134,7 +134,7 @@ static int count_waiting(const fpa_gpu *gpu, const fpa_split_outer *split, int p
     return waits + more + count_stage_waits(gpu, split, split->most_key_stages);
 }
 
-/* A power by halves of it. */
+/* Products that a power takes. */
 static int count_squares(int power)
 {
     int count = 0;
@@ -143,38 +143,48 @@ static int count_squares(int power)
     return count;
 }
 
-/* Operations from a dot to its polynomial (polynomial_of_dot, templates/common/numbers.in): an FMA for each degree, or a binomial's root and its power. A power of the dot
- * has its scale later, in bf16. */
-static int count_polynomial(const fpa_plan *plan, const fpa_split_outer *split)
+/* b of the binomial (s + b)^n that a polynomial of one dot is; false: it is none. */
+static bool find_base(const fpa_split_outer *split, double *base)
 {
-    double weight[POLYNOMIAL_DEGREE + 1] = {0};
+    double weight[POLYNOMIAL_DEGREE + 1] = {0}, term = 1;
     const int degree = split->monomial_power[0];
     for (int i = 0; i < split->monomials; i++)
         weight[split->monomial_power[i]] = split->monomial_weight[i];
-    const double base = weight[degree - 1] / degree;
-    double term = 1;
+    *base = weight[degree - 1] / degree;
     for (int m = degree; m >= 0; m--) {
         if (fabs(weight[m] - term) > 1e-12 * fabs(weight[m]))
-            return degree;
-        term *= base * m / (degree - m + 1);
+            return false;
+        term *= *base * m / (degree - m + 1);
     }
-    return (base != 0 || plan->head->dtype != FPA_BF16) + count_squares(degree);
+    return true;
 }
 
-/* Whether a score is a polynomial of one dot. */
+/* Operations from a dot to its polynomial that its numbers and its root spare (polynomial_of_dot, templates/common/numbers.in): the scale's product, where it is no
+ * power of the dot, and what Horner's way has more. */
+static int count_spared(const fpa_split_outer *split)
+{
+    const int degree = split->monomial_power[0];
+    double base;
+    if (!find_base(split, &base))
+        return 1;
+    return base != 0 ? degree - count_squares(degree) : degree - 1 - count_squares(degree);
+}
+
+/* Whether a score is such a polynomial. */
 static bool is_polynomial(const fpa_split_outer *split)
 {
     return split->dots == 1 && !split->dots_in_turn && split->monomials > 0 && split->monomial_power[0] >= 2 &&
            split->monomial_power[0] <= POLYNOMIAL_DEGREE;
 }
 
-/* From dots to scores: of 16 queries and 64 keys a lane has 32 pairs, whose weights by a gate are three operations each, or one and one for each of its sums
+/* From dots to scores: of 16 queries and 64 keys a lane has 32 pairs. What gates weigh them by is a product less where it goes with a lane's sums, if these are fewer
  * (templates/hopper/split_score.cu.in). */
 static int count_scores(const fpa_plan *plan, const fpa_split_outer *split)
 {
-    const int sums = 4 * split->columns.all;
-    const int gate = !plan->head->gate ? 0 : !is_polynomial(split) || sums >= 32 ? 79 : 47 + sums;
-    return gate + (is_polynomial(split) ? 32 * count_polynomial(plan, split) : 64 + 47 * work_more_scores(plan));
+    const bool polynomial = is_polynomial(split);
+    const int sums = 4 * split->columns.all, gate = plan->head->gate ? 79 : 0;
+    const int by_tiles = gate && polynomial && sums < 32 ? 32 - sums : 0;
+    return 64 + 47 * work_more_scores(plan) + gate - by_tiles - (polynomial ? 32 * count_spared(split) : 0);
 }
 
 /* 16 queries and 64 keys of their chunk. Where dots of 32 keys are made at a time, queries are read twice for them. */
@@ -209,11 +219,11 @@ struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_sp
                                          .trips = 3};
 }
 
-/* Blocks of 8 rows that are formed, of the first ones of a vector. */
-static int count_formed(const fpa_pack_kernel *pack, int blocks)
+/* Blocks of 8 rows that are formed, and factors of all of them. */
+static int count_formed(const fpa_pack_kernel *pack)
 {
     int formed = 0;
-    for (int b = 0; b < blocks; b++)
+    for (int b = 0; b < pack->blocks_of_vector; b++)
         formed += pack->block[b] >= pack->first_formed;
     return formed;
 }
@@ -242,15 +252,6 @@ static bool is_shifted(const fpa_pack_kernel *pack)
     return false;
 }
 
-/* Blocks of a vector, the first ones, that dots read. */
-static int count_scored(const fpa_split_outer *split)
-{
-    int steps = 0;
-    for (int i = 0; i < split->dot_steps; i++)
-        steps = largest(steps, split->outer.dot_step[i] + 1);
-    return 2 * steps < split->pack.blocks_of_vector ? 2 * steps : split->pack.blocks_of_vector;
-}
-
 /* 16 tokens. Coordinates come by words of 16 bytes (14 instructions), which are put together where rows begin amid 16 (14). Of a formed block a lane has a
  * token: for each factor it loads 16 bytes or two, and selects, weighs and multiplies four words. Blocks leave by 16 bytes, 7 instructions; 12 more where
  * they begin amid 16 bytes. What else a tile's warps do are 100 instructions each. */
@@ -259,7 +260,7 @@ static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_sp
     const fpa_pack_kernel *pack = &split->pack;
     const int d = plan->head->d, pieces = (d + 7) / 8, words = (2 * d + 29) / 16,
               blocks = pack->blocks_of_vector;
-    const int formed = count_formed(pack, blocks), factors = largest(split->product_factors, 1);
+    const int formed = count_formed(pack), factors = largest(split->product_factors, 1);
     const bool amid = d % 8, shifted = is_shifted(pack);
     struct fpa_cuda_work step = pack->chunks ? count_projections(plan, pack) : (struct fpa_cuda_work){0};
     step.shared +=
@@ -267,17 +268,7 @@ static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_sp
     step.instructions += 100 + 7 * words + (amid ? 7 * pieces : 0) + (6 * factors + 3) * formed +
                          (shifted ? 19 : 7) * blocks / 2;
     step.bytes = work_operand_bytes(plan, d + 8 * blocks);
-    struct fpa_cuda_work scores = {0};
-    const int scored = count_scored(split);
-    if (scored < blocks) {
-        scores = step;
-        scores.bytes = work_operand_bytes(plan, d + 8 * scored);
-        scores.instructions -= (shifted ? 19 : 7) * (blocks - scored) / 2;
-        if (!count_formed(pack, scored)) /* else all are */
-            scores.instructions -= (6 * factors + 3) * formed, scores.shared -= (3 * factors + 2) * formed;
-    }
-    return (struct fpa_cuda_kernel_work){
-        .warpgroups = pack->chunks > 0, .step = step, .keys = scores, .trips = 2};
+    return (struct fpa_cuda_kernel_work){.warpgroups = pack->chunks > 0, .step = step, .trips = 2};
 }
 
 /* Two copies are read. */
