@@ -47,6 +47,8 @@ while [ $# -gt 0 ]; do
     esac
     shift 2
 done
+report="" # racecheck: each pair of accesses, too, that only might meet; by itself it leaves these out
+[ "$tool" != racecheck ] || report="--racecheck-report all"
 for call in ${calls//,/ }; do
     case $call in
     chunked | parallel | recurrent | sequences | pool | piece | draft | gradients | layer) ;;
@@ -163,7 +165,7 @@ look() { # folder argument...
     local to=$1 verdict status=0 complaints
     shift
     # shellcheck disable=SC2086
-    FPA_LIBCUBLAS=none timeout -k 5 "$seconds" "$sanitizer" --tool "$tool" --error-exitcode 9 \
+    FPA_LIBCUBLAS=none timeout -k 5 "$seconds" "$sanitizer" --tool "$tool" $report --error-exitcode 9 \
         ${kernels:+--kernel-name kernel_substring=$kernels} "$fpac" "$@" >"$to/log" 2>&1 || status=$?
     verdict=$(sed -n 's/^=* *\(ERROR\|RACECHECK\) SUMMARY: //p' "$to/log" | tail -n 1)
     if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then
@@ -203,7 +205,7 @@ has_call() { # spec head call is_layer
     esac
 }
 
-export fpac target dtype tool sanitizer work seconds kernels
+export fpac target dtype tool report sanitizer work seconds kernels
 export -f check_call arguments arrays look
 status=0
 for spec in "$@"; do
