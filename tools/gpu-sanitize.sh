@@ -185,7 +185,7 @@ check_call() { # spec head call
     # shellcheck disable=SC2086
     if given=$(arguments "$1" "$2" "$3" "$to") && FPA_LIBCUBLAS=none "$fpac" $given 2>"$to/log" >/dev/null; then
         verdict=$(look "$to" $given) || status=1
-        case $verdict in 0\ * | *", 0 lines"*) ;; *) grep -v '^ *$' "$to/log" | head -n 40 >"$work/complaint.$2.$3" ;; esac
+        case $verdict in 0\ * | *", 0 lines"*) ;; *) grep -vE '^=* *$|Host Frame|Saved host' "$to/log" | head -n 40 >"$work/complaint.$2.$3" ;; esac
     else
         verdict="refused: $(tail -n 1 "$to/log")"
         case $3 in chunked | parallel | recurrent) status=1 ;; esac
