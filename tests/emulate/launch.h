@@ -169,6 +169,7 @@ static void launch_cluster(unsigned first)
 {
     clear(cluster, ranks * count);
     cluster.what = "the cluster's barrier";
+    start_races();
     for (int i = 0; i < ranks; i++) {
         enter(i);
         start_block(first + i);
