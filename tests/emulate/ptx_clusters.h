@@ -180,8 +180,7 @@ RUNTIME void send(u32 to, const float *a, u32 bytes, u32 barrier)
     visit(other, "numbers are sent");
     copy c = {at(to % RANK, bytes), NULL, bytes, barrier % RANK, 0, false, {}, 0, 0, 0};
     note_store(to % RANK, bytes, "sends numbers to", false);
-    c.who = self() + 1;
-    c.when = moment_of(self());
+    tell_news(barrier % RANK); /* numbers come behind all that their thread has done */
     c.read.assign((const char *)a, (const char *)a + bytes);
     barrier_at(c.barrier);
     if (late_copies)

@@ -134,8 +134,8 @@ RUNTIME void warp_has_met(int warp)
     own.meetings++;
 }
 
-/* The thread that runs arrives at a barrier of the block that it is in. */
-RUNTIME void tell(u32 address)
+/* A barrier of the block that it is in hears what the thread that runs knows. */
+RUNTIME void tell_news(u32 address)
 {
     if (!looking)
         return;
@@ -150,8 +150,16 @@ RUNTIME void tell(u32 address)
         if (std::find(t.joined.begin(), t.joined.end(), n) == t.joined.end())
             join(t.all, *n), t.joined.push_back(n);
     t.all[own] = std::max(t.all[own], moment_of(own));
-    if (thread_clocks[own].arrivals < ARRIVALS)
-        thread_clocks[own].arrivals++;
+}
+
+/* The thread arrives there: what it does behind that is of another moment. */
+RUNTIME void tell(u32 address)
+{
+    if (!looking)
+        return;
+    tell_news(address);
+    if (thread_clocks[self()].arrivals < ARRIVALS)
+        thread_clocks[self()].arrivals++;
 }
 
 /* A copy of a thread's is there, of which the barrier hears. */
