@@ -481,34 +481,6 @@ RUNTIME void read_until(queue<std::vector<copy>> &groups, size_t pending)
                 c.read.assign((const char *)c.from, (const char *)c.from + c.bytes);
 }
 
-/* ---- deadlocks ---- */
-
-RUNTIME void describe(const thread &t, char *text, size_t size)
-{
-    if (t.done)
-        snprintf(text, size, "done");
-    else if (t.meets)
-        snprintf(text, size, "%s, %d of %d came", t.meets->what, t.meets->arrived, t.meets->size);
-    else
-        snprintf(text, size, "barrier %u, phase %u, lacks %d arrivals and %lld bytes", t.address, t.parity,
-                 t.waits->pending, t.waits->bytes);
-}
-
-RUNTIME void tell_deadlock(void)
-{
-    std::string text = "no thread of block " + std::to_string(blockIdx.x) + " can go on:";
-    for (int w = 0; w < count / WARP; w++) {
-        char first[160] = "", other[160];
-        for (int i = 0; i < WARP; i++) {
-            describe(threads[w * WARP + i], other, sizeof other);
-            if (strcmp(first, other) != 0)
-                text += (i ? "; lane " + std::to_string(i) : "\n  warp " + std::to_string(w)) + ": " + other;
-            strcpy(first, other);
-        }
-    }
-    snprintf(message, sizeof message, "%s", text.c_str());
-}
-
 } // namespace emulate
 
 #include "cuda.h"

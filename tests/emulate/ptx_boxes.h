@@ -60,8 +60,16 @@ RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 bar
     for (int row = 0; row < tensor.tokens; row++)
         for (int part = 0; part < tensor.numbers / 8; part++) {
             const u32 address = to + swizzled_place(tensor, row, part);
-            copy c = {at(address, 16), tensor_part(tensor, place, part * 8, row), 16, barrier, 0,
-                      row < tensor.tokens - 1 || part < tensor.numbers / 8 - 1, {}, 0, 0, 0};
+            copy c = {at(address, 16),
+                      tensor_part(tensor, place, part * 8, row),
+                      16,
+                      barrier,
+                      0,
+                      row < tensor.tokens - 1 || part < tensor.numbers / 8 - 1,
+                      {},
+                      0,
+                      0,
+                      0};
             note_copy(address, c);
             if (late_copies)
                 blocks[rank].on_their_way.push_back(c);

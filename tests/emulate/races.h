@@ -57,13 +57,13 @@ static struct block_races {
     last_write writes[WORDS];
     u32 readers[WORDS]; /* warps, a bit each */
     last_reads reads[MOST_THREADS / WARP][WORDS];
-} *races; /* [MOST_BLOCKS] */
+} * races; /* [MOST_BLOCKS] */
 
 static std::vector<warp_clock> warp_clocks;     /* of the cluster */
 static std::vector<thread_clock> thread_clocks; /* likewise */
 static std::map<u32, teller> tellers[MOST_BLOCKS];
 static bool looking; /* for races: FPA_TEST_RACES */
-static int acting; /* block whose thread runs, also where it visits another one */
+static int acting;   /* block whose thread runs, also where it visits another one */
 
 } // namespace emulate
 #endif
@@ -236,7 +236,8 @@ RUNTIME bool comes_before(int thread, u64 when, int other)
 {
     const int mine = rank;
     enter(acting);
-    stop("a race: address %u of block %d, which thread %d of block %d %s, thread %d of block %d has %s before, and nothing orders them",
+    stop("a race: address %u of block %d, which thread %d of block %d %s, thread %d of block %d has %s "
+         "before, and nothing orders them",
          BASE + word * 4, mine, who % count, who / count, does, other % count, other / count, has);
 }
 
