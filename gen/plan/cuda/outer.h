@@ -23,6 +23,7 @@ enum {
     OUTER_MAX_STRIP = 6, /* tiles */
     OUTER_FOLDED = 40,   /* rows that copies have of a folded tile */
     OUTER_QUARTERS = 4,  /* of a tile: two prefixes each, which a warp has */
+    OUTER_CUT = 8,       /* in the place of 4 suffix blocks: groups are cut, too */
 };
 
 typedef struct fpa_outer_plan {
@@ -52,6 +53,7 @@ typedef struct fpa_outer_plan {
     int *
         group_parts; /* [groups] suffix blocks of a tile: 1, 2 or 4, of which each has so many times fewer prefixes */
     bool parted;    /* some group's are more than one */
+    bool cut;       /* some group's prefixes begin amid a block */
     int *feature;   /* [tiles][8 prefixes][8 rows] feature as plan->pieces count them, -1: none */
     double *weight; /* [tiles][64] on the key side; 0 where there is no feature */
     double *copied; /* [tiles][64] the same with the scale of q, which copies have too */
@@ -83,7 +85,7 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l);
 int outer_fold(int slot);
 
 /* Fills *outer from the rows, pieces and dots of plan, with tables in `lasting`. columns: tiles of 8 of a
- * block. parts: suffix blocks that a tile may have, 1, 2 or 4. warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles
+ * block. parts: suffix blocks that a tile may have, 1, 2 or 4; or OUTER_CUT. warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles
  * do not suit gives FPA_OK and used = false. FPA_NO_MEMORY is the only error. */
 fpa_status plan_outer(const struct fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
                       arena *lasting, fpa_outer_plan *outer, fpa_error *error);

@@ -257,7 +257,7 @@ static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows
     whole = *split;
     if (!products)
         status = plan_contraction(in->plan, in->memory, &whole, error);
-    for (int parts = 2; parts <= OUTER_QUARTERS && !status && !whole.contraction.groups; parts *= 2) {
+    for (int parts = 2; parts <= OUTER_CUT && !status && !whole.contraction.groups; parts *= 2) {
         const char *why;
         fpa_split_outer parted = other;
         status = choose_strips(in, products, parts, &parted, &why, error);
