@@ -246,10 +246,12 @@ static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
     return cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, CHUNK);
 }
 
-/* Tiles of several suffix blocks, where they are fewer and take less time. Contractions have tiles of one. */
+/* Tiles of several suffix blocks, where they are fewer and take less time; of groups that are cut, where that is more than what is predicted
+ * differs by. Contractions have tiles of one. */
 static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows *products,
                                fpa_split_outer *split, const char **refusal, fpa_error *error)
 {
+    static const double clearly = 0.99;
     fpa_split_outer other = *split, whole;
     fpa_status status = choose_strips(in, products, 1, split, refusal, error);
     if (status || *refusal || split->outer.rows)
@@ -262,7 +264,8 @@ static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows
         fpa_split_outer parted = other;
         status = choose_strips(in, products, parts, &parted, &why, error);
         if (!status && !why && parted.outer.parted && parted.outer.tiles < split->outer.tiles &&
-            token_seconds(in->plan, &parted) < token_seconds(in->plan, split))
+            token_seconds(in->plan, &parted) <
+                (parts == OUTER_CUT ? clearly : 1) * token_seconds(in->plan, split))
             *split = parted;
     }
     return status;
