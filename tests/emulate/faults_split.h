@@ -200,7 +200,7 @@ static const struct emulated_fault split_faults[] = {
     {IN_CUT_GROUPS,
      OTHER_PLACE,
      {"prefixes amid a block that queries take from its first row on", "chunked form", "repeated_prefix",
-      "pair[m][s][i] = from_lane(row[i], (threadIdx.x & 28) + s % (4 / parts));"}},
+      "pair[m][s][i] = from_lane(row[i], (threadIdx.x & 28) + s % 2);"}},
     {BY_BOXES,
      OTHER_PLACE,
      {"a folded tile in another order", "chunked form ... but the formula gives", "fold_row",
