@@ -185,7 +185,7 @@ static int place_by_dots(const fpa_plan *plan, fpa_outer_plan *outer, const bool
     for (int n = 0; n < 2 * plan->score->dot_count; n++) {
         const int i = n % plan->score->dot_count;
         const fpa_dot *dot = &plan->dots[i];
-        if (comes_late(plan, i) != (n >= plan->score->dot_count))
+        if ((outer->late && comes_late(plan, i)) != (n >= plan->score->dot_count))
             continue;
         next = round_up(next, OUTER_STEP);
         for (int r = 0; r < dot->row_count; r++)
@@ -424,10 +424,11 @@ static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles
         return refuse(outer, "two of its features are the same product");
     outer->used = true;
     outer_tiling cut = tiling, parted = tiling;
-    if (parts == OUTER_CUT)
-        status = tiles_cut(&tiling, memory, &cut, error);
-    if (parts > 1 && !status)
-        status = tiles_part(&cut, parts < OUTER_CUT ? parts : OUTER_QUARTERS, memory, &parted, error);
+    const int most = parts & ~OUTER_CUT;
+    if (parts & OUTER_CUT)
+        status = tiles_cut(&tiling, most, memory, &cut, error);
+    if (most > 1 && !status)
+        status = tiles_part(&cut, most, memory, &parted, error);
     if (!status)
         status = tiles_to_strips(plan, &parted, columns, warpgroup_tiles, memory, lasting, outer, error);
     if (!status)
@@ -453,8 +454,17 @@ fpa_status plan_outer(const fpa_plan *plan, int columns, int warpgroup_tiles, in
 }
 
 fpa_status plan_outer_of_products(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
-                                  arena *lasting, fpa_outer_plan *outer, fpa_error *error)
+                                  bool late, arena *lasting, fpa_outer_plan *outer, fpa_error *error)
 {
-    *outer = (fpa_outer_plan){.prefix_factors = 1, .products = true, .rows = !prefix_factors(plan)};
+    *outer =
+        (fpa_outer_plan){.prefix_factors = 1, .products = true, .late = late, .rows = !prefix_factors(plan)};
     return plan_with(plan, columns, warpgroup_tiles, parts, lasting, outer, error);
+}
+
+bool outer_has_late_dots(const fpa_plan *plan)
+{
+    for (int i = 0; i < plan->score->dot_count; i++)
+        if (comes_late(plan, i))
+            return true;
+    return false;
 }

@@ -15,6 +15,7 @@ enum { WHOLE = 4, MOST_CUT = 6 }; /* prefixes of a cut group's first part, and o
 /* Homes of tiles: the given groups, then one for each block of rows, whose prefixes these are. */
 typedef struct cutting {
     const outer_tiling *from;
+    int most; /* suffix blocks of a tile */
     int blocks, homes;
     int *block;        /* [groups] whose rows its prefixes are, -1: none */
     int *home_of;      /* [blocks] the group of that block, or its own home */
@@ -26,23 +27,28 @@ typedef struct cutting {
     int *count, *used; /* [homes] tiles; prefixes */
 } cutting;
 
-static int cut_count(int tiles)
+/* Of that many prefixes. */
+static int parted_count(const cutting *c, int tiles, int prefixes)
 {
-    return divide_up(tiles, 2) + divide_up(tiles, 4);
+    const int parts = prefixes <= 2 ? 4 : prefixes <= WHOLE ? 2 : 1;
+    return divide_up(tiles, parts < c->most ? parts : c->most);
 }
 
-static bool is_cut(int tiles, int used)
+static int cut_count(const cutting *c, int tiles)
 {
-    return used > WHOLE && used <= MOST_CUT && cut_count(tiles) < tiles;
+    return parted_count(c, tiles, WHOLE) + parted_count(c, tiles, MOST_CUT - WHOLE);
+}
+
+static bool is_cut(const cutting *c, int home)
+{
+    const int tiles = c->count[home], used = c->used[home];
+    return used > WHOLE && used <= MOST_CUT && cut_count(c, tiles) < tiles;
 }
 
 /* What tiles_part makes of a group's tiles. */
-static int parted_count(int tiles, int used)
+static int home_count(const cutting *c, int home)
 {
-    return used <= 2             ? divide_up(tiles, 4)
-           : used <= WHOLE       ? divide_up(tiles, 2)
-           : is_cut(tiles, used) ? cut_count(tiles)
-                                 : tiles;
+    return is_cut(c, home) ? cut_count(c, c->count[home]) : parted_count(c, c->count[home], c->used[home]);
 }
 
 static int home_of(const cutting *c, int t)
@@ -62,7 +68,7 @@ static int count_all(const cutting *c)
         c->used[home] = used > c->used[home] ? used : c->used[home];
     }
     for (int h = 0; h < c->homes; h++)
-        sum += parted_count(c->count[h], c->used[h]);
+        sum += home_count(c, h);
     return sum;
 }
 
@@ -175,9 +181,10 @@ static void add_home(const cutting *c, int home, int first, int end, outer_tilin
             add_tile(c, t, first, end, made);
 }
 
-fpa_status tiles_cut(const outer_tiling *tiling, arena *memory, outer_tiling *made, fpa_error *error)
+fpa_status tiles_cut(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made,
+                     fpa_error *error)
 {
-    cutting c = {.from = tiling};
+    cutting c = {.from = tiling, .most = most};
     *made = *tiling;
     if (tiling->factors != 1)
         return FPA_OK;
@@ -190,7 +197,7 @@ fpa_status tiles_cut(const outer_tiling *tiling, arena *memory, outer_tiling *ma
     if (!made->tiles || !made->prefix)
         return fail_memory(error);
     for (int h = 0; h < c.homes; h++) {
-        const bool cut = is_cut(c.count[h], c.used[h]);
+        const bool cut = is_cut(&c, h);
         if (c.count[h])
             add_home(&c, h, 0, cut ? WHOLE : OUTER_BLOCK, made);
         if (cut)

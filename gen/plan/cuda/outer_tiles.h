@@ -43,7 +43,8 @@ fpa_status tiles_part(const outer_tiling *tiling, int most, arena *memory, outer
 
 /* The same features in groups of which tiles_part makes fewer tiles: those of five or six prefixes become two, and tiles of few rows of a
  * suffix block are transposed. Tilings of several factors stay as they are. */
-fpa_status tiles_cut(const outer_tiling *tiling, arena *memory, outer_tiling *made, fpa_error *error);
+fpa_status tiles_cut(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made,
+                     fpa_error *error);
 
 /* Block of rows that the last factors of a group's prefixes are, in order, all others being the same; -1: none. */
 int outer_block_of_prefixes(const outer_tiling *tiling, int g);
