@@ -255,16 +255,16 @@ int split_places(const fpa_split_outer *split)
     return kernel->slices * kernel->groups * kernel->strips * split->outer.strip_length;
 }
 
-/* Whether tiles of several suffix blocks are fewer, and take less time; where groups are cut, more than predictions differ by, and chunk_state
- * has no more places for them: r3_08 took 1.14 times as long where it had (docs/decisions/0147-fuller-tiles.md). */
-static bool is_fuller(const fpa_plan *plan, const fpa_split_outer *parted, int parts,
+/* Whether tiles of several suffix blocks are fewer, and take less time. Where groups are cut, fewer by a twentieth than those of whole groups: what else
+ * is predicted comes of other strips, and r1_05 took 1.04 times as long with 89 tiles for 92. And chunk_state has no more places for them: r3_08 took 1.14
+ * times as long where it had (docs/decisions/0147-fuller-tiles.md). */
+static bool is_fuller(const fpa_plan *plan, const fpa_split_outer *parted, bool cut, int whole_groups,
                       const fpa_split_outer *split)
 {
-    static const double clearly = 0.99;
-    const bool cut = parts & OUTER_CUT;
     return parted->outer.parted && parted->outer.tiles < split->outer.tiles &&
+           (!cut || parted->outer.tiles <= whole_groups * 19 / 20) &&
            (!cut || split_places(parted) <= split_places(split)) &&
-           token_seconds(plan, parted) < (cut ? clearly : 1) * token_seconds(plan, split);
+           token_seconds(plan, parted) < token_seconds(plan, split);
 }
 
 /* Contractions have tiles of one suffix block. */
@@ -279,12 +279,15 @@ static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows
     whole = *split;
     if (!products)
         status = plan_contraction(in->plan, in->memory, &whole, error);
+    int whole_groups = split->outer.tiles;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !status && !whole.contraction.groups; i++) {
+        const bool cut = parts[i] & OUTER_CUT;
         const char *why;
         fpa_split_outer parted = other;
         status = choose_strips(in, products, parts[i], &parted, &why, error);
-        if (!status && !why && is_fuller(in->plan, &parted, parts[i], split))
+        if (!status && !why && is_fuller(in->plan, &parted, cut, whole_groups, split))
             *split = parted;
+        whole_groups = cut ? whole_groups : split->outer.tiles;
     }
     return status;
 }
