@@ -172,8 +172,8 @@ static int count_spared(const fpa_split_outer *split)
 /* Whether a score is such a polynomial. */
 static bool is_polynomial(const fpa_split_outer *split)
 {
-    return split->dots == 1 && !split->dots_in_turn && split->monomials > 0 && split->monomial_power[0] >= 2 &&
-           split->monomial_power[0] <= POLYNOMIAL_DEGREE;
+    return split->dots == 1 && !split->dots_in_turn && split->monomials > 0 &&
+           split->monomial_power[0] >= 2 && split->monomial_power[0] <= POLYNOMIAL_DEGREE;
 }
 
 /* From dots to scores: of 16 queries and 64 keys a lane has 32 pairs. What gates weigh them by is a product less where it goes with a lane's sums, if these are fewer
@@ -195,13 +195,13 @@ static struct fpa_cuda_work count_keys(const fpa_plan *plan, const fpa_split_out
     const int steps = split->outer.dot_first[plan->score->dot_count];
     const bool halves = split->dots_in_turn && split->turn_keys < 64;
     const int products = blocks * work_score_products(steps, columns);
-    const int instructions =
-        blocks * (41 + (halves ? 18 : 14) * steps + count_scores(plan, split));
-    return (struct fpa_cuda_work){.products = products,
-                                  .shared = blocks * ((halves ? 11 : 7) * steps + 2 * columns + (plan->head->gate ? 21 : 0)),
-                                  .instructions = instructions,
-                                  .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split->query_tokens,
-                                  .awaited = count_waiting(gpu, split, products, instructions)};
+    const int instructions = blocks * (41 + (halves ? 18 : 14) * steps + count_scores(plan, split));
+    return (struct fpa_cuda_work){
+        .products = products,
+        .shared = blocks * ((halves ? 11 : 7) * steps + 2 * columns + (plan->head->gate ? 21 : 0)),
+        .instructions = instructions,
+        .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split->query_tokens,
+        .awaited = count_waiting(gpu, split, products, instructions)};
 }
 
 struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_split_outer *split)
