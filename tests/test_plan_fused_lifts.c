@@ -21,9 +21,9 @@ static const struct lifting {
     bool turns;
     int places; /* of 64 tokens' coordinates of a side */
 } heads[] = {
-    {"d = 64, dv = 64, normalize = 'sum', positions = 1, terms = fourier { map = softplus }", 1, true, 4},
+    {"d = 64, dv = 64, normalize = 'sum', positions = 1, terms = fourier { map = softplus }", 1, true, 2},
     {"d = 64, dv = 24, dtype = 'f16', positions = 1, normalize = 'sum', terms = fourier { map = exp }", 1,
-     true, 4},
+     true, 2},
     {"d = 64, dv = 64, normalize = 'sum', terms = favor { d = 64, size = 128, seed = 1, gamma = 1 / 8 }", 1,
      false, 3},
     /* two blocks leave no room for a third one */

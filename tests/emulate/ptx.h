@@ -253,13 +253,6 @@ RUNTIME void ptx_ld_shared_v4_u32(emulate::words<4> d, emulate::u32 address)
     *d[0] = a.x, *d[1] = a.y, *d[2] = a.z, *d[3] = a.w;
 }
 
-RUNTIME void ptx_ld_global_v4_u32(emulate::words<4> d, const emulate::u16 *from)
-{
-    uint4 a;
-    memcpy(&a, from, sizeof a);
-    *d[0] = a.x, *d[1] = a.y, *d[2] = a.z, *d[3] = a.w;
-}
-
 RUNTIME void ptx_st_shared_u16(emulate::u32 address, emulate::u16 a)
 {
     emulate::put(address, a);

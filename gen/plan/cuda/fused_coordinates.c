@@ -59,7 +59,6 @@ enum {
     SPILT = 8,    /* registers of who makes coordinates that may be in local memory */
     TURNING = 48, /* beside what 8 rows of a position need */
     SLAB_BYTES = 1024,
-    WHOLE_PIECES = 32, /* numbers of which four lanes have 16 bytes each */
 };
 
 /* Coordinates of 64 tokens of a side, so many times; values of two panels, in whose places o leaves; q and k as given, what they are multiplied or turned by; the state, of
@@ -94,7 +93,7 @@ static void share_lifted_registers(const fpa_cuda_inputs *in, const fpa_split_pa
 static bool place_made(const fpa_cuda_inputs *in, const fpa_split_panel *split, int matrix_bytes,
                        fpa_fused_pass *pass)
 {
-    const int given = pass->direct ? 0 : pass->lifters * lift_given_bytes(in->plan->written->lift);
+    const int given = pass->lifters * lift_given_bytes(in->plan->written->lift);
     for (pass->places = pass->lifters == 1 ? SIDES + 1 : SIDES; pass->places >= SIDES; pass->places--) {
         place_lifted(in, split, given, matrix_bytes, pass);
         if (pass->lifters > 1 || blocks_fit(in->plan, pass, pass->blocks))
@@ -115,7 +114,6 @@ static bool can_multiply(const fpa_cuda_inputs *in, const fpa_split_panel *split
         const int needed =
             single ? lift_single_registers(plan, &sizes) : lift_group_registers(plan, &sizes) - SPILT;
         pass->blocks = single ? 2 : 1;
-        pass->direct = single && plan->written->lift->width % WHOLE_PIECES == 0;
         share_lifted_registers(in, split, single ? SHARED_REGISTERS : THREAD_REGISTERS, pass);
         if (pass->lifter_registers >= needed && place_made(in, split, sizes.matrix_bytes, pass))
             return true;
@@ -126,21 +124,20 @@ static bool can_multiply(const fpa_cuda_inputs *in, const fpa_split_panel *split
 /* One other turns both sides by positions, 8 rows of both a thread, of two blocks a multiprocessor: while one waits the other one has its slots. */
 static bool can_turn(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
 {
-    enum { PIECE = 8, MOST_ROWS = 64 };
+    enum { PIECE = 8, STAGES = 2, MOST_ROWS = 64 };
     const fpa_plan *plan = in->plan;
     if (lift_made(plan) != LIFT_TURNS || plan->written->lift->width > MOST_ROWS)
         return false;
-    const int turns = lift_turn_bytes(plan),
+    const int slab = split->panel * 128, turns = lift_turn_bytes(plan),
               positions = plan->written->lift->positions * split->panel * (int)sizeof(float),
               row = turns / plan->written->lift->width / (int)sizeof(float);
     pass->lifters = 1;
     pass->blocks = 2;
-    pass->places = 2 * SIDES; /* of two panels */
+    pass->places = SIDES;
     share_lifted_registers(in, split, SHARED_REGISTERS, pass);
-    place_lifted(in, split, 0, turns + positions, pass);
+    place_lifted(in, split, STAGES * SIDES * slab, turns + positions, pass);
     pass->positions = pass->matrices + turns;
-    pass->direct = pass->turns =
-        pass->lifter_registers >= PIECE * row + TURNING && blocks_fit(plan, pass, pass->blocks);
+    pass->turns = pass->lifter_registers >= PIECE * row + TURNING && blocks_fit(plan, pass, pass->blocks);
     return pass->turns;
 }
 

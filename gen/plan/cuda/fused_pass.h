@@ -11,7 +11,6 @@ typedef struct fpa_fused_pass {
     bool maps;        /* coordinates are maps of q and k, made where these lie: fused_coordinates */
     bool lifts;       /* or are made by warpgroups of its own, as NAME_lift_rows makes them by warpgroups */
     bool turns;       /* which positions turn: both sides by one warpgroup */
-    bool direct;      /* from tokens that come to registers as they are given */
     int lifters;      /* warpgroups that make them */
     int places;       /* of 64 tokens' coordinates of one side */
     int given, matrices,
