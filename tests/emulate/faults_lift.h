@@ -167,7 +167,7 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
     {IN_LIFTING_PASS,
      OTHER_PLACE,
      {"rows of o in each other's place, of a pass", "but the formula gives", "lift_rows_left",
-      "store_words(to, get_words(own + slab_place((own_token + token) ^ 1, piece)));"}},
+      "store_words(to, get_words((from ^ token % 8 * 16 ^ 144) + token * 128));"}},
     {IN_ALIKE_LIFTING_PASS,
      OTHER_PLACE,
      {"coordinates by turns in two places of three", "fused_chunk", "fused_lift_place", "return turn % 2;"}},
