@@ -18,7 +18,6 @@ enum {
         4, /* with fewer beside those ptxas may serialise products; with many of these three times as many */
     SPARED_PORTION = 3,
     ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
-    SLAB_BLOCKS = 8,     /* of 8 rows, in a slab */
 };
 
 /* Warpgroups of a state kernel that multiply: three, which hide each other's waits, unless their registers

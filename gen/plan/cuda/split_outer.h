@@ -14,7 +14,9 @@ enum {
         16, /* tiles of 8, for which a warpgroup has registers beside those of several tiles of features, or of queries */
     SPLIT_WIDE_COLUMNS = 32, /* beside those of one, with the normaliser's: a product has no more */
     PACK_TILE = 64,          /* tokens of a warpgroup that packs vectors */
-    PRODUCT_THREADS = 256    /* of NAME_state_product */
+    PRODUCT_THREADS = 256,   /* of NAME_state_product */
+    SLAB_ROW = 128,          /* bytes of 64 numbers of a token, which one box fetches */
+    SLAB_BLOCKS = 8          /* of 8 of them */
 };
 
 /* A state kernel, of which a block has groups x strips strips. */
