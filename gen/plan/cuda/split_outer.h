@@ -187,6 +187,9 @@ fpa_status plan_split_products(const fpa_cuda_inputs *in, const fpa_product_rows
 /* By the given plan, or one of product rows. */
 fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split,
                          char *why, fpa_error *error);
+
+/* Tiles that blocks of chunk_state have sums of. */
+int split_places(const fpa_split_outer *split);
 fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
 void print_split_outer(FILE *out, const fpa_plan *plan);
 void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
