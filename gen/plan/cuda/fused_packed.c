@@ -367,7 +367,7 @@ fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, f
     /* places for vectors and packed rows belong to them by turns */
     fused->total_packers =
         fused->query_groups && fused->raw_stages % 2 == 0 && fused->panels % 2 == 0 ? 2 : 1;
-    return plan_fused_packed_slots(plan, in->memory, fused, error);
+    return plan_fused_packed_slots(plan, in->rows, in->memory, fused, error);
 }
 
 /* ---- what others see of it ---- */

@@ -3,6 +3,8 @@
  * rows fetch them once. Products of sixteen rows with each other make units whose last factor is these rows,
  * in order.
  */
+#include <string.h>
+
 #include "fused_packed.h"
 #include "parts.h"
 
@@ -28,12 +30,13 @@ static int run_base(const fpa_plan *plan, int row)
 }
 
 /* Slot of the product of rows a and b of a run, of which *owner has the slot's number: unit n = a ^ b for
- * n < 2, else n / 2 + 1, where the greater row owns odd n and the lesser one even n. (outer_fold does so
- * with 8 rows.) */
+ * n < 2, else n / 2 + 1, where of a and b the one with the bit below owns odd n, the other one even n. (outer_fold
+ * does so with 8 rows.) So the other rows of n + 8 are those of n, from 2 on, with halves of 8 rows exchanged, and
+ * those of 8 and 9 are halves of 0's and 1's: queries have them once the first ones are fetched. */
 static int square_slot(int a, int b, int *owner)
 {
-    const int apart = a ^ b, low = a < b ? a : b, high = a < b ? b : a;
-    *owner = apart < 2 ? b : apart % 2 ? high : low;
+    const int apart = a ^ b, bit = apart & 4 ? 4 : apart & 2 ? 2 : 8;
+    *owner = apart < 2 || !(b & bit) == !(apart & 1) ? b : a;
     return CUDA_UNIT * (apart < 2 ? apart : apart / 2 + 1) + *owner;
 }
 
@@ -59,13 +62,16 @@ static void gather_square(const fpa_plan *plan, int base, const bool *placed, in
     }
 }
 
-/* Whole units of products of the run at base; returns how many slots they fill. */
+/* Whole units of products of the run at base, those with the same halves of rows side by side; returns how many
+ * slots they fill. */
 static int place_square(const fpa_plan *plan, int base, bool *placed, int first, fpa_fused_packed *fused)
 {
+    static const int order[SQUARE] = {0, 1, 5, 2, 6, 3, 7, 4, 8};
     int feature[SQUARE * CUDA_UNIT], next = first;
     bool swapped[SQUARE * CUDA_UNIT];
     gather_square(plan, base, placed, feature, swapped);
-    for (int u = 0; u < SQUARE; u++) {
+    for (int n = 0; n < SQUARE; n++) {
+        const int u = order[n];
         bool whole = true;
         for (int i = u * CUDA_UNIT; i < (u + 1) * CUDA_UNIT; i++)
             whole &= feature[i] >= 0;
@@ -212,7 +218,67 @@ static void place_runs(run *runs, int count, int *slots)
                 slots += place_alike(runs, count, i, slots);
 }
 
-static bool place_features(const fpa_plan *plan, arena *memory, fpa_fused_packed *fused)
+/* ---- warps ---- */
+
+static bool has_factors_in_front(const fpa_plan *plan, int64_t feature)
+{
+    for (int p = 0; p < plan->piece_count; p++)
+        if (feature >= plan->pieces[p].feature && feature < plan->pieces[p].feature + plan->pieces[p].width)
+            return plan->pieces[p].prefix_count > 0;
+    return false;
+}
+
+/* Whether of slots behind `first` all features are rows as they are, or 1: their last factor may be the row of ones. */
+static bool are_rows(const fpa_plan *plan, const fpa_fused_packed *fused, int first)
+{
+    for (int i = first; i < fused->slots; i++)
+        if (fused->slot_feature[i] >= 0 && has_factors_in_front(plan, fused->slot_feature[i]))
+            return false;
+    return true;
+}
+
+/* Unit of number n of those that have warps `first` to `last` - 1 of each tile. */
+static int unit_of_warps(int n, int first, int last)
+{
+    return n / (last - first) * 4 + first + n % (last - first);
+}
+
+/* Units u -> places: squares, then others. */
+static void move_units(const fpa_fused_packed *fused, int squares, int warps, const int *feature, const int *swapped)
+{
+    for (int u = 0; u < fused->slots / CUDA_UNIT; u++)
+        for (int i = 0; i < CUDA_UNIT; i++)
+            fused->slot_feature[u * CUDA_UNIT + i] = -1;
+    for (int u = 0; u < fused->slots / CUDA_UNIT; u++) {
+        const bool square = u < squares;
+        const int to = square ? unit_of_warps(u, 0, warps) : unit_of_warps(u - squares, warps, 4);
+        for (int i = 0; i < CUDA_UNIT && feature[u * CUDA_UNIT] >= 0; i++) {
+            fused->slot_feature[to * CUDA_UNIT + i] = feature[u * CUDA_UNIT + i];
+            fused->slot_swapped[to * CUDA_UNIT + i] = square ? swapped[u * CUDA_UNIT + i] : 1;
+        }
+    }
+}
+
+/* A warp of keys with squares alone, and one with rows as they are alone, has the same last factor in all of its
+ * tiles, and fetches it once. */
+static bool part_warps(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory, int used, fpa_fused_packed *fused)
+{
+    const int squares = used / CUDA_UNIT, warps = squares / fused->key_tiles;
+    const int others = (int)(plan->features - used + CUDA_UNIT - 1) / CUDA_UNIT;
+    if (fused->key_groups > 1 || rows->factors != 2 || warps < 1 || warps > 3 || squares % fused->key_tiles ||
+        unit_of_warps(squares - 1, 0, warps) >= rows->units ||
+        (others && unit_of_warps(others - 1, warps, 4) >= rows->units) || !are_rows(plan, fused, used))
+        return true;
+    int *feature = arena_array(memory, 2 * fused->slots, sizeof *feature);
+    if (!feature)
+        return false;
+    memcpy(feature, fused->slot_feature, fused->slots * sizeof *feature);
+    memcpy(feature + fused->slots, fused->slot_swapped, fused->slots * sizeof *feature);
+    move_units(fused, squares, warps, feature, feature + fused->slots);
+    return true;
+}
+
+static bool place_features(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory, fpa_fused_packed *fused)
 {
     bool *placed = arena_array(memory, (size_t)plan->features, sizeof *placed);
     run *runs = arena_array(memory, count_runs(plan), sizeof *runs);
@@ -224,10 +290,10 @@ static bool place_features(const fpa_plan *plan, arena *memory, fpa_fused_packed
         count += cut_piece(&plan->pieces[i], placed, runs + count);
     join_runs(runs, count);
     place_runs(runs, count, fused->slot_feature + used);
-    return true;
+    return part_warps(plan, rows, memory, used, fused);
 }
 
-fpa_status plan_fused_packed_slots(const fpa_plan *plan, arena *memory, fpa_fused_packed *fused,
+fpa_status plan_fused_packed_slots(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory, fpa_fused_packed *fused,
                                    fpa_error *error)
 {
     arena scratch = {0};
@@ -236,7 +302,7 @@ fpa_status plan_fused_packed_slots(const fpa_plan *plan, arena *memory, fpa_fuse
     fused->slot_swapped = arena_array(memory, fused->slots, sizeof *fused->slot_swapped);
     for (int i = 0; fused->slot_feature && i < fused->slots; i++)
         fused->slot_feature[i] = -1;
-    const bool done = fused->slot_feature && fused->slot_swapped && place_features(plan, &scratch, fused);
+    const bool done = fused->slot_feature && fused->slot_swapped && place_features(plan, rows, &scratch, fused);
     arena_free(&scratch);
     return done ? FPA_OK : fail_memory(error);
 }
