@@ -62,11 +62,11 @@ static void gather_square(const fpa_plan *plan, int base, const bool *placed, in
     }
 }
 
-/* Whole units of products of the run at base, those with the same halves of rows side by side; returns how many
- * slots they fill. */
+/* Whole units of products of the run at base, first those of which the next ones have halves of rows exchanged;
+ * returns how many slots they fill. */
 static int place_square(const fpa_plan *plan, int base, bool *placed, int first, fpa_fused_packed *fused)
 {
-    static const int order[SQUARE] = {0, 1, 5, 2, 6, 3, 7, 4, 8};
+    static const int order[SQUARE] = {2, 3, 4, 6, 7, 8, 0, 1, 5};
     int feature[SQUARE * CUDA_UNIT], next = first;
     bool swapped[SQUARE * CUDA_UNIT];
     gather_square(plan, base, placed, feature, swapped);
@@ -237,44 +237,45 @@ static bool are_rows(const fpa_plan *plan, const fpa_fused_packed *fused, int fi
     return true;
 }
 
-/* Unit of number n of those that have warps `first` to `last` - 1 of each tile. */
-static int unit_of_warps(int n, int first, int last)
+/* Slots of unit `from` of an order before -> of unit `to`. */
+static void move_unit(const int *feature, const int *swapped, int from, int to, fpa_fused_packed *fused)
 {
-    return n / (last - first) * 4 + first + n % (last - first);
+    memcpy(fused->slot_feature + to * CUDA_UNIT, feature + from * CUDA_UNIT, CUDA_UNIT * sizeof *feature);
+    for (int i = 0; i < CUDA_UNIT; i++)
+        fused->slot_swapped[to * CUDA_UNIT + i] = swapped ? swapped[from * CUDA_UNIT + i] : 1;
 }
 
-/* Units u -> places: squares, then others. */
-static void move_units(const fpa_fused_packed *fused, int squares, int warps, const int *feature, const int *swapped)
+/* Units u -> places: squares have the first `warps` warps of each tile, others the other ones, of the second tile none where `free`. */
+static void move_units(const int *feature, const int *swapped, int squares, int others, int warps, bool free,
+                       fpa_fused_packed *fused)
 {
-    for (int u = 0; u < fused->slots / CUDA_UNIT; u++)
-        for (int i = 0; i < CUDA_UNIT; i++)
-            fused->slot_feature[u * CUDA_UNIT + i] = -1;
-    for (int u = 0; u < fused->slots / CUDA_UNIT; u++) {
-        const bool square = u < squares;
-        const int to = square ? unit_of_warps(u, 0, warps) : unit_of_warps(u - squares, warps, 4);
-        for (int i = 0; i < CUDA_UNIT && feature[u * CUDA_UNIT] >= 0; i++) {
-            fused->slot_feature[to * CUDA_UNIT + i] = feature[u * CUDA_UNIT + i];
-            fused->slot_swapped[to * CUDA_UNIT + i] = square ? swapped[u * CUDA_UNIT + i] : 1;
-        }
+    for (int i = 0; i < fused->slots; i++)
+        fused->slot_feature[i] = -1;
+    for (int u = 0; u < squares; u++)
+        move_unit(feature, swapped, u, u / warps * 4 + u % warps, fused);
+    for (int u = 0; u < others; u++) {
+        const int tile = u / (4 - warps);
+        move_unit(feature, NULL, squares + u, (tile + (free && tile)) * 4 + warps + u % (4 - warps), fused);
     }
 }
 
 /* A warp of keys with squares alone, and one with rows as they are alone, has the same last factor in all of its
- * tiles, and fetches it once. */
-static bool part_warps(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory, int used, fpa_fused_packed *fused)
+ * tiles, and fetches it once. The other rows of squares of the second tile are those of the first one, with halves exchanged: so are
+ * those of all warps where nothing else has a place in this tile. */
+static bool part_warps(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory, int used,
+                       fpa_fused_packed *fused)
 {
-    const int squares = used / CUDA_UNIT, warps = squares / fused->key_tiles;
+    const int squares = used / CUDA_UNIT, tiles = fused->key_tiles, warps = squares / tiles;
     const int others = (int)(plan->features - used + CUDA_UNIT - 1) / CUDA_UNIT;
-    if (fused->key_groups > 1 || rows->factors != 2 || warps < 1 || warps > 3 || squares % fused->key_tiles ||
-        unit_of_warps(squares - 1, 0, warps) >= rows->units ||
-        (others && unit_of_warps(others - 1, warps, 4) >= rows->units) || !are_rows(plan, fused, used))
+    if (fused->key_groups > 1 || rows->factors != 2 || warps < 1 || warps > 3 || squares % tiles ||
+        others > tiles * (4 - warps) || !are_rows(plan, fused, used))
         return true;
     int *feature = arena_array(memory, 2 * fused->slots, sizeof *feature);
     if (!feature)
         return false;
     memcpy(feature, fused->slot_feature, fused->slots * sizeof *feature);
     memcpy(feature + fused->slots, fused->slot_swapped, fused->slots * sizeof *feature);
-    move_units(fused, squares, warps, feature, feature + fused->slots);
+    move_units(feature, feature + fused->slots, squares, others, warps, others <= (tiles - 1) * (4 - warps), fused);
     return true;
 }
 
