@@ -197,11 +197,29 @@ static void units_have_rows_that_follow_each_other_where_pieces_do(void **state)
         int whole = 0;
         planned_make_as(&m, flowing[i].body, "cuda:sm_90a", "fused_packed");
         for (int u = 0; u < m.plan.cuda.fused_packed->slots / CUDA_UNIT; u++)
-            whole += unit_goes(&m.plan, u, 0, 1) || (unit_goes(&m.plan, u, 0, 0) && unit_goes(&m.plan, u, 1, 1));
+            whole +=
+                unit_goes(&m.plan, u, 0, 1) || (unit_goes(&m.plan, u, 0, 0) && unit_goes(&m.plan, u, 1, 1));
         if (whole != flowing[i].whole)
             fail_msg("%s: %d units", flowing[i].body, whole);
         planned_free(&m);
     }
+}
+
+/* Of Taylor's features of degree 2 of 16 rows: keys fetch one factor of a warp's tiles once, and the other one of its second tile, where it has squares, by
+ * exchanging halves of the first one's. */
+static void warps_of_squares_fetch_few_rows(void **state)
+{
+    (void)state;
+    planned_head m;
+    planned_make_as(&m, flowing[0].body, "cuda:sm_90a", "fused_packed");
+    for (int s = 64; s < m.plan.cuda.fused_packed->slots; s++) {
+        if (m.plan.cuda.fused_packed->slot_feature[s] < 0)
+            continue;
+        assert_int_equal(row_of(&m.plan, s, 0), row_of(&m.plan, s % 64, 0));
+        if (s < 128)
+            assert_int_equal(row_of(&m.plan, s, 1), row_of(&m.plan, s % 64 ^ 8, 1));
+    }
+    planned_free(&m);
 }
 
 int main(void)
@@ -213,6 +231,7 @@ int main(void)
         cmocka_unit_test(warpgroups_share_all_registers_and_memory_suffices),
         cmocka_unit_test(every_feature_has_one_slot),
         cmocka_unit_test(units_have_rows_that_follow_each_other_where_pieces_do),
+        cmocka_unit_test(warps_of_squares_fetch_few_rows),
     };
     return cmocka_run_group_tests_name("plan of one pass", tests, NULL, NULL);
 }

@@ -275,11 +275,13 @@ static bool part_warps(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *m
         return false;
     memcpy(feature, fused->slot_feature, fused->slots * sizeof *feature);
     memcpy(feature + fused->slots, fused->slot_swapped, fused->slots * sizeof *feature);
-    move_units(feature, feature + fused->slots, squares, others, warps, others <= (tiles - 1) * (4 - warps), fused);
+    move_units(feature, feature + fused->slots, squares, others, warps, others <= (tiles - 1) * (4 - warps),
+               fused);
     return true;
 }
 
-static bool place_features(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory, fpa_fused_packed *fused)
+static bool place_features(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory,
+                           fpa_fused_packed *fused)
 {
     bool *placed = arena_array(memory, (size_t)plan->features, sizeof *placed);
     run *runs = arena_array(memory, count_runs(plan), sizeof *runs);
@@ -294,8 +296,8 @@ static bool place_features(const fpa_plan *plan, const fpa_cuda_rows *rows, aren
     return part_warps(plan, rows, memory, used, fused);
 }
 
-fpa_status plan_fused_packed_slots(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory, fpa_fused_packed *fused,
-                                   fpa_error *error)
+fpa_status plan_fused_packed_slots(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory,
+                                   fpa_fused_packed *fused, fpa_error *error)
 {
     arena scratch = {0};
     fused->slots = 64 * fused->key_groups * fused->key_tiles;
@@ -303,7 +305,8 @@ fpa_status plan_fused_packed_slots(const fpa_plan *plan, const fpa_cuda_rows *ro
     fused->slot_swapped = arena_array(memory, fused->slots, sizeof *fused->slot_swapped);
     for (int i = 0; fused->slot_feature && i < fused->slots; i++)
         fused->slot_feature[i] = -1;
-    const bool done = fused->slot_feature && fused->slot_swapped && place_features(plan, rows, &scratch, fused);
+    const bool done =
+        fused->slot_feature && fused->slot_swapped && place_features(plan, rows, &scratch, fused);
     arena_free(&scratch);
     return done ? FPA_OK : fail_memory(error);
 }
