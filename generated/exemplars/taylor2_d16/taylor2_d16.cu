@@ -692,6 +692,13 @@ __device__ __forceinline__ float get_float(u32 address)
     return __uint_as_float(get_word(address));
 }
 
+__device__ __forceinline__ element get_element(u32 address)
+{
+    u16 a;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(a) : "r"(address) : "memory");
+    return a;
+}
+
 /* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
@@ -4841,6 +4848,13 @@ __device__ __forceinline__ u32 fragment_place(const struct query_lane &lane, int
     return (lane.rows[j / 2] >> j % 2 * 16 & 0xffff) * 16;
 }
 
+/* A factor that is one row for all features of a unit: queries g and g + 8, in low halves. */
+__device__ __forceinline__ void fetch_one(u32 *f, u32 queries)
+{
+    f[0] = get_element(queries);
+    f[1] = get_element(queries + 16);
+}
+
 /* c += phi(q) S for the warp's 16 queries, whose address in the first row of the panel is given, 3 units of 16 features
  * at a time; first factors come while the copy is waited for. The last two groups of products may still be on their
  * way. */
@@ -4868,6 +4882,7 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
     multiply_tile(c, a[0][2], from + 128);
     multiply_commit();
     /* features of units 1, 5, 2; factors of the next ones come meanwhile */
+    fetch_one(f[0], queries + lane.one + 16 * ROW_PITCH);
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
@@ -4881,13 +4896,13 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
     multiply_tile(c, a[1][2], from + 32);
     multiply_commit();
     /* features of units 6, 3, 11; factors of the next ones come meanwhile */
-    load_transposed(f[0], queries + fragment_place(lane, 3));
+    load_transposed(f[2], queries + fragment_place(lane, 3));
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         a[0][0][i] = times(f[3][i ^ 2], f[1][i]);
-        a[0][1][i] = f[1][i];
-        a[0][2][i] = 0x3f803f80u;
+        a[0][1][i] = times(f[1][i], both_low(f[0][i & 1]));
+        a[0][2][i] = times(both_low(f[0][i & 1]), both_low(f[0][i & 1]));
     }
     multiply_begin();
     multiply_tile(c, a[0][0], from + 96);
@@ -4898,8 +4913,8 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(f[0][i], f[1][i]);
-        a[1][1][i] = times((i < 2 ? f[1][i | 2] : f[0][i & 1]), f[1][i]);
+        a[1][0][i] = times(f[2][i], f[1][i]);
+        a[1][1][i] = times((i < 2 ? f[1][i | 2] : f[2][i & 1]), f[1][i]);
     }
     multiply_begin();
     multiply_tile(c, a[1][0], from + 144);
