@@ -308,6 +308,7 @@ static const char emulated_heads[] =
  * apart by constants. */
 static const char *const emulated_fixed[] = {
     "shared",         /* tiles; folded; state and read in two kernels, bf16 states, gates */
+    "gated",          /* few sums of values, which fade from tile to tile of keys */
     "paired",         /* packed rows; portable */
     "few",            /* segments' totals; constants in the kernel; the sum */
     "fewtrained",     /* who holds the state reads it, two blocks on a multiprocessor; a matrix of run time */

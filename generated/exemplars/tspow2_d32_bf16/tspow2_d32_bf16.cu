@@ -3857,6 +3857,13 @@ __device__ __forceinline__ void pass_state(u32 shared, struct turn &at)
 
 /* ---- the chunk's own keys ---- */
 
+/* The kernel as a polynomial of a dot, but for the scale's power, which sums get at last. */
+__device__ __forceinline__ float kernel_of_dot(float d0)
+{
+    const float root = d0;
+    return root * root;
+}
+
 /* d[32]: dots of a warpgroup's 64 queries and 64 keys, for each dot of the score. */
 __device__ __forceinline__ void multiply_rows(float (*d)[32], u32 queries, u32 keys)
 {
@@ -3869,7 +3876,7 @@ __device__ __forceinline__ void multiply_rows(float (*d)[32], u32 queries, u32 k
 
 __device__ __forceinline__ float kernel_at(const float (*d)[32], int i)
 {
-    return kernel_of(0.25f * d[0][i]);
+    return kernel_of_dot(d[0][i]);
 }
 
 /* One score of the lane's: i numbers the sums of a tile of 64 keys. */
@@ -3974,6 +3981,11 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
                                           u32 shared, u32 queries, struct turn &at)
 {
     const struct keys_walk walk = find_schedule(item, item.length);
+    if (item.reads) {
+#pragma unroll
+        for (int i = 0; i < QUERY_TILES64 * N / 2; i++)
+            c[0][i] *= 16.0f;
+    }
     u32 leaked = 0; /* not zero: zeros went in the place of values */
 #pragma unroll 1
     for (int tile = 0; tile < walk.count; tile++) {
@@ -4001,6 +4013,9 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
+#pragma unroll
+    for (int i = 0; i < QUERY_TILES64 * N / 2; i++)
+        c[0][i] *= 0.0625f;
     if (__shfl_sync(0xffffffffu, leaked, 0)) {
         const int column = item.block * COLUMN_TILES * 8;
 #pragma unroll
