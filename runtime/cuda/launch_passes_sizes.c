@@ -4,6 +4,7 @@
 #include "head/form.h"
 #include "launch_contraction.h"
 #include "launch_passes.h"
+#include "launch_passes_operands.h"
 #include "launch_reversed.h"
 
 enum {
@@ -102,7 +103,7 @@ static size_t forward_bytes(const passes *p, passes_piece these)
             most = larger(most, larger(pass_bytes(p, (fpa_pass)i, these, length),
                                        pass_bytes(p, (fpa_pass)i, these, p->reached)));
     if (p->contracts)
-        most = larger(most, pass_bytes(p, PASS_VALUES, these, round_up(length, CUDA_TURNED)));
+        most = larger(most, pass_bytes(p, PASS_VALUES, these, round_up(p->reached, CUDA_TURNED)));
     return most;
 }
 
@@ -141,7 +142,8 @@ static size_t count_gates(passes *p, passes_piece whole)
             ? aligned(p->cuda->geometry.pass_parts * sequences * p->chunks * g->fused_kept, ELEMENT)
             : 0;
     p->room.read_dots = aligned(blocks * sequences * length, sizeof(float));
-    p->room.given_dots = aligned(blocks * sequences * p->reached, sizeof(float));
+    p->room.given_dots =
+        aligned(blocks * sequences * (int64_t)round_up(p->reached, CUDA_TURNED), sizeof(float));
     p->room.products = p->chunks > 1 ? aligned(sequences * p->chunks, sizeof(double)) : 0;
     return p->room.reads + p->room.read_dots + p->room.given_dots + p->room.products + 2 * p->room.kept;
 }
@@ -169,17 +171,33 @@ static bool takes_given(const passes *p, passes_piece these)
     return all;
 }
 
+/* Numbers of a gathered row. */
+static int row_width(const passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int width[] = {g->pass_width, g->pass_values, 0};
+    return width[p->gathers];
+}
+
+/* Whether somebody leaves more, or elsewhere, than is asked for. given: no operand is gathered. */
+static bool has_results(const passes *p, bool given)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_backward_launch *a = p->launch;
+    if (p->gathers == GATHERS_NOTHING) /* d_v may come beside d_k */
+        return !a->d_k;
+    return given ? a->d_log_gate && !(a->d_q && a->d_k)
+                 : a->d_k || a->d_v || a->d_log_gate || (a->d_q && (g->pass_formed || g->pass_widened));
+}
+
 /* Rows that may be gathered, and a result that nobody has asked for or that is scattered. */
 static void count_rows(passes *p, passes_piece whole)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const struct fpa_backward_launch *a = p->launch;
     const int64_t tokens = whole.batch * whole.heads * p->reached;
     const bool given = takes_given(p, whole) && takes_given(p, last_piece(p));
-    const bool results =
-        given ? a->d_log_gate && !(a->d_q && a->d_k)
-              : a->d_k || a->d_v || a->d_log_gate || (a->d_q && (g->pass_formed || g->pass_widened));
-    p->room.rows = given ? 0 : aligned(tokens * g->pass_width, ELEMENT);
+    const bool results = has_results(p, given);
+    p->room.rows = given ? 0 : aligned(tokens * row_width(p), ELEMENT);
     p->room.gates = !given && g->gate ? aligned(tokens, sizeof(float)) : 0;
     p->room.result = results ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;
 }
@@ -193,7 +211,7 @@ static size_t count_made(passes *p, passes_piece whole)
     if (!g->made_width)
         return 0;
     p->room.operands = aligned(made_operand_bytes(g, f), 1);
-    p->room.made = aligned(keys * made_sequence_bytes(g, f), 1);
+    p->room.made = aligned(keys * made_sequence_bytes(g, f) / (p->overwrites ? 2 : 1), 1);
     p->room.parts = p->made.matrices ? aligned(keys * made_part_entries(g, f), sizeof(float)) : 0;
     p->room.sums = p->made.matrices ? aligned(f->batch * f->heads * g->backward_entries, sizeof(float)) : 0;
     p->room.features = aligned(keys * made_feature_bytes(g, f), 1);
@@ -216,19 +234,57 @@ static size_t count_room(passes *p)
            p->room.weights + p->room.zero + count_gates(p, whole) + count_made(p, whole);
 }
 
-/* Of like size, and halved until there is room for one, or for those that share a key. */
-static size_t choose_pieces(passes *p)
+bool passes_turn(const passes *p, passes_piece these)
+{
+    const struct fpa_launch sizes = {.batch = these.batch,
+                                     .length = round_up(p->reached, CUDA_TURNED),
+                                     .query_heads = these.heads,
+                                     .heads = these.heads};
+    return p->contracts && cuda_turns(p->module->passes[PASS_VALUES], p->form, &sizes);
+}
+
+/* What all pieces spare. Product rows that are gathered once have read all of their factors before these' gradients come, but for those that
+ * are in a block's shared memory then. wanted: what is gathered, if operands lie as whoever takes them wants it. */
+static void find_spared(passes *p, pass_gathered wanted)
+{
+    const bool turns = passes_turn(p, passes_piece_at(p, 0)) && passes_turn(p, last_piece(p));
+    p->gathers = turns ? wanted : GATHERS_ALL;
+    p->overwrites = turns && p->cuda->geometry.pass_formed && p->cuda->geometry.made_width;
+}
+
+/* About so many pieces: batch entries, or heads of one. */
+static void cut(passes *p, int64_t pieces)
 {
     const struct fpa_launch *f = &p->launch->forward;
-    const int64_t sequences = f->batch * f->query_heads;
-    p->at_once = sequences;
-    size_t bytes = count_room(p);
-    for (int64_t pieces = 2; bytes > p->cuda->pass_limit && p->at_once > p->group; pieces *= 2) {
-        const int64_t some = divide_up(sequences, pieces);
-        p->at_once =
-            some >= f->query_heads ? some / f->query_heads * f->query_heads : round_up(some, p->group);
-        bytes = count_room(p);
+    const int64_t each = pieces > f->batch ? divide_up(pieces, f->batch) : 1;
+    p->at_once = each > 1 ? (int64_t)round_up(divide_up(f->query_heads, each), p->group)
+                          : divide_up(f->batch, pieces) * f->query_heads;
+}
+
+/* Of like size, and the fewest that there is room for; or of one sequence, or of those that share a key. */
+static size_t choose_pieces(passes *p, pass_gathered wanted)
+{
+    const size_t limit = p->cuda->pass_limit;
+    for (int64_t pieces = 1;;) {
+        cut(p, pieces);
+        find_spared(p, wanted);
+        const size_t bytes = count_room(p);
+        if (bytes <= limit || p->at_once <= p->group)
+            return bytes;
+        const int64_t next = (int64_t)((double)pieces * (double)bytes / (double)limit); /* as bytes go */
+        pieces = next > pieces ? next : pieces + 1;
     }
+}
+
+/* How operands lie is known to calls alone: there is room for any. */
+static size_t choose_gathered(passes *p)
+{
+    const pass_gathered most = pass_least_gathered(p, false), own = pass_least_gathered(p, true);
+    size_t bytes = choose_pieces(p, GATHERS_ALL);
+    if (most != GATHERS_ALL)
+        bytes = larger(bytes, choose_pieces(p, most));
+    if (own != most)
+        choose_pieces(p, own);
     return bytes;
 }
 
@@ -276,7 +332,7 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
     if (g->made_width)
         take_rows(p, launch);
     choose_chunks(p);
-    return f->length > 0 && f->query_heads > 0 ? choose_pieces(p) : 0;
+    return f->length > 0 && f->query_heads > 0 && f->batch > 0 ? choose_gathered(p) : 0;
 }
 
 /* ---- addresses ---- */
@@ -313,7 +369,7 @@ void passes_place(passes *p, char *base)
     p->made.call = p->call;
     p->made.back = p->back;
     if (rows)
-        made_place(&p->made, rows, p->at_once / p->group);
+        made_place(&p->made, rows, p->at_once / p->group, p->overwrites);
     if (features)
         made_place_features(&p->made, features, p->at_once / p->group);
 }
