@@ -228,7 +228,7 @@ static void place_made(pass *p, char *base)
     p->made = (made_rows){p->cuda, p->launch, p->matrices, false, p->call, p->back};
     p->made.back.made_operands = operands;
     if (rows)
-        made_place(&p->made, rows, p->at_once, false);
+        made_place(&p->made, rows, p->at_once);
 }
 
 static void place_pads(pass *p, char *base)

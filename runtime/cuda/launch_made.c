@@ -37,16 +37,15 @@ int64_t made_part_entries(const struct fpa_cuda_geometry *g, const struct fpa_la
     return made_parts(launch) * g->backward_entries;
 }
 
-void made_place(made_rows *m, char *rows, int64_t sequences, bool overwrites)
+void made_place(made_rows *m, char *rows, int64_t sequences)
 {
     const struct fpa_launch *f = &m->launch->forward;
     const int64_t keys = sequences * row_tokens_of(f) * m->cuda->geometry.made_width * ELEMENT;
     const int64_t queries = keys * row_group_of(f);
-    const int64_t d_queries = overwrites ? 0 : queries, d_keys = overwrites ? 0 : keys;
     m->back.made_queries = rows;
-    m->back.made_d_queries = rows + d_queries;
-    m->back.made_keys = rows + d_queries + queries;
-    m->back.made_d_keys = rows + d_queries + queries + d_keys;
+    m->back.made_d_queries = rows + queries;
+    m->back.made_keys = rows + 2 * queries;
+    m->back.made_d_keys = rows + 2 * queries + keys;
 }
 
 static bool wants_queries(const made_rows *m)

@@ -25,8 +25,8 @@ int64_t made_part_entries(const struct fpa_cuda_geometry *g, const struct fpa_la
 /* Of their features, where passes have these. */
 int64_t made_feature_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 
-/* The workspace's rows of the sequences in flight, whose gradients lie where they do (overwrites) or beside; their features, which kernels have then. */
-void made_place(made_rows *m, char *rows, int64_t sequences, bool overwrites);
+/* The workspace's rows of the sequences in flight; their features, which kernels have then. */
+void made_place(made_rows *m, char *rows, int64_t sequences);
 void made_place_features(made_rows *m, char *features, int64_t sequences);
 
 /* Once a call: the matrices, split. */

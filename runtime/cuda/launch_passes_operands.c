@@ -128,7 +128,7 @@ static bool values_are_direct(const passes *p)
 static int row_width(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    return g->pass_formed && p->given_values ? g->pass_values : g->pass_width;
+    return (g->pass_formed && p->given_values ? g->pass_values : g->pass_width) + g->pass_kept;
 }
 
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */

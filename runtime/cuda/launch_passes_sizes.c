@@ -175,7 +175,7 @@ static bool takes_given(const passes *p, passes_piece these)
 static int row_width(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int width[] = {g->pass_width, g->pass_values, 0};
+    const int width[] = {g->pass_width + g->pass_kept, g->pass_values + g->pass_kept, 0};
     return width[p->gathers];
 }
 
@@ -202,7 +202,7 @@ static void count_rows(passes *p, passes_piece whole)
     p->room.result = results ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;
 }
 
-/* Rows that matrices make of the sequences in flight, and what these leave of the matrices' gradients. */
+/* Rows that matrices make of the sequences in flight; gives what is beside these: the matrices, and parts of their gradients. */
 static size_t count_made(passes *p, passes_piece whole)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -211,11 +211,26 @@ static size_t count_made(passes *p, passes_piece whole)
     if (!g->made_width)
         return 0;
     p->room.operands = aligned(made_operand_bytes(g, f), 1);
-    p->room.made = aligned(keys * made_sequence_bytes(g, f) / (p->overwrites ? 2 : 1), 1);
+    p->room.made = aligned(keys * made_sequence_bytes(g, f), 1);
     p->room.parts = p->made.matrices ? aligned(keys * made_part_entries(g, f), sizeof(float)) : 0;
     p->room.sums = p->made.matrices ? aligned(f->batch * f->heads * g->backward_entries, sizeof(float)) : 0;
     p->room.features = aligned(keys * made_feature_bytes(g, f), 1);
-    return p->room.operands + p->room.made + p->room.parts + p->room.sums + p->room.features;
+    return p->room.operands + p->room.parts + p->room.sums + p->room.features;
+}
+
+/* Where product rows are gathered once, with all that their gradients are multiplied by, who gathers them is the last one to read rows that matrices make. Of one token:
+ *
+ *     rows of queries | the result of a pass, of queries, then of keys
+ *     rows of keys    | gradients of queries' rows
+ *     gathered queries, until the last pass is through | gradients of keys' rows
+ *     gathered keys, until these are joined
+ */
+static void share_room(passes *p)
+{
+    const size_t rows = p->room.made / 4;
+    p->room.queries = aligned((int64_t)larger(rows, p->room.result), 1);
+    p->room.made = p->room.queries + aligned((int64_t)rows, 1);
+    p->room.result = 0;
 }
 
 static size_t count_room(passes *p)
@@ -230,8 +245,11 @@ static size_t count_room(passes *p)
     p->room.zero = g->pass_numbers && !g->gate ? aligned(1, sizeof(float)) : 0;
     p->room.weights = g->pass_weighs ? aligned(g->pass_d, sizeof(float)) : 0;
     p->room.forward = larger(forward_bytes(p, whole), forward_bytes(p, last_piece(p)));
+    const size_t others = count_gates(p, whole) + count_made(p, whole);
+    if (p->shares)
+        share_room(p);
     return p->room.outputs + 2 * p->room.rows + p->room.gates + p->room.result + p->room.forward +
-           p->room.weights + p->room.zero + count_gates(p, whole) + count_made(p, whole);
+           p->room.weights + p->room.zero + p->room.made + others;
 }
 
 bool passes_turn(const passes *p, passes_piece these)
@@ -243,13 +261,13 @@ bool passes_turn(const passes *p, passes_piece these)
     return p->contracts && cuda_turns(p->module->passes[PASS_VALUES], p->form, &sizes);
 }
 
-/* What all pieces spare. Product rows that are gathered once have read all of their factors before these' gradients come, but for those that
- * are in a block's shared memory then. wanted: what is gathered, if operands lie as whoever takes them wants it. */
+/* What all pieces spare. wanted: what is gathered, if operands lie as whoever takes them wants it. */
 static void find_spared(passes *p, pass_gathered wanted)
 {
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const bool turns = passes_turn(p, passes_piece_at(p, 0)) && passes_turn(p, last_piece(p));
     p->gathers = turns ? wanted : GATHERS_ALL;
-    p->overwrites = turns && p->cuda->geometry.pass_formed && p->cuda->geometry.made_width;
+    p->shares = turns && g->pass_formed && g->made_width && p->group == 1 && row_width(p) >= g->made_width;
 }
 
 /* About so many pieces: batch entries, or heads of one. */
@@ -344,6 +362,14 @@ static void *take(char **at, size_t bytes)
     return part;
 }
 
+static void place_shared(passes *p, char *rows)
+{
+    struct fpa_cuda_backward *made = &p->made.back;
+    p->back.pass_result = rows;
+    made->made_keys = made->made_d_queries = rows + p->room.queries;
+    made->made_d_keys = p->back.pass_queries;
+}
+
 void passes_place(passes *p, char *base)
 {
     const passes_room *r = &p->room;
@@ -369,7 +395,9 @@ void passes_place(passes *p, char *base)
     p->made.call = p->call;
     p->made.back = p->back;
     if (rows)
-        made_place(&p->made, rows, p->at_once / p->group, p->overwrites);
+        made_place(&p->made, rows, p->at_once / p->group);
+    if (rows && p->shares)
+        place_shared(p, rows);
     if (features)
         made_place_features(&p->made, features, p->at_once / p->group);
 }

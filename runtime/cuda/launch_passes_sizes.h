@@ -19,6 +19,7 @@ typedef struct passes_room {
     size_t zero;                                   /* a log-gate */
     size_t kept;                                   /* states of such a pass, forth and again back */
     size_t operands, made, parts, sums;            /* of rows that matrices make, and of gradients of these */
+    size_t queries;                                /* of `made`, where it is shared: before rows of keys */
     size_t features;                               /* of rows, and their gradients */
 } passes_room;
 
@@ -42,7 +43,7 @@ typedef struct passes {
     int64_t behind;           /* tokens that what is launched now takes so; 0: from the first one on */
     bool given, given_values; /* of vectors, and of rows g and values, as they are given */
     pass_gathered gathers;    /* what of rows has room, in each piece of the call */
-    bool overwrites;          /* gradients of rows that matrices make lie where the rows are */
+    bool shares;              /* product rows, and what becomes of them, share room in time (share_room) */
     bool keeps;               /* which is by NAME_fused_chunk */
     int64_t chunk, chunks,
         reached; /* at whose ends their sums begin anew; tokens with those that make chunks whole */

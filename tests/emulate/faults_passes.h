@@ -195,7 +195,8 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"broadpairs",
      {"a state of a monomial that does not fade", "but the formula gives", "pairs_fade", "c[i] *= 1.0f;"}},
     {"broadpairs",
-     {"what queries read of a monomial, twice", "d_log_gate", "pairs_read", "to[token] = 2 * sum;"}},
+     {"what queries read of a monomial, twice", "d_log_gate", "pairs_read",
+      "to[token_at(call, token)] = 2 * sum;"}},
     {"pairs", {"dots that nobody waits for", "gradients", "pairs_dots", NULL}},
     {"pairs",
      {"keys behind a query", "d_k at batch", "pairs_seen",
@@ -221,6 +222,20 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"pairs",
      {"slopes of keys before a query, from the last token on", "d_k", "pairs_seen",
       "const bool seen = whole || n * 8 + lane_column() * 2 + j <= last + i * 8;"}},
+    {"broadpairs",
+     {"gates of a query's own token, from the last token on", "but the formula gives", "turned_gate",
+      "const i64 token = call.reversed ? call.length - 1 - number : number;"}},
+    {"broadpairs",
+     {"sums of gates from behind, of a tile's other end", "but the formula gives", "turned_sum",
+      "return number;"}},
+    {"broadpairs",
+     {"steps of keys that fade by way of the oldest one, from the last token on",
+      "d_v at batch ... but the formula gives", "own_step",
+      "form_late_scores<step, step + 1>(a, d, key_gates + (step * 16 + 15) * 8, key_gates + GATE_STEPS, "
+      "late);"}},
+    {"broadpairs",
+     {"pairs that fade by way of the oldest key, from the last token on", "is not a number", "pairs_newest",
+      "const float2 newest = get_floats(gates + (PAIR_KEYS - 1) * 8);"}},
 };
 
 /* In passes of values that take tokens from the last one on. */

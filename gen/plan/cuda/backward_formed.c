@@ -79,12 +79,15 @@ bool plan_backward_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->pass_factor = arena_array(&plan->memory, back->pass_entries, sizeof *back->pass_factor);
     back->formed_lanes = FPA_CUDA_PASS_TOKENS / 2;
     back->formed_pair_pitch = pair_pitch();
-    back->formed_vector_pitch = token_pitch(width);
     back->formed_gradient_pitch = token_pitch(plan->head->d);
     if (!back->pass_factor)
         return false;
     halves_list(&simple, back->pass_factor);
-    return count_formed(plan, back);
+    if (!count_formed(plan, back))
+        return false;
+    back->formed_kept = (int)round_up(2 * back->formed_others, PIECE / ELEMENT);
+    back->formed_vector_pitch = token_pitch(width + back->formed_kept);
+    return true;
 }
 
 /* Of so many words of all tokens. */
