@@ -270,27 +270,22 @@ static void find_spared(passes *p, pass_gathered wanted)
     p->shares = turns && g->pass_formed && g->made_width && p->group == 1 && row_width(p) >= g->made_width;
 }
 
-/* About so many pieces: batch entries, or heads of one. */
-static void cut(passes *p, int64_t pieces)
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    const int64_t each = pieces > f->batch ? divide_up(pieces, f->batch) : 1;
-    p->at_once = each > 1 ? (int64_t)round_up(divide_up(f->query_heads, each), p->group)
-                          : divide_up(f->batch, pieces) * f->query_heads;
-}
-
-/* Of like size, and the fewest that there is room for; or of one sequence, or of those that share a key. */
+/* Of like size, and halved until there is room for one, or for those that share a key. (A third of a call, where half of one has no room, fills a GPU worse than a quarter:
+ * docs/decisions/0142.) */
 static size_t choose_pieces(passes *p, pass_gathered wanted)
 {
-    const size_t limit = p->cuda->pass_limit;
-    for (int64_t pieces = 1;;) {
-        cut(p, pieces);
+    const struct fpa_launch *f = &p->launch->forward;
+    const int64_t sequences = f->batch * f->query_heads;
+    size_t bytes = 0;
+    p->at_once = sequences;
+    for (int64_t pieces = 2;; pieces *= 2) {
         find_spared(p, wanted);
-        const size_t bytes = count_room(p);
-        if (bytes <= limit || p->at_once <= p->group)
+        bytes = count_room(p);
+        if (bytes <= p->cuda->pass_limit || p->at_once <= p->group)
             return bytes;
-        const int64_t next = (int64_t)((double)pieces * (double)bytes / (double)limit); /* as bytes go */
-        pieces = next > pieces ? next : pieces + 1;
+        const int64_t some = divide_up(sequences, pieces);
+        p->at_once =
+            some >= f->query_heads ? some / f->query_heads * f->query_heads : round_up(some, p->group);
     }
 }
 
