@@ -265,9 +265,11 @@ bool passes_turn(const passes *p, passes_piece these)
 static void find_spared(passes *p, pass_gathered wanted)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const bool turns = passes_turn(p, passes_piece_at(p, 0)) && passes_turn(p, last_piece(p));
+    const bool made = g->pass_formed && g->made_width && p->group == 1;
+    const bool turns = (made || wanted != GATHERS_ALL) && passes_turn(p, passes_piece_at(p, 0)) &&
+                       passes_turn(p, last_piece(p));
     p->gathers = turns ? wanted : GATHERS_ALL;
-    p->shares = turns && g->pass_formed && g->made_width && p->group == 1 && row_width(p) >= g->made_width;
+    p->shares = turns && made && row_width(p) >= g->made_width;
 }
 
 /* Of like size, and halved until there is room for one, or for those that share a key. (A third of a call, where half of one has no room, fills a GPU worse than a quarter:
@@ -289,14 +291,16 @@ static size_t choose_pieces(passes *p, pass_gathered wanted)
     }
 }
 
-/* How operands lie is known to calls alone: there is room for any. */
+/* How operands lie is known to calls alone: there is room for any. One piece spares nothing. */
 static size_t choose_gathered(passes *p)
 {
-    const pass_gathered most = pass_least_gathered(p, false), own = pass_least_gathered(p, true);
+    const struct fpa_launch *f = &p->launch->forward;
+    const pass_gathered least = pass_least_gathered(p, false), own = pass_least_gathered(p, true);
     size_t bytes = choose_pieces(p, GATHERS_ALL);
-    if (most != GATHERS_ALL)
-        bytes = larger(bytes, choose_pieces(p, most));
-    if (own != most)
+    if (least == GATHERS_ALL || p->at_once == f->batch * f->query_heads)
+        return bytes;
+    bytes = larger(bytes, choose_pieces(p, least));
+    if (own != least)
         choose_pieces(p, own);
     return bytes;
 }
