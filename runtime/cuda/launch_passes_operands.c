@@ -124,11 +124,11 @@ static bool values_are_direct(const passes *p)
            p->back.pass_length == p->launch->forward.length;
 }
 
-/* Vectors of product rows follow each other where values are not gathered. */
+/* Vectors of product rows, and other factors, follow each other where values are not gathered. */
 static int row_width(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    return (g->pass_formed && p->given_values ? g->pass_values : g->pass_width) + g->pass_kept;
+    return (g->pass_kept && p->given_values ? g->pass_values : g->pass_width) + g->pass_kept;
 }
 
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
@@ -206,7 +206,7 @@ pass_gathered pass_least_gathered(const passes *p, bool lie)
         g->pass_widened || p->group != 1 || g->backward_padded_value || (lie && !describes_values(p)))
         return GATHERS_ALL;
     if (g->pass_formed)
-        return GATHERS_VECTORS;
+        return g->pass_kept ? GATHERS_VECTORS : GATHERS_ALL;
     return p->d % 8 == 0 && pass_parts_are_given(p) && (!lie || describes_vectors(p)) ? GATHERS_NOTHING
                                                                                       : GATHERS_ALL;
 }

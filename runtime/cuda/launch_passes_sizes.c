@@ -265,15 +265,15 @@ bool passes_turn(const passes *p, passes_piece these)
 static void find_spared(passes *p, pass_gathered wanted)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const bool made = g->pass_formed && g->made_width && p->group == 1;
+    const bool made = g->pass_kept && g->made_width && p->group == 1;
     const bool turns = (made || wanted != GATHERS_ALL) && passes_turn(p, passes_piece_at(p, 0)) &&
                        passes_turn(p, last_piece(p));
     p->gathers = turns ? wanted : GATHERS_ALL;
     p->shares = turns && made && row_width(p) >= g->made_width;
 }
 
-/* Of like size, and halved until there is room for one, or for those that share a key. (A third of a call, where half of one has no room, fills a GPU worse than a quarter:
- * docs/decisions/0142.) */
+/* Of like size, and halved until there is room for one, or for those that share a key: in three pieces calls have lost
+ * (docs/decisions/0142-gates-from-behind-and-room-in-time.md). */
 static size_t choose_pieces(passes *p, pass_gathered wanted)
 {
     const struct fpa_launch *f = &p->launch->forward;
