@@ -38,9 +38,8 @@ static int cached_bytes(const fpa_split_outer *split, double bytes)
 /* Slabs of keys and values that all blocks of a head fetch for 16 tokens. */
 static double fetched_bytes(const fpa_split_outer *split, const fpa_chunk_state_kernel *kernel)
 {
-    enum { SLAB = 16 * 128, BLOCKS = 8 };
-    const int64_t values = kernel->slices * divide_up(split->columns.tiles, BLOCKS);
-    return (double)SLAB * split->columns.blocks * (values + kernel->fetched_slabs);
+    const int64_t values = kernel->slices * divide_up(split->columns.tiles, SLAB_BLOCKS);
+    return 16. * SLAB_ROW * split->columns.blocks * (values + kernel->fetched_slabs);
 }
 
 /* Columns that a warpgroup's product of so many takes as long as. Products of few are waited for, whatever the tensor cores' rate: alone they take 49 clocks

@@ -3233,17 +3233,14 @@ __device__ __forceinline__ void fetch_fused(const struct fpa_cuda_call &call, co
 /* Not zero when a panel's values that the thread has fetched, as fetch_pieces has them, are not all finite. */
 __device__ __forceinline__ u32 note_pieces(u32 values, bool aligned)
 {
-    enum { LANES = COLUMN_TILES > 4 ? 8 : COLUMN_TILES > 2 ? 4 : COLUMN_TILES };
-    /* of a block that may have more: so none is behind the last token */
-    const int lanes = aligned ? LANES : COLUMN_TILES, thread = threadIdx.x % THREADS;
+    /* of its first piece: others lie whole 8 tokens further */
+    const u32 thread = threadIdx.x % THREADS, place = values + slab_place(thread / COLUMN_TILES, thread % COLUMN_TILES);
     u32 noted = 0;
 #pragma unroll
-    for (int i = 0; i < FUSED_PANEL * LANES; i += THREADS) {
-        const int token = (i + thread) / lanes, block = (i + thread) % lanes;
-        if (token >= FUSED_PANEL || block >= COLUMN_TILES)
-            break;
-        const uint4 a = get_words(values + slab_place(token, block));
-        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+    for (int token = 0; token < FUSED_PANEL; token += THREADS / COLUMN_TILES) {
+        const uint4 a = get_words(place + token * 128);
+        /* a chain each */
+        noted |= note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(0, a.x), a.y), a.z), a.w);
     }
     return noted;
 }

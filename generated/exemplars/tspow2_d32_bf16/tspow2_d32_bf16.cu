@@ -2560,12 +2560,6 @@ template <class numbers> struct state_at {
     {
         return DV % 2 == 0 && (u64)s % (2 * sizeof *s) == 0;
     }
-
-    /* features below it are rows of the state */
-    __device__ __forceinline__ u32 features(void) const
-    {
-        return s ? FEATURES : 0;
-    }
 };
 
 template <class sizes, bool pairs>
@@ -2577,7 +2571,7 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
     for (int j = 0; j <= sizes::GROUP_TILES; j++) {
 #pragma unroll
         for (int i = 0; i < 2 && j < sizes::GROUP_TILES; i++)
-            if (known.feature(j, i) < left.features())
+            if (left.s && known.feature(j, i) < FEATURES)
                 store_tile_row<pairs>(c[j], left.s, known.feature(j, i), i, left.block);
         if (j == 0)
             continue;
@@ -2586,7 +2580,7 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
             c[j - 1][n] = 0;
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            if (known.feature(j - 1, i) < given.features())
+            if (given.s && known.feature(j - 1, i) < FEATURES)
                 load_tile_row<pairs>(c[j - 1], given.s, known.feature(j - 1, i), i, given.block);
     }
 }
