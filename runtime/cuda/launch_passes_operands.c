@@ -6,7 +6,7 @@
 #include "launch_maps.h"
 #include "launch_reversed.h"
 
-enum { ELEMENT = 2 };
+enum { ELEMENT = 2, ALIGNMENT = 256 /* of parts of the workspace */ };
 
 /* Numbers of rows of the workspace, as they were gathered last, from a column on. */
 static pass_tensor rows_of(const passes *p, passes_piece these, void *rows, int width, int column)
@@ -48,11 +48,11 @@ struct fpa_launch pass_launch_of_rows(const passes *p, passes_piece these, const
                                       const pass_tensor *k, const pass_tensor *v, const pass_tensor *o)
 {
     struct fpa_launch f = pass_launch_of(p, these, q, k, v, o);
-    f.length = p->behind ? (int64_t)round_up(p->behind, CUDA_TURNED) : p->back.pass_length;
+    f.length = p->behind ? (int64_t)round_up(p->reached, CUDA_TURNED) : p->back.pass_length;
     f.log_gate = p->back.pass_gates;
-    f.gate_stride[0] = these.heads * f.length;
+    f.gate_stride[0] = these.heads * p->back.pass_length;
     f.gate_stride[1] = 1;
-    f.gate_stride[2] = f.length;
+    f.gate_stride[2] = p->back.pass_length;
     return f;
 }
 
@@ -124,15 +124,22 @@ static bool values_are_direct(const passes *p)
            p->back.pass_length == p->launch->forward.length;
 }
 
+/* Vectors of product rows, and other factors, follow each other where values are not gathered. */
+static int row_width(const passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    return (g->pass_kept && p->given_values ? g->pass_values : g->pass_width) + g->pass_kept;
+}
+
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
 pass_tensor pass_query_rows(const passes *p, passes_piece these, int column)
 {
-    return rows_of(p, these, p->back.pass_queries, p->cuda->geometry.pass_width, column);
+    return rows_of(p, these, p->back.pass_queries, row_width(p), column);
 }
 
 pass_tensor pass_key_rows(const passes *p, passes_piece these, int column)
 {
-    return rows_of(p, these, p->back.pass_keys, p->cuda->geometry.pass_width, column);
+    return rows_of(p, these, p->back.pass_keys, row_width(p), column);
 }
 
 pass_tensor pass_result_rows(const passes *p, passes_piece these, int width)
@@ -173,6 +180,35 @@ bool pass_can_give_values(const passes *p)
     return p->turns && g->pass_formed && !p->back.outputs && !g->pass_widened && p->group == 1 &&
            !g->backward_padded_value && describes(p, f->v, f->v_stride) &&
            describes(p, p->launch->d_o, p->launch->d_o_stride);
+}
+
+static bool describes_values(const passes *p)
+{
+    const struct fpa_backward_launch *a = p->launch;
+    return describes(p, a->forward.v, a->forward.v_stride) && describes(p, a->d_o, a->d_o_stride);
+}
+
+/* Rows that matrices make lie as they are made. */
+static bool describes_vectors(const passes *p)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const int64_t width = p->cuda->geometry.made_width, head = f->length * width;
+    const int64_t stride[3] = {f->heads * head, width, head};
+    const void *some = (void *)(uintptr_t)ALIGNMENT;
+    return width ? describes(p, some, stride)
+                 : describes(p, f->q, f->q_stride) && describes(p, f->k, f->k_stride);
+}
+
+pass_gathered pass_least_gathered(const passes *p, bool lie)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    if (!p->contracts || g->kernel[CUDA_BACKWARD_OUTPUTS].threads || g->gate || g->pass_weighted ||
+        g->pass_widened || p->group != 1 || g->backward_padded_value || (lie && !describes_values(p)))
+        return GATHERS_ALL;
+    if (g->pass_formed)
+        return g->pass_kept ? GATHERS_VECTORS : GATHERS_ALL;
+    return p->d % 8 == 0 && pass_parts_are_given(p) && (!lie || describes_vectors(p)) ? GATHERS_NOTHING
+                                                                                      : GATHERS_ALL;
 }
 
 /* Log-gates of sequences as they are given. */

@@ -275,7 +275,7 @@ fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer
     if (status || !found)
         return status;
     c.ones = c.states && split->outer.ones_row >= 0;
-    c.turns = c.pair_count && !plan->head->gate; /* else gates would have to be summed from behind */
+    c.turns = c.pair_count > 0;
     c.registers = split_registers(c.groups);
     c.producer_registers = split_producer_registers(c.groups);
     c.two_tiles = c.registers - BESIDE_TILES;
