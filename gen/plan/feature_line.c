@@ -3,20 +3,14 @@
 #include <math.h>
 
 #include "base/round.h"
+#include "features.h"
 #include "passes.h"
 
 enum {
     PIECE = 8,
     MOST_FEATURES = 256, /* of which a block of a pass has all sums, for 128 columns */
-    MOST_ROWS = 96,      /* whose gradients a thread adds up in registers */
-    RANGE_OF_F16 = 12    /* a power of two, either way */
+    MOST_ROWS = 96       /* whose gradients a thread adds up in registers */
 };
-
-bool f16_has(double weight)
-{
-    const double most = ldexp(1, RANGE_OF_F16);
-    return fabs(weight) >= 1 / most && fabs(weight) <= most;
-}
 
 static bool has_range(const fpa_term *term)
 {

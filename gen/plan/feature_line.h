@@ -14,10 +14,6 @@
 /* Whether gradients go that way: of products, of as many features as a pass of rows has a state of, by passes that take the line. */
 bool feature_line_suits(const fpa_simplified *rows, const fpa_head *written, const fpa_target *target);
 
-/* What leaves f16's range sooner than states do: products of more factors, and weights that it has not. */
-enum { MOST_FACTORS_OF_F16 = 2 };
-bool f16_has(double weight);
-
 /* In `memory`, as lives no shorter than `rows`; NULL: no memory. */
 const fpa_simplified *feature_line_make(const fpa_simplified *rows, arena *memory);
 

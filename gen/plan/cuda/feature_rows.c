@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "gen/plan/feature_line.h"
+#include "gen/plan/features.h"
 #include "mechanism.h"
 #include "parts.h"
 
