@@ -6,7 +6,7 @@
 #include "launch_maps.h"
 #include "launch_reversed.h"
 
-enum { ELEMENT = 2, ALIGNMENT = 256 /* of parts of the workspace */ };
+enum { ELEMENT = 2 };
 
 /* Numbers of rows of the workspace, as they were gathered last, from a column on. */
 static pass_tensor rows_of(const passes *p, passes_piece these, void *rows, int width, int column)
@@ -63,20 +63,12 @@ bool pass_scatters(const passes *p)
     return g->pass_formed || (g->pass_widened && !p->narrows);
 }
 
-/* What a contraction can fetch as it lies. */
-static bool describes(const passes *p, const void *base, const int64_t stride[3])
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    const long long its[3] = {stride[0], stride[1], stride[2]};
-    return cuda_can_describe(base, its, f->heads, f->length, f->batch);
-}
-
 static bool describes_all(const passes *p)
 {
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
-    return describes(p, f->q, f->q_stride) && describes(p, f->k, f->k_stride) &&
-           describes(p, f->v, f->v_stride) && describes(p, a->d_o, a->d_o_stride);
+    return pass_describes(p, f->q, f->q_stride) && pass_describes(p, f->k, f->k_stride) &&
+           pass_describes(p, f->v, f->v_stride) && pass_describes(p, a->d_o, a->d_o_stride);
 }
 
 /* Of operands as they are given. Where f' is constant and nothing is divided, rows are d_o and v. */
@@ -100,8 +92,8 @@ bool pass_has_plain_values(const passes *p)
     if (g->pass_widened || !g->pass_line || !(g->gate || g->pass_weighted) || p->back.outputs ||
         p->group != 1 || !pass_parts_are_given(p))
         return false;
-    return !g->pass_weighted || (p->dv % 8 == 0 && describes(p, f->v, f->v_stride) &&
-                                 describes(p, p->launch->d_o, p->launch->d_o_stride));
+    return !g->pass_weighted || (p->dv % 8 == 0 && pass_describes(p, f->v, f->v_stride) &&
+                                 pass_describes(p, p->launch->d_o, p->launch->d_o_stride));
 }
 
 /* And q and k, which gathered ones have weights beside. */
@@ -171,44 +163,6 @@ pass_tensor pass_key_values(const passes *p, passes_piece these)
     const struct fpa_launch *f = &p->launch->forward;
     return p->given_values ? pass_given(these, f->heads, f->v, f->v_stride)
                            : pass_key_rows(p, these, p->cuda->geometry.pass_values);
-}
-
-bool pass_can_give_values(const passes *p)
-{
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const struct fpa_launch *f = &p->launch->forward;
-    return p->turns && g->pass_formed && !p->back.outputs && !g->pass_widened && p->group == 1 &&
-           !g->backward_padded_value && describes(p, f->v, f->v_stride) &&
-           describes(p, p->launch->d_o, p->launch->d_o_stride);
-}
-
-static bool describes_values(const passes *p)
-{
-    const struct fpa_backward_launch *a = p->launch;
-    return describes(p, a->forward.v, a->forward.v_stride) && describes(p, a->d_o, a->d_o_stride);
-}
-
-/* Rows that matrices make lie as they are made. */
-static bool describes_vectors(const passes *p)
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    const int64_t width = p->cuda->geometry.made_width, head = f->length * width;
-    const int64_t stride[3] = {f->heads * head, width, head};
-    const void *some = (void *)(uintptr_t)ALIGNMENT;
-    return width ? describes(p, some, stride)
-                 : describes(p, f->q, f->q_stride) && describes(p, f->k, f->k_stride);
-}
-
-pass_gathered pass_least_gathered(const passes *p, bool lie)
-{
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    if (!p->contracts || g->kernel[CUDA_BACKWARD_OUTPUTS].threads || g->gate || g->pass_weighted ||
-        g->pass_widened || p->group != 1 || g->backward_padded_value || (lie && !describes_values(p)))
-        return GATHERS_ALL;
-    if (g->pass_formed)
-        return g->pass_kept ? GATHERS_VECTORS : GATHERS_ALL;
-    return p->d % 8 == 0 && pass_parts_are_given(p) && (!lie || describes_vectors(p)) ? GATHERS_NOTHING
-                                                                                      : GATHERS_ALL;
 }
 
 /* Log-gates of sequences as they are given. */

@@ -2,6 +2,7 @@
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_PASSES_OPERANDS_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_PASSES_OPERANDS_H
 
+#include "launch_passes_gathers.h"
 #include "launch_passes_sizes.h"
 
 /* An operand or the result of a pass. */
@@ -36,10 +37,6 @@ pass_tensor pass_query_vectors(const passes *p, passes_piece these);
 pass_tensor pass_key_vectors(const passes *p, passes_piece these);
 pass_tensor pass_query_values(const passes *p, passes_piece these);
 pass_tensor pass_key_values(const passes *p, passes_piece these);
-/* Whether rows g and values can be as they are given, where vectors are gathered. */
-bool pass_can_give_values(const passes *p);
-/* What has to be gathered where tokens are taken from the last one on as they lie: as the call's operands lie, or at best. */
-pass_gathered pass_least_gathered(const passes *p, bool lie);
 /* Log-gates of sequences as they are given. */
 void pass_set_gates(const passes *p, passes_piece these, struct fpa_launch *pass);
 /* The same tensor from its last token on. */

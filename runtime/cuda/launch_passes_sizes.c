@@ -4,7 +4,7 @@
 #include "head/form.h"
 #include "launch_contraction.h"
 #include "launch_passes.h"
-#include "launch_passes_operands.h"
+#include "launch_passes_gathers.h"
 #include "launch_reversed.h"
 
 enum {
@@ -146,12 +146,6 @@ static size_t count_gates(passes *p, passes_piece whole)
         aligned(blocks * sequences * (int64_t)round_up(p->reached, CUDA_TURNED), sizeof(float));
     p->room.products = p->chunks > 1 ? aligned(sequences * p->chunks, sizeof(double)) : 0;
     return p->room.reads + p->room.read_dots + p->room.given_dots + p->room.products + 2 * p->room.kept;
-}
-
-bool pass_parts_are_given(const passes *p)
-{
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    return g->pass_parts == 1 || g->pass_parts * g->pass_part == p->dv;
 }
 
 /* Whether kernels take all operands of these sequences as they are given, in both orders and wherever they lie: those of a line, of which
