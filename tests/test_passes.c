@@ -296,7 +296,7 @@ static const char *const emulated[] = {
     "products",    "halfproducts",   "widepairs",      "broadpairs",    "broadproducts", "fadingproducts",
     "features",    "fadingfeatures", "halffeatures",   "sumoffeatures", "half",          "parted",
     "cubic",       "halflines",      "raggedfeatures", "fadingodd",     "parts",         "gatedparts",
-    "raggedparts", "halfparts",      "normparts"};
+    "raggedparts", "halfparts",      "normparts",      "oddmoved"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
