@@ -301,6 +301,11 @@ static const char emulated_heads[] =
     "terms = {\n"
     "    term { select(range(1, 10)) }, term { select(range(1, 3)), select(range(1, 5)), some(41, 44, 1) },\n"
     "    term { some(3, 44, 2), some(6, 44, 3), select(range(4, 10)) } } }),\n"
+    "  h('fewrepeats', { d = 16, dv = 16, terms = {\n" /* halves of units with the same four rows */
+    "    term { trainable { name = 'a', rows = 8 }, weight = 0.51 },\n"
+    "    term { trainable { name = 'b', rows = 6 }, trainable { name = 'e', rows = 10 }, weight = 0.46 },\n"
+    "    term { trainable { name = 'f', rows = 4 }, trainable { name = 'g', rows = 4 }, trainable { name = 'h', "
+    "rows = 4 }, weight = 0.66 } } }),\n"
     "}\n";
 
 /* The part that `make test` runs: a mechanism that any of the heads has is in one of these (a test walks
@@ -312,6 +317,7 @@ static const char *const emulated_fixed[] = {
     "paired",         /* packed rows; portable */
     "few",            /* segments' totals; constants in the kernel; the sum */
     "fewtrained",     /* who holds the state reads it, two blocks on a multiprocessor; a matrix of run time */
+    "fewrepeats",     /* three factors, of which queries have halves of rows fetched before */
     "fewgated",       /* fused_chunk of packed rows, projections, gates; the larger of sum and eps */
     "fewhalf",        /* f16, states of f16, 1 + sum, with a gate */
     "fewliftedhalf",  /* coordinates that who packs makes: squares, maps */
