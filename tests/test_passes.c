@@ -298,7 +298,8 @@ static const char *const emulated[] = {
     "products",    "halfproducts",   "widepairs",      "broadpairs",    "broadproducts", "fadingproducts",
     "features",    "fadingfeatures", "halffeatures",   "sumoffeatures", "half",          "parted",
     "cubic",       "halflines",      "raggedfeatures", "fadingodd",     "parts",         "gatedparts",
-    "raggedparts", "halfparts",      "normparts",      "halfnumbers",    "halfopen"};
+    "raggedparts", "halfparts",      "normparts",      "halfnumbers",    "halfopen",
+    "oddmoved"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

@@ -192,6 +192,8 @@ static const char heads[] =
     "terms = linear {} }),\n"
     "  h('halfopen', { d = 24, dv = 40, dtype = 'f16', normalize = 'max', scale = 1 / 4, terms = linear { "
     "weight = 2 } }),\n"
+    "  h('oddmoved', { d = 109, dv = 8, scale = 1 / 8, terms = { term { trainable { name = 'a', rows = 40 }, trainable "
+    "{ name = 'b', rows = 16 } } } }),\n"
     "}\n";
 
 /* ---- the fixture ---- */
