@@ -188,10 +188,6 @@ static const char heads[] =
     "  h('graded', { dtype = 'f32', d = 8, dv = 8, chunk = 256, gate = true, normalize = 'one_plus_sum', "
     "terms = term { trainable { name = 'W', rows = 4, shared = true }, identity() } }),\n"
     "  h('tf32', { dtype = 'f32', products = 'tf32x3', gate = true, dv = 20, normalize = 'sum' }),\n"
-    "  h('halfnumbers', { d = 40, dv = 72, dtype = 'f16', gate = true, normalize = 'sum', scale = 1 / 5, "
-    "terms = linear {} }),\n"
-    "  h('halfopen', { d = 24, dv = 40, dtype = 'f16', normalize = 'max', scale = 1 / 4, terms = linear { "
-    "weight = 2 } }),\n"
     "  h('oddmoved', { d = 109, dv = 8, scale = 1 / 8, terms = { term { trainable { name = 'a', rows = 40 }, trainable "
     "{ name = 'b', rows = 16 } } } }),\n"
     "}\n";

@@ -9,7 +9,6 @@
 enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
     GATES = 1024,           /* sums, what keys keep, what is left of the state, sums before: slabs follow */
-    SCALED_GATES = 2048,    /* and what queries' scores are multiplied by */
     BLOCK_OWN = 1024,       /* of a multiprocessor, for each block */
     PART = 96,              /* what a block knows of its part of the work, and of panels' values */
     FACTORS = 256,          /* of gates of segments */
@@ -168,7 +167,7 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
     rows->vector_tails = any_address ? tail_bytes(rows->width) : 0;
     rows->query_bytes = vectors > values ? vectors : values;
     rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + value_tails;
-    rows->panel_bytes = rows->at_gates + (rows->scales ? SCALED_GATES : gate ? GATES : 0);
+    rows->panel_bytes = rows->at_gates + (gate ? GATES : 0);
     rows->at_copies = panels * rows->panel_bytes;
     rows->at_barriers = rows->at_copies + copies * rows->slots * 16 * in->columns->all;
     rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
@@ -261,7 +260,6 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     if (shares_nothing(in))
         return unsuited(why, "a block has no more columns than one of fused_coordinates");
     rows->numbers = cuda_leaves_dots(plan) && plan->written->numbers;
-    rows->scales = rows->numbers && plan->head->dtype == FPA_F16;
     if (!choose_groups(in, rows))
         return unsuited(why, "its state does not fit into the registers of a block");
     if (!allocate(in, rows))
@@ -353,7 +351,6 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(reverses),
                                        ROWS(leaves_dots),
                                        ROWS(numbers),
-                                       ROWS(scales),
                                        ROWS(narrows),
                                        ROWS(adds),
                                        ROWS(kept),
