@@ -188,6 +188,7 @@ struct fpa_cuda_geometry {
     int backward_per_head;      /* and of those that each has */
     int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
     int pass_values;            /* where d_o and values begin in it, */
+    int pass_kept;              /* and numbers behind it, of product rows: other factors of their gradients */
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values, */
     int pass_columns;           /* of which so many are the head's values */
@@ -209,7 +210,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 44
+#define FPA_CUDA_VERSION 45
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128

@@ -112,7 +112,7 @@ static fpa_status load_bundle(const char *folder, fpa_head_list *list, fpa_error
     return status;
 }
 
-fpa_status load_heads(const char *path, fpa_head_list *list, fpa_error *error)
+fpa_status load_heads(const char *path, const char *wanted, fpa_head_list *list, fpa_error *error)
 {
-    return is_bundle(path) ? load_bundle(path, list, error) : spec_load(path, list, error);
+    return is_bundle(path) ? load_bundle(path, list, error) : spec_load_head(path, wanted, list, error);
 }

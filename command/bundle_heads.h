@@ -9,7 +9,8 @@
 /* A folder with a manifest in it, whatever the manifest says. */
 bool is_bundle(const char *path);
 
-/* head_list_free. Of a bundle each head once, as written, for whatever targets it is there. */
-fpa_status load_heads(const char *path, fpa_head_list *list, fpa_error *error);
+/* head_list_free. Of a bundle each head once, as written, for whatever targets it is there. Of a spec, where one of its heads is `wanted` (else
+ * NULL), maybe that one alone. */
+fpa_status load_heads(const char *path, const char *wanted, fpa_head_list *list, fpa_error *error);
 
 #endif

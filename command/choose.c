@@ -47,7 +47,7 @@ static fpa_status select_range(const char *spec, const char *name, bool layers, 
     fpa_dtype stored = FPA_F32;
     fpa_status status = dtype ? select_dtype(dtype, &stored, error) : FPA_OK;
     if (!status)
-        status = load_heads(spec, list, error);
+        status = load_heads(spec, name, list, error);
     if (status)
         return status;
     if (dtype)

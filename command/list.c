@@ -211,7 +211,7 @@ static void write_head(fpa_json *json, const char *spec, const fpa_head *head, c
 static fpa_status list_spec(const char *spec, fpa_json *json, fpa_error *error)
 {
     fpa_head_list list = {0};
-    fpa_status status = load_heads(spec, &list, error);
+    fpa_status status = load_heads(spec, NULL, &list, error);
     if (!status)
         detail("%s: %d heads", spec, list.count);
     for (int i = 0; i < list.count && !status; i++) {

@@ -237,8 +237,10 @@ static fpa_status check_rows(const fpa_head *head, const fpa_branch *branch, int
 /* A number that no double is near to; its text for the message. */
 static bool beyond_doubles(fpa_number number, char text[NUMBER_TEXT])
 {
-    number_print(text, number);
-    return number.wide && (number.value == 0 || isinf(number.value));
+    const bool beyond = number.wide && (number.value == 0 || isinf(number.value));
+    if (beyond)
+        number_print(text, number);
+    return beyond;
 }
 
 static fpa_status check_gram(const fpa_head *head, const fpa_branch *branch, int l, int t, fpa_error *error)

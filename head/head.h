@@ -190,6 +190,8 @@ typedef struct fpa_head_list {
 } fpa_head_list;
 
 void head_list_free(fpa_head_list *list);
+/* Of the list this head alone, without layers. */
+void head_list_keep(fpa_head_list *list, int head);
 /* The head of that name; name NULL: the only one. The message lists the names there are. */
 fpa_status head_list_find(const fpa_head_list *list, const char *name, const char *where,
                           const fpa_head **head, fpa_error *error);

@@ -19,6 +19,17 @@ void head_list_free(fpa_head_list *list)
     *list = (fpa_head_list){0};
 }
 
+void head_list_keep(fpa_head_list *list, int head)
+{
+    fpa_head *kept = list->heads[head];
+    list->heads[head] = list->heads[0];
+    list->heads[0] = kept;
+    while (list->count > 1)
+        head_free(list->heads[--list->count]);
+    while (list->layer_count > 0)
+        layer_free(&list->layers[--list->layer_count]);
+}
+
 /* "a, b, c", cut with "..." when it grows too long. */
 static void list_names(const fpa_head_list *list, char text[SHOWN_NAMES])
 {

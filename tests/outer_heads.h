@@ -83,13 +83,19 @@ static const struct unsuited {
      "fill only 2 % of tiles"},
 };
 
-/* The row of ones times all blocks, and the last rows where d is no multiple of 8. Tiles of one suffix block, of up to two, and of up to four. */
+/* The row of ones times all blocks, and the last rows where d is no multiple of 8. Tiles of one suffix block, of up to two, of up to four, and with groups
+ * that are cut: of six prefixes, and of suffixes that have four rows. */
 static const struct {
     const char *body;
-    int tiles[3];
-} of_few_prefixes[] = {{"d = 48, dv = 128, terms = inhomogeneous { degree = 2, constant = 1 }", {28, 25, 23}},
-                       {"d = 43, dv = 64, terms = power { degree = 2 }", {21, 18, 18}},
-                       {"d = 65, dv = 64, terms = inhomogeneous { degree = 2, constant = 1 }", {54, 46, 42}},
-                       {"d = 64, dv = 64, terms = power { degree = 2 }", {36, 36, 36}}};
+    int tiles[4];
+} of_few_prefixes[] = {
+    {"d = 48, dv = 128, terms = inhomogeneous { degree = 2, constant = 1 }", {28, 25, 23, 23}},
+    {"d = 43, dv = 64, terms = power { degree = 2 }", {21, 18, 18, 18}},
+    {"d = 65, dv = 64, terms = inhomogeneous { degree = 2, constant = 1 }", {54, 46, 42, 42}},
+    {"d = 64, dv = 64, terms = power { degree = 2 }", {36, 36, 36, 36}},
+    {"d = 70, dv = 64, terms = term { select(range(1, 6)), dense(orthogonal { rows = 58, d = 70, seed = 1 }) "
+     "}",
+     {8, 8, 8, 6}},
+    {"d = 64, dv = 64, terms = term { select(range(1, 24)), select(range(29, 64)) }", {15, 15, 15, 14}}};
 
 #endif

@@ -19,6 +19,8 @@
 
 enum { WARPGROUP_TILES = 6 };
 
+static const int made_parts[] = {1, 2, 4, 4 | OUTER_CUT};
+
 struct made {
     fpa_head_list list;
     fpa_simplified simple;
@@ -51,8 +53,8 @@ static void unmake(struct made *m)
 static void each(void (*check)(const struct made *m))
 {
     for (size_t i = 0; i < sizeof suited / sizeof *suited; i++)
-        for (int j = 0; j < 3 * WARPGROUP_TILES; j++) {
-            const int tiles = j / 3 + 1, parts = 1 << j % 3;
+        for (int j = 0; j < 4 * WARPGROUP_TILES; j++) {
+            const int tiles = j / 4 + 1, parts = made_parts[j % 4];
             struct made m;
             make(suited[i].body, tiles, parts, &m);
             if (!m.outer.used)

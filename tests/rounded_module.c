@@ -144,38 +144,49 @@ static void write_rows(const unit *u, const fpa_term *term, bool key, float *row
             *rows++ = key ? key_row(u, &term->branches[l], w) : row_of(u, &term->branches[l], w, u->x);
 }
 
-/* The last factor is the first: another order of products than the plain evaluation's. */
+/* Features of a term behind `at`, from those of its last factor on: another order of products than the plain evaluation's.
+ * Each factor more multiplies what is there by its rows, the first one's last, in whose place the factors before lay. */
+static void multiply_rows(const unit *u, const fpa_term *term, bool key, const float *end, float *at)
+{
+    int64_t count = term->branch_count ? term->branches[term->branch_count - 1].width : 1;
+
+    at[0] = 1;
+    for (int l = term->branch_count - 1; l >= 0; l--) {
+        const int width = term->branches[l].width;
+
+        end -= width;
+        if (l == term->branch_count - 1) {
+            memcpy(at, end, (size_t)width * sizeof *at);
+            continue;
+        }
+        for (int w = width - 1; w >= 0; w--)
+            for (int64_t i = 0; i < count; i++)
+                at[w * count + i] = product_of(u, key, at[i], end[w]);
+        count *= width;
+    }
+}
+
 static void write_features(const unit *u, bool key)
 {
-    int64_t at = 0;
+    float *at = u->phi;
 
     for (int t = 0; t < the_head->term_count; t++) {
         const fpa_term *term = &the_head->terms[t];
-        int64_t count = 1, last = term->branch_count - 1, width = 0;
-        float weight = key ? (float)term->weight.value : 1;
+        const float weight = key ? (float)term->weight.value : 1;
+        int64_t count = 1, width = 0;
 
-        for (int l = 0; l <= last; l++) {
+        for (int l = 0; l < term->branch_count; l++) {
             count *= term->branches[l].width;
             width += term->branches[l].width;
         }
         float rows[width + 1];
         write_rows(u, term, key, rows);
+        multiply_rows(u, term, key, rows + width, at);
         for (int64_t f = 0; f < count; f++) {
-            const float *end = rows + width;
-            float product = 1;
-            int64_t rest = f;
-
-            for (int64_t l = last; l >= 0; l--) {
-                const fpa_branch *branch = &term->branches[l];
-
-                end -= branch->width;
-                product = l == last ? end[rest % branch->width]
-                                    : product_of(u, key, product, end[rest % branch->width]);
-                rest /= branch->width;
-            }
-            product *= weight;
-            u->phi[at++] = u->exact ? product : round_float(key ? u->type : u->copy, product);
+            const float feature = at[f] * weight;
+            at[f] = u->exact ? feature : round_float(key ? u->type : u->copy, feature);
         }
+        at += count;
     }
 }
 

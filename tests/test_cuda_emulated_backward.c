@@ -37,8 +37,9 @@ static void emitted_gradients_are_those_of_the_formula(void **state)
 {
     enum {
         LONGER = 1400,
-        SHORT = 90
-    }; /* tokens: a sum of log-gates' gradients over many chunks; of many rows */
+        SHORT = 70
+    }; /* tokens: a sum of log-gates' gradients over many chunks; of many rows, cells or features, a chunk and some */
+    static const char *const large[] = {"manyrows", "rowful", "widecells", "widepairs"};
     static backward_job jobs[BACKWARD_MOST_HEADS];
     const backward_fixture *f = *state;
     uint64_t launched = 0;
@@ -47,12 +48,14 @@ static void emitted_gradients_are_those_of_the_formula(void **state)
         skip();
     for (int i = 0; i < f->list.count; i++)
         if (is_run(f->list.heads[i])) {
-            jobs[count] = (backward_job){.fixture = f, .head = i, .number = i, .code = f->source[i].code};
+            jobs[count] =
+                (backward_job){.fixture = f, .head = i, .number = i, .code = backward_source(f, i)->code};
             if (dear_tests() || is_one_of(edges, sizeof edges / sizeof *edges, f->list.heads[i]->name))
                 jobs[count].check = backward_edge_check;
             jobs[count++].longest = i == backward_head_named(f, "gated") ? LONGER
-                                    : f->list.heads[i]->d > 128          ? SHORT
-                                                                         : 0;
+                                    : is_one_of(large, sizeof large / sizeof *large, f->list.heads[i]->name)
+                                        ? SHORT
+                                        : 0;
         }
     dear_report("heads", count, f->list.count);
     backward_run(count, jobs);
@@ -89,7 +92,7 @@ static void segments_of_a_walk_are_one_walk(void **state)
         jobs[i] = (backward_job){.fixture = f,
                                  .head = head,
                                  .number = BACKWARD_MOST_HEADS + i,
-                                 .code = f->source[head].code,
+                                 .code = backward_source(f, head)->code,
                                  .multiprocessors = MANY,
                                  .pass_limit = i == 1 ? LITTLE : 0,
                                  .longest = f->list.heads[head]->gate ? LONGER : 0};
@@ -109,7 +112,7 @@ static void of_no_tokens_the_state_gets_its_gradient(void **state)
     enum { HEADS = 2 };
     const backward_fixture *f = *state;
     const int head = backward_head_named(f, "learned");
-    const fpa_facts *facts = &f->source[head].facts;
+    const fpa_facts *facts = &backward_source(f, head)->facts;
     const int64_t size = facts->state_elements;
     emulated_module emulated;
     fpa_error error;
@@ -118,7 +121,7 @@ static void of_no_tokens_the_state_gets_its_gradient(void **state)
         skip();
     snprintf(folder, sizeof folder, "%s/none", f->folder);
     mkdir(folder, 0700);
-    if (emulated_open(&emulated, f->source[head].code, NULL, facts->name, folder, &error))
+    if (emulated_open(&emulated, backward_source(f, head)->code, NULL, facts->name, folder, &error))
         fail_msg("%s: %s", error.where, error.message);
     float *given = calloc((size_t)(HEADS * size), sizeof *given),
           *got = calloc((size_t)(HEADS * size), sizeof *got);

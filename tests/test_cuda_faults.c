@@ -1,7 +1,7 @@
 /* The emulation of CUDA kernels must be able to fail: emitted kernels with one mistake each
  * (emulate/faults.h) are found out.
  *
- * make test: the first fault of each mechanism's table and the first of each kind; make test-all: all faults, at every place. That
+ * make test: the first fault of each mechanism's table and the first of each kind, and races; make test-all: all faults, at every place. That
  * the templates have the points of all of them is tested always (test_fault_points.c). */
 #include "dear.h"
 #include "emulate/faults.h"
@@ -78,6 +78,7 @@ static const struct {
     [IN_BOXED_SEQUENCES] = {"onesbehind", SEQUENCES_CALL, 2},
     [IN_TURN] = {"turns", LONG_CALL, 2},
     [IN_PARTS] = {"onesrow", LONG_CALL, 2},
+    [IN_CUT_GROUPS] = {"cutgroups", LONG_CALL, 2},
     [IN_PACKED] = {"chosen", LONG_CALL, 2},
     [IN_PACKED_TURNS] = {"wide", LONG_CALL, 2},
 };
@@ -93,13 +94,19 @@ static bool is_fixed(int index)
     return !table || !kind;
 }
 
+/* What no number shows: threads take turns here in which nothing comes of it (emulate/races.h). */
+static bool is_race(int index)
+{
+    return strstr(emulated_fault_at(index)->fault.says, "a race") != NULL;
+}
+
 /* FPA_TEST_FAULT: those alone whose name has these words in it. */
 static bool is_wanted(int index)
 {
     const char *words = getenv("FPA_TEST_FAULT");
     if (words)
         return strstr(emulated_fault_at(index)->fault.what, words) != NULL;
-    return dear_tests() || is_fixed(index);
+    return dear_tests() || is_fixed(index) || is_race(index);
 }
 
 /* ---- what the fixed part has ---- */
@@ -143,9 +150,8 @@ static void every_fault_can_be_made_in_the_emitted_code(void **state)
 }
 
 /* What the compiler refuses was no fault. */
-static void faults_in_emitted_kernels_are_found(void **state)
+static void run_faults(const emulated_fixture *f, bool races)
 {
-    const emulated_fixture *f = *state;
     static emulated_job jobs[FAULTS];
     int count = 0, wrong = 0;
     if (!f->ready)
@@ -153,7 +159,7 @@ static void faults_in_emitted_kernels_are_found(void **state)
     for (int i = 0; i < FAULTS; i++) {
         const int head = emulated_head_named(f, places[emulated_fault_at(i)->place].head),
                   first = places[emulated_fault_at(i)->place].first;
-        if (!is_wanted(i))
+        if (!is_wanted(i) || is_race(i) != races)
             continue;
         jobs[count++] = (emulated_job){.fixture = f,
                                        .head = head,
@@ -164,7 +170,7 @@ static void faults_in_emitted_kernels_are_found(void **state)
                                        .end = first + places[emulated_fault_at(i)->place].calls};
     }
     dear_report("faults", count, FAULTS);
-    assert_true(count > 0);
+    assert_true(count > 0 || getenv("FPA_TEST_FAULT"));
     emulated_run(count, jobs);
     for (int i = 0; i < count; i++) {
         wrong += !fault_refused(&emulated_fault_at(jobs[i].number)->fault, f->list.heads[jobs[i].head]->name,
@@ -174,12 +180,25 @@ static void faults_in_emitted_kernels_are_found(void **state)
     assert_int_equal(wrong, 0);
 }
 
+static void faults_in_emitted_kernels_are_found(void **state)
+{
+    run_faults(*state, false);
+}
+
+static void races_in_emitted_kernels_are_found(void **state)
+{
+    setenv("FPA_TEST_RACES", "1", 1);
+    run_faults(*state, true);
+    unsetenv("FPA_TEST_RACES");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fixed_part_has_every_mechanism_and_every_kind),
         cmocka_unit_test(every_fault_can_be_made_in_the_emitted_code),
         cmocka_unit_test(faults_in_emitted_kernels_are_found),
+        cmocka_unit_test(races_in_emitted_kernels_are_found),
     };
     return cmocka_run_group_tests_name("cuda faults", tests, emulated_setup, emulated_teardown);
 }

@@ -120,8 +120,8 @@ static void every_fault_is_refused_in_its_words(void **state)
                                                   : strncmp(fault_at(i)->head, "broad", 5) == 0  ? SOME
                                                   : strncmp(fault_at(i)->head, "fading", 6) == 0 ? SEVERAL
                                                                                                  : 0,
-                                       .code = forward ? f->source[head].code : code,
-                                       .base = forward ? NULL : f->source[head].code};
+                                       .code = forward ? backward_source(f, head)->code : code,
+                                       .base = forward ? NULL : backward_source(f, head)->code};
         if (forward)
             jobs[count - 1].pass[pass] = code;
     }

@@ -350,9 +350,9 @@ static void passes_are_the_gradients_of_the_formula(void **state)
                                   : is_one_of(copied, sizeof copied / sizeof *copied, emulated[i]) ? LONGER
                                   : is_one_of(longer, sizeof longer / sizeof *longer, emulated[i]) ? LONGER
                                   : f->list.heads[head]->dv > 128                                  ? SHORT
-                                  : f->source[head].facts.chunk >= 384                             ? LONGER
+                                  : backward_source(f, head)->facts.chunk >= 384                   ? LONGER
                                                                                                    : 0;
-            jobs[count++].code = f->source[head].code;
+            jobs[count++].code = backward_source(f, head)->code;
         }
     }
     dear_report("heads", count, EMULATED);

@@ -208,9 +208,9 @@ static void groups_of_few_prefixes_fill_their_tiles(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof of_few_prefixes / sizeof *of_few_prefixes; i++)
-        for (int j = 0; j < 3; j++) {
+        for (int j = 0; j < 4; j++) {
             struct made m;
-            make(of_few_prefixes[i].body, WARPGROUP_TILES, 1 << j, &m);
+            make(of_few_prefixes[i].body, WARPGROUP_TILES, made_parts[j], &m);
             if (m.outer.tiles != of_few_prefixes[i].tiles[j])
                 fail_msg("%s: %d tiles of up to %d suffix blocks", of_few_prefixes[i].body, m.outer.tiles,
                          1 << j);

@@ -32,6 +32,10 @@ static const struct products {
     {"d = 10, dv = 24, scale = 1 / 4, terms = power { degree = 4, weight = 1 }", true},
     {"d = 12, dv = 20, terms = { term { " SOME(4, 12, 1) ", " SOME(4, 12, 1) ", " SOME(6, 12, 2) " } }",
      false},
+    {"d = 44, dv = 40, scale = 1 / 8, normalize = 'sum', terms = { term { select(range(1, 10)) }, term { "
+     "select(range(1, 3)), select(range(1, 5)), " SOME(41, 44, 1) " }, term { " SOME(3, 44, 2) ", " SOME(
+         6, 44, 3) ", select(range(4, 10)) } }",
+     false},
 };
 
 enum { HEADS = sizeof products / sizeof *products };
@@ -372,6 +376,18 @@ static void powers_of_few_coordinates_fill_few_tiles(void **state)
     planned_free(&made);
 }
 
+/* Of s2 s3 12 of 15 rows are features'; s7 has all of its rows in one block, though s1 has three of them, too: 16 tiles for 18. */
+static void rows_that_dots_share_fill_few_tiles(void **state)
+{
+    (void)state;
+    planned_head made;
+    planned_make(&made, products[HEADS - 1].body, "cuda:sm_90a");
+    const fpa_split_outer *split = made.plan.cuda.suited[SPLIT_OUTER].plan;
+    assert_non_null(split);
+    assert_true(split->outer.tiles <= 16);
+    planned_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +401,7 @@ int main(void)
         cmocka_unit_test(matrices_whose_chunks_come_by_turns_are_split_before),
         cmocka_unit_test(values_lean_where_the_largest_lean_has_columns),
         cmocka_unit_test(powers_of_few_coordinates_fill_few_tiles),
+        cmocka_unit_test(rows_that_dots_share_fill_few_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,28 +3,21 @@
 #include <math.h>
 
 #include "base/round.h"
+#include "features.h"
 #include "passes.h"
 
 enum {
     PIECE = 8,
-    MOST_FEATURES = 256,     /* of which a block of a pass has all sums, for 128 columns */
-    MOST_ROWS = 96,          /* whose gradients a thread adds up in registers */
-    MOST_FACTORS_OF_F16 = 2, /* products of more leave its range, */
-    RANGE_OF_F16 = 12        /* and so do weights beyond this power of two either way */
+    MOST_FEATURES = 256, /* of which a block of a pass has all sums, for 128 columns */
+    MOST_ROWS = 96       /* whose gradients a thread adds up in registers */
 };
-
-static bool is_moderate(double weight)
-{
-    const double most = ldexp(1, RANGE_OF_F16);
-    return fabs(weight) >= 1 / most && fabs(weight) <= most;
-}
 
 static bool has_range(const fpa_term *term)
 {
-    bool has = term->branch_count <= MOST_FACTORS_OF_F16 && is_moderate(term->weight.value);
+    bool has = term->branch_count <= MOST_FACTORS_OF_F16 && f16_has(term->weight.value);
     for (int b = 0; b < term->branch_count; b++)
         for (int w = 0; w < term->branches[b].width; w++)
-            has = has && is_moderate(branch_gram(&term->branches[b], w));
+            has = has && f16_has(branch_gram(&term->branches[b], w));
     return has;
 }
 

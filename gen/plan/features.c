@@ -1,12 +1,20 @@
 /* What all back ends share: the rows of the packed input, the features as pieces, the dots of the score. */
 #include "features.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum {
     MAX_PIECES = 1 << 19,
-    MAX_ROWS = 60000, /* packed rows are 16 bits in the table */
+    MAX_ROWS = 60000,  /* packed rows are 16 bits in the table */
+    RANGE_OF_F16 = 12, /* a power of two, either way */
 };
+
+bool f16_has(double weight)
+{
+    const double most = ldexp(1, RANGE_OF_F16);
+    return fabs(weight) >= 1 / most && fabs(weight) <= most;
+}
 
 /* ---- rows ---- */
 

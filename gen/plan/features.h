@@ -16,4 +16,8 @@ typedef struct fpa_piece_limit {
 /* Fills plan->row_count to plan->dots. UNSUPPORTED when rows or pieces are too many. */
 fpa_status plan_features(fpa_plan *plan, fpa_piece_limit limit, fpa_error *error);
 
+/* What leaves f16's range sooner than states do: products of more factors, and weights that it has not. */
+enum { MOST_FACTORS_OF_F16 = 2 };
+bool f16_has(double weight);
+
 #endif

@@ -80,7 +80,8 @@ int pair_blocks(const fpa_branch *dot)
     return pair_rows(dot->width) / BLOCK;
 }
 
-int pairs_most_blocks(const fpa_score *score)
+/* Of the monomial whose dots have most. */
+static int most_blocks(const fpa_score *score)
 {
     int most = 0;
     for (int m = 0; m < score->monomial_count; m++) {
@@ -126,7 +127,7 @@ bool pairs_suit(const fpa_simplified *simple)
         return false;
     for (int m = 0; m < score->monomial_count; m++)
         tiles += pair_blocks(pair_dot(score, m, 0)) * pair_blocks(pair_dot(score, m, 1));
-    return tiles >= LEAST_TILES && sums_fit(simple->head, pairs_most_blocks(score));
+    return tiles >= LEAST_TILES && sums_fit(simple->head, most_blocks(score));
 }
 
 /* ---- product rows ---- */

@@ -67,8 +67,7 @@ void halves_list(const fpa_simplified *simple, int *factor);
 /* Rows of a dot that features have, of so many: whole blocks of 8. Up to its last step's end dots alone read on, of rows that are zero. */
 int pair_rows(int width);
 
-/* Blocks of 8 rows of a dot; of the monomial whose dots have most. */
+/* Blocks of 8 rows of a dot. */
 int pair_blocks(const fpa_branch *dot);
-int pairs_most_blocks(const fpa_score *score);
 
 #endif

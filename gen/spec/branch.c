@@ -27,6 +27,8 @@ static void place_grams(fpa_number *copies, unsigned char *room, const fpa_numbe
 /* Numbers behind the struct: a dense branch's matrices, a diagonal's entries. */
 static size_t value_count(spec_shape shape)
 {
+    if (shape.drawn_later)
+        return 0;
     if (shape.kind == FPA_BRANCH_DENSE)
         return (size_t)(shape.heads ? shape.heads : 1) * (size_t)shape.width * (size_t)shape.columns;
     return shape.kind == FPA_BRANCH_DIAGONAL ? (size_t)shape.width : 0;
@@ -258,6 +260,7 @@ static void push_matrix(lua_State *L, const dense_source *source, int head)
         lua_rawgeti(L, source->list, head);
     else
         lua_pushvalue(L, 1);
+    spec_fill(L, -1);
     if (!lua_istable(L, -1))
         script_refuse(L, 0, "matrix %d of heads is %s, but a matrix is a list of rows", head,
                       spec_describe(L, -1));
@@ -374,8 +377,17 @@ static void wrap_stack(lua_State *L)
 static int make_dense(lua_State *L)
 {
     dense_source source = {.name = "dense"};
+    spec_drawing drawing;
 
     lua_settop(L, 1);
+    if (spec_is_drawing(L, 1, &drawing)) {
+        spec_push_branch(L, (spec_shape){.kind = FPA_BRANCH_DENSE,
+                                         .width = drawing.rows,
+                                         .columns = drawing.d,
+                                         .drawn_later = true})
+            ->drawing = drawing;
+        return 1;
+    }
     if (lua_type(L, 1) == LUA_TSTRING) {
         source.name = lua_tostring(L, 1);
         spec_push_npy(L, source.name);

@@ -50,6 +50,55 @@ static double *diagonal_rows(builder *b, const spec_branch *branch)
     return data;
 }
 
+/* ---- matrices that are not drawn yet ---- */
+
+static spec_undrawn *find_undrawn(const builder *b, int matrix)
+{
+    for (int i = 0; i < b->undrawn_count; i++)
+        if (b->undrawn[i].matrix == matrix)
+            return &b->undrawn[i];
+    return NULL;
+}
+
+/* Somebody compares their numbers. */
+static void draw_now(builder *b, spec_undrawn *undrawn)
+{
+    spec_draw(&undrawn->drawing, b->head->matrices[undrawn->matrix].data);
+    *undrawn = b->undrawn[--b->undrawn_count];
+}
+
+static void add_undrawn(builder *b, int matrix, const spec_drawing *drawing)
+{
+    if (b->undrawn_count == b->undrawn_capacity) {
+        const int capacity = b->undrawn_capacity ? 2 * b->undrawn_capacity : 8;
+        spec_undrawn *more = builder_take(b, (size_t)capacity, sizeof *more);
+        if (b->undrawn_count)
+            memcpy(more, b->undrawn, (size_t)b->undrawn_count * sizeof *more);
+        b->undrawn = more;
+        b->undrawn_capacity = capacity;
+    }
+    b->undrawn[b->undrawn_count++] = (spec_undrawn){matrix, *drawing};
+}
+
+/* A dense branch's numbers, in memory of the head where they are drawn here; NULL: they are the branch's. */
+static double *drawn_rows(builder *b, const spec_branch *branch)
+{
+    if (!branch->drawing.rows)
+        return NULL;
+    double *data = builder_take(b, (size_t)branch->width * (size_t)branch->listed, sizeof *data);
+    spec_draw(&branch->drawing, data);
+    return data;
+}
+
+/* ---- constant ones ---- */
+
+static bool is_alike(builder *b, int m, const fpa_matrix *matrix)
+{
+    const fpa_matrix *other = &b->head->matrices[m];
+    return other->kind == FPA_MATRIX_CONSTANT && other->rows == matrix->rows && other->cols == matrix->cols &&
+           other->heads == matrix->heads;
+}
+
 /* made: the branch's numbers in memory of the head; NULL: they are to be copied. */
 static int share_constant(builder *b, const spec_branch *branch, double *made)
 {
@@ -63,9 +112,11 @@ static int share_constant(builder *b, const spec_branch *branch, double *made)
     const double *data = made ? made : branch->data;
 
     for (int m = 0; m < b->head->matrix_count; m++) {
-        const fpa_matrix *other = &b->head->matrices[m];
-        if (other->kind == FPA_MATRIX_CONSTANT && other->rows == matrix.rows && other->cols == matrix.cols &&
-            other->heads == matrix.heads && memcmp(other->data, data, count * sizeof *data) == 0)
+        if (!is_alike(b, m, &matrix))
+            continue;
+        if (find_undrawn(b, m))
+            draw_now(b, find_undrawn(b, m));
+        if (memcmp(b->head->matrices[m].data, data, count * sizeof *data) == 0)
             return m;
     }
     matrix.data = made ? made : builder_take(b, count, sizeof *matrix.data);
@@ -76,7 +127,30 @@ static int share_constant(builder *b, const spec_branch *branch, double *made)
 
 int builder_constant(builder *b, const spec_branch *branch)
 {
-    return share_constant(b, branch, branch->kind == FPA_BRANCH_DIAGONAL ? diagonal_rows(b, branch) : NULL);
+    return share_constant(
+        b, branch, branch->kind == FPA_BRANCH_DIAGONAL ? diagonal_rows(b, branch) : drawn_rows(b, branch));
+}
+
+/* Two drawings of as many numbers are equal if they are one drawing. Until then each row has a 1, so that none is zero, as none will be. */
+int builder_constant_later(builder *b, const spec_branch *branch)
+{
+    const spec_drawing *drawing = &branch->drawing;
+    fpa_matrix matrix = {.kind = FPA_MATRIX_CONSTANT, .rows = branch->width, .cols = branch->listed};
+
+    if (!drawing->rows)
+        return builder_constant(b, branch);
+    for (int m = 0; m < b->head->matrix_count; m++) {
+        const spec_undrawn *other = find_undrawn(b, m);
+        if (is_alike(b, m, &matrix) && !other)
+            return builder_constant(b, branch);
+        if (other && is_alike(b, m, &matrix) && other->drawing.seed == drawing->seed)
+            return m;
+    }
+    matrix.data = builder_take(b, (size_t)matrix.rows * (size_t)matrix.cols, sizeof *matrix.data);
+    for (int r = 0; r < matrix.rows; r++)
+        matrix.data[(size_t)r * (size_t)matrix.cols] = 1;
+    add_undrawn(b, b->head->matrix_count, drawing);
+    return add_matrix(b, matrix);
 }
 
 int builder_constant_rounded(builder *b, const spec_branch *branch)
@@ -84,10 +158,11 @@ int builder_constant_rounded(builder *b, const spec_branch *branch)
     const size_t count =
         (size_t)(branch->heads ? branch->heads : 1) * (size_t)branch->width * (size_t)branch->listed;
     double *rounded = builder_take(b, count, sizeof *rounded);
+    const double *drawn = drawn_rows(b, branch), *exact = drawn ? drawn : branch->data;
     for (size_t i = 0; i < count; i++) {
-        rounded[i] = (double)(float)branch->data[i];
+        rounded[i] = (double)(float)exact[i];
         if (!isfinite(rounded[i]))
-            script_refuse(b->L, branch->line, "an angle is %f, beyond the range of float32", branch->data[i]);
+            script_refuse(b->L, branch->line, "an angle is %f, beyond the range of float32", exact[i]);
     }
     return share_constant(b, branch, rounded);
 }

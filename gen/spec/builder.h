@@ -26,6 +26,8 @@ typedef struct builder {
     int block; /* that the lists of terms ask for */
     int matrix_capacity;
     int64_t *held; /* bytes that are counted for the head */
+    int undrawn_count, undrawn_capacity;
+    spec_undrawn *undrawn; /* [undrawn_count] matrices whose numbers are not drawn yet */
     spec_lift lift;
 } builder;
 
@@ -41,6 +43,8 @@ void *builder_take(builder *b, size_t count, size_t size);
 /* The number of a branch's matrix; equal matrices are one matrix, however often the spec wrote them, and so are
  * trainable ones of one name. A trainable one has the rows and columns given. */
 int builder_constant(builder *b, const spec_branch *branch);
+/* The same of one whose numbers nobody looks at before the spec has run: they may be drawn later. */
+int builder_constant_later(builder *b, const spec_branch *branch);
 /* Its numbers rounded to float32, as weights given at run time are. */
 int builder_constant_rounded(builder *b, const spec_branch *branch);
 int builder_trainable(builder *b, const spec_branch *branch, int rows, int columns);

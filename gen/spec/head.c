@@ -144,7 +144,7 @@ static void build_plain(builder *b, const spec_branch *branch, fpa_branch *out, 
         take_all_rows(b, out, b->head->d);
         break;
     case FPA_BRANCH_DENSE:
-        out->source = builder_constant(b, branch);
+        out->source = builder_constant_later(b, branch);
         take_all_rows(b, out, branch->width);
         break;
     case FPA_BRANCH_TRAINABLE:
@@ -320,6 +320,8 @@ static int make_head(lua_State *L)
     read_terms(&b);
     if (head_validate(value->head, &error) != FPA_OK)
         return script_raise(L, error.code, 0, "%s", error.message);
+    value->drawing_count = b.undrawn_count;
+    value->drawings = b.undrawn;
     lua_settop(L, 2);
     return 1;
 }
@@ -352,6 +354,22 @@ static void check_new_name(lua_State *L, const fpa_head_list *list, const spec_h
                           value->head->name, list->layers[i].origin);
 }
 
+static const char undrawn_key; /* its address is the registry's key of a list of heads */
+
+/* The head at index has numbers that are to be drawn: spec_draw_heads finds it in that list. */
+static void keep_undrawn(lua_State *L, int index)
+{
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &undrawn_key) != LUA_TTABLE) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &undrawn_key);
+    }
+    lua_pushvalue(L, index);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    lua_pop(L, 1);
+}
+
 int spec_take_head(lua_State *L, int index, fpa_head_list *list)
 {
     spec_head *value = lua_touserdata(L, index);
@@ -359,6 +377,8 @@ int spec_take_head(lua_State *L, int index, fpa_head_list *list)
     if (!value->head)
         return value->place;
     check_new_name(L, list, value);
+    if (value->drawing_count)
+        keep_undrawn(L, index);
     fpa_head **more = realloc(list->heads, ((size_t)list->count + 1) * sizeof(fpa_head *));
     if (!more)
         script_no_memory(L);
@@ -367,4 +387,19 @@ int spec_take_head(lua_State *L, int index, fpa_head_list *list)
     list->heads[value->place] = value->head;
     value->head = NULL;
     return value->place;
+}
+
+void spec_draw_heads(lua_State *L, const fpa_head_list *list, int only)
+{
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &undrawn_key) != LUA_TTABLE)
+        return;
+    for (lua_Integer i = 1; i <= (lua_Integer)lua_rawlen(L, -1); i++) {
+        lua_rawgeti(L, -1, i);
+        const spec_head *value = lua_touserdata(L, -1);
+        for (int m = 0; m < value->drawing_count && (only < 0 || value->place == only); m++)
+            spec_draw(&value->drawings[m].drawing,
+                      list->heads[value->place]->matrices[value->drawings[m].matrix].data);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
 }

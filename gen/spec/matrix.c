@@ -1,16 +1,12 @@
-/* Matrices of a spec as tables of rows, which loops can slice: from a .npy file, or orthogonal
- * and random from a seed. */
+/* Matrices of a spec as tables of rows, which loops can slice: from a .npy file. */
 #include "value.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/npy.h"
-#include "base/splitmix.h"
 #include "script.h"
-#include "steady.h"
 
 static const char folder_key; /* its address is the registry's key */
 
@@ -110,61 +106,4 @@ static int read_npy(lua_State *L)
     return spec_push_npy(L, lua_tostring(L, 1));
 }
 
-/* ---- orthogonal: the same bits on every machine ---- */
-
-static double dot(const double *a, const double *b, int d)
-{
-    double sum = 0;
-    for (int i = 0; i < d; i++)
-        sum += steady_product(a[i], b[i]);
-    return sum;
-}
-
-/* Make row r orthogonal to the rows before it and of length 1. Twice is enough (Kahan). */
-static void orthogonalize_row(double *rows, int r, int d)
-{
-    double *row = rows + (size_t)r * (size_t)d;
-
-    for (int pass = 0; pass < 2; pass++) {
-        for (int before = 0; before < r; before++) {
-            const double *other = rows + (size_t)before * (size_t)d;
-            double along = dot(row, other, d);
-            for (int i = 0; i < d; i++)
-                row[i] -= steady_product(along, other[i]);
-        }
-        double length = sqrt(dot(row, row, d));
-        for (int i = 0; i < d; i++)
-            row[i] /= length;
-    }
-}
-
-void spec_orthogonalize(double *values, int rows, int d)
-{
-    for (int r = 0; r < rows; r++)
-        orthogonalize_row(values, r, d);
-}
-
-enum { PRODUCTS = 256 }; /* that count as an instruction: a largest matrix is 4 million, in some seconds */
-
-/* orthogonal { rows =, d =, seed = }: rows that are orthonormal to 1e-15. */
-static int make_orthogonal(lua_State *L)
-{
-    static const char *const names[] = {"rows", "d", "seed", NULL};
-
-    spec_fields(L, 1, "orthogonal", names, false);
-    int d = (int)spec_field_whole(L, 1, "orthogonal", "d", 1, HEAD_MAX_WIDTH, SPEC_REQUIRED);
-    int rows = (int)spec_field_whole(L, 1, "orthogonal", "rows", 1, HEAD_MAX_WIDTH, d);
-    uint64_t state = (uint64_t)spec_field_whole(L, 1, "orthogonal", "seed", 0, INT64_MAX, SPEC_REQUIRED);
-    if (rows > d)
-        return script_refuse(L, 0, "orthogonal has rows = %d, but in d = %d dimensions there are at most %d",
-                             rows, d, d);
-    script_charge(L, (int64_t)rows * d * (rows + 12) / PRODUCTS);
-    double *values = lua_newuserdatauv(L, (size_t)rows * (size_t)d * sizeof *values, 0);
-    for (int i = 0; i < rows * d; i++)
-        values[i] = splitmix_normal(&state);
-    spec_orthogonalize(values, rows, d);
-    spec_push_rows(L, values, rows, d);
-    return 1;
-}
-
-const luaL_Reg spec_matrix_functions[] = {{"npy", read_npy}, {"orthogonal", make_orthogonal}, {NULL, NULL}};
+const luaL_Reg spec_matrix_functions[] = {{"npy", read_npy}, {NULL, NULL}};

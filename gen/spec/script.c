@@ -29,7 +29,8 @@ struct fpa_script {
     double deadline;      /* by clock_seconds */
     int seconds;          /* from the start to there */
     bool refused;         /* the last allocation that failed met the limit, not the machine's end */
-    int64_t instructions; /* run so far, in STEPs */
+    int64_t instructions; /* run so far, */
+    int64_t look_at;      /* so many when the clock is looked at next */
     int last_line;        /* a line of the user's that was seen lately */
     fpa_status code;      /* of the error being raised */
     int line;             /* of the error being raised; 0: not known yet */
@@ -100,11 +101,14 @@ static int limit_of_seconds(void)
 void script_charge(lua_State *L, int64_t instructions)
 {
     fpa_script *script = script_of(L);
-    int line = script_line(L);
 
+    script->instructions += instructions;
+    if (script->instructions < script->look_at)
+        return;
+    script->look_at = script->instructions + STEP;
+    const int line = script_line(L);
     if (line)
         script->last_line = line;
-    script->instructions += instructions;
     if (script->instructions > SCRIPT_INSTRUCTIONS)
         script_refuse(L, script->last_line, "still running after %d million instructions: an endless loop?",
                       SCRIPT_INSTRUCTIONS / 1000000);

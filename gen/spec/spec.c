@@ -116,7 +116,7 @@ static fpa_status read_all(FILE *file, const char *path, char **text, size_t *si
 /* ---- loading ---- */
 
 typedef struct load {
-    const char *name, *folder, *text;
+    const char *name, *folder, *text, *wanted;
     size_t size;
     fpa_head_list *list;
 } load;
@@ -125,9 +125,9 @@ typedef struct load {
 static void open_vocabulary(lua_State *L)
 {
     static const luaL_Reg *const files[] = {
-        spec_number_functions,      spec_field_functions,  spec_branch_functions,
-        spec_coordinates_functions, spec_matrix_functions, spec_draw_functions,
-        spec_term_functions,        spec_head_functions,   spec_layer_functions};
+        spec_number_functions, spec_field_functions,   spec_branch_functions, spec_coordinates_functions,
+        spec_matrix_functions, spec_drawing_functions, spec_draw_functions,   spec_term_functions,
+        spec_head_functions,   spec_layer_functions};
     luaL_Reg functions[64] = {{NULL, NULL}};
     size_t count = 0;
 
@@ -140,6 +140,15 @@ static void open_vocabulary(lua_State *L)
     script_vocabulary(L, functions, spec_preludes());
 }
 
+/* The head of that name; -1: there is none, or nothing was asked for. */
+static int place_of(const fpa_head_list *list, const char *wanted)
+{
+    for (int h = 0; wanted && h < list->count; h++)
+        if (strcmp(list->heads[h]->name, wanted) == 0)
+            return h;
+    return -1;
+}
+
 static int load_heads(lua_State *L)
 {
     const load *request = lua_touserdata(L, 1);
@@ -150,13 +159,18 @@ static int load_heads(lua_State *L)
     open_vocabulary(L);
     int count = script_run(L, request->text, request->size);
     spec_take_heads(L, count, last_line(request->text, request->size), request->list);
+    const int only = place_of(request->list, request->wanted);
+    spec_draw_heads(L, request->list, only);
+    if (only >= 0)
+        head_list_keep(request->list, only);
     return 0;
 }
 
-fpa_status spec_load_text(const char *name, const char *folder, const char *text, size_t size,
-                          fpa_head_list *list, fpa_error *error)
+fpa_status spec_load_text_head(const char *name, const char *folder, const char *text, size_t size,
+                               const char *wanted, fpa_head_list *list, fpa_error *error)
 {
-    load request = {.name = name, .folder = folder, .text = text, .size = size, .list = list};
+    load request = {
+        .name = name, .folder = folder, .text = text, .wanted = wanted, .size = size, .list = list};
     fpa_script *script = NULL;
     const locale_t before = locale_plain();
 
@@ -177,6 +191,12 @@ fpa_status spec_load_text(const char *name, const char *folder, const char *text
     return status;
 }
 
+fpa_status spec_load_text(const char *name, const char *folder, const char *text, size_t size,
+                          fpa_head_list *list, fpa_error *error)
+{
+    return spec_load_text_head(name, folder, text, size, NULL, list, error);
+}
+
 /* The folder of a path: "." when it names none. malloc'ed; NULL: no memory. */
 static char *folder_of(const char *path)
 {
@@ -186,7 +206,7 @@ static char *folder_of(const char *path)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-fpa_status spec_load(const char *path, fpa_head_list *list, fpa_error *error)
+fpa_status spec_load_head(const char *path, const char *wanted, fpa_head_list *list, fpa_error *error)
 {
     char *text = NULL, *folder = NULL;
     size_t size = 0;
@@ -200,10 +220,15 @@ fpa_status spec_load(const char *path, fpa_head_list *list, fpa_error *error)
     if (status != FPA_OK)
         goto out;
     folder = folder_of(path);
-    status = folder ? spec_load_text(path, folder, text, size, list, error) : fail_memory(error);
+    status = folder ? spec_load_text_head(path, folder, text, size, wanted, list, error) : fail_memory(error);
 out:
     fclose(file);
     free(folder);
     free(text);
     return status;
+}
+
+fpa_status spec_load(const char *path, fpa_head_list *list, fpa_error *error)
+{
+    return spec_load_head(path, NULL, list, error);
 }

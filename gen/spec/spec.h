@@ -16,6 +16,12 @@ fpa_status spec_load(const char *path, fpa_head_list *list, fpa_error *error);
 fpa_status spec_load_text(const char *name, const char *folder, const char *text, size_t size,
                           fpa_head_list *list, fpa_error *error);
 
+/* For whoever takes one head: the list has it alone, where there is one of that name, and all heads where there is none.
+ * Every head is read and checked all the same; what is saved are numbers of the others' matrices. */
+fpa_status spec_load_head(const char *path, const char *wanted, fpa_head_list *list, fpa_error *error);
+fpa_status spec_load_text_head(const char *name, const char *folder, const char *text, size_t size,
+                               const char *wanted, fpa_head_list *list, fpa_error *error);
+
 /* The prelude: the vocabulary of specs, as Lua sources that a person can read, in the order in which they run; NULL
  * ends them. */
 const char *const *spec_preludes(void);

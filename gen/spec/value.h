@@ -23,6 +23,12 @@ typedef struct spec_range {
     int first, last; /* 1-based, both included; empty when last == first - 1 */
 } spec_range;
 
+/* An orthogonal matrix that is not drawn yet; rows 0: there is none. */
+typedef struct spec_drawing {
+    int rows, d;
+    uint64_t seed;
+} spec_drawing;
+
 /* What coordinates {...} say beside their factors. These are the branch's user values: 1 .. factor_count, of complex
  * ones as many imaginary parts behind them, then angle, phase and amplitude, nil where there is none. */
 typedef struct spec_part {
@@ -44,10 +50,11 @@ typedef struct spec_branch {
     bool shared; /* trainable: by all key/value heads */
     bool bias;   /* trainable: a column behind those of d, which is added */
     char name[HEAD_MAX_NAME + 1]; /* trainable */
-    double *data;     /* dense: [heads][width][listed]; diagonal: [width], the entries themselves */
-    fpa_number *gram; /* diagonal: [width]; NULL: all 1 */
-    int *row;         /* select, diagonal: [width], 0-based */
-    spec_part part;   /* coordinates */
+    double *data;         /* dense: [heads][width][listed]; diagonal: [width], the entries themselves */
+    spec_drawing drawing; /* dense: what the matrix is, and there is no data then */
+    fpa_number *gram;     /* diagonal: [width]; NULL: all 1 */
+    int *row;             /* select, diagonal: [width], 0-based */
+    spec_part part;       /* coordinates */
 } spec_branch;
 
 typedef struct spec_map {
@@ -63,11 +70,19 @@ typedef struct spec_term {
 
 typedef struct spec_head {
     int line;
-    fpa_head *head; /* NULL once it was taken, */
-    int place;      /* when this is its index in the list */
-    bool returned;  /* by the file itself, and not in a layer alone */
-    int64_t memory; /* bytes that are held for it */
+    fpa_head *head;                /* NULL once it was taken, */
+    int place;                     /* when this is its index in the list */
+    bool returned;                 /* by the file itself, and not in a layer alone */
+    int64_t memory;                /* bytes that are held for it */
+    int drawing_count;             /* matrices whose numbers nobody has drawn, */
+    struct spec_undrawn *drawings; /* in memory of the head */
 } spec_head;
+
+/* A matrix of a head, by its index. */
+typedef struct spec_undrawn {
+    int matrix;
+    spec_drawing drawing;
+} spec_undrawn;
 
 /* Its heads are its user values 1 .. part_count. */
 typedef struct spec_layer {
@@ -88,8 +103,8 @@ typedef struct spec_layer {
 
 /* The functions of each file, for script_vocabulary. */
 extern const luaL_Reg spec_number_functions[], spec_field_functions[], spec_branch_functions[],
-    spec_coordinates_functions[], spec_matrix_functions[], spec_draw_functions[], spec_term_functions[],
-    spec_head_functions[], spec_layer_functions[];
+    spec_coordinates_functions[], spec_matrix_functions[], spec_drawing_functions[], spec_draw_functions[],
+    spec_term_functions[], spec_head_functions[], spec_layer_functions[];
 
 /* Create the metatables of this file's values. */
 void spec_number_open(lua_State *L);
@@ -140,8 +155,17 @@ void spec_set_folder(lua_State *L, const char *folder);
 int spec_push_npy(lua_State *L, const char *name);
 /* Push data, [rows][columns], as a table of rows. */
 void spec_push_rows(lua_State *L, const double *data, int64_t rows, int64_t columns);
+
+/* ---- drawing.c ---- */
+
 /* Make rows of d numbers orthonormal, one after the other; at most d of them. */
 void spec_orthogonalize(double *values, int rows, int d);
+/* values: [rows][d] */
+void spec_draw(const spec_drawing *drawing, double *values);
+/* Whether the table at index is an orthogonal matrix at which nobody has looked. */
+bool spec_is_drawing(lua_State *L, int index, spec_drawing *drawing);
+/* It has its rows from then on, whoever looks at them without Lua's help; what is another value stays as it is. */
+void spec_fill(lua_State *L, int index);
 
 /* ---- branch.c ---- */
 
@@ -150,6 +174,7 @@ typedef struct spec_shape {
     fpa_branch_kind kind;
     int width, columns;     /* spec_branch's width and listed */
     int heads;              /* dense */
+    bool drawn_later;       /* dense: without room for numbers */
     const fpa_number *gram; /* diagonal: [width], copied; NULL: all 1 */
     int values;             /* coordinates: how many values belong to the branch */
 } spec_shape;
@@ -169,6 +194,8 @@ void spec_take_heads(lua_State *L, int count, int line, fpa_head_list *list);
 
 /* The head at index, in the list from now on; its place there. */
 int spec_take_head(lua_State *L, int index, fpa_head_list *list);
+/* Draw what is left to draw of the list's heads, or of the one at `only` alone (-1: all). */
+void spec_draw_heads(lua_State *L, const fpa_head_list *list, int only);
 
 /* ---- origin.c ---- */
 

@@ -107,7 +107,7 @@ fpa_status fpa_open(const char *spec, const char *head, const fpa_options *optio
         *kernel = NULL;
     if (!kernel || !spec)
         return fail(error, FPA_INVALID, kernel ? "spec" : "kernel", "is NULL");
-    fpa_status status = spec_load(spec, &list, error);
+    fpa_status status = spec_load_head(spec, head, &list, error);
     if (!status)
         status = open_head(&list, spec, head, options, kernel, error);
     head_list_free(&list);
@@ -122,7 +122,7 @@ fpa_status fpa_open_text(const char *name, const char *text, const char *head, c
         *kernel = NULL;
     if (!kernel || !name || !text)
         return fail(error, FPA_INVALID, !kernel ? "kernel" : name ? "text" : "name", "is NULL");
-    fpa_status status = spec_load_text(name, ".", text, strlen(text), &list, error);
+    fpa_status status = spec_load_text_head(name, ".", text, strlen(text), head, &list, error);
     if (!status)
         status = open_head(&list, name, head, options, kernel, error);
     head_list_free(&list);

@@ -308,8 +308,10 @@ static fpa_status launch_gates(passes *p, passes_piece these, CUstream stream, f
     fpa_status status = FPA_OK;
     if (p->chunks > 1)
         status = pass_state_products(p, these, stream, error);
-    back->pass_reversed = !p->gives_ahead;
-    back->pass_length = p->gives_ahead ? p->launch->forward.length : p->reached;
+    back->pass_reversed = !p->gives_ahead && !p->behind;
+    back->pass_length = p->gives_ahead ? p->launch->forward.length
+                        : p->behind    ? (int64_t)round_up(p->reached, CUDA_TURNED)
+                                       : p->reached;
     back->pass_reads = p->read_dots;
     back->pass_gives = p->given_dots;
     back->pass_products = p->products;
@@ -336,11 +338,7 @@ static fpa_status project(passes *p, passes_piece these, CUstream stream, fpa_er
 /* Operands of contractions as they are given. */
 static void find_given(passes *p, passes_piece these)
 {
-    const struct fpa_launch sizes = {.batch = these.batch,
-                                     .length = round_up(p->launch->forward.length, CUDA_TURNED),
-                                     .query_heads = these.heads,
-                                     .heads = these.heads};
-    p->turns = p->contracts && cuda_turns(p->module->passes[PASS_VALUES], p->form, &sizes);
+    p->turns = passes_turn(p, these);
     p->given = p->contracts && pass_is_plain(p, PASS_ROWS);
     p->given_values = p->given || (p->contracts && pass_can_give_values(p));
 }

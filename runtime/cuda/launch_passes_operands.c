@@ -48,11 +48,11 @@ struct fpa_launch pass_launch_of_rows(const passes *p, passes_piece these, const
                                       const pass_tensor *k, const pass_tensor *v, const pass_tensor *o)
 {
     struct fpa_launch f = pass_launch_of(p, these, q, k, v, o);
-    f.length = p->behind ? (int64_t)round_up(p->behind, CUDA_TURNED) : p->back.pass_length;
+    f.length = p->behind ? (int64_t)round_up(p->reached, CUDA_TURNED) : p->back.pass_length;
     f.log_gate = p->back.pass_gates;
-    f.gate_stride[0] = these.heads * f.length;
+    f.gate_stride[0] = these.heads * p->back.pass_length;
     f.gate_stride[1] = 1;
-    f.gate_stride[2] = f.length;
+    f.gate_stride[2] = p->back.pass_length;
     return f;
 }
 
@@ -63,20 +63,12 @@ bool pass_scatters(const passes *p)
     return g->pass_formed || (g->pass_widened && !p->narrows);
 }
 
-/* What a contraction can fetch as it lies. */
-static bool describes(const passes *p, const void *base, const int64_t stride[3])
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    const long long its[3] = {stride[0], stride[1], stride[2]};
-    return cuda_can_describe(base, its, f->heads, f->length, f->batch);
-}
-
 static bool describes_all(const passes *p)
 {
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
-    return describes(p, f->q, f->q_stride) && describes(p, f->k, f->k_stride) &&
-           describes(p, f->v, f->v_stride) && describes(p, a->d_o, a->d_o_stride);
+    return pass_describes(p, f->q, f->q_stride) && pass_describes(p, f->k, f->k_stride) &&
+           pass_describes(p, f->v, f->v_stride) && pass_describes(p, a->d_o, a->d_o_stride);
 }
 
 /* Of operands as they are given. Where f' is constant and nothing is divided, rows are d_o and v. */
@@ -100,8 +92,8 @@ bool pass_has_plain_values(const passes *p)
     if (g->pass_widened || !g->pass_line || !(g->gate || g->pass_weighted) || p->back.outputs ||
         p->group != 1 || !pass_parts_are_given(p))
         return false;
-    return !g->pass_weighted || (p->dv % 8 == 0 && describes(p, f->v, f->v_stride) &&
-                                 describes(p, p->launch->d_o, p->launch->d_o_stride));
+    return !g->pass_weighted || (p->dv % 8 == 0 && pass_describes(p, f->v, f->v_stride) &&
+                                 pass_describes(p, p->launch->d_o, p->launch->d_o_stride));
 }
 
 /* And q and k, which gathered ones have weights beside. */
@@ -124,15 +116,22 @@ static bool values_are_direct(const passes *p)
            p->back.pass_length == p->launch->forward.length;
 }
 
+/* Vectors of product rows, and other factors, follow each other where values are not gathered. */
+static int row_width(const passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    return (g->pass_kept && p->given_values ? g->pass_values : g->pass_width) + g->pass_kept;
+}
+
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
 pass_tensor pass_query_rows(const passes *p, passes_piece these, int column)
 {
-    return rows_of(p, these, p->back.pass_queries, p->cuda->geometry.pass_width, column);
+    return rows_of(p, these, p->back.pass_queries, row_width(p), column);
 }
 
 pass_tensor pass_key_rows(const passes *p, passes_piece these, int column)
 {
-    return rows_of(p, these, p->back.pass_keys, p->cuda->geometry.pass_width, column);
+    return rows_of(p, these, p->back.pass_keys, row_width(p), column);
 }
 
 pass_tensor pass_result_rows(const passes *p, passes_piece these, int width)
@@ -164,15 +163,6 @@ pass_tensor pass_key_values(const passes *p, passes_piece these)
     const struct fpa_launch *f = &p->launch->forward;
     return p->given_values ? pass_given(these, f->heads, f->v, f->v_stride)
                            : pass_key_rows(p, these, p->cuda->geometry.pass_values);
-}
-
-bool pass_can_give_values(const passes *p)
-{
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const struct fpa_launch *f = &p->launch->forward;
-    return p->turns && g->pass_formed && !p->back.outputs && !g->pass_widened && p->group == 1 &&
-           !g->backward_padded_value && describes(p, f->v, f->v_stride) &&
-           describes(p, p->launch->d_o, p->launch->d_o_stride);
 }
 
 /* Log-gates of sequences as they are given. */

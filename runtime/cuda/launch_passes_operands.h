@@ -2,6 +2,7 @@
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_PASSES_OPERANDS_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_PASSES_OPERANDS_H
 
+#include "launch_passes_gathers.h"
 #include "launch_passes_sizes.h"
 
 /* An operand or the result of a pass. */
@@ -36,8 +37,6 @@ pass_tensor pass_query_vectors(const passes *p, passes_piece these);
 pass_tensor pass_key_vectors(const passes *p, passes_piece these);
 pass_tensor pass_query_values(const passes *p, passes_piece these);
 pass_tensor pass_key_values(const passes *p, passes_piece these);
-/* Whether rows g and values can be as they are given, where vectors are gathered. */
-bool pass_can_give_values(const passes *p);
 /* Log-gates of sequences as they are given. */
 void pass_set_gates(const passes *p, passes_piece these, struct fpa_launch *pass);
 /* The same tensor from its last token on. */

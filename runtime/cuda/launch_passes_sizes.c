@@ -4,6 +4,7 @@
 #include "head/form.h"
 #include "launch_contraction.h"
 #include "launch_passes.h"
+#include "launch_passes_gathers.h"
 #include "launch_reversed.h"
 
 enum {
@@ -102,7 +103,7 @@ static size_t forward_bytes(const passes *p, passes_piece these)
             most = larger(most, larger(pass_bytes(p, (fpa_pass)i, these, length),
                                        pass_bytes(p, (fpa_pass)i, these, p->reached)));
     if (p->contracts)
-        most = larger(most, pass_bytes(p, PASS_VALUES, these, round_up(length, CUDA_TURNED)));
+        most = larger(most, pass_bytes(p, PASS_VALUES, these, round_up(p->reached, CUDA_TURNED)));
     return most;
 }
 
@@ -141,15 +142,10 @@ static size_t count_gates(passes *p, passes_piece whole)
             ? aligned(p->cuda->geometry.pass_parts * sequences * p->chunks * g->fused_kept, ELEMENT)
             : 0;
     p->room.read_dots = aligned(blocks * sequences * length, sizeof(float));
-    p->room.given_dots = aligned(blocks * sequences * p->reached, sizeof(float));
+    p->room.given_dots =
+        aligned(blocks * sequences * (int64_t)round_up(p->reached, CUDA_TURNED), sizeof(float));
     p->room.products = p->chunks > 1 ? aligned(sequences * p->chunks, sizeof(double)) : 0;
     return p->room.reads + p->room.read_dots + p->room.given_dots + p->room.products + 2 * p->room.kept;
-}
-
-bool pass_parts_are_given(const passes *p)
-{
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    return g->pass_parts == 1 || g->pass_parts * g->pass_part == p->dv;
 }
 
 /* Whether kernels take all operands of these sequences as they are given, in both orders and wherever they lie: those of a line, of which
@@ -169,22 +165,38 @@ static bool takes_given(const passes *p, passes_piece these)
     return all;
 }
 
+/* Numbers of a gathered row. */
+static int row_width(const passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int width[] = {g->pass_width + g->pass_kept, g->pass_values + g->pass_kept, 0};
+    return width[p->gathers];
+}
+
+/* Whether somebody leaves more, or elsewhere, than is asked for. given: no operand is gathered. */
+static bool has_results(const passes *p, bool given)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_backward_launch *a = p->launch;
+    if (p->gathers == GATHERS_NOTHING) /* d_v may come beside d_k */
+        return !a->d_k;
+    return given ? a->d_log_gate && !(a->d_q && a->d_k)
+                 : a->d_k || a->d_v || a->d_log_gate || (a->d_q && (g->pass_formed || g->pass_widened));
+}
+
 /* Rows that may be gathered, and a result that nobody has asked for or that is scattered. */
 static void count_rows(passes *p, passes_piece whole)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const struct fpa_backward_launch *a = p->launch;
     const int64_t tokens = whole.batch * whole.heads * p->reached;
     const bool given = takes_given(p, whole) && takes_given(p, last_piece(p));
-    const bool results =
-        given ? a->d_log_gate && !(a->d_q && a->d_k)
-              : a->d_k || a->d_v || a->d_log_gate || (a->d_q && (g->pass_formed || g->pass_widened));
-    p->room.rows = given ? 0 : aligned(tokens * g->pass_width, ELEMENT);
+    const bool results = has_results(p, given);
+    p->room.rows = given ? 0 : aligned(tokens * row_width(p), ELEMENT);
     p->room.gates = !given && g->gate ? aligned(tokens, sizeof(float)) : 0;
     p->room.result = results ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;
 }
 
-/* Rows that matrices make of the sequences in flight, and what these leave of the matrices' gradients. */
+/* Rows that matrices make of the sequences in flight; gives what is beside these: the matrices, and parts of their gradients. */
 static size_t count_made(passes *p, passes_piece whole)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -197,7 +209,22 @@ static size_t count_made(passes *p, passes_piece whole)
     p->room.parts = p->made.matrices ? aligned(keys * made_part_entries(g, f), sizeof(float)) : 0;
     p->room.sums = p->made.matrices ? aligned(f->batch * f->heads * g->backward_entries, sizeof(float)) : 0;
     p->room.features = aligned(keys * made_feature_bytes(g, f), 1);
-    return p->room.operands + p->room.made + p->room.parts + p->room.sums + p->room.features;
+    return p->room.operands + p->room.parts + p->room.sums + p->room.features;
+}
+
+/* Where product rows are gathered once, with all that their gradients are multiplied by, who gathers them is the last one to read rows that matrices make. Of one token:
+ *
+ *     rows of queries | the result of a pass, of queries, then of keys
+ *     rows of keys    | gradients of queries' rows
+ *     gathered queries, until the last pass is through | gradients of keys' rows
+ *     gathered keys, until these are joined
+ */
+static void share_room(passes *p)
+{
+    const size_t rows = p->room.made / 4;
+    p->room.queries = aligned((int64_t)larger(rows, p->room.result), 1);
+    p->room.made = p->room.queries + aligned((int64_t)rows, 1);
+    p->room.result = 0;
 }
 
 static size_t count_room(passes *p)
@@ -212,23 +239,63 @@ static size_t count_room(passes *p)
     p->room.zero = g->pass_numbers && !g->gate ? aligned(1, sizeof(float)) : 0;
     p->room.weights = g->pass_weighs ? aligned(g->pass_d, sizeof(float)) : 0;
     p->room.forward = larger(forward_bytes(p, whole), forward_bytes(p, last_piece(p)));
+    const size_t others = count_gates(p, whole) + count_made(p, whole);
+    if (p->shares)
+        share_room(p);
     return p->room.outputs + 2 * p->room.rows + p->room.gates + p->room.result + p->room.forward +
-           p->room.weights + p->room.zero + count_gates(p, whole) + count_made(p, whole);
+           p->room.weights + p->room.zero + p->room.made + others;
 }
 
-/* Of like size, and halved until there is room for one, or for those that share a key. */
-static size_t choose_pieces(passes *p)
+bool passes_turn(const passes *p, passes_piece these)
+{
+    const struct fpa_launch sizes = {.batch = these.batch,
+                                     .length = round_up(p->reached, CUDA_TURNED),
+                                     .query_heads = these.heads,
+                                     .heads = these.heads};
+    return p->contracts && cuda_turns(p->module->passes[PASS_VALUES], p->form, &sizes);
+}
+
+/* What all pieces spare. wanted: what is gathered, if operands lie as whoever takes them wants it. */
+static void find_spared(passes *p, pass_gathered wanted)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const bool made = g->pass_kept && g->made_width && p->group == 1;
+    const bool turns = (made || wanted != GATHERS_ALL) && passes_turn(p, passes_piece_at(p, 0)) &&
+                       passes_turn(p, last_piece(p));
+    p->gathers = turns ? wanted : GATHERS_ALL;
+    p->shares = turns && made && row_width(p) >= g->made_width;
+}
+
+/* Of like size, and halved until there is room for one, or for those that share a key: in three pieces calls have lost
+ * (docs/decisions/0142-gates-from-behind-and-room-in-time.md). */
+static size_t choose_pieces(passes *p, pass_gathered wanted)
 {
     const struct fpa_launch *f = &p->launch->forward;
     const int64_t sequences = f->batch * f->query_heads;
+    size_t bytes = 0;
     p->at_once = sequences;
-    size_t bytes = count_room(p);
-    for (int64_t pieces = 2; bytes > p->cuda->pass_limit && p->at_once > p->group; pieces *= 2) {
+    for (int64_t pieces = 2;; pieces *= 2) {
+        find_spared(p, wanted);
+        bytes = count_room(p);
+        if (bytes <= p->cuda->pass_limit || p->at_once <= p->group)
+            return bytes;
         const int64_t some = divide_up(sequences, pieces);
         p->at_once =
             some >= f->query_heads ? some / f->query_heads * f->query_heads : round_up(some, p->group);
-        bytes = count_room(p);
     }
+}
+
+/* How operands lie is known to calls alone: there is room for any. One piece spares nothing. */
+static size_t choose_gathered(passes *p)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const pass_gathered least = pass_least_gathered(p, false), own = pass_least_gathered(p, true);
+    size_t bytes = choose_pieces(p, GATHERS_ALL);
+    if (least == GATHERS_ALL || p->at_once == f->batch * f->query_heads)
+        return bytes;
+    bytes = larger(bytes, choose_pieces(p, least));
+    if (own != least)
+        choose_pieces(p, own);
     return bytes;
 }
 
@@ -276,7 +343,7 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
     if (g->made_width)
         take_rows(p, launch);
     choose_chunks(p);
-    return f->length > 0 && f->query_heads > 0 ? choose_pieces(p) : 0;
+    return f->length > 0 && f->query_heads > 0 && f->batch > 0 ? choose_gathered(p) : 0;
 }
 
 /* ---- addresses ---- */
@@ -286,6 +353,14 @@ static void *take(char **at, size_t bytes)
     void *part = bytes ? *at : NULL;
     *at += bytes;
     return part;
+}
+
+static void place_shared(passes *p, char *rows)
+{
+    struct fpa_cuda_backward *made = &p->made.back;
+    p->back.pass_result = rows;
+    made->made_keys = made->made_d_queries = rows + p->room.queries;
+    made->made_d_keys = p->back.pass_queries;
 }
 
 void passes_place(passes *p, char *base)
@@ -314,6 +389,8 @@ void passes_place(passes *p, char *base)
     p->made.back = p->back;
     if (rows)
         made_place(&p->made, rows, p->at_once / p->group);
+    if (rows && p->shares)
+        place_shared(p, rows);
     if (features)
         made_place_features(&p->made, features, p->at_once / p->group);
 }

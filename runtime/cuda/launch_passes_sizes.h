@@ -19,8 +19,12 @@ typedef struct passes_room {
     size_t zero;                                   /* a log-gate */
     size_t kept;                                   /* states of such a pass, forth and again back */
     size_t operands, made, parts, sums;            /* of rows that matrices make, and of gradients of these */
+    size_t queries;                                /* of `made`, where it is shared: before rows of keys */
     size_t features;                               /* of rows, and their gradients */
 } passes_room;
+
+/* What of rows is gathered: all numbers, vectors without values, which are read as they are given, or nothing. */
+typedef enum pass_gathered { GATHERS_ALL, GATHERS_VECTORS, GATHERS_NOTHING } pass_gathered;
 
 /* One call. */
 typedef struct passes {
@@ -38,6 +42,8 @@ typedef struct passes {
     bool turns; /* contractions, and d_v, take tokens as they lie from the last one on, */
     int64_t behind;           /* tokens that what is launched now takes so; 0: from the first one on */
     bool given, given_values; /* of vectors, and of rows g and values, as they are given */
+    pass_gathered gathers;    /* what of rows has room, in each piece of the call */
+    bool shares;              /* product rows, and what becomes of them, share room in time (share_room) */
     bool keeps;               /* which is by NAME_fused_chunk */
     int64_t chunk, chunks,
         reached; /* at whose ends their sums begin anew; tokens with those that make chunks whole */
@@ -61,6 +67,9 @@ typedef struct passes {
 /* Sequences from number `first` on. */
 passes_piece passes_piece_at(const passes *p, int64_t first);
 
+/* Whether contractions of so many sequences, and d_v, take tokens as they lie from the last one on. */
+bool passes_turn(const passes *p, passes_piece these);
+
 /* Whether the call takes passes of that kind. */
 bool passes_want(const passes *p, fpa_pass pass);
 
@@ -69,9 +78,6 @@ bool passes_find(const passes *p, fpa_pass pass, const struct fpa_launch *launch
 
 /* Numbers of a token that what queries read, or keys give, is the sum of: one a block of columns, or one of a contraction. */
 int64_t pass_dot_blocks(const passes *p);
-
-/* Whether parts of values are rows as they are given: else they are gathered, with zeros behind the last one. */
-bool pass_parts_are_given(const passes *p);
 
 /* Fills *p, which stays where it is, but for operands and addresses. Gives bytes of the workspace: at most the module's limit, where one sequence, or
  * those that share a key, do not take more. */

@@ -337,7 +337,7 @@ static void walk_query(walk *w, int64_t b, int64_t t, int64_t hq)
     set_output(w, b, t, hq);
     memset(w->dq, 0, sizeof(real) * (size_t)w->rows.total);
     for (int64_t j = p->head->causal ? t : p->length - 1; j >= 0; j--) {
-        const real decay = (real)exp((double)log_decay);
+        const real decay = (real)rows_fade((double)log_decay);
 
         if (decay == 0)
             break;

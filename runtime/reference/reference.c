@@ -288,7 +288,7 @@ static void gather(evaluation *e, int64_t b, int64_t t, int64_t h, const double 
     e->sums.shrink = exp(-largest);
     for (int64_t j = p->head->causal ? t : p->length - 1; j >= 0; j--) {
         int64_t token = (b * p->length + j) * p->heads + h;
-        double decay = exp(log_decay - largest);
+        double decay = rows_fade(log_decay - largest);
 
         if (problem_keeps(p, b, j) && window_has(p->head, t, j))
             add_window_key(e, &query, j, largest, p->v + token * p->head->dv);

@@ -262,9 +262,6 @@ int backward_setup(void **state)
         status = compiled_prepare(f->folder, &error);
     if (!status)
         status = spec_load_text("backward.lua", NULL, heads, sizeof heads - 1, &f->list, &error);
-    for (int i = 0; i < f->list.count && !status; i++)
-        status = source_generate_backward(f->list.heads[i], backward_target(f->list.heads[i]), &f->source[i],
-                                          &error);
     if (status)
         print_error("%s: %s\n", error.where, error.message);
     return status ? -1 : 0;
@@ -291,6 +288,16 @@ int backward_head_named(const backward_fixture *f, const char *name)
             return i;
     fail_msg("tests/emulate/backward.c has no head %s", name);
     return -1;
+}
+
+const fpa_source *backward_source(const backward_fixture *f, int head)
+{
+    fpa_source *source = &fixture.source[head];
+    const fpa_head *its = f->list.heads[head];
+    fpa_error error;
+    if (!source->code && source_generate_backward(its, backward_target(its), source, &error))
+        fail_msg("%s: %s", error.where, error.message);
+    return source;
 }
 
 /* ---- jobs ---- */

@@ -12,7 +12,7 @@ typedef struct backward_fixture {
     bool ready; /* there is what it takes */
     char folder[64];
     fpa_head_list list;
-    fpa_source source[BACKWARD_MOST_HEADS];  /* gradients, of CUDA */
+    fpa_source source[BACKWARD_MOST_HEADS];  /* gradients, of CUDA: backward_source */
     fpa_source plain[BACKWARD_MOST_HEADS];   /* the forward pass, of C: states are its */
     fpa_module forward[BACKWARD_MOST_HEADS]; /* of heads that jobs have had */
 } backward_fixture;
@@ -22,6 +22,8 @@ int backward_setup(void **state);
 int backward_teardown(void **state);
 const char *backward_target(const fpa_head *head);
 int backward_head_named(const backward_fixture *f, const char *name);
+/* The head's gradients as CUDA, which are written when they are first asked for. */
+const fpa_source *backward_source(const backward_fixture *f, int head);
 
 /* What is done with the module of a job's gradients once it is verified. */
 typedef fpa_status backward_check(const fpa_head *head, const fpa_facts *facts, const fpa_module *module,

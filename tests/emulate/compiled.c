@@ -20,7 +20,7 @@ enum { SECONDS = 120, DIGEST = SHA256_DIGEST_STRING_LENGTH };
 
 /* Texts without optimisation: compiling them would take several times what their kernels run. What all have in common is
  * compiled once. */
-static const char text_level[] = "-O0", common_level[] = "-O2";
+static const char text_level[] = "-O0", common_level[] = "-O3";
 
 #define COMPILER(level)                                                                                      \
     "/usr/bin/env", "g++", "-std=c++17", level, "-w", "-fPIC", "-fno-strict-aliasing", "-fno-gnu-unique",    \
@@ -192,7 +192,7 @@ static fpa_status compile_header(char place[PATH_MAX], fpa_error *error)
 
 static fpa_status compile_common(char place[PATH_MAX], fpa_error *error)
 {
-    static const char *const options[] = {"-c", NULL};
+    static const char *const options[] = {"-c", "-march=native", NULL};
     return compile_once(options, common_level, "runtime.cpp", false, "runtime.o", place, error);
 }
 

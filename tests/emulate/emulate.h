@@ -135,6 +135,8 @@ struct copy {
     bool more;                  /* the next one belongs to it */
     std::vector<char> read;     /* what somebody waited to be read, and is not written yet */
     u32 arrives;                /* barrier at which it arrives, behind all that belongs to it; 0: none */
+    int who;                    /* number of its thread in the cluster, and one; 0: it tells nobody */
+    u64 when;                   /* that thread's moment (races.h) */
 };
 
 struct thread {
@@ -287,6 +289,13 @@ RUNTIME bool is_ready(thread &t)
     return true;
 }
 
+} // namespace emulate
+
+#include "races.h"
+
+namespace emulate
+{
+
 /* Thread `next` is the one that runs. */
 RUNTIME void enter_thread(int next)
 {
@@ -298,6 +307,7 @@ RUNTIME void enter_thread(int next)
 /* It runs, and those of its warp behind it, until none of them can go on: `current` is the last. */
 RUNTIME void resume(int next)
 {
+    begin_acting();
     enter_thread(next);
     change_fiber(&scheduler, &threads[next].here);
 }
@@ -326,6 +336,8 @@ template <typename action> static void meet(group &g, const char *what, int plac
         g.argument.resize(g.size);
     g.argument[place] = mine;
     if (++g.arrived == g.size) {
+        if (&g == &warps[current / WARP].lanes)
+            warp_has_met(current / WARP);
         act();
         g.arrived = 0;
         g.generation++;
@@ -356,10 +368,22 @@ RUNTIME unsigned char *at(u32 address, u32 bytes)
     return memory + (address - BASE);
 }
 
-RUNTIME void note_write(u32 address, u32 bytes)
+/* same: what was there before. */
+RUNTIME void note_write(u32 address, u32 bytes, bool same)
 {
     for (u32 i = (address - BASE) / 16; i <= (address - BASE + bytes - 1) / 16; i++)
         writer[i] = {current, threads[current].fences};
+    note_store(address, bytes, "writes", same);
+}
+
+/* The copy engine does, some time. */
+RUNTIME void note_copy(u32 address, copy &c)
+{
+    for (u32 i = 0; i < c.bytes; i += 16)
+        writer[(address - BASE + i) / 16].thread = -1;
+    note_store(address, c.bytes, "copies to", false);
+    c.who = self() + 1;
+    c.when = moment_of(self());
 }
 
 /* What matrix instructions and bulk copies read. */
@@ -416,6 +440,7 @@ RUNTIME void finish_phase(barrier &b)
         return;
     b.pending = b.count;
     b.phase ^= 1;
+    end_told(BASE + (u32)(&b - barriers) * 8);
 }
 
 /* ---- copies ---- */
@@ -433,6 +458,8 @@ RUNTIME void perform(const copy &c)
         memset(c.to, 0, c.bytes);
     if (!c.barrier)
         return;
+    if (c.who)
+        tell_copied(c.barrier, c.who - 1, c.when);
     barrier &b = barrier_at(c.barrier);
     b.bytes -= c.bytes;
     finish_phase(b);
@@ -452,34 +479,6 @@ RUNTIME void read_until(queue<std::vector<copy>> &groups, size_t pending)
         for (copy &c : groups[i])
             if (c.read.empty())
                 c.read.assign((const char *)c.from, (const char *)c.from + c.bytes);
-}
-
-/* ---- deadlocks ---- */
-
-RUNTIME void describe(const thread &t, char *text, size_t size)
-{
-    if (t.done)
-        snprintf(text, size, "done");
-    else if (t.meets)
-        snprintf(text, size, "%s, %d of %d came", t.meets->what, t.meets->arrived, t.meets->size);
-    else
-        snprintf(text, size, "barrier %u, phase %u, lacks %d arrivals and %lld bytes", t.address, t.parity,
-                 t.waits->pending, t.waits->bytes);
-}
-
-RUNTIME void tell_deadlock(void)
-{
-    std::string text = "no thread of block " + std::to_string(blockIdx.x) + " can go on:";
-    for (int w = 0; w < count / WARP; w++) {
-        char first[160] = "", other[160];
-        for (int i = 0; i < WARP; i++) {
-            describe(threads[w * WARP + i], other, sizeof other);
-            if (strcmp(first, other) != 0)
-                text += (i ? "; lane " + std::to_string(i) : "\n  warp " + std::to_string(w)) + ": " + other;
-            strcpy(first, other);
-        }
-    }
-    snprintf(message, sizeof message, "%s", text.c_str());
 }
 
 } // namespace emulate

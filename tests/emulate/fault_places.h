@@ -68,6 +68,7 @@ enum fault_place {
     IN_BOXED_SEQUENCES,
     IN_TURN,
     IN_PARTS,
+    IN_CUT_GROUPS,
     IN_PACKED,
     IN_PACKED_TURNS,
     PLACES

@@ -134,9 +134,7 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
     {IN_LIFTING_PASS,
      OTHER_PLACE,
      {"tokens of a pass in each other's place", "the RMS error of tokens", "fused_lift_fetched",
-      "copy_async(to + piece / 8 * SLAB + slab_place(token ^ 1, piece % 8), from, (int)token < left && piece "
-      "< "
-      "PIECES ? 16 : 0);"}},
+      "copy_async((place ^ m % 8 * 16 ^ 144) + m * 128, from, m < there ? 16 : 0);"}},
     {IN_LIFTING_PASS,
      NO_FENCE,
      {"coordinates of a pass without a fence", "fused_chunk ... has passed no fence since",
@@ -169,7 +167,7 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
     {IN_LIFTING_PASS,
      OTHER_PLACE,
      {"rows of o in each other's place, of a pass", "but the formula gives", "lift_rows_left",
-      "store_words(to, get_words(own + slab_place((own_token + token) ^ 1, piece)));"}},
+      "store_words(to, get_words((from ^ token % 8 * 16 ^ 144) + token * 128));"}},
     {IN_ALIKE_LIFTING_PASS,
      OTHER_PLACE,
      {"coordinates by turns in two places of three", "fused_chunk", "fused_lift_place", "return turn % 2;"}},

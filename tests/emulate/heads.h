@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 123 };
+enum { EMULATED_MOST_HEADS = 125 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -294,6 +294,13 @@ static const char emulated_heads[] =
     "terms = {\n" /* keys' only stage is tiles' room */
     "    term { some(144, 160, 1) }, term { some(2, 160, 2), select(range(1, 16)), select(range(17, 56)) }, "
     "term { some(6, 160, 3), some(2, 160, 4), select(range(60, 91)) } } }),\n"
+    "  h('cutgroups', { d = 70, dv = 64, gate = true, chunk = 128, scale = 1 / 4, terms = term { "
+    "select(range(1, 6)), "
+    "some(58, 70, 1) } }),\n" /* of six prefixes */
+    "  h('cutproducts', { d = 44, dv = 40, dtype = 'f16', chunk = 128, normalize = 'sum', scale = 1 / 8, "
+    "terms = {\n"
+    "    term { select(range(1, 10)) }, term { select(range(1, 3)), select(range(1, 5)), some(41, 44, 1) },\n"
+    "    term { some(3, 44, 2), some(6, 44, 3), select(range(4, 10)) } } }),\n"
     "}\n";
 
 /* The part that `make test` runs: a mechanism that any of the heads has is in one of these (a test walks
@@ -301,6 +308,7 @@ static const char emulated_heads[] =
  * apart by constants. */
 static const char *const emulated_fixed[] = {
     "shared",         /* tiles; folded; state and read in two kernels, bf16 states, gates */
+    "gated",          /* few sums of values, which fade from tile to tile of keys */
     "paired",         /* packed rows; portable */
     "few",            /* segments' totals; constants in the kernel; the sum */
     "fewtrained",     /* who holds the state reads it, two blocks on a multiprocessor; a matrix of run time */
@@ -309,6 +317,7 @@ static const char *const emulated_fixed[] = {
     "fewliftedhalf",  /* coordinates that who packs makes: squares, maps */
     "manydots",       /* products of rows, padded values */
     "turns",          /* dots two after two; keys in the place of tiles; tiles of several suffix blocks */
+    "cutgroups",      /* groups of six prefixes, as four and two */
     "wide",           /* packed rows whose matrices come by turns */
     "openlinear",     /* no mask, f16, one pass, */
     "openmaps",       /* which maps queries and keys */

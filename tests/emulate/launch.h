@@ -145,6 +145,36 @@ static bool end_patience(void)
     return patient;
 }
 
+/* ---- deadlocks ---- */
+
+RUNTIME void describe(const thread &t, char *text, size_t size)
+{
+    if (t.done)
+        snprintf(text, size, "done");
+    else if (t.meets)
+        snprintf(text, size, "%s, %d of %d came", t.meets->what, t.meets->arrived, t.meets->size);
+    else
+        snprintf(text, size, "barrier %u, phase %u, lacks %d arrivals and %lld bytes", t.address, t.parity,
+                 t.waits->pending, t.waits->bytes);
+}
+
+RUNTIME void tell_deadlock(void)
+{
+    std::string text = "no thread of block " + std::to_string(blockIdx.x) + " can go on:";
+    for (int w = 0; w < count / WARP; w++) {
+        char first[160] = "", other[160];
+        for (int i = 0; i < WARP; i++) {
+            describe(threads[w * WARP + i], other, sizeof other);
+            if (strcmp(first, other) != 0)
+                text += (i ? "; lane " + std::to_string(i) : "\n  warp " + std::to_string(w)) + ": " + other;
+            strcpy(first, other);
+        }
+    }
+    snprintf(message, sizeof message, "%s", text.c_str());
+}
+
+/* ---- clusters ---- */
+
 /* Blocks of a cluster in turn; beside late copies from the last one on. */
 static void run_cluster(void)
 {
@@ -169,6 +199,7 @@ static void launch_cluster(unsigned first)
 {
     clear(cluster, ranks * count);
     cluster.what = "the cluster's barrier";
+    start_races();
     for (int i = 0; i < ranks; i++) {
         enter(i);
         start_block(first + i);

@@ -214,13 +214,15 @@ template <typename number> static number get(u32 address)
 {
     number a;
     memcpy(&a, at(address, sizeof a), sizeof a);
+    note_read(address, sizeof a);
     return a;
 }
 
 template <typename number> static void put(u32 address, number a)
 {
+    const bool same = memcmp(at(address, sizeof a), &a, sizeof a) == 0;
     memcpy(at(address, sizeof a), &a, sizeof a);
-    note_write(address, sizeof a);
+    note_write(address, sizeof a, same);
 }
 
 } // namespace emulate
@@ -311,12 +313,12 @@ RUNTIME void ptx_cp_async_cg_shared_global(emulate::u32 to, const void *from, em
     using namespace emulate;
     if (bytes != 16 || read > 16 || (uintptr_t)from % 16)
         stop("cp.async of %u bytes, %u read, from %p", bytes, read, from);
-    copy c = {at(to, bytes), read ? from : NULL, bytes, 0, 0};
+    copy c = {at(to, bytes), read ? from : NULL, bytes, 0, 0, false, {}, 0, 0, 0};
     if (read > 0 && read < bytes) {
         c.read.assign((const char *)from, (const char *)from + read);
         c.read.resize(bytes);
     }
-    note_write(to, bytes);
+    note_write(to, bytes, false);
     if (late_copies)
         threads[current].open.push_back(std::move(c));
     else
@@ -350,7 +352,8 @@ RUNTIME void ptx_cp_async_mbarrier_arrive_noinc_shared__cta_b64(emulate::u32 add
         blocks[rank].on_their_way.push_back(std::move(c));
     }
     t.open.clear();
-    const copy last = {NULL, NULL, 0, 0, 0, false, {}, address};
+    const copy last = {NULL, NULL, 0, 0, 0, false, {}, address, 0, 0};
+    tell(address);
     if (late_copies)
         blocks[rank].on_their_way.push_back(last);
     else
@@ -370,6 +373,7 @@ RUNTIME void ptx_mbarrier_arrive_expect_tx_shared__cta_b64(emulate::nothing, emu
     if (b.pending == 0)
         emulate::stop("more than %d threads arrive at barrier %u in one phase", b.count, address);
     emulate::arrive_with_warp(b, address);
+    emulate::tell(address);
     b.bytes += bytes;
     b.pending--;
     emulate::finish_phase(b);
@@ -393,12 +397,13 @@ RUNTIME void ptx_mbarrier_try_wait_parity_shared__cta_b64(bool &done, emulate::u
     thread &t = threads[current];
     barrier &b = awaited_barrier(address);
     done = true;
-    if (b.phase != parity)
-        return;
-    t.waits = &b;
-    t.parity = parity;
-    t.address = address;
-    leave();
+    if (b.phase == parity) {
+        t.waits = &b;
+        t.parity = parity;
+        t.address = address;
+        leave();
+    }
+    hear(address);
 }
 
 /* Whether it is. */
@@ -406,6 +411,8 @@ RUNTIME void ptx_mbarrier_test_wait_parity_shared__cta_b64(bool &done, emulate::
                                                            emulate::u32 parity)
 {
     done = emulate::awaited_barrier(address).phase != parity;
+    if (done)
+        emulate::hear(address);
 }
 
 RUNTIME void ptx_selp_b32(emulate::u32 &d, emulate::u32 a, emulate::u32 b, bool chosen)
@@ -425,9 +432,8 @@ RUNTIME void ptx_cp_async_bulk_shared__cluster_global_mbarrier__complete_tx__byt
         stop("a bulk copy of what may not be written yet");
     barrier_at(barrier);
     at(to, 16), at(to + bytes - 16, 16);
-    const copy c = {memory + (to - BASE), from, bytes, barrier, 0};
-    for (emulate::u32 i = 0; i < bytes / 16; i++)
-        writer[(to - BASE) / 16 + i].thread = -1;
+    copy c = {memory + (to - BASE), from, bytes, barrier, 0, false, {}, 0, 0, 0};
+    note_copy(to, c);
     if (late_copies)
         blocks[rank].on_their_way.push_back(c);
     else
@@ -444,7 +450,8 @@ RUNTIME void ptx_cp_async_bulk_global_shared__cta_bulk_group(void *to, emulate::
     at(from, 16), at(from + bytes - 16, 16);
     for (emulate::u32 i = 0; i < bytes; i += 16)
         check_fence(from + i);
-    threads[current].open_out.push_back({to, memory + (from - BASE), bytes, 0, from});
+    note_read(from, bytes);
+    threads[current].open_out.push_back({to, memory + (from - BASE), bytes, 0, from, false, {}, 0, 0, 0});
 }
 
 RUNTIME void ptx_cp_async_bulk_commit_group(void)

@@ -60,13 +60,17 @@ RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 bar
     for (int row = 0; row < tensor.tokens; row++)
         for (int part = 0; part < tensor.numbers / 8; part++) {
             const u32 address = to + swizzled_place(tensor, row, part);
-            const copy c = {at(address, 16),
-                            tensor_part(tensor, place, part * 8, row),
-                            16,
-                            barrier,
-                            0,
-                            row < tensor.tokens - 1 || part < tensor.numbers / 8 - 1};
-            writer[(address - BASE) / 16].thread = -1;
+            copy c = {at(address, 16),
+                      tensor_part(tensor, place, part * 8, row),
+                      16,
+                      barrier,
+                      0,
+                      row < tensor.tokens - 1 || part < tensor.numbers / 8 - 1,
+                      {},
+                      0,
+                      0,
+                      0};
+            note_copy(address, c);
             if (late_copies)
                 blocks[rank].on_their_way.push_back(c);
             else
@@ -93,11 +97,12 @@ RUNTIME void send_box(const void *map, const int *const *place, u32 from)
             const u32 address = from + row * 128 + ((part ^ row % 8) << 4);
             unsigned char *to = tensor_place(t, place, part * 8, row);
             check_fence(address);
+            note_read(address, 16);
             if (!to)
                 continue;
             const uint64_t left = t.size[0] - (*place[0] + part * 8);
             threads[current].open_out.push_back(
-                {to, at(address, 16), (u32)(left < 8 ? left * 2 : 16), 0, address});
+                {to, at(address, 16), (u32)(left < 8 ? left * 2 : 16), 0, address, false, {}, 0, 0, 0});
         }
 }
 

@@ -115,10 +115,12 @@ RUNTIME void ptx_barrier_cluster_arrive_relaxed_aligned(void)
         return;
     cluster.arrived = 0;
     cluster.generation++;
+    end_cluster_told();
 }
 
 RUNTIME void ptx_barrier_cluster_arrive_release_aligned(void)
 {
+    emulate::tell_cluster();
     ptx_barrier_cluster_arrive_relaxed_aligned();
 }
 
@@ -130,11 +132,12 @@ RUNTIME void ptx_barrier_cluster_wait_acquire_aligned(void)
         stop("a thread waits at the cluster's barrier where it has not arrived");
     t.arrived = false;
     t.met = true;
-    if (cluster.generation != t.cluster_generation)
-        return;
-    t.meets = &cluster;
-    t.generation = t.cluster_generation;
-    leave();
+    if (cluster.generation == t.cluster_generation) {
+        t.meets = &cluster;
+        t.generation = t.cluster_generation;
+        leave();
+    }
+    hear_cluster();
 }
 
 namespace emulate
@@ -175,7 +178,9 @@ RUNTIME void send(u32 to, const float *a, u32 bytes, u32 barrier)
     if (!(to & IN_CLUSTER) || !(barrier & IN_CLUSTER) || (barrier & ~IN_CLUSTER) / RANK != (u32)other)
         stop("numbers are sent to address %u, their barrier is at %u", to, barrier);
     visit(other, "numbers are sent");
-    copy c = {at(to % RANK, bytes), NULL, bytes, barrier % RANK, 0};
+    copy c = {at(to % RANK, bytes), NULL, bytes, barrier % RANK, 0, false, {}, 0, 0, 0};
+    note_store(to % RANK, bytes, "sends numbers to", false);
+    tell_news(barrier % RANK); /* numbers come behind all that their thread has done */
     c.read.assign((const char *)a, (const char *)a + bytes);
     barrier_at(c.barrier);
     if (late_copies)
@@ -208,6 +213,7 @@ RUNTIME void ptx_mbarrier_arrive_shared__cluster_b64(emulate::nothing, emulate::
     visit((int)((address & ~IN_CLUSTER) / RANK), "a thread arrives");
     barrier &b = barrier_at(address % RANK);
     const bool full = b.pending == 0;
+    tell(address % RANK);
     b.pending--;
     finish_phase(b);
     enter(mine);

@@ -16,6 +16,10 @@ static void load_matrices(const char *what, words<size> d, u32 address, bool tra
         u32 address;
     } own = {d, address};
     group &g = own_warp().lanes;
+    if (current % WARP < (int)size * 8) {
+        at(address, 16);
+        note_read(address, 16);
+    }
     meet(g, what, current % WARP, &own, [&g, transposed] {
         for (size_t matrix = 0; matrix < size; matrix++) {
             u16 x[8][8];
@@ -41,7 +45,7 @@ static void store_matrices(const char *what, u32 address, given_words<size> a, b
     group &g = own_warp().lanes;
     if (current % WARP < (int)size * 8) {
         at(address, 16);
-        note_write(address, 16);
+        note_write(address, 16, false);
     }
     meet(g, what, current % WARP, &own, [&g, transposed] {
         for (size_t i = 0; i < size * 8 * 4; i++) { /* words: of each row four lanes' */

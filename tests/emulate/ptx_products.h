@@ -73,7 +73,8 @@ RUNTIME u32 place_of(u64 operand, int r, int k, bool along)
 }
 
 /* x[r * row + k * deep] = number k of row r of an operand in shared memory, 16 bytes at a time. */
-RUNTIME void fetch(float *x, int row, int deep, u64 operand, int first, int rows, bool along, bool half)
+RUNTIME void fetch(int warp, float *x, int row, int deep, u64 operand, int first, int rows, bool along,
+                   bool half)
 {
     for (int part = 0; part < rows * 2; part++) {
         const int r = along ? part / 16 * 8 : part / 2, k = along ? part % 16 : part % 2 * 8,
@@ -82,6 +83,7 @@ RUNTIME void fetch(float *x, int row, int deep, u64 operand, int first, int rows
         u16 bits[8];
         memcpy(bits, at(address, sizeof bits), sizeof bits);
         check_fence(address);
+        note_read_by(rank * count + warp * WARP, address, 16);
         for (int i = 0; i < 8; i++)
             x[r * row + k * deep + i * step] = to_float(bits[i], half);
     }
@@ -91,10 +93,10 @@ RUNTIME void perform(const product &p, int warp)
 {
     float a[16][16], b[16 * MOST_COLUMNS];
     if (p.a_place)
-        fetch(a[0], 16, 1, p.a_place, warp % 4 * 16, 16, p.a_rows, p.half);
+        fetch(warp, a[0], 16, 1, p.a_place, warp % 4 * 16, 16, p.a_rows, p.half);
     else
         spread(a, p.a, p.half);
-    fetch(b, 1, p.columns, p.b_place, 0, p.columns, p.b_columns, p.half);
+    fetch(warp, b, 1, p.columns, p.b_place, 0, p.columns, p.b_columns, p.half);
     multiply_parts(p.c, a, b, p.columns, p.add);
 }
 
@@ -172,6 +174,8 @@ RUNTIME void issue(const product &form, group &g, int lanes, int first_warp)
     for (int w = 0; w < lanes / WARP; w++) {
         product p = form;
         warp &own = warps[first_warp + w];
+        if (lanes > WARP)
+            warp_has_met(first_warp + w);
         for (int i = 0; i < WARP; i++) {
             const part *mine = (const part *)g.argument[w * WARP + i];
             if (mine->a_place != form.a_place || mine->b_place != form.b_place)

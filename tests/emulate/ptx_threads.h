@@ -8,7 +8,9 @@ RUNTIME void ptx_bar_sync(int name, int size)
     group &g = named[name];
     if (g.arrived == 0)
         g.size = size;
-    meet(g, "bar.sync", g.arrived, NULL, [] {});
+    tell(name);
+    meet(g, "bar.sync", g.arrived, NULL, [name] { end_told(name); });
+    hear(name);
 }
 
 RUNTIME void ptx_fence_proxy_async_shared__cta(void)

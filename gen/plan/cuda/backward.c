@@ -260,6 +260,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .backward_per_head = count_numbers(plan->written, true),
         .pass_width = plan->passes.width,
         .pass_values = plan->passes.values,
+        .pass_kept = back->formed_kept,
         .pass_input = plan->passes.input,
         .pass_d = plan->passes.formed || plan->passes.features ? plan->passes.values : head->d,
         .pass_dv = plan->passes.columns,
@@ -400,6 +401,7 @@ const fpa_field cuda_backward_fields[] = {
     BACK(formed_gradient_pitch),
     BACK(formed_rows),
     BACK(formed_others),
+    BACK(formed_kept),
     BACK(formed_numbers),
     BACK(formed_lanes),
     FIELDS_END};

@@ -64,6 +64,7 @@ typedef struct fpa_cuda_backward_plan {
     int formed_pair_pitch, formed_vector_pitch, formed_gradient_pitch;
     /* words of two neighbours: of rows that vectors are made of, of rows that gradients are multiplied by, of numbers of a vector that are made of rows */
     int formed_rows, formed_others, formed_numbers;
+    int formed_kept;  /* numbers behind a gathered row: the second of these words, in whole pieces */
     int formed_lanes; /* two tokens each */
     bool no;          /* what only the forward pass has */
 } fpa_cuda_backward_plan;

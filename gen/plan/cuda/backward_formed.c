@@ -68,6 +68,35 @@ static bool count_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
     return true;
 }
 
+/* Of so many words of all tokens. */
+static int pair_bytes(const fpa_cuda_backward_plan *back, int words)
+{
+    return 2 * words * back->formed_pair_pitch;
+}
+
+/* Of who forms vectors of so many numbers. */
+static int gather_bytes(const fpa_cuda_backward_plan *back, int numbers)
+{
+    return (int)round_up(pair_bytes(back, back->formed_rows), PIECE) +
+           FPA_CUDA_PASS_TOKENS * token_pitch(numbers);
+}
+
+/* Blocks of as many bytes that a multiprocessor has room for, where registers, some 80 a thread, leave six. */
+static int count_blocks(int bytes)
+{
+    enum { ROOM = 228 << 10, OWN = 1 << 10 /* beside what a block asks for */, MOST = 6 };
+    const int blocks = ROOM / (bytes + OWN);
+    return blocks < MOST ? blocks : MOST;
+}
+
+/* Numbers that lie behind a gathered row: none where there were fewer blocks then. */
+static int count_kept(const fpa_cuda_backward_plan *back, int width)
+{
+    const int kept = (int)round_up(2 * back->formed_others, PIECE / ELEMENT);
+    return count_blocks(gather_bytes(back, width + kept)) < count_blocks(gather_bytes(back, width)) ? 0
+                                                                                                    : kept;
+}
+
 bool plan_backward_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     if (!back->passes.formed)
@@ -79,24 +108,21 @@ bool plan_backward_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->pass_factor = arena_array(&plan->memory, back->pass_entries, sizeof *back->pass_factor);
     back->formed_lanes = FPA_CUDA_PASS_TOKENS / 2;
     back->formed_pair_pitch = pair_pitch();
-    back->formed_vector_pitch = token_pitch(width);
     back->formed_gradient_pitch = token_pitch(plan->head->d);
     if (!back->pass_factor)
         return false;
     halves_list(&simple, back->pass_factor);
-    return count_formed(plan, back);
-}
-
-/* Of so many words of all tokens. */
-static int pair_bytes(const fpa_cuda_backward_plan *back, int words)
-{
-    return 2 * words * back->formed_pair_pitch;
+    if (!count_formed(plan, back))
+        return false;
+    back->formed_kept = count_kept(back, width);
+    back->formed_vector_pitch = token_pitch(width + back->formed_kept);
+    return true;
 }
 
 void fill_backward_formed(const fpa_cuda_backward_plan *back, struct fpa_cuda_geometry *g)
 {
-    g->kernel[CUDA_BACKWARD_GATHER].bytes = (int)round_up(pair_bytes(back, back->formed_rows), PIECE) +
-                                            FPA_CUDA_PASS_TOKENS * back->formed_vector_pitch;
+    g->kernel[CUDA_BACKWARD_GATHER].bytes =
+        gather_bytes(back, back->pass_entries / back->pass_factors + back->formed_kept);
     g->kernel[CUDA_BACKWARD_SCATTER].bytes =
         (int)round_up(pair_bytes(back, back->formed_numbers + back->formed_others), PIECE) +
         FPA_CUDA_PASS_TOKENS * back->formed_gradient_pitch;

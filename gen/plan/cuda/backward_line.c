@@ -1,17 +1,10 @@
 /* Features that passes have in the place of q and k: what each is a product of (gen/plan/feature_line.h). */
 #include "backward.h"
 
+#include "feature_rows.h"
 #include "parts.h"
 
 enum { NO_ROW = -1, ELEMENT = 2 };
-
-static int most_factors(const fpa_plan *plan)
-{
-    int most = 1;
-    for (int p = 0; p < plan->piece_count; p++)
-        most = largest(most, plan->pieces[p].prefix_count + 1);
-    return most;
-}
 
 /* The row that a factor is; what it is multiplied by on the key side is the feature's weight. */
 static int resolve(const fpa_plan *plan, int row, double *weight)
@@ -43,7 +36,7 @@ bool plan_backward_line(fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     if (!back->passes.features)
         return true;
-    back->line_factors = most_factors(plan);
+    back->line_factors = feature_factors(plan);
     back->line_features = (int)plan->features;
     back->line_entries = back->line_features * back->line_factors;
     back->line_factor = arena_array(&plan->memory, (size_t)back->line_entries, sizeof *back->line_factor);

@@ -3,7 +3,7 @@
 
 #include "base/round.h"
 
-enum { BLOCK = 8, STEP = 16, SLAB = 64 };
+enum { BLOCK = 8, STEP = 16 };
 
 /* Where the next dot's rows lie. */
 typedef struct place {
@@ -19,7 +19,7 @@ static int steps_of(int blocks)
 static int place_dot(place *at, int row, int blocks)
 {
     if (row != at->row)
-        at->block = round_up(at->block, SLAB / BLOCK);
+        at->block = round_up(at->block, SLAB_BLOCKS);
     const int found = at->block;
     at->row = row + STEP * steps_of(blocks);
     at->block += STEP / BLOCK * steps_of(blocks);
@@ -50,7 +50,7 @@ static void place_rows(const fpa_contraction *c, fpa_contracted_set *set)
             else if (pair->other_first == row)
                 pair->other_place = place_dot(&at, row, pair->other_blocks);
         }
-    set->slabs = divide_up(at.block, SLAB / BLOCK);
+    set->slabs = divide_up(at.block, SLAB_BLOCKS);
 }
 
 static void add_pair(fpa_contracted_set *set, fpa_contracted_pair *pair)

@@ -2,13 +2,12 @@
 
 #include <math.h>
 
+#include "gen/plan/features.h"
 #include "mechanism.h"
 #include "parts.h"
 
 enum {
-    MOST_FEATURES = 256,     /* of which a block of the pass has all sums, for 128 columns */
-    MOST_FACTORS_OF_F16 = 2, /* products of more leave its range sooner than the state's, */
-    RANGE_OF_F16 = 12        /* and so do weights beyond this power of two either way */
+    MOST_FEATURES = 256 /* of which a block of the pass has all sums, for 128 columns */
 };
 
 static int fewest_factors(const fpa_plan *plan)
@@ -19,7 +18,7 @@ static int fewest_factors(const fpa_plan *plan)
     return fewest;
 }
 
-static int most_factors(const fpa_plan *plan)
+int feature_factors(const fpa_plan *plan)
 {
     int most = 1;
     for (int p = 0; p < plan->piece_count; p++)
@@ -27,20 +26,14 @@ static int most_factors(const fpa_plan *plan)
     return most;
 }
 
-static bool is_moderate(double weight)
-{
-    const double most = ldexp(1, RANGE_OF_F16);
-    return fabs(weight) >= 1 / most && fabs(weight) <= most;
-}
-
 static bool leaves_range(const fpa_plan *plan)
 {
     for (int p = 0; p < plan->piece_count; p++) {
         const int more = plan->pieces[p].degree - fewest_factors(plan);
-        if (!is_moderate(plan->pieces[p].weight) || !is_moderate(pow(plan->head->scale, more)))
+        if (!f16_has(plan->pieces[p].weight) || !f16_has(pow(plan->head->scale, more)))
             return true;
     }
-    return most_factors(plan) > MOST_FACTORS_OF_F16;
+    return feature_factors(plan) > MOST_FACTORS_OF_F16;
 }
 
 /* The first ones, in order, weighted or not: they lie there already. */
@@ -90,7 +83,7 @@ static bool allocate(const fpa_plan *plan, arena *memory, fpa_product_rows *made
 {
     const int count = (int)plan->features;
     made->count = count;
-    made->factors = most_factors(plan);
+    made->factors = feature_factors(plan);
     made->factor = arena_array(memory, (size_t)count * made->factors, sizeof *made->factor);
     made->weight = arena_array(memory, count, sizeof *made->weight);
     made->query_weight = arena_array(memory, count, sizeof *made->query_weight);

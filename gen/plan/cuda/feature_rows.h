@@ -13,4 +13,7 @@
 fpa_status plan_feature_rows(const fpa_plan *plan, arena *memory, fpa_product_rows *made, char *why,
                              fpa_error *error);
 
+/* Of a feature, at most: a piece's prefix and one more. */
+int feature_factors(const fpa_plan *plan);
+
 #endif

@@ -177,11 +177,10 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 
 /* ---- shared memory ---- */
 
-/* Rows of a box: of 32 bytes where two blocks share shared memory and these hold a vector. Who makes coordinates reads whole slabs. */
+/* Rows of a box: of 32 bytes where these hold a vector. Who makes coordinates reads whole slabs. */
 static int raw_row(const fpa_fused_packed *fused)
 {
-    return !fused->query_groups && !fused->lifts && fused->vector <= NARROW / 2 ? NARROW
-                                                                                : SLAB / FUSED_TOKENS;
+    return !fused->lifts && fused->vector <= NARROW / 2 ? NARROW : SLAB / FUSED_TOKENS;
 }
 
 static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_stages, fpa_fused_packed *fused)
@@ -367,7 +366,7 @@ fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, f
     /* places for vectors and packed rows belong to them by turns */
     fused->total_packers =
         fused->query_groups && fused->raw_stages % 2 == 0 && fused->panels % 2 == 0 ? 2 : 1;
-    return plan_fused_packed_slots(plan, in->memory, fused, error);
+    return plan_fused_packed_slots(plan, in->rows, in->memory, fused, error);
 }
 
 /* ---- what others see of it ---- */

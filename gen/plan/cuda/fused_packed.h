@@ -71,7 +71,7 @@ void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *geome
 extern const fpa_field fused_packed_fields[];
 
 /* The order of features, for the tiles of `fused`. */
-fpa_status plan_fused_packed_slots(const fpa_plan *plan, arena *memory, fpa_fused_packed *fused,
-                                   fpa_error *error);
+fpa_status plan_fused_packed_slots(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory,
+                                   fpa_fused_packed *fused, fpa_error *error);
 
 #endif

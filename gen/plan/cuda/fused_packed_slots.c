@@ -3,6 +3,8 @@
  * rows fetch them once. Products of sixteen rows with each other make units whose last factor is these rows,
  * in order.
  */
+#include <string.h>
+
 #include "fused_packed.h"
 #include "parts.h"
 
@@ -28,12 +30,13 @@ static int run_base(const fpa_plan *plan, int row)
 }
 
 /* Slot of the product of rows a and b of a run, of which *owner has the slot's number: unit n = a ^ b for
- * n < 2, else n / 2 + 1, where the greater row owns odd n and the lesser one even n. (outer_fold does so
- * with 8 rows.) */
+ * n < 2, else n / 2 + 1, where of a and b the one with the bit below owns odd n, the other one even n. (outer_fold
+ * does so with 8 rows.) So the other rows of n + 8 are those of n, from 2 on, with halves of 8 rows exchanged, and
+ * those of 8 and 9 are halves of 0's and 1's: queries have them once the first ones are fetched. */
 static int square_slot(int a, int b, int *owner)
 {
-    const int apart = a ^ b, low = a < b ? a : b, high = a < b ? b : a;
-    *owner = apart < 2 ? b : apart % 2 ? high : low;
+    const int apart = a ^ b, bit = apart & 4 ? 4 : apart & 2 ? 2 : 8;
+    *owner = apart < 2 || !(b & bit) == !(apart & 1) ? b : a;
     return CUDA_UNIT * (apart < 2 ? apart : apart / 2 + 1) + *owner;
 }
 
@@ -59,13 +62,16 @@ static void gather_square(const fpa_plan *plan, int base, const bool *placed, in
     }
 }
 
-/* Whole units of products of the run at base; returns how many slots they fill. */
+/* Whole units of products of the run at base, first those of which the next ones have halves of rows exchanged;
+ * returns how many slots they fill. */
 static int place_square(const fpa_plan *plan, int base, bool *placed, int first, fpa_fused_packed *fused)
 {
+    static const int order[SQUARE] = {2, 3, 4, 6, 7, 8, 0, 1, 5};
     int feature[SQUARE * CUDA_UNIT], next = first;
     bool swapped[SQUARE * CUDA_UNIT];
     gather_square(plan, base, placed, feature, swapped);
-    for (int u = 0; u < SQUARE; u++) {
+    for (int n = 0; n < SQUARE; n++) {
+        const int u = order[n];
         bool whole = true;
         for (int i = u * CUDA_UNIT; i < (u + 1) * CUDA_UNIT; i++)
             whole &= feature[i] >= 0;
@@ -212,7 +218,70 @@ static void place_runs(run *runs, int count, int *slots)
                 slots += place_alike(runs, count, i, slots);
 }
 
-static bool place_features(const fpa_plan *plan, arena *memory, fpa_fused_packed *fused)
+/* ---- warps ---- */
+
+static bool has_factors_in_front(const fpa_plan *plan, int64_t feature)
+{
+    for (int p = 0; p < plan->piece_count; p++)
+        if (feature >= plan->pieces[p].feature && feature < plan->pieces[p].feature + plan->pieces[p].width)
+            return plan->pieces[p].prefix_count > 0;
+    return false;
+}
+
+/* Whether of slots behind `first` all features are rows as they are, or 1: their last factor may be the row of ones. */
+static bool are_rows(const fpa_plan *plan, const fpa_fused_packed *fused, int first)
+{
+    for (int i = first; i < fused->slots; i++)
+        if (fused->slot_feature[i] >= 0 && has_factors_in_front(plan, fused->slot_feature[i]))
+            return false;
+    return true;
+}
+
+/* Slots of unit `from` of an order before -> of unit `to`. */
+static void move_unit(const int *feature, const int *swapped, int from, int to, fpa_fused_packed *fused)
+{
+    memcpy(fused->slot_feature + to * CUDA_UNIT, feature + from * CUDA_UNIT, CUDA_UNIT * sizeof *feature);
+    for (int i = 0; i < CUDA_UNIT; i++)
+        fused->slot_swapped[to * CUDA_UNIT + i] = swapped ? swapped[from * CUDA_UNIT + i] : 1;
+}
+
+/* Units u -> places: squares have the first `warps` warps of each tile, others the other ones, of the second tile none where `free`. */
+static void move_units(const int *feature, const int *swapped, int squares, int others, int warps, bool free,
+                       fpa_fused_packed *fused)
+{
+    for (int i = 0; i < fused->slots; i++)
+        fused->slot_feature[i] = -1;
+    for (int u = 0; u < squares; u++)
+        move_unit(feature, swapped, u, u / warps * 4 + u % warps, fused);
+    for (int u = 0; u < others; u++) {
+        const int tile = u / (4 - warps);
+        move_unit(feature, NULL, squares + u, (tile + (free && tile)) * 4 + warps + u % (4 - warps), fused);
+    }
+}
+
+/* A warp of keys with squares alone, and one with rows as they are alone, has the same last factor in all of its
+ * tiles, and fetches it once. The other rows of squares of the second tile are those of the first one, with halves exchanged: so are
+ * those of all warps where nothing else has a place in this tile. */
+static bool part_warps(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory, int used,
+                       fpa_fused_packed *fused)
+{
+    const int squares = used / CUDA_UNIT, tiles = fused->key_tiles, warps = squares / tiles;
+    const int others = (int)(plan->features - used + CUDA_UNIT - 1) / CUDA_UNIT;
+    if (fused->key_groups > 1 || rows->factors != 2 || warps < 1 || warps > 3 || squares % tiles ||
+        others > tiles * (4 - warps) || !are_rows(plan, fused, used))
+        return true;
+    int *feature = arena_array(memory, 2 * fused->slots, sizeof *feature);
+    if (!feature)
+        return false;
+    memcpy(feature, fused->slot_feature, fused->slots * sizeof *feature);
+    memcpy(feature + fused->slots, fused->slot_swapped, fused->slots * sizeof *feature);
+    move_units(feature, feature + fused->slots, squares, others, warps, others <= (tiles - 1) * (4 - warps),
+               fused);
+    return true;
+}
+
+static bool place_features(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory,
+                           fpa_fused_packed *fused)
 {
     bool *placed = arena_array(memory, (size_t)plan->features, sizeof *placed);
     run *runs = arena_array(memory, count_runs(plan), sizeof *runs);
@@ -224,11 +293,11 @@ static bool place_features(const fpa_plan *plan, arena *memory, fpa_fused_packed
         count += cut_piece(&plan->pieces[i], placed, runs + count);
     join_runs(runs, count);
     place_runs(runs, count, fused->slot_feature + used);
-    return true;
+    return part_warps(plan, rows, memory, used, fused);
 }
 
-fpa_status plan_fused_packed_slots(const fpa_plan *plan, arena *memory, fpa_fused_packed *fused,
-                                   fpa_error *error)
+fpa_status plan_fused_packed_slots(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory,
+                                   fpa_fused_packed *fused, fpa_error *error)
 {
     arena scratch = {0};
     fused->slots = 64 * fused->key_groups * fused->key_tiles;
@@ -236,7 +305,8 @@ fpa_status plan_fused_packed_slots(const fpa_plan *plan, arena *memory, fpa_fuse
     fused->slot_swapped = arena_array(memory, fused->slots, sizeof *fused->slot_swapped);
     for (int i = 0; fused->slot_feature && i < fused->slots; i++)
         fused->slot_feature[i] = -1;
-    const bool done = fused->slot_feature && fused->slot_swapped && place_features(plan, &scratch, fused);
+    const bool done =
+        fused->slot_feature && fused->slot_swapped && place_features(plan, rows, &scratch, fused);
     arena_free(&scratch);
     return done ? FPA_OK : fail_memory(error);
 }

@@ -17,7 +17,6 @@ enum {
         128, /* of all matrices: with fewer, tensor cores are not what blocks of warps wait for, and two parts take less than tokens in f16 */
     MOST_WIDTH = 128,  /* so that 16 tokens stay in a warp's registers */
     SLAB_NUMBERS = 64, /* of a row, */
-    SLAB_ROW = 128,    /* its bytes */
     REST = 56,         /* registers of a thread beside sums and tokens */
     SINGLE_REST = 40,
     PAIR_REST = 24,

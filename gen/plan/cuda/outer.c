@@ -142,6 +142,38 @@ static int place_rows(const fpa_plan *plan, fpa_outer_plan *outer, const bool *k
     return place_ones(plan, outer, kept, next);
 }
 
+static bool has_row(const fpa_dot *dot, int row)
+{
+    for (int r = 0; r < dot->row_count; r++)
+        if (dot->rows[r] == row)
+            return true;
+    return false;
+}
+
+/* Of a product of several dots. */
+static bool is_factor(const fpa_plan *plan, int dot)
+{
+    const fpa_score *score = plan->score;
+    for (int k = 0; k < score->monomial_count; k++) {
+        int degree = 0;
+        for (int i = 0; i < score->dot_count; i++)
+            degree += score->monomials[k].power[i];
+        if (degree > 1 && score->monomials[k].power[dot])
+            return true;
+    }
+    return false;
+}
+
+/* A dot that is no factor of a product and has rows of one that is: there these are to lie beside the others. */
+static bool comes_late(const fpa_plan *plan, int dot)
+{
+    for (int i = 0; i < plan->score->dot_count && !is_factor(plan, dot); i++)
+        for (int r = 0; is_factor(plan, i) && r < plan->dots[dot].row_count; r++)
+            if (has_row(&plan->dots[i], plan->dots[dot].rows[r]))
+                return true;
+    return false;
+}
+
 /* Rows dot by dot, each padded with zero rows up to 16, then those that no dot has: what is in none of both has no place,
  * and what a dot shares with one before it is gathered once more. */
 static int place_by_dots(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept)
@@ -150,8 +182,11 @@ static int place_by_dots(const fpa_plan *plan, fpa_outer_plan *outer, const bool
     outer->vector_box = OUTER_TILE;
     for (int i = 0; i < plan->row_count; i++)
         outer->row[i] = -1;
-    for (int i = 0; i < plan->score->dot_count; i++) {
+    for (int n = 0; n < 2 * plan->score->dot_count; n++) {
+        const int i = n % plan->score->dot_count;
         const fpa_dot *dot = &plan->dots[i];
+        if ((outer->late && comes_late(plan, i)) != (n >= plan->score->dot_count))
+            continue;
         next = round_up(next, OUTER_STEP);
         for (int r = 0; r < dot->row_count; r++)
             if (outer->row[dot->rows[r]] < 0)
@@ -293,7 +328,7 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l)
         const int *first = outer->prefix + i / OUTER_BLOCK * OUTER_BLOCK * outer->prefix_factors;
         const int own = outer->prefix[i * outer->prefix_factors + l];
         const int prefixes = OUTER_BLOCK / outer->group_parts[i / OUTER_BLOCK];
-        block &= first[l] % OUTER_BLOCK == 0 && own == first[l] + i % prefixes;
+        block &= first[l] % prefixes == 0 && own == first[l] + i % prefixes;
         row &= own == first[l];
     }
     return block ? PREFIX_BLOCK : row ? PREFIX_ROW : PREFIX_ANY;
@@ -351,6 +386,15 @@ static fpa_status plan_vectors(const fpa_plan *plan, arena *memory, arena *lasti
     return status;
 }
 
+static bool begins_amid_block(const fpa_outer_plan *outer)
+{
+    bool amid = false;
+    for (int l = 0; l < outer->prefix_factors; l++)
+        for (int g = 0; g < outer->groups && outer_prefix_kind(outer, l) == PREFIX_BLOCK; g++)
+            amid |= outer->prefix[g * OUTER_BLOCK * outer->prefix_factors + l] % OUTER_BLOCK > 0;
+    return amid;
+}
+
 static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *memory,
                           arena *lasting, fpa_outer_plan *outer, fpa_error *error)
 {
@@ -379,11 +423,17 @@ static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles
     if (!tiling.tile_count)
         return refuse(outer, "two of its features are the same product");
     outer->used = true;
-    outer_tiling parted = tiling;
-    if (parts > 1)
-        status = tiles_part(&tiling, parts, memory, &parted, error);
-    return status ? status
-                  : tiles_to_strips(plan, &parted, columns, warpgroup_tiles, memory, lasting, outer, error);
+    outer_tiling cut = tiling, parted = tiling;
+    const int most = parts & ~OUTER_CUT;
+    if (parts & OUTER_CUT)
+        status = tiles_cut(&tiling, most, memory, &cut, error);
+    if (most > 1 && !status)
+        status = tiles_part(&cut, most, memory, &parted, error);
+    if (!status)
+        status = tiles_to_strips(plan, &parted, columns, warpgroup_tiles, memory, lasting, outer, error);
+    if (!status)
+        outer->cut = begins_amid_block(outer);
+    return status;
 }
 
 static fpa_status plan_with(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *lasting,
@@ -404,8 +454,17 @@ fpa_status plan_outer(const fpa_plan *plan, int columns, int warpgroup_tiles, in
 }
 
 fpa_status plan_outer_of_products(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
-                                  arena *lasting, fpa_outer_plan *outer, fpa_error *error)
+                                  bool late, arena *lasting, fpa_outer_plan *outer, fpa_error *error)
 {
-    *outer = (fpa_outer_plan){.prefix_factors = 1, .products = true, .rows = !prefix_factors(plan)};
+    *outer =
+        (fpa_outer_plan){.prefix_factors = 1, .products = true, .late = late, .rows = !prefix_factors(plan)};
     return plan_with(plan, columns, warpgroup_tiles, parts, lasting, outer, error);
+}
+
+bool outer_has_late_dots(const fpa_plan *plan)
+{
+    for (int i = 0; i < plan->score->dot_count; i++)
+        if (comes_late(plan, i))
+            return true;
+    return false;
 }

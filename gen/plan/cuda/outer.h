@@ -23,13 +23,14 @@ enum {
     OUTER_MAX_STRIP = 6, /* tiles */
     OUTER_FOLDED = 40,   /* rows that copies have of a folded tile */
     OUTER_QUARTERS = 4,  /* of a tile: two prefixes each, which a warp has */
+    OUTER_CUT = 8,       /* beside suffix blocks of a tile: groups are cut, and suffixes become prefixes */
 };
 
 typedef struct fpa_outer_plan {
-    bool used;     /* else `why` says why not, and nothing below is valid */
-    char why[160]; /* "its features fill only 40 % of tiles of 8 x 8" */
-    bool products; /* of a plan of product rows */
-    bool rows;     /* features are rows: a tile is 8 blocks of them, from its suffix on; prefixes are 1 */
+    bool used;           /* else `why` says why not, and nothing below is valid */
+    char why[160];       /* "its features fill only 40 % of tiles of 8 x 8" */
+    bool products, late; /* of a plan of product rows; see plan_outer_of_products */
+    bool rows; /* features are rows: a tile is 8 blocks of them, from its suffix on; prefixes are 1 */
     /* rows of a vector, in a numbering of its own, by blocks of 8 */
     int *row;    /* [plan->row_count] vector row of a plan's row, -1: not kept */
     int *source; /* [8 row_blocks] plan's row of a vector row (some twice), -1: zero for every token */
@@ -52,6 +53,7 @@ typedef struct fpa_outer_plan {
     int *
         group_parts; /* [groups] suffix blocks of a tile: 1, 2 or 4, of which each has so many times fewer prefixes */
     bool parted;    /* some group's are more than one */
+    bool cut;       /* some group's prefixes begin amid a block */
     int *feature;   /* [tiles][8 prefixes][8 rows] feature as plan->pieces count them, -1: none */
     double *weight; /* [tiles][64] on the key side; 0 where there is no feature */
     double *copied; /* [tiles][64] the same with the scale of q, which copies have too */
@@ -83,13 +85,17 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l);
 int outer_fold(int slot);
 
 /* Fills *outer from the rows, pieces and dots of plan, with tables in `lasting`. columns: tiles of 8 of a
- * block. parts: suffix blocks that a tile may have, 1, 2 or 4. warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles
+ * block. parts: suffix blocks that a tile may have, 1, 2 or 4, the last two also with OUTER_CUT. warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles
  * do not suit gives FPA_OK and used = false. FPA_NO_MEMORY is the only error. */
 fpa_status plan_outer(const struct fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
                       arena *lasting, fpa_outer_plan *outer, fpa_error *error);
 
-/* The same of a plan of product rows (product_rows.h): rows lie as its dots have them, tiles are blocks times blocks, or rows where features are. */
+/* The same of a plan of product rows (product_rows.h): rows lie as its dots have them, tiles are blocks times blocks, or rows where features are.
+ * late: dots that are no factor of a product come behind those that are, so that rows that both have lie beside the latters' other ones. */
 fpa_status plan_outer_of_products(const struct fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
-                                  arena *lasting, fpa_outer_plan *outer, fpa_error *error);
+                                  bool late, arena *lasting, fpa_outer_plan *outer, fpa_error *error);
+
+/* Whether that makes any difference. */
+bool outer_has_late_dots(const struct fpa_plan *plan);
 
 #endif

@@ -25,7 +25,7 @@ static const int *prefix_of(const outer_tiling *tiling, int g, int c)
     return tiling->prefix + (g * OUTER_BLOCK + c) * tiling->factors;
 }
 
-static int find_block(const outer_tiling *tiling, int g)
+int outer_block_of_prefixes(const outer_tiling *tiling, int g)
 {
     const int last = tiling->factors - 1, *first = prefix_of(tiling, g, 0);
     for (int c = 0; c < OUTER_BLOCK; c++) {
@@ -37,8 +37,7 @@ static int find_block(const outer_tiling *tiling, int g)
     return first[last] / OUTER_BLOCK;
 }
 
-/* Prefixes of a tile, or rows of its suffix, up to the last one that has a feature. */
-static int count_used(const outer_tile *tile, bool suffix)
+int outer_rows_used(const outer_tile *tile, bool suffix)
 {
     int used = 0;
     for (int slot = 0; slot < OUTER_TILE; slot++) {
@@ -67,7 +66,7 @@ static bool has_suffix(const outer_tiling *tiling, int g, int suffix)
 static int choose_home(const parting *p, int t)
 {
     const outer_tile *tile = &p->from->tiles[t];
-    const int g = tile->group, last = p->from->factors - 1, rows = count_used(tile, true);
+    const int g = tile->group, last = p->from->factors - 1, rows = outer_rows_used(tile, true);
     if (p->block[g] < 0 || parts_of(p, p->used[g]) > 1 || parts_of(p, rows) == 1)
         return g;
     for (int h = 0; h < p->from->group_count; h++)
@@ -88,18 +87,19 @@ static bool describe(parting *p, arena *memory)
     if (!(p->home = arena_array(memory, from->tile_count, sizeof *p->home)))
         return false;
     for (int g = 0; g < from->group_count; g++) {
-        p->block[g] = find_block(from, g);
+        p->block[g] = outer_block_of_prefixes(from, g);
         p->used[g] = p->count[g] = 0;
     }
     for (int t = 0; t < from->tile_count; t++) {
         int *used = &p->used[from->tiles[t].group];
-        const int own = count_used(&from->tiles[t], false);
+        const int own = outer_rows_used(&from->tiles[t], false);
         *used = own > *used ? own : *used;
     }
     for (int t = 0; t < from->tile_count; t++)
         p->home[t] = choose_home(p, t);
     for (int t = 0; t < from->tile_count; t++) {
-        const int g = p->home[t], rows = g == from->tiles[t].group ? 0 : count_used(&from->tiles[t], true);
+        const int g = p->home[t],
+                  rows = g == from->tiles[t].group ? 0 : outer_rows_used(&from->tiles[t], true);
         p->used[g] = rows > p->used[g] ? rows : p->used[g];
         p->count[g]++;
     }

@@ -41,6 +41,17 @@ fpa_status plan_block_tiles(const fpa_plan *plan, const fpa_outer_plan *outer, a
 fpa_status tiles_part(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made,
                       fpa_error *error);
 
+/* The same features in groups of which tiles_part makes fewer tiles: those of five or six prefixes become two, and tiles of few rows of a
+ * suffix block are transposed. Tilings of several factors stay as they are. */
+fpa_status tiles_cut(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made,
+                     fpa_error *error);
+
+/* Block of rows that the last factors of a group's prefixes are, in order, all others being the same; -1: none. */
+int outer_block_of_prefixes(const outer_tiling *tiling, int g);
+
+/* Prefixes of a tile, or rows of its suffix, up to the last one that has a feature. */
+int outer_rows_used(const outer_tile *tile, bool suffix);
+
 /* Transposes tiles (prefixes of block I, suffix J -> prefixes of block J, suffix I) so that few strips need
  * padding, and fills outer's groups, tiles and strips by tiles_to_tables. */
 fpa_status tiles_to_strips(const fpa_plan *plan, const outer_tiling *tiling, int columns, int warpgroup_tiles,

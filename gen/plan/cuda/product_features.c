@@ -288,7 +288,44 @@ static fpa_status list_all(const maker *m, tiling *t, arena *memory, bool *all, 
     return *all || !s->count || t->of[count - 1].list ? FPA_OK : fail_memory(error);
 }
 
-fpa_status place_features(const maker *m, arena *memory, fpa_product_rows *made, char *why, fpa_error *error)
+/* ---- what is filled ---- */
+
+static bool mark_row(const maker *m, int half_number, int row, arena *memory)
+{
+    half *h = half_number < 0 ? NULL : &m->halves[half_number];
+    if (h && !h->used)
+        h->used = arena_array(memory, h->rows, sizeof *h->used);
+    if (h && h->used)
+        h->used[row] = true;
+    return !h || h->used;
+}
+
+static fpa_status count_filled(const maker *m, const tiling *t, arena *memory, filled *count,
+                               fpa_error *error)
+{
+    enum { PAIRS = OUTER_BLOCK / 2 };
+    bool *seen = arena_array(memory, (size_t)t->tiles * PAIRS, sizeof *seen);
+    *count = (filled){0};
+    if (!seen)
+        return fail_memory(error);
+    for (int f = 0; f < t->features; f++) {
+        const way *w = &t->of[f].list[t->of[f].placed];
+        seen[w->tile * PAIRS + w->at[0] % OUTER_BLOCK / 2] = true;
+        for (int i = 0; i < 2; i++)
+            if (!mark_row(m, m->dealt[w->monomial].half[i], w->at[i], memory))
+                return fail_memory(error);
+    }
+    for (int tile = 0; tile < t->tiles; tile++) {
+        const int before = count->quarters;
+        for (int pair = 0; pair < PAIRS; pair++)
+            count->quarters += seen[tile * PAIRS + pair];
+        count->tiles += count->quarters > before;
+    }
+    return FPA_OK;
+}
+
+fpa_status place_features(const maker *m, arena *memory, fpa_product_rows *made, filled *count, char *why,
+                          fpa_error *error)
 {
     static const char none[] = "its features are no products of rows of its dots";
     arena scratch = {0};
@@ -301,6 +338,8 @@ fpa_status place_features(const maker *m, arena *memory, fpa_product_rows *made,
         status = unsuited(why, none);
     else if (!status)
         status = make_pieces(m, &t, memory, made, error);
+    if (!status && !*why)
+        status = count_filled(m, &t, memory, count, error);
     arena_free(&scratch);
     return status;
 }

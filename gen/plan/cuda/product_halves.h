@@ -12,6 +12,8 @@ typedef struct half {
     int rows, first;             /* plan's row of its first product row */
     double scale;                /* of keys, a power of two: f16 ends at 65,504 */
     int *number; /* row that a row of each dot makes, the last dot's next first; -1: another order has it */
+    bool *used;  /* [rows] some feature has it */
+    bool *late;  /* as number: the row comes behind those of other ones; NULL: none does */
 } half;
 
 /* The halves of a monomial, the one of fewer rows first; -1: it has none. */
@@ -37,7 +39,14 @@ int half_row(const maker *m, const half *h, int r);
 /* The rows of its dots that a row of a half is the product of, in any order; false: another order has it. weight: of that one. */
 bool half_split(const maker *m, const half *h, int ordered, int *position, double *weight);
 
-/* The pieces of `made`, one a feature. Where a feature can be several pairs of rows, those are taken that fill few tiles of 8 x 8. */
-fpa_status place_features(const maker *m, arena *memory, fpa_product_rows *made, char *why, fpa_error *error);
+/* Tiles of 8 x 8 that features fill, and those of two prefixes and 8 rows among them. */
+typedef struct filled {
+    int tiles, quarters;
+} filled;
+
+/* The pieces of `made`, one a feature, and which rows of halves are used. Where a feature can be several pairs of rows, those are taken that
+ * fill few tiles of 8 x 8. */
+fpa_status place_features(const maker *m, arena *memory, fpa_product_rows *made, filled *count, char *why,
+                          fpa_error *error);
 
 #endif

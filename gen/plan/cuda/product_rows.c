@@ -199,9 +199,10 @@ static fpa_status fill_factors(const maker *m, half *h, arena *memory, fpa_produ
         return fail_memory(error);
     for (int i = 0; i < ordered; i++)
         h->number[i] = -1;
-    for (int n = 0; n < ordered; n++) {
-        const int i = nth_order(m, h, n);
-        if (h->number[i] >= 0 || !half_split(m, h, i, position, &weight))
+    for (int n = 0; n < 2 * ordered; n++) {
+        const int i = nth_order(m, h, n % ordered);
+        const bool late = h->late && h->late[i];
+        if (h->number[i] >= 0 || late != (n >= ordered) || !half_split(m, h, i, position, &weight))
             continue;
         h->number[i] = next++;
         if (h->count > 1)
@@ -339,16 +340,65 @@ static fpa_status make_halves(maker *m, arena *memory, char *why, fpa_error *err
     return has_products(m) ? FPA_OK : unsuited(why, "it has no products of three dots");
 }
 
+/* ---- rows that no feature has ---- */
+
+/* Of s2 s3 whose rows share coordinates one of (i, j) and (j, i) is no feature's row. False: all are some feature's. */
+static fpa_status find_late(maker *m, arena *memory, bool *any, fpa_error *error)
+{
+    *any = false;
+    for (int i = 0; i < m->half_count; i++) {
+        half *h = &m->halves[i];
+        const int ordered = h->count > 1 && h->used ? count_ordered(m, h) : 0;
+        h->late = ordered ? arena_array(memory, ordered, sizeof *h->late) : NULL;
+        if (ordered && !h->late)
+            return fail_memory(error);
+        for (int n = 0; n < ordered; n++) {
+            h->late[n] = h->number[n] >= 0 && !h->used[h->number[n]];
+            *any |= h->late[n];
+        }
+        h->used = NULL;
+    }
+    return FPA_OK;
+}
+
+static fpa_status make_in_order(maker *m, arena *memory, fpa_product_rows *made, filled *count, char *why,
+                                fpa_error *error)
+{
+    *made = (fpa_product_rows){.plan = *m->plan};
+    made->plan.score = &made->score;
+    fpa_status status = make_rows(m, memory, made, error);
+    if (!status)
+        status = make_score(m, memory, made, error);
+    return status ? status : place_features(m, memory, made, count, why, error);
+}
+
+/* The same with rows that no feature has behind all others of a half, where what is left fills fewer quarters of tiles. */
+static fpa_status make_late(maker *m, const filled *count, arena *memory, fpa_product_rows *made,
+                            fpa_error *error)
+{
+    char refused[WHY] = "";
+    filled fewer;
+    bool any;
+    fpa_product_rows other;
+    fpa_status status = find_late(m, memory, &any, error);
+    if (status || !any)
+        return status;
+    status = make_in_order(m, memory, &other, &fewer, refused, error);
+    if (!status && !*refused && fewer.tiles <= count->tiles && fewer.quarters < count->quarters) {
+        *made = other;
+        made->plan.score = &made->score;
+    }
+    return status;
+}
+
 fpa_status plan_product_rows(const fpa_plan *plan, int columns, bool both_orders, arena *memory,
                              fpa_product_rows *made, char *why, fpa_error *error)
 {
     maker m = {.plan = plan, .columns = columns, .both_orders = both_orders};
+    filled count;
     *made = (fpa_product_rows){.plan = *plan};
-    made->plan.score = &made->score;
     fpa_status status = make_halves(&m, memory, why, error);
-    if (status || *why)
-        return status;
-    if ((status = make_rows(&m, memory, made, error)) || (status = make_score(&m, memory, made, error)))
-        return status;
-    return place_features(&m, memory, made, why, error);
+    if (!status && !*why)
+        status = make_in_order(&m, memory, made, &count, why, error);
+    return status || *why ? status : make_late(&m, &count, memory, made, error);
 }

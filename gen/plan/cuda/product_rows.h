@@ -22,6 +22,7 @@ typedef struct fpa_product_rows {
     double *weight;       /* [count] of keys: powers of two, but of features */
     double *query_weight; /* [count] of queries; NULL: all 1 */
     int *dot_degree;      /* [score.dot_count] dots of the head that it is a product of */
+    bool late;            /* as plan_outer_of_products has it */
 } fpa_product_rows;
 
 /* columns: tiles of 8 of a block, by which features are weighed against rows. both_orders: of a dot that a half has twice rows (i, j)

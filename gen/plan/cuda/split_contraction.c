@@ -19,11 +19,9 @@ enum {
         3, /* of products of two dots, but where half of the queries would read each tile twice as often */
     BESIDE_TILES =
         128, /* registers: two tiles' products, 64, a group's prefixes and what they are given, 32, addresses */
-    SLAB_BLOCKS = 8,
     COLUMNS_BEHIND = 1024, /* bytes of 8 columns, which the last tile's step of 16 has where those are odd */
     BARRIERS = 16,         /* bytes, of a stage */
     GATE = 8,              /* bytes, of a token */
-    SLAB = 128,            /* bytes of 64 numbers of a token */
 };
 
 /* Rows are coordinates as they lie, and perhaps one more, of ones, first in a block behind them. */
@@ -157,8 +155,8 @@ static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split
     const int columns = split->columns.blocks * split->columns.tiles;
     const int slabs = row_slabs_of(split, c) + slabs_of(columns);
     const int gate = plan->head->gate ? GATE : 0, tokens = 64 * c->groups;
-    const int own = tokens * (slabs * SLAB + gate) + BARRIERS,
-              key = c->keys * (slabs * SLAB + gate) + BARRIERS;
+    const int own = tokens * (slabs * SLAB_ROW + gate) + BARRIERS,
+              key = c->keys * (slabs * SLAB_ROW + gate) + BARRIERS;
     const int tile = 1024 * split->columns.all * split->columns.blocks + BARRIERS;
     const int behind = c->states && split->columns.tiles % 2 ? COLUMNS_BEHIND : 0;
     const int room = plan->target->shared_memory - stages * own - behind;
@@ -277,7 +275,7 @@ fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer
     if (status || !found)
         return status;
     c.ones = c.states && split->outer.ones_row >= 0;
-    c.turns = c.pair_count && !plan->head->gate; /* else gates would have to be summed from behind */
+    c.turns = c.pair_count > 0;
     c.registers = split_registers(c.groups);
     c.producer_registers = split_producer_registers(c.groups);
     c.two_tiles = c.registers - BESIDE_TILES;

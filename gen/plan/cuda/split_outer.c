@@ -18,7 +18,6 @@ enum {
         4, /* with fewer beside those ptxas may serialise products; with many of these three times as many */
     SPARED_PORTION = 3,
     ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
-    SLAB_BLOCKS = 8,     /* of 8 rows, in a slab */
 };
 
 /* Warpgroups of a state kernel that multiply: three, which hide each other's waits, unless their registers
@@ -225,8 +224,11 @@ static fpa_status choose_strips(const fpa_cuda_inputs *in, const fpa_product_row
 {
     int tiles = warpgroup_tiles(split->columns.all);
     do {
-        fpa_status status = (products ? plan_outer_of_products : plan_outer)(
-            in->plan, split->columns.all, tiles, parts, in->memory, &split->outer, error);
+        const int columns = split->columns.all;
+        fpa_status status =
+            products ? plan_outer_of_products(in->plan, columns, tiles, parts, products->late, in->memory,
+                                              &split->outer, error)
+                     : plan_outer(in->plan, columns, tiles, parts, in->memory, &split->outer, error);
         if (status)
             return status;
         *refusal = split->outer.used ? choose_sizes(in, split) : split->outer.why;
@@ -246,10 +248,29 @@ static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
     return cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, CHUNK);
 }
 
-/* Tiles of several suffix blocks, where they are fewer and take less time. Contractions have tiles of one. */
+int split_places(const fpa_split_outer *split)
+{
+    const fpa_chunk_state_kernel *kernel = &split->state[0];
+    return kernel->slices * kernel->groups * kernel->strips * split->outer.strip_length;
+}
+
+/* Whether tiles of several suffix blocks are fewer, and take less time. Where groups are cut, fewer by a twentieth than those of whole groups: what else
+ * is predicted comes of other strips, and r1_05 took 1.04 times as long with 89 tiles for 92. And chunk_state has no more places for them: r3_08 took 1.14
+ * times as long where it had (docs/decisions/0147-fuller-tiles.md). */
+static bool is_fuller(const fpa_plan *plan, const fpa_split_outer *parted, bool cut, int whole_groups,
+                      const fpa_split_outer *split)
+{
+    return parted->outer.parted && parted->outer.tiles < split->outer.tiles &&
+           (!cut || parted->outer.tiles <= whole_groups * 19 / 20) &&
+           (!cut || split_places(parted) <= split_places(split)) &&
+           token_seconds(plan, parted) < token_seconds(plan, split);
+}
+
+/* Contractions have tiles of one suffix block. */
 static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows *products,
                                fpa_split_outer *split, const char **refusal, fpa_error *error)
 {
+    static const int parts[] = {2, 4, 2 | OUTER_CUT, 4 | OUTER_CUT};
     fpa_split_outer other = *split, whole;
     fpa_status status = choose_strips(in, products, 1, split, refusal, error);
     if (status || *refusal || split->outer.rows)
@@ -257,13 +278,15 @@ static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows
     whole = *split;
     if (!products)
         status = plan_contraction(in->plan, in->memory, &whole, error);
-    for (int parts = 2; parts <= OUTER_QUARTERS && !status && !whole.contraction.groups; parts *= 2) {
+    int whole_groups = split->outer.tiles;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !status && !whole.contraction.groups; i++) {
+        const bool cut = parts[i] & OUTER_CUT;
         const char *why;
         fpa_split_outer parted = other;
-        status = choose_strips(in, products, parts, &parted, &why, error);
-        if (!status && !why && parted.outer.parted && parted.outer.tiles < split->outer.tiles &&
-            token_seconds(in->plan, &parted) < token_seconds(in->plan, split))
+        status = choose_strips(in, products, parts[i], &parted, &why, error);
+        if (!status && !why && is_fuller(in->plan, &parted, cut, whole_groups, split))
             *split = parted;
+        whole_groups = cut ? whole_groups : split->outer.tiles;
     }
     return status;
 }

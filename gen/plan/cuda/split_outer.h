@@ -14,7 +14,9 @@ enum {
         16, /* tiles of 8, for which a warpgroup has registers beside those of several tiles of features, or of queries */
     SPLIT_WIDE_COLUMNS = 32, /* beside those of one, with the normaliser's: a product has no more */
     PACK_TILE = 64,          /* tokens of a warpgroup that packs vectors */
-    PRODUCT_THREADS = 256    /* of NAME_state_product */
+    PRODUCT_THREADS = 256,   /* of NAME_state_product */
+    SLAB_ROW = 128,          /* bytes of 64 numbers of a token, which one box fetches */
+    SLAB_BLOCKS = 8          /* of 8 of them */
 };
 
 /* A state kernel, of which a block has groups x strips strips. */
@@ -185,6 +187,9 @@ fpa_status plan_split_products(const fpa_cuda_inputs *in, const fpa_product_rows
 /* By the given plan, or one of product rows. */
 fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split,
                          char *why, fpa_error *error);
+
+/* Tiles that blocks of chunk_state have sums of. */
+int split_places(const fpa_split_outer *split);
 fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
 void print_split_outer(FILE *out, const fpa_plan *plan);
 void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);

@@ -84,6 +84,23 @@ static fpa_status plan_features_as_rows(const fpa_cuda_inputs *in, fpa_split_out
     return status;
 }
 
+/* Dots that are no factors of products behind the others, where chunk_state has no more places for tiles then and less time is taken. */
+static fpa_status plan_by_products(const fpa_cuda_inputs *seen, fpa_product_rows *products,
+                                   fpa_split_outer *split, char *why, fpa_error *error)
+{
+    fpa_split_outer late = {0};
+    char refused[WHY] = "";
+    fpa_status status = plan_split_of(seen, products, split, why, error);
+    if (status || *why || !outer_has_late_dots(&products->plan))
+        return status;
+    products->late = true;
+    status = plan_split_of(seen, products, &late, refused, error);
+    if (!status && !*refused && split_places(&late) <= split_places(split) &&
+        token_seconds(&products->plan, &late) < token_seconds(&products->plan, split))
+        *split = late;
+    return status;
+}
+
 /* By product rows, in place of *split (or of the reason why it does not suit), where that takes less time. */
 static fpa_status choose_products(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why,
                                   fpa_error *error)
@@ -101,7 +118,7 @@ static fpa_status choose_products(const fpa_cuda_inputs *in, fpa_split_outer *sp
     if (!status && !*refused)
         status = number_rows(in, products, rows, error);
     if (!status && !*refused)
-        status = plan_split_of(&seen, products, &other, refused, error);
+        status = plan_by_products(&seen, products, &other, refused, error);
     if (status || *refused ||
         (!*why && token_seconds(in->plan, split) <=
                       (split->outer.parted ? clearly : 1) * token_seconds(&products->plan, &other)))

@@ -163,7 +163,7 @@ const fpa_field split_outer_fields[] = {
     /* tiles */
     OUTER(tiles), OUTER(folded), OUTER(copy_rows), TABLE("tile_suffix", outer.tile_suffix, outer.tiles, 1, 0),
     TABLE("tile_quarter", outer.tile_quarter, outer.tiles, OUTER_QUARTERS, 0),
-    TABLE("group_parts", outer.group_parts, outer.groups, 1, 0), OUTER(parted),
+    TABLE("group_parts", outer.group_parts, outer.groups, 1, 0), OUTER(parted), OUTER(cut),
     TABLE("feature", outer.feature, outer.tiles, OUTER_TILE, 0),
     TABLE("state_weight", outer.weight, outer.tiles, OUTER_TILE, 0),
     TABLE("copy_weight", outer.copied, outer.tiles, OUTER_TILE, 0), OUTER(weighted), OUTER(powers),

@@ -19,10 +19,8 @@ enum {
     ITEMS = 16 + 160,            /* places of items are rounded up; two that a block has taken */
     EDGES = 12 * KEY_STAGES + 4, /* of a stage of keys, whether its values are finite, and a barrier */
     BARRIERS = 16,               /* bytes, of a stage */
-    TOLD = 16,       /* of a stage of keys in the room of tiles: who fetches either tells the other */
-    GATES = 1040,    /* of a tile of keys */
-    SLAB = 128,      /* bytes of 64 numbers of a token */
-    SLAB_BLOCKS = 8, /* of 8 rows, in a slab */
+    TOLD = 16,    /* of a stage of keys in the room of tiles: who fetches either tells the other */
+    GATES = 1040, /* of a tile of keys */
 };
 
 /* Of a vector. */
@@ -69,7 +67,7 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
                           int least_tiles)
 {
     const int tiles = split->columns.all, blocks = split->outer.row_blocks;
-    const int query = (blocks + 7) / 8 * SLAB + (plan->head->gate ? 8 : 0);
+    const int query = (blocks + 7) / 8 * SLAB_ROW + (plan->head->gate ? 8 : 0);
     const int queries = query * split->query_tokens + BARRIERS + ITEM_BYTES;
     const int keys = split_fetched_bytes(split, row_slabs(split)) + (plan->head->gate ? GATES : 0) + BARRIERS;
     const int tile = 1024 * tiles + BARRIERS,

@@ -2,15 +2,10 @@
 #include "parts.h"
 #include "split_outer.h"
 
-enum {
-    SLAB = 128,     /* bytes of 64 numbers of a token */
-    SLAB_BLOCKS = 8 /* of 8 rows, in a slab */
-};
-
 /* Values, and so many slabs of keys, of 64 tokens. */
 int split_fetched_bytes(const fpa_split_outer *split, int slabs)
 {
-    return 64 * SLAB * (slabs + divide_up(split->columns.tiles, SLAB_BLOCKS));
+    return 64 * SLAB_ROW * (slabs + divide_up(split->columns.tiles, SLAB_BLOCKS));
 }
 
 /* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block, which queries
@@ -19,7 +14,7 @@ int split_ones_bytes(const fpa_plan *plan, const fpa_split_outer *split)
 {
     if (plan->head->normalize == FPA_NORMALIZE_NONE || split->ones_behind)
         return 0;
-    return split->columns.tiles == 8 ? 16 * SLAB : 256;
+    return split->columns.tiles == 8 ? 16 * SLAB_ROW : 256;
 }
 
 /* What a block of a state kernel fetches: bits; vectors of more than 31 slabs do not fit into shared memory. */

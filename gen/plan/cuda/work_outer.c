@@ -5,6 +5,10 @@
 #include "parts.h"
 #include "work.h"
 
+#include <math.h>
+
+enum { POLYNOMIAL_DEGREE = 16 }; /* of one dot, which is counted operation by operation */
+
 /* What a warp fetches for 16 tokens of its strips: rows of suffixes, rows of prefixes, and words of prefixes that lanes
  * exchange, 128 bytes each. */
 static int words_of_round(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel)
@@ -38,9 +42,8 @@ static int cached_bytes(const fpa_split_outer *split, double bytes)
 /* Slabs of keys and values that all blocks of a head fetch for 16 tokens. */
 static double fetched_bytes(const fpa_split_outer *split, const fpa_chunk_state_kernel *kernel)
 {
-    enum { SLAB = 16 * 128, BLOCKS = 8 };
-    const int64_t values = kernel->slices * divide_up(split->columns.tiles, BLOCKS);
-    return (double)SLAB * split->columns.blocks * (values + kernel->fetched_slabs);
+    const int64_t values = kernel->slices * divide_up(split->columns.tiles, SLAB_BLOCKS);
+    return 16. * SLAB_ROW * split->columns.blocks * (values + kernel->fetched_slabs);
 }
 
 /* Columns that a warpgroup's product of so many takes as long as. Products of few are waited for, whatever the tensor cores' rate: alone they take 49 clocks
@@ -130,22 +133,75 @@ static int count_waiting(const fpa_gpu *gpu, const fpa_split_outer *split, int p
     return waits + more + count_stage_waits(gpu, split, split->most_key_stages);
 }
 
+/* Products that a power takes. */
+static int count_squares(int power)
+{
+    int count = 0;
+    for (; power > 1; power /= 2)
+        count += 1 + power % 2;
+    return count;
+}
+
+/* b of the binomial (s + b)^n that a polynomial of one dot is; false: it is none. */
+static bool find_base(const fpa_split_outer *split, double *base)
+{
+    double weight[POLYNOMIAL_DEGREE + 1] = {0}, term = 1;
+    const int degree = split->monomial_power[0];
+    for (int i = 0; i < split->monomials; i++)
+        weight[split->monomial_power[i]] = split->monomial_weight[i];
+    *base = weight[degree - 1] / degree;
+    for (int m = degree; m >= 0; m--) {
+        if (fabs(weight[m] - term) > 1e-12 * fabs(weight[m]))
+            return false;
+        term *= *base * m / (degree - m + 1);
+    }
+    return true;
+}
+
+/* Operations from a dot to its polynomial that its numbers and its root spare (polynomial_of_dot, templates/common/numbers.in): the scale's product, where it is no
+ * power of the dot, and what Horner's way has more. */
+static int count_spared(const fpa_split_outer *split)
+{
+    const int degree = split->monomial_power[0];
+    double base;
+    if (!find_base(split, &base))
+        return 1;
+    return base != 0 ? degree - count_squares(degree) : degree - 1 - count_squares(degree);
+}
+
+/* Whether a score is such a polynomial. */
+static bool is_polynomial(const fpa_split_outer *split)
+{
+    return split->dots == 1 && !split->dots_in_turn && split->monomials > 0 &&
+           split->monomial_power[0] >= 2 && split->monomial_power[0] <= POLYNOMIAL_DEGREE;
+}
+
+/* From dots to scores: of 16 queries and 64 keys a lane has 32 pairs. What gates weigh them by is a product less where it goes with a lane's sums, if these are fewer
+ * (templates/hopper/split_score.cu.in). */
+static int count_scores(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    const bool polynomial = is_polynomial(split);
+    const int sums = 4 * split->columns.all, gate = plan->head->gate ? 79 : 0;
+    const int by_tiles = gate && polynomial && sums < 32 ? 32 - sums : 0;
+    return 64 + 47 * work_more_scores(plan) + gate - by_tiles - (polynomial ? 32 * count_spared(split) : 0);
+}
+
 /* 16 queries and 64 keys of their chunk. Where dots of 32 keys are made at a time, queries are read twice for them. */
 static struct fpa_cuda_work count_keys(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_gpu *gpu = gpu_of_target(plan->target);
     const int blocks = split->columns.blocks, columns = split->columns.all,
               vector = split->outer.vector_rows + plan->head->dv;
-    const int steps = split->outer.dot_first[plan->score->dot_count], gate = plan->head->gate ? 1 : 0;
+    const int steps = split->outer.dot_first[plan->score->dot_count];
     const bool halves = split->dots_in_turn && split->turn_keys < 64;
     const int products = blocks * work_score_products(steps, columns);
-    const int instructions =
-        blocks * (105 + (halves ? 18 : 14) * steps + 79 * gate + 47 * work_more_scores(plan));
-    return (struct fpa_cuda_work){.products = products,
-                                  .shared = blocks * ((halves ? 11 : 7) * steps + 2 * columns + 21 * gate),
-                                  .instructions = instructions,
-                                  .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split->query_tokens,
-                                  .awaited = count_waiting(gpu, split, products, instructions)};
+    const int instructions = blocks * (41 + (halves ? 18 : 14) * steps + count_scores(plan, split));
+    return (struct fpa_cuda_work){
+        .products = products,
+        .shared = blocks * ((halves ? 11 : 7) * steps + 2 * columns + (plan->head->gate ? 21 : 0)),
+        .instructions = instructions,
+        .bytes = 4 * work_operand_bytes(plan, vector) * 16 / split->query_tokens,
+        .awaited = count_waiting(gpu, split, products, instructions)};
 }
 
 struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_split_outer *split)

@@ -266,6 +266,7 @@ struct fpa_cuda_geometry {
     int backward_per_head;      /* and of those that each has */
     int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
     int pass_values;            /* where d_o and values begin in it, */
+    int pass_kept;              /* and numbers behind it, of product rows: other factors of their gradients */
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values, */
     int pass_columns;           /* of which so many are the head's values */
@@ -289,7 +290,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 44
+#define FPA_CUDA_VERSION 45
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -765,7 +766,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    44, /* version */
+    45, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -878,6 +879,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* backward_per_head */
     0, /* pass_width */
     0, /* pass_values */
+    0, /* pass_kept */
     0, /* pass_input */
     0, /* pass_d */
     0, /* pass_dv */
@@ -3231,17 +3233,14 @@ __device__ __forceinline__ void fetch_fused(const struct fpa_cuda_call &call, co
 /* Not zero when a panel's values that the thread has fetched, as fetch_pieces has them, are not all finite. */
 __device__ __forceinline__ u32 note_pieces(u32 values, bool aligned)
 {
-    enum { LANES = COLUMN_TILES > 4 ? 8 : COLUMN_TILES > 2 ? 4 : COLUMN_TILES };
-    /* of a block that may have more: so none is behind the last token */
-    const int lanes = aligned ? LANES : COLUMN_TILES, thread = threadIdx.x % THREADS;
+    /* of its first piece: others lie whole 8 tokens further */
+    const u32 thread = threadIdx.x % THREADS, place = values + slab_place(thread / COLUMN_TILES, thread % COLUMN_TILES);
     u32 noted = 0;
 #pragma unroll
-    for (int i = 0; i < FUSED_PANEL * LANES; i += THREADS) {
-        const int token = (i + thread) / lanes, block = (i + thread) % lanes;
-        if (token >= FUSED_PANEL || block >= COLUMN_TILES)
-            break;
-        const uint4 a = get_words(values + slab_place(token, block));
-        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+    for (int token = 0; token < FUSED_PANEL; token += THREADS / COLUMN_TILES) {
+        const uint4 a = get_words(place + token * 128);
+        /* a chain each */
+        noted |= note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(0, a.x), a.y), a.z), a.w);
     }
     return noted;
 }

@@ -252,6 +252,7 @@ struct fpa_cuda_geometry {
     int backward_per_head;      /* and of those that each has */
     int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
     int pass_values;            /* where d_o and values begin in it, */
+    int pass_kept;              /* and numbers behind it, of product rows: other factors of their gradients */
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values, */
     int pass_columns;           /* of which so many are the head's values */
@@ -275,7 +276,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 44
+#define FPA_CUDA_VERSION 45
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -717,7 +718,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
-    44, /* version */
+    45, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -830,6 +831,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* backward_per_head */
     0, /* pass_width */
     0, /* pass_values */
+    0, /* pass_kept */
     0, /* pass_input */
     0, /* pass_d */
     0, /* pass_dv */
@@ -2219,12 +2221,6 @@ template <class numbers> struct state_at {
     {
         return DV % 2 == 0 && (u64)s % (2 * sizeof *s) == 0;
     }
-
-    /* features below it are rows of the state */
-    __device__ __forceinline__ u32 features(void) const
-    {
-        return s ? FEATURES : 0;
-    }
 };
 
 template <class sizes, bool pairs>
@@ -2236,7 +2232,7 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
     for (int j = 0; j <= sizes::GROUP_TILES; j++) {
 #pragma unroll
         for (int i = 0; i < 2 && j < sizes::GROUP_TILES; i++)
-            if (known.feature(j, i) < left.features())
+            if (left.s && known.feature(j, i) < FEATURES)
                 store_tile_row<pairs>(c[j], left.s, known.feature(j, i), i, left.block);
         if (j == 0)
             continue;
@@ -2245,7 +2241,7 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
             c[j - 1][n] = 0;
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            if (known.feature(j - 1, i) < given.features())
+            if (given.s && known.feature(j - 1, i) < FEATURES)
                 load_tile_row<pairs>(c[j - 1], given.s, known.feature(j - 1, i), i, given.block);
     }
 }

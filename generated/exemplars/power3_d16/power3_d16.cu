@@ -316,6 +316,7 @@ struct fpa_cuda_geometry {
     int backward_per_head;      /* and of those that each has */
     int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
     int pass_values;            /* where d_o and values begin in it, */
+    int pass_kept;              /* and numbers behind it, of product rows: other factors of their gradients */
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values, */
     int pass_columns;           /* of which so many are the head's values */
@@ -339,7 +340,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 44
+#define FPA_CUDA_VERSION 45
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -749,7 +750,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
-    44, /* version */
+    45, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -862,6 +863,7 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
     0, /* backward_per_head */
     0, /* pass_width */
     0, /* pass_values */
+    0, /* pass_kept */
     0, /* pass_input */
     0, /* pass_d */
     0, /* pass_dv */

@@ -272,6 +272,7 @@ struct fpa_cuda_geometry {
     int backward_per_head;      /* and of those that each has */
     int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
     int pass_values;            /* where d_o and values begin in it, */
+    int pass_kept;              /* and numbers behind it, of product rows: other factors of their gradients */
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values, */
     int pass_columns;           /* of which so many are the head's values */
@@ -295,7 +296,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 44
+#define FPA_CUDA_VERSION 45
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -738,7 +739,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
-    44, /* version */
+    45, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -748,7 +749,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { 384, 171176, 1 }, /* chunk_state_small */
         { 1024, 0, 0 }, /* segment_scan */
         { 512, 191044, 1 }, /* chunk_output */
-        { 512, 176704, 1 }, /* fused_chunk */
+        { 512, 152128, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 0, 0, 0 }, /* sequence_scan */
         { 256, 72832, 3 }, /* decode */
@@ -827,7 +828,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     13824, /* fused_total */
     16, /* fused_vector */
     64, /* fused_value */
-    0, /* fused_vector_box */
+    16, /* fused_vector_box */
     0, /* fused_packs */
     0, /* fused_unpadded */
     0, /* fused_reverses */
@@ -851,6 +852,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     0, /* backward_per_head */
     0, /* pass_width */
     0, /* pass_values */
+    0, /* pass_kept */
     0, /* pass_input */
     0, /* pass_d */
     0, /* pass_dv */
@@ -880,7 +882,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
         { { 288, 304, 608, 2560, 0, 0 }, { 0, 720, 1440, 39168, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 },
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 1520, 78336, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
         /* chunk_output */
-        { { 0, 43, 655, 2560, 0, 0 }, { 162, 129, 488, 0, 0, 0 }, { 44, 25, 213, 853, 0, 176 }, 1, 3 },
+        { { 0, 43, 655, 2560, 0, 0 }, { 162, 129, 488, 0, 0, 0 }, { 44, 25, 181, 853, 0, 176 }, 1, 3 },
         { { 251, 371, 971, 5120, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* fused_chunk */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* sequence_scan */
@@ -2437,12 +2439,6 @@ template <class numbers> struct state_at {
     {
         return DV % 2 == 0 && (u64)s % (2 * sizeof *s) == 0;
     }
-
-    /* features below it are rows of the state */
-    __device__ __forceinline__ u32 features(void) const
-    {
-        return s ? FEATURES : 0;
-    }
 };
 
 template <class sizes, bool pairs>
@@ -2454,7 +2450,7 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
     for (int j = 0; j <= sizes::GROUP_TILES; j++) {
 #pragma unroll
         for (int i = 0; i < 2 && j < sizes::GROUP_TILES; i++)
-            if (known.feature(j, i) < left.features())
+            if (left.s && known.feature(j, i) < FEATURES)
                 store_tile_row<pairs>(c[j], left.s, known.feature(j, i), i, left.block);
         if (j == 0)
             continue;
@@ -2463,7 +2459,7 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
             c[j - 1][n] = 0;
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            if (known.feature(j - 1, i) < given.features())
+            if (given.s && known.feature(j - 1, i) < FEATURES)
                 load_tile_row<pairs>(c[j - 1], given.s, known.feature(j - 1, i), i, given.block);
     }
 }
@@ -3816,6 +3812,12 @@ __device__ __forceinline__ void pass_state(u32 shared, struct turn &at)
 
 /* ---- the chunk's own keys ---- */
 
+/* The kernel as a polynomial of a dot, whose scale is in its numbers. */
+__device__ __forceinline__ float kernel_of_dot(float d0)
+{
+    return (0.03125f * d0 + 0.25f) * d0 + 1.0f;
+}
+
 /* d[32]: dots of a warpgroup's 64 queries and 64 keys, for each dot of the score. */
 __device__ __forceinline__ void multiply_rows(float (*d)[32], u32 queries, u32 keys)
 {
@@ -3827,7 +3829,7 @@ __device__ __forceinline__ void multiply_rows(float (*d)[32], u32 queries, u32 k
 
 __device__ __forceinline__ float kernel_at(const float (*d)[32], int i)
 {
-    return kernel_of(0.25f * d[0][i]);
+    return kernel_of_dot(d[0][i]);
 }
 
 /* One score of the lane's: i numbers the sums of a tile of 64 keys. */
@@ -4174,21 +4176,21 @@ enum {
     PANELS = 4,             /* places for them */
     VALUES = 6,             /* places for panels of values */
     RAW_STAGES = 4,               /* places for a panel's queries or keys as they lie in memory */
-    RAW_BYTES = 8192,
-    RAW_ROW = 128, /* of these a token, in each slab */
+    RAW_BYTES = 2048,
+    RAW_ROW = 32, /* of these a token, in each slab */
     RAW_SLAB = RAW_ROW * FUSED_PANEL,
     /* shared memory, behind the values */
     AT_ONES = 65536,
     AT_OUTPUTS = 49152, /* slabs of o on their way; values of which some are not finite pass through them */
     AT_RAW_STAGES = 67584,
-    AT_MATRIX = 100352,
-    AT_COPIES = 100352,
-    AT_PANELS = 155648,
-    PANEL_BARRIERS = 176384,       /* full, then free */
+    AT_MATRIX = 75776,
+    AT_COPIES = 75776,
+    AT_PANELS = 131072,
+    PANEL_BARRIERS = 151808,       /* full, then free */
     COPY_BARRIERS = PANEL_BARRIERS + 16 * PANELS,
     VALUE_BARRIERS = COPY_BARRIERS + 16 * COPIES, /* free, then full by the copy engine: before their panel is */
     RAW_BARRIERS = VALUE_BARRIERS + 16 * VALUES,  /* full, by the copy engine */
-    AT_PART = 176608,
+    AT_PART = 152032,
     /* of each place for a panel: behind the number of the last one that had a value which is not finite */
     AT_EDGES = AT_PART + 80
 };
@@ -4477,36 +4479,38 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
 /* Packed rows of their factors, from ROW_BASE on; of none the row of zeros. */
 static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
     {
-        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14,
         2, 3, 1, 0, 6, 7, 5, 4, 10, 11, 9, 8, 14, 15, 13, 12, 4, 5, 6, 7, 1, 0, 3, 2, 12, 13, 14, 15, 9, 8, 11, 10,
-        6, 7, 4, 5, 3, 2, 1, 0, 14, 15, 12, 13, 11, 10, 9, 8, 8, 9, 10, 11, 12, 13, 14, 15, 1, 0, 3, 2, 5, 4, 7, 6,
-        10, 11, 8, 9, 14, 15, 12, 13, 3, 2, 1, 0, 7, 6, 5, 4, 12, 13, 14, 15, 8, 9, 10, 11, 5, 4, 7, 6, 1, 0, 3, 2,
-        14, 15, 12, 13, 10, 11, 8, 9, 7, 6, 5, 4, 3, 2, 1, 0, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
-            16, 16,
-        16, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17,
-            17, 17, 17, 17,
+        6, 7, 4, 5, 3, 2, 1, 0, 14, 15, 12, 13, 11, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+        10, 11, 9, 8, 14, 15, 13, 12, 2, 3, 1, 0, 6, 7, 5, 4, 12, 13, 14, 15, 9, 8, 11, 10, 4, 5, 6, 7, 1, 0, 3, 2,
+        14, 15, 12, 13, 11, 10, 9, 8, 6, 7, 4, 5, 3, 2, 1, 0, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17,
+            17, 17,
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14,
+        8, 9, 10, 11, 12, 13, 14, 15, 1, 0, 3, 2, 5, 4, 7, 6, 16, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17,
+            17, 17,
     },
     {
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
+            16, 16,
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17,
+            17, 17,
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
-        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
-        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
-        16, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17,
-            17, 17, 17, 17,
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17, 17,
+            17, 17,
     },
 };
 
 /* Features in the order of the sums, -1: none. */
 static __device__ const short slot_feature[FUSED_TILES * 64] = {
-    37, 40, 41, 44, 49, 52, 53, 56, 141, 144, 145, 148, 153, 156, 157, 160, 39, 38, 43, 42, 51, 50, 55, 54,
-    143, 142, 147, 146, 155, 154, 159, 158, 33, 36, 35, 34, 45, 48, 47, 46, 137, 140, 139, 138, 149, 152, 151, 150,
-    17, 22, 27, 32, 21, 18, 31, 28, 121, 126, 131, 136, 125, 122, 135, 132, 19, 24, 25, 30, 29, 26, 23, 20,
-    123, 128, 129, 134, 133, 130, 127, 124, 57, 66, 75, 84, 93, 102, 111, 120, 65, 58, 83, 76, 101, 94, 119, 112,
-    59, 68, 73, 82, 95, 104, 109, 118, 81, 74, 67, 60, 117, 110, 103, 96, 61, 70, 79, 88, 89, 98, 107, 116,
-    97, 90, 115, 108, 69, 62, 87, 80, 63, 72, 77, 86, 91, 100, 105, 114, 113, 106, 99, 92, 85, 78, 71, 64,
-    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 0, -1, -1, -1, -1, -1, -1, -1,
-    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+    33, 36, 35, 34, 45, 48, 47, 46, 137, 140, 139, 138, 149, 152, 151, 150, 17, 22, 27, 32, 21, 18, 31, 28,
+    121, 126, 131, 136, 125, 122, 135, 132, 19, 24, 25, 30, 29, 26, 23, 20, 123, 128, 129, 134, 133, 130, 127, 124,
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 59, 68, 74, 81, 95, 104, 110, 117,
+    73, 82, 67, 60, 109, 118, 103, 96, 61, 70, 79, 88, 90, 97, 108, 115, 89, 98, 107, 116, 69, 62, 87, 80,
+    63, 72, 77, 86, 92, 99, 106, 113, 105, 114, 91, 100, 85, 78, 71, 64, -1, -1, -1, -1, -1, -1, -1, -1,
+    -1, -1, -1, -1, -1, -1, -1, -1, 37, 40, 41, 44, 49, 52, 53, 56, 141, 144, 145, 148, 153, 156, 157, 160,
+    39, 38, 43, 42, 51, 50, 55, 54, 143, 142, 147, 146, 155, 154, 159, 158, 57, 66, 75, 84, 93, 102, 111, 120,
+    65, 58, 83, 76, 101, 94, 119, 112, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
 };
 
 /* A lane has two slots of a tile's 64, g and g + 8 of its warp's 16; sums c[tile][4n + 2i], c[tile][4n + 2i + 1] are
@@ -4655,18 +4659,18 @@ struct fused_lane {
 };
 
 static __device__ const float slot_weights[FUSED_TILES * 64] = {
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
+    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
     0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
     0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
-    1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     1.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-    0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
 };
 
 __device__ __forceinline__ struct fused_lane find_lane(int first_tile)
@@ -4674,44 +4678,83 @@ __device__ __forceinline__ struct fused_lane find_lane(int first_tile)
     struct fused_lane lane;
     const int slot = first_tile * 64 + own_warp() * 16 + matrix_row();
     lane.row[0][0] = slot_rows[0][slot] * ROW_PITCH + matrix_half() * 16;
-    lane.row[0][1] = slot_rows[0][slot + 64] * ROW_PITCH + matrix_half() * 16;
     lane.row[0][2] = slot_rows[0][slot + 128] * ROW_PITCH + matrix_half() * 16;
     lane.row[1][0] = slot_rows[1][slot] * ROW_PITCH + matrix_half() * 16;
-    lane.row[1][2] = slot_rows[1][slot + 128] * ROW_PITCH + matrix_half() * 16;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        const float w0 = slot_weights[sum_slot(first_tile, i)];
-        lane.weight[0][i] = pair_of(w0, w0);
+        const float w2 = slot_weights[sum_slot(first_tile + 2, i)];
+        lane.weight[0][i] = pair_of(w2, w2);
     }
     return lane;
 }
 
-/* c += phi(k)' v of one panel, 16 keys and 3 tiles at a time. */
+/* The copy that leave_copy() left is complete: the barrier, if there is one, is told so. Nobody branches amid
+ * products. */
+__device__ __forceinline__ void give_copy(u32 barrier)
+{
+    fence_shared();
+    __syncwarp();
+    if (barrier != 0 && is_first_lane())
+        barrier_arrive(barrier);
+}
+
+/* c += phi(k)' v of one panel, 16 keys and 3 tiles at a time. copied: barrier of what leave_copy() left, or 0. */
 __device__ __forceinline__ void add_panel_keys(float (*c)[4 * ALL_TILES], const struct fused_lane &lane, u32 keys,
-                                               u64 values)
+                                               u64 values, u32 copied)
 {
     u32 a[2][3][4], f[FACTORS][6][4];
-    load_matrices(f[0][0 % 2 * 3], keys + lane.row[0][0]);
-    load_matrices(f[1][0 % 2 * 2], keys + lane.row[1][0]);
-    load_matrices(f[0][0 % 2 * 3 + 1], keys + lane.row[0][1]);
-    load_matrices(f[0][0 % 2 * 3 + 2], keys + lane.row[0][2]);
-    load_matrices(f[1][0 % 2 * 2 + 1], keys + lane.row[1][2]);
+    load_matrices(f[0][0 % 2 * 2], keys + lane.row[0][0]);
+    load_matrices(f[1][0 % 2], keys + lane.row[1][0]);
+    load_matrices(f[0][0 % 2 * 2 + 1], keys + lane.row[0][2]);
 #pragma unroll
     for (int k = 0; k < FUSED_PANEL / 16; k++, keys += 32, values += (u64)NEXT_VALUES) {
         /* tiles 0 to 2 */
         if (k + 1 < FUSED_PANEL / 16) {
-            load_matrices(f[0][(k + 1) % 2 * 3], keys + 32 + lane.row[0][0]);
-            load_matrices(f[1][(k + 1) % 2 * 2], keys + 32 + lane.row[1][0]);
-            load_matrices(f[0][(k + 1) % 2 * 3 + 1], keys + 32 + lane.row[0][1]);
-            load_matrices(f[0][(k + 1) % 2 * 3 + 2], keys + 32 + lane.row[0][2]);
-            load_matrices(f[1][(k + 1) % 2 * 2 + 1], keys + 32 + lane.row[1][2]);
+            load_matrices(f[0][(k + 1) % 2 * 2], keys + 32 + lane.row[0][0]);
+            load_matrices(f[1][(k + 1) % 2], keys + 32 + lane.row[1][0]);
+            load_matrices(f[0][(k + 1) % 2 * 2 + 1], keys + 32 + lane.row[0][2]);
         }
         multiply_wait<1>();
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            a[(k) & 1][0][i] = times(times(f[0][k % 2 * 3][i], f[1][k % 2 * 2][i]), lane.weight[0][i & 1]);
-            a[(k) & 1][1][i] = times(f[0][k % 2 * 3 + 1][i], f[1][k % 2 * 2][i]);
-            a[(k) & 1][2][i] = times(f[0][k % 2 * 3 + 2][i], f[1][k % 2 * 2 + 1][i]);
+            a[(k) & 1][0][i] = times(f[0][k % 2 * 2][i], f[1][k % 2][i]);
+            a[(k) & 1][1][i] = times(f[0][k % 2 * 2][i ^ 1], f[1][k % 2][i]);
+            a[(k) & 1][2][i] = times(times(f[0][k % 2 * 2 + 1][i], f[1][k % 2][i]), lane.weight[0][i & 1]);
+        }
+        multiply_begin();
+        multiply_columns(c[0], a[(k) & 1][0], values);
+        multiply_columns(c[1], a[(k) & 1][1], values);
+        multiply_columns(c[2], a[(k) & 1][2], values);
+        multiply_commit();
+        if (k == 0)
+            give_copy(copied);
+    }
+    multiply_wait<0>();
+}
+
+/* The same of totals, which leave no copy. */
+/* c += phi(k)' v of one panel, 16 keys and 3 tiles at a time. */
+__device__ __forceinline__ void add_total_keys(float (*c)[4 * ALL_TILES], const struct fused_lane &lane, u32 keys,
+                                               u64 values)
+{
+    u32 a[2][3][4], f[FACTORS][6][4];
+    load_matrices(f[0][0 % 2 * 2], keys + lane.row[0][0]);
+    load_matrices(f[1][0 % 2], keys + lane.row[1][0]);
+    load_matrices(f[0][0 % 2 * 2 + 1], keys + lane.row[0][2]);
+#pragma unroll
+    for (int k = 0; k < FUSED_PANEL / 16; k++, keys += 32, values += (u64)NEXT_VALUES) {
+        /* tiles 0 to 2 */
+        if (k + 1 < FUSED_PANEL / 16) {
+            load_matrices(f[0][(k + 1) % 2 * 2], keys + 32 + lane.row[0][0]);
+            load_matrices(f[1][(k + 1) % 2], keys + 32 + lane.row[1][0]);
+            load_matrices(f[0][(k + 1) % 2 * 2 + 1], keys + 32 + lane.row[0][2]);
+        }
+        multiply_wait<1>();
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            a[(k) & 1][0][i] = times(f[0][k % 2 * 2][i], f[1][k % 2][i]);
+            a[(k) & 1][1][i] = times(f[0][k % 2 * 2][i ^ 1], f[1][k % 2][i]);
+            a[(k) & 1][2][i] = times(times(f[0][k % 2 * 2 + 1][i], f[1][k % 2][i]), lane.weight[0][i & 1]);
         }
         multiply_begin();
         multiply_columns(c[0], a[(k) & 1][0], values);
@@ -4721,8 +4764,6 @@ __device__ __forceinline__ void add_panel_keys(float (*c)[4 * ALL_TILES], const 
     }
     multiply_wait<0>();
 }
-
-#define add_total_keys add_panel_keys
 
 template <bool totals>
 __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, const struct fused_part &part,
@@ -4741,18 +4782,19 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
     for (int i = own; i < part.panels; i += turns) {
         const u32 panel = shared + AT_PANELS + panels.slot * PANEL_BYTES;
         const u32 full = shared + PANEL_BARRIERS + panels.slot * 8;
+        u32 copied = 0;
         if (!totals && (i > 0 || part.given)) {
             barrier_wait(shared + COPY_BARRIERS + (COPIES + copies.slot) * 8, copies.phase);
             leave_copy(c, shared + AT_COPIES + copies.slot * COPY + first_tile * 1024);
-            fence_shared();
-            warp_arrive(shared + COPY_BARRIERS + copies.slot * 8);
+            copied = shared + COPY_BARRIERS + copies.slot * 8;
             advance<COPIES>(copies);
         }
         barrier_wait(full, panels.phase);
         if (totals)
             add_total_keys(c, lane, panel + PANEL_KEYS, value_operand(shared + values.slot * SLAB, shared + AT_ONES));
         else
-            add_panel_keys(c, lane, panel + PANEL_KEYS, value_operand(shared + values.slot * SLAB, shared + AT_ONES));
+            add_panel_keys(c, lane, panel + PANEL_KEYS, value_operand(shared + values.slot * SLAB, shared + AT_ONES),
+                           copied);
 #pragma unroll
         for (int m = 0; m < GROUP_TILES; m++)
             make_opaque<4 * ALL_TILES>(c[m]);
@@ -4771,26 +4813,21 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
 
 /* ---- fused_chunk: queries ---- */
 
-enum { FUSED_FRAGMENTS = 9 }; /* of 16 packed rows each, of which features are products */
+enum { FUSED_FRAGMENTS = 4 }; /* of 16 packed rows each, of which features are products */
 
 /* Places of each fragment's rows in a panel, by 16 bytes. */
 static __device__ const u16 query_fragment_rows[FUSED_FRAGMENTS][16] = {
-    {9, 0, 27, 18, 45, 36, 63, 54, 81, 72, 99, 90, 117, 108, 135, 126},
     {18, 27, 9, 0, 54, 63, 45, 36, 90, 99, 81, 72, 126, 135, 117, 108},
     {36, 45, 54, 63, 9, 0, 27, 18, 108, 117, 126, 135, 81, 72, 99, 90},
     {54, 63, 36, 45, 27, 18, 9, 0, 126, 135, 108, 117, 99, 90, 81, 72},
-    {72, 81, 90, 99, 108, 117, 126, 135, 9, 0, 27, 18, 45, 36, 63, 54},
-    {90, 99, 72, 81, 126, 135, 108, 117, 27, 18, 9, 0, 63, 54, 45, 36},
-    {108, 117, 126, 135, 72, 81, 90, 99, 45, 36, 63, 54, 9, 0, 27, 18},
-    {126, 135, 108, 117, 90, 99, 72, 81, 63, 54, 45, 36, 27, 18, 9, 0},
-    {144, 153, 153, 153, 153, 153, 153, 153, 153, 153, 153, 153, 153, 153, 153, 153},
+    {9, 0, 27, 18, 45, 36, 63, 54, 81, 72, 99, 90, 117, 108, 135, 126},
 };
 
 /* Where a lane finds its part of 16 rows of the warp's 16 queries, from their address in the first row of a panel
  * on. */
 struct query_lane {
     u32 one, run; /* of a row that all features have; of rows that follow each other */
-    u32 rows[(FUSED_FRAGMENTS + 1) / 2]; /* of other rows, by 16 bytes, two a word */
+    u32 rows[(FUSED_FRAGMENTS + 1) / 2]; /* of other rows, and of its tokens there, by 16 bytes, two a word */
 };
 
 __device__ __forceinline__ struct query_lane find_query_lane(void)
@@ -4802,14 +4839,15 @@ __device__ __forceinline__ struct query_lane find_query_lane(void)
 #pragma unroll
     for (int j = 0; j < FUSED_FRAGMENTS; j += 2)
         lane.rows[j / 2] =
-            query_fragment_rows[j][row] | (j + 1 < FUSED_FRAGMENTS ? query_fragment_rows[j + 1][row] << 16 : 0);
+            (query_fragment_rows[j][row] | (j + 1 < FUSED_FRAGMENTS ? query_fragment_rows[j + 1][row] << 16 : 0))
+            + (threadIdx.x >> 3 & 1) * 0x10001;
     return lane;
 }
 
 /* Where rows of fragment j are. */
 __device__ __forceinline__ u32 fragment_place(const struct query_lane &lane, int j)
 {
-    return (lane.rows[j / 2] >> j % 2 * 16 & 0xffff) * 16 + (threadIdx.x >> 3 & 1) * 16;
+    return (lane.rows[j / 2] >> j % 2 * 16 & 0xffff) * 16;
 }
 
 /* A factor that is one row for all features of a unit: queries g and g + 8, in low halves. */
@@ -4825,65 +4863,60 @@ __device__ __forceinline__ void fetch_one(u32 *f, u32 queries)
 __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct query_lane &lane, u32 copy, u32 ready,
                                           u32 phase)
 {
-    u32 a[2][3][4], f[7][4];
+    u32 a[2][3][4], f[4][4];
     const u64 from = operand(copy, 128, COPY_PITCH);
-    load_transposed(f[0], queries + lane.run);
-    load_transposed(f[1], queries + fragment_place(lane, 0));
+    load_transposed(f[0], queries + fragment_place(lane, 0));
+    load_transposed(f[1], queries + lane.run);
+    /* features of units 0, 4, 8; factors of the next ones come meanwhile */
     load_transposed(f[2], queries + fragment_place(lane, 1));
-    /* features 0 to 47; factors of the next ones come meanwhile */
     load_transposed(f[3], queries + fragment_place(lane, 2));
-    load_transposed(f[4], queries + fragment_place(lane, 3));
-    load_transposed(f[5], queries + fragment_place(lane, 4));
     barrier_wait(ready, phase);
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        a[0][0][i] = times(f[0][i], f[0][i]);
-        a[0][1][i] = times(f[1][i], f[0][i]);
-        a[0][2][i] = times(f[2][i], f[0][i]);
+        a[0][0][i] = times(f[0][i], f[1][i]);
+        a[0][1][i] = times(f[0][i ^ 2], f[1][i]);
+        a[0][2][i] = times(f[1][i], f[1][i]);
     }
     multiply_begin();
     multiply_tile(c, a[0][0], from);
-    multiply_tile(c, a[0][1], from + 16);
-    multiply_tile(c, a[0][2], from + 32);
+    multiply_tile(c, a[0][1], from + 64);
+    multiply_tile(c, a[0][2], from + 128);
     multiply_commit();
-    /* features 48 to 95; factors of the next ones come meanwhile */
-    load_transposed(f[6], queries + fragment_place(lane, 5));
-    load_transposed(f[1], queries + fragment_place(lane, 6));
-    load_transposed(f[2], queries + fragment_place(lane, 7));
+    /* features of units 1, 5, 2; factors of the next ones come meanwhile */
+    fetch_one(f[0], queries + lane.one + 16 * ROW_PITCH);
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(f[3][i], f[0][i]);
-        a[1][1][i] = times(f[4][i], f[0][i]);
-        a[1][2][i] = times(f[5][i], f[0][i]);
+        a[1][0][i] = times(f[2][i], f[1][i]);
+        a[1][1][i] = times(f[2][i ^ 2], f[1][i]);
+        a[1][2][i] = times(f[3][i], f[1][i]);
     }
     multiply_begin();
-    multiply_tile(c, a[1][0], from + 48);
-    multiply_tile(c, a[1][1], from + 64);
-    multiply_tile(c, a[1][2], from + 80);
+    multiply_tile(c, a[1][0], from + 16);
+    multiply_tile(c, a[1][1], from + 80);
+    multiply_tile(c, a[1][2], from + 32);
     multiply_commit();
-    /* features 96 to 143; factors of the next ones come meanwhile */
-    fetch_one(f[3], queries + lane.one + 16 * ROW_PITCH);
-    load_transposed(f[4], queries + fragment_place(lane, 8));
+    /* features of units 6, 3, 11; factors of the next ones come meanwhile */
+    load_transposed(f[2], queries + fragment_place(lane, 3));
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        a[0][0][i] = times(f[6][i], f[0][i]);
-        a[0][1][i] = times(f[1][i], f[0][i]);
-        a[0][2][i] = times(f[2][i], f[0][i]);
+        a[0][0][i] = times(f[3][i ^ 2], f[1][i]);
+        a[0][1][i] = times(f[1][i], both_low(f[0][i & 1]));
+        a[0][2][i] = times(both_low(f[0][i & 1]), both_low(f[0][i & 1]));
     }
     multiply_begin();
     multiply_tile(c, a[0][0], from + 96);
-    multiply_tile(c, a[0][1], from + 112);
-    multiply_tile(c, a[0][2], from + 128);
+    multiply_tile(c, a[0][1], from + 48);
+    multiply_tile(c, a[0][2], from + 176);
     multiply_commit();
-    /* features 144 to 175 */
+    /* features of units 9, 10 */
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        a[1][0][i] = times(both_low(f[3][i & 1]), f[0][i]);
-        a[1][1][i] = times(f[4][i], f[4][i]);
+        a[1][0][i] = times(f[2][i], f[1][i]);
+        a[1][1][i] = times((i < 2 ? f[1][i | 2] : f[2][i & 1]), f[1][i]);
     }
     multiply_begin();
     multiply_tile(c, a[1][0], from + 144);

@@ -254,6 +254,7 @@ struct fpa_cuda_geometry {
     int backward_per_head;      /* and of those that each has */
     int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
     int pass_values;            /* where d_o and values begin in it, */
+    int pass_kept;              /* and numbers behind it, of product rows: other factors of their gradients */
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values, */
     int pass_columns;           /* of which so many are the head's values */
@@ -277,7 +278,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 44
+#define FPA_CUDA_VERSION 45
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -737,7 +738,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    44, /* version */
+    45, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -850,6 +851,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     0, /* backward_per_head */
     0, /* pass_width */
     0, /* pass_values */
+    0, /* pass_kept */
     0, /* pass_input */
     0, /* pass_d */
     0, /* pass_dv */
@@ -2459,12 +2461,6 @@ template <class numbers> struct state_at {
     {
         return DV % 2 == 0 && (u64)s % (2 * sizeof *s) == 0;
     }
-
-    /* features below it are rows of the state */
-    __device__ __forceinline__ u32 features(void) const
-    {
-        return s ? FEATURES : 0;
-    }
 };
 
 template <class sizes, bool pairs>
@@ -2476,7 +2472,7 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
     for (int j = 0; j <= sizes::GROUP_TILES; j++) {
 #pragma unroll
         for (int i = 0; i < 2 && j < sizes::GROUP_TILES; i++)
-            if (known.feature(j, i) < left.features())
+            if (left.s && known.feature(j, i) < FEATURES)
                 store_tile_row<pairs>(c[j], left.s, known.feature(j, i), i, left.block);
         if (j == 0)
             continue;
@@ -2485,7 +2481,7 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
             c[j - 1][n] = 0;
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            if (known.feature(j - 1, i) < given.features())
+            if (given.s && known.feature(j - 1, i) < FEATURES)
                 load_tile_row<pairs>(c[j - 1], given.s, known.feature(j - 1, i), i, given.block);
     }
 }
@@ -4601,8 +4597,55 @@ __device__ __forceinline__ struct fused_lane find_lane(int first_tile)
     return lane;
 }
 
-/* c += phi(k)' v of one panel, 16 keys and 3 tiles at a time. */
+/* The copy that leave_copy() left is complete: the barrier, if there is one, is told so. Nobody branches amid
+ * products. */
+__device__ __forceinline__ void give_copy(u32 barrier)
+{
+    fence_shared();
+    __syncwarp();
+    if (barrier != 0 && is_first_lane())
+        barrier_arrive(barrier);
+}
+
+/* c += phi(k)' v of one panel, 16 keys and 3 tiles at a time. copied: barrier of what leave_copy() left, or 0. */
 __device__ __forceinline__ void add_panel_keys(float (*c)[4 * ALL_TILES], const struct fused_lane &lane, u32 keys,
+                                               u64 values, u32 copied)
+{
+    u32 a[2][3][4], f[FACTORS][6][4];
+    load_matrices(f[0][0 % 2 * 3], keys + lane.row[0][0]);
+    load_matrices(f[1][0 % 2], keys + lane.row[1][0]);
+    load_matrices(f[0][0 % 2 * 3 + 1], keys + lane.row[0][0] + 8 * ROW_PITCH);
+    load_matrices(f[0][0 % 2 * 3 + 2], keys + lane.row[0][0] + 16 * ROW_PITCH);
+#pragma unroll
+    for (int k = 0; k < FUSED_PANEL / 16; k++, keys += 32, values += (u64)NEXT_VALUES) {
+        /* tiles 0 to 2 */
+        if (k + 1 < FUSED_PANEL / 16) {
+            load_matrices(f[0][(k + 1) % 2 * 3], keys + 32 + lane.row[0][0]);
+            load_matrices(f[1][(k + 1) % 2], keys + 32 + lane.row[1][0]);
+            load_matrices(f[0][(k + 1) % 2 * 3 + 1], keys + 32 + lane.row[0][0] + 8 * ROW_PITCH);
+            load_matrices(f[0][(k + 1) % 2 * 3 + 2], keys + 32 + lane.row[0][0] + 16 * ROW_PITCH);
+        }
+        multiply_wait<1>();
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            a[(k) & 1][0][i] = times(f[0][k % 2 * 3][i], f[1][k % 2][i]);
+            a[(k) & 1][1][i] = times(f[0][k % 2 * 3 + 1][i], f[1][k % 2][i]);
+            a[(k) & 1][2][i] = times(f[0][k % 2 * 3 + 2][i], f[1][k % 2][i]);
+        }
+        multiply_begin();
+        multiply_columns(c[0], a[(k) & 1][0], values);
+        multiply_columns(c[1], a[(k) & 1][1], values);
+        multiply_columns(c[2], a[(k) & 1][2], values);
+        multiply_commit();
+        if (k == 0)
+            give_copy(copied);
+    }
+    multiply_wait<0>();
+}
+
+/* The same of totals, which leave no copy. */
+/* c += phi(k)' v of one panel, 16 keys and 3 tiles at a time. */
+__device__ __forceinline__ void add_total_keys(float (*c)[4 * ALL_TILES], const struct fused_lane &lane, u32 keys,
                                                u64 values)
 {
     u32 a[2][3][4], f[FACTORS][6][4];
@@ -4635,8 +4678,6 @@ __device__ __forceinline__ void add_panel_keys(float (*c)[4 * ALL_TILES], const 
     multiply_wait<0>();
 }
 
-#define add_total_keys add_panel_keys
-
 template <bool totals>
 __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, const struct fused_part &part,
                                              u32 shared)
@@ -4654,18 +4695,18 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
     for (int i = own; i < part.panels; i += turns) {
         const u32 panel = shared + AT_PANELS + panels.slot * PANEL_BYTES;
         const u32 full = shared + PANEL_BARRIERS + panels.slot * 8;
+        u32 copied = 0;
         if (!totals && (i > 0 || part.given)) {
             barrier_wait(shared + COPY_BARRIERS + (COPIES + copies.slot) * 8, copies.phase);
             leave_copy(c, shared + AT_COPIES + copies.slot * COPY + first_tile * 1024);
-            fence_shared();
-            warp_arrive(shared + COPY_BARRIERS + copies.slot * 8);
+            copied = shared + COPY_BARRIERS + copies.slot * 8;
             advance<COPIES>(copies);
         }
         barrier_wait(full, panels.phase);
         if (totals)
             add_total_keys(c, lane, panel + PANEL_KEYS, value_operand(shared + values.slot * SLAB));
         else
-            add_panel_keys(c, lane, panel + PANEL_KEYS, value_operand(shared + values.slot * SLAB));
+            add_panel_keys(c, lane, panel + PANEL_KEYS, value_operand(shared + values.slot * SLAB), copied);
 #pragma unroll
         for (int m = 0; m < GROUP_TILES; m++)
             make_opaque<4 * ALL_TILES>(c[m]);
@@ -4707,7 +4748,7 @@ static __device__ const u16 query_fragment_rows[FUSED_FRAGMENTS][16] = {
  * on. */
 struct query_lane {
     u32 one, run; /* of a row that all features have; of rows that follow each other */
-    u32 rows[(FUSED_FRAGMENTS + 1) / 2]; /* of other rows, by 16 bytes, two a word */
+    u32 rows[(FUSED_FRAGMENTS + 1) / 2]; /* of other rows, and of its tokens there, by 16 bytes, two a word */
 };
 
 __device__ __forceinline__ struct query_lane find_query_lane(void)
@@ -4719,14 +4760,15 @@ __device__ __forceinline__ struct query_lane find_query_lane(void)
 #pragma unroll
     for (int j = 0; j < FUSED_FRAGMENTS; j += 2)
         lane.rows[j / 2] =
-            query_fragment_rows[j][row] | (j + 1 < FUSED_FRAGMENTS ? query_fragment_rows[j + 1][row] << 16 : 0);
+            (query_fragment_rows[j][row] | (j + 1 < FUSED_FRAGMENTS ? query_fragment_rows[j + 1][row] << 16 : 0))
+            + (threadIdx.x >> 3 & 1) * 0x10001;
     return lane;
 }
 
 /* Where rows of fragment j are. */
 __device__ __forceinline__ u32 fragment_place(const struct query_lane &lane, int j)
 {
-    return (lane.rows[j / 2] >> j % 2 * 16 & 0xffff) * 16 + (threadIdx.x >> 3 & 1) * 16;
+    return (lane.rows[j / 2] >> j % 2 * 16 & 0xffff) * 16;
 }
 
 /* c += phi(q) S for the warp's 16 queries, whose address in the first row of the panel is given, 3 units of 16 features
@@ -4741,7 +4783,7 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
     load_transposed(f[1], queries + fragment_place(lane, 1));
     load_transposed(f[2], queries + fragment_place(lane, 2));
     load_transposed(f[3], queries + fragment_place(lane, 3));
-    /* features 0 to 47; factors of the next ones come meanwhile */
+    /* features of units 0, 1, 2; factors of the next ones come meanwhile */
     load_transposed(f[4], queries + fragment_place(lane, 4));
     load_transposed(f[5], queries + fragment_place(lane, 5));
     load_transposed(f[6], queries + fragment_place(lane, 6));
@@ -4758,7 +4800,7 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
     multiply_tile(c, a[0][1], from + 16);
     multiply_tile(c, a[0][2], from + 32);
     multiply_commit();
-    /* features 48 to 95; factors of the next ones come meanwhile */
+    /* features of units 3, 4, 5; factors of the next ones come meanwhile */
     load_transposed(f[0], queries + fragment_place(lane, 7));
     load_transposed(f[2], queries + fragment_place(lane, 8));
     load_transposed(f[3], queries + fragment_place(lane, 9));
@@ -4774,7 +4816,7 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
     multiply_tile(c, a[1][1], from + 64);
     multiply_tile(c, a[1][2], from + 80);
     multiply_commit();
-    /* features 96 to 143; factors of the next ones come meanwhile */
+    /* features of units 6, 7, 8; factors of the next ones come meanwhile */
     load_transposed(f[4], queries + fragment_place(lane, 10));
     load_transposed(f[5], queries + fragment_place(lane, 11));
     load_transposed(f[6], queries + fragment_place(lane, 12));
@@ -4790,7 +4832,7 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
     multiply_tile(c, a[0][1], from + 112);
     multiply_tile(c, a[0][2], from + 128);
     multiply_commit();
-    /* features 144 to 191 */
+    /* features of units 9, 10, 11 */
     multiply_wait<1>();
 #pragma unroll
     for (int i = 0; i < 4; i++) {

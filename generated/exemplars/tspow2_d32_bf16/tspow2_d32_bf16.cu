@@ -296,6 +296,7 @@ struct fpa_cuda_geometry {
     int backward_per_head;      /* and of those that each has */
     int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
     int pass_values;            /* where d_o and values begin in it, */
+    int pass_kept;              /* and numbers behind it, of product rows: other factors of their gradients */
     int pass_input;             /* and what such passes read of it */
     int pass_d, pass_dv;        /* d of the head; columns of the pass of values, */
     int pass_columns;           /* of which so many are the head's values */
@@ -319,7 +320,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 44
+#define FPA_CUDA_VERSION 45
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -755,7 +756,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    44, /* version */
+    45, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -868,6 +869,7 @@ extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = 
     0, /* backward_per_head */
     0, /* pass_width */
     0, /* pass_values */
+    0, /* pass_kept */
     0, /* pass_input */
     0, /* pass_d */
     0, /* pass_dv */
@@ -2558,12 +2560,6 @@ template <class numbers> struct state_at {
     {
         return DV % 2 == 0 && (u64)s % (2 * sizeof *s) == 0;
     }
-
-    /* features below it are rows of the state */
-    __device__ __forceinline__ u32 features(void) const
-    {
-        return s ? FEATURES : 0;
-    }
 };
 
 template <class sizes, bool pairs>
@@ -2575,7 +2571,7 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
     for (int j = 0; j <= sizes::GROUP_TILES; j++) {
 #pragma unroll
         for (int i = 0; i < 2 && j < sizes::GROUP_TILES; i++)
-            if (known.feature(j, i) < left.features())
+            if (left.s && known.feature(j, i) < FEATURES)
                 store_tile_row<pairs>(c[j], left.s, known.feature(j, i), i, left.block);
         if (j == 0)
             continue;
@@ -2584,7 +2580,7 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
             c[j - 1][n] = 0;
 #pragma unroll
         for (int i = 0; i < 2; i++)
-            if (known.feature(j - 1, i) < given.features())
+            if (given.s && known.feature(j - 1, i) < FEATURES)
                 load_tile_row<pairs>(c[j - 1], given.s, known.feature(j - 1, i), i, given.block);
     }
 }
@@ -3863,6 +3859,13 @@ __device__ __forceinline__ void pass_state(u32 shared, struct turn &at)
 
 /* ---- the chunk's own keys ---- */
 
+/* The kernel as a polynomial of a dot, but for the scale's power, which sums get at last. */
+__device__ __forceinline__ float kernel_of_dot(float d0)
+{
+    const float root = d0;
+    return root * root;
+}
+
 /* d[32]: dots of a warpgroup's 64 queries and 64 keys, for each dot of the score. */
 __device__ __forceinline__ void multiply_rows(float (*d)[32], u32 queries, u32 keys)
 {
@@ -3875,7 +3878,7 @@ __device__ __forceinline__ void multiply_rows(float (*d)[32], u32 queries, u32 k
 
 __device__ __forceinline__ float kernel_at(const float (*d)[32], int i)
 {
-    return kernel_of(0.25f * d[0][i]);
+    return kernel_of_dot(d[0][i]);
 }
 
 /* One score of the lane's: i numbers the sums of a tile of 64 keys. */
@@ -3980,6 +3983,11 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
                                           u32 shared, u32 queries, struct turn &at)
 {
     const struct keys_walk walk = find_schedule(item, item.length);
+    if (item.reads) {
+#pragma unroll
+        for (int i = 0; i < QUERY_TILES64 * N / 2; i++)
+            c[0][i] *= 16.0f;
+    }
     u32 leaked = 0; /* not zero: zeros went in the place of values */
 #pragma unroll 1
     for (int tile = 0; tile < walk.count; tile++) {
@@ -4007,6 +4015,9 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
+#pragma unroll
+    for (int i = 0; i < QUERY_TILES64 * N / 2; i++)
+        c[0][i] *= 0.0625f;
     if (__shfl_sync(0xffffffffu, leaked, 0)) {
         const int column = item.block * COLUMN_TILES * 8;
 #pragma unroll

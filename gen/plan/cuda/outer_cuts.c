@@ -1,0 +1,207 @@
+/* tiles_cut: groups of five or six prefixes as one of four and one of two; suffixes of few rows as prefixes.
+ *
+ * tiles_part fills tiles of groups of at most four prefixes. What is left are groups of five or six, and suffix blocks of few rows that
+ * many groups have tiles with:
+ *
+ *     n tiles of 6 prefixes             n / 2 of 4 prefixes and n / 4 of 2
+ *     n groups' tiles of 4 of a         their transposes, of 4 prefixes: n / 2
+ *     block's rows */
+#include <string.h>
+
+#include "outer_tiles.h"
+
+enum { WHOLE = 4, MOST_CUT = 6 }; /* prefixes of a cut group's first part, and of both */
+
+/* Homes of tiles: the given groups, then one for each block of rows, whose prefixes these are. */
+typedef struct cutting {
+    const outer_tiling *from;
+    int most; /* suffix blocks of a tile */
+    int blocks, homes;
+    int *block;        /* [groups] whose rows its prefixes are, -1: none */
+    int *home_of;      /* [blocks] the group of that block, or its own home */
+    bool *has;         /* [homes][blocks] */
+    bool *can_turn;    /* [tiles] */
+    bool *turned;      /* [tiles] */
+    int *rows;         /* [tiles] of its suffix, */
+    int *prefixes;     /* [tiles] and prefixes that it has features of */
+    int *count, *used; /* [homes] tiles; prefixes */
+} cutting;
+
+/* Of that many prefixes. */
+static int parted_count(const cutting *c, int tiles, int prefixes)
+{
+    const int parts = prefixes <= 2 ? 4 : prefixes <= WHOLE ? 2 : 1;
+    return divide_up(tiles, parts < c->most ? parts : c->most);
+}
+
+static int cut_count(const cutting *c, int tiles)
+{
+    return parted_count(c, tiles, WHOLE) + parted_count(c, tiles, MOST_CUT - WHOLE);
+}
+
+static bool is_cut(const cutting *c, int home)
+{
+    const int tiles = c->count[home], used = c->used[home];
+    return used > WHOLE && used <= MOST_CUT && cut_count(c, tiles) < tiles;
+}
+
+/* What tiles_part makes of a group's tiles. */
+static int home_count(const cutting *c, int home)
+{
+    return is_cut(c, home) ? cut_count(c, c->count[home]) : parted_count(c, c->count[home], c->used[home]);
+}
+
+static int home_of(const cutting *c, int t)
+{
+    const outer_tile *tile = &c->from->tiles[t];
+    return c->turned[t] ? c->home_of[tile->suffix] : tile->group;
+}
+
+static int count_all(const cutting *c)
+{
+    int sum = 0;
+    memset(c->count, 0, c->homes * sizeof *c->count);
+    memset(c->used, 0, c->homes * sizeof *c->used);
+    for (int t = 0; t < c->from->tile_count; t++) {
+        const int home = home_of(c, t), used = c->turned[t] ? c->rows[t] : c->prefixes[t];
+        c->count[home]++;
+        c->used[home] = used > c->used[home] ? used : c->used[home];
+    }
+    for (int h = 0; h < c->homes; h++)
+        sum += home_count(c, h);
+    return sum;
+}
+
+/* Tiles of a suffix block that have fewer of its rows than they have prefixes become, transposed, those of its rows, where fewer are left. */
+static void turn_suffixes(cutting *c)
+{
+    int least = count_all(c);
+    for (int s = 0; s < c->blocks; s++) {
+        for (int t = 0; t < c->from->tile_count; t++)
+            c->turned[t] ^= c->can_turn[t] && c->from->tiles[t].suffix == s;
+        const int count = count_all(c);
+        for (int t = 0; t < c->from->tile_count && count >= least; t++)
+            c->turned[t] &= c->from->tiles[t].suffix != s;
+        least = count < least ? count : least;
+    }
+    count_all(c);
+}
+
+/* ---- tables ---- */
+
+static void find_homes(cutting *c)
+{
+    const int groups = c->from->group_count;
+    for (int b = 0; b < c->blocks; b++)
+        c->home_of[b] = groups + b;
+    for (int g = groups - 1; g >= 0; g--) {
+        c->block[g] = outer_block_of_prefixes(c->from, g);
+        if (c->block[g] >= 0)
+            c->home_of[c->block[g]] = g;
+    }
+    for (int t = 0; t < c->from->tile_count; t++)
+        c->has[c->from->tiles[t].group * c->blocks + c->from->tiles[t].suffix] = true;
+}
+
+/* Of several groups of one block the first only. */
+static bool can_turn(const cutting *c, int t)
+{
+    const outer_tile *tile = &c->from->tiles[t];
+    const int block = c->block[tile->group];
+    return block >= 0 && block != tile->suffix && c->home_of[block] == tile->group &&
+           c->rows[t] < c->prefixes[t] && c->rows[t] <= MOST_CUT &&
+           !c->has[c->home_of[tile->suffix] * c->blocks + block];
+}
+
+static bool describe(cutting *c, arena *memory)
+{
+    const int tiles = c->from->tile_count;
+    for (int t = 0; t < tiles; t++)
+        c->blocks = c->from->tiles[t].suffix >= c->blocks ? c->from->tiles[t].suffix + 1 : c->blocks;
+    for (int g = 0; g < c->from->group_count; g++) {
+        const int block = outer_block_of_prefixes(c->from, g);
+        c->blocks = block >= c->blocks ? block + 1 : c->blocks;
+    }
+    c->homes = c->from->group_count + c->blocks;
+    c->block = arena_array(memory, c->from->group_count, sizeof *c->block);
+    c->home_of = arena_array(memory, c->blocks, sizeof *c->home_of);
+    c->has = arena_array(memory, (size_t)c->homes * c->blocks, sizeof *c->has);
+    c->can_turn = arena_array(memory, tiles, sizeof *c->can_turn);
+    c->turned = arena_array(memory, tiles, sizeof *c->turned);
+    c->rows = arena_array(memory, tiles, sizeof *c->rows);
+    c->prefixes = arena_array(memory, tiles, sizeof *c->prefixes);
+    c->count = arena_array(memory, c->homes, sizeof *c->count);
+    c->used = arena_array(memory, c->homes, sizeof *c->used);
+    if (!c->block || !c->home_of || !c->has || !c->can_turn || !c->turned || !c->rows || !c->prefixes ||
+        !c->count || !c->used)
+        return false;
+    find_homes(c);
+    for (int t = 0; t < tiles; t++) {
+        c->rows[t] = outer_rows_used(&c->from->tiles[t], true);
+        c->prefixes[t] = outer_rows_used(&c->from->tiles[t], false);
+    }
+    for (int t = 0; t < tiles; t++)
+        c->can_turn[t] = can_turn(c, t);
+    return true;
+}
+
+/* ---- the new tiling ---- */
+
+/* Prefixes of a home, from its prefix number `first` on, again and again. */
+static void add_group(const cutting *c, int home, int first, outer_tiling *made)
+{
+    int *prefix = made->prefix + made->group_count++ * OUTER_BLOCK;
+    const int groups = c->from->group_count;
+    for (int i = 0; i < OUTER_BLOCK; i++) {
+        const int number = first + i % (OUTER_BLOCK - first);
+        prefix[i] = home < groups ? c->from->prefix[home * OUTER_BLOCK + number]
+                                  : (home - groups) * OUTER_BLOCK + number;
+    }
+}
+
+/* Of the tile, as its home has it, the features of prefixes first .. end - 1. */
+static void add_tile(const cutting *c, int t, int first, int end, outer_tiling *made)
+{
+    const outer_tile *tile = &c->from->tiles[t];
+    outer_tile *to = &made->tiles[made->tile_count++];
+    *to = (outer_tile){.group = made->group_count - 1,
+                       .suffix = c->turned[t] ? c->block[tile->group] : tile->suffix};
+    memset(to->feature, -1, sizeof to->feature);
+    for (int p = first; p < end; p++)
+        for (int r = 0; r < OUTER_BLOCK; r++)
+            to->feature[OUTER_BLOCK * (p - first) + r] =
+                tile->feature[c->turned[t] ? OUTER_BLOCK * r + p : OUTER_BLOCK * p + r];
+}
+
+static void add_home(const cutting *c, int home, int first, int end, outer_tiling *made)
+{
+    add_group(c, home, first, made);
+    for (int t = 0; t < c->from->tile_count; t++)
+        if (home_of(c, t) == home)
+            add_tile(c, t, first, end, made);
+}
+
+fpa_status tiles_cut(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made,
+                     fpa_error *error)
+{
+    cutting c = {.from = tiling, .most = most};
+    *made = *tiling;
+    if (tiling->factors != 1)
+        return FPA_OK;
+    if (!describe(&c, memory))
+        return fail_memory(error);
+    turn_suffixes(&c);
+    *made = (outer_tiling){.factors = 1};
+    made->tiles = arena_array(memory, 2 * (size_t)tiling->tile_count, sizeof *made->tiles);
+    made->prefix = arena_array(memory, 2 * (size_t)c.homes * OUTER_BLOCK, sizeof *made->prefix);
+    if (!made->tiles || !made->prefix)
+        return fail_memory(error);
+    for (int h = 0; h < c.homes; h++) {
+        const bool cut = is_cut(&c, h);
+        if (c.count[h])
+            add_home(&c, h, 0, cut ? WHOLE : OUTER_BLOCK, made);
+        if (cut)
+            add_home(&c, h, WHOLE, MOST_CUT, made);
+    }
+    return FPA_OK;
+}
