@@ -188,7 +188,8 @@ static const char heads[] =
     "  h('graded', { dtype = 'f32', d = 8, dv = 8, chunk = 256, gate = true, normalize = 'one_plus_sum', "
     "terms = term { trainable { name = 'W', rows = 4, shared = true }, identity() } }),\n"
     "  h('tf32', { dtype = 'f32', products = 'tf32x3', gate = true, dv = 20, normalize = 'sum' }),\n"
-    "  h('oddmoved', { d = 109, dv = 8, scale = 1 / 8, terms = { term { trainable { name = 'a', rows = 40 }, trainable "
+    "  h('oddmoved', { d = 109, dv = 8, scale = 1 / 8, terms = { term { trainable { name = 'a', rows = 40 }, "
+    "trainable "
     "{ name = 'b', rows = 16 } } } }),\n"
     "}\n";
 

@@ -287,7 +287,7 @@ static const struct cuda_backward_fault {
      {"queries' gradients without the scale", "d_q at batch ... but the formula gives", "cuda_made_gradient",
       "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
       "at.keys, true), "
-      "made_ends_of_given, made_steps_of_given, 1.0f);"}},
+      "made_ends_of_given, made_steps_of_given, 1.0f, [] {});"}},
     {"pairs",
      {"the last rows of a matrix left out", "is not a number", "cuda_made_last",
       "if (group * together + i / 2 >= tiles - 2)"}},
@@ -303,7 +303,7 @@ static const struct cuda_backward_fault {
       "cuda_made_gradient",
       "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
       "false, true), "
-      "made_ends_of_given, made_steps_of_given, 1.0f);"}},
+      "made_ends_of_given, made_steps_of_given, 1.0f, [] {});"}},
     {"widepairs",
      {"tiles of a matrix that are not those of products", "but the formula gives", "moved_tiles",
       "const int own = number_of_tile * 8 + lane_row();"}},
@@ -315,6 +315,15 @@ static const struct cuda_backward_fault {
     {"learned",
      {"a matrix whose gradient is of queries alone", "the RMS error of d_weights ... more than twice",
       "cuda_made_keys", "for (int i = 0; i < queries; i++) {"}},
+    {"halflearned",
+     {"words of rows that begin amid 16 bytes in the place of pieces", "is not a number", "row_pieces_formed",
+      "put_words(at, word);"}},
+    {"halflearned",
+     {"pieces of gradients in the place of words", "but the formula gives", "row_pieces_left",
+      "store_words(row + column, get_words(low));"}},
+    {"halflearned",
+     {"ends of rows that are all the first number", "but the formula gives", "row_pieces_end",
+      "row[column] = get_element(from + i / 16 * pitch);"}},
 };
 
 #endif
