@@ -304,7 +304,8 @@ static const char emulated_heads[] =
     "  h('fewrepeats', { d = 16, dv = 16, terms = {\n" /* halves of units with the same four rows */
     "    term { trainable { name = 'a', rows = 8 }, weight = 0.51 },\n"
     "    term { trainable { name = 'b', rows = 6 }, trainable { name = 'e', rows = 10 }, weight = 0.46 },\n"
-    "    term { trainable { name = 'f', rows = 4 }, trainable { name = 'g', rows = 4 }, trainable { name = 'h', "
+    "    term { trainable { name = 'f', rows = 4 }, trainable { name = 'g', rows = 4 }, trainable { name = "
+    "'h', "
     "rows = 4 }, weight = 0.66 } } }),\n"
     "}\n";
 
