@@ -65,8 +65,8 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
      {"product rows as they are given, in the place of bf16", "but the formula gives",
       "cuda_pass_formed_pair", "return pair_of(low, high);"}},
     {"products", {"gradients that are not there yet", "is not a number", "cuda_pass_fetched", NULL}},
-    {"products",
-     {"the first two of other factors in the place of all", "the RMS error of d_q ... more than twice",
+    {"halfproducts",
+     {"the first two of other factors in the place of all", "d_q at batch ... but the formula gives",
       "cuda_pass_kept",
       "return token < count ? *(const u32 *)(kept + pass_row(back, at.place * group, at.first + token) * "
       "width + word % 1) : 0;"}},
