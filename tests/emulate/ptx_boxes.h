@@ -78,11 +78,13 @@ RUNTIME void fetch_box(u32 to, const void *map, const int *const *place, u32 bar
         }
 }
 
-/* A box that comes near is of a head and a batch entry that there are; tokens behind the last one are nowhere. */
+/* A box that comes near is of a head and a batch entry that there are; tokens behind the last one are nowhere, nor is the tile that comes behind the first
+ * one's where tokens are taken from the last one on. */
+enum { TILE_BEFORE = -64 };
 RUNTIME void bring_box(const tensor_map &t, const int *const *place)
 {
     for (int i = 0; i < t.rank; i++)
-        if (*place[i] < 0 || (i != 2 && (uint64_t)*place[i] >= t.size[i]))
+        if (i == 2 ? *place[i] < TILE_BEFORE : *place[i] < 0 || (uint64_t)*place[i] >= t.size[i])
             stop("a box comes near from place %d of dimension %d", (int)*place[i], i);
 }
 
