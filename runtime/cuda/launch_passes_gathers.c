@@ -18,19 +18,17 @@ bool pass_describes(const passes *p, const void *base, const int64_t stride[3])
     return cuda_can_describe(base, its, f->heads, f->length, f->batch);
 }
 
-bool pass_can_give_values(const passes *p)
-{
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const struct fpa_launch *f = &p->launch->forward;
-    return p->turns && g->pass_formed && !p->back.outputs && !g->pass_widened && p->group == 1 &&
-           !g->backward_padded_value && pass_describes(p, f->v, f->v_stride) &&
-           pass_describes(p, p->launch->d_o, p->launch->d_o_stride);
-}
-
 static bool describes_values(const passes *p)
 {
     const struct fpa_backward_launch *a = p->launch;
     return pass_describes(p, a->forward.v, a->forward.v_stride) && pass_describes(p, a->d_o, a->d_o_stride);
+}
+
+bool pass_can_give_values(const passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    return p->turns && g->pass_formed && !p->back.outputs && !g->pass_widened && p->group == 1 &&
+           !g->backward_padded_value && describes_values(p);
 }
 
 /* Rows that matrices make lie as they are made. */
