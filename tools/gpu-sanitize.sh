@@ -180,14 +180,16 @@ look() { # folder argument...
 
 # shellcheck disable=SC2317
 check_call() { # spec head call
-    local to verdict status=0 given
+    local to verdict status=0 given made=1
     to=$(mktemp -d "$work/call.XXXXXX")
     # shellcheck disable=SC2086
-    if given=$(arguments "$1" "$2" "$3" "$to") && FPA_LIBCUBLAS=none "$fpac" $given 2>"$to/log" >/dev/null; then
+    if given=$(arguments "$1" "$2" "$3" "$to") && { FPA_LIBCUBLAS=none "$fpac" $given 2>"$to/log" >/dev/null || { made=$? && false; }; }; then
         verdict=$(look "$to" $given) || status=1
         case $verdict in 0\ * | *", 0 lines"*) ;; *) grep -vE '^=* *$|Host Frame|Saved host' "$to/log" | head -n 40 >"$work/complaint.$2.$3" ;; esac
     else
         verdict="refused: $(tail -n 1 "$to/log")"
+        # not what a head may say of a call: kernels that compute something else, and crashes
+        [ "$made" -eq 1 ] || verdict="exit code $made: $(tail -n 1 "$to/log")" status=1
         case $3 in chunked | parallel | recurrent) status=1 ;; esac
     fi
     rm -rf "$to"
