@@ -130,6 +130,12 @@ static bool has_numbers(const fpa_simplified *simple)
            (head->dtype == FPA_F16 ? lies_in_pieces(head) : is_wide(head->dv));
 }
 
+/* Of f16, whose products are exact enough for sums of what queries read less what keys give, though each is found by itself. */
+static bool has_columns(const fpa_simplified *simple)
+{
+    return has_numbers(simple) && simple->head->dtype == FPA_F16;
+}
+
 /* d_o / n may be far outside of f16's range, and outputs of f16 leave dots only where the kernel is a line: such passes are of bf16, as copies
  * of states are. */
 static bool widens(const fpa_simplified *simple)
@@ -226,6 +232,7 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
                            .line = is_line(&simple->score),
                            .weighted = weighs_keys(simple),
                            .numbers = has_numbers(simple),
+                           .beside = has_columns(simple),
                            .formed = is_formed(simple),
                            .both = power && has_both(simple, values),
                            .slopes = power ? row_monomials(simple) : 0,
@@ -391,7 +398,7 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
     if (!done)
         return NULL;
     head->adds = rows.parts > 1;
-    head->beside = head->numbers && head->dtype == FPA_F16;
+    head->beside = has_columns(simple);
     head->d = rows.values - rows.input + values;
     head->dv = from->d;
     for (int m = 0; done && m < score->monomial_count; m++) {
