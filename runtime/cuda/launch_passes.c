@@ -210,6 +210,13 @@ static bool can_narrow(passes *p, passes_piece these)
     return p->form == FORM_CHUNKED && passes_find(p, PASS_ROWS, &f, &found);
 }
 
+static bool turns_gathered(passes *p, fpa_pass pass, passes_piece these)
+{
+    const bool forth = p->forth, turned = turns(p, pass, these);
+    p->forth = forth;
+    return turned;
+}
+
 /* Rows for a pass from the last token on: those of the pass forth, if its kernels take these so, else in that order. *gathered: which are there. */
 static fpa_status gather_back(passes *p, fpa_pass pass, passes_piece these, bool *gathered, CUstream stream,
                               fpa_error *error)
@@ -231,7 +238,7 @@ static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, 
 {
     if (reverses(p, pass, these))
         return forward_plain(p, pass, these, stream, error);
-    if (p->cuda->geometry.pass_numbers)
+    if (p->cuda->geometry.pass_numbers && (p->group == 1 || !turns_gathered(p, pass, these)))
         return fail(error, FPA_INVALID, p->cuda->name,
                     "no pass takes the call's tokens from the last one on");
     const fpa_status status = gather_back(p, pass, these, gathered, stream, error);

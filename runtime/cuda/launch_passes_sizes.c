@@ -18,8 +18,8 @@ bool cuda_takes_passes(const fpa_module *module, int form, const struct fpa_back
 {
     const struct fpa_launch *f = &launch->forward;
     const struct fpa_cuda_module *cuda = module->handle;
-    /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need, and which have no numbers beside them */
-    if ((cuda->geometry.backward_both || cuda->geometry.pass_numbers) && f->query_heads != f->heads)
+    /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need */
+    if (cuda->geometry.backward_both && f->query_heads != f->heads)
         return false;
     if (cuda->geometry.pass_parallel && form != FORM_PARALLEL)
         return false;

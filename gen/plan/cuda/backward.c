@@ -390,6 +390,7 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_ARRAY(fpa_cuda_backward_plan, "pass_weights", pass_weight, weights, 1, 0),
     FIELD_AS(fpa_cuda_backward_plan, "pass_features", passes.features),
     FIELD_AS(fpa_cuda_backward_plan, "pass_widened", passes.widened),
+    FIELD_AS(fpa_cuda_backward_plan, "pass_numbers", passes.numbers),
     FIELD_AS(fpa_cuda_backward_plan, "pass_beside", passes.beside),
     BACK(line_factors),
     FIELD_ARRAY(fpa_cuda_backward_plan, "line_factor", line_factor, line_entries, 1, 0),
