@@ -83,6 +83,9 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
     {"features",
      {"rows that are factors of others' prefixes and get nothing", "but the formula gives", "cuda_line_join",
       NULL}},
+    {"halfnumbers",
+     {"what queries read as though nothing were divided", "d_log_gate", "cuda_backward_read",
+      "back.pass_reads[row] = sum;"}},
 };
 
 /* In passes of values of gated heads. */
@@ -341,6 +344,32 @@ static const struct cuda_backward_fault cuda_row_pass_faults[] = {
     {"normparts",
      {"numbers beside tokens that every part of values adds", "d_q at batch ... but the formula gives",
       "rows_number_alone", "return {number.x, number.y};"}},
+    {"halfnumbers",
+     {"numbers that have no column behind queries", "d_q at batch ... but the formula gives",
+      "rows_number_columns", "u32 pair = own ? 0 : pair_of(256.0f, 1.0f);"}},
+    {"halfnumbers",
+     {"numbers as though nothing were divided", "d_q at batch ... but the formula gives",
+      "rows_number_divided", "const float number = own.y;"}},
+    {"halfnumbers",
+     {"scores without their keys' factors", "d_k at batch ... but the formula gives", "rows_scaled_key",
+      "const float factor = 1.0f;"}},
+    {"halfnumbers",
+     {"scores without their queries' factors", "d_q at batch ... but the formula gives", "rows_scaled_query",
+      "const float result = ROOM * power_above(seen), rows = inverse_of_power(result);"}},
+    {"halfnumbers",
+     {"keys that the state has without what it is divided by", "d_k at batch ... but the formula gives",
+      "rows_scaled_decay",
+      "put_element(panel + PANEL_DECAYS + token * 2, from_float(gate_between(gates.last, gates.own)));"}},
+    {"halfnumbers",
+     {"numbers of tokens as though all rows of them began at multiples of 16 bytes",
+      "but the formula gives", "rows_numbers_fetched",
+      "copy_async(panel + PANEL_NUMBERS + word * 16, from + before + word * 16, left > 16 ? 16 : left > 0 ? "
+      "left : 0);"}},
+    {"halfnumbers",
+     {"totals of segments that stay divided", "but the formula gives", "rows_scaled_segment_end", NULL}},
+    {"halfopen",
+     {"numbers without the weight that keys have", "d_q at batch ... but the formula gives",
+      "rows_number_weighed", "pair = pair;"}},
 };
 
 #endif
