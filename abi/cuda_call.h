@@ -200,7 +200,7 @@ struct fpa_cuda_geometry {
     int pass_formed; /* 1: q and k of passes are product rows, always gathered, and their gradients scattered */
     int pass_features; /* not 0: q and k of passes are so many features of the rows that are made, formed before and joined behind them */
     int pass_numbers; /* 1: operands of passes are as they are given, with numbers beside each token (call.numbers) */
-    int pass_beside; /* 1: of such f16 heads, which know what queries read with outputs */
+    int pass_beside;   /* 1: of such f16 heads, which know what queries read with outputs */
     int pass_parallel; /* 1: gradients are passes in the parallel form alone */
     int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
     int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */

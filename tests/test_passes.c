@@ -298,8 +298,7 @@ static const char *const emulated[] = {
     "products",    "halfproducts",   "widepairs",      "broadpairs",    "broadproducts", "fadingproducts",
     "features",    "fadingfeatures", "halffeatures",   "sumoffeatures", "half",          "parted",
     "cubic",       "halflines",      "raggedfeatures", "fadingodd",     "parts",         "gatedparts",
-    "raggedparts", "halfparts",      "normparts",      "oddmoved",
-    "halfnumbers", "halfopen"};
+    "raggedparts", "halfparts",      "normparts",      "oddmoved",      "halfnumbers",   "halfopen"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -322,8 +321,8 @@ static bool is_run(const char *name)
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
-    static const char *const cut[] = {"turned",    "fadinghalf",  "widenorm",
-                                      "halflines", "raggedparts", "normparts", "halfnumbers", "halfopen"};
+    static const char *const cut[] = {"turned",      "fadinghalf", "widenorm",    "halflines",
+                                      "raggedparts", "normparts",  "halfnumbers", "halfopen"};
     static const char *const longer[] = {
         "pairs",     "halfpairs",  "products",     "halfproducts",
         "widepairs", "broadpairs", "broadproducts"}; /* than chunks of passes */

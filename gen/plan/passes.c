@@ -108,26 +108,14 @@ static bool weighs_keys(const fpa_simplified *simple)
     return is_weighted(simple) && !weighs_outputs(simple);
 }
 
-/* Rows [g, h] are wider than kernels take them, and those without h are not: what is added to scores takes no part of its own. */
-static bool is_wide(int values)
-{
-    return passes_parts(round_up(values + 1, PIECE), true).count > 1 && passes_parts_whole(values);
-}
-
-/* All rows begin at multiples of 16 bytes, and have one part, with what is added to scores behind d_o and v. */
-static bool lies_in_pieces(const fpa_head *head)
-{
-    return head->d % PIECE == 0 && head->dv % PIECE == 0 &&
-           passes_parts(round_up(head->dv + 1, PIECE), true).count == 1;
-}
-
 /* A normalised line's 1 / n and h are beside its tokens where rows [g, h] cannot be gathered, and where they would have to be, as bf16, of whole pieces
  * of f16: what is kept of these is scaled by powers of two (docs/decisions/0141). */
 static bool has_numbers(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
     return is_line(&simple->score) && !is_weighted(simple) && head->normalize != FPA_NORMALIZE_NONE &&
-           (head->dtype == FPA_F16 ? lies_in_pieces(head) : is_wide(head->dv));
+           (head->dtype == FPA_F16 ? passes_parts_have_columns(head->d, head->dv)
+                                   : passes_parts_are_full(head->dv));
 }
 
 /* Of f16, whose products are exact enough for sums of what queries read less what keys give, though each is found by itself. */
@@ -141,9 +129,8 @@ static bool has_columns(const fpa_simplified *simple)
 static bool widens(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
-    return head->dtype == FPA_F16 &&
-           ((head->normalize != FPA_NORMALIZE_NONE && !has_numbers(simple)) ||
-            (head->gate && !is_line(&simple->score)));
+    return head->dtype == FPA_F16 && ((head->normalize != FPA_NORMALIZE_NONE && !has_numbers(simple)) ||
+                                      (head->gate && !is_line(&simple->score)));
 }
 
 static bool is_quadratic(const fpa_score *score)

@@ -361,8 +361,8 @@ static const struct cuda_backward_fault cuda_row_pass_faults[] = {
       "rows_scaled_decay",
       "put_element(panel + PANEL_DECAYS + token * 2, from_float(gate_between(gates.last, gates.own)));"}},
     {"halfnumbers",
-     {"numbers of tokens as though all rows of them began at multiples of 16 bytes",
-      "but the formula gives", "rows_numbers_fetched",
+     {"numbers of tokens as though all rows of them began at multiples of 16 bytes", "but the formula gives",
+      "rows_numbers_fetched",
       "copy_async(panel + PANEL_NUMBERS + word * 16, from + before + word * 16, left > 16 ? 16 : left > 0 ? "
       "left : 0);"}},
     {"halfnumbers",

@@ -163,7 +163,8 @@ static int tail_bytes(int width)
 static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_address, fpa_fused_rows *rows)
 {
     const bool gate = in->plan->head->gate;
-    const int vectors = (rows->width + rows->beside + 63) / 64 * SLAB, values = (in->columns->all + 7) / 8 * SLAB;
+    const int vectors = (rows->width + rows->beside + 63) / 64 * SLAB,
+              values = (in->columns->all + 7) / 8 * SLAB;
     const int value_tails = any_address ? tail_bytes(8 * in->columns->tiles) : 0;
     rows->panels = panels, rows->copies = copies, rows->any_address = any_address;
     rows->vector_tails = any_address ? tail_bytes(rows->width) : 0;
@@ -311,7 +312,8 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->kernel[CUDA_FUSED_CHUNK] =
         (struct fpa_cuda_block){128 * (1 + rows->key_groups + rows->query_groups), rows->bytes, rows->blocks};
     g->fused_totals = 1;
-    g->fused_total = (rows->slots + (rows->numbers && !rows->scales ? 64 : 0)) * columns->all * 8 * columns->blocks;
+    g->fused_total =
+        (rows->slots + (rows->numbers && !rows->scales ? 64 : 0)) * columns->all * 8 * columns->blocks;
     g->fused_vector = rows->vector;
     g->fused_packs = rows->packed;
     g->fused_value = plan->head->dv;
