@@ -279,7 +279,8 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     rows->finishes_much = finishes_much(rows, plan->head);
     rows->cluster = choose_cluster(in);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
-    rows->leaves_dots = cuda_leaves_dots(plan);
+    rows->leaves_dots =
+        cuda_leaves_dots(plan) && (rows->beside || !rows->scales); /* d_v's pass leaves none */
     rows->narrows = plan->pass && plan->written->narrows;
     rows->adds = plan->pass && plan->written->adds;
     rows->kept = (64 * divide_up(rows->width + rows->beside, 64) * in->columns->all +
