@@ -119,6 +119,8 @@ typedef struct fpa_head {
         numbers; /* of forward passes that are gradients: a factor and a number beside each token (gen/plan/passes.h). Not part of the text: such heads have
                      names of their own */
     bool
+        beside; /* and that number as columns behind queries and keys: likewise not part of the text, but of the name */
+    bool
         adds; /* of such passes: o may be added to what is there, of another part of values. Likewise not part of the text, but of the name */
     bool
         zeros; /* of such passes: coordinates that no branch has are zero, of queries and of keys. Likewise not part of the text */

@@ -69,13 +69,15 @@ static const struct asked {
     {"a gated sum of powers", "cuda:sm_90a", "terms = { linear {}, power { degree = 2 } }, gate = true",
      CONTRACTED, 0, false, false},
     {"half precision", "cuda:sm_90a", "terms = linear {}, dtype = 'f16'", 64, 64, true, true},
-    {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 72, 64,
+    {"half precision, divided", "cuda:sm_90a", "terms = linear {}, dtype = 'f16', normalize = 'sum'", 64, 64,
      false, false},
     {"a cube in half precision, divided, whose passes would be of bf16", "cuda:sm_90a",
      "d = 38, dv = 192, terms = power { degree = 3 }, dtype = 'f16', normalize = 'sum'", CONTRACTED, 0, false,
      false},
     {"half precision, divided, of many values", "cuda:sm_90a",
      "dv = 256, terms = linear {}, dtype = 'f16', normalize = 'sum'", 136, 64, false, false},
+    {"half precision, divided, of no whole pieces", "cuda:sm_90a",
+     "dv = 76, terms = linear {}, dtype = 'f16', normalize = 'sum'", 80, 64, false, false},
     {"a gated line of two parts of values", "cuda:sm_90a",
      "d = 256, dv = 512, terms = linear {}, gate = true", 256, 256, false, true},
     {"a line of two parts of values, the second of fewer", "cuda:sm_90a",
@@ -296,7 +298,7 @@ static const char *const emulated[] = {
     "products",    "halfproducts",   "widepairs",      "broadpairs",    "broadproducts", "fadingproducts",
     "features",    "fadingfeatures", "halffeatures",   "sumoffeatures", "half",          "parted",
     "cubic",       "halflines",      "raggedfeatures", "fadingodd",     "parts",         "gatedparts",
-    "raggedparts", "halfparts",      "normparts",      "oddmoved"};
+    "raggedparts", "halfparts",      "normparts",      "oddmoved",      "halfnumbers",   "halfopen"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,
@@ -319,8 +321,8 @@ static bool is_run(const char *name)
 static void passes_are_the_gradients_of_the_formula(void **state)
 {
     static backward_job jobs[EMULATED];
-    static const char *const cut[] = {"turned",    "fadinghalf",  "widenorm",
-                                      "halflines", "raggedparts", "normparts"};
+    static const char *const cut[] = {"turned",      "fadinghalf", "widenorm",    "halflines",
+                                      "raggedparts", "normparts",  "halfnumbers", "halfopen"};
     static const char *const longer[] = {
         "pairs",     "halfpairs",  "products",     "halfproducts",
         "widepairs", "broadpairs", "broadproducts"}; /* than chunks of passes */

@@ -108,23 +108,29 @@ static bool weighs_keys(const fpa_simplified *simple)
     return is_weighted(simple) && !weighs_outputs(simple);
 }
 
+/* A normalised line's 1 / n and h are beside its tokens where rows [g, h] cannot be gathered, and where they would have to be, as bf16, of whole pieces
+ * of f16: what is kept of these is scaled by powers of two (docs/decisions/0141). */
+static bool has_numbers(const fpa_simplified *simple)
+{
+    const fpa_head *head = simple->head;
+    return is_line(&simple->score) && !is_weighted(simple) && head->normalize != FPA_NORMALIZE_NONE &&
+           (head->dtype == FPA_F16 ? passes_parts_have_columns(head->d, head->dv)
+                                   : passes_parts_are_full(head->dv));
+}
+
+/* Of f16, whose products are exact enough for sums of what queries read less what keys give, though each is found by itself. */
+static bool has_columns(const fpa_simplified *simple)
+{
+    return has_numbers(simple) && simple->head->dtype == FPA_F16;
+}
+
 /* d_o / n may be far outside of f16's range, and outputs of f16 leave dots only where the kernel is a line: such passes are of bf16, as copies
  * of states are. */
 static bool widens(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
-    return head->dtype == FPA_F16 &&
-           (head->normalize != FPA_NORMALIZE_NONE || (head->gate && !is_line(&simple->score)));
-}
-
-/* A normalised line's 1 / n and h are beside its tokens where rows [g, h] are wider than kernels take them: what is added to scores takes no part
- * of its own then. */
-static bool has_numbers(const fpa_simplified *simple)
-{
-    return is_line(&simple->score) && !is_weighted(simple) && !widens(simple) &&
-           simple->head->normalize != FPA_NORMALIZE_NONE &&
-           passes_parts(round_up(simple->head->dv + 1, PIECE), true).count > 1 &&
-           passes_parts_whole(simple->head->dv);
+    return head->dtype == FPA_F16 && ((head->normalize != FPA_NORMALIZE_NONE && !has_numbers(simple)) ||
+                                      (head->gate && !is_line(&simple->score)));
 }
 
 static bool is_quadratic(const fpa_score *score)
@@ -213,6 +219,7 @@ fpa_pass_rows passes_rows(const fpa_simplified *simple)
                            .line = is_line(&simple->score),
                            .weighted = weighs_keys(simple),
                            .numbers = has_numbers(simple),
+                           .beside = has_columns(simple),
                            .formed = is_formed(simple),
                            .both = power && has_both(simple, values),
                            .slopes = power ? row_monomials(simple) : 0,
@@ -378,6 +385,7 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
     if (!done)
         return NULL;
     head->adds = rows.parts > 1;
+    head->beside = has_columns(simple);
     head->d = rows.values - rows.input + values;
     head->dv = from->d;
     for (int m = 0; done && m < score->monomial_count; m++) {

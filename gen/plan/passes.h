@@ -28,6 +28,7 @@ typedef struct fpa_pass_rows {
     int line; /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
     int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
     int numbers; /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token (call.numbers) */
+    int beside; /* 1: and h is columns behind d_o or v, since they are of f16, and what queries read is known with outputs */
     int formed; /* 1: q and k of passes are product rows (pairs.h), which are gathered, and whose gradients are joined as they are scattered */
     int both; /* 1: chunks have passes of rows, the parallel form has contractions (contracts_chunks): of few values, or of a degree above 2 */
     double slopes; /* features of f', of which passes of rows have each with all values */

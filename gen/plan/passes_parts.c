@@ -13,6 +13,17 @@ fpa_pass_parts passes_parts(int values, bool line)
     return (fpa_pass_parts){count, (int)round_up(divide_up(values, count), PIECE)};
 }
 
+bool passes_parts_are_full(int values)
+{
+    return passes_parts((int)round_up(values + 1, PIECE), true).count > 1 && passes_parts_whole(values);
+}
+
+bool passes_parts_have_columns(int d, int values)
+{
+    return d % PIECE == 0 && values % PIECE == 0 &&
+           passes_parts((int)round_up(values + 1, PIECE), true).count == 1;
+}
+
 bool passes_parts_whole(int values)
 {
     const fpa_pass_parts parts = passes_parts(values, true);

@@ -14,6 +14,10 @@ typedef struct fpa_pass_parts {
 /* Of so many numbers of [g, h]: one part, or of a line as few as passes take. */
 fpa_pass_parts passes_parts(int values, bool line);
 
+/* Of a normalised line: whether rows [g, h] are wider than kernels take them, and those without h are not. */
+bool passes_parts_are_full(int values);
+/* Or whether all rows begin at multiples of 16 bytes, and one part has room for columns behind them. */
+bool passes_parts_have_columns(int d, int values);
 /* Whether all parts are of values as they are given, nothing behind them. */
 bool passes_parts_whole(int values);
 

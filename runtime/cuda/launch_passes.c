@@ -36,6 +36,7 @@ static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream,
     const bool scatters = pass_scatters(p);
     const pass_tensor o = a->d_q && !scatters ? pass_given(these, f->query_heads, a->d_q, a->d_q_stride)
                                               : pass_result_rows(p, these, p->d);
+    float *const dots = pass_outputs_read(p) ? NULL : p->read_dots;
     const bool plain = pass_is_plain_forth(p);
     if (plain || pass_has_plain_values(p)) {
         const pass_tensor q = pass_given(these, f->heads, a->d_o, a->d_o_stride);
@@ -46,14 +47,14 @@ static fpa_status launch_queries(passes *p, passes_piece these, CUstream stream,
             plain ? pass_given(these, f->heads, f->q, f->q_stride) : pass_query_rows(p, these, 0);
         struct fpa_launch pass = pass_launch_of(p, these, &q, &k, &v, &o);
         pass_set_gates(p, these, &pass);
-        return pass_forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
+        return pass_forward_rows(p, these, &pass, &with, dots, p->kept, &p->states, stream, error);
     }
     const pass_tensor q = pass_query_rows(p, these, g->pass_input),
                       k = pass_key_rows(p, these, g->pass_input);
     const pass_tensor v = pass_key_rows(p, these, 0), with = pass_query_rows(p, these, 0);
     const struct fpa_launch pass = pass_launch_of_rows(p, these, &q, &k, &v, &o);
     const fpa_status status =
-        pass_forward_rows(p, these, &pass, &with, p->read_dots, p->kept, &p->states, stream, error);
+        pass_forward_rows(p, these, &pass, &with, dots, p->kept, &p->states, stream, error);
     return status || !scatters || !a->d_q ? status : pass_scatter(p, TO_QUERIES, stream, error);
 }
 
@@ -209,6 +210,13 @@ static bool can_narrow(passes *p, passes_piece these)
     return p->form == FORM_CHUNKED && passes_find(p, PASS_ROWS, &f, &found);
 }
 
+static bool turns_gathered(passes *p, fpa_pass pass, passes_piece these)
+{
+    const bool forth = p->forth, turned = turns(p, pass, these);
+    p->forth = forth;
+    return turned;
+}
+
 /* Rows for a pass from the last token on: those of the pass forth, if its kernels take these so, else in that order. *gathered: which are there. */
 static fpa_status gather_back(passes *p, fpa_pass pass, passes_piece these, bool *gathered, CUstream stream,
                               fpa_error *error)
@@ -230,7 +238,7 @@ static fpa_status launch_reversed(passes *p, fpa_pass pass, passes_piece these, 
 {
     if (reverses(p, pass, these))
         return forward_plain(p, pass, these, stream, error);
-    if (p->cuda->geometry.pass_numbers)
+    if (p->cuda->geometry.pass_numbers && (p->group == 1 || !turns_gathered(p, pass, these)))
         return fail(error, FPA_INVALID, p->cuda->name,
                     "no pass takes the call's tokens from the last one on");
     const fpa_status status = gather_back(p, pass, these, gathered, stream, error);
@@ -312,7 +320,8 @@ static fpa_status launch_gates(passes *p, passes_piece these, CUstream stream, f
     back->pass_length = p->gives_ahead ? p->launch->forward.length
                         : p->behind    ? (int64_t)round_up(p->reached, CUDA_TURNED)
                                        : p->reached;
-    back->pass_reads = p->read_dots;
+    back->pass_reads = p->read_dots + (pass_outputs_read(p) ? these.first * p->launch->forward.length : 0);
+    back->pass_read_blocks = pass_outputs_read(p) ? 1 : pass_dot_blocks(p);
     back->pass_gives = p->given_dots;
     back->pass_products = p->products;
     back->pass_blocks = pass_dot_blocks(p);
@@ -379,6 +388,7 @@ fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct f
     p.call = *call;
     p.back = *back;
     passes_place(&p, f->workspace);
+    p.back.pass_reads = pass_outputs_read(&p) ? p.read_dots : NULL;
     fpa_status status = pass_outputs(&p, stream, error);
     if (!status)
         status = pass_weights(&p, stream, error);

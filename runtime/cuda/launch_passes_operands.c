@@ -53,6 +53,10 @@ struct fpa_launch pass_launch_of_rows(const passes *p, passes_piece these, const
     f.gate_stride[0] = these.heads * p->back.pass_length;
     f.gate_stride[1] = 1;
     f.gate_stride[2] = p->back.pass_length;
+    if (p->zero) {
+        f.log_gate = p->zero;
+        memset(f.gate_stride, 0, sizeof f.gate_stride);
+    }
     return f;
 }
 
@@ -88,7 +92,7 @@ bool pass_has_plain_values(const passes *p)
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_launch *f = &p->launch->forward;
     if (g->pass_numbers)
-        return true;
+        return p->group == 1;
     if (g->pass_widened || !g->pass_line || !(g->gate || g->pass_weighted) || p->back.outputs ||
         p->group != 1 || !pass_parts_are_given(p))
         return false;

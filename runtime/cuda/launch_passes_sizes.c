@@ -18,8 +18,8 @@ bool cuda_takes_passes(const fpa_module *module, int form, const struct fpa_back
 {
     const struct fpa_launch *f = &launch->forward;
     const struct fpa_cuda_module *cuda = module->handle;
-    /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need, and which have no numbers beside them */
-    if ((cuda->geometry.backward_both || cuda->geometry.pass_numbers) && f->query_heads != f->heads)
+    /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need */
+    if (cuda->geometry.backward_both && f->query_heads != f->heads)
         return false;
     if (cuda->geometry.pass_parallel && form != FORM_PARALLEL)
         return false;
@@ -125,6 +125,12 @@ int64_t pass_dot_blocks(const passes *p)
     return p->contracts ? cuda->geometry.contraction_dots : parts * cuda->geometry.column_blocks;
 }
 
+bool pass_outputs_read(const passes *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    return g->gate && g->pass_beside;
+}
+
 /* The pass whose states are kept beside those of a later one, and what both leave. */
 static size_t count_gates(passes *p, passes_piece whole)
 {
@@ -141,7 +147,8 @@ static size_t count_gates(passes *p, passes_piece whole)
         p->keeps && p->chunks > 1
             ? aligned(p->cuda->geometry.pass_parts * sequences * p->chunks * g->fused_kept, ELEMENT)
             : 0;
-    p->room.read_dots = aligned(blocks * sequences * length, sizeof(float));
+    const int64_t all = p->launch->forward.batch * p->launch->forward.query_heads; /* by one launch */
+    p->room.read_dots = aligned((pass_outputs_read(p) ? all : blocks * sequences) * length, sizeof(float));
     p->room.given_dots =
         aligned(blocks * sequences * (int64_t)round_up(p->reached, CUDA_TURNED), sizeof(float));
     p->room.products = p->chunks > 1 ? aligned(sequences * p->chunks, sizeof(double)) : 0;

@@ -78,6 +78,8 @@ bool passes_find(const passes *p, fpa_pass pass, const struct fpa_launch *launch
 
 /* Numbers of a token that what queries read, or keys give, is the sum of: one a block of columns, or one of a contraction. */
 int64_t pass_dot_blocks(const passes *p);
+/* Whether what all queries read is known with outputs, by one launch. */
+bool pass_outputs_read(const passes *p);
 
 /* Fills *p, which stays where it is, but for operands and addresses. Gives bytes of the workspace: at most the module's limit, where one sequence, or
  * those that share a key, do not take more. */

@@ -191,6 +191,10 @@ static const char heads[] =
     "  h('oddmoved', { d = 109, dv = 8, scale = 1 / 8, terms = { term { trainable { name = 'a', rows = 40 }, "
     "trainable "
     "{ name = 'b', rows = 16 } } } }),\n"
+    "  h('halfnumbers', { d = 32, dv = 72, dtype = 'f16', gate = true, normalize = 'sum', scale = 1 / 5, "
+    "terms = linear {} }),\n"
+    "  h('halfopen', { d = 24, dv = 64, dtype = 'f16', normalize = 'max', scale = 1 / 4, terms = linear { "
+    "weight = 2 } }),\n"
     "}\n";
 
 /* ---- the fixture ---- */

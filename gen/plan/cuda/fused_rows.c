@@ -9,6 +9,8 @@
 enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
     GATES = 1024,           /* sums, what keys keep, what is left of the state, sums before: slabs follow */
+    SCALED_GATES = 2048,    /* and what queries' scores are multiplied by */
+    BESIDE = 2,             /* columns: 8 bits of a number, and what is left of it */
     BLOCK_OWN = 1024,       /* of a multiprocessor, for each block */
     PART = 96,              /* what a block knows of its part of the work, and of panels' values */
     FACTORS = 256,          /* of gates of segments */
@@ -106,7 +108,7 @@ static void take_vectors(const fpa_split_outer *split, int features, fpa_fused_r
 /* Of 512 registers for a thread of each of four warpgroups: who fetches has what sums of keys do not need. */
 static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
-    const int tiles = (int)divide_up(in->plan->features, 64), sums = 4 * in->columns->all;
+    const int tiles = (int)divide_up(in->plan->features + rows->beside, 64), sums = 4 * in->columns->all;
     const bool one = sums * tiles <= MOST_SUMS_OF_ONE;
     rows->key_groups = one ? 1 : 2;
     rows->query_groups = 3 - rows->key_groups;
@@ -161,13 +163,14 @@ static int tail_bytes(int width)
 static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_address, fpa_fused_rows *rows)
 {
     const bool gate = in->plan->head->gate;
-    const int vectors = (rows->width + 63) / 64 * SLAB, values = (in->columns->all + 7) / 8 * SLAB;
+    const int vectors = (rows->width + rows->beside + 63) / 64 * SLAB,
+              values = (in->columns->all + 7) / 8 * SLAB;
     const int value_tails = any_address ? tail_bytes(8 * in->columns->tiles) : 0;
     rows->panels = panels, rows->copies = copies, rows->any_address = any_address;
     rows->vector_tails = any_address ? tail_bytes(rows->width) : 0;
     rows->query_bytes = vectors > values ? vectors : values;
     rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + value_tails;
-    rows->panel_bytes = rows->at_gates + (gate ? GATES : 0);
+    rows->panel_bytes = rows->at_gates + (rows->scales ? SCALED_GATES : gate ? GATES : 0);
     rows->at_copies = panels * rows->panel_bytes;
     rows->at_barriers = rows->at_copies + copies * rows->slots * 16 * in->columns->all;
     rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
@@ -260,6 +263,8 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     if (shares_nothing(in))
         return unsuited(why, "a block has no more columns than one of fused_coordinates");
     rows->numbers = cuda_leaves_dots(plan) && plan->written->numbers;
+    rows->scales = rows->numbers && plan->head->dtype == FPA_F16;
+    rows->beside = rows->scales && plan->written->beside ? BESIDE : 0;
     if (!choose_groups(in, rows))
         return unsuited(why, "its state does not fit into the registers of a block");
     if (!allocate(in, rows))
@@ -274,11 +279,12 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     rows->finishes_much = finishes_much(rows, plan->head);
     rows->cluster = choose_cluster(in);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
-    rows->leaves_dots = cuda_leaves_dots(plan);
+    rows->leaves_dots =
+        cuda_leaves_dots(plan) && (rows->beside || !rows->scales); /* d_v's pass leaves none */
     rows->narrows = plan->pass && plan->written->narrows;
     rows->adds = plan->pass && plan->written->adds;
-    rows->kept = (64 * divide_up(rows->width, 64) * in->columns->all +
-                  (rows->numbers ? SUM_PARTS * in->columns->tiles : 0)) *
+    rows->kept = (64 * divide_up(rows->width + rows->beside, 64) * in->columns->all +
+                  (rows->numbers && !rows->scales ? SUM_PARTS * in->columns->tiles : 0)) *
                  8 * in->columns->blocks;
     return FPA_OK;
 }
@@ -307,7 +313,8 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->kernel[CUDA_FUSED_CHUNK] =
         (struct fpa_cuda_block){128 * (1 + rows->key_groups + rows->query_groups), rows->bytes, rows->blocks};
     g->fused_totals = 1;
-    g->fused_total = (rows->slots + (rows->numbers ? 64 : 0)) * columns->all * 8 * columns->blocks;
+    g->fused_total =
+        (rows->slots + (rows->numbers && !rows->scales ? 64 : 0)) * columns->all * 8 * columns->blocks;
     g->fused_vector = rows->vector;
     g->fused_packs = rows->packed;
     g->fused_value = plan->head->dv;
@@ -351,6 +358,8 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(reverses),
                                        ROWS(leaves_dots),
                                        ROWS(numbers),
+                                       ROWS(scales),
+                                       ROWS(beside),
                                        ROWS(narrows),
                                        ROWS(adds),
                                        ROWS(kept),

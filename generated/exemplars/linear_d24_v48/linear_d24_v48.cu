@@ -266,6 +266,7 @@ struct fpa_cuda_geometry {
     /* not 0: q and k of passes are so many features of the rows that are made, formed before and joined behind them */
     int pass_features;
     int pass_numbers; /* 1: operands of passes are as they are given, with numbers beside each token (call.numbers) */
+    int pass_beside;   /* 1: of such f16 heads, which know what queries read with outputs */
     int pass_parallel; /* 1: gradients are passes in the parallel form alone */
     int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
     int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
@@ -482,10 +483,13 @@ struct fpa_cuda_backward {
     long long scatters_values;  /* NAME_backward_scatter: 1: to d_v, 0: to d_k, */
     long long scatters_queries; /* or 1: to d_q */
     /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times
-     * their gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
-    const float *pass_reads, *pass_gives;
+     * their gradients: [pass_read_blocks][sequences][length], [pass_blocks][sequences][pass_length];
+     * NAME_state_product's products. NAME_backward_outputs leaves what all of the call's queries read, where it knows
+     * that (pass_beside) and it is wanted */
+    float *pass_reads;
+    const float *pass_gives;
     const double *pass_products;
-    long long pass_blocks, pass_chunk, pass_chunks;
+    long long pass_read_blocks, pass_blocks, pass_chunk, pass_chunks;
     /* rows of queries and keys, [sequences][query heads of a key head, or 1][length][made_width], and their gradients;
      * the matrix that makes them, and its transpose */
     void *made_queries, *made_keys, *made_d_queries, *made_d_keys, *made_operands;
@@ -845,6 +849,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* pass_formed */
     0, /* pass_features */
     0, /* pass_numbers */
+    0, /* pass_beside */
     0, /* pass_parallel */
     0, /* made_width */
     0, /* made_tokens */
@@ -4304,17 +4309,19 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
 /* c += q S for the warp's 16 queries. The last products may still be on their way. */
 __device__ __forceinline__ void read_copy(float *c, u32 queries, u32 copy)
 {
-    u32 a[2][4];
+    u32 a[2][4], next[4]; /* of f16 */
     const u32 lane = queries + slab_place(own_warp() * 16 + matrix_row(), matrix_half());
     const u64 from = operand(copy, 128, COPY_PITCH);
+    load_matrices(next, lane);
 #pragma unroll
     for (int u = 0; u < UNITS; u++) {
         u32 *const at = a[u & 1];
         multiply_wait<1>();
-        load_matrices(at, (lane ^ (u % 4 * 32)) + u / 4 * SLAB);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            at[i] = copy_pair(low_of(at[i]), high_of(at[i]));
+            at[i] = copy_pair(low_of(next[i]), high_of(next[i]));
+        if (u + 1 < UNITS)
+            load_matrices(next, (lane ^ ((u + 1) % 4 * 32)) + (u + 1) / 4 * SLAB);
         multiply_begin();
         multiply_tile(c, at, from + u * 16);
         multiply_commit();

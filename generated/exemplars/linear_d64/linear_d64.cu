@@ -280,6 +280,7 @@ struct fpa_cuda_geometry {
     /* not 0: q and k of passes are so many features of the rows that are made, formed before and joined behind them */
     int pass_features;
     int pass_numbers; /* 1: operands of passes are as they are given, with numbers beside each token (call.numbers) */
+    int pass_beside;   /* 1: of such f16 heads, which know what queries read with outputs */
     int pass_parallel; /* 1: gradients are passes in the parallel form alone */
     int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
     int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
@@ -496,10 +497,13 @@ struct fpa_cuda_backward {
     long long scatters_values;  /* NAME_backward_scatter: 1: to d_v, 0: to d_k, */
     long long scatters_queries; /* or 1: to d_q */
     /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times
-     * their gradients: [pass_blocks][sequences][length, or pass_length]; NAME_state_product's products */
-    const float *pass_reads, *pass_gives;
+     * their gradients: [pass_read_blocks][sequences][length], [pass_blocks][sequences][pass_length];
+     * NAME_state_product's products. NAME_backward_outputs leaves what all of the call's queries read, where it knows
+     * that (pass_beside) and it is wanted */
+    float *pass_reads;
+    const float *pass_gives;
     const double *pass_products;
-    long long pass_blocks, pass_chunk, pass_chunks;
+    long long pass_read_blocks, pass_blocks, pass_chunk, pass_chunks;
     /* rows of queries and keys, [sequences][query heads of a key head, or 1][length][made_width], and their gradients;
      * the matrix that makes them, and its transpose */
     void *made_queries, *made_keys, *made_d_queries, *made_d_keys, *made_operands;
@@ -800,6 +804,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
     0, /* pass_formed */
     0, /* pass_features */
     0, /* pass_numbers */
+    0, /* pass_beside */
     0, /* pass_parallel */
     0, /* made_width */
     0, /* made_tokens */
