@@ -179,10 +179,8 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
      {"tiles of another monomial", "the RMS error of d_q ... more than twice", "pairs_tile",
       "copy_bulk(shared + CONTRACTED_RING + tiles.slot * CONTRACTED_BYTES + block * BLOCK_BYTES, copy + "
       "block * (i64)COPY_NUMBERS + tile_place(TILES - 1 - tile), BLOCK_BYTES, there);"}},
-    {"broadpairs",
-     {"the first of two products that nobody waits for", "gradients", "pairs_first", NULL}},
-    {"broadpairs",
-     {"the second of two products that nobody waits for", "gradients", "pairs_second", NULL}},
+    {"broadpairs", {"the first of two products that nobody waits for", "gradients", "pairs_first", NULL}},
+    {"broadpairs", {"the second of two products that nobody waits for", "gradients", "pairs_second", NULL}},
     {"broadpairs",
      {"sums of the tile before", "the RMS error of d_q ... more than twice", "pairs_next",
       "contract_written(c, given, next, prefix, next_word);"}},

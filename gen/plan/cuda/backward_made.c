@@ -137,7 +137,8 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     g->made_per_head = is_per_head(plan);
     g->made_sides = count_sides(plan);
     g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
-    const int both = tokens * (back->given_pitch + back->rows_pitch) + FPA_CUDA_MADE_RING + back->made_barriers;
+    const int both =
+        tokens * (back->given_pitch + back->rows_pitch) + FPA_CUDA_MADE_RING + back->made_barriers;
     const int project = tokens * back->project_pitch + FPA_CUDA_MADE_RING + back->made_barriers;
     const int unproject = tokens * back->unproject_pitch + bytes_beside(back);
     g->kernel[CUDA_BACKWARD_PROJECT] = (struct fpa_cuda_block){threads, back->made_moves ? project : both, 0};

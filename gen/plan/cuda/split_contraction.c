@@ -20,9 +20,10 @@ enum {
     BESIDE_TILES =
         128, /* registers: two tiles' products, 64, a group's prefixes and what they are given, 32, addresses */
     COLUMNS_BEHIND = 1024, /* bytes of 8 columns, which the last tile's step of 16 has where those are odd */
-    MOST_WRITTEN = 16,     /* tiles of a set that are written out, so that they leave room where instructions are kept */
-    BARRIERS = 16,         /* bytes, of a stage */
-    GATE = 8,              /* bytes, of a token */
+    MOST_WRITTEN =
+        16, /* tiles of a set that are written out, so that they leave room where instructions are kept */
+    BARRIERS = 16, /* bytes, of a stage */
+    GATE = 8,      /* bytes, of a token */
 };
 
 /* Rows are coordinates as they lie, and perhaps one more, of ones, first in a block behind them. */
