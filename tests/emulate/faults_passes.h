@@ -179,6 +179,13 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
      {"tiles of another monomial", "the RMS error of d_q ... more than twice", "pairs_tile",
       "copy_bulk(shared + CONTRACTED_RING + tiles.slot * CONTRACTED_BYTES + block * BLOCK_BYTES, copy + "
       "block * (i64)COPY_NUMBERS + tile_place(TILES - 1 - tile), BLOCK_BYTES, there);"}},
+    {"halfsquare",
+     {"the first of two products of tiles that nobody waits for", "gradients", "contraction_first", NULL}},
+    {"halfsquare",
+     {"the second of two products of tiles that nobody waits for", "gradients", "contraction_second", NULL}},
+    {"broadpairs",
+     {"rows of one column's product that get the other's", "the RMS error of d_q ... more than twice",
+      "pairs_written", "c[2 * i] += prefix[i][j] * high;"}},
     {"broadpairs", {"the first of two products that nobody waits for", "gradients", "pairs_first", NULL}},
     {"broadpairs", {"the second of two products that nobody waits for", "gradients", "pairs_second", NULL}},
     {"broadpairs",
