@@ -256,10 +256,12 @@ static void monomials_that_differ_in_one_factor_are_one(void **state)
 static void monomials_are_taken_at_a_time_while_their_sums_fit(void **state)
 {
     static const struct {
-        const char *more, *sets, *last;
-    } expected[] = {{"", " SETS = 1,", "SLABS = 2, STEPS = 8, BLOCKS = 12,"},
+        const char *more, *sets, *last, *written; /* tiles of a group, where suffixes are few blocks */
+    } expected[] = {{"", " SETS = 1,", "SLABS = 2, STEPS = 8, BLOCKS = 12,", " WRITTEN = 1,"},
                     {", term { trainable { name = 'c', rows = 48 }, select(range(26, 64)) }", " SETS = 2,",
-                     "STEPS = 6, BLOCKS = 11,"}};
+                     "STEPS = 6, BLOCKS = 11,", " WRITTEN = 1,"},
+                    {", term { select(range(26, 30)), trainable { name = 'd', rows = 144 } }", " SETS = 2,",
+                     "STEPS = 10, BLOCKS = 19,", " WRITTEN = 0,"}};
     (void)state;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         char text[512];
@@ -279,6 +281,7 @@ static void monomials_are_taken_at_a_time_while_their_sums_fit(void **state)
             fail_msg("%s: %s", error.where, error.message);
         assert_non_null(strstr(source.code, expected[i].sets));
         assert_non_null(strstr(source.code, expected[i].last));
+        assert_non_null(strstr(source.code, expected[i].written));
         source_free(&source);
         head_free(passes.head[PASS_ROWS]);
         head_free(passes.head[PASS_VALUES]);

@@ -39,8 +39,8 @@ typedef struct fpa_cuda_backward_plan {
     int padded_value; /* and of v and d_o are brought to before other kernels run; 0: they stay as they are */
     int entries;      /* of run-time matrices of a head */
     int made_tiles;   /* of 16 tokens a warp of backward_project and backward_unproject, */
-    int made_pitch;   /* and bytes from one of them to the next; or */
-    int made_groups;  /* 1: a block of four warps is a warpgroup, which multiplies; */
+    int given_pitch, rows_pitch;        /* and bytes from one of them to the next; or, as below */
+    int made_groups;                    /* 1: a block of four warps is a warpgroup, which multiplies; */
     int made_barriers;                  /* bytes of its barriers, behind matrices that are on their way */
     int made_moves;                     /* 1: rows that are coordinates are moved, not multiplied, */
     int project_pitch, unproject_pitch; /* of which the former has tiles of 8 rows by matrices */

@@ -84,14 +84,15 @@ static void plan_moved(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
 }
 
-/* Blocks have all numbers of their tokens, and make as many; where rows are moved only what products are of, and a zero behind it. */
+/* Blocks have all numbers of their tokens, and what they make of these; where rows are moved only what products are of, and a zero behind it. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     back->made_groups = plan->target->warpgroups && back->warps == WARPGROUP;
     back->made_barriers = back->made_groups ? BARRIERS : 0;
-    const int width = largest(round_up(head_width(plan->written), 16), round_up(plan->made.width, 16));
-    back->made_pitch = cuda_odd_pitch(width * 2);
-    const int two = 2 * 2 * 16 * back->warps * back->made_pitch + FPA_CUDA_MADE_RING + back->made_barriers;
+    back->given_pitch = cuda_odd_pitch(round_up(head_width(plan->written), 16) * 2);
+    back->rows_pitch = cuda_odd_pitch(round_up(plan->made.width, 16) * 2);
+    const int pitch = largest(back->given_pitch, back->rows_pitch);
+    const int two = 2 * 2 * 16 * back->warps * pitch + FPA_CUDA_MADE_RING + back->made_barriers;
     back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
     back->made_row_tiles = count_row_tiles(plan);
     back->made_moves = moves(plan, back);
@@ -136,7 +137,8 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     g->made_per_head = is_per_head(plan);
     g->made_sides = count_sides(plan);
     g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
-    const int both = 2 * tokens * back->made_pitch + FPA_CUDA_MADE_RING + back->made_barriers;
+    const int both =
+        tokens * (back->given_pitch + back->rows_pitch) + FPA_CUDA_MADE_RING + back->made_barriers;
     const int project = tokens * back->project_pitch + FPA_CUDA_MADE_RING + back->made_barriers;
     const int unproject = tokens * back->unproject_pitch + bytes_beside(back);
     g->kernel[CUDA_BACKWARD_PROJECT] = (struct fpa_cuda_block){threads, back->made_moves ? project : both, 0};

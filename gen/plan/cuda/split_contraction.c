@@ -20,8 +20,10 @@ enum {
     BESIDE_TILES =
         128, /* registers: two tiles' products, 64, a group's prefixes and what they are given, 32, addresses */
     COLUMNS_BEHIND = 1024, /* bytes of 8 columns, which the last tile's step of 16 has where those are odd */
-    BARRIERS = 16,         /* bytes, of a stage */
-    GATE = 8,              /* bytes, of a token */
+    MOST_WRITTEN =
+        16, /* tiles of a set that are written out, so that they leave room where instructions are kept */
+    BARRIERS = 16, /* bytes, of a stage */
+    GATE = 8,      /* bytes, of a token */
 };
 
 /* Rows are coordinates as they lie, and perhaps one more, of ones, first in a block behind them. */
@@ -83,6 +85,37 @@ static bool is_of_pair(const fpa_outer_plan *outer, const fpa_contraction *c, in
     return true;
 }
 
+/* Whether a monomial's groups have a block of the one dot's rows each, as these lie, and all of the other's. */
+static bool are_in_order(const fpa_outer_plan *outer, const fpa_contracted_pair *pair)
+{
+    const int first = pair->swapped ? pair->other_first : pair->first;
+    const int suffix = (pair->swapped ? pair->first : pair->other_first) / OUTER_BLOCK;
+    const int blocks = pair->swapped ? pair->other_blocks : pair->blocks;
+    const int suffixes = pair->swapped ? pair->blocks : pair->other_blocks;
+    bool ordered = pair->end_group - pair->group == blocks;
+    for (int g = pair->group; g < pair->end_group && ordered; g++) {
+        const int tile = outer->group_first[g];
+        ordered = outer->prefix[OUTER_BLOCK * g] == first + OUTER_BLOCK * (g - pair->group) &&
+                  outer->group_first[g + 1] - tile == suffixes;
+        for (int i = 0; i < suffixes && ordered; i++)
+            ordered = outer->tile_suffix[tile + i] == suffix + i;
+    }
+    return ordered;
+}
+
+/* A set's, where they are few: each tile is written out with the sums that are its own then. */
+static bool write_tiles(const fpa_outer_plan *outer, const fpa_contraction *c, const fpa_contracted_set *set)
+{
+    int tiles = 0;
+    for (int i = set->pair; i < set->end_pair; i++) {
+        const fpa_contracted_pair *pair = &c->pairs[i];
+        if (!are_in_order(outer, pair))
+            return false;
+        tiles += pair->swapped ? pair->blocks : pair->other_blocks;
+    }
+    return tiles <= MOST_WRITTEN;
+}
+
 /* Groups of a monomial follow each other. */
 static bool find_groups(const fpa_outer_plan *outer, fpa_contraction *c)
 {
@@ -94,8 +127,10 @@ static bool find_groups(const fpa_outer_plan *outer, fpa_contraction *c)
         fpa_contracted_pair *its = &c->pairs[pair];
         if (pair != last && its->end_group > its->group)
             return false;
-        if (pair != last)
+        if (pair != last) {
             its->group = g;
+            its->swapped = outer->prefix[OUTER_BLOCK * g] >= its->other_first;
+        }
         its->end_group = g + 1;
         last = pair;
     }
@@ -210,6 +245,7 @@ static void hold_rows(const fpa_split_outer *split, fpa_contraction *c)
         fpa_contracted_set *set = &c->sets[i];
         set->holds_values = set->blocks + values <= most;
         set->holds_queries = set->blocks + values + set->steps <= most;
+        set->written = write_tiles(&split->outer, c, set);
     }
 }
 

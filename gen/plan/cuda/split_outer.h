@@ -63,7 +63,8 @@ typedef struct fpa_pack_kernel {
 typedef struct fpa_contracted_pair {
     int first, blocks; /* row that the dot of the lower rows begins with, and blocks of 8 of it; */
     int other_first, other_blocks; /* of the other dot */
-    int group, end_group;          /* all of its prefixes are one dot's, all suffixes the other's */
+    int group, end_group;          /* all of its prefixes are one dot's, all suffixes the other's: */
+    bool swapped;                  /* prefixes are the other dot's */
     double weight;
     int place, other_place; /* blocks of 8: where the rows of its set have the dots, from a step of 16 on */
     int sum, other_sum;     /* and a thread's sums */
@@ -76,6 +77,7 @@ typedef struct fpa_contracted_set {
     int steps;  /* of 16 of dots' rows */
     int slabs;  /* of 64 numbers, that rows lie in: dots that follow each other in a vector do so there */
     bool holds_values, holds_queries; /* rows g, and queries, are operands in registers for all keys */
+    bool written;                     /* tiles of a group are written out, one behind the other */
 } fpa_contracted_set;
 
 /* NAME_chunk_contraction, where gradients of queries are wanted of it (gen/plan/passes.h). */

@@ -138,13 +138,13 @@ static const fpa_field kernel_fields[] = {
     FIELDS_END};
 
 #define PAIR(member) FIELD(fpa_contracted_pair, member)
-static const fpa_field pair_fields[] = {PAIR(first),     PAIR(blocks), PAIR(other_first), PAIR(other_blocks),
-                                        PAIR(weight),    PAIR(place),  PAIR(other_place), PAIR(sum),
-                                        PAIR(other_sum), FIELDS_END};
+static const fpa_field pair_fields[] = {PAIR(first),     PAIR(blocks),  PAIR(other_first), PAIR(other_blocks),
+                                        PAIR(weight),    PAIR(place),   PAIR(other_place), PAIR(sum),
+                                        PAIR(other_sum), PAIR(swapped), FIELDS_END};
 #define SET(member) FIELD(fpa_contracted_set, member)
 static const fpa_field set_fields[] = {SET(pair),          SET(end_pair), SET(group), SET(end_group),
                                        SET(blocks),        SET(steps),    SET(slabs), SET(holds_values),
-                                       SET(holds_queries), FIELDS_END};
+                                       SET(holds_queries), SET(written),  FIELDS_END};
 
 #define SPLIT(member) FIELD(fpa_split_outer, member)
 #define CONTRACTION(member) FIELD_AS(fpa_split_outer, "contraction_" #member, contraction.member)
