@@ -191,6 +191,7 @@ static const char heads[] =
     "  h('oddmoved', { d = 109, dv = 8, scale = 1 / 8, terms = { term { trainable { name = 'a', rows = 40 }, "
     "trainable "
     "{ name = 'b', rows = 16 } } } }),\n"
+    "  h('fadingsums', { d = 24, dv = 40, scale = 1 / 4, gate = true, terms = taylor { degree = 2 } }),\n"
     "}\n";
 
 /* ---- the fixture ---- */

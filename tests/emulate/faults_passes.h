@@ -240,6 +240,12 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"broadpairs",
      {"pairs that fade by way of the oldest key, from the last token on", "is not a number", "pairs_newest",
       "const float2 newest = get_floats(gates + (PAIR_KEYS - 1) * 8);"}},
+    {"gated",
+     {"slopes of keys before a query, from the last token on", "d_k at batch", "contraction_seen",
+      "const bool seen = whole || n * 8 + lane_column() * 2 + j <= last + i * 8;"}},
+    {"gated",
+     {"keys that fade by way of the oldest one, from the last token on", "d_k", "contraction_newest",
+      "const float2 newest = get_floats(gates + 63 * 8);"}},
 };
 
 /* In passes of values that take tokens from the last one on. */
