@@ -216,7 +216,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"broadpairs",
      {"rows of keys behind the slab's end from the slab's beginning on",
       "the RMS error of d_q ... more than twice", "pairs_behind",
-      "add_key_rows<blocks - FIRST>(c + 4 * FIRST, a[step], slab_operand(keys + step * 2048, PAIR_SLAB));"}},
+      "add_key_rows<blocks - FIRST>(c + 4 * FIRST, a[step], further(slab_operand(keys, PAIR_SLAB), step * 2048));"}},
     {"pairs",
      {"tiles from the last one on with the first token's results in all", "gradients", "turned_token",
       "return call.reversed ? (int)call.length - 64 - (place & ~63) : place;"}},
