@@ -296,8 +296,7 @@ static const char *const emulated[] = {
     "products",    "halfproducts",   "widepairs",      "broadpairs",    "broadproducts", "fadingproducts",
     "features",    "fadingfeatures", "halffeatures",   "sumoffeatures", "half",          "parted",
     "cubic",       "halflines",      "raggedfeatures", "fadingodd",     "parts",         "gatedparts",
-    "raggedparts", "halfparts",      "normparts",      "oddmoved",
-    "fadingsums"};
+    "raggedparts", "halfparts",      "normparts",      "oddmoved",      "fadingsums"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

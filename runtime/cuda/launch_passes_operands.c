@@ -214,9 +214,10 @@ struct fpa_launch pass_launch_of_given(const passes *p, fpa_pass pass, passes_pi
 bool pass_leaves_directly(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const bool own = pass == PASS_ROWS ? p->launch->d_k && g->pass_line && !g->pass_weighted
-                                       : g->pass_line || (p->contracts && !p->back.outputs && (!g->gate || p->given) &&
-                                                          !g->backward_padded_value);
+    const bool own = pass == PASS_ROWS
+                         ? p->launch->d_k && g->pass_line && !g->pass_weighted
+                         : g->pass_line || (p->contracts && !p->back.outputs && (!g->gate || p->given) &&
+                                            !g->backward_padded_value);
     return own && (pass == PASS_ROWS ? pass_is_direct(p) : values_are_direct(p));
 }
 

@@ -29,7 +29,7 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
     {"square",
      {"a sum of scores without its gradient", "d_q at batch ... but the formula gives",
       "cuda_pass_normaliser", "const float factor = keys ? 1.0f : output.x, last = keys ? 1.0f : 0.0f;"}},
-    {"gated",
+    {"fadingcube",
      {"gates that fade what is before them, from the last token on", "d_k at batch ... but the formula gives",
       "cuda_pass_gate", "const i64 own = token;"}},
     {"gated",
@@ -216,7 +216,8 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"broadpairs",
      {"rows of keys behind the slab's end from the slab's beginning on",
       "the RMS error of d_q ... more than twice", "pairs_behind",
-      "add_key_rows<blocks - FIRST>(c + 4 * FIRST, a[step], further(slab_operand(keys, PAIR_SLAB), step * 2048));"}},
+      "add_key_rows<blocks - FIRST>(c + 4 * FIRST, a[step], further(slab_operand(keys, PAIR_SLAB), step * "
+      "2048));"}},
     {"pairs",
      {"tiles from the last one on with the first token's results in all", "gradients", "turned_token",
       "return call.reversed ? (int)call.length - 64 - (place & ~63) : place;"}},
