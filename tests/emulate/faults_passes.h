@@ -179,10 +179,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
      {"tiles of another monomial", "the RMS error of d_q ... more than twice", "pairs_tile",
       "copy_bulk(shared + CONTRACTED_RING + tiles.slot * CONTRACTED_BYTES + block * BLOCK_BYTES, copy + "
       "block * (i64)COPY_NUMBERS + tile_place(TILES - 1 - tile), BLOCK_BYTES, there);"}},
-    {"broadpairs",
-     {"the first of two products that nobody waits for", "gradients", "contraction_first", NULL}},
-    {"broadpairs",
-     {"the second of two products that nobody waits for", "gradients", "contraction_second", NULL}},
+    {"pairs", {"products of tiles that nobody waits for", "gradients", "contraction_features", NULL}},
     {"gated",
      {"folded features that nobody waits for", "are written before it is through", "contraction_folded",
       NULL}},
