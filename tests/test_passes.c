@@ -301,7 +301,8 @@ static const char *const emulated[] = {
     "products",    "halfproducts",   "widepairs",      "broadpairs",    "broadproducts", "fadingproducts",
     "features",    "fadingfeatures", "halffeatures",   "sumoffeatures", "half",          "parted",
     "cubic",       "halflines",      "raggedfeatures", "fadingodd",     "parts",         "gatedparts",
-    "raggedparts", "halfparts",      "normparts",      "oddmoved",      "halfnumbers",   "halfopen"};
+    "raggedparts", "halfparts",      "normparts",      "oddmoved",      "halfnumbers",   "halfopen",
+    "fadingsums"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

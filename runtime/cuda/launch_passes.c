@@ -115,7 +115,7 @@ static fpa_status launch_forth(passes *p, passes_piece these, CUstream stream, f
     const bool reads = a->d_log_gate && p->dots == PASS_VALUES, wanted = a->d_q || (a->d_log_gate && !reads);
     fpa_status status = FPA_OK;
     p->back.pass_length = a->forward.length;
-    if ((wanted && !pass_is_plain_forth(p)) || reads)
+    if (!p->given && ((wanted && !pass_is_plain_forth(p)) || reads))
         status = pass_gather(p, false, p->given_values || pass_has_plain_values(p), stream, error);
     if (!status && p->contracts)
         return a->d_q || a->d_log_gate ? contract_queries(p, these, stream, error) : FPA_OK;

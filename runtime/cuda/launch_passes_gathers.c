@@ -45,8 +45,9 @@ static bool describes_vectors(const passes *p)
 pass_gathered pass_least_gathered(const passes *p, bool lie)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    if (!p->contracts || g->kernel[CUDA_BACKWARD_OUTPUTS].threads || g->gate || g->pass_weighted ||
-        g->pass_widened || p->group != 1 || g->backward_padded_value || (lie && !describes_values(p)))
+    if (!p->contracts || g->kernel[CUDA_BACKWARD_OUTPUTS].threads || (g->gate && g->pass_formed) ||
+        g->pass_weighted || g->pass_widened || p->group != 1 || g->backward_padded_value ||
+        (lie && !describes_values(p)))
         return GATHERS_ALL;
     if (g->pass_formed)
         return g->pass_kept ? GATHERS_VECTORS : GATHERS_ALL;

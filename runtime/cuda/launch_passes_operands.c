@@ -43,12 +43,31 @@ struct fpa_launch pass_launch_of(const passes *p, passes_piece these, const pass
     return f;
 }
 
+/* Log-gates of sequences as they are given. */
+void pass_set_gates(const passes *p, passes_piece these, struct fpa_launch *pass)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const int64_t *stride = f->gate_stride;
+    if (p->zero) {
+        pass->log_gate = p->zero;
+        memset(pass->gate_stride, 0, sizeof pass->gate_stride);
+    }
+    if (!p->cuda->geometry.gate)
+        return;
+    pass->log_gate = f->log_gate + these.first / f->heads * stride[0] + these.first % f->heads * stride[2];
+    memcpy(pass->gate_stride, stride, sizeof pass->gate_stride);
+}
+
 /* The same of rows that were gathered, as many as these are, with their gates. */
 struct fpa_launch pass_launch_of_rows(const passes *p, passes_piece these, const pass_tensor *q,
                                       const pass_tensor *k, const pass_tensor *v, const pass_tensor *o)
 {
     struct fpa_launch f = pass_launch_of(p, these, q, k, v, o);
     f.length = p->behind ? (int64_t)round_up(p->reached, CUDA_TURNED) : p->back.pass_length;
+    if (p->given) {
+        pass_set_gates(p, these, &f);
+        return f;
+    }
     f.log_gate = p->back.pass_gates;
     f.gate_stride[0] = these.heads * p->back.pass_length;
     f.gate_stride[1] = 1;
@@ -79,8 +98,8 @@ static bool describes_all(const passes *p)
 bool pass_is_plain(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    if (p->back.outputs || g->gate || g->pass_weighted || g->pass_formed || g->pass_widened ||
-        p->group != 1 || (pass == PASS_ROWS && !pass_parts_are_given(p)))
+    if (p->back.outputs || (g->gate && !p->contracts) || g->pass_weighted || g->pass_formed ||
+        g->pass_widened || p->group != 1 || (pass == PASS_ROWS && !pass_parts_are_given(p)))
         return false;
     return p->contracts ? p->d % 8 == 0 && !g->backward_padded_value && describes_all(p)
                         : pass == PASS_VALUES || g->pass_input;
@@ -169,21 +188,6 @@ pass_tensor pass_key_values(const passes *p, passes_piece these)
                            : pass_key_rows(p, these, p->cuda->geometry.pass_values);
 }
 
-/* Log-gates of sequences as they are given. */
-void pass_set_gates(const passes *p, passes_piece these, struct fpa_launch *pass)
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    const int64_t *stride = f->gate_stride;
-    if (p->zero) {
-        pass->log_gate = p->zero;
-        memset(pass->gate_stride, 0, sizeof pass->gate_stride);
-    }
-    if (!p->cuda->geometry.gate)
-        return;
-    pass->log_gate = f->log_gate + these.first / f->heads * stride[0] + these.first % f->heads * stride[2];
-    memcpy(pass->gate_stride, stride, sizeof pass->gate_stride);
-}
-
 /* The same tensor from its last token on. */
 pass_tensor pass_turned(const passes *p, pass_tensor t)
 {
@@ -214,9 +218,10 @@ struct fpa_launch pass_launch_of_given(const passes *p, fpa_pass pass, passes_pi
 bool pass_leaves_directly(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const bool own = pass == PASS_ROWS ? p->launch->d_k && g->pass_line && !g->pass_weighted
-                                       : g->pass_line || (p->contracts && !p->back.outputs && !g->gate &&
-                                                          !g->backward_padded_value);
+    const bool own = pass == PASS_ROWS
+                         ? p->launch->d_k && g->pass_line && !g->pass_weighted
+                         : g->pass_line || (p->contracts && !p->back.outputs && (!g->gate || p->given) &&
+                                            !g->backward_padded_value);
     return own && (pass == PASS_ROWS ? pass_is_direct(p) : values_are_direct(p));
 }
 

@@ -29,7 +29,7 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
     {"square",
      {"a sum of scores without its gradient", "d_q at batch ... but the formula gives",
       "cuda_pass_normaliser", "const float factor = keys ? 1.0f : output.x, last = keys ? 1.0f : 0.0f;"}},
-    {"gated",
+    {"fadingcube",
      {"gates that fade what is before them, from the last token on", "d_k at batch ... but the formula gives",
       "cuda_pass_gate", "const i64 own = token;"}},
     {"gated",
@@ -182,10 +182,6 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
      {"tiles of another monomial", "the RMS error of d_q ... more than twice", "pairs_tile",
       "copy_bulk(shared + CONTRACTED_RING + tiles.slot * CONTRACTED_BYTES + block * BLOCK_BYTES, copy + "
       "block * (i64)COPY_NUMBERS + tile_place(TILES - 1 - tile), BLOCK_BYTES, there);"}},
-    {"halfsquare",
-     {"the first of two products of tiles that nobody waits for", "gradients", "contraction_first", NULL}},
-    {"halfsquare",
-     {"the second of two products of tiles that nobody waits for", "gradients", "contraction_second", NULL}},
     {"broadpairs",
      {"rows of one column's product that get the other's", "the RMS error of d_q ... more than twice",
       "pairs_written", "c[2 * i] += prefix[i][j] * high;"}},
@@ -194,6 +190,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"broadpairs",
      {"sums of the tile before", "the RMS error of d_q ... more than twice", "pairs_next",
       "contract_written(c, given, next, prefix, next_word);"}},
+    {"pairs", {"products of tiles that nobody waits for", "gradients", "contraction_features", NULL}},
     {"gated",
      {"folded features that nobody waits for", "are written before it is through", "contraction_folded",
       NULL}},
@@ -227,7 +224,8 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"broadpairs",
      {"rows of keys behind the slab's end from the slab's beginning on",
       "the RMS error of d_q ... more than twice", "pairs_behind",
-      "add_key_rows<blocks - FIRST>(c + 4 * FIRST, a[step], slab_operand(keys + step * 2048, PAIR_SLAB));"}},
+      "add_key_rows<blocks - FIRST>(c + 4 * FIRST, a[step], further(slab_operand(keys, PAIR_SLAB), step * "
+      "2048));"}},
     {"pairs",
      {"tiles from the last one on with the first token's results in all", "gradients", "turned_token",
       "return call.reversed ? (int)call.length - 64 - (place & ~63) : place;"}},
@@ -251,6 +249,12 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"broadpairs",
      {"pairs that fade by way of the oldest key, from the last token on", "is not a number", "pairs_newest",
       "const float2 newest = get_floats(gates + (PAIR_KEYS - 1) * 8);"}},
+    {"gated",
+     {"slopes of keys before a query, from the last token on", "d_k at batch", "contraction_seen",
+      "const bool seen = whole || n * 8 + lane_column() * 2 + j <= last + i * 8;"}},
+    {"gated",
+     {"keys that fade by way of the oldest one, from the last token on", "d_k", "contraction_newest",
+      "const float2 newest = get_floats(gates + 63 * 8);"}},
 };
 
 /* In passes of values that take tokens from the last one on. */

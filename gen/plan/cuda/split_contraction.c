@@ -299,6 +299,12 @@ static bool pairs_are_wanted(const fpa_plan *plan, const fpa_split_outer *split)
            !plan->written->window && split->outer.coordinates;
 }
 
+/* Of one dot, too, where the kernels of chunks are not the head's own, whose forward pass knows one order, and the rows have no room of their own (`pad_rows`). */
+static bool turns_power(const fpa_plan *plan, const fpa_split_outer *split, const fpa_contraction *c)
+{
+    return c->states && plan->pass && (!split->outer.coordinates || plan->head->d % OUTER_BLOCK == 0);
+}
+
 fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split, fpa_error *error)
 {
     const fpa_contracted contracted = contraction_of(plan);
@@ -311,7 +317,7 @@ fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer
     if (status || !found)
         return status;
     c.ones = c.states && split->outer.ones_row >= 0;
-    c.turns = c.pair_count > 0;
+    c.turns = c.pair_count > 0 || turns_power(plan, split, &c);
     c.registers = split_registers(c.groups);
     c.producer_registers = split_producer_registers(c.groups);
     c.two_tiles = c.registers - BESIDE_TILES;

@@ -2021,8 +2021,8 @@ trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
     const u32 shared = shared_address();
     const bool keys = !call.packs_queries;
     const long long *stride = keys ? call.k_stride : call.q_stride;
-    const u32 heads = (u32)(keys ? call.heads : call.query_heads);
-    const u32 per_sequence = (u32)((call.length + PACK_TILE - 1) / PACK_TILE);
+    const u32 heads = (u32)(keys ? call.heads : call.query_heads), tokens = (u32)call.length;
+    const u32 per_sequence = (tokens + PACK_TILE - 1) / PACK_TILE;
     const i64 of_head = call.batch * per_sequence, all = of_head * heads, end = all * (blockIdx.x + 1) / gridDim.x;
     clear_tiles(shared + PACK_AT_GROUPS);
     __syncthreads();
@@ -2033,7 +2033,7 @@ trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
                                 (element *)call.vectors + own_head * call.length * VECTOR_ROWS,
                                 {stride[0], stride[1]},
                                 heads * call.length * VECTOR_ROWS,
-                                (u32)call.length,
+                                tokens,
                                 per_sequence,
                                 keys};
         const i64 head = keys ? own_head : own_head / (call.query_heads / call.heads);
