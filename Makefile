@@ -140,6 +140,8 @@ $(call objects,$(brief_sources)): speed := $(if $(filter -O2,$(CFLAGS)),-O1)
 counting_tests := $(patsubst %,$(BUILD)/obj/tests/test_%.o,sketch_statistics verify_rounded)
 $(BUILD)/obj/tests/test_%.o: speed := -O0 -U_FORTIFY_SOURCE
 $(counting_tests): speed :=
+# So do most of their helpers.
+$(filter-out $(BUILD)/obj/tests/rounded_module.o,$(helper_objects)): speed := $(if $(filter -O2,$(CFLAGS)),-O1)
 
 # Says which package is missing before the compiler complains about a header.
 $(BUILD)/dependencies: tools/install-deps.sh

@@ -229,7 +229,11 @@ static const char *const fetching[] = {
     "d = 16, dv = 64, normalize = 'sum', terms = taylor { degree = 2 }",
     "d = 24, dv = 24, terms = power { degree = 2 }",
     "d = 48, dv = 48, terms = term { " SOME(3, 48, 1) ", " SOME(7, 48, 2) ", " SOME(5, 48, 3) " }",
-    "d = 48, dv = 48, terms = term { " SOME(2, 48, 1) ", " SOME(8, 48, 2) ", " SOME(8, 48, 3) " }",
+    "d = 16, dv = 16, terms = { term { trainable { name = 'a', rows = 8 } }, term { trainable { name = 'b', "
+    "rows = 6 }, "
+    "trainable { name = 'e', rows = 10 } }, term { trainable { name = 'f', rows = 4 }, trainable { name = "
+    "'g', rows = "
+    "4 }, trainable { name = 'h', rows = 4 } } }",
     "d = 64, dv = 64, terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }",
     "d = 24, dv = 24, terms = { term { trainable { name = 'W', rows = 20 } }, term { identity() } }",
 };
