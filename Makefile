@@ -313,15 +313,18 @@ tsan-run: all $(tsan_tests)
 # A few programs under the sanitizers of addresses and of undefined behaviour, for every change: readers, the generator, the cache, a kernel
 # that is opened, verified and called.
 smoke_tests := $(addprefix $(BUILD)/tests/test_,spec_mistakes head_text npy bundle cache simplify plan_outer plan_outer_rows fpa)
+# Of subcommands and of tests' helpers there are those alone that these programs, and the fuzzers, are linked with.
+smoke_sources := command_sources='$(addprefix command/,bundle.c bundle_entry.c)' \
+                 helper_sources='$(addprefix tests/,example_head.c random_head.c random_lift.c)'
 smoke:
-	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined smoke-run
-smoke-run: $(BUILD)/fpac $(smoke_tests)
-	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(smoke_tests)
+	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined $(smoke_sources) smoke-run
+smoke-run: $(smoke_tests)
+	@tools/run-tests.sh $(BUILD) $(smoke_tests)
 
 # Random and mutated input against the readers, under the same sanitizers. FUZZ_SECONDS each.
 FUZZ_SECONDS ?= 60
 fuzz:
-	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined fuzz-run
+	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined $(smoke_sources) fuzz-run
 fuzz-run: $(fuzz_programs)
 	@set -e; for program in $^; do $$program $(FUZZ_SECONDS) specs tests/parity generated; done
 
@@ -334,7 +337,7 @@ $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/internal.a
 # address sanitizer and that of undefined behaviour.
 TORTURE_SECONDS ?= 600
 torture: $(BUILD)/fpac $(BUILD)/torture
-	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined torture-fuzzers
+	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined $(smoke_sources) torture-fuzzers
 	@TORTURE_FUZZERS=build/fuzz tools/torture.sh $(BUILD) $(TORTURE_SECONDS) $(or $(SEED),0) $(ONLY)
 torture-fuzzers: $(fuzz_programs)
 
