@@ -140,6 +140,8 @@ $(call objects,$(brief_sources)): speed := $(if $(filter -O2,$(CFLAGS)),-O1)
 counting_tests := $(patsubst %,$(BUILD)/obj/tests/test_%.o,sketch_statistics verify_rounded)
 $(BUILD)/obj/tests/test_%.o: speed := -O0 -U_FORTIFY_SOURCE
 $(counting_tests): speed :=
+# So do most of their helpers.
+$(filter-out $(BUILD)/obj/tests/rounded_module.o,$(helper_objects)): speed := $(if $(filter -O2,$(CFLAGS)),-O1)
 
 # Says which package is missing before the compiler complains about a header.
 $(BUILD)/dependencies: tools/install-deps.sh
@@ -311,15 +313,18 @@ tsan-run: all $(tsan_tests)
 # A few programs under the sanitizers of addresses and of undefined behaviour, for every change: readers, the generator, the cache, a kernel
 # that is opened, verified and called.
 smoke_tests := $(addprefix $(BUILD)/tests/test_,spec_mistakes head_text npy bundle cache simplify plan_outer plan_outer_rows fpa)
+# Of subcommands and of tests' helpers there are those alone that these programs, and the fuzzers, are linked with.
+smoke_sources := command_sources='$(addprefix command/,bundle.c bundle_entry.c)' \
+                 helper_sources='$(addprefix tests/,example_head.c random_head.c random_lift.c)'
 smoke:
-	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined smoke-run
-smoke-run: $(BUILD)/fpac $(smoke_tests)
-	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(smoke_tests)
+	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined $(smoke_sources) smoke-run
+smoke-run: $(smoke_tests)
+	@tools/run-tests.sh $(BUILD) $(smoke_tests)
 
 # Random and mutated input against the readers, under the same sanitizers. FUZZ_SECONDS each.
 FUZZ_SECONDS ?= 60
 fuzz:
-	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined fuzz-run
+	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined $(smoke_sources) fuzz-run
 fuzz-run: $(fuzz_programs)
 	@set -e; for program in $^; do $$program $(FUZZ_SECONDS) specs tests/parity generated; done
 
@@ -332,7 +337,7 @@ $(BUILD)/tests/fuzz_%: $(BUILD)/obj/tests/fuzz_%.o $(BUILD)/internal.a
 # address sanitizer and that of undefined behaviour.
 TORTURE_SECONDS ?= 600
 torture: $(BUILD)/fpac $(BUILD)/torture
-	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined torture-fuzzers
+	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined $(smoke_sources) torture-fuzzers
 	@TORTURE_FUZZERS=build/fuzz tools/torture.sh $(BUILD) $(TORTURE_SECONDS) $(or $(SEED),0) $(ONLY)
 torture-fuzzers: $(fuzz_programs)
 

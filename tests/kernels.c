@@ -361,6 +361,21 @@ char *kernels_one(const char *code, const char *head, const char *which, functio
     return text;
 }
 
+char *kernels_without(const char *code, const char *head, const char *beginning)
+{
+    char name[256];
+    items *list = calloc(1, sizeof *list);
+    char *text = NULL;
+    snprintf(name, sizeof name, "%s_%s", head, beginning);
+    if (list && split(code, list)) {
+        for (int i = 0; i < list->count; i++)
+            list->item[i].taken = !memmem(list->item[i].text, list->item[i].size, name, strlen(name));
+        text = join(list);
+    }
+    free(list);
+    return text;
+}
+
 bool kernels_reach(const char *code, const char *head, function_set *set)
 {
     items *list = items_of(code);

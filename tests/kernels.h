@@ -18,6 +18,9 @@ char *kernels_new(const char *code, const char *head, function_set *set);
  * none. */
 char *kernels_one(const char *code, const char *head, const char *which, function_set *set);
 
+/* Without the head's kernels whose names begin so, which whoever has the text launches never. */
+char *kernels_without(const char *code, const char *head, const char *beginning);
+
 /* The set's share of that: all functions that kernels of a text reach, left out ones not counted. */
 bool kernels_reach(const char *code, const char *head, function_set *set);
 

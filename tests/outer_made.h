@@ -29,18 +29,25 @@ struct made {
     int parts;
 };
 
-static void make(const char *body, int warpgroup_tiles, int parts, struct made *m)
+/* The head, with a plan. */
+static void make_head(const char *body, struct made *m)
 {
     char spec[512];
     fpa_error error = {0};
-    *m = (struct made){.parts = parts};
+    *m = (struct made){0};
     assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s }", body) < (int)sizeof spec);
     if (spec_load_text("hopper.lua", NULL, spec, strlen(spec), &m->list, &error) ||
         simplify(m->list.heads[0], &m->simple, &error) ||
-        plan_choose(&m->simple, m->list.heads[0], target_find("cuda:sm_90"), &m->plan, &error) ||
-        plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, parts, &m->plan.memory, &m->outer,
-                   &error))
+        plan_choose(&m->simple, m->list.heads[0], target_find("cuda:sm_90"), &m->plan, &error))
         fail_msg("%s: %s: %s", body, error.where, error.message);
+}
+
+static void make_outer(int warpgroup_tiles, int parts, arena *memory, struct made *m)
+{
+    fpa_error error = {0};
+    m->parts = parts;
+    if (plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, parts, memory, &m->outer, &error))
+        fail_msg("%s: %s", error.where, error.message);
 }
 
 static void unmake(struct made *m)
@@ -52,17 +59,20 @@ static void unmake(struct made *m)
 
 static void each(void (*check)(const struct made *m))
 {
-    for (size_t i = 0; i < sizeof suited / sizeof *suited; i++)
+    for (size_t i = 0; i < sizeof suited / sizeof *suited; i++) {
+        struct made m;
+        make_head(suited[i].body, &m);
         for (int j = 0; j < 4 * WARPGROUP_TILES; j++) {
-            const int tiles = j / 4 + 1, parts = made_parts[j % 4];
-            struct made m;
-            make(suited[i].body, tiles, parts, &m);
+            arena memory = {0};
+            make_outer(j / 4 + 1, made_parts[j % 4], &memory, &m);
             if (!m.outer.used)
                 fail_msg("%s: %s", suited[i].body, m.outer.why);
-            assert_in_range(m.outer.strip_length, 1, tiles);
+            assert_in_range(m.outer.strip_length, 1, j / 4 + 1);
             check(&m);
-            unmake(&m);
+            arena_free(&memory);
         }
+        unmake(&m);
+    }
 }
 
 /* A vector of the plan's rows with a value of its own for each, and the same as a hopper vector. */

@@ -222,6 +222,138 @@ static void warps_of_squares_fetch_few_rows(void **state)
     planned_free(&m);
 }
 
+/* ---- features of queries ---- */
+
+/* Heads whose units have one fragment, halves of one and of two, halves of one that are the same, and rows of a table. */
+static const char *const fetching[] = {
+    "d = 16, dv = 64, normalize = 'sum', terms = taylor { degree = 2 }",
+    "d = 24, dv = 24, terms = power { degree = 2 }",
+    "d = 48, dv = 48, terms = term { " SOME(3, 48, 1) ", " SOME(7, 48, 2) ", " SOME(5, 48, 3) " }",
+    "d = 16, dv = 16, terms = { term { trainable { name = 'a', rows = 8 } }, term { trainable { name = 'b', "
+    "rows = 6 }, "
+    "trainable { name = 'e', rows = 10 } }, term { trainable { name = 'f', rows = 4 }, trainable { name = "
+    "'g', rows = "
+    "4 }, trainable { name = 'h', rows = 4 } } }",
+    "d = 64, dv = 64, terms = term { " SOME(16, 64, 1) ", " SOME(32, 64, 2) " }",
+    "d = 24, dv = 24, terms = { term { trainable { name = 'W', rows = 20 } }, term { identity() } }",
+};
+
+enum { FETCHING = sizeof fetching / sizeof *fetching, MOST_PLACES = 64, HALF = CUDA_UNIT / 2 };
+
+/* What the next groups' fetches leave in registers. */
+static void fetch_for(const fpa_fused_queries *q, int group, int *holds)
+{
+    for (int i = 0; i < q->fetches; i++)
+        if (q->fetch[i].group == group)
+            holds[q->fetch[i].place] = q->fetch[i].fragment;
+}
+
+/* Row i of a factor of unit n of the order, by what registers hold. */
+static int row_held(const fpa_fused_queries *q, int factor, int i, const int *holds)
+{
+    const fpa_fused_factor *at = &q->factor[factor];
+    const fpa_fused_fragment *f = &q->fragment[at->fragment];
+    assert_in_range(at->place, 0, q->places - 1);
+    if (!f->halves)
+        return q->fragment[holds[at->place]].row[i];
+    return i < HALF ? q->fragment[holds[at->place]].row[f->low_half * HALF + i]
+                    : q->fragment[holds[at->high_place]].row[f->high_half * HALF + i - HALF];
+}
+
+static void check_unit(const fpa_plan *plan, int n, const int *holds)
+{
+    const fpa_fused_packed *fused = plan->cuda.fused_packed;
+    const int factors = plan->cuda.rows->factors, unit = fused->queries.unit[n];
+    for (int l = 0; l < factors; l++)
+        for (int i = 0; i < CUDA_UNIT; i++) {
+            const int row = row_of(plan, unit * CUDA_UNIT + i, factors - 1 - l);
+            if (row >= 0)
+                assert_int_equal(row_held(&fused->queries, n * factors + l, i, holds), row - fused->row_base);
+        }
+}
+
+/* As the template fetches: a group before its products, whose fragments stay until these are made. */
+static void queries_hold_the_rows_of_each_unit_when_they_multiply_it(void **state)
+{
+    (void)state;
+    for (int h = 0; h < FETCHING; h++) {
+        planned_head m;
+        planned_make_as(&m, fetching[h], "cuda:sm_90a", "fused_packed");
+        const fpa_fused_queries *q = &m.plan.cuda.fused_packed->queries;
+        const int together = m.plan.cuda.fused_packed->walk.query_together;
+        int holds[MOST_PLACES];
+        memset(holds, 0xff, sizeof holds);
+        assert_in_range(q->places, 1, MOST_PLACES);
+        assert_int_equal(q->units, m.plan.cuda.rows->units);
+        fetch_for(q, 0, holds);
+        for (int g = 0; g < q->groups; g++) {
+            fetch_for(q, g + 1, holds);
+            for (int n = g * together; n < q->units && n < (g + 1) * together; n++)
+                check_unit(&m.plan, n, holds);
+        }
+        planned_free(&m);
+    }
+}
+
+static void each_unit_with_features_has_one_turn(void **state)
+{
+    (void)state;
+    for (int h = 0; h < FETCHING; h++) {
+        planned_head m;
+        planned_make_as(&m, fetching[h], "cuda:sm_90a", "fused_packed");
+        const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
+        bool seen[FUSED_MOST_UNITS] = {false};
+        for (int n = 0; n < fused->queries.units; n++) {
+            assert_in_range(fused->queries.unit[n], 0, fused->slots / CUDA_UNIT - 1);
+            assert_false(seen[fused->queries.unit[n]]);
+            seen[fused->queries.unit[n]] = true;
+        }
+        planned_free(&m);
+    }
+}
+
+/* Kinds of all fragments of a head. */
+static void count_kinds(const char *body, int *halves, int *same_half_twice, int *looked_up)
+{
+    planned_head m;
+    planned_make_as(&m, body, "cuda:sm_90a", "fused_packed");
+    const fpa_fused_queries *q = &m.plan.cuda.fused_packed->queries;
+    for (int j = 0; j < q->fragments; j++) {
+        const fpa_fused_fragment *f = &q->fragment[j];
+        assert_true(f->one + f->run + f->halves <= 1);
+        *halves += f->halves;
+        *same_half_twice += f->halves && f->low == f->high && f->low_half == f->high_half;
+    }
+    *looked_up += q->looked_up;
+    planned_free(&m);
+}
+
+static void fragments_are_of_every_kind(void **state)
+{
+    int halves = 0, same_half_twice = 0, looked_up = 0;
+    (void)state;
+    for (int h = 0; h < FETCHING; h++)
+        count_kinds(fetching[h], &halves, &same_half_twice, &looked_up);
+    assert_true(halves > same_half_twice && same_half_twice > 0 && looked_up > 0);
+}
+
+/* Of all products of 16 rows the last units are halves of the first ones' rows: nothing more is fetched for them. */
+static void squares_fetch_each_row_of_queries_once(void **state)
+{
+    planned_head m;
+    (void)state;
+    planned_make_as(&m, fetching[0], "cuda:sm_90a", "fused_packed");
+    const fpa_fused_queries *q = &m.plan.cuda.fused_packed->queries;
+    bool seen[4 * FUSED_MOST_UNITS] = {false};
+    assert_true(q->fetches < q->fragments);
+    for (int i = 0; i < q->fetches; i++) {
+        assert_false(q->fragment[q->fetch[i].fragment].halves);
+        assert_false(seen[q->fetch[i].fragment]);
+        seen[q->fetch[i].fragment] = true;
+    }
+    planned_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +364,10 @@ int main(void)
         cmocka_unit_test(every_feature_has_one_slot),
         cmocka_unit_test(units_have_rows_that_follow_each_other_where_pieces_do),
         cmocka_unit_test(warps_of_squares_fetch_few_rows),
+        cmocka_unit_test(queries_hold_the_rows_of_each_unit_when_they_multiply_it),
+        cmocka_unit_test(each_unit_with_features_has_one_turn),
+        cmocka_unit_test(fragments_are_of_every_kind),
+        cmocka_unit_test(squares_fetch_each_row_of_queries_once),
     };
     return cmocka_run_group_tests_name("plan of one pass", tests, NULL, NULL);
 }

@@ -3,6 +3,12 @@
 
 #include <math.h>
 
+static void make(const char *body, int warpgroup_tiles, int parts, struct made *m)
+{
+    make_head(body, m);
+    make_outer(warpgroup_tiles, parts, &m->plan.memory, m);
+}
+
 static void tiles_and_stars_of_heads_of_every_family_are_as_many_as_known(void **state)
 {
     (void)state;

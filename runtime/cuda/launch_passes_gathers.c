@@ -31,6 +31,15 @@ bool pass_can_give_values(const passes *p)
            !g->backward_padded_value && describes_values(p);
 }
 
+int pass_row_width(const passes *p, pass_gathered gathered)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const int width[] = {[GATHERS_ALL] = g->pass_width + g->pass_kept,
+                         [GATHERS_VECTORS] = g->pass_values + g->pass_kept,
+                         [GATHERS_NOTHING] = 0};
+    return width[gathered];
+}
+
 /* Rows that matrices make lie as they are made. */
 static bool describes_vectors(const passes *p)
 {

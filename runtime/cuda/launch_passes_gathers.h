@@ -13,6 +13,9 @@ bool pass_describes(const passes *p, const void *base, const int64_t stride[3]);
 /* Whether rows g and values can be as they are given, where vectors are gathered. */
 bool pass_can_give_values(const passes *p);
 
+/* Numbers of a gathered row: 0, of nothing. Of product rows other factors follow behind what else is gathered. */
+int pass_row_width(const passes *p, pass_gathered gathered);
+
 /* What has to be gathered where tokens are taken from the last one on as they lie: as the call's operands lie, or at best. */
 pass_gathered pass_least_gathered(const passes *p, bool lie);
 

@@ -139,11 +139,11 @@ static bool values_are_direct(const passes *p)
            p->back.pass_length == p->launch->forward.length;
 }
 
-/* Vectors of product rows, and other factors, follow each other where values are not gathered. */
+/* Only rows with other factors close up where values are not gathered. */
 static int row_width(const passes *p)
 {
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    return (g->pass_kept && p->given_values ? g->pass_values : g->pass_width) + g->pass_kept;
+    const bool vectors = p->cuda->geometry.pass_kept && p->given_values;
+    return pass_row_width(p, vectors ? GATHERS_VECTORS : GATHERS_ALL);
 }
 
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */

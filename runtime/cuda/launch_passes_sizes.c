@@ -172,14 +172,6 @@ static bool takes_given(const passes *p, passes_piece these)
     return all;
 }
 
-/* Numbers of a gathered row. */
-static int row_width(const passes *p)
-{
-    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int width[] = {g->pass_width + g->pass_kept, g->pass_values + g->pass_kept, 0};
-    return width[p->gathers];
-}
-
 /* Whether somebody leaves more, or elsewhere, than is asked for. given: no operand is gathered. */
 static bool has_results(const passes *p, bool given)
 {
@@ -198,7 +190,7 @@ static void count_rows(passes *p, passes_piece whole)
     const int64_t tokens = whole.batch * whole.heads * p->reached;
     const bool given = takes_given(p, whole) && takes_given(p, last_piece(p));
     const bool results = has_results(p, given);
-    p->room.rows = given ? 0 : aligned(tokens * row_width(p), ELEMENT);
+    p->room.rows = given ? 0 : aligned(tokens * pass_row_width(p, p->gathers), ELEMENT);
     p->room.gates = !given && g->gate ? aligned(tokens, sizeof(float)) : 0;
     p->room.result = results ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;
 }
@@ -270,7 +262,7 @@ static void find_spared(passes *p, pass_gathered wanted)
     const bool turns = (made || wanted != GATHERS_ALL) && passes_turn(p, passes_piece_at(p, 0)) &&
                        passes_turn(p, last_piece(p));
     p->gathers = turns ? wanted : GATHERS_ALL;
-    p->shares = turns && made && row_width(p) >= g->made_width;
+    p->shares = turns && made && pass_row_width(p, p->gathers) >= g->made_width;
 }
 
 /* Of like size, and halved until there is room for one, or for those that share a key: in three pieces calls have lost

@@ -257,9 +257,11 @@ enum { MOST_FLAGS = 16, MOST_OPTIONS = 3 + FIXED_OPTIONS + MOST_FLAGS };
  * way around that, which takes longer to compile, have it behind this macro: it is defined where it is needed. */
 static const char second_version[] = "--define-macro=FPA_CUDA_SERIALIZED";
 
+/* Without its optimisation ptxas serialises both. */
 static bool has_second_version(const char *code)
 {
-    return strstr(code, second_version + strlen("--define-macro="));
+    return strstr(code, second_version + strlen("--define-macro=")) &&
+           !strstr(flags_of_environment(), "--Ofast-compile");
 }
 
 typedef struct option_list {

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "runtime/builder.h"
-#include "../dear.h"
+#include "../kernels.h"
 #include "../scratch.h"
 
 #include <setjmp.h>
@@ -323,10 +323,16 @@ static fpa_status open_pass(emulated_passes *p, int i, const fpa_head *head, con
     struct fpa_cuda_module *cuda = &p->module[i].cuda;
     snprintf(own, sizeof own, "%s/%s%d", folder, head->name, i);
     mkdir(own, 0700);
+    const char *name = p->source[i].facts.name;
     fpa_status status = source_generate_pass(head, "cuda:sm_90a", (fpa_pass)i, &p->source[i], error);
+    char *whole =
+        status ? NULL : kernels_without(p->source[i].code, name, "decode"); /* passes have all tokens */
+    if (!status && !whole)
+        status = fail_memory(error);
     if (!status)
-        status = emulated_open(&p->module[i], code ? code : p->source[i].code,
-                               code ? p->source[i].code : NULL, p->source[i].facts.name, own, error);
+        status = emulated_open(&p->module[i], code ? code : whole, code ? p->source[i].code : NULL, name, own,
+                               error);
+    free(whole);
     p->gpu = *gpu_find("h200");
     p->gpu.memory /= 8;
     cuda->room.gpu = &p->gpu;

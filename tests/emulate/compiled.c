@@ -24,7 +24,8 @@ static const char text_level[] = "-O0", common_level[] = "-O3";
 
 #define COMPILER(level)                                                                                      \
     "/usr/bin/env", "g++", "-std=c++17", level, "-w", "-fPIC", "-fno-strict-aliasing", "-fno-gnu-unique",    \
-        "-ffp-contract=off", "-U_FORTIFY_SOURCE"
+        "-ffp-contract=off", "-U_FORTIFY_SOURCE", "-fno-exceptions", "-fno-rtti",                            \
+        "-fno-asynchronous-unwind-tables"
 
 static struct {
     char here[PATH_MAX];  /* tests/emulate */

@@ -11,34 +11,44 @@ enum { MOST_COLUMNS = 256 };
 
 /* ---- operands ---- */
 
-/* c[16][columns] of a warp, as its lanes have it, += or = a[16][16] b[16][columns]. Most of the time goes by
- * here: of 8 columns, which is what most instructions have, the compiler knows the number. */
-template <int known>
-__attribute__((optimize("O3"))) static inline void multiply_columns(float *const *c, const float (*a)[16],
-                                                                    const float *b, int given, bool add)
+/* sum[16][some] = a[16][16] b[16][some], of b's `columns`: products of one number after the other, so that their sums are what
+ * they are in any order of rows and columns. */
+template <typename vector>
+static inline void multiply_block(float *sum, int pitch, const float (*a)[16], const float *b, int columns)
 {
-    const int columns = known ? known : given;
-    float sum[16][known ? known : MOST_COLUMNS];
-    for (int row = 0; row < 16; row++) {
-        for (int column = 0; column < columns; column++)
-            sum[row][column] = a[row][0] * b[column];
-        for (int k = 1; k < 16; k++)
-            for (int column = 0; column < columns; column++)
-                sum[row][column] += a[row][k] * b[k * columns + column];
+    vector all[16], one;
+    memcpy(&one, b, sizeof one);
+    for (int row = 0; row < 16; row++)
+        all[row] = a[row][0] * one;
+    for (int k = 1; k < 16; k++) {
+        memcpy(&one, b + k * columns, sizeof one);
+        for (int row = 0; row < 16; row++)
+            all[row] += a[row][k] * one;
     }
-    for (int lane = 0; lane < WARP; lane++)
-        for (int i = 0; i < columns / 2; i++) {
-            const float product = sum[lane / 4 + (i >> 1 & 1) * 8][i / 4 * 8 + lane % 4 * 2 + (i & 1)];
-            c[lane][i] = add ? c[lane][i] + product : product;
-        }
+    for (int row = 0; row < 16; row++)
+        memcpy(sum + row * pitch, &all[row], sizeof one);
 }
 
+typedef float eight __attribute__((vector_size(32)));
+typedef float sixteen __attribute__((vector_size(64)));
+
+/* c[16][columns] of a warp, as its lanes have it, += or = a[16][16] b[16][columns]. Most of the time goes by here. */
 RUNTIME void multiply_parts(float *const *c, const float (*a)[16], const float *b, int columns, bool add)
 {
-    if (columns == 8)
-        multiply_columns<8>(c, a, b, columns, add);
-    else
-        multiply_columns<0>(c, a, b, columns, add);
+    float sum[16][MOST_COLUMNS];
+    int done = 0;
+    for (; done + 16 <= columns; done += 16)
+        multiply_block<sixteen>(sum[0] + done, MOST_COLUMNS, a, b + done, columns);
+    for (; done < columns; done += 8)
+        multiply_block<eight>(sum[0] + done, MOST_COLUMNS, a, b + done, columns);
+    for (int lane = 0; lane < WARP; lane++)
+        for (int tile = 0; tile < columns / 8; tile++)
+            for (int half = 0; half < 2; half++) {
+                const float *from = &sum[lane / 4 + half * 8][tile * 8 + lane % 4 * 2];
+                float *to = &c[lane][tile * 4 + half * 2];
+                to[0] = add ? to[0] + from[0] : from[0];
+                to[1] = add ? to[1] + from[1] : from[1];
+            }
 }
 
 /* a[16][16] from what lanes have: words of rows g and g + 8, columns 2t.. and 2t + 8... */
@@ -84,20 +94,28 @@ RUNTIME void fetch(int warp, float *x, int row, int deep, u64 operand, int first
         memcpy(bits, at(address, sizeof bits), sizeof bits);
         check_fence(address);
         note_read_by(rank * count + warp * WARP, address, 16);
+        float number[8];
         for (int i = 0; i < 8; i++)
-            x[r * row + k * deep + i * step] = to_float(bits[i], half);
+            number[i] = half ? from_f16(bits[i]) : from_bf16(bits[i]);
+        for (int i = 0; i < 8; i++)
+            x[r * row + k * deep + i * step] = number[i];
     }
 }
 
-RUNTIME void perform(const product &p, int warp)
+/* b: of all columns, as fetch_columns() has it. */
+RUNTIME void perform(const product &p, int warp, const float *b)
 {
-    float a[16][16], b[16 * MOST_COLUMNS];
+    float a[16][16];
     if (p.a_place)
         fetch(warp, a[0], 16, 1, p.a_place, warp % 4 * 16, 16, p.a_rows, p.half);
     else
         spread(a, p.a, p.half);
-    fetch(warp, b, 1, p.columns, p.b_place, 0, p.columns, p.b_columns, p.half);
     multiply_parts(p.c, a, b, p.columns, p.add);
+}
+
+RUNTIME void fetch_columns(const product &p, int warp, float *b)
+{
+    fetch(warp, b, 1, p.columns, p.b_place, 0, p.columns, p.b_columns, p.half);
 }
 
 /* ---- late ones ---- */
@@ -146,6 +164,7 @@ RUNTIME void begin_late(warp &own, product &p)
  * returned, in whose place there are others. */
 RUNTIME void end_late(warp &own, int number)
 {
+    float b[16 * MOST_COLUMNS];
     std::vector<product> group = std::move(own.products.front());
     own.products.pop_front();
     for (size_t i = 0; i < group.size(); i++) {
@@ -153,7 +172,8 @@ RUNTIME void end_late(warp &own, int number)
         product *next = find_sums(group, i + 1, p.c[0]);
         if (!p.before.empty() && sums_differ(p))
             stop("sums of a matrix instruction are written before it is through");
-        perform(p, number);
+        fetch_columns(p, number, b);
+        perform(p, number, b);
         next = next ? next : find_late(own, p.c[0]);
         if (next)
             next->before = sums_of(*next);
@@ -169,8 +189,10 @@ struct part {
     float *c;
 };
 
+/* Warps of a warpgroup have the same columns; who looks for races notes who reads them. */
 RUNTIME void issue(const product &form, group &g, int lanes, int first_warp)
 {
+    float b[16 * MOST_COLUMNS];
     for (int w = 0; w < lanes / WARP; w++) {
         product p = form;
         warp &own = warps[first_warp + w];
@@ -186,10 +208,12 @@ RUNTIME void issue(const product &form, group &g, int lanes, int first_warp)
         if (!own.fenced)
             stop("a matrix instruction without wgmma.fence since the last commit");
         own.issued = own.issued * 1000003 + form.a_place * 31 + form.b_place * 7 + form.add;
+        if (!late_products && (w == 0 || looking))
+            fetch_columns(p, first_warp + w, b);
         if (late_products)
             begin_late(own, p);
         else
-            perform(p, first_warp + w);
+            perform(p, first_warp + w, b);
     }
 }
 

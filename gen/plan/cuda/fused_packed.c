@@ -366,7 +366,8 @@ fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, f
     /* places for vectors and packed rows belong to them by turns */
     fused->total_packers =
         fused->query_groups && fused->raw_stages % 2 == 0 && fused->panels % 2 == 0 ? 2 : 1;
-    return plan_fused_packed_slots(plan, in->rows, in->memory, fused, error);
+    const fpa_status status = plan_fused_packed_slots(plan, in->rows, in->memory, fused, error);
+    return status ? status : plan_fused_packed_queries(in->rows, in->memory, fused, error);
 }
 
 /* ---- what others see of it ---- */
@@ -416,6 +417,29 @@ void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 static const fpa_field share_fields[] = {SHARE(pack_registers), SHARE(key_registers),  SHARE(query_registers),
                                          SHARE(key_together),   SHARE(query_together), FIELDS_END};
 
+#define FRAGMENT(member) FIELD(fpa_fused_fragment, member)
+static const fpa_field fragment_fields[] = {FRAGMENT(one),       FRAGMENT(run),      FRAGMENT(halves),
+                                            FRAGMENT(low),       FRAGMENT(low_half), FRAGMENT(high),
+                                            FRAGMENT(high_half), FRAGMENT(first),    FIELDS_END};
+
+#define FACTOR(member) FIELD(fpa_fused_factor, member)
+static const fpa_field factor_fields[] = {FACTOR(fragment), FACTOR(place), FACTOR(high_place), FIELDS_END};
+
+#define FETCH(member) FIELD(fpa_fused_fetch, member)
+static const fpa_field fetch_fields[] = {FETCH(group), FETCH(fragment), FETCH(place), FIELDS_END};
+
+#define QUERIES(member) FIELD(fpa_fused_queries, member)
+static const fpa_field queries_fields[] = {
+    QUERIES(looked_up),
+    QUERIES(groups),
+    QUERIES(places),
+    FIELD_ARRAY(fpa_fused_queries, "units", unit, units, 1, 0),
+    FIELD_ARRAY(fpa_fused_queries, "looked_up_rows", looked_up_row, looked_up, 16, 0),
+    FIELD_PARTS(fpa_fused_queries, "factors", factor, factors, factor_fields, true),
+    FIELD_PARTS(fpa_fused_queries, "fragments", fragment, fragments, fragment_fields, true),
+    FIELD_PARTS(fpa_fused_queries, "fetches", fetch, fetches, fetch_fields, true),
+    FIELDS_END};
+
 #define FUSED(member) FIELD(fpa_fused_packed, member)
 const fpa_field fused_packed_fields[] = {
     FUSED(key_groups), FUSED(query_groups), FUSED(blocks), FUSED(copies), FUSED(key_tiles),
@@ -424,6 +448,7 @@ const fpa_field fused_packed_fields[] = {
     FIELD_PART(fpa_fused_packed, "totals", totals, share_fields),
     FIELD_ARRAY(fpa_fused_packed, "feature", slot_feature, slots, 1, 0),
     FIELD_ARRAY(fpa_fused_packed, "swapped", slot_swapped, slots, 1, 0),
+    FIELD_PART(fpa_fused_packed, "queries", queries, queries_fields),
     /* rows */
     FUSED(coordinates), FUSED(row_base), FUSED(rows), FIELD_CONSTANT("row_pitch", FUSED_ROW_PITCH),
     FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts), FUSED(lifts),

@@ -30,6 +30,40 @@ typedef struct fpa_fused_share {
     int key_together, query_together;                   /* tiles, units; 0: there are no queries */
 } fpa_fused_share;
 
+/* Sixteen packed rows as queries fetch them, a factor of the features of one unit or of several. */
+typedef struct fpa_fused_fragment {
+    int row[16]; /* from row_base on */
+    bool one;    /* all the same row */
+    bool run;    /* rows that follow each other */
+    bool
+        halves; /* its first and last 8 rows are halves of others: of `low` number low_half, of `high` number high_half */
+    int low, low_half, high, high_half;
+    int first; /* row; where it is none of these, its number among those that are looked up */
+} fpa_fused_fragment;
+
+/* A factor of a unit's features when they are made: where its fragment is, or those that its halves are of. */
+typedef struct fpa_fused_factor {
+    int fragment, place, high_place;
+} fpa_fused_factor;
+
+/* Into a place, a group of units before the products of `group`. */
+typedef struct fpa_fused_fetch {
+    int group, fragment, place;
+} fpa_fused_fetch;
+
+/* Features of queries: walk.query_together units are a group. */
+typedef struct fpa_fused_queries {
+    int units, factors;       /* that have features; of all of these */
+    int *unit;                /* [units] in the order of their products */
+    fpa_fused_factor *factor; /* [units][plan's factors] */
+    int fragments, looked_up;
+    fpa_fused_fragment *fragment; /* [fragments] as units first need them */
+    int *looked_up_row;           /* [looked_up][16] */
+    int groups, places;           /* of fragments, in registers */
+    int fetches;
+    fpa_fused_fetch *fetch; /* [fetches] in order */
+} fpa_fused_queries;
+
 typedef struct fpa_fused_packed {
     /* warpgroups */
     int key_groups, query_groups;   /* no queries': they are of the one that has keys */
@@ -42,6 +76,7 @@ typedef struct fpa_fused_packed {
     int slots;                      /* of features: 64 a tile */
     int *slot_feature;              /* [slots] -1: none */
     int *slot_swapped;              /* [slots] its last two factors change places */
+    fpa_fused_queries queries;
     /* packed rows: those of fpa_cuda_rows from row_base on */
     bool coordinates; /* some feature or dot has coordinates as they are */
     int row_base, rows;
@@ -73,5 +108,8 @@ extern const fpa_field fused_packed_fields[];
 /* The order of features, for the tiles of `fused`. */
 fpa_status plan_fused_packed_slots(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory,
                                    fpa_fused_packed *fused, fpa_error *error);
+/* How queries come by features that have slots. */
+fpa_status plan_fused_packed_queries(const fpa_cuda_rows *rows, arena *memory, fpa_fused_packed *fused,
+                                     fpa_error *error);
 
 #endif

@@ -86,15 +86,19 @@ static slot *form_slots(const fpa_plan *plan, const fpa_outer_plan *outer, arena
     return slots;
 }
 
-/* By copy, then prefix, then row. */
+/* By copy, then prefix, then row. Few heads have copies. */
 static void sort_slots(slot *slots, int count)
 {
+    bool copies = false;
     qsort(slots, count, sizeof *slots, compare_slots);
     for (int i = 1; i < count; i++)
         if (slots[i].row == slots[i - 1].row &&
-            compare_rows(slots[i].prefix, slots[i - 1].prefix, slots[i].factors) == 0)
+            compare_rows(slots[i].prefix, slots[i - 1].prefix, slots[i].factors) == 0) {
             slots[i].copy = slots[i - 1].copy + 1;
-    qsort(slots, count, sizeof *slots, compare_slots);
+            copies = true;
+        }
+    if (copies)
+        qsort(slots, count, sizeof *slots, compare_slots);
 }
 
 /* ---- prefix_lines ---- */

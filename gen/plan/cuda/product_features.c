@@ -103,6 +103,8 @@ static void try_dot(search *s, int n)
         return;
     }
     const half *h = n < first ? low : half_of(s->m, s->monomial, 1);
+    if (!h)
+        return;
     const int dot = h->dot[n < first ? n : n - first];
     for (int i = 0; i < s->degree; i++) {
         const int position = s->m->position[dot * s->m->plan->row_count + s->m->base[s->row[i]]];
