@@ -57,8 +57,9 @@ enum {
     MOST_REGISTERS = 240,
     WALKING = 96, /* beside sums of the state: of o, scores, operands */
     SPILT = 8,    /* registers of who makes coordinates that may be in local memory */
-    OWN_STATE = 72, OWN_KEYS = 136, /* sums of a state beside which keys' coordinates are made, in so many registers */
-    TURNING = 48, /* beside what 8 rows of a position need */
+    OWN_STATE = 72,
+    OWN_KEYS = 136, /* sums of a state beside which keys' coordinates are made, in so many registers */
+    TURNING = 48,   /* beside what 8 rows of a position need */
     SLAB_BYTES = 1024,
 };
 
@@ -110,9 +111,10 @@ static bool can_own(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa
     const fpa_lift *lift = plan->written->lift;
     fpa_cuda_lift sizes = {.vector = (int)round_up(plan->head->d, 8)};
     const int state = 4 * in->rows->warp_units * split->columns.all;
-    if (!lift_is_constant(plan->written) || !lift_by_groups(plan, false, &sizes) || lift->part_count != 1 ||
-        lift->parts[0].is_complex || lift->parts[0].factor_count != 1 || lift->parts[0].rows != plan->head->d ||
-        plan->head->d % 64 || state > OWN_STATE || lift_given_bytes(lift) > split->panel * 128)
+    if (!lift_is_constant(plan->written) || !lift_by_groups(plan, false, &sizes) || !sizes.in_f16 ||
+        lift->part_count != 1 || lift->parts[0].is_complex || lift->parts[0].factor_count != 1 ||
+        lift->parts[0].rows != plan->head->d || plan->head->d % 64 || state > OWN_STATE ||
+        lift_given_bytes(lift) > split->panel * 128)
         return false;
     pass->own = true;
     pass->lifters = 1;
@@ -221,6 +223,13 @@ fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *w
 void print_fused_coordinates(FILE *out, const fpa_plan *plan)
 {
     const fpa_fused_pass *pass = plan->cuda.fused_coordinates;
+    if (pass->own) {
+        fprintf(out,
+                "fused_chunk  chunked: blocks of one warpgroup that adds keys and one that reads, which make "
+                "their coordinates; %.1f KiB of shared memory\n",
+                pass->memory.size / 1024.0);
+        return;
+    }
     if (pass->lifts) {
         fprintf(out,
                 "fused_chunk  chunked: blocks of one warpgroup that walks and %s its coordinates; "
