@@ -154,12 +154,30 @@ static void of_no_tokens_the_state_gets_its_gradient(void **state)
     emulated_close(&emulated);
 }
 
+/* The emulation has all of these for itself, so that a text that lacks one runs here and is refused by a compiler. */
+static void portable_texts_define_the_types_that_they_name(void **state)
+{
+    static const char *const heads[] = {"odd", "halflearned", "oddmoved", "coordinates"};
+    const backward_fixture *f = *state;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        const fpa_head *head = f->list.heads[backward_head_named(f, heads[i])];
+        fpa_source source;
+        fpa_error error;
+        if (source_generate_backward(head, "cuda:sm_80", &source, &error))
+            fail_msg("%s: %s: %s", head->name, error.where, error.message);
+        if (strstr(source.code, "u64") && !strstr(source.code, "typedef unsigned long long u64;"))
+            fail_msg("%s: u64 is named and not defined", head->name);
+        source_free(&source);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(emitted_gradients_are_those_of_the_formula),
         cmocka_unit_test(segments_of_a_walk_are_one_walk),
         cmocka_unit_test(of_no_tokens_the_state_gets_its_gradient),
+        cmocka_unit_test(portable_texts_define_the_types_that_they_name),
     };
     return cmocka_run_group_tests_name("cuda emulated backward", tests, backward_setup, backward_teardown);
 }
