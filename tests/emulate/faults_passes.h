@@ -22,7 +22,7 @@ static const struct cuda_backward_fault cuda_pass_faults[] = {
     {"square",
      {"what gradients of outputs are divided by, of a block's first token alone",
       "d_q at batch ... is not a number", "cuda_pass_output",
-      "store_output(call, back, row + at.first, i == 0);"}},
+      "store_output_of(call, back, b, head, at.first, row + at.first, i == 0);"}},
     {"square",
      {"d_o that is not divided", "d_q at batch ... but the formula gives", "cuda_pass_normaliser",
       "const float factor = 1.0f, last = keys ? 1.0f : output.y;"}},
