@@ -280,12 +280,14 @@ static const struct cuda_backward_fault {
       "cuda_backward_parts", "for (i64 i = 1; i < back.part_count; i++)"}},
     {"learned",
      {"rows by another head's matrix", "but the formula gives", "cuda_made_rows",
-      "made_product<ROWS16 / 8, MADE_TOGETHER_OF_ROWS>(to, from, ring, made_operand(back, 0, at.keys, "
+      "made_product<ROWS16 / 8, MADE_TOGETHER_OF_ROWS, GIVEN_PITCH, ROWS_PITCH>(to, from, ring, "
+      "made_operand(back, 0, at.keys, "
       "false), made_ends_of_rows, "
       "made_steps_of_rows, 1.0f);"}},
     {"halflearned",
      {"queries' gradients without the scale", "d_q at batch ... but the formula gives", "cuda_made_gradient",
-      "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
+      "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN, ROWS_PITCH, GIVEN_PITCH>(to, from, ring, "
+      "made_operand(back, at.key_head, "
       "at.keys, true), "
       "made_ends_of_given, made_steps_of_given, 1.0f, [] {});"}},
     {"pairs",
@@ -301,7 +303,8 @@ static const struct cuda_backward_fault {
     {"weighted",
      {"gradients of keys' rows without the weights", "d_k at batch ... but the formula gives",
       "cuda_made_gradient",
-      "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN>(to, from, ring, made_operand(back, at.key_head, "
+      "made_product<GIVEN16 / 8, MADE_TOGETHER_OF_GIVEN, ROWS_PITCH, GIVEN_PITCH>(to, from, ring, "
+      "made_operand(back, at.key_head, "
       "false, true), "
       "made_ends_of_given, made_steps_of_given, 1.0f, [] {});"}},
     {"widepairs",
