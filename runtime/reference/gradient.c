@@ -9,6 +9,14 @@ static real narrow_row(const walk *w, real x)
     return x;
 }
 
+static void lift_row(const walk *w, const fpa_lift_token *token, real *row)
+{
+    if (w->absolute)
+        lift_exact(token, w->lifted, row);
+    else
+        lift_exact(token, row, w->lifted);
+}
+
 /* Of magnitudes: half precision rounds what is below its normal numbers as if it were one of them, but never more than the whole. */
 static real narrow(const walk *w, real x)
 {
