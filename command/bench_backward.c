@@ -8,13 +8,14 @@
 #include "base/clock.h"
 #include "command.h"
 #include "device.h"
+#include "head/lift.h"
 #include "machine/gpu.h"
 #include "median.h"
 #include "operand.h"
 #include "runtime/api/open.h"
 #include "runtime/kernel.h"
 
-enum { MOST_REPEATS = 1024, Q = 0, K, V, O, DEN, GATE, D_O, D_Q, D_K, D_V, D_GATE, ARRAYS };
+enum { MOST_REPEATS = 1024, Q = 0, K, V, O, DEN, GATE, D_O, D_Q, D_K, D_V, D_GATE, POSITIONS, MASK, ARRAYS };
 
 /* One call of both. */
 typedef struct passes {
@@ -35,6 +36,17 @@ static fpa_status make(fpa_operand *operand, int axes, const int64_t *shape, fpa
     return status ? status : operand_bind_pattern(operand, dtype, 1 + (uint64_t)axes, low, high, error);
 }
 
+/* What a lift's tokens have beside: positions, and a mask that takes all keys. */
+static fpa_status make_tokens(passes *p, const fpa_head *head, const fpa_load *load, fpa_error *error)
+{
+    const int64_t shape[3] = {load->batch, load->length,
+                              head->lift && head->lift->positions ? head->lift->positions : 1};
+    fpa_status status = make(&p->array[POSITIONS], 3, shape, FPA_F32, 0, (float)load->length, error);
+    if (!status)
+        status = make(&p->array[MASK], 2, shape, FPA_F32, 1, 2, error);
+    return status ? status : operand_bind_mask(&p->array[MASK], error);
+}
+
 /* Keys and queries are positive, so that no normaliser comes near zero. */
 static fpa_status make_arrays(passes *p, const fpa_head *head, const fpa_load *load, fpa_error *error)
 {
@@ -43,24 +55,24 @@ static fpa_status make_arrays(passes *p, const fpa_head *head, const fpa_load *l
         fpa_dtype dtype;
         float low, high;
     } all[ARRAYS] = {
-        [Q] = {4, head->d, head->dtype, 0.05f, 0.5f},
-        [K] = {4, head->d, head->dtype, 0.05f, 0.5f},
+        [Q] = {4, head_width(head), head->dtype, 0.05f, 0.5f},
+        [K] = {4, head_width(head), head->dtype, 0.05f, 0.5f},
         [V] = {4, head->dv, head->dtype, -1, 1},
         [O] = {4, head->dv, head->dtype, 0, 0},
         [DEN] = {3, 1, FPA_F32, 0, 0},
         [GATE] = {3, 1, FPA_F32, -0.05f, 0},
         [D_O] = {4, head->dv, head->dtype, -1, 1},
-        [D_Q] = {4, head->d, head->dtype, 0, 0},
-        [D_K] = {4, head->d, head->dtype, 0, 0},
+        [D_Q] = {4, head_width(head), head->dtype, 0, 0},
+        [D_K] = {4, head_width(head), head->dtype, 0, 0},
         [D_V] = {4, head->dv, head->dtype, 0, 0},
         [D_GATE] = {3, 1, FPA_F32, 0, 0},
     };
     fpa_status status = FPA_OK;
-    for (int i = 0; i < ARRAYS && !status; i++) {
+    for (int i = 0; i < POSITIONS && !status; i++) {
         const int64_t shape[4] = {load->batch, load->length, load->heads, all[i].width};
         status = make(&p->array[i], all[i].axes, shape, all[i].dtype, all[i].low, all[i].high, error);
     }
-    return status;
+    return status ? status : make_tokens(p, head, load, error);
 }
 
 static fpa_status make_weights(passes *p, const fpa_head *head, const fpa_load *load, fpa_error *error)
@@ -93,12 +105,16 @@ static void set_tensors(passes *p, const fpa_head *head)
 {
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE;
     fpa_operand *a = p->array;
+    const DLTensor *positions = head->lift && head->lift->positions ? &a[POSITIONS].tensor : NULL;
+    const DLTensor *mask = head->lift && head->lift->key_mask ? &a[MASK].tensor : NULL;
     p->forward = (fpa_tensors){.q = &a[Q].tensor,
                                .k = &a[K].tensor,
                                .v = &a[V].tensor,
                                .o = &a[O].tensor,
                                .log_gate = head->gate ? &a[GATE].tensor : NULL,
                                .den = normalized ? &a[DEN].tensor : NULL,
+                               .positions = positions,
+                               .key_mask = mask,
                                .weights = p->weight_list};
     p->backward = (fpa_gradient_tensors){.q = &a[Q].tensor,
                                          .k = &a[K].tensor,
@@ -106,6 +122,8 @@ static void set_tensors(passes *p, const fpa_head *head)
                                          .o = &a[O].tensor,
                                          .log_gate = p->forward.log_gate,
                                          .den = p->forward.den,
+                                         .positions = positions,
+                                         .key_mask = mask,
                                          .weights = p->weight_list,
                                          .d_o = &a[D_O].tensor,
                                          .d_q = &a[D_Q].tensor,

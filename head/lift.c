@@ -73,11 +73,27 @@ double lift_map_slope(fpa_map map, double y)
     case FPA_MAP_EXP:
         return exp(y);
     case FPA_MAP_SILU:
-        return fabs(logistic * (1 + y * (1 - logistic)));
+        return logistic * (1 + y * (1 - logistic));
     case FPA_MAP_ONE:
         return 0;
     default:
         return 1;
+    }
+}
+
+double lift_map_bend(fpa_map map, double y)
+{
+    switch (map) {
+    case FPA_MAP_ELU_PLUS_ONE:
+        return exp(fmin(y, 0));
+    case FPA_MAP_SOFTPLUS:
+        return 0.25;
+    case FPA_MAP_EXP:
+        return exp(y);
+    case FPA_MAP_SILU:
+        return 0.5;
+    default:
+        return 0;
     }
 }
 

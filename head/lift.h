@@ -78,9 +78,11 @@ int lift_heads(const fpa_head *head);
  * where they lie. */
 bool lift_maps_only(const fpa_lift *lift);
 
-/* map(y), and its derivative's absolute value: what a small error of y becomes. */
+/* map(y), its derivative, and what the second one's absolute value does not exceed: what a small error of y makes of the first. Of
+ * relu it is 0, whose slope jumps at 0, where it is that of the left. */
 double lift_map(fpa_map map, double y);
 double lift_map_slope(fpa_map map, double y);
+double lift_map_bend(fpa_map map, double y);
 
 const char *map_name(fpa_map map); /* "identity", "relu", "elu_plus_one", "softplus", "exp", "silu", "one" */
 

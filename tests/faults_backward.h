@@ -48,4 +48,27 @@ static const struct fault backward_matrix_faults[] = {
      "add_matrices(a, 0, matrices + (i - first) * MATRICES);"},
 };
 
+/* Of maps and a function of the position, learned, with a mask of keys. */
+static const struct fault backward_wave_faults[] = {
+    {"a map that slopes everywhere alike", "d_q at batch ... but the formula gives", "backward_map",
+     "const vf da = du;"},
+    {"a phase that keys learn, too", "d_weights[1] ... but the formula gives", "backward_phase",
+     "add_lanes(around, matrices + ${lift.matrices[part.phase].place} + r);"},
+    {"masked keys that have gradients", "d_k at batch ... but the formula gives", "backward_kept",
+     "const vi kept = ~(vi){0}, keys = keys_at(key, t);"},
+};
+
+/* Of random features. */
+static const struct fault backward_random_faults[] = {
+    {"a norm that nobody differentiates", "d_k at batch ... but the formula gives", "backward_square", NULL},
+};
+
+/* Of a sketch in the frequency domain. */
+static const struct fault backward_sketch_faults[] = {
+    {"a factor's gradient without the others", "d_q at batch ... but the formula gives", "backward_others",
+     "set${VL}(x + ${factor_row(part, f, 0)} * T + t, ${inner});"},
+    {"the product itself in the place of its conjugate", "d_q at batch ... but the formula gives",
+     "backward_conjugate", "set${VL}(x + ${factor_row(part, f, 1)} * T + t, c * im + d * re);"},
+};
+
 #endif

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen/gen.h"
+#include "gen/spec/spec.h"
 #include "runtime/api/fpa.h"
 #include "openmp_threads.h"
 #include "scratch.h"
@@ -23,8 +25,10 @@ static const char spec[] =
     "  head { name = 'plain', d = 4, dv = 4, terms = linear {} },\n"
     "  head { name = 'everywhere', d = 4, dv = 4, causal = false, terms = linear {} },\n"
     "  head { name = 'near', d = 4, dv = 4, normalize = 'sum', window = 16, terms = linear {} },\n"
-    "  head { name = 'mapped', d = 4, dv = 4, terms = term { coordinates { identity(), map = elu_plus_one } "
-    "} }\n";
+    "  head { name = 'waves', d = 6, dv = 5, gate = true, normalize = 'one_plus_sum', positions = 1, "
+    "key_mask = true,\n"
+    "         terms = fourier { map = softplus, a = dense { {1}, {1/2}, {1/3}, {1/4}, {1/5}, {1/6} }, b = "
+    "false, c = false } }\n";
 
 typedef struct array {
     DLTensor tensor;
@@ -363,7 +367,65 @@ static void heads_without_gradients_are_refused_before_anything_runs(void **stat
 
     refuse_open(f, "everywhere", NULL, "no mask (causal = false), of which there are no gradients yet");
     refuse_open(f, "near", NULL, "a window, of which there are no gradients yet");
-    refuse_open(f, "mapped", NULL, "maps, positions, sketches");
+}
+
+/* Asked of a GPU's text, which needs no GPU. */
+static void gradients_of_made_coordinates_are_refused_on_gpus(void **state)
+{
+    fpa_head_list list;
+    fpa_source source;
+    fpa_error error = {0};
+
+    (void)state;
+    assert_int_equal(spec_load_text("backward.lua", NULL, spec, strlen(spec), &list, &error), FPA_OK);
+    assert_int_equal(source_generate_backward(list.heads[list.count - 1], "cuda:sm_90a", &source, &error),
+                     FPA_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "maps, positions, sketches or a mask of keys"));
+    head_list_free(&list);
+}
+
+/* A head that is called with positions and a mask of keys, of which every third takes no part. */
+static void coordinates_that_are_made_have_gradients(void **state)
+{
+    fixture *f = *state;
+    fpa_kernel *const kernel = f->kernel;
+    array positions;
+    unsigned char kept[B * L];
+    int64_t shape[] = {B, L};
+    DLTensor mask = {
+        .data = kept, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLUInt, 8, 1}, .shape = shape};
+
+    MAKE(&positions, 9, B, L, 1);
+    for (int i = 0; i < B * L; i++) {
+        positions.values[i] = (float)(i % L) / 8;
+        kept[i] = i % 3 != 1;
+    }
+    if (open_head(f, "waves", NULL, 1, &f->kernel))
+        fail_msg("%s: %s", f->error.where, f->error.message);
+    f->forward.weights = f->backward.weights = NULL;
+    f->backward.d_weights = NULL;
+    f->forward.state_in = f->backward.state_in = f->backward.d_state_out = NULL;
+    f->forward.state_out = f->backward.d_state_in = NULL;
+    f->forward.positions = f->backward.positions = &positions.tensor;
+    f->forward.key_mask = &mask;
+    forward(f);
+    assert_int_equal(backward(f, FPA_FORM_CHUNKED), FPA_INVALID);
+    assert_string_equal(f->error.where, "key_mask");
+    f->backward.key_mask = &mask;
+    for (int form = FPA_FORM_PARALLEL; form <= FPA_FORM_CHUNKED; form++) {
+        run(f, (fpa_form)form);
+        expect_slope(f, Q, D_Q);
+        expect_slope(f, K, D_K);
+        expect_slope(f, V, D_V);
+        expect_slope(f, GATE, D_GATE);
+        for (int c = 0; c < H * D; c++)
+            assert_true(f->a[D_K].values[H * D + c] == 0); /* of token 1 */
+    }
+    free(positions.values);
+    fpa_close(f->kernel);
+    f->kernel = kernel;
+    set_tensors(f);
+    forward(f);
 }
 
 static void a_kernel_opened_without_gradients_says_so(void **state)
@@ -400,6 +462,8 @@ int main(void)
         cmocka_unit_test_setup(no_token_passes_the_state_s_gradient_on, again),
         cmocka_unit_test_setup(calls_that_cannot_be_are_refused, again),
         cmocka_unit_test_setup(heads_without_gradients_are_refused_before_anything_runs, again),
+        cmocka_unit_test_setup(gradients_of_made_coordinates_are_refused_on_gpus, again),
+        cmocka_unit_test_setup(coordinates_that_are_made_have_gradients, again),
         cmocka_unit_test_setup(a_kernel_opened_without_gradients_says_so, again),
         cmocka_unit_test_setup(gradients_come_from_the_cache_with_their_verdict, again),
     };

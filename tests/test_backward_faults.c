@@ -21,9 +21,16 @@ static const char spec[] =
     "return head { name = 'cube', d = 6, dv = 8, gate = true, normalize = 'sum', terms = power { degree = 3 "
     "} },\n"
     "  head { name = 'learned', d = 10, dv = 6, terms = term { trainable { name = 'W', rows = 5 },\n"
-    "         diagonal { [range(1, 4)] = 1, [range(5, 10)] = sqrt2 } } }\n";
+    "         diagonal { [range(1, 4)] = 1, [range(5, 10)] = sqrt2 } } },\n"
+    "  head { name = 'waves', d = 6, dv = 8, positions = 1, key_mask = true, normalize = { 'sum', eps = 1e-6 "
+    "},\n"
+    "         terms = fourier { map = softplus, form = 'one_plus' } },\n"
+    "  head { name = 'random', d = 8, dv = 6, normalize = 'sum', terms = favor { d = 8, size = 12, seed = 2, "
+    "gamma = 1 / 2 } },\n"
+    "  head { name = 'sketch', d = 9, dv = 5, terms = tensorsketch { d = 9, degree = 3, size = 15, seed = 2, "
+    "constant = 1 / 2 } }\n";
 
-enum { CUBE, LEARNED, HEADS };
+enum { CUBE, LEARNED, WAVES, RANDOM, SKETCH, HEADS };
 
 /* A head's own modules: forward, and what is said of gradients is asked of another text. */
 struct subject {
@@ -228,7 +235,13 @@ static void every_fault_is_refused_in_its_words(void **state)
 
     assert_int_equal(survivors(f, CUBE, backward_faults, sizeof backward_faults / sizeof *backward_faults) +
                          survivors(f, LEARNED, backward_matrix_faults,
-                                   sizeof backward_matrix_faults / sizeof *backward_matrix_faults),
+                                   sizeof backward_matrix_faults / sizeof *backward_matrix_faults) +
+                         survivors(f, WAVES, backward_wave_faults,
+                                   sizeof backward_wave_faults / sizeof *backward_wave_faults) +
+                         survivors(f, RANDOM, backward_random_faults,
+                                   sizeof backward_random_faults / sizeof *backward_random_faults) +
+                         survivors(f, SKETCH, backward_sketch_faults,
+                                   sizeof backward_sketch_faults / sizeof *backward_sketch_faults),
                      0);
 }
 

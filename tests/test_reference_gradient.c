@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lifted_heads.h"
 #include "random_head.h"
 #include "reference_bench.h"
 
@@ -43,8 +44,8 @@ static fpa_gradients room_for(const fpa_head *head, double ***weights)
     for (int m = 0; m < head->matrix_count; m++)
         if (head->matrices[m].kind != FPA_MATRIX_CONSTANT)
             (*weights)[m] = zeros(entries_of(&head->matrices[m]));
-    return (fpa_gradients){.q = zeros(QUERIES * head->d),
-                           .k = zeros(KEYS * head->d),
+    return (fpa_gradients){.q = zeros(QUERIES * head_width(head)),
+                           .k = zeros(KEYS * head_width(head)),
                            .v = zeros(KEYS * head->dv),
                            .log_gate = zeros(KEYS),
                            .weights = *weights};
@@ -136,8 +137,8 @@ static void check(fpa_head *head, uint64_t seed, bool positive)
     slopes s;
 
     slopes_setup(&s, head, seed, positive);
-    compare(&s, "dq", s.b.q, QUERIES * head->d, s.exact.q, s.sizes.q, s.plain.q);
-    compare(&s, "dk", s.b.k, KEYS * head->d, s.exact.k, s.sizes.k, s.plain.k);
+    compare(&s, "dq", s.b.q, QUERIES * head_width(head), s.exact.q, s.sizes.q, s.plain.q);
+    compare(&s, "dk", s.b.k, KEYS * head_width(head), s.exact.k, s.sizes.k, s.plain.k);
     compare(&s, "dv", s.b.v, KEYS * head->dv, s.exact.v, s.sizes.v, s.plain.v);
     if (head->gate)
         compare(&s, "dlog_gate", s.b.gate, KEYS, s.exact.log_gate, s.sizes.log_gate, s.plain.log_gate);
@@ -251,6 +252,48 @@ static void saved_outputs_are_taken_as_they_are(void **state)
     head_free(head);
 }
 
+/* Maps, projections, random features, complex products, positions and masks of keys. */
+static fpa_head *favor_head(void)
+{
+    lifted_text to;
+
+    lifted_begin(&to, 3, "causal sum");
+    lifted_add(&to, "matrices 1\ntrainable w 3 %d per_head\nlift width %d positions 0 key_mask 0 parts 1\n",
+               WIDTH, WIDTH);
+    lifted_part(&to, 3, "exp exp", "0x1p+0 0x1p-1 0x3p-2", "0x1p-1 0x1p-1", "0 0 0", "matrix 1");
+    return lifted_finish(&to, 3, 1);
+}
+
+static fpa_head *maps_head(const char *maps)
+{
+    lifted_text to;
+
+    lifted_begin(&to, 2, "causal");
+    lifted_add(&to, "matrices 1\ntrainable w 2 %d shared\nlift width %d positions 0 key_mask 0 parts 1\n",
+               WIDTH + 1, WIDTH);
+    lifted_add(
+        &to,
+        "part real 2 factors 2\nmap %s\ninner 0x3p-1 0x1p-3 0x1p-2\ngain 0x1p+1 -0x1p-1\nposition 0 0 0\n",
+        maps);
+    lifted_add(&to, "factor matrix 1\nfactor input 4,1\n");
+    return lifted_finish(&to, 2, 2);
+}
+
+static void coordinates_that_are_made(void **state)
+{
+    (void)state;
+    check(lifted_elu("causal sum"), SEED + 60, false);
+    check(lifted_elu("gate causal mask"), SEED + 61, false);
+    check(lifted_fourier(false, "causal"), SEED + 62, false);
+    check(lifted_fourier(true, "sum mask"), SEED + 63, false);
+    check(lifted_sketch("causal"), SEED + 64, false);
+    check(lifted_products("causal gate"), SEED + 65, false);
+    check(lifted_constant("causal sum"), SEED + 66, true);
+    check(favor_head(), SEED + 67, false);
+    check(maps_head("relu softplus"), SEED + 68, false);
+    check(maps_head("silu one"), SEED + 69, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +302,7 @@ int main(void)
         cmocka_unit_test(all_keys_without_a_mask),
         cmocka_unit_test(run_time_matrices_shared_and_of_each_head),
         cmocka_unit_test(random_heads),
+        cmocka_unit_test(coordinates_that_are_made),
         cmocka_unit_test(saved_outputs_are_taken_as_they_are),
     };
 

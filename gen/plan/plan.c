@@ -130,7 +130,7 @@ fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target
     if (!generator_of(target)->backward)
         return fail(error, FPA_UNSUPPORTED, written->name,
                     "has no gradients for %s yet: kernels of C targets have them", target->name);
-    if (written->lift)
+    if (written->lift && target->backend != BACKEND_C)
         missing = "maps, positions, sketches or a mask of keys";
     else if (written->window)
         missing = "a window";

@@ -146,6 +146,8 @@ class GradientTensors(Structure):
         ("cu_seqlens", c_void_p),
         ("max_length", c_int64),
         ("state_index", c_void_p),
+        ("positions", c_void_p),
+        ("key_mask", c_void_p),
     ]
 
 

@@ -67,6 +67,7 @@ class _Call:
 def _check_dtypes(calls: Calls, kind: Kind, operands: Operands) -> None:
     widths = calls.widths
     wanted = {"q": widths.dtype, "k": widths.dtype, "v": widths.dtype, "state": widths.state_dtype}
+    wanted["key_mask"] = "mask"
     for name, array in operands.arrays():
         if name in WHOLE:  # their layout says what they may be
             continue
@@ -80,6 +81,8 @@ def _give_operands(call: _Call, operands: Operands) -> None:
     call.give("log_gate", operands.log_gate)
     call.give("state_in", operands.state)
     call.give_list("weights", operands.weights)
+    call.give("positions", operands.positions)
+    call.give("key_mask", operands.key_mask)
     call.give("cu_seqlens", operands.cu_seqlens)
     call.give("state_index", operands.state_index)
     call.tensors.max_length = operands.max_length

@@ -91,9 +91,9 @@ static wanted tensor_at(const call *c, int i)
 
     switch (i) {
     case Q:
-        return vectors(c, "q", t->q, true, head->d);
+        return vectors(c, "q", t->q, true, head_width(head));
     case K:
-        return vectors(c, "k", t->k, false, head->d);
+        return vectors(c, "k", t->k, false, head_width(head));
     case V:
         return vectors(c, "v", t->v, false, head->dv);
     case O:
@@ -109,9 +109,9 @@ static wanted tensor_at(const call *c, int i)
     case D_STATE_OUT:
         return state(c, "d_state_out", t->d_state_out, f->batch);
     case D_Q:
-        return vectors(c, "d_q", t->d_q, true, head->d);
+        return vectors(c, "d_q", t->d_q, true, head_width(head));
     case D_K:
-        return vectors(c, "d_k", t->d_k, false, head->d);
+        return vectors(c, "d_k", t->d_k, false, head_width(head));
     case D_V:
         return vectors(c, "d_v", t->d_v, false, head->dv);
     case D_LOG_GATE:
@@ -331,6 +331,8 @@ static fpa_status check(call *c, const float **weights, float **matrices, fpa_fo
                                   .o = (DLTensor *)(uintptr_t)t->o,
                                   .den = (DLTensor *)(uintptr_t)t->den,
                                   .log_gate = t->log_gate,
+                                  .positions = t->positions,
+                                  .key_mask = t->key_mask,
                                   .state_in = t->state_in,
                                   .weights = t->weights,
                                   .stream = t->stream,

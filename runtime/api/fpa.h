@@ -175,6 +175,8 @@ typedef struct fpa_gradient_tensors {
     int64_t max_length; /* as in fpa_tensors */
     const DLTensor
         *state_index; /* [B], or [S]: state_in is a pool, as in fpa_tensors; gradients of states are not */
+    const DLTensor *positions,
+        *key_mask; /* as the forward pass took them; masked keys and their values get zeros */
 } fpa_gradient_tensors;
 
 /* The library's own version, "0.1.0": a program may run with another one than it was compiled with. */

@@ -25,7 +25,7 @@ fpa_status layer_join(const char *name, const fpa_kernel *const *kernels, const 
 
 /* ---- layer_tensors.c ---- */
 
-enum { LAYER_TENSORS = 16 /* the most that a call has, beside matrices */ };
+enum { LAYER_TENSORS = 18 /* the most that a call has, beside matrices */ };
 
 /* What the axes of a tensor are, and so how a part of the heads is a part of it. */
 typedef enum layer_axes {

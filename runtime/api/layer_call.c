@@ -174,6 +174,8 @@ static const layer_row backward_rows[] = {
     ROW(d_state_in, AXES_STATES, true),
     ROW(cu_seqlens, AXES_INDEX, false),
     ROW(state_index, AXES_INDEX, false),
+    ROW(positions, AXES_POSITIONS, false),
+    ROW(key_mask, AXES_MASK, false),
 };
 #undef ROW
 

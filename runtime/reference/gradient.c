@@ -9,6 +9,14 @@ static real narrow_row(const walk *w, real x)
     return x;
 }
 
+static void lift_row(const walk *w, const fpa_lift_token *token, real *row)
+{
+    if (w->absolute)
+        lift_exact(token, w->lifted, row);
+    else
+        lift_exact(token, row, w->lifted);
+}
+
 /* Of magnitudes: half precision rounds what is below its normal numbers as if it were one of them, but never more than the whole. */
 static real narrow(const walk *w, real x)
 {
@@ -20,14 +28,15 @@ static real narrow(const walk *w, real x)
 }
 
 /* Of magnitudes: with it, what rounding leaves of the parts of other tokens that a running sum adds and takes off up to
- * the end of the token's span. Their errors are random: the root of their squares. */
+ * the end of the token's span. Their errors are random: the root of their squares. The parallel form's sum goes on from span to span: of heads
+ * with a mask of keys, whose spans may have nothing, magnitudes do so, too. */
 static real gate_of(const walk *w, int64_t t, real *running)
 {
     const real part = w->read[t] + w->written[t];
 
     if (!w->absolute)
         return w->crossing[t];
-    if ((t + 1) % w->given->span == 0)
+    if ((t + 1) % w->given->span == 0 && !w->problem->key_mask)
         *running = 0;
     *running += part * part;
     return w->crossing[t] + sqrt(*running);

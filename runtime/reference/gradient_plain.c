@@ -9,6 +9,12 @@ static real narrow_row(const walk *w, real x)
     return round_float(w->problem->arithmetic, x);
 }
 
+static void lift_row(const walk *w, const fpa_lift_token *token, real *row)
+{
+    (void)w;
+    lift_plain(token, row);
+}
+
 /* Half precision meets copies of states that are bf16, which have the range. */
 static real narrow(const walk *w, real x)
 {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lift.h"
 #include "rows.h"
 
 typedef struct walk {
@@ -16,10 +17,12 @@ typedef struct walk {
     fpa_gradients to;
     bool absolute; /* magnitudes: nothing cancels */
     fpa_rows rows;
-    real *matrix;         /* [total - d][d] of one key/value head; */
-    real *columns;        /* [d][total - d]: vectors have several rows at a time, each in the order of d */
-    real *squares;        /* [total - d] */
-    real *back;           /* [d] */
+    real *matrix;  /* [total - d][d] of one key/value head; */
+    real *columns; /* [d][total - d]: vectors have several rows at a time, each in the order of d */
+    real *squares; /* [total - d] */
+    real *back;    /* [d] */
+    real *
+        lifted; /* [d] of a lift: coordinates, or what their errors are relative to, whichever is not the row */
     real *q, *k;          /* [total], [length][total] projected tokens of one (batch, head) */
     real *dq, *dk;        /* the same, gradients of the rows */
     real *value, *slope;  /* [dots] of one pair, and gradients of them */
@@ -33,6 +36,8 @@ typedef struct walk {
 /* As a row that is a factor of products has it, in plain arithmetic of the kernels' type; and as a score, its gradient
  * or an output's, which meet copies of states. */
 static real narrow_row(const walk *w, real x);
+/* The coordinates that a lift makes of a token; of magnitudes what their errors are relative to. */
+static void lift_row(const walk *w, const fpa_lift_token *token, real *row);
 static real narrow(const walk *w, real x);
 
 static real size_of(const walk *w, real x)
@@ -42,9 +47,9 @@ static real size_of(const walk *w, real x)
 
 static void walk_free(walk *w)
 {
-    real *const all[] = {w->columns, w->squares, w->back,  w->matrix,  w->q,       w->k,
-                         w->dq,      w->dk,      w->value, w->slope,   w->out,     w->sum,
-                         w->v,       w->dv,      w->read,  w->written, w->crossing};
+    real *const all[] = {w->columns, w->squares, w->back, w->lifted, w->matrix,  w->q,
+                         w->k,       w->dq,      w->dk,   w->value,  w->slope,   w->out,
+                         w->sum,     w->v,       w->dv,   w->read,   w->written, w->crossing};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
@@ -57,16 +62,18 @@ static fpa_status walk_make(walk *w, fpa_error *error)
     fpa_status status = rows_make(p->head, &w->rows, error);
     const size_t tokens = (size_t)p->length + 1, total = (size_t)w->rows.total;
     const size_t dv = (size_t)p->head->dv, dots = (size_t)w->rows.dot_count + 1;
+    const size_t rows = total - (size_t)p->head->d;
 
     if (status != FPA_OK)
         return status;
     struct {
         real **array;
         size_t count;
-    } const all[] = {{&w->matrix, total * (size_t)p->head->d + 1},
-                     {&w->columns, total * (size_t)p->head->d + 1},
+    } const all[] = {{&w->matrix, rows * (size_t)p->head->d + 1},
+                     {&w->columns, rows * (size_t)p->head->d + 1},
                      {&w->squares, total + 1},
                      {&w->back, (size_t)p->head->d + 1},
+                     {&w->lifted, (size_t)p->head->d + 1},
                      {&w->q, total},
                      {&w->k, tokens * total},
                      {&w->dq, total},
@@ -98,7 +105,7 @@ static void load_matrices(walk *w, int64_t head)
     const fpa_head *shape = w->problem->head;
     real *to = w->matrix;
 
-    for (int m = 0; m < shape->matrix_count; m++)
+    for (int m = 0; m < shape->matrix_count && !shape->lift; m++)
         for (int r = 0; r < shape->matrices[m].rows; r++)
             for (int c = 0; c < shape->d; c++)
                 *to++ = (real)rows_entry(w->problem, m, head, r, c);
@@ -145,8 +152,8 @@ static void project_token(const walk *w, real scale, const double *x, real *row)
 }
 
 /* Gradients of a token's rows become those of its coordinates; and of the matrices. */
-static void project_back(const walk *w, int64_t head, real scale, const real *row, const real *gradient,
-                         double *dx)
+static void matrices_back(const walk *w, int64_t head, real scale, const real *row, const real *gradient,
+                          double *dx)
 {
     const fpa_head *shape = w->problem->head;
     const int d = shape->d;
@@ -173,6 +180,28 @@ static void project_back(const walk *w, int64_t head, real scale, const real *ro
                 *entry = (double)((real)*entry + gradient[r + i] * row[c]);
             }
     }
+}
+
+#include "gradient_lift.h"
+
+/* The row of token t of a key/value head, and what errors of it are relative to where magnitudes are wanted. */
+static void make_row(const walk *w, const fpa_lift_token *token, real *row)
+{
+    if (w->problem->head->lift)
+        lift_row(w, token, row);
+    else
+        project_token(w, (real)(token->side == FPA_QUERY ? w->problem->head->scale : 1), token->x, row);
+}
+
+/* Gradients of a token's rows become those of its vector, and of the matrices. row: of a head without a lift. */
+static void pass_back(const walk *w, const fpa_lift_token *token, const real *row, const real *gradient,
+                      double *dx)
+{
+    if (w->problem->head->lift)
+        lift_back(w, token, gradient, dx);
+    else
+        matrices_back(w, token->head, (real)(token->side == FPA_QUERY ? w->problem->head->scale : 1), row,
+                      gradient, dx);
 }
 
 /* ---- one pair ---- */
@@ -330,10 +359,11 @@ static void walk_query(walk *w, int64_t b, int64_t t, int64_t hq)
 {
     const fpa_problem *p = w->problem;
     const int64_t h = hq / (p->query_heads / p->heads), token = (b * p->length + t) * p->query_heads + hq;
-    const int d = p->head->d;
+    const int width = head_width(p->head);
+    const fpa_lift_token query = lift_token(p, b, t, h, FPA_QUERY, p->q + token * width);
     real log_decay = 0;
 
-    project_token(w, (real)p->head->scale, p->q + token * d, w->q);
+    make_row(w, &query, w->q);
     set_output(w, b, t, hq);
     memset(w->dq, 0, sizeof(real) * (size_t)w->rows.total);
     for (int64_t j = p->head->causal ? t : p->length - 1; j >= 0; j--) {
@@ -344,9 +374,9 @@ static void walk_query(walk *w, int64_t b, int64_t t, int64_t hq)
         add_pair(w, t, j, decay);
         log_decay += log_gate_of(p, b, j, h);
     }
-    for (int c = 0; w->absolute && c < d; c++)
-        w->q[c] = size_of(w, (real)(p->head->scale * p->q[token * d + c]));
-    project_back(w, h, (real)p->head->scale, w->q, w->dq, w->to.q ? w->to.q + token * d : NULL);
+    for (int c = 0; w->absolute && !p->head->lift && c < width; c++)
+        w->q[c] = size_of(w, (real)(p->head->scale * p->q[token * width + c]));
+    pass_back(w, &query, w->q, w->dq, w->to.q ? w->to.q + token * width : NULL);
 }
 
 /* ---- one key/value head ---- */
@@ -354,15 +384,22 @@ static void walk_query(walk *w, int64_t b, int64_t t, int64_t hq)
 static void walk_keys(walk *w, int64_t b, int64_t h)
 {
     const fpa_problem *p = w->problem;
-    const int d = p->head->d, dv = p->head->dv;
+    const int width = head_width(p->head), dv = p->head->dv;
 
     load_matrices(w, h);
     for (int64_t j = 0; j < p->length; j++) {
         const int64_t token = (b * p->length + j) * p->heads + h;
 
-        project_token(w, 1, p->k + token * d, w->k + j * w->rows.total);
+        const fpa_lift_token key = lift_token(p, b, j, h, FPA_KEY, p->k + token * width);
+
+        const bool kept = problem_keeps(p, b, j);
+
+        if (kept)
+            make_row(w, &key, w->k + j * w->rows.total);
+        else
+            memset(w->k + j * w->rows.total, 0, sizeof(real) * (size_t)w->rows.total);
         for (int c = 0; c < dv; c++)
-            w->v[j * dv + c] = size_of(w, (real)p->v[token * dv + c]);
+            w->v[j * dv + c] = kept ? size_of(w, (real)p->v[token * dv + c]) : 0;
     }
     memset(w->dk, 0, sizeof(real) * (size_t)(p->length * w->rows.total));
     memset(w->dv, 0, sizeof(real) * (size_t)(p->length * dv));
@@ -377,14 +414,20 @@ static real gate_of(const walk *w, int64_t t, real *running);
 static void store_keys(walk *w, int64_t b, int64_t h)
 {
     const fpa_problem *p = w->problem;
-    const int d = p->head->d, dv = p->head->dv;
+    const int width = head_width(p->head), dv = p->head->dv;
     real running = 0;
 
     for (int64_t j = p->length - 1; j >= 0; j--) {
         const int64_t token = (b * p->length + j) * p->heads + h;
 
-        project_back(w, h, 1, w->k + j * w->rows.total, w->dk + j * w->rows.total,
-                     w->to.k ? w->to.k + token * d : NULL);
+        const fpa_lift_token key = lift_token(p, b, j, h, FPA_KEY, p->k + token * width);
+
+        double *dk = w->to.k ? w->to.k + token * width : NULL;
+
+        if (problem_keeps(p, b, j))
+            pass_back(w, &key, w->k + j * w->rows.total, w->dk + j * w->rows.total, dk);
+        else if (dk)
+            memset(dk, 0, sizeof *dk * (size_t)width);
         for (int c = 0; w->to.v && c < dv; c++)
             w->to.v[token * dv + c] = (double)w->dv[j * dv + c];
         if (w->to.log_gate)
@@ -399,7 +442,7 @@ static void clear_weights(const walk *w)
     for (int m = 0; w->to.weights && m < p->head->matrix_count; m++) {
         const fpa_matrix *matrix = &p->head->matrices[m];
         const int64_t entries = (int64_t)(matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : matrix->rows) *
-                                p->head->d * (matrix->per_head ? p->heads : 1);
+                                matrix->cols * (matrix->per_head ? p->heads : 1);
 
         if (w->to.weights[m])
             memset(w->to.weights[m], 0, sizeof(double) * (size_t)entries);
@@ -412,11 +455,9 @@ static fpa_status walk_all(const fpa_problem *p, const fpa_saved *given, const f
     walk w = {.problem = p, .given = given, .to = *to, .absolute = absolute};
     fpa_status status;
 
-    if (p->head->lift || p->head->window)
-        return fail(
-            error, FPA_UNSUPPORTED, p->head->name,
-            "has maps, positions, sketches, a mask of keys or a window: the reference has no gradients "
-            "of them yet");
+    if (p->head->window)
+        return fail(error, FPA_UNSUPPORTED, p->head->name,
+                    "has a window: the reference has no gradients of it yet");
     status = walk_make(&w, error);
     if (status != FPA_OK)
         return status;

@@ -14,7 +14,7 @@ bool problem_keeps(const fpa_problem *problem, int64_t b, int64_t j)
 fpa_lift_token lift_token(const fpa_problem *problem, int64_t b, int64_t t, int64_t head, fpa_side side,
                           const double *x)
 {
-    const int numbers = problem->head->lift->positions;
+    const int numbers = problem->head->lift ? problem->head->lift->positions : 0;
     return (fpa_lift_token){
         .problem = problem,
         .head = head,
@@ -24,8 +24,7 @@ fpa_lift_token lift_token(const fpa_problem *problem, int64_t b, int64_t t, int6
     };
 }
 
-/* The entries of a matrix, of the token's head; of a diagonal one its row. */
-static const double *entries(const fpa_lift_token *token, int matrix)
+const double *lift_entries(const fpa_lift_token *token, int matrix)
 {
     const fpa_matrix *m = &token->problem->head->matrices[matrix];
     const bool diagonal = m->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
@@ -40,24 +39,24 @@ static bool is_diagonal(const fpa_lift_token *token, int matrix)
     return token->problem->head->matrices[matrix].kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
 }
 
-/* angle p, and for queries the phase. */
-static double phase_of(const fpa_lift_token *token, const fpa_lift_part *part, int r)
+double lift_phase(const fpa_lift_token *token, const fpa_lift_part *part, int r)
 {
     const int numbers = token->problem->head->lift->positions;
-    const double *angle = entries(token, part->angle) + (int64_t)r * numbers;
+    const double *angle = lift_entries(token, part->angle) + (int64_t)r * numbers;
     double sum = 0;
 
     for (int p = 0; p < numbers; p++)
         sum += angle[p] * token->position[p];
-    return token->side == FPA_QUERY && part->phase != FPA_NO_MATRIX ? sum + entries(token, part->phase)[r]
-                                                                    : sum;
+    return token->side == FPA_QUERY && part->phase != FPA_NO_MATRIX
+               ? sum + lift_entries(token, part->phase)[r]
+               : sum;
 }
 
-static double amplitude_of(const fpa_lift_token *token, const fpa_lift_part *part, int r)
+double lift_amplitude(const fpa_lift_token *token, const fpa_lift_part *part, int r)
 {
     const bool has = token->side == FPA_QUERY && part->amplitude != FPA_NO_MATRIX;
 
-    return has ? entries(token, part->amplitude)[r] : 1;
+    return has ? lift_entries(token, part->amplitude)[r] : 1;
 }
 
 static double scale_of(const fpa_lift_token *token)
@@ -76,7 +75,7 @@ typedef struct sized {
 static sized project(const fpa_lift_token *token, const double *x, int matrix, int r)
 {
     const int cols = token->problem->head->matrices[matrix].cols;
-    const double *row = entries(token, matrix);
+    const double *row = lift_entries(token, matrix);
     double sum = 0, squares = 0;
 
     if (is_diagonal(token, matrix)) {
@@ -116,10 +115,9 @@ static sized product_of(const fpa_lift_token *token, const double *x, const fpa_
     return y;
 }
 
-/* The slope where a rounded argument may be: that of relu is not known near its kink. */
-static double slope_near(fpa_map map, double y, double size)
+double lift_slope_near(fpa_map map, double y, double size)
 {
-    return map == FPA_MAP_RELU && fabs(y) <= 0x1p-12 * size ? 1 : lift_map_slope(map, y);
+    return map == FPA_MAP_RELU && fabs(y) <= 0x1p-12 * size ? 1 : fabs(lift_map_slope(map, y));
 }
 
 /* The gain times the map of a product. */
@@ -130,7 +128,7 @@ static sized mapped(const fpa_lift_token *token, const fpa_lift_part *part, size
     const double argument = part->inner * y.re - part->square * norm - part->shift;
     const double size = fabs(part->inner) * y.size + fabs(part->square) * norm + fabs(part->shift);
     const double value = lift_map(map, argument);
-    const double slope = slope_near(map, argument, size);
+    const double slope = lift_slope_near(map, argument, size);
 
     return (sized){gain * value, 0, fabs(gain) * fmax(fabs(value), slope > 0 ? slope * size : 0)};
 }
@@ -148,8 +146,8 @@ static void exact_part(const fpa_lift_token *token, const double *x, double norm
             y = mapped(token, part, y, norm);
         }
         if (part->angle != FPA_NO_MATRIX) {
-            const double phase = phase_of(token, part, r), u = y.re * amplitude_of(token, part, r);
-            y = (sized){u * cos(phase), u * sin(phase), y.size * fabs(amplitude_of(token, part, r))};
+            const double phase = lift_phase(token, part, r), u = y.re * lift_amplitude(token, part, r);
+            y = (sized){u * cos(phase), u * sin(phase), y.size * fabs(lift_amplitude(token, part, r))};
         }
         value[r] = y.re;
         size[r] = y.size;
@@ -183,7 +181,7 @@ typedef struct rounded {
 static float plain_project(const fpa_lift_token *token, const float *x, int matrix, int r)
 {
     const int cols = token->problem->head->matrices[matrix].cols;
-    const double *row = entries(token, matrix);
+    const double *row = lift_entries(token, matrix);
     float sum = 0;
 
     if (is_diagonal(token, matrix))
@@ -232,10 +230,10 @@ static float plain_map(fpa_map map, float y)
 /* Times cosine and sine of the phase. */
 static rounded plain_turn(const fpa_lift_token *token, const fpa_lift_part *part, int r, float u)
 {
-    const double phase = phase_of(token, part, r);
+    const double phase = lift_phase(token, part, r);
     const float reduced = (float)(phase - turn * rint(phase / turn));
 
-    u *= (float)amplitude_of(token, part, r);
+    u *= (float)lift_amplitude(token, part, r);
     return (rounded){u * cosf(reduced), u * sinf(reduced)};
 }
 

@@ -26,6 +26,16 @@ void lift_exact(const fpa_lift_token *token, double *value, double *size);
  * turn, in float, before their cosine. Coordinates are rounded to the problem's coordinate type at last. */
 void lift_plain(const fpa_lift_token *token, float *value);
 
+/* The entries of a matrix, of the token's head; of a diagonal one its row. */
+const double *lift_entries(const fpa_lift_token *token, int matrix);
+
+/* Of row r of a part with a position: its phase, angle p and for queries what is added; and its amplitude. */
+double lift_phase(const fpa_lift_token *token, const fpa_lift_part *part, int r);
+double lift_amplitude(const fpa_lift_token *token, const fpa_lift_part *part, int r);
+
+/* The absolute slope of a map where a rounded argument may be: that of relu is not known near its kink. */
+double lift_slope_near(fpa_map map, double y, double size);
+
 /* Operations of one token; 0 without a lift. */
 double lift_work(const fpa_head *head);
 

@@ -90,7 +90,7 @@ typedef struct fpa_saved {
 
 /* Fills what is wanted of gradient. magnitude (may be NULL, else with the same arrays): the same sums without
  * cancellation, which errors are relative to; of log-gates with what a running sum over a span leaves of the parts that
- * it adds and takes off. UNSUPPORTED: of a head with a lift. */
+ * it adds and takes off. UNSUPPORTED: of a head with a window. */
 fpa_status reference_gradient(const fpa_problem *problem, const fpa_saved *backward,
                               const fpa_gradients *gradient, const fpa_gradients *magnitude,
                               fpa_error *error);

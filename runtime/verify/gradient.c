@@ -10,6 +10,7 @@
 #include "base/plain_locale.h"
 #include "gradient_judge.h"
 #include "gradient_ragged.h"
+#include "head/lift.h"
 #include "runtime/kernel.h"
 
 /* Operations of the reference on one trial: above, it is cut to one key head, ten times above to one query head;
@@ -230,16 +231,19 @@ static bool make_shape(const examination *x, const row *r, fpa_shape *s)
     const fpa_head *head = x->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE, is_long = r->checks & LONG;
     const double token = fmax(x->facts->flop[FORM_CHUNKED], 1);
+    const int fixed = lift_heads(head); /* of the head's constants */
     const int chunk = r->times > 1 && x->facts->chunk < PASS_CHUNK ? PASS_CHUNK : x->facts->chunk;
 
     if ((r->inputs == INPUTS_EXTREME_GATE || is_long) && !head->gate)
         return false;
-    if (r->layout == LAYOUT_PIECES && head->d % 8 == 0 && head->dv % 8 == 0) /* C order */
+    if (is_long && head->lift && (head->lift->positions || head->lift->key_mask)) /* these do not repeat */
+        return false;
+    if (r->layout == LAYOUT_PIECES && head_width(head) % 8 == 0 && head->dv % 8 == 0) /* C order */
         return false;
     *s = (fpa_shape){.batch = r->batch,
                      .length = (int64_t)r->times * chunk + r->more,
-                     .heads = r->heads,
-                     .query_heads = r->query_heads,
+                     .heads = fixed ? fixed : r->heads,
+                     .query_heads = (fixed ? fixed : r->heads) * (r->query_heads / r->heads),
                      .layout = r->layout,
                      .inputs = normalized && r->inputs != INPUTS_EXTREME_GATE ? INPUTS_POSITIVE : r->inputs};
     if (is_long) {
@@ -249,11 +253,12 @@ static bool make_shape(const examination *x, const row *r, fpa_shape *s)
     if (r->layout == LAYOUT_PIECES) /* of one head none would lean */
         return s->length <= x->longest_allowed && reference_cost(x, s) <= 30 * reference_budget;
     if (reference_cost(x, s) > reference_budget) {
-        s->batch = s->heads = 1;
-        s->query_heads = s->query_heads > r->heads ? 2 : 1;
+        s->batch = 1;
+        s->heads = fixed ? fixed : 1;
+        s->query_heads = s->heads * (r->query_heads > r->heads ? 2 : 1);
     }
     if (reference_cost(x, s) > 10 * reference_budget)
-        s->query_heads = 1;
+        s->query_heads = s->heads;
     return s->length > 0 && s->length <= x->longest_allowed && reference_cost(x, s) <= 30 * reference_budget;
 }
 

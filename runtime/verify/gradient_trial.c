@@ -9,6 +9,7 @@
 #include "base/splitmix.h"
 #include "inputs.h"
 #include "place.h"
+#include "tokens.h"
 
 int gradient_matrices(const fpa_head *head)
 {
@@ -68,8 +69,8 @@ static fpa_problem problem_of(const fpa_gradient_trial *g)
 static void repeat(fpa_gradient_trial *g, int64_t period)
 {
     const fpa_trial *t = &g->inputs;
-    const size_t q = (size_t)(period * t->shape.query_heads * t->head->d),
-                 k = (size_t)(period * t->shape.heads * t->head->d),
+    const size_t q = (size_t)(period * t->shape.query_heads * head_width(t->head)),
+                 k = (size_t)(period * t->shape.heads * head_width(t->head)),
                  v = (size_t)(period * t->shape.heads * t->head->dv);
 
     memcpy(t->q + q, t->q, q * sizeof *t->q);
@@ -89,6 +90,8 @@ static fpa_status draw(fpa_gradient_trial *g, int64_t period, uint64_t seed, fpa
 
     t->shape.length = g->known;
     status = inputs_draw(t, seed, error);
+    if (status == FPA_OK)
+        status = tokens_draw(t, seed, error);
     t->shape.length = length;
     if (status == FPA_OK && period)
         repeat(g, period);
@@ -150,8 +153,8 @@ static fpa_status make_gradients(fpa_gradient_trial *g, fpa_gradients *to, doubl
     const int64_t tokens = t->shape.batch * g->known;
 
     *weights = calloc((size_t)t->head->matrix_count + 1, sizeof **weights);
-    to->q = calloc((size_t)(tokens * t->shape.query_heads * t->head->d) + 1, sizeof *to->q);
-    to->k = calloc((size_t)(tokens * t->shape.heads * t->head->d) + 1, sizeof *to->k);
+    to->q = calloc((size_t)(tokens * t->shape.query_heads * head_width(t->head)) + 1, sizeof *to->q);
+    to->k = calloc((size_t)(tokens * t->shape.heads * head_width(t->head)) + 1, sizeof *to->k);
     to->v = calloc((size_t)(tokens * t->shape.heads * t->head->dv) + 1, sizeof *to->v);
     to->log_gate = calloc((size_t)(tokens * t->shape.heads) + 1, sizeof *to->log_gate);
     if (!*weights || !to->q || !to->k || !to->v || !to->log_gate)
@@ -211,10 +214,10 @@ static fpa_status place_all(fpa_gradient_trial *g, fpa_error *error)
     fpa_trial *t = &g->inputs;
     const fpa_shape *s = &t->shape;
     const fpa_head *head = t->head;
-    fpa_status status = place(g, &t->q_field, head->dtype, s->query_heads, head->d, t->q, error);
+    fpa_status status = place(g, &t->q_field, head->dtype, s->query_heads, head_width(head), t->q, error);
 
     if (status == FPA_OK)
-        status = place(g, &t->k_field, head->dtype, s->heads, head->d, t->k, error);
+        status = place(g, &t->k_field, head->dtype, s->heads, head_width(head), t->k, error);
     if (status == FPA_OK)
         status = place(g, &t->v_field, head->dtype, s->heads, head->dv, t->v, error);
     if (status == FPA_OK && head->gate)
@@ -223,8 +226,13 @@ static fpa_status place_all(fpa_gradient_trial *g, fpa_error *error)
         status = place(g, &g->o_field, head->dtype, s->query_heads, head->dv, g->o, error);
     if (status == FPA_OK)
         status = place(g, &g->den_field, FPA_F32, s->query_heads, 1, g->den, error);
-    return status == FPA_OK ? place(g, &g->d_o_field, head->dtype, s->query_heads, head->dv, g->d_o, error)
-                            : status;
+    if (status == FPA_OK)
+        status = place(g, &g->d_o_field, head->dtype, s->query_heads, head->dv, g->d_o, error);
+    if (status == FPA_OK)
+        status = tokens_place(t, error);
+    if (status == FPA_OK)
+        tokens_restore(t);
+    return status;
 }
 
 fpa_status gradient_trial_make(fpa_gradient_trial *g, const fpa_head *head, const fpa_facts *facts,
@@ -275,7 +283,7 @@ fpa_status gradient_outputs_make(const fpa_gradient_trial *g, fpa_gradient_outpu
     const fpa_shape *s = &t->shape;
     const int count = gradient_matrices(t->head);
     const int64_t heads[] = {s->query_heads, s->heads, s->heads, s->heads};
-    const int64_t entries[] = {t->head->d, t->head->d, t->head->dv, 1};
+    const int64_t entries[] = {head_width(t->head), head_width(t->head), t->head->dv, 1};
     fpa_status status = FPA_OK;
 
     *outputs = (fpa_gradient_outputs){0};
@@ -338,6 +346,16 @@ static void set_operands(const fpa_gradient_trial *g, const fpa_gradient_run *ru
         a->den = address(&g->den_field, run->from, a->den_stride);
     if (t->head->gate)
         a->log_gate = address(&t->gate_field, run->from, a->gate_stride);
+    if (t->positions) {
+        int64_t stride[3];
+
+        a->positions = address(&t->position_field, run->from, stride);
+        memcpy(a->position_stride, stride, sizeof a->position_stride);
+    }
+    if (t->key_mask) {
+        a->key_mask = tokens_mask_at(t, 0, run->from);
+        memcpy(a->key_mask_stride, t->mask.stride, sizeof a->key_mask_stride);
+    }
     a->state_in = state_address(run->state_in, a->state_in_stride);
     a->total = a->batch * a->length;
     if (run->sequences) {
@@ -396,6 +414,8 @@ static void take_operands(const fpa_gradient_trial *g, const fpa_gradient_run *r
     f->o = place_take_field(place, &g->o_field, f->o, error);
     f->den = place_take_field(place, &g->den_field, f->den, error);
     f->log_gate = place_take_field(place, &t->gate_field, f->log_gate, error);
+    f->positions = place_take_field(place, &t->position_field, f->positions, error);
+    f->key_mask = place_take(place, t->mask.bytes, t->mask.size, false, f->key_mask, error);
     f->state_in = place_take_field(place, run->state_in, f->state_in, error);
     if (f->cu_seqlens)
         f->cu_seqlens = place_take(place, f->cu_seqlens, sizeof(int32_t) * (size_t)(f->batch + 1), false,
@@ -439,7 +459,7 @@ static fpa_status tell(const fpa_gradient_trial *g, const fpa_gradient_run *run,
 fpa_status gradient_run(const fpa_gradient_trial *g, const fpa_module *module, const fpa_gradient_run *run,
                         fpa_gradient_outputs *outputs, fpa_error *error)
 {
-    enum { OTHERS = 18 }; /* operands that are no matrices */
+    enum { OTHERS = 20 }; /* operands that are no matrices */
     struct fpa_backward_launch a = launch_of(g, run, outputs);
     const int count = gradient_matrices(g->inputs.head);
     const size_t size = module->backward_workspace(module, (int)run->form, &a);
