@@ -27,8 +27,8 @@ static const char spec[] =
     "  head { name = 'near', d = 4, dv = 4, normalize = 'sum', window = 16, terms = linear {} },\n"
     "  head { name = 'waves', d = 6, dv = 5, gate = true, normalize = 'one_plus_sum', positions = 1, "
     "key_mask = true,\n"
-    "         terms = fourier { map = softplus, a = dense { {1}, {1/2}, {1/3}, {1/4}, {1/5}, {1/6} }, b = "
-    "false, c = false } }\n";
+    "         terms = fourier { map = softplus, a = dense { {1}, {1/2}, {1/3}, {1/4}, {1/5}, {1/6} }, "
+    "c = false } }\n";
 
 typedef struct array {
     DLTensor tensor;
@@ -389,21 +389,24 @@ static void coordinates_that_are_made_have_gradients(void **state)
 {
     fixture *f = *state;
     fpa_kernel *const kernel = f->kernel;
-    array positions;
+    const array own = f->a[W], d_own = f->a[D_W];
+    array positions, phase, d_phase;
     unsigned char kept[B * L];
     int64_t shape[] = {B, L};
     DLTensor mask = {
         .data = kept, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLUInt, 8, 1}, .shape = shape};
 
     MAKE(&positions, 9, B, L, 1);
+    MAKE(&phase, 10, H, D); /* a vector of each head: rows of one column */
+    MAKE(&d_phase, 0, H, D);
     for (int i = 0; i < B * L; i++) {
         positions.values[i] = (float)(i % L) / 8;
         kept[i] = i % 3 != 1;
     }
     if (open_head(f, "waves", NULL, 1, &f->kernel))
         fail_msg("%s: %s", f->error.where, f->error.message);
-    f->forward.weights = f->backward.weights = NULL;
-    f->backward.d_weights = NULL;
+    f->weights[0] = &phase.tensor;
+    f->d_weights[0] = &d_phase.tensor;
     f->forward.state_in = f->backward.state_in = f->backward.d_state_out = NULL;
     f->forward.state_out = f->backward.d_state_in = NULL;
     f->forward.positions = f->backward.positions = &positions.tensor;
@@ -418,10 +421,17 @@ static void coordinates_that_are_made_have_gradients(void **state)
         expect_slope(f, K, D_K);
         expect_slope(f, V, D_V);
         expect_slope(f, GATE, D_GATE);
+        f->a[W] = phase;
+        f->a[D_W] = d_phase;
+        expect_slope(f, W, D_W);
+        f->a[W] = own;
+        f->a[D_W] = d_own;
         for (int c = 0; c < H * D; c++)
             assert_true(f->a[D_K].values[H * D + c] == 0); /* of token 1 */
     }
     free(positions.values);
+    free(phase.values);
+    free(d_phase.values);
     fpa_close(f->kernel);
     f->kernel = kernel;
     set_tensors(f);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unittest
 
-from support import fpac, head, np, numbers, operands, run_command, same_bits
+from support import SPEC, fpac, head, np, numbers, operands, run_command, same_bits
 
 try:
     import torch
@@ -55,6 +55,36 @@ class Positions(unittest.TestCase):
         # where weights of both signs cancel, a quotient says little
         near = np.abs(exact) < 20
         np.testing.assert_allclose(o[near], exact[near], rtol=1e-3, atol=1e-3)
+
+    def test_gradients_are_slopes(self):
+        mine = fpac.head(SPEC, "counted", file="tests.lua", backward=True)
+        q, k, v = operands(mine.explain(), LENGTH, BATCH, HEADS)
+        positions = np.repeat(np.arange(LENGTH, dtype="float32")[None] / 8, BATCH, 0)
+        arrays = {"q": q, "k": k, "v": v, "a": numbers(16, HEADS, 8, 1)}
+        d_o = numbers(17, *v.shape)
+
+        def run(given, **more):
+            plain = {name: given[name] for name in "qkv"}
+            return mine(**plain, weights={"a": given["a"]}, positions=positions, **more)
+
+        gradients = mine.backward(run(arrays, return_saved=True)[1], d_o)
+        self.assertEqual(set(gradients), set(arrays))
+        for name, x in arrays.items():
+            direction = numbers(18, *x.shape)
+            step = np.float32(1e-3)
+            up, down = (run({**arrays, name: x + side * step * direction}) for side in (np.float32(1), np.float32(-1)))
+            change = float(((up - down).astype("float64") * d_o).sum() / (2 * float(step)))
+            found = float((gradients[name].astype("float64") * direction).sum())
+            self.assertAlmostEqual(found, change, delta=0.01 * (1 + abs(change)), msg=name)
+
+    def test_masked_keys_have_no_gradients(self):
+        mine = fpac.head(SPEC, "turned", file="tests.lua", backward=True)
+        _, (q, k, v), more = self.call()
+        saved = mine(q, k, v, return_saved=True, **more)[1]
+        gradients = mine.backward(saved, numbers(19, *v.shape))
+        hidden = ~more["key_mask"]
+        self.assertFalse(gradients["k"][hidden].any() or gradients["v"][hidden].any())
+        self.assertTrue(gradients["k"][more["key_mask"]].any() and np.isfinite(gradients["a"]).all())
 
     def test_every_form_gives_the_bits_of_fpac_run(self):
         for form in ("parallel", "chunked", "recurrent", None):
