@@ -13,8 +13,7 @@ struct fake_state fake_state = {.devices = 1, .capability = 90, .shared_memory =
 /* Counts a call, and tells it to fail when its turn has come. */
 static int call(void)
 {
-    fake_state.calls++;
-    return fake_state.fail_at == fake_state.calls ? LAUNCH_FAILED : 0;
+    return fake_state.fail_at == ++fake_state.calls ? LAUNCH_FAILED : 0;
 }
 
 static int is_missing(const char *name)

@@ -18,11 +18,11 @@ struct fake_state {
     unsigned long geometry_size;
     const void *object; /* the images that may be loaded, back to back, or NULL: any */
     unsigned long object_size;
-    /* counted */
-    int calls;
-    int loads, strangers;                      /* images that were loaded; of these not among the object's */
-    int contexts, depth, modules, allocations; /* retained, pushed, loaded, not freed */
-    int streams, events;                       /* created, not destroyed */
+    /* counted, by threads that call beside each other */
+    _Atomic int calls;
+    _Atomic int loads, strangers; /* images that were loaded; of these not among the object's */
+    _Atomic int contexts, depth, modules, allocations; /* retained, pushed, loaded, not freed */
+    _Atomic int streams, events;                       /* created, not destroyed */
     /* streams and events are "streams made so far" and "events made so far" as addresses; others: the caller's, "c" */
     unsigned long made_streams, made_events;
     unsigned long capture;         /* number of the capture that all made streams are in; 0: none */
