@@ -270,7 +270,9 @@ int backward_setup(void **state)
         status = spec_load_text("backward.lua", NULL, heads, sizeof heads - 1, &f->list, &error);
     if (status)
         print_error("%s: %s\n", error.where, error.message);
-    return status ? -1 : 0;
+    else if (f->list.count > BACKWARD_MOST_HEADS)
+        print_error("there is room for %d heads, not %d\n", BACKWARD_MOST_HEADS, f->list.count);
+    return status || f->list.count > BACKWARD_MOST_HEADS ? -1 : 0;
 }
 
 int backward_teardown(void **state)

@@ -6,7 +6,7 @@
 #include "runtime/verify/verify.h"
 #include "module.h"
 
-enum { BACKWARD_MOST_HEADS = 80 };
+enum { BACKWARD_MOST_HEADS = 128 };
 
 typedef struct backward_fixture {
     bool ready; /* there is what it takes */

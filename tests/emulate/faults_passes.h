@@ -190,7 +190,6 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"broadpairs",
      {"sums of the tile before", "the RMS error of d_q ... more than twice", "pairs_next",
       "contract_written(c, given, next, prefix, next_word);"}},
-    {"pairs", {"products of tiles that nobody waits for", "gradients", "contraction_features", NULL}},
     {"gated",
      {"folded features that nobody waits for", "are written before it is through", "contraction_folded",
       NULL}},
