@@ -123,13 +123,6 @@ static wanted tensor_at(const call *c, int i)
     }
 }
 
-/* Whether the tensor of a matrix of one column has the axes of a vector, as it may. */
-static bool is_column(const fpa_matrix *matrix, const DLTensor *tensor)
-{
-    return matrix->kind == FPA_MATRIX_TRAINABLE && matrix->cols == 1 && tensor &&
-           tensor->ndim == matrix->per_head + 1;
-}
-
 /* Run-time matrix number i, or its gradient. */
 static wanted matrix_at(const call *c, int i, bool gradient, char name[HEAD_MAX_NAME + 48])
 {
@@ -147,7 +140,7 @@ static wanted matrix_at(const call *c, int i, bool gradient, char name[HEAD_MAX_
         w.shape[axes++] = c->launch.forward.heads;
     if (matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL)
         w.shape[axes++] = matrix->rows;
-    if (!is_column(matrix, w.tensor))
+    if (!tensors_is_column(matrix, w.tensor))
         w.shape[axes++] = matrix->cols;
     w.axes = axes;
     return w;

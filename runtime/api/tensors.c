@@ -335,6 +335,12 @@ static fpa_status check_overlaps(const operands *all, fpa_error *error)
     return status ? status : keep_apart(all, &all->state_out, error);
 }
 
+bool tensors_is_column(const fpa_matrix *matrix, const DLTensor *tensor)
+{
+    return matrix->kind == FPA_MATRIX_TRAINABLE && matrix->cols == 1 && tensor &&
+           tensor->ndim == matrix->per_head + 1;
+}
+
 /* One run-time matrix: [heads,] rows, columns, or [heads,] columns of a diagonal, or [heads,] rows of one column; C
  * order. */
 static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, int index, const float **weight,
@@ -345,7 +351,7 @@ static fpa_status check_weight(const operands *all, const fpa_matrix *matrix, in
     bool diagonal = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
     int first = matrix->per_head ? 1 : 0; /* axis of the matrix proper */
     const DLTensor *tensor = all->tensors->weights[index];
-    const bool column = !diagonal && matrix->cols == 1 && tensor && tensor->ndim == first + 1;
+    const bool column = tensors_is_column(matrix, tensor);
     snprintf(name, sizeof name, "weights[%d] (%.63s)", index, matrix->name);
     fpa_status status = take(all, &view, name, tensor, FPA_F32, first + (diagonal || column ? 1 : 2), error);
     if (status && first && tensor && tensor->ndim == 1 + !diagonal)

@@ -27,6 +27,9 @@ fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, v
 fpa_status tensors_apart(const fpa_head *head, const fpa_tensors *tensors, const fpa_tensors *others,
                          fpa_error *error);
 
+/* Whether the tensor of a matrix of one column has the axes of a vector, as it may. tensor NULL: no. */
+bool tensors_is_column(const fpa_matrix *matrix, const DLTensor *tensor);
+
 /* Number of matrices of the head that are given at run time. */
 int tensors_weights(const fpa_head *head);
 

@@ -17,12 +17,11 @@ typedef struct walk {
     fpa_gradients to;
     bool absolute; /* magnitudes: nothing cancels */
     fpa_rows rows;
-    real *matrix;  /* [total - d][d] of one key/value head; */
-    real *columns; /* [d][total - d]: vectors have several rows at a time, each in the order of d */
-    real *squares; /* [total - d] */
-    real *back;    /* [d] */
-    real *
-        lifted; /* [d] of a lift: coordinates, or what their errors are relative to, whichever is not the row */
+    real *matrix;         /* [total - d][d] of one key/value head; */
+    real *columns;        /* [d][total - d]: vectors have several rows at a time, each in the order of d */
+    real *squares;        /* [total - d] */
+    real *back;           /* [d] */
+    real *lifted;         /* [d] of a lift: coordinates or their sizes, whichever the row is not */
     real *q, *k;          /* [total], [length][total] projected tokens of one (batch, head) */
     real *dq, *dk;        /* the same, gradients of the rows */
     real *value, *slope;  /* [dots] of one pair, and gradients of them */

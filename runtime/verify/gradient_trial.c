@@ -346,12 +346,8 @@ static void set_operands(const fpa_gradient_trial *g, const fpa_gradient_run *ru
         a->den = address(&g->den_field, run->from, a->den_stride);
     if (t->head->gate)
         a->log_gate = address(&t->gate_field, run->from, a->gate_stride);
-    if (t->positions) {
-        int64_t stride[3];
-
-        a->positions = address(&t->position_field, run->from, stride);
-        memcpy(a->position_stride, stride, sizeof a->position_stride);
-    }
+    if (t->positions)
+        a->positions = address(&t->position_field, run->from, a->position_stride);
     if (t->key_mask) {
         a->key_mask = tokens_mask_at(t, 0, run->from);
         memcpy(a->key_mask_stride, t->mask.stride, sizeof a->key_mask_stride);
