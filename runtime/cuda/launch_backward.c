@@ -225,10 +225,13 @@ static void place_made(pass *p, char *base)
         return;
     void *operands = take(base, &p->bytes, made_operand_bytes(g, f), 1);
     void *rows = take(base, &p->bytes, p->at_once * made_sequence_bytes(g, f), 1);
+    void *kept = take(base, &p->bytes, p->matrices ? p->at_once * made_kept_bytes(g, f) : 0, 1);
     p->made = (made_rows){p->cuda, p->launch, p->matrices, false, p->call, p->back};
     p->made.back.made_operands = operands;
     if (rows)
         made_place(&p->made, rows, p->at_once);
+    if (kept)
+        made_place_kept(&p->made, kept, p->at_once);
 }
 
 static void place_pads(pass *p, char *base)
@@ -304,7 +307,8 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     p->at_once = at_most(p->sequences, copies_limit, copy_bytes(p));
     p->at_once = at_most(p->at_once, parts_limit, parts_of(p) * (int64_t)sizeof(float));
     p->at_once = at_most(p->at_once, rows_limit,
-                         made_sequence_bytes(&cuda->geometry, f) + backward_pad_bytes(&cuda->geometry, f));
+                         made_sequence_bytes(&cuda->geometry, f) + made_kept_bytes(&cuda->geometry, f) +
+                             backward_pad_bytes(&cuda->geometry, f));
     p->at_once = alike(p, p->at_once);
     choose_segments(p);
     set_operands(p);
