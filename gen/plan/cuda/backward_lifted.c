@@ -157,13 +157,19 @@ static int place(const fpa_plan *plan, int rows, fpa_cuda_backward_plan *back)
             most_multiplied(plan->made.lifted) * back->lift_df_pitch);
 }
 
+/* Numbers of 16 bits are high parts and low ones, so that products with x are exact. */
+static int operand_parts(int element)
+{
+    return element == 2 ? 2 : 1;
+}
+
 int plan_backward_lifted(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { MOST = 64, FEW = 48 << 10 };
     counts c = {.element = plan->cuda.rows->element};
     each_use(plan->made.lifted, count_kept, &c);
-    back->lift_kept_pairs = c.kept_pairs;
-    back->lift_kept = c.kept_pairs * c.element + c.kept_numbers * 4;
+    back->lift_kept_pairs = c.kept_pairs * operand_parts(c.element);
+    back->lift_kept = back->lift_kept_pairs * c.element + c.kept_numbers * 4;
     back->lift_per_head = c.per_head;
     back->lift_sides = c.sides;
     int bytes = place(plan, MOST, back);
@@ -176,7 +182,7 @@ int plan_backward_lifted(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 static int products_bytes(int element)
 {
     const int panel = FPA_CUDA_MADE_PANEL * (FPA_CUDA_MADE_SIDE * element + PIECE);
-    return 2 * 2 * panel;
+    return 2 * (1 + operand_parts(element)) * panel;
 }
 
 void fill_backward_lifted(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
