@@ -208,7 +208,7 @@ struct fpa_cuda_geometry {
     int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
     int made_per_head; /* 1: of each head */
     int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
-    int made_kept;     /* bytes that NAME_backward_unproject leaves of a token for it, where a lift makes rows */
+    int made_kept; /* bytes that NAME_backward_unproject leaves of a token for it, where a lift makes rows */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };

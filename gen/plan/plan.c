@@ -212,7 +212,8 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
         return status;
     const fpa_simplified *passed = plan_passed(simple, &made);
     simple = made.width ? made.simple : simple;
-    status = plan_choose_as(simple, made.lifted ? made.unlifted : written, target, generator->backward_mechanism, plan, error);
+    status = plan_choose_as(simple, made.lifted ? made.unlifted : written, target,
+                            generator->backward_mechanism, plan, error);
     if (status) {
         row_head_free(&made);
         return status;

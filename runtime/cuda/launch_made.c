@@ -56,7 +56,8 @@ void made_place_kept(made_rows *m, char *kept, int64_t sequences)
 {
     const struct fpa_launch *f = &m->launch->forward;
     m->back.made_kept_queries = kept;
-    m->back.made_kept_keys = kept + sequences * row_group_of(f) * row_tokens_of(f) * m->cuda->geometry.made_kept;
+    m->back.made_kept_keys =
+        kept + sequences * row_group_of(f) * row_tokens_of(f) * m->cuda->geometry.made_kept;
 }
 
 static bool wants_queries(const made_rows *m)

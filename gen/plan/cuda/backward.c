@@ -472,7 +472,8 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
                 back->passes.features);
     if (plan->made.lifted)
         fprintf(out,
-                "lift         %d coordinates a query or key are made before other kernels run; their gradients %d "
+                "lift         %d coordinates a query or key are made before other kernels run; their "
+                "gradients %d "
                 "rows at a time become those of q and k\n",
                 plan->made.width, back->lift_rows);
     else if (plan->made.width)

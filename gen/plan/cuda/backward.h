@@ -48,9 +48,10 @@ typedef struct fpa_cuda_backward_plan {
     /* of coordinates that a lift makes: rows of a part whose factors' gradients a warp has at a time; bytes from a token's x, sums of its gradient,
      * and gradients of a factor's rows to the next one's; */
     int lift_rows, lift_x_pitch, lift_dx_pitch, lift_df_pitch;
-    int lift_kept, lift_kept_pairs; /* bytes that a token keeps for learned matrices, numbers as operands first */
-    int lift_sides;                 /* blocks that share a strip of tokens of their gradients */
-    bool lift_per_head;             /* a matrix is a head's own */
+    int lift_kept,
+        lift_kept_pairs; /* bytes that a token keeps for learned matrices, numbers as operands first */
+    int lift_sides;      /* blocks that share a strip of tokens of their gradients */
+    bool lift_per_head;  /* a matrix is a head's own */
     /* bytes from a row of a panel, a token's raw vector, a token's values, a feature of a tile, to the next */
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch;
     fpa_cuda_memory state, own;   /* own: others' values are at `queries`, their raw vectors at `keys` */

@@ -79,9 +79,10 @@ int backward_lifted_entries(const fpa_head *written)
 
 typedef struct counts {
     int element;
-    int kept_pairs, kept_numbers; /* of learned matrices' gradients of rows, of a token: as operands, and in fp32 */
-    int sides;                    /* blocks of backward_products that share a strip */
-    bool per_head;                /* a dense matrix is a head's own */
+    int kept_pairs,
+        kept_numbers; /* of learned matrices' gradients of rows, of a token: as operands, and in fp32 */
+    int sides;        /* blocks of backward_products that share a strip */
+    bool per_head;    /* a dense matrix is a head's own */
 } counts;
 
 static int sides_of(int numbers)
@@ -199,7 +200,8 @@ void fill_backward_lifted(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
     g->made_kept = back->lift_kept;
     if (g->made_operand)
         g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
-    g->kernel[CUDA_BACKWARD_PROJECT] = (struct fpa_cuda_block){threads, STEP * back->warps * back->lift_x_pitch, 0};
+    g->kernel[CUDA_BACKWARD_PROJECT] =
+        (struct fpa_cuda_block){threads, STEP * back->warps * back->lift_x_pitch, 0};
     g->kernel[CUDA_BACKWARD_UNPROJECT] = (struct fpa_cuda_block){threads, bytes, 0};
     if (g->made_sides)
         g->kernel[CUDA_BACKWARD_PRODUCTS] = (struct fpa_cuda_block){threads, products_bytes(element), 0};
