@@ -166,7 +166,7 @@ static int operand_parts(int element)
 
 int plan_backward_lifted(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
-    enum { MOST = 64, FEW = 48 << 10 };
+    enum { MOST = 64, FEW = 72 << 10 };
     counts c = {.element = plan->cuda.rows->element};
     each_use(plan->made.lifted, count_kept, &c);
     back->lift_kept_pairs = c.kept_pairs * operand_parts(c.element);
