@@ -204,5 +204,6 @@ void fill_backward_lifted(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         (struct fpa_cuda_block){threads, STEP * back->warps * back->lift_x_pitch, 0};
     g->kernel[CUDA_BACKWARD_UNPROJECT] = (struct fpa_cuda_block){threads, bytes, 0};
     if (g->made_sides)
-        g->kernel[CUDA_BACKWARD_PRODUCTS] = (struct fpa_cuda_block){threads, products_bytes(element), 0};
+        g->kernel[CUDA_BACKWARD_PRODUCTS] = (struct fpa_cuda_block){
+            threads, back->lift_kept_pairs ? products_bytes(element) : threads * 4, 0};
 }
