@@ -344,7 +344,7 @@ static const struct cuda_backward_fault {
       "const int own = width;"}},
     {"waves",
      {"a phase that keys have, too", "the RMS error of d_k ... more than twice", "cuda_lifted_phase",
-      "float sum = lift_phase((${phase})[row]);"}},
+      "put_float(to + ${part.rows * 8 * positions} + row * 4, lift_phase((${phase})[row]));"}},
     {"waves",
      {"sums of one warp's tokens alone", "the RMS error of d_weights ... more than twice",
       "cuda_lifted_joined", ";"}},

@@ -403,6 +403,7 @@ const fpa_field cuda_backward_fields[] = {
     BACK(lift_x_pitch),
     BACK(lift_dx_pitch),
     BACK(lift_df_pitch),
+    BACK(lift_turns),
     BACK(lift_kept),
     BACK(lift_kept_pairs),
     BACK(lift_sides),

@@ -48,6 +48,7 @@ typedef struct fpa_cuda_backward_plan {
     /* of coordinates that a lift makes: rows of a part whose factors' gradients a warp has at a time; bytes from a token's x, sums of its gradient,
      * and gradients of a factor's rows to the next one's; */
     int lift_rows, lift_x_pitch, lift_dx_pitch, lift_df_pitch;
+    int lift_turns; /* bytes of what rows are turned by, of a block */
     int lift_kept,
         lift_kept_pairs; /* bytes that a token keeps for learned matrices, numbers as operands first */
     int lift_sides;      /* blocks that share a strip of tokens of their gradients */

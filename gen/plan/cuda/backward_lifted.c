@@ -145,17 +145,28 @@ static int most_multiplied(const fpa_head *written)
     return most;
 }
 
+/* Turns of rows by positions, in two parts, and phases: of 16-bit heads a block makes them once, of others each token in fp64. */
+static int turn_bytes(const fpa_lift *lift, int element)
+{
+    int bytes = 0;
+    for (int i = 0; i < lift->part_count && element == 2; i++)
+        if (lift->parts[i].angle != FPA_NO_MATRIX)
+            bytes += (int)round_up(lift->parts[i].rows * 4 * (2 * lift->positions + 1), PIECE);
+    return bytes;
+}
+
 /* A warp has 16 tokens: x, sums of its gradient in fp32, and gradients of some rows of each factor that is multiplied. */
 static int place(const fpa_plan *plan, int rows, fpa_cuda_backward_plan *back)
 {
     const int element = plan->cuda.rows->element, given = (int)round_up(plan->made.lifted->lift->width, STEP);
     back->lift_rows = rows;
+    back->lift_turns = turn_bytes(plan->made.lifted->lift, element);
     back->lift_x_pitch = cuda_odd_pitch(given * element);
     back->lift_dx_pitch = given * 4 + PIECE;
     back->lift_df_pitch = cuda_odd_pitch(rows * element);
-    return STEP * back->warps *
-           (back->lift_x_pitch + back->lift_dx_pitch +
-            most_multiplied(plan->made.lifted) * back->lift_df_pitch);
+    return back->lift_turns + STEP * back->warps *
+                                  (back->lift_x_pitch + back->lift_dx_pitch +
+                                   most_multiplied(plan->made.lifted) * back->lift_df_pitch);
 }
 
 /* Numbers of 16 bits are high parts and low ones, so that products with x are exact. */
@@ -201,7 +212,7 @@ void fill_backward_lifted(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
     if (g->made_operand)
         g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
     g->kernel[CUDA_BACKWARD_PROJECT] =
-        (struct fpa_cuda_block){threads, STEP * back->warps * back->lift_x_pitch, 0};
+        (struct fpa_cuda_block){threads, STEP * back->warps * back->lift_x_pitch + back->lift_turns, 0};
     g->kernel[CUDA_BACKWARD_UNPROJECT] = (struct fpa_cuda_block){threads, bytes, 0};
     if (g->made_sides)
         g->kernel[CUDA_BACKWARD_PRODUCTS] = (struct fpa_cuda_block){
