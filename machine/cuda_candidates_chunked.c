@@ -107,7 +107,7 @@ void list_split(const cuda_task *task, cuda_listing *l)
 
 /* ---- fused_chunk, cluster_scan ---- */
 
-void list_fused(const cuda_task *task, cuda_listing *l)
+void list_fused_alike(const cuda_task *task, cuda_listing *l)
 {
     const int first = l->count;
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK]};
@@ -124,10 +124,37 @@ void list_fused(const cuda_task *task, cuda_listing *l)
         l->fused_segments = l->best.segments;
 }
 
+/* Where first segments go ahead: beside them there is room for totals, and behind these for all others, at a time; one segment more would be one too
+ * many were they alike. So few as there may be are
+ * what small calls ask of the kernel. */
+static void list_ahead(const cuda_task *task, cuda_listing *l)
+{
+    const int64_t places = (int64_t)task->room->multiprocessors * task->room->occupancy[CUDA_FUSED_CHUNK],
+                  blocks = cuda_fused_blocks(task), filled = blocks > 0 ? 1 + places / blocks : 0;
+    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK],
+                               .variant = FUSED_AHEAD};
+    const int64_t most = task->chunks < MOST_SEGMENTS ? task->chunks : MOST_SEGMENTS;
+    for (int64_t segments = FUSED_AHEAD_LEAST; segments <= most; segments++) {
+        candidate.segments = segments;
+        if (segments != filled && segments != FUSED_AHEAD_LEAST)
+            continue;
+        if (cuda_refusal(task->geometry, task->size, &candidate))
+            return;
+        candidate.cost = cuda_estimate_fused(task, &candidate);
+        listing_offer(l, &candidate);
+    }
+}
+
+void list_fused(const cuda_task *task, cuda_listing *l)
+{
+    list_fused_alike(task, l);
+    list_ahead(task, l);
+}
+
 int64_t cuda_fused_segments(const cuda_task *task)
 {
     cuda_listing l = {.found = false};
-    list_fused(task, &l);
+    list_fused_alike(task, &l);
     return l.best.segments;
 }
 
