@@ -162,6 +162,7 @@ struct fpa_cuda_geometry {
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
     int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
                                   read; 0: as in a copy */
+    int fused_kept_keys;       /* bytes of 64 keys' coordinates that it can leave with totals, and find there; 0: none */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
     int fused_vector_box; /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
@@ -208,7 +209,8 @@ struct fpa_cuda_geometry {
     int made_per_head; /* 1: of each head */
     int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
-    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
+    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments; */
+    struct fpa_cuda_kernel_work kept;                   /* with queries, where keys' coordinates are kept */
 };
 
 #define FPA_CUDA_VERSION 46
@@ -266,6 +268,7 @@ struct fpa_cuda_call {
                        mask only that before the last one */
     float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to;
                        NAME_sequence_scan: [clusters] states that they leave to the next one */
+    void *key_coordinates; /* [B][H][length / 64, rounded up], fused_kept_keys bytes each: as panels of NAME_fused_chunk lie; NULL: each makes its own */
     float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
