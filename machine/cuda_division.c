@@ -84,7 +84,8 @@ cuda_division cuda_divide_ahead(const cuda_task *task, int64_t segments)
 {
     const double kept = cuda_kept_ratio(task), between = (double)(segments - 2);
     const int64_t run = (int64_t)ceil((double)task->chunks / (between + kept + cuda_total_ratio(task)));
-    const int64_t last = (int64_t)ceil(kept * (double)run), first = task->chunks - (segments - 2) * run - last;
+    const int64_t last = (int64_t)ceil(kept * (double)run),
+                  first = task->chunks - (segments - 2) * run - last;
     if (first > 0)
         return (cuda_division){segments, run, first};
     const int64_t least = (task->chunks - 1) / (segments - 1); /* a chunk, at least, is left for the first */

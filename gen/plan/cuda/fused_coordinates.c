@@ -84,7 +84,9 @@ static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split
     memory->output = memory->values;
     memory->edge = (int)round_up(memory->tiles + in->rows->features * 16 * split->columns.all, SLAB_BYTES);
     memory->queries = memory->gates = memory->edge + 16 + (int)round_up(2 * count_places(pass) * 8, 16);
-    memory->size = memory->queries + WALK_BYTES; /* it begins at a multiple of slabs, since the kernel declares nothing itself */
+    memory->size =
+        memory->queries +
+        WALK_BYTES; /* it begins at a multiple of slabs, since the kernel declares nothing itself */
 }
 
 /* Of so many for a thread on average: those that walk have the sums. */
