@@ -79,6 +79,14 @@ cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments)
     return (cuda_division){1 + divide_up(rest, run), run, first};
 }
 
+int64_t cuda_kept_panels(const cuda_task *task)
+{
+    enum { PANEL = 64, MOST_BYTES = 1 << 30 };
+    const int64_t panels = task->sequences * divide_up(task->size->length, PANEL);
+    return panels * task->geometry->fused_kept_keys <= MOST_BYTES && task->geometry->fused_kept_keys ? panels
+                                                                                                     : 0;
+}
+
 /* The last of whose keys nobody keeps coordinates is shorter, too: all are through at the same time. */
 cuda_division cuda_divide_ahead(const cuda_task *task, int64_t segments)
 {

@@ -30,7 +30,7 @@ double cuda_kept_ratio(const cuda_task *task)
     const struct fpa_cuda_geometry *g = task->geometry;
     const double warps = launch_warps(task, CUDA_FUSED_CHUNK, 1);
     fpa_cuda_sum kept = {0}, all = {0};
-    if (!g->fused_kept_keys)
+    if (!cuda_kept_panels(task))
         return 1;
     cuda_sum_add(&kept, &g->kept.step, 1);
     cuda_sum_add(&all, &g->work[CUDA_FUSED_CHUNK].step, 1);
@@ -81,8 +81,9 @@ static fpa_cost ahead_cost(const cuda_task *task, int64_t segments)
     const struct fpa_cuda_geometry *g = task->geometry;
     const cuda_division division = cuda_divide_ahead(task, segments);
     const double chunks = (double)task->chunks, run = (double)division.segment_chunks / chunks;
+    const bool keeps = cuda_kept_panels(task) > 0;
     struct fpa_cuda_kernel_work keeping = g->totals;
-    keeping.step.bytes += g->fused_kept_keys / 4; /* 16 keys' */
+    keeping.step.bytes += keeps ? g->fused_kept_keys / 4 : 0; /* 16 keys' */
     const double blocks = (double)cuda_fused_blocks(task), later = (double)(segments - 1);
     const fpa_pass totals = {.kernel = CUDA_FUSED_CHUNK,
                              .work = &keeping,
@@ -97,7 +98,7 @@ static fpa_cost ahead_cost(const cuda_task *task, int64_t segments)
                             .tokens = (double)division.first_chunks / chunks,
                             .longest = 1};
     fpa_pass others = first;
-    others.work = g->fused_kept_keys ? &g->kept : others.work;
+    others.work = keeps ? &g->kept : others.work;
     others.blocks = blocks * later;
     others.tokens = run * later; /* of a last one that is shorter: it makes its keys' coordinates */
     const fpa_cost between = pass_cost(task, &totals), beside = pass_cost(task, &first);
