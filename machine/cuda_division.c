@@ -79,25 +79,14 @@ cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments)
     return (cuda_division){1 + divide_up(rest, run), run, first};
 }
 
-int64_t cuda_kept_panels(const cuda_task *task)
-{
-    enum { PANEL = 64, MOST_BYTES = 1 << 30 };
-    const int64_t panels = task->sequences * divide_up(task->size->length, PANEL);
-    return panels * task->geometry->fused_kept_keys <= MOST_BYTES && task->geometry->fused_kept_keys ? panels
-                                                                                                     : 0;
-}
-
-/* The last of whose keys nobody keeps coordinates is shorter, too: all are through at the same time. */
 cuda_division cuda_divide_ahead(const cuda_task *task, int64_t segments)
 {
-    const double kept = cuda_kept_ratio(task), between = (double)(segments - 2);
-    const int64_t run = (int64_t)ceil((double)task->chunks / (between + kept + cuda_total_ratio(task)));
-    const int64_t last = (int64_t)ceil(kept * (double)run),
-                  first = task->chunks - (segments - 2) * run - last;
-    if (first > 0)
-        return (cuda_division){segments, run, first};
-    const int64_t least = (task->chunks - 1) / (segments - 1); /* a chunk, at least, is left for the first */
-    return (cuda_division){segments, least, task->chunks - (segments - 1) * least};
+    const double later = (double)(segments - 1), run = (double)task->chunks / (later + cuda_total_ratio(task));
+    cuda_division division = {segments, (int64_t)ceil(run), 0};
+    if ((segments - 1) * division.segment_chunks >= task->chunks) /* a chunk, at least, is left for the first */
+        division.segment_chunks = (task->chunks - 1) / (segments - 1);
+    division.first_chunks = task->chunks - (segments - 1) * division.segment_chunks;
+    return division;
 }
 
 /* Blocks of queries of so many tokens of a head. */

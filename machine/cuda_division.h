@@ -52,9 +52,6 @@ static inline int64_t cuda_walked_chunks(const cuda_task *task)
 /* For NAME_fused_chunk: a first segment that has no totals to wait for may be longer. */
 cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments);
 
-/* Panels of 64 keys whose coordinates totals of segments that go ahead keep for the pass behind them; 0: none, or there are too many. */
-int64_t cuda_kept_panels(const cuda_task *task);
-
 /* The same where first segments go ahead: they take no longer than totals of one of the others, of which at least two are left. */
 cuda_division cuda_divide_ahead(const cuda_task *task, int64_t segments);
 

@@ -30,9 +30,6 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
  * takes as long. */
 double cuda_total_ratio(const cuda_task *task);
 
-/* And of one with queries whose keys' coordinates are kept: 1 where none are. */
-double cuda_kept_ratio(const cuda_task *task);
-
 /* A first segment's share of the sequence, when NAME_fused_chunk walks it in so many. */
 double cuda_first_share(const cuda_task *task, int64_t segments);
 

@@ -25,20 +25,6 @@ double cuda_total_ratio(const cuda_task *task)
     return alone < all ? alone / all : 1;
 }
 
-double cuda_kept_ratio(const cuda_task *task)
-{
-    const struct fpa_cuda_geometry *g = task->geometry;
-    const double warps = launch_warps(task, CUDA_FUSED_CHUNK, 1);
-    fpa_cuda_sum kept = {0}, all = {0};
-    if (!cuda_kept_panels(task))
-        return 1;
-    cuda_sum_add(&kept, &g->kept.step, 1);
-    cuda_sum_add(&all, &g->work[CUDA_FUSED_CHUNK].step, 1);
-    const double least = cuda_clocks(task->room->gpu, &kept, g->kept.warpgroups, warps);
-    const double most = cuda_clocks(task->room->gpu, &all, g->work[CUDA_FUSED_CHUNK].warpgroups, warps);
-    return least < most ? least / most : 1;
-}
-
 /* Of two that run at once the first has no totals to wait for, and may take as long as its totals and the other's walk
  * do: first = ratio first + 1 - first. Of more, all others wait for its totals: three gained nothing. Kernels that do not
  * walk by roles have segments that are alike. */
@@ -81,12 +67,9 @@ static fpa_cost ahead_cost(const cuda_task *task, int64_t segments)
     const struct fpa_cuda_geometry *g = task->geometry;
     const cuda_division division = cuda_divide_ahead(task, segments);
     const double chunks = (double)task->chunks, run = (double)division.segment_chunks / chunks;
-    const bool keeps = cuda_kept_panels(task) > 0;
-    struct fpa_cuda_kernel_work keeping = g->totals;
-    keeping.step.bytes += keeps ? g->fused_kept_keys / 4 : 0; /* 16 keys' */
     const double blocks = (double)cuda_fused_blocks(task), later = (double)(segments - 1);
     const fpa_pass totals = {.kernel = CUDA_FUSED_CHUNK,
-                             .work = &keeping,
+                             .work = &g->totals,
                              .sequences = (double)task->sequences,
                              .blocks = (double)total_blocks(task) * (later - 1),
                              .tokens = run * (later - 1),
@@ -98,9 +81,8 @@ static fpa_cost ahead_cost(const cuda_task *task, int64_t segments)
                             .tokens = (double)division.first_chunks / chunks,
                             .longest = 1};
     fpa_pass others = first;
-    others.work = keeps ? &g->kept : others.work;
     others.blocks = blocks * later;
-    others.tokens = run * later; /* of a last one that is shorter: it makes its keys' coordinates */
+    others.tokens = run * later;
     const fpa_cost between = pass_cost(task, &totals), beside = pass_cost(task, &first);
     fpa_cost cost = cost_then(beside.seconds > between.seconds ? beside : between, pass_cost(task, &others));
     cost.seconds += read_seconds(task, segments);

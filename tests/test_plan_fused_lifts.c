@@ -56,10 +56,7 @@ static void passes_make_coordinates_by_as_many_warpgroups_as_have_room(void **st
             assert_true(pass->blocks * WARPGROUP *
                             (pass->walker_registers + pass->lifters * pass->lifter_registers) <=
                         REGISTERS);
-            /* each block takes 1,024 bytes more, of 228 KiB */
-            assert_true(pass->blocks * (pass->memory.size + 1024) <= m.plan.target->shared_memory + 1024);
-            /* keys that are kept have the third place of one that makes all, or room for one more */
-            assert_true(pass->keeps == (pass->places == 3 || pass->lifters == 2));
+            assert_true(pass->blocks * (pass->memory.size + 1024) <= m.plan.target->shared_memory);
         }
         planned_free(&m);
     }

@@ -219,8 +219,6 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
         take(base, &s->bytes, g->gate ? sequences * call->gate_row + g->query_tokens : 0, 2 * sizeof(float));
     call->states = take(base, &s->bytes, copies ? sequences * call->chunks * copy : 0, (size_t)g->copy_bytes);
     call->totals = take(base, &s->bytes, sequences * count_totals(g, launch, s, late) * total, sizeof(float));
-    call->key_coordinates =
-        take(base, &s->bytes, call->ahead ? cuda_kept_panels(task) : 0, (size_t)g->fused_kept_keys);
     call->partial =
         take(base, &s->bytes, late && s->is_fused ? launch->batch * launch->heads * total : 0, sizeof(float));
     call->decays = take(base, &s->bytes, g->decays ? sequences * (call->gate_row / 64) : 0, FPA_CUDA_DECAYS);

@@ -24,8 +24,6 @@ enum fault_place {
     IN_TOTALS,
     IN_AHEAD,
     IN_COORDINATES_AHEAD,
-    IN_KEPT,
-    IN_KEPT_BY_TURNS,
     IN_JOINED,
     IN_COORDINATES,
     IN_ONE_STAGE,

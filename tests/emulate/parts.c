@@ -50,7 +50,7 @@ static emulated_part part_of(const fpa_source *source)
 static int calls_of(emulated_part part)
 {
     static const int calls[EMULATED_PARTS] = {[PART_FUSED] = CLUSTER_CALL,
-                                              [PART_LIFT] = AHEAD_CALL + 1,
+                                              [PART_LIFT] = LONG_CALL + 2,
                                               [PART_WINDOW] = SEQUENCES_CALL,
                                               [PART_OTHERS] = WINDOW_CALL};
     return calls[part];

@@ -59,14 +59,7 @@ enum {
     SPILT = 8,    /* registers of who makes coordinates that may be in local memory */
     TURNING = 48, /* beside what 8 rows of a position need */
     SLAB_BYTES = 1024,
-    KEEPING_PLACES = 3, /* of who keeps keys: two of queries, one of keys */
-    WALK_BYTES = 512,   /* what a block walks, and sides */
 };
-
-static int count_places(const fpa_fused_pass *pass)
-{
-    return pass->keeps ? KEEPING_PLACES : pass->places;
-}
 
 /* Coordinates of 64 tokens of a side, so many times; values of two panels, in whose places o leaves; q and k as given, what they are multiplied or turned by; the state, of
  * which a thread that walks has the sums. */
@@ -77,16 +70,14 @@ static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split
     const int slab = split->panel * 128,
               vectors = in->rows->warp_units * slab; /* a unit of each warp in a slab */
     memory->raw = 0;
-    memory->values = count_places(pass) * vectors;
+    memory->values = pass->places * vectors;
     pass->given = memory->values + 2 * slab + (split->columns.all > 8 ? 2048 : 0);
     pass->matrices = pass->given + given_bytes;
     memory->tiles = pass->matrices + (int)round_up(kept_bytes, SLAB_BYTES);
     memory->output = memory->values;
     memory->edge = (int)round_up(memory->tiles + in->rows->features * 16 * split->columns.all, SLAB_BYTES);
-    memory->queries = memory->gates = memory->edge + 16 + (int)round_up(2 * count_places(pass) * 8, 16);
-    memory->size =
-        memory->queries +
-        WALK_BYTES; /* it begins at a multiple of slabs, since the kernel declares nothing itself */
+    memory->queries = memory->gates = memory->edge + 16 + 2 * pass->places * 8;
+    memory->size = memory->queries + SLAB_BYTES; /* to begin at a multiple */
 }
 
 /* Of so many for a thread on average: those that walk have the sums. */
@@ -98,17 +89,6 @@ static void share_lifted_registers(const fpa_cuda_inputs *in, const fpa_split_pa
     pass->lifter_registers = ((pass->lifters + 1) * average - pass->walker_registers) / pass->lifters / 8 * 8;
 }
 
-/* A third place for keys that are kept is what one that makes all has anyway; of two there may be room for it. */
-static void keep_keys(const fpa_cuda_inputs *in, const fpa_split_panel *split, int given, int matrix_bytes,
-                      fpa_fused_pass *pass)
-{
-    fpa_fused_pass keeping = *pass;
-    keeping.keeps = true;
-    place_lifted(in, split, given, matrix_bytes, &keeping);
-    if (pass->lifters == 1 ? pass->places == KEEPING_PLACES : fused_fits(in->plan, &keeping))
-        *pass = keeping;
-}
-
 /* Places for both sides' coordinates, of one that makes all of them one more where there is room: then it has one to fill while the walk reads two. */
 static bool place_made(const fpa_cuda_inputs *in, const fpa_split_panel *split, int matrix_bytes,
                        fpa_fused_pass *pass)
@@ -116,10 +96,8 @@ static bool place_made(const fpa_cuda_inputs *in, const fpa_split_panel *split, 
     const int given = pass->lifters * lift_given_bytes(in->plan->written->lift);
     for (pass->places = pass->lifters == 1 ? SIDES + 1 : SIDES; pass->places >= SIDES; pass->places--) {
         place_lifted(in, split, given, matrix_bytes, pass);
-        if (pass->lifters == 1 && !blocks_fit(in->plan, pass, pass->blocks))
-            continue;
-        keep_keys(in, split, given, matrix_bytes, pass);
-        return true;
+        if (pass->lifters > 1 || blocks_fit(in->plan, pass, pass->blocks))
+            return true;
     }
     return false;
 }
@@ -240,6 +218,5 @@ void geometry_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *
         CUDA_THREADS * (pass->lifts ? 1 + pass->lifters : 1), pass->memory.size, pass->blocks};
     g->fused_totals = 1;
     g->fused_maps = pass->maps || pass->lifts;
-    g->fused_kept_keys = pass->keeps ? plan->cuda.rows->warp_units * SLAB_BYTES * 8 : 0;
     work_fused_coordinates(plan, g);
 }

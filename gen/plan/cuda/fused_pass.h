@@ -13,8 +13,6 @@ typedef struct fpa_fused_pass {
     bool turns;       /* which positions turn: both sides by one warpgroup */
     int lifters;      /* warpgroups that make them */
     int places;       /* of 64 tokens' coordinates of one side */
-    bool
-        keeps; /* totals leave keys' coordinates in device memory, from where they come to a place of their own, the third */
     int given, matrices,
         positions; /* then: places of q and k as they are given, and of what they are multiplied by; */
     int walker_registers, lifter_registers; /* of threads that walk, and of those that make coordinates */

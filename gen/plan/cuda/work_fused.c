@@ -128,9 +128,6 @@ static void add_lifted(const fpa_plan *plan, int blocks, struct fpa_cuda_geometr
     const struct fpa_cuda_work made = turns ? work_made(plan) : work_lift_beside(plan);
     const int given = plan->written->lift->width, dv = plan->head->dv,
               positions = turns ? (int)made.bytes : 0;
-    g->kept = g->work[CUDA_FUSED_CHUNK];
-    add_side(&made, blocks, &g->kept.step);
-    g->kept.step.bytes = work_operand_bytes(plan, given + 2 * dv) + g->fused_kept_keys / 4;
     add_side(&made, (turns ? 1 : 2) * blocks, &g->work[CUDA_FUSED_CHUNK].step);
     g->work[CUDA_FUSED_CHUNK].step.bytes = work_operand_bytes(plan, 2 * (given + dv)) + positions;
     add_side(&made, blocks, &g->totals.step);

@@ -247,9 +247,8 @@ struct fpa_cuda_geometry {
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
     int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
                                   read; 0: as in a copy */
-    int fused_kept_keys; /* bytes of 64 keys' coordinates that it can leave with totals, and find there; 0: none */
-    int fused_vector; /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
-    int fused_value;  /* there, else 0 */
+    int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
+    int fused_value;           /* there, else 0 */
     int fused_vector_box; /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
     int fused_packs;    /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
     int fused_unpadded; /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
@@ -297,8 +296,7 @@ struct fpa_cuda_geometry {
     int made_per_head; /* 1: of each head */
     int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
-    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments; */
-    struct fpa_cuda_kernel_work kept;                   /* with queries, where keys' coordinates are kept */
+    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
 #define FPA_CUDA_VERSION 46
@@ -355,13 +353,9 @@ struct fpa_cuda_call {
     void
         *states; /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a
                        mask only that before the last one */
-    float *totals; /* [B][H][segments][features][columns]: what a segment alone adds up to;
+    float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to;
                        NAME_sequence_scan: [clusters] states that they leave to the next one */
-    void *
-        /* [B][H][length / 64, rounded up], fused_kept_keys bytes each: as panels of NAME_fused_chunk lie; NULL: each
-         * makes its own */
-        key_coordinates;
-    float *partial;      /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
+    float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
@@ -393,8 +387,6 @@ struct fpa_cuda_call {
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
-    long long
-        ahead; /* NAME_fused_chunk: 1: but first segments have queries in that launch, and none in the next */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
     long long beside; /* query heads whose tokens NAME_chunk_output takes in turn */
@@ -855,7 +847,6 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     0, /* segment_scan_elements */
     0, /* fused_totals */
     0, /* fused_total */
-    0, /* fused_kept_keys */
     0, /* fused_vector */
     0, /* fused_value */
     0, /* fused_vector_box */
@@ -943,7 +934,6 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
     },
     { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* totals */
-    { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* kept */
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */

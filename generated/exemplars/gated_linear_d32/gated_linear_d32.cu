@@ -239,9 +239,8 @@ struct fpa_cuda_geometry {
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
     int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
                                   read; 0: as in a copy */
-    int fused_kept_keys; /* bytes of 64 keys' coordinates that it can leave with totals, and find there; 0: none */
-    int fused_vector; /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
-    int fused_value;  /* there, else 0 */
+    int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
+    int fused_value;           /* there, else 0 */
     int fused_vector_box; /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
     int fused_packs;    /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
     int fused_unpadded; /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
@@ -289,8 +288,7 @@ struct fpa_cuda_geometry {
     int made_per_head; /* 1: of each head */
     int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
-    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments; */
-    struct fpa_cuda_kernel_work kept;                   /* with queries, where keys' coordinates are kept */
+    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
 #define FPA_CUDA_VERSION 46
@@ -347,13 +345,9 @@ struct fpa_cuda_call {
     void
         *states; /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a
                        mask only that before the last one */
-    float *totals; /* [B][H][segments][features][columns]: what a segment alone adds up to;
+    float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to;
                        NAME_sequence_scan: [clusters] states that they leave to the next one */
-    void *
-        /* [B][H][length / 64, rounded up], fused_kept_keys bytes each: as panels of NAME_fused_chunk lie; NULL: each
-         * makes its own */
-        key_coordinates;
-    float *partial;      /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
+    float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
@@ -385,8 +379,6 @@ struct fpa_cuda_call {
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
-    long long
-        ahead; /* NAME_fused_chunk: 1: but first segments have queries in that launch, and none in the next */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
     long long beside; /* query heads whose tokens NAME_chunk_output takes in turn */
@@ -865,7 +857,6 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     2048, /* segment_scan_elements */
     1, /* fused_totals */
     0, /* fused_total */
-    0, /* fused_kept_keys */
     32, /* fused_vector */
     32, /* fused_value */
     0, /* fused_vector_box */
@@ -953,7 +944,6 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
     },
     { { 16, 36, 402, 2048, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* totals */
-    { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* kept */
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
@@ -2528,47 +2518,26 @@ struct fused_walk {
     bool given;                  /* a state before the first panel */
 };
 
-/* First segments come first: they wait for no totals. Where they go ahead (call.ahead) the launch for totals walks them
- * with their queries, beside the totals of those between, and the launch of queries has all others. */
-__device__ __forceinline__ struct part segment_at(const struct fpa_cuda_call &call, u32 walk)
-{
-    const u32 heads = (u32)call.query_heads, lines = (u32)call.batch * heads, segments = (u32)call.segments;
-    if (call.cu_seqlens)
-        return part_of(call, walk, heads, segments, call.segment_tokens);
-    if (call.ahead && call.totals_only && walk >= lines) { /* of heads of keys, each by its first head of queries */
-        const u32 key_heads = (u32)call.heads, behind = walk - lines, key_lines = (u32)call.batch * key_heads;
-        const u32 line = behind % key_lines;
-        return {sequence_of(call, line / key_heads), line % key_heads * (heads / key_heads),
-                1 + (int)(behind / key_lines)};
-    }
-    const u32 line = walk % lines;
-    return {sequence_of(call, line / heads), line % heads, (int)(walk / lines) + (call.ahead && !call.totals_only)};
-}
-
-/* Of a segment that goes ahead queries and all are walked. */
-__device__ __forceinline__ bool is_total(const struct fpa_cuda_call &call, int segment)
-{
-    return call.totals_only && !(call.ahead && segment == 0);
-}
-
 __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cuda_call &call)
 {
     struct fused_walk w;
-    const struct part at = segment_at(call, blockIdx.x / COLUMN_BLOCKS);
+    /* first segments first: they wait for no totals */
+    const u32 walk = blockIdx.x / COLUMN_BLOCKS, lines = (u32)(call.batch * call.query_heads);
+    const u32 segments = (u32)call.segments;
+    const struct part at = part_of(call, call.cu_seqlens ? walk : walk % lines * segments + walk / lines,
+                                   (u32)call.query_heads, segments, call.segment_tokens);
     const int length = at.own.length, segment_tokens = (int)call.segment_chunks * (int)call.chunk;
     w.block = blockIdx.x % COLUMN_BLOCKS, w.column = w.block * COLUMN_TILES * 8;
     w.unit = (threadIdx.x >> 5) * WARP_UNITS, w.warp_query = (threadIdx.x >> 5) * FUSED_TILES * 16;
     w.own = at.own, w.segment = at.index, w.segments = count_segments(call, length);
-    const int first_tokens = (int)call.first_chunks * (int)call.chunk;
-    const int tokens = w.segment > 0 ? segment_tokens : first_tokens;
-    w.start = w.segment > 0 ? first_tokens + (w.segment - 1) * segment_tokens : 0;
-    w.end = length - w.start > tokens ? w.start + tokens : length;
+    w.start = w.segment * segment_tokens;
+    w.end = length - w.start > segment_tokens ? w.start + segment_tokens : length;
     w.b = at.own.b, w.query_head = at.head, w.head = key_head_for(call, at.head);
     w.q = queries_of(call, w.b, w.query_head), w.k = keys_of(call, w.b, w.head), w.v = values_of(call, w.b, w.head);
     w.o = outputs_of(call, w.b, w.query_head);
     w.q_aligned = is_aligned(call.q, call.q_stride, D_IN), w.k_aligned = is_aligned(call.k, call.k_stride, D_IN);
     w.v_aligned = is_aligned(call.v, call.v_stride, DV), w.o_aligned = is_aligned(call.o, call.o_stride, DV);
-    w.totals = is_total(call, w.segment);
+    w.totals = call.totals_only;
     w.given = !w.totals && (w.segment > 0 || is_given(call, w.own.number));
     return w;
 }
@@ -2576,8 +2545,7 @@ __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cu
 /* Where a sequence's totals begin: of all segments but the last, of which launches for totals have no more. */
 __device__ __forceinline__ i64 first_total_of(const struct fpa_cuda_call &call, const struct fused_walk &w)
 {
-    return first_segment_of(call, w.b, w.own.number, w.head,
-                            call.segments - (call.cu_seqlens || call.totals_only ? 0 : 1));
+    return first_segment_of(call, w.b, w.own.number, w.head, call.segments - (call.cu_seqlens || w.totals ? 0 : 1));
 }
 
 /* A block without work: behind a sequence's end, or of a last segment, whose total nobody wants. */
@@ -2606,7 +2574,7 @@ __device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const stru
 __device__ __forceinline__ void end_fused(const float (*c)[ALL_TILES][4], const struct fpa_cuda_call &call,
                                           const struct fused_walk &w)
 {
-    if (call.totals_only && leads_group(call, w.query_head))
+    if (w.totals)
         store_total(c, call.totals + (first_total_of(call, w) + w.segment) * FEATURES16 * COLUMNS, w.unit, w.block);
     else if (w.segment == w.segments - 1 && final_state(call, w.own.number, w.head) && leads_group(call, w.query_head))
         leave_state(call, c, w.own.number, w.head, w.unit, w.block);

@@ -227,9 +227,8 @@ struct fpa_cuda_geometry {
     int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
     int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
                                   read; 0: as in a copy */
-    int fused_kept_keys; /* bytes of 64 keys' coordinates that it can leave with totals, and find there; 0: none */
-    int fused_vector; /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
-    int fused_value;  /* there, else 0 */
+    int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
+    int fused_value;           /* there, else 0 */
     int fused_vector_box; /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
     int fused_packs;    /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
     int fused_unpadded; /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
@@ -277,8 +276,7 @@ struct fpa_cuda_geometry {
     int made_per_head; /* 1: of each head */
     int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
-    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments; */
-    struct fpa_cuda_kernel_work kept;                   /* with queries, where keys' coordinates are kept */
+    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
 #define FPA_CUDA_VERSION 46
@@ -335,13 +333,9 @@ struct fpa_cuda_call {
     void
         *states; /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a
                        mask only that before the last one */
-    float *totals; /* [B][H][segments][features][columns]: what a segment alone adds up to;
+    float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to;
                        NAME_sequence_scan: [clusters] states that they leave to the next one */
-    void *
-        /* [B][H][length / 64, rounded up], fused_kept_keys bytes each: as panels of NAME_fused_chunk lie; NULL: each
-         * makes its own */
-        key_coordinates;
-    float *partial;      /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
+    float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
@@ -373,8 +367,6 @@ struct fpa_cuda_call {
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
-    long long
-        ahead; /* NAME_fused_chunk: 1: but first segments have queries in that launch, and none in the next */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
     long long beside; /* query heads whose tokens NAME_chunk_output takes in turn */
@@ -837,7 +829,6 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     6144, /* segment_scan_elements */
     1, /* fused_totals */
     4608, /* fused_total */
-    0, /* fused_kept_keys */
     24, /* fused_vector */
     24, /* fused_value */
     0, /* fused_vector_box */
@@ -925,7 +916,6 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* backward_pass_gates */
     },
     { { 45, 249, 838, 1536, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* totals */
-    { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* kept */
 };
 
 /* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
@@ -4066,33 +4056,14 @@ struct fused_part {
     bool idle;           /* behind a sequence's end, or of a last segment, whose total nobody wants */
 };
 
-/* First segments come first: they wait for no totals. Where they go ahead (call.ahead) the launch for totals walks them
- * with their queries, beside the totals of those between, and the launch of queries has all others. */
-__device__ __forceinline__ struct part segment_at(const struct fpa_cuda_call &call, u32 walk)
-{
-    const u32 heads = (u32)call.query_heads, lines = (u32)call.batch * heads, segments = (u32)call.segments;
-    if (call.cu_seqlens)
-        return part_of(call, walk, heads, segments, call.segment_tokens);
-    if (call.ahead && call.totals_only && walk >= lines) { /* of heads of keys, each by its first head of queries */
-        const u32 key_heads = (u32)call.heads, behind = walk - lines, key_lines = (u32)call.batch * key_heads;
-        const u32 line = behind % key_lines;
-        return {sequence_of(call, line / key_heads), line % key_heads * (heads / key_heads),
-                1 + (int)(behind / key_lines)};
-    }
-    const u32 line = walk % lines;
-    return {sequence_of(call, line / heads), line % heads, (int)(walk / lines) + (call.ahead && !call.totals_only)};
-}
-
-/* Of a segment that goes ahead queries and all are walked. */
-__device__ __forceinline__ bool is_total(const struct fpa_cuda_call &call, int segment)
-{
-    return call.totals_only && !(call.ahead && segment == 0);
-}
-
 __device__ __forceinline__ struct fused_part find_part(const struct fpa_cuda_call &call)
 {
     struct fused_part part;
-    const struct part at = segment_at(call, blockIdx.x / COLUMN_BLOCKS);
+    /* first segments first: they wait for no totals */
+    const u32 walk = blockIdx.x / COLUMN_BLOCKS, lines = (u32)call.batch * (u32)call.query_heads;
+    const u32 segments = (u32)call.segments;
+    const struct part at = part_of(call, call.cu_seqlens ? walk : walk % lines * segments + walk / lines,
+                                   (u32)call.query_heads, segments, call.segment_tokens);
     const int length = at.own.length, chunk_tokens = (int)call.chunk;
     part.block = blockIdx.x % COLUMN_BLOCKS;
     part.own = at.own, part.segment = at.index, part.segments = count_segments(call, length);
@@ -4106,7 +4077,7 @@ __device__ __forceinline__ struct fused_part find_part(const struct fpa_cuda_cal
     const int tokens = (int)(part.segment > 0 ? call.segment_chunks : call.first_chunks) * chunk_tokens;
     part.end = length - part.start > tokens ? part.start + tokens : length;
     part.panels = part.end > part.start ? (part.end - part.start + FUSED_PANEL - 1) / FUSED_PANEL : 0;
-    part.totals = is_total(call, part.segment);
+    part.totals = call.totals_only;
     part.given = !part.totals && (part.segment > 0 || is_given(call, part.own.number));
     part.leaves_state = part.segment == part.segments - 1 && final_state(call, part.own.number, part.head)
         && leads_group(call, part.query_head);
@@ -4523,30 +4494,11 @@ __device__ __forceinline__ void add_sums(float *c, const float4 *from)
     }
 }
 
-/* Twice the same: one total is on its way while the other one is awaited. */
-__device__ __forceinline__ void add_two_sums(float *c, const float4 *from, const float4 *next)
-{
-    float4 add[2][ALL_TILES];
-#pragma unroll
-    for (int n = 0; n < ALL_TILES; n++)
-        add[0][n] = from[n * 128];
-#pragma unroll
-    for (int n = 0; n < ALL_TILES; n++)
-        add[1][n] = next[n * 128];
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-#pragma unroll
-        for (int n = 0; n < ALL_TILES; n++) {
-            c[4 * n] = c[4 * n] + add[i][n].x, c[4 * n + 1] = c[4 * n + 1] + add[i][n].y;
-            c[4 * n + 2] = c[4 * n + 2] + add[i][n].z, c[4 * n + 3] = c[4 * n + 3] + add[i][n].w;
-        }
-}
-
 /* Where a sequence's totals begin: of all segments but the last, of which launches for totals have no more. */
 __device__ __forceinline__ i64 first_total_of(const struct fpa_cuda_call &call, const struct fused_part &part)
 {
     return first_segment_of(call, part.b, part.own.number, part.head,
-                            call.segments - (call.cu_seqlens || call.totals_only ? 0 : 1));
+                            call.segments - (call.cu_seqlens || part.totals ? 0 : 1));
 }
 
 /* The state before the segment; of two parts of a total the first one has it. */
@@ -4563,12 +4515,8 @@ __device__ __forceinline__ void begin_sums(float (*c)[4 * ALL_TILES], const stru
             c[m][i] = 0;
         if (part.segment == 0 && is_given(call, part.own.number) && own == 0)
             load_sums(c[m], given_state(call, part.own.number, part.head), first_tile + m, part.block);
-        int s = 0;
 #pragma unroll 1
-        for (; s + 1 < segments; s += 2)
-            add_two_sums(c[m], total_of(call, call.totals, first_total_of(call, part) + s, first_tile + m, part.block),
-                         total_of(call, call.totals, first_total_of(call, part) + s + 1, first_tile + m, part.block));
-        if (s < segments)
+        for (int s = 0; s < segments; s++)
             add_sums(c[m], total_of(call, call.totals, first_total_of(call, part) + s, first_tile + m, part.block));
         make_opaque<4 * ALL_TILES>(c[m]);
     }
@@ -4581,7 +4529,7 @@ __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const 
 {
 #pragma unroll
     for (int m = 0; m < GROUP_TILES; m++) {
-        if (call.totals_only && leads_group(call, part.query_head))
+        if (part.totals)
             store_sums_as_they_are(c[m],
                                    total_of(call, call.totals, first_total_of(call, part) + part.segment,
                                             first_tile + m, part.block));
@@ -5398,7 +5346,7 @@ trainable_diagonal_fused_chunk(const __grid_constant__ struct fpa_cuda_call call
     struct fused_part &part = own_part();
     if (threadIdx.x == 0) {
         part = find_part(call);
-        if (call.totals_only)
+        if (part.totals)
             launch_next();
         init_fused(shared, part.totals);
         for (int i = 0; i < PANELS; i++)
