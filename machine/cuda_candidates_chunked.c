@@ -124,24 +124,35 @@ void list_fused_alike(const cuda_task *task, cuda_listing *l)
         l->fused_segments = l->best.segments;
 }
 
-/* Where first segments go ahead: beside them there is room for totals, and behind these for all others, at a time; one segment more would be one too
- * many were they alike. So few as there may be are
- * what small calls ask of the kernel. */
+/* Segments of which the first goes ahead: as many as there are places for at a time, three at least, and one more. 0: of two a first one that is longer is as good; of
+ * a gated head these would be longer than segments that are alike, and a thread adds up all gates of one. */
+static int64_t filled_segments(const cuda_task *task, int64_t alike)
+{
+    enum { PLACES = 3 };
+    const int64_t all = (int64_t)task->room->multiprocessors * task->room->occupancy[CUDA_FUSED_CHUNK],
+                  blocks = cuda_fused_blocks(task), places = blocks > 0 ? all / blocks : 0;
+    return places < PLACES || (task->geometry->gate && alike > places) ? 0 : 1 + places;
+}
+
+/* Taken where they are faster by more than the model errs about what segments gain (docs/decisions/0161). So few as there may be, which are slower, are what
+ * small calls ask of the kernel. */
 static void list_ahead(const cuda_task *task, cuda_listing *l)
 {
-    const int64_t places = (int64_t)task->room->multiprocessors * task->room->occupancy[CUDA_FUSED_CHUNK],
-                  blocks = cuda_fused_blocks(task), filled = blocks > 0 ? 1 + places / blocks : 0;
+    static const double gain = 0.97; /* of heads that are predicted to take more none gained */
+    const int64_t most = task->chunks < MOST_SEGMENTS ? task->chunks : MOST_SEGMENTS,
+                  filled = filled_segments(task, l->best.segments);
+    const double alike = l->best.cost.seconds;
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK],
                                .variant = FUSED_AHEAD};
-    const int64_t most = task->chunks < MOST_SEGMENTS ? task->chunks : MOST_SEGMENTS;
     for (int64_t segments = FUSED_AHEAD_LEAST; segments <= most; segments++) {
         candidate.segments = segments;
-        if (segments != filled && segments != FUSED_AHEAD_LEAST)
+        if (segments != filled && (segments != FUSED_AHEAD_LEAST || !l->all))
             continue;
         if (cuda_refusal(task->geometry, task->size, &candidate))
             return;
         candidate.cost = cuda_estimate_fused(task, &candidate);
-        listing_offer(l, &candidate);
+        if (segments == filled ? candidate.cost.seconds < gain * alike : candidate.cost.seconds > alike)
+            listing_offer(l, &candidate);
     }
 }
 

@@ -81,9 +81,11 @@ cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments)
 
 cuda_division cuda_divide_ahead(const cuda_task *task, int64_t segments)
 {
-    const double later = (double)(segments - 1), run = (double)task->chunks / (later + cuda_total_ratio(task));
+    const double later = (double)(segments - 1),
+                 run = (double)task->chunks / (later + cuda_total_ratio(task));
     cuda_division division = {segments, (int64_t)ceil(run), 0};
-    if ((segments - 1) * division.segment_chunks >= task->chunks) /* a chunk, at least, is left for the first */
+    if ((segments - 1) * division.segment_chunks >=
+        task->chunks) /* a chunk, at least, is left for the first */
         division.segment_chunks = (task->chunks - 1) / (segments - 1);
     division.first_chunks = task->chunks - (segments - 1) * division.segment_chunks;
     return division;

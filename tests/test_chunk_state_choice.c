@@ -187,9 +187,8 @@ static void segments_of_a_few_sequences_are_alike(void **state)
 /* All places are taken while totals are made, and behind them: 7 totals beside a first segment, then 8 segments. */
 static void first_segments_that_go_ahead_are_shorter(void **state)
 {
-    const fpa_gpu_room room = {.gpu = gpu_find("h200"),
-                               .multiprocessors = MULTIPROCESSORS,
-                               .occupancy[CUDA_FUSED_CHUNK] = 1};
+    const fpa_gpu_room room = {
+        .gpu = gpu_find("h200"), .multiprocessors = MULTIPROCESSORS, .occupancy[CUDA_FUSED_CHUNK] = 1};
     const fpa_call_size size = {
         .form = FORM_CHUNKED, .batch = 1, .length = 342 * fused.chunk, .query_heads = 16, .heads = 16};
     const cuda_task task = cuda_task_of(&fused, &room, &size);
@@ -210,14 +209,11 @@ static void segments_behind_first_ones_cover_every_sequence(void **state)
     for (int i = 0; i < RANDOM_TASKS; i++) {
         const int64_t chunks = FUSED_AHEAD_LEAST + (int64_t)(next_random(&seed) % 500);
         const int64_t most = chunks < MOST_SEGMENTS ? chunks : MOST_SEGMENTS;
-        const int64_t segments = FUSED_AHEAD_LEAST +
-                                 (int64_t)(next_random(&seed) % (uint64_t)(most - FUSED_AHEAD_LEAST + 1));
+        const int64_t segments =
+            FUSED_AHEAD_LEAST + (int64_t)(next_random(&seed) % (uint64_t)(most - FUSED_AHEAD_LEAST + 1));
         const fpa_gpu_room room = {.gpu = gpu_find("h200"), .multiprocessors = MULTIPROCESSORS};
-        const fpa_call_size size = {.form = FORM_CHUNKED,
-                                    .batch = 1,
-                                    .length = chunks * fused.chunk,
-                                    .query_heads = 1,
-                                    .heads = 1};
+        const fpa_call_size size = {
+            .form = FORM_CHUNKED, .batch = 1, .length = chunks * fused.chunk, .query_heads = 1, .heads = 1};
         const cuda_task task = cuda_task_of(&fused, &room, &size);
         const cuda_division division = cuda_divide_ahead(&task, segments);
         assert_int_equal(division.segments, segments);

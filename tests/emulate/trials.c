@@ -168,8 +168,8 @@ static bool choose_ahead(const void *choice, const fpa_module *module, const fpa
 {
     const struct fpa_cuda_module *cuda = module->handle;
     (void)choice;
-    *candidate = (fpa_candidate){
-        .mechanism = "fused_chunk", .segments = FUSED_AHEAD_LEAST, .variant = FUSED_AHEAD};
+    *candidate =
+        (fpa_candidate){.mechanism = "fused_chunk", .segments = FUSED_AHEAD_LEAST, .variant = FUSED_AHEAD};
     return size->form == FORM_CHUNKED && size->length > 0 && !cuda_refusal(&cuda->geometry, size, candidate);
 }
 
@@ -226,8 +226,9 @@ static bool concerns(const struct fpa_cuda_module *cuda, int index)
 {
     if (calls[index].windows && !cuda->geometry.window)
         return false;
-    return index == TOTALS_CALL || index == AHEAD_CALL ? cuda->kernel[CUDA_FUSED_CHUNK] != NULL
-                                : calls[index].cluster <= 0 || cuda->kernel[CUDA_CLUSTER_SCAN];
+    return index == TOTALS_CALL || index == AHEAD_CALL
+               ? cuda->kernel[CUDA_FUSED_CHUNK] != NULL
+               : calls[index].cluster <= 0 || cuda->kernel[CUDA_CLUSTER_SCAN];
 }
 
 /* What is late in a call of a head that has no fault: in make test by turns, so that each is in half of the calls. */
