@@ -37,7 +37,11 @@ def _log_function(log: Log | None) -> Any:
 
 # What the library says of a name that is a layer's; tests/python/test_layer.py holds it to that.
 _IS_LAYER = "is a layer of heads"
-_OF_LAYERS = {"fpa_open": "fpa_open_layer", "fpa_open_text": "fpa_open_layer_text", "fpa_open_bundle": "fpa_open_bundle_layer"}
+_OF_LAYERS = {
+    "fpa_open": "fpa_open_layer",
+    "fpa_open_text": "fpa_open_layer_text",
+    "fpa_open_bundle": "fpa_open_bundle_layer",
+}
 
 
 def _open_head_or_layer(function: str, arguments: list[bytes | None], options: abi.Options) -> Head:

@@ -79,6 +79,12 @@ def check_gradients(operands: Operands, why: str = "this operator has no gradien
         raise UnsupportedError(name, f"requires grad, but {why}: detach the inputs or use torch.no_grad()")
 
 
+def check_positions(positions: torch.Tensor | None) -> None:
+    """Whatever else is differentiated, they are not."""
+    if positions is not None and positions.requires_grad:
+        raise UnsupportedError("positions", "requires grad, but positions have no gradients: give positions.detach()")
+
+
 def check_trains(calls: Calls, operands: Operands) -> None:
     """The head has gradients of such a call. UnsupportedError, in words: it has none."""
     if not calls.widths.backward:
@@ -95,6 +101,7 @@ def check_trains(calls: Calls, operands: Operands) -> None:
         )
     if operands.recent or operands.form == abi.RECURRENT:
         check_gradients(operands, "decoding has no gradients")
+    check_positions(operands.positions)
 
 
 class Torch:
