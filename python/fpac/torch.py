@@ -243,6 +243,7 @@ def _fake_backward(
 def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
     key, q, k, v, log_gate, weights, state, form, with_state, cu_seqlens, max_length, positions, key_mask = inputs
     check_positions(positions)
+    ctx.calls = find_calls(key)  # the head stays open until its backward pass
     ctx.key, ctx.form, ctx.with_state, ctx.count, ctx.max_length = key, form, with_state, len(weights), max_length
     given = (log_gate, state, cu_seqlens, positions, key_mask)
     ctx.has = tuple(x is not None for x in given)
