@@ -416,7 +416,9 @@ class Head:
         return self  # nothing in it changes: copies of a model share it
 
     def __reduce__(self) -> Any:
-        raise TypeError("a head cannot be pickled: open the spec again, the kernel comes from the cache; of modules save state_dict()")
+        raise TypeError(
+            "a head cannot be pickled: open the spec again, it is in the cache; of modules save state_dict()"
+        )
 
 
 def _list(names: Sequence[str]) -> str:

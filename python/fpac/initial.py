@@ -38,7 +38,7 @@ def _affine(made: Tensor) -> None:
 
 
 def _angle(made: Tensor) -> None:
-    """10000^(-i / rows) for row i, as rotary embeddings have it; of positions of several numbers in a random direction."""
+    """10000^(-i / rows) for row i, as rotary embeddings have it; of several numbers in a random direction."""
     rows, numbers = made.shape
     speed = _LONGEST ** -(torch.arange(rows, device=made.device) / rows)
     direction = torch.ones_like(made) if numbers == 1 else nn.functional.normalize(nn.init.normal_(made), dim=1)

@@ -38,7 +38,7 @@ _is_compiling = torch.compiler.is_compiling
 _grad_enabled = torch.is_grad_enabled
 _repeat: Any = None if _exchange is None else _exchange.forward
 _modes = torch._C._len_torch_dispatch_stack
-_transforms = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: None)
+_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 
 # torch.cuda.current_device without a look whether CUDA was initialised, which a tensor on a GPU has seen to.
 _current_device = getattr(torch._C, "_cuda_getDevice", None) or torch.cuda.current_device
@@ -88,9 +88,10 @@ def check_detached(tensors: Iterable[tuple[str, torch.Tensor]], why: str) -> Non
 
 def _check_transforms() -> None:
     """torch.func's transforms see operators of torch alone, and their tensors have no memory."""
-    if _transforms() is not None:
+    if _transforms():
         raise UnsupportedError(
-            "torch.func", "its transforms (grad, vmap, jvp) do not go through heads: use torch.autograd, and B for a batch"
+            "torch.func",
+            "its transforms (grad, vmap, jvp) do not go through heads: use torch.autograd, and B for a batch",
         )
 
 

@@ -121,9 +121,7 @@ class Autograd(unittest.TestCase):
             self.assertFalse(x[:, :2].any() or x[:, 95:].any())
         for s in range(4):
             part = slice(offsets[s], offsets[s + 1])
-            own, last = mine(
-                *(x[:, part] for x in tokens), form="chunked", state=given[s : s + 1], return_state=True
-            )
+            own, last = mine(*(x[:, part] for x in tokens), form="chunked", state=given[s : s + 1], return_state=True)
             theirs = torch.autograd.grad((own * d_o[:, part]).sum() + last.square().sum(), (*tokens, given))
             for a, b in zip(found[:4], theirs[:4]):
                 self.assertTrue(torch.equal(a[:, part], b[:, part]))
