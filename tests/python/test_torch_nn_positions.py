@@ -23,6 +23,8 @@ return {
          terms = fourier { map = softplus } },
   head { name = "elu", d = 8, dv = 4, key_mask = true, normalize = "sum",
          terms = linear { map = elu_plus_one } },
+  head { name = "encoder", d = 8, dv = 4, causal = false, key_mask = true, normalize = "sum",
+         terms = linear { map = elu_plus_one } },
   head { name = "mapped", d = 8, dv = 4, normalize = "sum",
          terms = { term { coordinates { w, map = exp } }, term { coordinates { w, map = exp, inner = -1 } } } },
   head { name = "named", d = 8, dv = 4, positions = 2, terms = term { coordinates {
@@ -85,6 +87,7 @@ class Results(unittest.TestCase):
         self.check("waves", waves, positions=counted(30), key_mask=mask(30))
         self.check("elu", elu, key_mask=mask(30))
         self.check("mapped", mapped)
+        self.check("encoder", elu, key_mask=mask(30))
 
     def test_without_a_mask_every_key_takes_part(self):
         module, x = made("elu"), tokens(9)

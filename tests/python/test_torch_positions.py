@@ -24,6 +24,8 @@ local elu, waves = head { name = "elu", d = 6, dv = 4, key_mask = true, normaliz
                           normalize = { "sum", eps = 1e-2 }, terms = fourier { map = softplus } }
 return {
   elu, waves,
+  head { name = "encoder", d = 6, dv = 4, causal = false, key_mask = true, normalize = { "sum", eps = 1e-2 },
+         terms = linear { map = elu_plus_one } },
   head { name = "learned", d = 6, dv = 4, gate = true, normalize = "sum",
          terms = { term { coordinates { w, map = exp } }, term { coordinates { w, map = exp, inner = -1 } } } },
   layer { name = "both", heads = { { head = elu, count = 1 }, { head = waves, count = 1 } } },
@@ -74,7 +76,7 @@ def by_place(mine, names, tokens, *operands):
 class Autograd(unittest.TestCase):
     def test_torch_s_check_of_gradients(self):
         """In float32: differences of eps 1e-2 have errors of 1e-3 of what they are of."""
-        for name in ("elu", "waves", "learned"):
+        for name in ("elu", "encoder", "waves", "learned"):
             mine, (leaves, tokens) = opened(name), given(name, 4, 1)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # that inputs are not of double precision
@@ -83,7 +85,7 @@ class Autograd(unittest.TestCase):
             self.assertTrue(right, name)
 
     def test_they_are_those_of_head_backward(self):
-        for name in ("elu", "waves", "learned", "both"):
+        for name in ("elu", "encoder", "waves", "learned", "both"):
             mine, (leaves, tokens) = opened(name), given(name)
             d_o = torch.from_numpy(numbers(8, BATCH, LENGTH, 2, 4))
             found = dict(zip(leaves, torch.autograd.grad(call(mine, leaves, tokens), leaves.values(), d_o)))
