@@ -167,14 +167,15 @@ for _name, _schema, _operator, _quick in (
 
 # ---- gradients ----
 
+_made = "Tensor? positions, Tensor? key_mask"  # no defaults: torch 2.4 takes gradients of arguments that were given
 _saving = (
     "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, bool with_state,"
-    f" Tensor? cu_seqlens, int max_length, {_tokens}) -> (Tensor, Tensor, Tensor)"
+    f" Tensor? cu_seqlens, int max_length, {_made}) -> (Tensor, Tensor, Tensor)"
 )
 _backward = (
     "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, Tensor o, Tensor den,"
     " Tensor d_o, Tensor? d_state, int form, bool[] needs,"
-    f" Tensor? cu_seqlens, int max_length, {_tokens}) -> Tensor[]"
+    f" Tensor? cu_seqlens, int max_length, {_made}) -> Tensor[]"
 )
 
 
@@ -192,7 +193,7 @@ def _operands(
 
 def _forward_saving(
     key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int, with_state: bool,
-    cu_seqlens: Any, max_length: int, positions: Any = None, key_mask: Any = None,
+    cu_seqlens: Any, max_length: int, positions: Any, key_mask: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     given = _operands(q, k, v, log_gate, weights, state, form, cu_seqlens, max_length, positions, key_mask)
     saved, new = run_saving(find_calls(key), TORCH, given, with_state)
@@ -201,7 +202,7 @@ def _forward_saving(
 
 def _fake_saving(
     key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int, with_state: bool,
-    cu_seqlens: Any, max_length: int, positions: Any = None, key_mask: Any = None,
+    cu_seqlens: Any, max_length: int, positions: Any, key_mask: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     given = _operands(q, k, v, log_gate, weights, state, form, cu_seqlens, max_length, positions, key_mask)
     o, new = _like(key, given)
@@ -219,7 +220,7 @@ def _asked(needs: Any) -> tuple[frozenset[str], list[bool]]:
 def _run_backward(
     key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any,
     o: Tensor, den: Tensor, d_o: Tensor, d_state: Any, form: int, needs: Any,
-    cu_seqlens: Any, max_length: int, positions: Any = None, key_mask: Any = None,
+    cu_seqlens: Any, max_length: int, positions: Any, key_mask: Any,
 ) -> list[Tensor]:  # fmt: skip
     calls = find_calls(key)
     given = _operands(q, k, v, log_gate, weights, state, form, cu_seqlens, max_length, positions, key_mask)
@@ -232,7 +233,7 @@ def _run_backward(
 def _fake_backward(
     key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any,
     o: Tensor, den: Tensor, d_o: Tensor, d_state: Any, form: int, needs: Any,
-    cu_seqlens: Any, max_length: int, positions: Any = None, key_mask: Any = None,
+    cu_seqlens: Any, max_length: int, positions: Any, key_mask: Any,
 ) -> list[Tensor]:  # fmt: skip
     names, matrices = _asked(needs)
     given = dict(zip(NAMES, (q, k, v, log_gate, state)))
