@@ -167,7 +167,7 @@ for _name, _schema, _operator, _quick in (
 
 # ---- gradients ----
 
-_made = "Tensor? positions, Tensor? key_mask"  # no defaults: torch 2.4 takes gradients of arguments that were given
+_made = "Tensor? positions, Tensor? key_mask"  # without defaults: torch 2.4 to 2.11 count those given
 _saving = (
     "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, bool with_state,"
     f" Tensor? cu_seqlens, int max_length, {_made}) -> (Tensor, Tensor, Tensor)"
