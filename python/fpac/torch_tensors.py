@@ -61,15 +61,15 @@ def wants_gradients(operands: Operands) -> bool:
     """Whether a gradient of an operand may be asked for later."""
     if not torch.is_grad_enabled():
         return False
-    q, k, v, log_gate, state, weights, _, _, _, positions, _ = operands[:11]
+    o = operands  # by its names: torch 2.6 traces no slices of named tuples
     return (
-        k.requires_grad
-        or v.requires_grad
-        or (q is not None and q.requires_grad)
-        or (log_gate is not None and log_gate.requires_grad)
-        or (state is not None and state.requires_grad)
-        or (positions is not None and positions.requires_grad)
-        or (weights is not None and any([weight.requires_grad for weight in weights]))
+        o.k.requires_grad
+        or o.v.requires_grad
+        or (o.q is not None and o.q.requires_grad)
+        or (o.log_gate is not None and o.log_gate.requires_grad)
+        or (o.state is not None and o.state.requires_grad)
+        or (o.positions is not None and o.positions.requires_grad)
+        or any([weight.requires_grad for weight in o.weights])
     )
 
 
