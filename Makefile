@@ -401,7 +401,7 @@ experiments: $(experiment_programs)
 TRAIN ?= recall text
 train: $(BUILD)/fpac $(BUILD)/libfpa.so
 	@python=$$(PYTHON=$(PYTHON) tools/torch-env.sh $(BUILD)) && \
-		PYTHONPATH=python FPAC_LIBRARY=$(BUILD)/libfpa.so $$python examples/train/train.py $(TRAIN) --folder docs/experiments
+		PYTHONPATH=python FPAC_LIBRARY=$(BUILD)/libfpa.so $$python examples/train/train.py --folder docs/experiments $(TRAIN)
 
 $(BUILD)/experiments/%: $(BUILD)/obj/experiments/%.o $(call objects,$(addprefix experiments/,call.c heads.c output.c)) $(BUILD)/internal.a
 	@mkdir -p $(@D)
