@@ -58,8 +58,9 @@ static fpa_status check_offsets(const fpa_tensors *tensors, const fpa_view *view
         const int64_t here = number_at(view, i);
         if (here < before)
             return fail(error, FPA_INVALID, view->name,
-                        "[%lld] is %lld, less than %lld, which comes before it", (long long)i,
-                        (long long)here, (long long)before);
+                        i ? "[%lld] is %lld, less than the one before it, %lld"
+                          : "[%lld] is %lld, but offsets begin at %lld or above",
+                        (long long)i, (long long)here, (long long)before);
         if (here > total)
             return fail(error, FPA_INVALID, view->name, "[%lld] is %lld, but there are %lld tokens",
                         (long long)i, (long long)here, (long long)total);
