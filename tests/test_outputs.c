@@ -301,6 +301,10 @@ static void beyond_the_limit_of_a_file_nothing_is_left(void **state)
     expect(RUN("/bin/sh", "-c", "ulimit -f 8; \"$@\"", "sh", fpac_path(), "gen", f->here.spec, "-o", folder),
            1, NULL, "/tiny.c: cannot be written: File too large");
     assert_int_equal(scratch_count(folder, NULL), scratch_count(folder, ".head"));
+    place_file(&f->here, "empty", folder);
+    expect(RUN("/bin/sh", "-c", "ulimit -f 0; \"$@\"", "sh", fpac_path(), "gen", f->here.spec, "-o", folder),
+           1, NULL, "cannot be written: File too large");
+    assert_int_equal(scratch_count(folder, NULL), -1);
 }
 
 #define CLAIM(name) cmocka_unit_test_setup_teardown(name, begin, end)
