@@ -303,7 +303,7 @@ static void beyond_the_limit_of_a_file_nothing_is_left(void **state)
     assert_int_equal(scratch_count(folder, NULL), scratch_count(folder, ".head"));
     place_file(&f->here, "empty", folder);
     expect(RUN("/bin/sh", "-c", "ulimit -f 0; \"$@\"", "sh", fpac_path(), "gen", f->here.spec, "-o", folder),
-           1, NULL, "cannot be written: File too large");
+           1, NULL, NULL); /* standard error is a file here, too */
     assert_int_equal(scratch_count(folder, NULL), -1);
 }
 
