@@ -4,6 +4,8 @@
  * wrote, without Lua and without a compiler. Either way the compiled code is compared with the formula below in double
  * precision first: only code that passes becomes an fpa_kernel.
  *
+ * Given: specs, or bundles, and the caller's tensors. Gives: verified kernels, and their results.
+ *
  * The formula (A. Nejati, "Long Context Transformers with Finely Crafted State Spaces", 2025, "The FPA Kernel" and
  * "Relationship to Linear Attention"):
  *     k(q,k) = sum over terms  weight * prod over branches (W q).(W k)
