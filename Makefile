@@ -486,7 +486,7 @@ install: all $(BUILD)/fpac.1
 	install -m 644 command/completion.bash $(DESTDIR)$(COMPLETIONDIR)/fpac
 	install -m 644 $(specs_of_heads) $(DESTDIR)$(DATADIR)/fpac/specs/
 	install -m 644 $(specs_of_models) specs/models/README.md $(DESTDIR)$(DATADIR)/fpac/specs/models/
-	install -m 644 LICENSE CHANGELOG.md docs/abi.md $(DESTDIR)$(DOCDIR)/
+	install -m 644 LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(DOCDIR)/
 	install -m 644 $(wildcard examples/*.*) $(DESTDIR)$(DOCDIR)/examples/
 	install -m 644 $(addprefix examples/embed/,$(embed_example)) $(DESTDIR)$(DOCDIR)/examples/embed/
 
