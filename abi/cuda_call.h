@@ -274,7 +274,7 @@ struct fpa_cuda_call {
     /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
-    long long gate_row;      /* length in whole blocks of 64 */
+    long long gate_row;        /* length in whole blocks of 64 */
     void *vectors[2];          /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries */
     long long splits_matrices; /* NAME_pack_rows: packs nothing, matrices are split for both */
     void *
