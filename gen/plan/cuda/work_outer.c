@@ -264,7 +264,7 @@ static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_sp
     struct fpa_cuda_work step = pack->chunks ? count_projections(plan, pack) : (struct fpa_cuda_work){0};
     step.shared +=
         2 * words + (amid ? 4 * pieces : 0) + (3 * factors + 2) * formed + (shifted ? 4 : 2) * blocks;
-    step.instructions += 40 + 7 * words + (amid ? 7 * pieces : 0) + (6 * factors + 3) * formed +
+    step.instructions += 40 + 7 * words + (amid ? 7 * pieces : 0) + (5 * factors + 2) * formed +
                          (shifted ? 19 : 7) * blocks / 2;
     step.bytes = work_operand_bytes(plan, d + 8 * blocks);
     return (struct fpa_cuda_kernel_work){.warpgroups = pack->chunks > 0, .step = step, .trips = 2};
