@@ -64,16 +64,11 @@ size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launc
     return s.bytes;
 }
 
-/* packed: behind NAME_pack_rows, beside which it runs, since it needs nothing of it. */
 static fpa_status launch_gates(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                               const struct fpa_cuda_call *call, bool packed, CUstream stream,
-                               fpa_error *error)
+                               const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
 {
     const fpa_cuda_grid gates = {CUDA_GATE_SCAN, cuda_batch(launch) * launch->heads * call->chunks, NULL, 0};
-    if (!gates.blocks)
-        return FPA_OK;
-    return packed ? cuda_launch_next(cuda, &gates, 1, launch, call, stream, error)
-                  : cuda_launch(cuda, &gates, launch, call, stream, error);
+    return gates.blocks ? cuda_launch(cuda, &gates, launch, call, stream, error) : FPA_OK;
 }
 
 /* maps: NULL where the kernels take none. */
@@ -248,10 +243,9 @@ static fpa_status prepare_chunks(const struct fpa_cuda_module *cuda, const struc
                                  cuda_sizes *s, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const bool packs = g->kernel[CUDA_PACK_ROWS].threads > 0;
-    fpa_status status = packs ? cuda_launch_packs(cuda, launch, s, stream, error) : FPA_OK;
-    if (!status && g->gate)
-        status = launch_gates(cuda, launch, &s->call, packs, stream, error);
+    fpa_status status = g->gate ? launch_gates(cuda, launch, &s->call, stream, error) : FPA_OK;
+    if (!status && g->kernel[CUDA_PACK_ROWS].threads)
+        status = cuda_launch_packs(cuda, launch, s, stream, error);
     if (!status && g->value_width)
         status = cuda_fill_maps(cuda, &s->call, &s->maps, error);
     return status;
@@ -302,7 +296,7 @@ fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_
     if (!status && !s->is_fused)
         status = prepare_chunks(cuda, launch, s, stream, error);
     else if (!status && g->gate)
-        status = launch_gates(cuda, launch, &s->call, g->fused_packs, stream, error);
+        status = launch_gates(cuda, launch, &s->call, stream, error);
     if (status)
         return status;
     return s->is_fused ? launch_fused(cuda, launch, s, stream, error)

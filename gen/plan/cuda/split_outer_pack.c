@@ -205,7 +205,7 @@ static int most_groups(const fpa_plan *plan, const fpa_pack_kernel *pack)
     return REGISTERS / own < MOST ? REGISTERS / own : MOST;
 }
 
-/* Bytes of a warpgroup whose teams have so many tiles of coordinates. */
+/* Bytes of a warpgroup whose packers have so many tiles of coordinates. */
 static int group_bytes(const fpa_pack_kernel *pack, int stages)
 {
     return pack_tile(pack) * (stages * pack->raw_pitch + pack->pitch);

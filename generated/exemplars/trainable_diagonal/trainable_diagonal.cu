@@ -1856,8 +1856,8 @@ __device__ __forceinline__ void fetch_eight(u32 to, const element *from, int cou
 enum {
     PACK_GROUPS = 6,         /* warpgroups */
     PACK_THREADS = 128 * PACK_GROUPS,
-    PACK_TOKENS = 32,        /* of a team of warps at a time, */
-    PACK_WARPS = 1,          /* of so many, */
+    PACK_TOKENS = 32,        /* of a packer at a time, which is */
+    PACK_WARPS = 1,          /* so many warps: */
     PACK_OWN = PACK_TOKENS / PACK_WARPS, /* of a warp, which fetches and projects them, */
     PACK_TILE = 4 * PACK_OWN,            /* and of a warpgroup */
     PACK_STAGES = 2,         /* of coordinates: the next tiles' come meanwhile */
@@ -1865,8 +1865,8 @@ enum {
     PACK_RAW_PITCH = 80,    /* bytes of them, */
     PACK_PITCH = 80,        /* and of derived rows: odd multiples of 16 */
     PACK_RAW_BYTES = PACK_TOKENS * PACK_RAW_PITCH,
-    PACK_TEAM_BYTES = PACK_STAGES * PACK_RAW_BYTES + PACK_TOKENS * PACK_PITCH,
-    PACK_TEAMS = 4 * PACK_GROUPS / PACK_WARPS,
+    PACKER_BYTES = PACK_STAGES * PACK_RAW_BYTES + PACK_TOKENS * PACK_PITCH,
+    PACKERS = 4 * PACK_GROUPS / PACK_WARPS,
     PACK_PIECES = (D_IN + 7) / 8,
     PACK_WORDS = (2 * D_IN + 14 + 15) / 16, /* of 16 bytes, that a row which begins anywhere has a part of */
     PACK_AT_GROUPS = 0
@@ -1877,14 +1877,14 @@ static __device__ const u16 vector_block[VECTOR_ROWS / 8] = {
     32, 40, 48, 56, 0,
 };
 
-/* A team's warp waits for nobody. */
-__device__ __forceinline__ void team_sync(void)
+/* A packer is a warp, and waits for nobody. */
+__device__ __forceinline__ void packer_sync(void)
 {
     __syncwarp();
 }
 
-/* A warp of its team, and its first token there. */
-__device__ __forceinline__ int team_warp(void)
+/* Number of a warp among its packer's. */
+__device__ __forceinline__ int packer_warp(void)
 {
     return threadIdx.x / 32 % PACK_WARPS;
 }
@@ -1911,13 +1911,13 @@ __device__ __forceinline__ void advance_place(struct pack_place &place, const st
         place.b++;
 }
 
-/* A team's first token of a tile. */
+/* A packer's first token of a tile. */
 __device__ __forceinline__ u32 first_of(const struct pack_place &place)
 {
     return place.i * PACK_TILE + threadIdx.x % 128 / (32 * PACK_WARPS) * PACK_TOKENS;
 }
 
-/* A team's tokens of a tile that are there. */
+/* A packer's tokens of a tile that are there. */
 __device__ __forceinline__ int count_of(const struct pack_place &place, const struct pack_task &task)
 {
     const int left = (int)task.length - (int)first_of(place);
@@ -1936,7 +1936,7 @@ __device__ __forceinline__ void fetch_tile(u32 raw, const struct pack_place &pla
                                            bool aligned)
 {
     typedef row_lanes<PACK_WORDS> lanes;
-    const int lane = threadIdx.x & 31, own = team_warp() * PACK_OWN, count = count_of(place, task) - own;
+    const int lane = threadIdx.x & 31, own = packer_warp() * PACK_OWN, count = count_of(place, task) - own;
     const element *const x = rows_of(place, task) + own * task.stride[1];
     for (int word = lane % lanes::LANES; word < (aligned ? PACK_PIECES : PACK_WORDS); word += lanes::LANES)
 #pragma unroll
@@ -1971,11 +1971,11 @@ __device__ __forceinline__ void fetch_next(struct pack_fetch &next, const struct
 
 /* Words of a warp's tokens -> pieces, where rows begin amid 16 bytes. A lane has a row, or two share one: what a lane
  * needs of the other one's words it reads before that puts pieces in their places. Rows of no two tokens meet in a
- * bank. x: the team's first row. */
+ * bank. x: the packer's first row. */
 __device__ __forceinline__ void align_tile(u32 raw, const element *x, i64 stride)
 {
     enum { SHARE = (PACK_PIECES + PACK_WARPS - 1) / PACK_WARPS };
-    const int own = team_warp() * PACK_OWN + threadIdx.x % PACK_OWN, begin = threadIdx.x % 32 / PACK_OWN * SHARE;
+    const int own = packer_warp() * PACK_OWN + threadIdx.x % PACK_OWN, begin = threadIdx.x % 32 / PACK_OWN * SHARE;
     const int end = begin + SHARE < PACK_PIECES ? begin + SHARE : PACK_PIECES;
     const u32 row = raw + own * PACK_RAW_PITCH, before = (u32)(u64)(x + own * stride) & 15;
     uint4 word = get_words(row + begin * 16);
@@ -1992,7 +1992,7 @@ __device__ __forceinline__ void align_tile(u32 raw, const element *x, i64 stride
         put_words(row + end * 16, uint4{0, 0, 0, 0});
 }
 
-/* vectors[token][] = rows of a team's tokens. A thread has the same block of every so many tokens. */
+/* vectors[token][] = rows of a packer's tokens. A thread has the same block of every so many tokens. */
 __device__ __forceinline__ void store_vectors(element *vectors, int count, u32 raw, u32 rows)
 {
     enum { THREADS = 32 * PACK_WARPS, BLOCKS = VECTOR_ROWS / 8, TOGETHER = THREADS > BLOCKS ? THREADS / BLOCKS : 1 };
@@ -2016,32 +2016,32 @@ __device__ __forceinline__ void pack_head(const struct pack_task &task, u32 shar
                                           const struct run_time_weights &weights)
 {
     const u32 group = threadIdx.x / 128;
-    const u32 own = shared + PACK_AT_GROUPS + threadIdx.x / (32 * PACK_WARPS) * PACK_TEAM_BYTES;
+    const u32 own = shared + PACK_AT_GROUPS + threadIdx.x / (32 * PACK_WARPS) * PACKER_BYTES;
     const u32 rows = own + PACK_STAGES * PACK_RAW_BYTES;
     const bool aligned = (((i64)task.x | task.stride[0] * 2 | task.stride[1] * 2) & 15) == 0;
     struct pack_place place = {(first + group) / task.per_sequence, (first + group) % task.per_sequence};
     struct pack_fetch ahead = {place, first + group, 0};
     u32 number = first + group, stage = 0;
-    team_sync(); /* the head before has left */
+    packer_sync(); /* the head before has left */
     for (int i = 0; i < PACK_STAGES - 1; i++)
         fetch_next(ahead, task, own, last, aligned);
     for (; number < last; number += PACK_GROUPS) {
         const u32 raw = own + stage * PACK_RAW_BYTES;
         const int count = count_of(place, task);
         copy_wait<PACK_STAGES - 2>();
-        team_sync(); /* and the tile before has left */
+        packer_sync(); /* and the tile before has left */
         fetch_next(ahead, task, own, last, aligned);
         if (!aligned) {
             align_tile(raw, rows_of(place, task), task.stride[1]);
-            team_sync();
+            packer_sync();
         }
         for (int i = threadIdx.x % 32; i < 24 * PACK_OWN; i += 32) { /* g, 24 x 24 */
-            const int r = i % 24, token = team_warp() * PACK_OWN + i / 24;
+            const int r = i % 24, token = packer_warp() * PACK_OWN + i / 24;
             put_element(rows + token * PACK_PITCH + (r) * 2,
                         from_float((weights.matrix[0] + head * 24)[r]
                                    * to_float(get_element(raw + token * PACK_RAW_PITCH + r * 2))));
         }
-        team_sync();
+        packer_sync();
         store_vectors(task.vectors + place.b * task.vectors_stride + (i64)first_of(place) * VECTOR_ROWS, count, raw,
                       rows);
         advance_place(place, task, PACK_GROUPS);
@@ -2052,7 +2052,7 @@ __device__ __forceinline__ void pack_head(const struct pack_task &task, u32 shar
 /* Zeros where nothing is packed, and the row of ones. */
 __device__ __forceinline__ void clear_tiles(u32 tiles)
 {
-    for (int i = threadIdx.x; i < PACK_TEAMS * PACK_TEAM_BYTES / 16; i += PACK_THREADS)
+    for (int i = threadIdx.x; i < PACKERS * PACKER_BYTES / 16; i += PACK_THREADS)
         put_words(tiles + i * 16, uint4{0, 0, 0, 0});
     __syncthreads();
 }
