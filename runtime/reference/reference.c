@@ -186,8 +186,8 @@ static double spread(const evaluation *e, const double *q, const double *k)
     return 1 + sum_terms(e, at_least_one); /* the score's own */
 }
 
-/* The largest product of a projected key's rows, one of each branch, with weights. */
-static double key_peak(const evaluation *e, const double *k)
+/* The largest product of a token's rows, one of each branch, with weights: its largest feature. */
+static double feature_peak(const evaluation *e, const double *x)
 {
     double peak = 0;
 
@@ -196,7 +196,7 @@ static double key_peak(const evaluation *e, const double *k)
 
         e->rows.value[i] = 1;
         for (int w = 0; w < rows->count; w++)
-            e->rows.value[i] = fmax(e->rows.value[i], fabs(weight_of(rows, w) * k[rows->at[w]]));
+            e->rows.value[i] = fmax(e->rows.value[i], fabs(weight_of(rows, w) * x[rows->at[w]]));
     }
     for (int t = 0; t < e->rows.term_count; t++) {
         const fpa_rows_term *term = &e->rows.terms[t];
@@ -209,10 +209,11 @@ static double key_peak(const evaluation *e, const double *k)
     return peak;
 }
 
-/* The largest coordinate of the query, which a map may have made: it is stored too. */
+/* The largest coordinate of the query, which a map may have made: it is stored too. So are features, with which a state
+ * is read, though there be nothing in it. */
 static double query_peak(const evaluation *e)
 {
-    double peak = 0;
+    double peak = feature_peak(e, e->q);
 
     for (int64_t r = 0; r < e->rows.total; r++)
         peak = fmax(peak, fabs(e->q[r]));
@@ -371,7 +372,7 @@ static void project_keys(evaluation *e, int64_t b, int64_t h)
         if (!problem_keeps(p, b, j))
             continue;
         project(e, b, j, h, FPA_KEY, x, e->k + j * e->rows.total, e->k_size + j * e->rows.total);
-        e->k_peak[j] = e->peak ? key_peak(e, e->k + j * e->rows.total) : 0;
+        e->k_peak[j] = e->peak ? feature_peak(e, e->k + j * e->rows.total) : 0;
     }
 }
 
