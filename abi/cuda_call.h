@@ -41,7 +41,8 @@
  *   NAME_backward_parts     adds up what blocks have left of the gradients of matrices, of each sequence
  *   NAME_backward_weights   and of all sequences that share a matrix; it has d_weights in the place of the matrices
  *   NAME_backward_split     matrices as other kernels multiply them (16-bit heads with matrices)
- *   NAME_backward_project   rows of queries and keys by them: all kernels above have these in the place of q and k
+ *   NAME_backward_project   rows of queries and keys by them, or coordinates that a lift makes: all kernels above have these in the place of
+ *                           q and k
  *   NAME_backward_unproject d_q and d_k of the gradients of rows
  *   NAME_backward_products  and parts of the gradients of matrices
  *   NAME_backward_form      features of those rows, which passes have in the place of q and k (some heads)
@@ -207,6 +208,7 @@ struct fpa_cuda_geometry {
     int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
     int made_per_head; /* 1: of each head */
     int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
+    int made_kept; /* bytes that NAME_backward_unproject leaves of a token for it, where a lift makes rows */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
@@ -416,6 +418,8 @@ struct fpa_cuda_backward {
     /* rows of queries and keys, [sequences][query heads of a key head, or 1][length][made_width], and their gradients; the
      * matrix that makes them, and its transpose */
     void *made_queries, *made_keys, *made_d_queries, *made_d_keys, *made_operands;
+    /* of rows that a lift makes: gradients of rows of its matrices, likewise, of made_kept bytes; NULL: not wanted */
+    void *made_kept_queries, *made_kept_keys;
     /* features of those rows, [sequences][query heads of a key head, or 1][length][pass_features], and their gradients; NULL: not wanted */
     void *feature_queries, *feature_keys, *feature_d_queries, *feature_d_keys;
     /* rows in whole pieces of 16 bytes, [sequences][query heads of a key head, or 1][length][width]; NULL: as they are given */

@@ -368,21 +368,6 @@ static void heads_without_gradients_are_refused_before_anything_runs(void **stat
     refuse_open(f, "near", NULL, "a window, of which there are no gradients yet");
 }
 
-/* Asked of a GPU's text, which needs no GPU. */
-static void gradients_of_made_coordinates_are_refused_on_gpus(void **state)
-{
-    fpa_head_list list;
-    fpa_source source;
-    fpa_error error = {0};
-
-    (void)state;
-    assert_int_equal(spec_load_text("backward.lua", NULL, spec, strlen(spec), &list, &error), FPA_OK);
-    assert_int_equal(source_generate_backward(list.heads[list.count - 1], "cuda:sm_90a", &source, &error),
-                     FPA_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "maps, positions, sketches or a mask of keys"));
-    head_list_free(&list);
-}
-
 /* A head that is called with positions and a mask of keys, of which every third takes no part. */
 static void coordinates_that_are_made_have_gradients(void **state)
 {
@@ -494,7 +479,6 @@ int main(void)
         cmocka_unit_test_setup(no_token_passes_the_state_s_gradient_on, again),
         cmocka_unit_test_setup(calls_that_cannot_be_are_refused, again),
         cmocka_unit_test_setup(heads_without_gradients_are_refused_before_anything_runs, again),
-        cmocka_unit_test_setup(gradients_of_made_coordinates_are_refused_on_gpus, again),
         cmocka_unit_test_setup(coordinates_that_are_made_have_gradients, again),
         cmocka_unit_test_setup(without_a_mask_c_targets_have_gradients, again),
         cmocka_unit_test_setup(a_kernel_opened_without_gradients_says_so, again),

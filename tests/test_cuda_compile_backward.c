@@ -34,7 +34,8 @@ static const struct module {
     {"gated_linear_d32", FPA_F16, "cuda:sm_90"}, {"trainable_dense", FPA_BF16, "cuda:sm_90a"},
     {"trainable_dense", FPA_F32, "cuda:sm_80"},  {"trainable_diagonal", FPA_BF16, "cuda:sm_120"},
     {"power3_d16", FPA_F32, "cuda:sm_90a"},      {"taylor2_d16", FPA_BF16, "cuda:sm_80"},
-    {"linear_d64", FPA_F32, "cuda:sm_80"},
+    {"linear_d64", FPA_F32, "cuda:sm_80"},       {"learned_map_d32", FPA_BF16, "cuda:sm_80"},
+    {"fourier_d32", FPA_F32, "cuda:sm_90a"},
 };
 
 enum { FIXED = sizeof fixed / sizeof *fixed };

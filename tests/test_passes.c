@@ -302,7 +302,7 @@ static const char *const emulated[] = {
     "features",    "fadingfeatures", "halffeatures",   "sumoffeatures", "half",          "parted",
     "cubic",       "halflines",      "raggedfeatures", "fadingodd",     "parts",         "gatedparts",
     "raggedparts", "halfparts",      "normparts",      "oddmoved",      "halfnumbers",   "halfopen",
-    "halfclosed",  "fadingsums"};
+    "halfclosed",  "fadingsums",     "hedgehog",       "random",        "factors"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

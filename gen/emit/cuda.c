@@ -50,7 +50,8 @@ static void push_made(lua_State *L, const fpa_plan *plan)
         set_boolean(L, "made", false);
         return;
     }
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 6);
+    set_boolean(L, "lifted", made->lifted != NULL);
     push_integers(L, made->coordinates, made->coordinate_count);
     lua_setfield(L, -2, "coordinates");
     push_made_weights(L, made);

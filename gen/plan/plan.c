@@ -10,6 +10,8 @@
 #include "facts.h"
 #include "feature_line.h"
 #include "gen/backends.h"
+#include "head/lift.h"
+#include "lift_head.h"
 
 enum { MAX_DOTS = 64 };
 
@@ -130,9 +132,7 @@ fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target
     if (!generator_of(target)->backward)
         return fail(error, FPA_UNSUPPORTED, written->name,
                     "has no gradients for %s yet: kernels of C targets have them", target->name);
-    if (written->lift && target->backend != BACKEND_C)
-        missing = "maps, positions, sketches or a mask of keys";
-    else if (written->window)
+    if (written->window)
         missing = "a window";
     else if (!written->causal && target->backend != BACKEND_C)
         missing = "no mask (causal = false)";
@@ -167,10 +167,21 @@ static fpa_status make_plain(const fpa_simplified *simple, const fpa_head *writt
     return status;
 }
 
+/* Coordinates that a lift makes. Values of masked keys are copies, which passes do not have. */
+static fpa_status make_lifted(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                              fpa_row_head *made, bool *has_passes, fpa_error *error)
+{
+    const fpa_status status = lift_head_make(simple, written, made, error);
+    *has_passes = !status && !written->lift->key_mask && passes_suit(made->simple, made->unlifted, target);
+    return status;
+}
+
 fpa_status plan_operands(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                          fpa_row_head *made, bool *has_passes, fpa_error *error)
 {
     *made = (fpa_row_head){0};
+    if (written->lift && target->backend == BACKEND_CUDA)
+        return make_lifted(simple, written, target, made, has_passes, error);
     *has_passes = passes_suit(simple, written, target);
     if (*has_passes)
         return FPA_OK;
@@ -201,7 +212,8 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
         return status;
     const fpa_simplified *passed = plan_passed(simple, &made);
     simple = made.width ? made.simple : simple;
-    status = plan_choose_as(simple, written, target, generator->backward_mechanism, plan, error);
+    status = plan_choose_as(simple, made.lifted ? made.unlifted : written, target,
+                            generator->backward_mechanism, plan, error);
     if (status) {
         row_head_free(&made);
         return status;

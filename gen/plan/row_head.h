@@ -33,6 +33,8 @@ typedef struct fpa_row_head {
     bool weighs;      /* some are not 1 */
     int projection_count;
     fpa_projection *projections; /* behind them, from whole pieces of 8 on, zeros between */
+    const fpa_head *lifted;      /* NULL; or the head as written, whose lift makes the rows (lift_head.h), */
+    const fpa_head *unlifted;    /* and that head as if they were given */
 } fpa_row_head;
 
 enum { ROW_HEAD_MOST = 512 }; /* numbers of a vector of rows */

@@ -15,7 +15,7 @@ enum { ALIGNMENT = 256, MOST_TOKENS = 1 << 17 /* by which kernels may go beyond 
 
 /* Bytes of all sequences in flight: of copies of states, and of parts of matrices' gradients. */
 static const int64_t copies_limit = INT64_C(1) << 29, parts_limit = INT64_C(1) << 27;
-/* Of totals of segments, and of rows that are made before. */
+/* Of totals of segments, and of rows that are made before, which have what copies leave, too. */
 static const int64_t totals_limit = INT64_C(1) << 27, rows_limit = INT64_C(1) << 28;
 
 /* One call: what is wanted, how it is cut, and where everything lies. */
@@ -90,6 +90,14 @@ static int64_t count_walks(const pass *p, int64_t lines, int64_t room, int64_t l
     return best;
 }
 
+/* Of a line: rows that are made, or brought to whole pieces, and what they leave for matrices, whichever gradients are wanted. */
+static int64_t row_bytes(const pass *p)
+{
+    const struct fpa_cuda_geometry *g = &p->cuda->geometry;
+    const struct fpa_launch *f = &p->launch->forward;
+    return made_sequence_bytes(g, f) + made_kept_bytes(g, f) + backward_pad_bytes(g, f);
+}
+
 static int64_t at_most(int64_t sequences, int64_t limit, int64_t bytes)
 {
     const int64_t most = bytes > 0 ? limit / bytes : sequences;
@@ -112,7 +120,9 @@ static void choose_walked_chunk(pass *p, int form)
         p->back.part_shift++;
     }
     p->back.gate_parts = parts_in(p, part);
-    const int64_t lines = at_most(p->sequences, limit, p->back.gate_parts * g->backward_boundary);
+    /* those in flight have to fill the GPU, not all of the call's */
+    const int64_t lines = at_most(at_most(p->sequences, limit, p->back.gate_parts * g->backward_boundary),
+                                  rows_limit + copies_limit, row_bytes(p));
     const int64_t count = form == FORM_PARALLEL || lines < 1 ? 1 : count_walks(p, lines, room, length);
     p->call.chunk = round_up(divide_up(length > 0 ? length : 1, count), part);
     p->call.chunks = parts_in(p, p->call.chunk);
@@ -225,10 +235,13 @@ static void place_made(pass *p, char *base)
         return;
     void *operands = take(base, &p->bytes, made_operand_bytes(g, f), 1);
     void *rows = take(base, &p->bytes, p->at_once * made_sequence_bytes(g, f), 1);
+    void *kept = take(base, &p->bytes, p->matrices ? p->at_once * made_kept_bytes(g, f) : 0, 1);
     p->made = (made_rows){p->cuda, p->launch, p->matrices, false, p->call, p->back};
     p->made.back.made_operands = operands;
     if (rows)
         made_place(&p->made, rows, p->at_once);
+    if (kept)
+        made_place_kept(&p->made, kept, p->at_once);
 }
 
 static void place_pads(pass *p, char *base)
@@ -303,8 +316,7 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     p->blocks = cuda->geometry.backward_walks ? p->call.chunks : parts_in(p, cuda->geometry.backward_tokens);
     p->at_once = at_most(p->sequences, copies_limit, copy_bytes(p));
     p->at_once = at_most(p->at_once, parts_limit, parts_of(p) * (int64_t)sizeof(float));
-    p->at_once = at_most(p->at_once, rows_limit,
-                         made_sequence_bytes(&cuda->geometry, f) + backward_pad_bytes(&cuda->geometry, f));
+    p->at_once = at_most(p->at_once, rows_limit + copies_limit, row_bytes(p) + copy_bytes(p));
     p->at_once = alike(p, p->at_once);
     choose_segments(p);
     set_operands(p);

@@ -4,22 +4,25 @@
 #include "grid.h"
 #include "launch_backward_rows.h"
 
-enum { ELEMENT = 2 };
-
 /* So many numbers a token, and their gradients. */
-static int64_t sequence_bytes(int width, const struct fpa_launch *launch)
+static int64_t sequence_bytes(int width, const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
 {
-    return 2 * (row_group_of(launch) + 1) * row_tokens_of(launch) * width * ELEMENT;
+    return 2 * (row_group_of(launch) + 1) * row_tokens_of(launch) * width * g->element;
 }
 
 int64_t made_sequence_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
 {
-    return sequence_bytes(g->made_width, launch);
+    return sequence_bytes(g->made_width, g, launch);
+}
+
+int64_t made_kept_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
+{
+    return (row_group_of(launch) + 1) * row_tokens_of(launch) * g->made_kept;
 }
 
 int64_t made_feature_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
 {
-    return sequence_bytes(g->pass_features, launch);
+    return sequence_bytes(g->pass_features, g, launch);
 }
 
 int64_t made_operand_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
@@ -40,12 +43,21 @@ int64_t made_part_entries(const struct fpa_cuda_geometry *g, const struct fpa_la
 void made_place(made_rows *m, char *rows, int64_t sequences)
 {
     const struct fpa_launch *f = &m->launch->forward;
-    const int64_t keys = sequences * row_tokens_of(f) * m->cuda->geometry.made_width * ELEMENT;
+    const struct fpa_cuda_geometry *g = &m->cuda->geometry;
+    const int64_t keys = sequences * row_tokens_of(f) * g->made_width * g->element;
     const int64_t queries = keys * row_group_of(f);
     m->back.made_queries = rows;
     m->back.made_d_queries = rows + queries;
     m->back.made_keys = rows + 2 * queries;
     m->back.made_d_keys = rows + 2 * queries + keys;
+}
+
+void made_place_kept(made_rows *m, char *kept, int64_t sequences)
+{
+    const struct fpa_launch *f = &m->launch->forward;
+    m->back.made_kept_queries = kept;
+    m->back.made_kept_keys =
+        kept + sequences * row_group_of(f) * row_tokens_of(f) * m->cuda->geometry.made_kept;
 }
 
 static bool wants_queries(const made_rows *m)
@@ -61,7 +73,8 @@ static bool wants_keys(const made_rows *m)
 void made_place_features(made_rows *m, char *features, int64_t sequences)
 {
     const struct fpa_launch *f = &m->launch->forward;
-    const int64_t keys = sequences * row_tokens_of(f) * m->cuda->geometry.pass_features * ELEMENT;
+    const struct fpa_cuda_geometry *g = &m->cuda->geometry;
+    const int64_t keys = sequences * row_tokens_of(f) * g->pass_features * g->element;
     const int64_t queries = keys * row_group_of(f);
     m->features = true;
     m->back.feature_queries = features;
@@ -82,6 +95,8 @@ fpa_status made_begin(const made_rows *m, CUstream stream, fpa_error *error)
     const struct fpa_cuda_geometry *g = &m->cuda->geometry;
     const struct fpa_launch *f = &m->launch->forward;
     const int64_t pieces = f->batch * row_tokens_of(f) > 0 ? made_operand_bytes(g, f) / 16 : 0;
+    if (!pieces)
+        return FPA_OK;
     return launch(m, CUDA_BACKWARD_SPLIT, divide_up(pieces, g->kernel[CUDA_BACKWARD_SPLIT].threads), stream,
                   error);
 }
@@ -94,7 +109,7 @@ static void take_place(const made_rows *m, struct fpa_cuda_call *call, struct fp
     const struct fpa_cuda_backward *own = &m->back;
     const bool line = m->features;
     const int64_t width = line ? m->cuda->geometry.pass_features : m->cuda->geometry.made_width;
-    const int64_t bytes = row_tokens_of(f) * width * ELEMENT;
+    const int64_t bytes = row_tokens_of(f) * width * m->cuda->geometry.element;
     const int64_t key = back->first_sequence, query = key * row_group_of(f);
     call->q = rows_before(line ? own->feature_queries : own->made_queries, query, bytes);
     call->k = rows_before(line ? own->feature_keys : own->made_keys, key, bytes);
@@ -175,7 +190,7 @@ fpa_status made_unproject(made_rows *m, CUstream stream, fpa_error *error)
 {
     fpa_status status =
         wants_queries(m) || wants_keys(m) ? launch_line(m, CUDA_BACKWARD_JOIN, stream, error) : FPA_OK;
-    if (!status && (m->launch->d_q || m->launch->d_k))
+    if (!status && (m->launch->d_q || m->launch->d_k || (m->matrices && m->cuda->geometry.made_kept)))
         status = launch_product(m, CUDA_BACKWARD_UNPROJECT, stream, error);
     return status || !m->matrices ? status : launch_products(m, stream, error);
 }

@@ -22,11 +22,15 @@ int64_t made_operand_bytes(const struct fpa_cuda_geometry *g, const struct fpa_l
 /* Numbers that parts of a sequence's gradients of matrices have. */
 int64_t made_part_entries(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 
+/* Bytes of a sequence's gradients of rows of a lift's matrices, where those of the matrices are wanted. */
+int64_t made_kept_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
+
 /* Of their features, where passes have these. */
 int64_t made_feature_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 
 /* The workspace's rows of the sequences in flight; their features, which kernels have then. */
 void made_place(made_rows *m, char *rows, int64_t sequences);
+void made_place_kept(made_rows *m, char *kept, int64_t sequences);
 void made_place_features(made_rows *m, char *features, int64_t sequences);
 
 /* Once a call: the matrices, split. */

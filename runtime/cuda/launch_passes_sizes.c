@@ -207,8 +207,9 @@ static size_t count_made(passes *p, passes_piece whole)
     p->room.made = aligned(keys * made_sequence_bytes(g, f), 1);
     p->room.parts = p->made.matrices ? aligned(keys * made_part_entries(g, f), sizeof(float)) : 0;
     p->room.sums = p->made.matrices ? aligned(f->batch * f->heads * g->backward_entries, sizeof(float)) : 0;
+    p->room.lift_kept = p->made.matrices ? aligned(keys * made_kept_bytes(g, f), 1) : 0;
     p->room.features = aligned(keys * made_feature_bytes(g, f), 1);
-    return p->room.operands + p->room.parts + p->room.sums + p->room.features;
+    return p->room.operands + p->room.parts + p->room.sums + p->room.lift_kept + p->room.features;
 }
 
 /* Where product rows are gathered once, with all that their gradients are multiplied by, who gathers them is the last one to read rows that matrices make. Of one token:
@@ -383,13 +384,15 @@ void passes_place(passes *p, char *base)
     char *const rows = take(&base, r->made);
     p->back.parts = take(&base, r->parts);
     p->back.sequence_sums = take(&base, r->sums);
-    char *const features = take(&base, r->features);
+    char *const kept = take(&base, r->lift_kept), *const features = take(&base, r->features);
     p->made.call = p->call;
     p->made.back = p->back;
     if (rows)
         made_place(&p->made, rows, p->at_once / p->group);
     if (rows && p->shares)
         place_shared(p, rows);
+    if (kept)
+        made_place_kept(&p->made, kept, p->at_once / p->group);
     if (features)
         made_place_features(&p->made, features, p->at_once / p->group);
 }

@@ -21,6 +21,7 @@ typedef struct passes_room {
     size_t operands, made, parts, sums;            /* of rows that matrices make, and of gradients of these */
     size_t queries;                                /* of `made`, where it is shared: before rows of keys */
     size_t features;                               /* of rows, and their gradients */
+    size_t lift_kept;                              /* of a lift's matrices: gradients of their rows */
 } passes_room;
 
 /* What of rows is gathered: all numbers, vectors without values, which are read as they are given, or nothing. */

@@ -199,6 +199,23 @@ static const char heads[] =
     "terms = "
     "linear {} }),\n"
     "  h('fadingsums', { d = 24, dv = 40, scale = 1 / 4, gate = true, terms = taylor { degree = 2 } }),\n"
+    "  h('elu', { d = 32, dv = 32, chunk = 128, normalize = 'sum', terms = linear { map = elu_plus_one } "
+    "}),\n"
+    "  h('hedgehog', { d = 40, dv = 24, scale = 1 / 2, normalize = 'sum', terms = {\n"
+    "    term { coordinates { trainable { name = 'w', rows = 21 }, map = exp } }, term { coordinates { "
+    "trainable "
+    "{ name = 'w', rows = 21 }, map_q = silu, map_k = softplus, inner = -1 } } } }),\n"
+    "  h('waves', { d = 13, dv = 20, positions = 1, key_mask = true, normalize = { 'sum', eps = 1e-6 }, "
+    "terms "
+    "= fourier { map = softplus, form = 'one_plus' } }),\n"
+    "  h('random', { d = 24, dv = 16, dtype = 'f16', normalize = 'sum', gate = true, terms = favor { d = 24, "
+    "size = 40, seed = 2, gamma = 1 / 4 } }),\n"
+    "  h('fp32sketch', { d = 9, dv = 6, dtype = 'f32', scale = 1 / 2, terms = tensorsketch { d = 9, degree = "
+    "3, size = 15, seed = 2, constant = 1 / 2 } }),\n"
+    "  h('factors', { d = 72, dv = 16, scale = 1 / 4, terms = { term { coordinates { trainable { name = 'a', "
+    "rows = 72 }, trainable { name = 'g', diagonal = true } } }, term { coordinates { select { 7, 1, 3 }, "
+    "map "
+    "= relu } } } }),\n"
     "}\n";
 
 /* ---- the fixture ---- */

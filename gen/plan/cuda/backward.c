@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "gen/plan/plan.h"
+#include "head/lift.h"
 #include "parts.h"
 
 /* ---- sums ---- */
@@ -36,6 +37,8 @@ static bool place_sums(const fpa_cuda_rows *rows, arena *memory, fpa_cuda_backwa
 /* Of run-time matrices that rows are made by. */
 static int count_entries(const fpa_plan *plan)
 {
+    if (plan->made.lifted)
+        return backward_lifted_entries(plan->made.lifted);
     const fpa_projection *projections = plan->made.width ? plan->made.projections : plan->projections;
     const int count = plan->made.width ? plan->made.projection_count : plan->projection_count;
     int entries = 0;
@@ -221,6 +224,14 @@ static int padded_width(const fpa_plan *plan, int width)
     return width % numbers ? round_up(width, numbers) : 0;
 }
 
+/* Values of masked keys become zeros, so that all are written again. */
+static int padded_value(const fpa_plan *plan)
+{
+    const bool masked = plan->made.lifted && plan->made.lifted->lift->key_mask;
+    const int padded = padded_width(plan, plan->head->dv);
+    return masked && !padded ? plan->head->dv : padded;
+}
+
 /* Blocks of backward_state a head and block of columns. */
 static int count_slices(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
@@ -292,9 +303,20 @@ static bool weigh_passes(fpa_plan *plan, fpa_cuda_backward_plan *back)
     return back->pass_weight != NULL;
 }
 
+static fpa_status plan_lifted(const fpa_plan *plan, fpa_cuda_backward_plan *back, fpa_error *error)
+{
+    const int bytes = plan_backward_lifted(plan, back), most = plan->target->shared_memory;
+    return bytes <= most ? FPA_OK
+                         : fail(error, FPA_UNSUPPORTED, plan->head->origin,
+                                "gradients of head '%s' need %d bytes of shared memory a block for what its "
+                                "coordinates are made of, %s has %d",
+                                plan->head->name, bytes, plan->target->name, most);
+}
+
 fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
 {
     const fpa_head *head = plan->head;
+    fpa_status status = FPA_OK;
     fpa_cuda_backward_plan *back = arena_alloc(&plan->memory, sizeof *back);
     if (!back)
         return fail_memory(error);
@@ -310,7 +332,7 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
         !plan_backward_formed(plan, back) || !plan_backward_line(plan, back))
         return fail_memory(error);
     back->padded_vector = padded_width(plan, head->d);
-    back->padded_value = padded_width(plan, head->dv);
+    back->padded_value = padded_value(plan);
     back->entries = count_entries(plan);
     if (!choose_blocks(plan, back))
         return fail(
@@ -319,7 +341,10 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
             "%s a token are too many",
             head->name, largest(back->own.size, back->state.size), plan->target->name,
             plan->target->shared_memory, plan->cuda.rows->row_count, dtype_name(head->dtype));
-    plan_backward_made(plan, back);
+    if (!plan->made.lifted)
+        plan_backward_made(plan, back);
+    else if ((status = plan_lifted(plan, back, error)))
+        return status;
     plan_backward_chunk(plan, back);
     plan->cuda.backward = back;
     fill_geometry(plan, back, &plan->cuda.geometry);
@@ -374,6 +399,15 @@ const fpa_field cuda_backward_fields[] = {
     BACK(project_pitch),
     BACK(unproject_pitch),
     BACK(made_row_tiles),
+    BACK(lift_rows),
+    BACK(lift_x_pitch),
+    BACK(lift_dx_pitch),
+    BACK(lift_df_pitch),
+    BACK(lift_turns),
+    BACK(lift_kept),
+    BACK(lift_kept_pairs),
+    BACK(lift_sides),
+    BACK(lift_per_head),
     BACK(query_pitch),
     BACK(key_pitch),
     BACK(raw_pitch),
@@ -437,7 +471,13 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
     if (back->passes.features)
         fprintf(out, "features     %d numbers, products of rows, are what passes have for q and k\n",
                 back->passes.features);
-    if (plan->made.width)
+    if (plan->made.lifted)
+        fprintf(out,
+                "lift         %d coordinates a query or key are made before other kernels run; their "
+                "gradients %d "
+                "rows at a time become those of q and k\n",
+                plan->made.width, back->lift_rows);
+    else if (plan->made.width)
         fprintf(
             out,
             "rows         %d numbers a query or key are made before other kernels run: %d of coordinates%s, "

@@ -45,6 +45,14 @@ typedef struct fpa_cuda_backward_plan {
     int made_moves;                     /* 1: rows that are coordinates are moved, not multiplied, */
     int project_pitch, unproject_pitch; /* of which the former has tiles of 8 rows by matrices */
     int made_row_tiles;                 /* behind what is given */
+    /* of coordinates that a lift makes: rows of a part whose factors' gradients a warp has at a time; bytes from a token's x, sums of its gradient,
+     * and gradients of a factor's rows to the next one's; */
+    int lift_rows, lift_x_pitch, lift_dx_pitch, lift_df_pitch;
+    int lift_turns; /* bytes of what rows are turned by, of a block */
+    int lift_kept,
+        lift_kept_pairs; /* bytes that a token keeps for learned matrices, numbers as operands first */
+    int lift_sides;      /* blocks that share a strip of tokens of their gradients */
+    bool lift_per_head;  /* a matrix is a head's own */
     /* bytes from a row of a panel, a token's raw vector, a token's values, a feature of a tile, to the next */
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch;
     fpa_cuda_memory state, own;   /* own: others' values are at `queries`, their raw vectors at `keys` */
@@ -110,6 +118,12 @@ void fill_backward_formed(const fpa_cuda_backward_plan *back, struct fpa_cuda_ge
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
                         struct fpa_cuda_geometry *g);
+
+/* The same of coordinates that a lift makes; bytes of shared memory that they need. Numbers of all uses of run-time matrices. */
+int plan_backward_lifted(const fpa_plan *plan, fpa_cuda_backward_plan *back);
+void fill_backward_lifted(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
+                          struct fpa_cuda_geometry *g);
+int backward_lifted_entries(const fpa_head *written);
 
 /* Of features that passes have for q and k: what each is a product of, and pitches. False: no memory. */
 bool plan_backward_line(fpa_plan *plan, fpa_cuda_backward_plan *back);

@@ -66,6 +66,8 @@ void fill_backward_kernels(const fpa_plan *plan, const fpa_cuda_backward_plan *b
         g->kernel[CUDA_BACKWARD_QUERIES].threads = g->backward_walks * CUDA_THREADS;
     if (plan->passes.formed)
         fill_backward_formed(back, g);
-    if (plan->made.width)
+    if (plan->made.lifted)
+        fill_backward_lifted(plan, back, g);
+    else if (plan->made.width)
         fill_backward_made(plan, back, g);
 }
