@@ -5,6 +5,7 @@
 #include "base/round.h"
 #include "cuda_chunk.h"
 #include "cuda_estimate.h"
+#include "cuda_shares.h"
 #include "head/form.h"
 
 /* Whether keys enter a state before a window without queries. */

@@ -4,6 +4,7 @@
 #include "base/round.h"
 #include "cuda_estimate.h"
 #include "cuda_launches.h"
+#include "cuda_shares.h"
 
 /* ---- fused_chunk ---- */
 
@@ -11,29 +12,6 @@ static int64_t total_blocks(const cuda_task *task)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     return task->sequences * g->column_blocks * (g->fused_totals ? 1 : g->chunk_state_slices);
-}
-
-double cuda_total_ratio(const cuda_task *task)
-{
-    const struct fpa_cuda_geometry *g = task->geometry;
-    const double warps = launch_warps(task, CUDA_FUSED_CHUNK, 1);
-    fpa_cuda_sum walk = {0}, totals = {0};
-    cuda_sum_add(&walk, &g->work[CUDA_FUSED_CHUNK].step, 1);
-    cuda_sum_add(&totals, &g->totals.step, 1);
-    const double alone = cuda_clocks(task->room->gpu, &totals, g->totals.warpgroups, warps);
-    const double all = cuda_clocks(task->room->gpu, &walk, g->work[CUDA_FUSED_CHUNK].warpgroups, warps);
-    return alone < all ? alone / all : 1;
-}
-
-/* Of two that run at once the first has no totals to wait for, and may take as long as its totals and the other's walk
- * do: first = ratio first + 1 - first. Of more, all others wait for its totals: three gained nothing. Kernels that do not
- * walk by roles have segments that are alike. */
-double cuda_first_share(const cuda_task *task, int64_t segments)
-{
-    const int64_t places = (int64_t)task->room->multiprocessors * task->room->occupancy[CUDA_FUSED_CHUNK];
-    if (task->geometry->fused_total && segments == 2 && cuda_fused_blocks(task) * segments <= places)
-        return 1 / (2 - cuda_total_ratio(task));
-    return 1 / (double)segments;
 }
 
 /* Blocks of later segments read what each one before them has added up: on average of half of them. */
