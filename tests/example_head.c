@@ -1,11 +1,5 @@
 #include "example_head.h"
-
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h> /* last: it defines fail() */
+#include "claims.h"
 
 fpa_head *example_head(void)
 {

@@ -1,15 +1,10 @@
 #include "gpu_gradients.h"
+#include "claims.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { B = 2, L = 300, HQ = 4, H = 2, D = 8, ROWS = 4 };
 
@@ -95,8 +90,7 @@ static void make(pass *p, const test_gpu *gpu)
 
 static void expect(fpa_status status, const fpa_error *error)
 {
-    if (status)
-        fail_msg("%s: %s", error->where, error->message);
+    assert_ok(status, error);
 }
 
 static void run(pass *p, const fpa_kernel *kernel, fpa_form form)

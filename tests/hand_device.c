@@ -1,14 +1,9 @@
+#include "claims.h"
 #include "hand_module.h"
 
 #include <pthread.h>
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: it defines fail() */
 
 /* hand_module behind addresses of its own. */
 static fpa_module computing;
@@ -65,7 +60,6 @@ static fpa_status allocate(const fpa_module *module, size_t size, void **address
 {
     int i = 0;
 
-    (void)module;
     pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
         return give_up();
@@ -86,7 +80,6 @@ static fpa_status allocate(const fpa_module *module, size_t size, void **address
 
 static void release(const fpa_module *module, void *address)
 {
-    (void)module;
     pthread_mutex_lock(&device_lock);
     unsigned char *bytes = bytes_at(address, 0);
     for (int i = 0; i < MANY_ALLOCATIONS && bytes; i++)
@@ -100,7 +93,6 @@ static void release(const fpa_module *module, void *address)
 
 static fpa_status upload(const fpa_module *module, void *to, const void *from, size_t size, fpa_error *error)
 {
-    (void)module;
     pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
         return give_up();
@@ -111,7 +103,6 @@ static fpa_status upload(const fpa_module *module, void *to, const void *from, s
 
 static fpa_status fill(const fpa_module *module, void *to, uint16_t unit, size_t size, fpa_error *error)
 {
-    (void)module;
     pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
         return give_up();
@@ -125,7 +116,6 @@ static fpa_status fill(const fpa_module *module, void *to, uint16_t unit, size_t
 static fpa_status download(const fpa_module *module, void *to, const void *from, size_t size,
                            fpa_error *error)
 {
-    (void)module;
     pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
         return give_up();
@@ -136,7 +126,6 @@ static fpa_status download(const fpa_module *module, void *to, const void *from,
 
 static fpa_status enter(const fpa_module *module, fpa_error *error)
 {
-    (void)module;
     pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
         return give_up();
@@ -146,14 +135,12 @@ static fpa_status enter(const fpa_module *module, fpa_error *error)
 
 static void leave(const fpa_module *module)
 {
-    (void)module;
     hand_device.entered--;
     pthread_mutex_unlock(&device_lock);
 }
 
 static fpa_status finish(const fpa_module *module, fpa_error *error)
 {
-    (void)module;
     pthread_mutex_lock(&device_lock);
     const fpa_status status = call_device(error);
     pthread_mutex_unlock(&device_lock);

@@ -1,18 +1,13 @@
 #include "hand_module.h"
 
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/dtype.h"
+#include "claims.h"
 #include "hand_lift.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 /* A test has one module at a time; launches carry no user data. */
 static const fpa_head *module_head;
@@ -292,7 +287,6 @@ static fpa_status run_module(const fpa_module *module, int form, const struct fp
 
 static void unload_module(fpa_module *module)
 {
-    (void)module;
     module_unloads++;
 }
 

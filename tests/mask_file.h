@@ -3,14 +3,9 @@
 #define FPAC_TESTS_MASK_FILE_H
 
 #include "base/npy.h"
+#include "claims.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* The opposite of a mask [B, L] whose 1 means masked out. */
 static inline void write_kept(const char *path, const fpa_array *masked)

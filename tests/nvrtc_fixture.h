@@ -3,16 +3,11 @@
 #ifndef FPAC_TESTS_NVRTC_FIXTURE_H
 #define FPAC_TESTS_NVRTC_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "runtime/cuda/build.h"
+#include "claims.h"
 #include "scratch.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 typedef struct fixture {
     fpa_options options;

@@ -3,16 +3,11 @@
 #ifndef FPAC_TESTS_OPEN_FIXTURE_H
 #define FPAC_TESTS_OPEN_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
+#include "claims.h"
 #include "scratch.h"
 #include "toy.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* Kernels are compiled by a script that notes each call, so that tests can count compilations. */
 typedef struct fixture {
@@ -59,8 +54,7 @@ static inline fpa_kernel *open_toy(fixture *f)
 {
     fpa_error error = {0};
     fpa_kernel *kernel = NULL;
-    if (fpa_open(f->specs, NULL, &f->options, &kernel, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_open(f->specs, NULL, &f->options, &kernel, &error), &error);
     return kernel;
 }
 

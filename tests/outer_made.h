@@ -5,17 +5,12 @@
 #include "gen/plan/plan.h"
 #include "gen/gen.h"
 #include "gen/plan/cuda/outer.h"
+#include "claims.h"
 #include "outer_heads.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { WARPGROUP_TILES = 6 };
 
@@ -46,8 +41,9 @@ static void make_outer(int warpgroup_tiles, int parts, arena *memory, struct mad
 {
     fpa_error error = {0};
     m->parts = parts;
-    if (plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, parts, memory, &m->outer, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(
+        plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, parts, memory, &m->outer, &error),
+        &error);
 }
 
 static void unmake(struct made *m)

@@ -1,13 +1,8 @@
 #include "planned.h"
+#include "claims.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 void planned_make_as(planned_head *made, const char *body, const char *target, const char *mechanism)
 {

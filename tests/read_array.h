@@ -3,21 +3,14 @@
 #define FPAC_TESTS_READ_ARRAY_H
 
 #include "base/npy.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+#include "claims.h"
 
 /* npy_free afterwards. */
 static inline fpa_array read_array(const char *path)
 {
     fpa_array array = {0};
     fpa_error error = {0};
-    if (npy_read(path, &array, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(npy_read(path, &array, &error), &error);
     return array;
 }
 

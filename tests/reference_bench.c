@@ -1,16 +1,11 @@
 #include "reference_bench.h"
 
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "head/lift.h"
+#include "claims.h"
 #include "random_head.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 static double *numbers(random_source *random, int64_t count, bool positive)
 {

@@ -2,17 +2,12 @@
 #ifndef FPAC_TESTS_TENSORS_FIXTURE_H
 #define FPAC_TESTS_TENSORS_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/api/tensors.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+#include "claims.h"
 
 /* Shapes of the valid call that each test spoils in one place. */
 enum { B = 2, L = 5, HQ = 6, H = 3, D_KEY = 4, DV = 8, FEATURES = 10, STATE = FEATURES * DV };

@@ -5,22 +5,17 @@
  * linked into it only). Those of libgomp, NVRTC, drivers and compiled heads are left alone. make test takes a part
  * of the calls from each place of the code, make test-all each one but for Lua's allocator, whose calls are too many. Sanitizers bring their own malloc: nothing is tried under them. */
 #include "command/command.h"
+#include "claims.h"
 #include "dear.h"
 #include "runtime/store/manifest.h"
 #include "scratch.h"
 #include "toy.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 #include "failing_malloc.h"
 
@@ -28,7 +23,6 @@
 
 static void every_allocation_fails_in_turn(void **state)
 {
-    (void)state;
     print_message("skipped: a sanitizer, or a C library other than glibc, keeps its own malloc\n");
     skip();
 }
@@ -216,8 +210,7 @@ static void use(fpa_kernel *kernel, outcome *all)
     if (all->status)
         return;
     toy_fill(&call);
-    if (toy_forward(kernel, FPA_FORM_CHUNKED, &call.operands, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(toy_forward(kernel, FPA_FORM_CHUNKED, &call.operands, &error), &error);
     manifest_digest(call.o, sizeof call.o, all->result);
     fpa_close(kernel);
 }

@@ -1,9 +1,5 @@
 /* test_backward: fpa_backward as a caller has it: what it takes, what it refuses, and that its bits depend on nothing
  * else. That they are right is verification's. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +8,9 @@
 #include "gen/gen.h"
 #include "gen/spec/spec.h"
 #include "runtime/api/fpa.h"
+#include "claims.h"
 #include "openmp_threads.h"
 #include "scratch.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { B = 2, L = 131, HQ = 4, H = 2, D = 6, DV = 5, ROWS = 3, FEATURES = 18, STATE = FEATURES * (DV + 1) };
 
@@ -152,12 +147,10 @@ static void forward(fixture *f)
     void *workspace;
     size_t size;
 
-    if (fpa_workspace_size(f->kernel, FPA_FORM_AUTO, &f->forward, &size, &f->error))
-        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_ok(fpa_workspace_size(f->kernel, FPA_FORM_AUTO, &f->forward, &size, &f->error), &f->error);
     workspace = aligned_alloc(64, (size + 64) / 64 * 64);
     assert_non_null(workspace);
-    if (fpa_forward(f->kernel, FPA_FORM_AUTO, &f->forward, workspace, size, &f->error))
-        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_ok(fpa_forward(f->kernel, FPA_FORM_AUTO, &f->forward, workspace, size, &f->error), &f->error);
     free(workspace);
 }
 
@@ -175,8 +168,7 @@ static fpa_status backward(fixture *f, fpa_form form)
 
 static void run(fixture *f, fpa_form form)
 {
-    if (backward(f, form))
-        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_ok(backward(f, form), &f->error);
 }
 
 static int setup(void **state)
@@ -185,8 +177,7 @@ static int setup(void **state)
 
     *state = &f;
     scratch_make(f.folder);
-    if (open_head(&f, "gated", NULL, 1, &f.kernel))
-        fail_msg("%s: %s", f.error.where, f.error.message);
+    assert_ok(open_head(&f, "gated", NULL, 1, &f.kernel), &f.error);
     make_arrays(&f);
     forward(&f);
     return 0;
@@ -376,7 +367,6 @@ static void gradients_of_made_coordinates_are_refused_on_gpus(void **state)
     fpa_source source;
     fpa_error error = {0};
 
-    (void)state;
     assert_int_equal(spec_load_text("backward.lua", NULL, spec, strlen(spec), &list, &error), FPA_OK);
     assert_int_equal(source_generate_backward(list.heads[list.count - 1], "cuda:sm_90a", &source, &error),
                      FPA_UNSUPPORTED);
@@ -403,8 +393,7 @@ static void coordinates_that_are_made_have_gradients(void **state)
         positions.values[i] = (float)(i % L) / 8;
         kept[i] = i % 3 != 1;
     }
-    if (open_head(f, "waves", NULL, 1, &f->kernel))
-        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_ok(open_head(f, "waves", NULL, 1, &f->kernel), &f->error);
     f->weights[0] = &phase.tensor;
     f->d_weights[0] = &d_phase.tensor;
     f->forward.state_in = f->backward.state_in = f->backward.d_state_out = NULL;

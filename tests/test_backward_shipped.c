@@ -1,18 +1,13 @@
 /* test_backward_shipped: gradients of shipped heads, generated, compiled and compared with the formula; of each that has
  * them for the best C target. `make test` takes some of each kind, `make test-all` all. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "dear.h"
 #include "runtime/api/open.h"
 #include "scratch.h"
 #include "shipped_heads.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 /* A gate, matrices shared and diagonal, dots of several rows, narrow storage; maps, learned functions of the position, random features, a mask of keys. */
 static const char *const some[] = {"gated_linear_d32", "trainable_shared", "trainable_diagonal",
@@ -25,7 +20,6 @@ static void gradients_are_those_of_the_formula(void **state)
     static shipped_heads all;
     int running = 0, without = 0;
 
-    (void)state;
     scratch_make(folder);
     shipped_load(&all);
     for (int i = 0; i < all.count; i++) {

@@ -35,8 +35,7 @@ static void write_floats(const char *path, int axes, const int64_t *shape, const
     assert_non_null(array.data);
     for (int64_t i = 0; i < array.count; i++)
         array.data[i] = numbers ? numbers[i] : (float)((i * 37 + seed) % 101) / 101 - 0.4f;
-    if (npy_write(path, &array, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(npy_write(path, &array, &error), &error);
     npy_free(&array);
 }
 
@@ -82,7 +81,6 @@ static void near(const float *a, const float *b, int64_t count)
 static void all_are_answered_and_some_remembered(void **state)
 {
     files f;
-    (void)state;
     begin(&f);
     write_counts(&f, L, 0);
     expect(APPLY(f, "--state-in", f.before, "--draft", f.counts, "--state-out", f.after), 0, NULL, NULL);
@@ -101,7 +99,6 @@ static void all_are_answered_and_some_remembered(void **state)
 static void what_cannot_be_is_told(void **state)
 {
     files f;
-    (void)state;
     begin(&f);
     write_counts(&f, 1, L + 1);
     expect(APPLY(f, "--draft", f.counts), 1, NULL, "--state-out, which is not given");

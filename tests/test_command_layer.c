@@ -36,8 +36,7 @@ static void write_heads(const char *path, int seed, int64_t first, int64_t heads
         const int64_t whole = (i / (heads * D) * H + first + i / D % heads) * D + i % D;
         array.data[i] = (float)((whole * 37 + seed) % 101) / 101 - 0.4f;
     }
-    if (npy_write(path, &array, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(npy_write(path, &array, &error), &error);
     npy_free(&array);
 }
 
@@ -87,7 +86,6 @@ static void run_gives_what_it_gives_of_the_heads(void **state)
 {
     files f;
     char weight[2 * PATH];
-    (void)state;
     begin(&f);
     expect(APPLY(f, "both", "--weights", f.weight, "--state-out", f.state), 0, NULL, NULL);
     fpa_array o = read_array(f.o), states = read_array(f.state);
@@ -109,7 +107,6 @@ static void run_gives_what_it_gives_of_the_heads(void **state)
 static void run_goes_on_from_a_layers_state(void **state)
 {
     files f;
-    (void)state;
     begin(&f);
     expect(APPLY(f, "both", "--weights", f.weight, "--state-out", f.state), 0, NULL, NULL);
     fpa_array once = read_array(f.o);
@@ -128,7 +125,6 @@ static void commands_tell_of_layers(void **state)
 {
     files f;
     char out[PATH];
-    (void)state;
     begin(&f);
     expect(RUN("fpac", "list", f.here.spec), 0, "layer both: 3 heads, d 4, dv 4: square x 2, learned x 1",
            NULL);
@@ -156,7 +152,6 @@ static void a_bundle_has_its_layers(void **state)
 {
     files f;
     char out[PATH];
-    (void)state;
     begin(&f);
     place_file(&f.here, "out", out);
     expect(APPLY(f, "both", "--weights", f.weight), 0, NULL, NULL);

@@ -1,16 +1,12 @@
 /* fpac run with positions and a mask of keys, and what the other commands say of heads that take them. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "command_place.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 #include "mask_file.h" /* both include cmocka.h */
 #include "read_array.h"
@@ -42,8 +38,7 @@ static void write_floats(const char *path, int axes, const int64_t *shape, float
     assert_non_null(array.data);
     for (int64_t i = 0; i < array.count; i++)
         array.data[i] = value(i);
-    if (npy_write(path, &array, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(npy_write(path, &array, &error), &error);
     npy_free(&array);
 }
 
@@ -106,7 +101,6 @@ static void integers_and_floats_give_the_same_bits(void **state)
 {
     files f;
     char counted[PATH];
-    (void)state;
     files_make(&f);
     place_file(&f.here, "counted.npy", counted);
     write_integers(counted, -1, 0);
@@ -131,7 +125,6 @@ static void what_does_not_fit_is_refused_by_its_option_or_file(void **state)
     static const int64_t narrow[2] = {B, L - 1};
     files f;
     char wrong[PATH];
-    (void)state;
     files_make(&f);
     place_file(&f.here, "narrow.npy", wrong);
     write_floats(wrong, 2, narrow, small);
@@ -158,7 +151,6 @@ static void constants_for_two_heads_want_two_heads(void **state)
 {
     static const int64_t single[4] = {B, L, 1, 4};
     files f;
-    (void)state;
     files_make(&f);
     expect(APPLY(f, "two"), 0, NULL, NULL);
     write_floats(f.q, 4, single, small);
@@ -175,7 +167,6 @@ static void constants_for_two_heads_want_two_heads(void **state)
 static void commands_tell_what_calls_give(void **state)
 {
     files f;
-    (void)state;
     files_make(&f);
     expect(RUN("fpac", "list", f.here.spec), 0, "normaliser sum  positions  key mask", NULL);
     expect(RUN("fpac", "list", f.here.spec, "--json"), 0, "\"positions\": 1", NULL);

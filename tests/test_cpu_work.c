@@ -1,16 +1,11 @@
 /* What a plan counts of a call for the model of CPUs, and what is chosen by it. */
 #include "gen/gen.h"
 #include "gen/plan/c/work.h"
+#include "claims.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static bool is_near(double a, double b)
 {
@@ -27,10 +22,10 @@ static void make(const char *spec, const char *target, struct made *m)
 {
     fpa_error error = {0};
     *m = (struct made){0};
-    if (spec_load_text("cost.lua", NULL, spec, strlen(spec), &m->list, &error) ||
-        simplify(m->list.heads[0], &m->simple, &error) ||
-        plan_choose(&m->simple, m->list.heads[0], target_find(target), &m->plan, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(spec_load_text("cost.lua", NULL, spec, strlen(spec), &m->list, &error) ||
+                  simplify(m->list.heads[0], &m->simple, &error) ||
+                  plan_choose(&m->simple, m->list.heads[0], target_find(target), &m->plan, &error),
+              &error);
 }
 
 static void unmake(struct made *m)
@@ -63,7 +58,6 @@ static void products_are_counted_as_the_text_does_them(void **state)
 {
     struct made m;
     fpa_cpu_work work;
-    (void)state;
     make(power2, "c:avx2", &m);
     const double features = (double)m.plan.features;
     fpa_call_size size = call_of(FORM_CHUNKED, 480);
@@ -88,7 +82,6 @@ static void products_are_counted_as_the_text_does_them(void **state)
 static void a_call_is_counted_without_a_look_at_single_features(void **state)
 {
     struct made m;
-    (void)state;
     make(power2, "c:avx2", &m);
     const fpa_cpu *cpu = cpu_of_target(m.plan.target);
     fpa_piece *pieces = m.plan.pieces;
@@ -108,7 +101,6 @@ static void a_call_is_counted_without_a_look_at_single_features(void **state)
 static void seconds_grow_with_the_call(void **state)
 {
     struct made m;
-    (void)state;
     make(power2, "c:avx2", &m);
     const fpa_cpu *cpu = cpu_of_target(m.plan.target);
     for (int form = 0; form < FORMS; form++) {
@@ -159,7 +151,6 @@ static void every_call_of_every_kind_of_head_has_seconds(void **state)
         "return head { name = 'table', d = 32, dv = 16, terms = power { degree = 3 } }",
         "return head { name = 'constant', d = 4, dv = 4, terms = { term {} } }",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         for (int t = 0; t < target_count(); t++) {
             struct made m;
@@ -190,7 +181,6 @@ static double three_heads(const fpa_plan *plan, int chunk)
 static void the_chunk_is_the_one_with_the_fewest_seconds_a_token(void **state)
 {
     static const char *const targets[] = {"c:sse2", "c:avx2", "c:avx512", "c:neon"};
-    (void)state;
     for (int degree = 1; degree <= 3; degree++)
         for (int t = 0; t < 4; t++) {
             char spec[128];
@@ -217,7 +207,6 @@ static bool is_sooner_chunked(const fpa_plan *plan, int64_t length)
 static void from_the_crossover_on_the_chunked_form_takes_fewer_seconds(void **state)
 {
     struct made m;
-    (void)state;
     make(power2, "c:avx512", &m);
     const int64_t crossover = m.plan.facts.crossover;
     assert_true(crossover > m.plan.chunk && crossover < 4 * m.plan.features);
@@ -236,7 +225,6 @@ static void without_a_mask_a_chunk_has_no_pairs(void **state)
 {
     struct made m, causal;
     fpa_cpu_work work, with;
-    (void)state;
     make("return head { name = 'p', d = 32, dv = 32, causal = false, terms = power { degree = 2 } }",
          "c:avx2", &m);
     make("return head { name = 'p', d = 32, dv = 32, terms = power { degree = 2 } }", "c:avx2", &causal);
@@ -255,7 +243,6 @@ static void without_a_mask_a_chunk_has_no_pairs(void **state)
 static void teams_share_heads_whose_work_is_worth_it(void **state)
 {
     struct made m;
-    (void)state;
     make("return head { name = 'l', d = 16, dv = 16, terms = linear {} }", "c:avx512", &m);
     assert_false(m.plan.c.team_by_chunk || m.plan.c.team_by_token);
     unmake(&m);
@@ -269,7 +256,6 @@ static void recent_tokens_are_counted_as_keys_beside_a_state_that_is_read(void *
 {
     struct made m;
     fpa_cpu_work work;
-    (void)state;
     make(power2, "c:avx2", &m);
     fpa_call_size size = call_of(FORM_RECURRENT, 1);
     size.state_in = true;
@@ -290,7 +276,6 @@ static void each_mechanism_is_a_candidate_or_says_why_not(void **state)
     static const char *const names[FORMS] = {"c_parallel", "c_chunked", "c_recurrent"};
     struct made m;
     fpa_candidate rows[8];
-    (void)state;
     make(power2, "c:avx2", &m);
     for (int form = 0; form < FORMS; form++) {
         const fpa_call_size size = call_of(form, 512);

@@ -2,6 +2,7 @@
  * opening succeeds without a fault. Every run before that ends in a clean error, or in a kernel
  * that works; it leaves whole files only and no descriptor open. `make asan` adds: no leak. */
 #include "command/bundle.h"
+#include "claims.h"
 #include "dear.h"
 #include "gen/gen.h"
 #include "gen/simplify/simplify.h"
@@ -12,15 +13,9 @@
 #include "toy.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <stdatomic.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 typedef enum fault_kind { FAULT_MEMORY, FAULT_WRITE, FAULT_FSYNC, FAULT_RENAME, FAULT_KINDS } fault_kind;
 
@@ -390,7 +385,6 @@ static void numbers_survive_every_failed_allocation(void **state)
 {
     arena right = {0};
     const fpa_number expected = compute_numbers(&right);
-    (void)state;
     assert_int_equal(number_status(expected), FPA_OK);
     assert_non_null(expected.wide);
     for (int lasting = 0; lasting < 2; lasting++)
@@ -436,7 +430,6 @@ static fpa_status carry_numbers(fpa_error *error)
 static void heads_of_long_weights_survive_every_failed_allocation(void **state)
 {
     fpa_error error = {0};
-    (void)state;
     arm(FAULT_MEMORY, 0, false);
     assert_int_equal(carry_numbers(&error), FPA_OK);
     disarm();

@@ -1,22 +1,16 @@
 /* test_head: the rules of heads, their figures, and lists of heads. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "example_head.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 static void the_example_is_valid(void **state)
 {
     fpa_head *head = example_head();
     fpa_error error;
 
-    (void)state;
     assert_int_equal(head_validate(head, &error), FPA_OK);
     head_free(head);
 }
@@ -209,7 +203,6 @@ static const struct {
 
 static void a_broken_rule_is_refused_and_named(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
         fpa_head *head = example_head();
         fpa_error error;
@@ -228,7 +221,6 @@ static void too_many_features_are_refused(void **state)
     fpa_head *head = example_head();
     fpa_error error;
 
-    (void)state;
     head->d = 1024;
     head->matrix_count = 0;
     head->term_count = 1;
@@ -253,7 +245,6 @@ static void figures_follow_from_the_widths(void **state)
 {
     fpa_head *head = example_head();
 
-    (void)state;
     assert_int_equal(head_degree(head), 2);
     assert_true(head_features(head) == 2 * 3 + 2 * 2);
     assert_true(head_features_bound(head) == 10); /* C(5, 2) */
@@ -270,7 +261,6 @@ static void a_list_finds_heads_and_names_them(void **state)
     const fpa_head *found = NULL;
     fpa_error error;
 
-    (void)state;
     assert_non_null(list.heads);
     list.heads[0] = example_head();
     list.heads[1] = example_head();

@@ -1,18 +1,13 @@
 /* test_head_text: the canonical text of heads, its parser and the digest. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "example_head.h"
 #include "random_head.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { RANDOM_HEADS = 400, SEED = 11 };
 
@@ -21,7 +16,6 @@ static void the_text_is_as_documented(void **state)
     fpa_head *head = example_head();
     char *text = head_print(head);
 
-    (void)state;
     assert_non_null(text);
     assert_string_equal(text, "fpac head 1\n"
                               "name example\n"
@@ -57,7 +51,6 @@ static void every_random_head_is_valid_and_survives_its_text(void **state)
 {
     random_limits limits = random_all;
 
-    (void)state;
     limits.half = limits.lift = true;
     print_message("seeds %d..%d\n", SEED, SEED + RANDOM_HEADS - 1);
     for (int i = 0; i < RANDOM_HEADS; i++) {
@@ -88,7 +81,6 @@ static void products_are_written_unless_they_are_plain(void **state)
     fpa_head *head = example_head(), *copy = NULL;
     char plain[DIGEST_TEXT], split[DIGEST_TEXT], again[DIGEST_TEXT], *text;
 
-    (void)state;
     assert_int_equal(head_digest(head, plain, NULL), FPA_OK);
     head->products = FPA_PRODUCTS_TF32X3;
     assert_int_equal(head_digest(head, split, NULL), FPA_OK);
@@ -109,7 +101,6 @@ static void a_window_is_written_where_there_is_one(void **state)
     fpa_head *head = example_head(), *copy = NULL;
     char without[DIGEST_TEXT], with[DIGEST_TEXT], *text;
 
-    (void)state;
     head->normalize = FPA_NORMALIZE_SUM;
     assert_int_equal(head_digest(head, without, NULL), FPA_OK);
     head->window = 64;
@@ -129,7 +120,6 @@ static void the_text_does_not_follow_the_locale(void **state)
     fpa_head *head = example_head();
     char *plain = head_print(head), *local;
 
-    (void)state;
     if (setlocale(LC_ALL, "de_DE.UTF-8") || setlocale(LC_ALL, "fr_FR.UTF-8")) {
         local = head_print(head);
         assert_string_equal(plain, local);
@@ -146,7 +136,6 @@ static void the_origin_is_not_part_of_the_digest_and_everything_else_is(void **s
     fpa_head *head = example_head();
     char first[DIGEST_TEXT], second[DIGEST_TEXT];
 
-    (void)state;
     assert_int_equal(head_digest(head, first, NULL), FPA_OK);
     assert_int_equal(strlen(first), 64);
     head->origin = NULL;
@@ -163,7 +152,6 @@ static void weights_of_one_written_or_not_are_the_same_head(void **state)
     fpa_head *head = example_head();
     char first[DIGEST_TEXT], second[DIGEST_TEXT];
 
-    (void)state;
     for (int w = 0; w < 3; w++)
         head->terms[0].branches[1].gram[w] = number_int(1);
     assert_int_equal(head_digest(head, first, NULL), FPA_OK);
@@ -215,7 +203,6 @@ static void damaged_text_is_refused_with_its_line(void **state)
     fpa_head *head = example_head(), *parsed = NULL;
     char *text = head_print(head), damaged[2048];
 
-    (void)state;
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         char *at = strstr(text, damages[i].from);
         fpa_error error;
@@ -240,7 +227,6 @@ static void a_parsed_head_obeys_the_rules(void **state)
     char *text;
     fpa_error error;
 
-    (void)state;
     head->terms[0].branches[1].row[2] = 9;
     text = head_print(head);
     assert_int_equal(head_parse(text, strlen(text), &parsed, &error), FPA_INVALID);
@@ -282,7 +268,6 @@ static void no_mutated_text_breaks_the_parser(void **state)
     random_limits limits = random_all;
     int accepted = 0, refused = 0;
 
-    (void)state;
     limits.lift = true;
     print_message("seed %d\n", SEED);
     for (int i = 0; i < 20000; i++) {

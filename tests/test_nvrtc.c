@@ -39,8 +39,7 @@ static fpa_object compiled(const fixture *f, const char *code, const char *targe
 {
     fpa_object object;
     fpa_error error = {0};
-    if (compile(f, code, target, ptx, &object, report, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(compile(f, code, target, ptx, &object, report, &error), &error);
     return object;
 }
 
@@ -302,7 +301,6 @@ static void the_bytes_depend_on_neither_folder_nor_thread(void **state)
 
 static void the_identity_is_the_version_and_the_options(void **state)
 {
-    (void)state;
     need_nvrtc();
     char *first, *again, *other;
     char wanted[64];
@@ -402,7 +400,6 @@ static char *message_with(const char *library)
 
 static void a_named_library_has_to_be_an_nvrtc(void **state)
 {
-    (void)state;
     char *missing = message_with("/nowhere/libnvrtc.so"), *other = message_with("libm.so.6");
     assert_memory_equal(missing, "FPA_LIBNVRTC: cannot be used: ", 30);
     assert_non_null(strstr(missing, "/nowhere/libnvrtc.so"));

@@ -1,20 +1,16 @@
 /* Where fpac writes: links, devices, FIFOs and modes are left as they are, and no file is lost to another. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "command_place.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 #include "read_array.h" /* it includes cmocka.h */
 

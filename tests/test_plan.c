@@ -2,17 +2,12 @@
 #include "gen/backends.h"
 #include "gen/gen.h"
 #include "gen/plan/plan.h"
+#include "claims.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Heads that differ in what the plan does with them. */
 static const char *const specs[] = {
@@ -38,10 +33,10 @@ struct made {
 static void make(const char *spec, const char *target, struct made *m)
 {
     fpa_error error = {0};
-    if (spec_load_text("plan.lua", NULL, spec, strlen(spec), &m->list, &error) ||
-        simplify(m->list.heads[0], &m->simple, &error) ||
-        plan_choose(&m->simple, m->list.heads[0], target_find(target), &m->plan, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(spec_load_text("plan.lua", NULL, spec, strlen(spec), &m->list, &error) ||
+                  simplify(m->list.heads[0], &m->simple, &error) ||
+                  plan_choose(&m->simple, m->list.heads[0], target_find(target), &m->plan, &error),
+              &error);
 }
 
 static void unmake(struct made *m)
@@ -94,7 +89,6 @@ static void check_cover(const struct made *m)
 
 static void pieces_tiles_and_slices_cover_every_feature_once(void **state)
 {
-    (void)state;
     each(check_cover);
 }
 
@@ -111,7 +105,6 @@ static void slices_are_equal_shares_of_two_four_and_eight_threads(void **state)
         {"power { degree = 2 }", 64, 8}, /* 2112 in 44 tiles */
         {"power { degree = 3 }", 64, 8},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char spec[128];
         struct made m = {0};
@@ -225,14 +218,12 @@ static void check_kernel(const struct made *m)
 
 static void features_and_score_add_up_to_the_head_as_written(void **state)
 {
-    (void)state;
     each(check_kernel);
 }
 
 static void a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost(void **state)
 {
     struct made m = {0};
-    (void)state;
     make("return head { name = 'c', d = 16, dv = 16, chunk = 100, terms = linear {} }", "c:avx2", &m);
     assert_int_equal(m.plan.chunk, 100);
     unmake(&m);
@@ -274,7 +265,6 @@ static void check_register_tiles(const struct made *m)
 static void register_tiles_leave_room_and_keep_the_multiply_adds_busy(void **state)
 {
     struct made m = {0};
-    (void)state;
     each(check_register_tiles);
     make(specs[1], "c:avx512", &m);
     assert_int_equal(m.plan.c.values.rows, 6);
@@ -286,7 +276,6 @@ static void heads_of_bf16_multiply_pairs_where_the_target_has_them(void **state)
 {
     static const char *const targets[] = {"c:avx512bf16", "c:avx512", "c:avx2"};
     static const char *const types[] = {"bf16", "f16", "f32"};
-    (void)state;
     for (int t = 0; t < 3; t++)
         for (int d = 0; d < 3; d++) {
             char spec[160];
@@ -304,7 +293,6 @@ static void heads_of_bf16_multiply_pairs_where_the_target_has_them(void **state)
 
 static void each_target_has_a_generator_of_its_name(void **state)
 {
-    (void)state;
     for (int t = 0; t < target_count(); t++) {
         const fpa_target *target = target_at(t);
         const fpa_generator *generator = generator_of(target);
@@ -321,7 +309,6 @@ static void an_absurd_state_is_refused_with_its_figures(void **state)
         "return head { name = 'huge', d = 512, dv = 512, terms = power { degree = 3 } }";
     struct made m = {0};
     fpa_error error = {0};
-    (void)state;
     assert_int_equal(spec_load_text("huge.lua", NULL, spec, sizeof spec - 1, &m.list, &error), FPA_OK);
     assert_int_equal(simplify(m.list.heads[0], &m.simple, &error), FPA_OK);
     assert_int_equal(plan_choose(&m.simple, m.list.heads[0], target_at(0), &m.plan, &error), FPA_UNSUPPORTED);

@@ -3,18 +3,13 @@
 #include "gen/plan/cuda/fused_rows.h"
 #include "gen/plan/cuda/mechanism.h"
 #include "gen/plan/cuda/split_outer.h"
+#include "claims.h"
 #include "dear.h"
 #include "emulate/heads.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define TSPOW "d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }"
 #define LINEAR "d = 64, dv = 64, terms = linear {}"
@@ -99,7 +94,6 @@ static bool equal(const char *a, const char *b)
 
 static void names_are_unique(void **state)
 {
-    (void)state;
     for (int i = 0; i < CUDA_MECHANISMS; i++) {
         assert_non_null(cuda_mechanisms[i].name);
         assert_string_equal(cuda_mechanism_name(i), cuda_mechanisms[i].name);
@@ -112,7 +106,6 @@ static void names_are_unique(void **state)
 static void each_role_has_one_mechanism_or_none(void **state)
 {
     bool seen[CUDA_MECHANISMS] = {0};
-    (void)state;
     for (int i = 0; i < KINDS; i++) {
         const struct kind *kind = &kinds[i];
         struct made m;
@@ -135,7 +128,6 @@ static void each_role_has_one_mechanism_or_none(void **state)
 /* Each row has a plan or a reason, and what is chosen has a plan. */
 static void a_mechanism_that_does_not_suit_says_why(void **state)
 {
-    (void)state;
     for (int i = 0; i < KINDS; i++) {
         struct made m;
         make(&kinds[i], NULL, &m);
@@ -151,7 +143,6 @@ static void a_mechanism_that_does_not_suit_says_why(void **state)
 /* The geometry has what a launch needs of the chosen ones, and nothing of others. */
 static void the_geometry_has_the_kernels_of_what_is_chosen(void **state)
 {
-    (void)state;
     for (int i = 0; i < KINDS; i++) {
         struct made m;
         make(&kinds[i], NULL, &m);
@@ -196,7 +187,6 @@ static void check_forced(const struct kind *kind, int r, const fpa_suited *suite
 
 static void a_mechanism_that_suits_can_be_asked_for_and_others_say_why_not(void **state)
 {
-    (void)state;
     for (int i = 0; i < KINDS; i++) {
         struct made m;
         make(&kinds[i], NULL, &m);
@@ -218,7 +208,6 @@ static void many_columns_are_one_block_where_a_product_has_them(void **state)
                   {"dv = 256", 1, 32},
                   {"dv = 248, normalize = 'sum'", 1, 31},
                   {"dv = 256, normalize = 'sum'", 2, 16}};
-    (void)state;
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         char body[128];
         struct made m;
@@ -236,7 +225,6 @@ static void many_columns_are_one_block_where_a_product_has_them(void **state)
 static void a_plan_is_not_changed_by_what_follows(void **state)
 {
     static const fpa_cuda_mechanism first[] = {SPLIT_PANEL, FUSED_PANEL, FUSED_COORDINATES};
-    (void)state;
     for (int i = 0; i < KINDS; i++) {
         struct made free_one, forced;
         make(&kinds[i], NULL, &free_one);
@@ -258,7 +246,6 @@ static void a_planner_reads_and_gives_one_plan(void **state)
 {
     static const fpa_cuda_mechanism plain[] = {SPLIT_PANEL, FUSED_PANEL, FUSED_COORDINATES, CLUSTER_SCAN,
                                                DECODE};
-    (void)state;
     for (int i = 0; i < KINDS; i++) {
         struct made m;
         make(&kinds[i], NULL, &m);
@@ -300,7 +287,6 @@ static void sources_of_what_is_asked_for_have_its_kernels(void **state)
     const struct kind linear = {LINEAR, "cuda:sm_90a", NULL, NULL, NULL};
     fpa_source source;
     fpa_error error;
-    (void)state;
     assert_int_equal(generate_as(&linear, "split_panel", &source, &error), FPA_OK);
     assert_null(strstr(source.code, "h_fused_chunk("));
     assert_non_null(strstr(source.code, "h_chunk_output("));
@@ -319,7 +305,6 @@ static void a_name_that_is_none_is_answered_with_all_names(void **state)
     const struct kind plain_c = {LINEAR, "c:avx2", NULL, NULL, NULL};
     fpa_source source;
     fpa_error error;
-    (void)state;
     assert_int_equal(generate_as(&kinds[0], "split_pane", &source, &error), FPA_INVALID);
     for (int r = 0; r < CUDA_MECHANISMS; r++)
         assert_non_null(strstr(error.message, cuda_mechanisms[r].name));
@@ -334,17 +319,16 @@ static void heads_of_the_emulations_fixed_part_take_every_mechanism(void **state
     bool chosen[CUDA_MECHANISMS] = {false};
     fpa_head_list list;
     fpa_error error;
-    (void)state;
-    if (spec_load_text("emulated.lua", NULL, emulated_heads, sizeof emulated_heads - 1, &list, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(spec_load_text("emulated.lua", NULL, emulated_heads, sizeof emulated_heads - 1, &list, &error),
+              &error);
     for (int i = 0; i < list.count; i++) {
         fpa_simplified simple;
         fpa_plan plan;
         if (!is_one_of(emulated_fixed, FIXED, list.heads[i]->name))
             continue;
-        if (simplify(list.heads[i], &simple, &error) ||
-            plan_choose(&simple, list.heads[i], target_find("cuda:sm_90a"), &plan, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(simplify(list.heads[i], &simple, &error) ||
+                      plan_choose(&simple, list.heads[i], target_find("cuda:sm_90a"), &plan, &error),
+                  &error);
         for (int m = 0; m < CUDA_MECHANISMS; m++)
             chosen[m] = chosen[m] || plan.cuda.chosen[m];
         plan_free(&plan);
@@ -380,8 +364,7 @@ static void mark_chosen(const char *spec, const char *name, const char *dtype, b
         plan_free(&m.plan);
         simplified_free(&m.simple);
     }
-    if (m.status)
-        fail_msg("%s: %s", m.error.where, m.error.message);
+    assert_ok(m.status, &m.error);
     head_list_free(&m.list);
 }
 
@@ -392,7 +375,6 @@ static void every_mechanism_of_sm_90a_has_an_exemplar(void **state)
     FILE *list = fopen("tools/generated.sh", "r");
     char line[256], spec[64], head[64], target[16], dtype[8];
     int count = 0;
-    (void)state;
     assert_non_null(list);
     while (fgets(line, sizeof line, list))
         if (sscanf(line, "%63s %63s %15s %7s", spec, head, target, dtype) == 4 && !strcmp(target, "sm_90a") &&

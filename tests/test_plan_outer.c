@@ -11,7 +11,6 @@ static void make(const char *body, int warpgroup_tiles, int parts, struct made *
 
 static void tiles_and_stars_of_heads_of_every_family_are_as_many_as_known(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof suited / sizeof *suited; i++) {
         struct made m;
         make(suited[i].body, WARPGROUP_TILES, 1, &m);
@@ -28,7 +27,6 @@ static void tiles_and_stars_of_heads_of_every_family_are_as_many_as_known(void *
 
 static void heads_that_tiles_do_not_suit_say_why(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof unsuited / sizeof *unsuited; i++) {
         struct made m;
         make(unsuited[i].body, WARPGROUP_TILES, 1, &m);
@@ -42,7 +40,6 @@ static void heads_that_tiles_do_not_suit_say_why(void **state)
 static void flips_leave_stars_of_36_tiles_without_padding(void **state)
 {
     static const int suffixes[] = {0, 1, 2, 3, 4, 4, 3};
-    (void)state;
     for (int tiles = 1; tiles <= WARPGROUP_TILES; tiles++) {
         struct made m;
         make("d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", tiles, 1, &m);
@@ -135,7 +132,6 @@ static void check_features(const struct made *m)
 
 static void tiles_hold_every_feature_once_with_its_factors_weight_and_degree(void **state)
 {
-    (void)state;
     each(check_features);
 }
 
@@ -144,7 +140,6 @@ static void features_of_equal_factors_have_tiles_of_their_own(void **state)
 {
     struct made m, twice;
     fpa_error error = {0};
-    (void)state;
     make("d = 16, dv = 16, terms = tspow { d = 16, degree = 2, block = 8 }", WARPGROUP_TILES, 1, &m);
     twice = m;
     twice.plan.memory = (arena){0};
@@ -206,13 +201,11 @@ static void check_strips(const struct made *m)
 
 static void every_tile_lies_in_one_star_of_its_own_group(void **state)
 {
-    (void)state;
     each(check_strips);
 }
 
 static void groups_of_few_prefixes_fill_their_tiles(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof of_few_prefixes / sizeof *of_few_prefixes; i++)
         for (int j = 0; j < 4; j++) {
             struct made m;
@@ -230,7 +223,6 @@ static void groups_of_few_prefixes_fill_their_tiles(void **state)
 static void rows_of_a_folded_tile_have_each_pair_of_a_block_once(void **state)
 {
     int pairs[8][8] = {0}, rows[OUTER_FOLDED] = {0};
-    (void)state;
     for (int slot = 0; slot < OUTER_TILE; slot++) {
         const int c = slot / 8, r = slot % 8, row = outer_fold(slot);
         if (row < 0) {
@@ -265,7 +257,6 @@ static void check_folded(const struct made *m)
 
 static void folded_tiles_have_no_feature_without_a_row(void **state)
 {
-    (void)state;
     each(check_folded);
 }
 
@@ -293,7 +284,6 @@ static void check_again(const struct made *m)
 
 static void the_same_plan_gives_the_same_tables(void **state)
 {
-    (void)state;
     each(check_again);
 }
 

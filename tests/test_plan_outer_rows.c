@@ -90,7 +90,6 @@ static void check_rows(const struct made *m)
 
 static void rows_keep_their_runs_and_alignment(void **state)
 {
-    (void)state;
     each(check_rows);
 }
 
@@ -134,7 +133,6 @@ static void check_dots(const struct made *m)
 
 static void steps_of_a_dot_hold_its_rows_and_zeros(void **state)
 {
-    (void)state;
     each(check_dots);
 }
 

@@ -1,16 +1,11 @@
 /* test_reference: the reference against formulas that are written out here once more. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "random_head.h"
 #include "reference_bench.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { SEED = 5 };
 
@@ -68,7 +63,6 @@ static kernel_formula *const powers[] = {constant, q_dot_k, square, cube};
 
 static void a_power_is_the_power_of_the_dot_product(void **state)
 {
-    (void)state;
     for (int degree = 0; degree <= 3; degree++)
         for (int causal = 0; causal < 2; causal++) {
             fpa_head *head = power_head(degree);
@@ -89,7 +83,6 @@ static void the_tspow_of_the_appendix_is_the_square(void **state)
     fpa_head *head = bench_head(3);
     bench b;
 
-    (void)state;
     for (int t = 0; t < 3; t++) {
         int first = 2 * t, width = first + 2 > D ? D - first : 2;
         fpa_branch *rest;
@@ -112,7 +105,6 @@ static void terms_add_and_the_scale_counts_once_a_branch(void **state)
     fpa_head *head = bench_head(3);
     bench b;
 
-    (void)state;
     for (int t = 0; t < 3; t++)
         for (int l = 0; l < t; l++)
             bench_branch(head, t, FPA_INPUT, 0, D);
@@ -139,7 +131,6 @@ static void a_gate_decays_what_came_before_its_token(void **state)
     fpa_head *head = power_head(1);
     bench b;
 
-    (void)state;
     head->gate = true;
     bench_setup(&b, head, SEED + 3, false);
     bench_run(&b);
@@ -153,7 +144,6 @@ static void a_closed_gate_forgets_everything_and_gives_no_nan(void **state)
     fpa_head *head = power_head(1);
     bench b;
 
-    (void)state;
     head->gate = true;
     bench_setup(&b, head, SEED + 4, false);
     for (int64_t i = 2 * HEADS; i < 4 * HEADS; i++)
@@ -191,7 +181,6 @@ static double divisor(fpa_normalize kind, double den)
 
 static void each_normaliser_divides_by_its_formula(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < FPA_NORMALIZE_KINDS; kind++) {
         fpa_head *plain = power_head(1), *head = power_head(1);
         double values[BATCH * LENGTH * QUERY_HEADS], conditions[BATCH * LENGTH * QUERY_HEADS];
@@ -226,7 +215,6 @@ static void a_normaliser_of_zero_is_refused_with_its_token(void **state)
     bench b;
     fpa_error error;
 
-    (void)state;
     head->normalize = FPA_NORMALIZE_MAX;
     head->eps = 0;
     bench_setup(&b, head, SEED + 6, true);
@@ -244,7 +232,6 @@ static void query_heads_read_the_key_head_of_their_group(void **state)
     bench b;
     double *swapped;
 
-    (void)state;
     bench_setup(&b, head, SEED + 7, false);
     bench_run(&b);
     swapped = calloc((size_t)b.outputs * DV, sizeof *swapped);
@@ -310,7 +297,6 @@ static double projected(const bench *b, int64_t batch, int64_t t, int64_t j, int
 
 static void matrices_of_every_kind_project_both_sides(void **state)
 {
-    (void)state;
     for (int kind = FPA_MATRIX_CONSTANT; kind <= FPA_MATRIX_TRAINABLE_DIAGONAL; kind++)
         for (int per_head = 0; per_head < 2; per_head++) {
             fpa_head *head = matrix_head((fpa_matrix_kind)kind, per_head && kind != FPA_MATRIX_CONSTANT);
@@ -334,7 +320,6 @@ static void outputs_that_nobody_wants_are_left_alone(void **state)
     bench b;
     double *partial;
 
-    (void)state;
     bench_setup(&b, head, SEED + 11, false);
     bench_run(&b);
     partial = calloc((size_t)b.outputs * DV, sizeof *partial);

@@ -1,17 +1,12 @@
 /* test_reference_gradient: the reference's gradients against differences of the reference itself. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "lifted_heads.h"
 #include "random_head.h"
 #include "reference_bench.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { SEED = 41, SPAN = 3, QUERIES = BATCH * LENGTH * QUERY_HEADS, KEYS = BATCH * LENGTH * HEADS };
 
@@ -64,9 +59,9 @@ static void slopes_setup(slopes *s, const fpa_head *head, uint64_t seed, bool po
     s->exact = room_for(head, &s->weights[0]);
     s->sizes = room_for(head, &s->weights[1]);
     s->plain = room_for(head, &s->weights[2]);
-    if (reference_gradient(&s->b.problem, &s->backward, &s->exact, &s->sizes, &error) ||
-        reference_gradient_plain(&s->b.problem, &s->backward, &s->plain, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(reference_gradient(&s->b.problem, &s->backward, &s->exact, &s->sizes, &error) ||
+                  reference_gradient_plain(&s->b.problem, &s->backward, &s->plain, &error),
+              &error);
 }
 
 static void slopes_free(slopes *s)
@@ -152,7 +147,6 @@ static void check(fpa_head *head, uint64_t seed, bool positive)
 
 static void powers_and_constants_with_every_normaliser(void **state)
 {
-    (void)state;
     for (int degree = 0; degree <= 3; degree++)
         for (int kind = 0; kind < FPA_NORMALIZE_KINDS; kind++) {
             fpa_head *head = power_head(degree);
@@ -170,7 +164,6 @@ static void a_normaliser_where_eps_wins(void **state)
 {
     fpa_head *head = power_head(2);
 
-    (void)state;
     head->normalize = FPA_NORMALIZE_MAX;
     head->eps = 1e6;
     check(head, SEED + 20, false);
@@ -180,7 +173,6 @@ static void all_keys_without_a_mask(void **state)
 {
     fpa_head *head = power_head(2);
 
-    (void)state;
     head->causal = false;
     head->normalize = FPA_NORMALIZE_SUM;
     check(head, SEED + 21, true);
@@ -189,7 +181,6 @@ static void all_keys_without_a_mask(void **state)
 /* A product of a run-time matrix, a diagonal and the input, and a constant. */
 static void run_time_matrices_shared_and_of_each_head(void **state)
 {
-    (void)state;
     for (int per_head = 0; per_head < 2; per_head++) {
         fpa_head *head = bench_head(3);
 
@@ -212,7 +203,6 @@ static void run_time_matrices_shared_and_of_each_head(void **state)
 
 static void random_heads(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 6; seed++) {
         random_limits limits = random_all;
         fpa_head *head;
@@ -232,7 +222,6 @@ static void saved_outputs_are_taken_as_they_are(void **state)
     double den[QUERIES], *k;
     slopes s;
 
-    (void)state;
     head->normalize = FPA_NORMALIZE_ONE_PLUS_SUM;
     slopes_setup(&s, head, SEED + 50, true);
     bench_run(&s.b);
@@ -281,7 +270,6 @@ static fpa_head *maps_head(const char *maps)
 
 static void coordinates_that_are_made(void **state)
 {
-    (void)state;
     check(lifted_elu("causal sum"), SEED + 60, false);
     check(lifted_elu("gate causal mask"), SEED + 61, false);
     check(lifted_fourier(false, "causal"), SEED + 62, false);

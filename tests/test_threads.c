@@ -1,18 +1,13 @@
 /* Hosts with threads: they open one head or different ones at once, share a kernel, and open and close kernels while
  * others compute. `make tsan` runs this under the thread sanitizer. */
+#include "claims.h"
 #include "scratch.h"
 #include "toy.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "command/bundle.h"
 #include "gen/gen.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { MANY = 64, SOME = 8, HEADS = 6 };
 
@@ -207,8 +202,7 @@ static fpa_kernel *open_spec(const fixture *f, const char *spec)
 {
     fpa_error error;
     fpa_kernel *kernel;
-    if (fpa_open_text("text.lua", spec, NULL, &f->options, &kernel, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_open_text("text.lua", spec, NULL, &f->options, &kernel, &error), &error);
     return kernel;
 }
 
@@ -262,8 +256,7 @@ static void threads_that_share_a_kernel_get_the_bits_of_one(void **state)
         fpa_kernel *kernel = open_spec(f, specs[i]);
         for (fpa_form form = FPA_FORM_PARALLEL; form <= FPA_FORM_RECURRENT; form++) {
             call_long(kernel, form, &alone[form]);
-            if (alone[form].status)
-                fail_msg("%s: %s", alone[form].error.where, alone[form].error.message);
+            assert_ok(alone[form].status, &alone[form].error);
         }
         run_workers(f, kernel, SOME, compute_with_a_shared_kernel);
         fpa_close(kernel);

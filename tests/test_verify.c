@@ -1,23 +1,17 @@
 /* test_verify: correct modules are accepted, and verified modules become kernels. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/dtype.h"
+#include "claims.h"
 #include "hand_module.h"
 #include "random_head.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { SEED = 3, RANDOM_HEADS = 60 };
 
 static void a_correct_module_is_accepted(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < FPA_NORMALIZE_KINDS; kind++)
         for (int gate = 0; gate < 2; gate++) {
             fpa_head *head = tspow_head(8, 5, 4);
@@ -47,7 +41,6 @@ static void a_module_on_a_device_gets_the_verdict_of_the_same_module_here(void *
 {
     random_limits limits = random_all;
 
-    (void)state;
     limits.features = 80;
     for (int i = 0; i < 12; i++) {
         fpa_head *head = random_head(SEED + i, &limits);
@@ -69,7 +62,6 @@ static void correct_modules_of_random_heads_are_accepted(void **state)
 {
     random_limits limits = random_all;
 
-    (void)state;
     limits.features = 80;
     limits.half = true;
     print_message("seeds %d..%d\n", SEED, SEED + RANDOM_HEADS - 1);
@@ -92,7 +84,6 @@ static void a_verdict_does_not_depend_on_when_it_is_made(void **state)
     fpa_head *head = tspow_head(8, 5, 4);
     fpa_verdict first, second;
 
-    (void)state;
     assert_int_equal(hand_verify(head, NO_FAULT, &first, NULL), FPA_OK);
     assert_int_equal(hand_verify(head, NO_FAULT, &second, NULL), FPA_OK);
     assert_string_equal(first.text, second.text);
@@ -107,7 +98,6 @@ static void long_chunks_are_checked_on_some_tokens_and_the_text_says_so(void **s
     fpa_error error = {0};
     long long judged, written;
 
-    (void)state;
     head->chunk = 4096;
     if (hand_verify(head, NO_FAULT, &verdict, &error) != FPA_OK)
         fail_msg("%s: %s", error.where, error.message);
@@ -127,7 +117,6 @@ static void a_kernel_describes_its_head_and_owns_its_module(void **state)
     fpa_kernel *kernel = NULL;
     fpa_error error = {0};
 
-    (void)state;
     module_unloads = 0;
     if (verify_kernel(head, &facts, &module, NULL, false, &kernel, &error) != FPA_OK)
         fail_msg("%s: %s", error.where, error.message);
@@ -168,7 +157,6 @@ static void a_kernel_takes_tensors_of_its_own_device_only(void **state)
     float memory[64];
     size_t size;
 
-    (void)state;
     facts.arithmetic = FPA_BF16;
     assert_int_equal(verify_kernel(head, &facts, &module, "checked before", true, &kernel, &error), FPA_OK);
     assert_int_equal(kernel->description.device, HAND_DEVICE);
@@ -198,7 +186,6 @@ static void a_stored_verdict_is_taken_over_without_a_run(void **state)
     fpa_facts facts = hand_facts(head);
     fpa_kernel *kernel = NULL;
 
-    (void)state;
     assert_int_equal(verify_kernel(head, &facts, &module, "checked before", true, &kernel, NULL), FPA_OK);
     assert_string_equal(kernel->description.verdict, "checked before");
     assert_int_equal(kernel->description.from_cache, 1);
@@ -208,7 +195,6 @@ static void a_stored_verdict_is_taken_over_without_a_run(void **state)
 
 static void halves_round_to_nearest_even_and_back(void **state)
 {
-    (void)state;
     for (uint32_t bits = 0; bits < 65536; bits++) {
         float half = f16_to_float((uint16_t)bits), brain = bf16_to_float((uint16_t)bits);
 

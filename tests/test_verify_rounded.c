@@ -1,14 +1,11 @@
 /* test_verify_rounded: modules whose products are rounded to bf16 or f16 are accepted, and their
  * mistakes are refused all the same. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/dtype.h"
+#include "claims.h"
 #include "dear.h"
 #include "runtime/reference/round.h"
 #include "runtime/verify/bound.h"
@@ -16,8 +13,6 @@
 #include "random_head.h"
 #include "reference_bench.h"
 #include "rounded_module.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { SEED = 11, RANDOM_HEADS = 60, FIXED = 12 /* of make test: each pair of types twice */, ALL = 7 };
 
@@ -44,7 +39,6 @@ static void floats_round_as_the_storage_types_do(void **state)
 {
     random_source random = {SEED};
 
-    (void)state;
     for (int i = 0; i < 1 << (dear_tests() ? 20 : 17); i++) {
         uint32_t bits = (uint32_t)random_bits(&random);
         float x;
@@ -73,7 +67,6 @@ static void the_bound_counts_the_roundings_of_each_form(void **state)
     fpa_facts facts = rounded_facts(head, ALL);
     fpa_bound step, own, read, resumed;
 
-    (void)state;
     step = bound_of(head, &facts, FORM_RECURRENT, 100, 0);
     own = bound_of(head, &facts, FORM_PARALLEL, 100, 0);
     read = bound_of(head, &facts, FORM_CHUNKED, 100, 0);
@@ -104,7 +97,6 @@ static double pairs_tau(int degree)
 /* Rows of a score's dots may be products of the rows of a half of the branches, n - 2 products a side. */
 static void the_bound_counts_products_of_halves(void **state)
 {
-    (void)state;
     for (int degree = 1; degree <= 5; degree++) {
         const double roundings = pairs_tau(degree) / 0x1p-8, most = 1 + 2 * fmax(degree - 2, 0);
         assert_true(roundings > most && roundings < 1.2 * most);
@@ -121,7 +113,6 @@ static void products_of_halves_are_accepted(void **state)
         bool right;
     } cases[] = {{ROUNDED_RIGHT, true}, {ROUNDED_HALVES, true}, {ROUNDED_SCORE, false}};
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
             fpa_head *head = bench_head(1);
@@ -142,7 +133,6 @@ static void products_of_halves_are_accepted(void **state)
 
 static void correct_modules_are_accepted(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++)
         for (int kind = 0; kind < FPA_NORMALIZE_KINDS; kind++)
             for (int gate = 0; gate < 2; gate++) {
@@ -166,7 +156,6 @@ static void correct_modules_of_random_heads_are_accepted(void **state)
     random_limits limits = random_all;
     double worst = 0, ratio = 0;
 
-    (void)state;
     limits.features = 80;
     const int heads = dear_tests() ? RANDOM_HEADS : FIXED;
     print_message("seeds %d..%d\n", SEED, SEED + heads - 1);
@@ -203,7 +192,6 @@ static void expect_refused(const fpa_head *head, int forms, rounded_fault kind)
 
 static void every_fault_is_refused(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++)
         for (int kind = ROUNDED_WEIGHT; kind <= ROUNDED_DECAY; kind++)
             for (int normalized = 0; normalized < 2; normalized++) {
@@ -221,7 +209,6 @@ static void every_fault_is_refused(void **state)
  * of the others, a tile's does not. Recurrent, in float, one is enough. */
 static void half_a_tile_of_2304_features_is_missed(void **state)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         fpa_head *head = square(64, 8, 8, 64, narrow[i % 2]);
 
@@ -235,7 +222,6 @@ static void half_a_tile_of_2304_features_is_missed(void **state)
 
 static void a_correct_module_of_2304_features_is_accepted(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         fpa_head *head = square(64, 8, 8, 64, narrow[i]);
         fpa_verdict verdict;

@@ -1,20 +1,15 @@
 #include "trials.h"
 
+#include "../claims.h"
 #include "../dear.h"
 #include "base/parallel.h"
 #include "head/lift.h"
 #include "machine/cuda_mechanism.h"
 #include "../scratch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { SEED = 20260722 };
 
@@ -114,7 +109,6 @@ static bool choose_crowded(const void *choice, const fpa_module *module, const f
 {
     const struct fpa_cuda_module *cuda = module->handle;
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    (void)choice;
     *candidate = (fpa_candidate){.mechanism = "split", .segments = 1};
     if (size->form == FORM_RECURRENT)
         candidate->mechanism = size->recent && !g->window ? "decode_recent" : "decode";
@@ -136,7 +130,6 @@ static bool choose_spread(const void *choice, const fpa_module *module, const fp
     fpa_candidate list[MANY];
     const int count = module->candidates(module, size, list, MANY);
     bool found = false, resident = false;
-    (void)choice;
     for (int i = 0; i < count && i < MANY && !resident && size->form == FORM_RECURRENT; i++)
         if (!list[i].refused) {
             *candidate = list[i];
@@ -152,7 +145,6 @@ static bool choose_segments(const void *choice, const fpa_module *module, const 
     enum { MANY = 768 };
     fpa_candidate list[MANY];
     const int count = module->candidates(module, size, list, MANY);
-    (void)choice;
     candidate->segments = 0;
     for (int i = 0; i < count && i < MANY && size->form == FORM_CHUNKED; i++)
         if (!list[i].refused && cuda_mechanism_of(&list[i]) == MECHANISM_SPLIT &&
