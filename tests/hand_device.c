@@ -42,12 +42,10 @@ static fpa_status give_up(void)
 static void *bytes_at(const void *address, size_t size)
 {
     uintptr_t at = (uintptr_t)address - far_away;
-
     if (!address)
         return NULL;
     for (int i = 0; i < MANY_ALLOCATIONS; i++) {
         uintptr_t first = (uintptr_t)allocations[i].bytes;
-
         if (first && at >= first && at - first <= allocations[i].size &&
             size <= allocations[i].size - (at - first))
             return (void *)at;
@@ -59,7 +57,6 @@ static void *bytes_at(const void *address, size_t size)
 static fpa_status allocate(const fpa_module *module, size_t size, void **address, fpa_error *error)
 {
     int i = 0;
-
     pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
         return give_up();
@@ -153,7 +150,6 @@ static fpa_status run_device_module(const fpa_module *module, int form, const st
     struct fpa_launch launch = *a;
     int slots = 0;
     const float *weights[device_head->matrix_count + 1];
-
     assert_int_equal(hand_device.entered, 1);
     if (call_device(error) != FPA_OK)
         return FPA_DEVICE;
@@ -198,7 +194,6 @@ static const fpa_backend device_backend = {
 fpa_module hand_device_module(const fpa_head *head, fault kind)
 {
     fpa_module module = computing = hand_module(head, kind);
-
     device_head = head;
     hand_device = (struct hand_device){0};
     module.backend = &device_backend;
@@ -211,6 +206,5 @@ fpa_status hand_device_verify(const fpa_head *head, fault kind, fpa_verdict *ver
 {
     fpa_module module = hand_device_module(head, kind);
     fpa_facts facts = hand_facts(head);
-
     return verify_module(head, &facts, &module, verdict, error);
 }

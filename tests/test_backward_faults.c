@@ -53,7 +53,6 @@ static void load(const struct subject *s, const fpa_source *source, const char *
     fpa_source text = *source;
     fpa_object object = {0};
     fpa_error error = {0};
-
     text.code = (char *)(uintptr_t)code;
     assert_ok(builder_c.compile(NULL, &text, &object, &error) ||
                   backend_c.load(NULL, &object, s->head->name, module, &error),
@@ -65,7 +64,6 @@ static int setup(void **state)
 {
     static struct fixture f;
     fpa_error error = {0};
-
     *state = &f;
     f.target = some_target();
     c_hurry();
@@ -73,7 +71,6 @@ static int setup(void **state)
     for (int i = 0; i < HEADS; i++) {
         struct subject *s = &f.subjects[i];
         fpa_source forward;
-
         s->head = f.list.heads[i];
         assert_ok(source_generate(s->head, f.target, &forward, &error) ||
                       source_generate_backward(s->head, f.target, &s->source, &error),
@@ -87,7 +84,6 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct fixture *f = *state;
-
     for (int i = 0; i < HEADS; i++) {
         backend_c.unload(&f->subjects[i].forward);
         source_free(&f->subjects[i].source);
@@ -101,7 +97,6 @@ static fpa_status verdict_of(const struct subject *s, const char *code, char tex
 {
     fpa_module module = {0};
     fpa_status status;
-
     load(s, &s->source, code, &module);
     status = verify_backward(s->head, &s->source.facts, &module, &s->forward, text, error);
     backend_c.unload(&module);
@@ -111,11 +106,9 @@ static fpa_status verdict_of(const struct subject *s, const char *code, char tex
 static void gradients_as_emitted_are_accepted(void **state)
 {
     const struct fixture *f = *state;
-
     for (int i = 0; i < HEADS; i++) {
         char text[GRADIENT_TEXT];
         fpa_error error = {0};
-
         assert_ok(verdict_of(&f->subjects[i], f->subjects[i].source.code, text, &error), &error);
         assert_non_null(strstr(text, i == CUBE ? "to 65536 tokens" : "to 391 tokens"));
     }
@@ -183,7 +176,6 @@ static void memory_is_released_by_modules_that_have_moved(void **state)
     fpa_gradient_problems *problems;
     char text[GRADIENT_TEXT];
     fpa_error error = {0};
-
     device.memory = &memory;
     load(s, &s->source, s->source.code, &own);
     fpa_module backward = own;
@@ -202,12 +194,10 @@ static int survivors(const struct fixture *f, int subject, const struct fault *l
 {
     const struct subject *s = &f->subjects[subject];
     int survived = 0, refused = 0;
-
     for (size_t i = 0; i < count; i++) {
         char text[GRADIENT_TEXT];
         fpa_error error = {0};
         char *code;
-
         if (!fault_is_fixed(list, i))
             continue;
         code = fault_make_backward(&list[i], s->head, f->target);
@@ -223,7 +213,6 @@ static int survivors(const struct fixture *f, int subject, const struct fault *l
 static void every_fault_is_refused_in_its_words(void **state)
 {
     const struct fixture *f = *state;
-
     assert_int_equal(survivors(f, CUBE, backward_faults, sizeof backward_faults / sizeof *backward_faults) +
                          survivors(f, LEARNED, backward_matrix_faults,
                                    sizeof backward_matrix_faults / sizeof *backward_matrix_faults) +

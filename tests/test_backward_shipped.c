@@ -19,7 +19,6 @@ static void gradients_are_those_of_the_formula(void **state)
     char folder[64];
     static shipped_heads all;
     int running = 0, without = 0;
-
     scratch_make(folder);
     shipped_load(&all);
     for (int i = 0; i < all.count; i++) {
@@ -29,7 +28,6 @@ static void gradients_are_those_of_the_formula(void **state)
         char name[HEAD_MAX_NAME + 1];
         fpa_kernel *kernel = NULL;
         fpa_error error = {0};
-
         snprintf(name, sizeof name, "%s", head->name);
         if (!dear_tests() && !is_one_of(some, sizeof some / sizeof *some, name))
             continue;
@@ -51,7 +49,6 @@ static void gradients_are_those_of_the_formula(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(gradients_are_those_of_the_formula)};
-
     setenv("FPA_CFLAGS", "-Og", 0);
     return cmocka_run_group_tests_name("backward shipped", tests, NULL, NULL);
 }

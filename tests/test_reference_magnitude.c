@@ -24,7 +24,6 @@ static void the_magnitude_is_never_below_the_result(void **state)
     for (int i = 0; i < RANDOM_HEADS; i++) {
         fpa_head *head = random_head(SEED + i, &wide);
         bench b;
-
         bench_setup(&b, head, SEED + i, false);
         bench_run(&b);
         for (int64_t n = 0; n < b.outputs * head->dv; n++)
@@ -38,7 +37,6 @@ static void without_cancellation_the_magnitude_is_the_result(void **state)
 {
     fpa_head *head = power_head(3);
     bench b;
-
     bench_setup(&b, head, SEED + 9, true);
     bench_run(&b);
     for (int64_t i = 0; i < b.outputs * DV; i++)
@@ -51,7 +49,6 @@ static void the_magnitude_of_a_quotient_counts_both_errors(void **state)
 {
     fpa_head *head = power_head(2);
     bench b;
-
     head->normalize = FPA_NORMALIZE_SUM;
     bench_setup(&b, head, SEED + 10, true);
     bench_run(&b);
@@ -68,7 +65,6 @@ static void plain_evaluations_agree_to_single_precision(void **state)
         int columns = head->dv > 2 ? 2 : head->dv;
         bench b;
         float *scores, *features;
-
         bench_setup(&b, head, SEED + i, false);
         bench_run(&b);
         scores = calloc((size_t)b.outputs * (size_t)head->dv, sizeof *scores);
@@ -78,7 +74,6 @@ static void plain_evaluations_agree_to_single_precision(void **state)
         assert_int_equal(reference_plain_features(&b.problem, columns, features, NULL), FPA_OK);
         for (int64_t n = 0; n < b.outputs * head->dv; n++) {
             int64_t token = n / head->dv, c = n % head->dv;
-
             assert_true(fabs((double)scores[n] - b.o[n]) <= 1e-5 * b.magnitude[n] + 1e-30);
             if (c < columns)
                 assert_true(fabs((double)features[token * columns + c] - b.o[n]) <=

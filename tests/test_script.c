@@ -63,7 +63,6 @@ static void a_script_may_use_the_vocabulary_and_the_prelude(void **state)
     };
     fpa_error error;
     lua_Integer result;
-
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(run_text(cases[i].text, &result, &error), FPA_OK);
         assert_int_equal(result, cases[i].result);
@@ -82,7 +81,6 @@ static void nothing_outside_the_allow_list_can_be_reached(void **state)
     char text[80], quoted[40];
     fpa_error error;
     lua_Integer result;
-
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strncmp(names[i], "math.", 5) == 0) {
             snprintf(text, sizeof text, "return %s == nil and 1 or 0", names[i]);
@@ -134,7 +132,6 @@ static void an_error_names_the_users_line_and_stays_on_one(void **state)
         {"local function f(x) return 1 + f(x) end\nf(1)", "dir/mine.lua:1", "stack overflow"},
     };
     fpa_error error;
-
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(run_text(cases[i].text, NULL, &error), FPA_INVALID);
         assert_string_equal(error.where, cases[i].where);
@@ -162,7 +159,6 @@ static void memory_beyond_the_limit_is_refused_with_its_line(void **state)
          "dir/mine.lua:3"},
     };
     fpa_error error;
-
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(run_text(cases[i].text, NULL, &error), FPA_INVALID);
         assert_string_equal(error.message, "needs more than 256 MiB of memory, the limit for a spec");
@@ -181,7 +177,6 @@ static void bytecode_is_refused(void **state)
 {
     fpa_script *script;
     fpa_error error;
-
     assert_int_equal(script_new("mine.lua", &script, &error), FPA_OK);
     assert_int_equal(script_protect(script, run_bytecode, NULL, &error), FPA_INVALID);
     assert_non_null(strstr(error.message, "attempt to load a binary chunk"));
@@ -194,7 +189,6 @@ static void the_line_of_a_file_with_a_long_path_is_kept(void **state)
     fpa_script *script;
     fpa_error error;
     run request = {.text = "\nerror('x')"};
-
     memset(path, 'a', sizeof path - 1);
     strcpy(path + sizeof path - 10, "/mine.lua");
     assert_int_equal(script_new(path, &script, &error), FPA_OK);
