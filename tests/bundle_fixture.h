@@ -1,4 +1,4 @@
-/* bundle_fixture: a folder with a bundle of small heads, for tests. Include it last: it includes cmocka.h. */
+/* bundle_fixture: a folder with a bundle of small heads, for tests. */
 #ifndef FPAC_TESTS_BUNDLE_FIXTURE_H
 #define FPAC_TESTS_BUNDLE_FIXTURE_H
 

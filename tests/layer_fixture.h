@@ -1,5 +1,4 @@
-/* layer_fixture: a layer of unlike heads with the operands of a call, and the same call head by head. Includes cmocka.h:
- * include it last. */
+/* layer_fixture: a layer of unlike heads with the operands of a call, and the same call head by head. */
 #ifndef FPAC_TESTS_LAYER_FIXTURE_H
 #define FPAC_TESTS_LAYER_FIXTURE_H
 

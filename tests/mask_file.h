@@ -1,4 +1,4 @@
-/* mask_file: a mask of keys as a .npy file of bool. Includes cmocka.h: include it last. */
+/* mask_file: a mask of keys as a .npy file of bool. */
 #ifndef FPAC_TESTS_MASK_FILE_H
 #define FPAC_TESTS_MASK_FILE_H
 

@@ -1,5 +1,4 @@
-/* nvrtc_fixture: options that record the log, and a look whether NVRTC is here. Include it last: it includes
- * cmocka.h. */
+/* nvrtc_fixture: options that record the log, and a look whether NVRTC is here. */
 #ifndef FPAC_TESTS_NVRTC_FIXTURE_H
 #define FPAC_TESTS_NVRTC_FIXTURE_H
 

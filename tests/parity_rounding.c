@@ -10,7 +10,7 @@
 #include "runtime/reference/reference.h"
 
 #include "claims.h"
-#include "read_array.h" /* it includes cmocka.h */
+#include "read_array.h"
 
 /* A case as a problem. An initial state of a linear head is what keys e_i with values S_i would
  * leave: these tokens go before the others, and queries e_i behind read the final state. */

@@ -1,4 +1,4 @@
-/* tensors_fixture: one valid call of a head, for tests that spoil it. Includes cmocka.h: include it last. */
+/* tensors_fixture: one valid call of a head, for tests that spoil it. */
 #ifndef FPAC_TESTS_TENSORS_FIXTURE_H
 #define FPAC_TESTS_TENSORS_FIXTURE_H
 

@@ -2,13 +2,12 @@
 #include "runtime/cuda/image.h"
 #include "runtime/cuda/nvrtc.h"
 #include "driver/fake_libcuda.h"
+#include "bundle_fixture.h"
 #include "nvrtc_hurry.h"
 #include "program.h"
 
 #include <dlfcn.h>
 #include <sys/wait.h>
-
-#include "bundle_fixture.h"
 
 /* The manifest of a bundle of C objects, its entry renamed for each of these targets. */
 static void pretend_targets(fixture *f, const char *const *targets, int count)

@@ -1,5 +1,6 @@
 /* fpac run --draft: several tokens of which some are accepted, as forwards would answer and remember them. */
 #include "command_place.h"
+#include "read_array.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -10,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "read_array.h" /* it includes cmocka.h */
 
 enum { B = 2, L = 4, H = 2, D = 4 };
 
@@ -25,31 +24,19 @@ typedef struct files {
     char q[PATH], k[PATH], v[PATH], o[PATH], before[PATH], after[PATH], counts[PATH];
 } files;
 
-static void write_floats(const char *path, int axes, const int64_t *shape, const float *numbers, int seed)
-{
-    fpa_array array = {.axes = axes, .count = 1};
-    fpa_error error = {0};
-    for (int i = 0; i < axes; i++)
-        array.count *= array.shape[i] = shape[i];
-    array.data = malloc((size_t)array.count * sizeof *array.data);
-    assert_non_null(array.data);
-    for (int64_t i = 0; i < array.count; i++)
-        array.data[i] = numbers ? numbers[i] : (float)((i * 37 + seed) % 101) / 101 - 0.4f;
-    assert_ok(npy_write(path, &array, &error), &error);
-    npy_free(&array);
-}
-
 static void write_tokens(const files *f, int64_t tokens)
 {
     const int64_t shape[] = {B, tokens, H, D};
-    write_floats(f->q, 4, shape, NULL, 11);
-    write_floats(f->k, 4, shape, NULL, 12);
-    write_floats(f->v, 4, shape, NULL, 13);
+    write_numbers(f->q, 4, shape, small_number, 11);
+    write_numbers(f->k, 4, shape, small_number, 12);
+    write_numbers(f->v, 4, shape, small_number, 13);
 }
 
 static void write_counts(const files *f, float first, float second)
 {
-    write_floats(f->counts, 1, (int64_t[]){B}, (float[]){first, second}, 0);
+    fpa_array counts = {.axes = 1, .shape = {B}, .count = B, .data = (float[]){first, second}};
+    fpa_error error;
+    assert_ok(npy_write(f->counts, &counts, &error), &error);
 }
 
 #define APPLY(f, ...)                                                                                        \

@@ -1,6 +1,7 @@
 /* The command line and layers of unlike heads. */
 #include "c_hurry.h"
 #include "command_place.h"
+#include "read_array.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "read_array.h" /* it includes cmocka.h */
 
 enum { B = 2, L = 9, H = 3, D = 4 };
 
@@ -49,8 +48,6 @@ static void write_inputs(const files *f, int64_t first, int64_t heads)
 
 static void begin(files *f)
 {
-    fpa_array w = {.axes = 3, .shape = {1, 2, D}, .count = 2 * D};
-    fpa_error error = {0};
     place_begin(&f->here, spec);
     place_file(&f->here, "q.npy", f->q);
     place_file(&f->here, "k.npy", f->k);
@@ -59,11 +56,7 @@ static void begin(files *f)
     place_file(&f->here, "o.npy", f->o);
     place_file(&f->here, "state.npy", f->state);
     write_inputs(f, 0, H);
-    w.data = calloc(2 * D, sizeof *w.data);
-    for (int i = 0; i < 2 * D; i++)
-        w.data[i] = (float)(i % 5) / 4 - 0.5f;
-    assert_int_equal(npy_write(f->w, &w, &error), FPA_OK);
-    npy_free(&w);
+    write_numbers(f->w, 3, (int64_t[]){1, 2, D}, small_number, 0);
     snprintf(f->weight, sizeof f->weight, "learned.w=%s", f->w);
 }
 

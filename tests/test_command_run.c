@@ -11,22 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "read_array.h" /* it includes cmocka.h */
-
-/* count numbers that are small and different. */
-static void write_numbers(const char *path, int axes, const int64_t *shape)
-{
-    fpa_array array = {.axes = axes, .count = 1};
-    fpa_error error = {0};
-    for (int i = 0; i < axes; i++)
-        array.count *= array.shape[i] = shape[i];
-    array.data = malloc((size_t)array.count * sizeof *array.data + 1);
-    assert_non_null(array.data);
-    for (int64_t i = 0; i < array.count; i++)
-        array.data[i] = (float)((i * 37 + 11) % 101) / 101 - 0.5f;
-    assert_ok(npy_write(path, &array, &error), &error);
-    npy_free(&array);
-}
+#include "read_array.h"
 
 /* ---- run ---- */
 
@@ -48,9 +33,9 @@ static void arrays_make(const place *here, arrays *paths)
     place_file(here, "v.npy", paths->v);
     place_file(here, "o.npy", paths->o);
     place_file(here, "state.npy", paths->state);
-    write_numbers(paths->q, 4, shape);
-    write_numbers(paths->k, 4, shape);
-    write_numbers(paths->v, 4, shape);
+    write_numbers(paths->q, 4, shape, small_number, 11);
+    write_numbers(paths->k, 4, shape, small_number, 11);
+    write_numbers(paths->v, 4, shape, small_number, 11);
 }
 
 /* o_t = sum over j <= t of (q_t.k_j)^2 v_j, written out. */
@@ -200,8 +185,8 @@ static void run_refuses_wrong_files_and_writes_nothing(void **state)
     place_file(&here, "flat.npy", flat);
     place_file(&here, "text.npy", text);
     place_file(&here, "missing.npy", missing);
-    write_numbers(narrow, 4, narrow_shape);
-    write_numbers(flat, 3, flat_shape);
+    write_numbers(narrow, 4, narrow_shape, small_number, 11);
+    write_numbers(flat, 3, flat_shape, small_number, 11);
     text_write(text, "not an array");
     const char *const wrong[] = {narrow, flat, text, missing};
     for (int i = 0; i < 4; i++) {
@@ -226,13 +211,13 @@ static void trainable_weights_are_named(void **state)
                        "return head { name = 'own', d = 4, dv = 4, terms = { term { w, w } } }\n");
     arrays_make(&here, &paths);
     place_file(&here, "w.npy", weight);
-    write_numbers(weight, 2, shape);
+    write_numbers(weight, 2, shape, small_number, 11);
     snprintf(option, sizeof option, "w=%s", weight);
     expect(APPLY(here, paths), 1, NULL, "w is missing");
     expect(APPLY(here, paths, "--weights", "w="), 1, NULL, "--weights: w= names no file");
     expect(APPLY(here, paths, "--weights", option, "--weights", option), 1, NULL, "w is given twice");
     expect(APPLY(here, paths, "--weights", option), 0, NULL, NULL);
-    write_numbers(weight, 1, shape);
+    write_numbers(weight, 1, shape, small_number, 11);
     expect(APPLY(here, paths, "--weights", option), 1, NULL, "w.npy (--weights w=");
     scratch_remove(here.folder);
 }

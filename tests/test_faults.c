@@ -116,18 +116,6 @@ typedef struct fixture {
     scratch_log log;
 } fixture;
 
-/* A compiler that works once and hands out its first result from then on: the loops below start it
- * hundreds of times. */
-static const char compiler_script[] = "#!/bin/sh\n"
-                                      "saved=${0%/*}/saved.so\n"
-                                      "if [ -f $saved ]; then\n"
-                                      "  while [ \"$1\" != -o ]; do shift; done\n"
-                                      "  exec cp $saved $2\n"
-                                      "fi\n"
-                                      "gcc \"$@\" || exit 1\n"
-                                      "while [ \"$1\" != -o ]; do shift; done\n"
-                                      "cp $2 $saved\n";
-
 static int make_fixture(void **state)
 {
     fixture *f = calloc(1, sizeof *f);
@@ -137,13 +125,13 @@ static int make_fixture(void **state)
     snprintf(f->bundle, sizeof f->bundle, "%s/bundle", f->folder);
     snprintf(f->compiler, sizeof f->compiler, "%s/cc", f->folder);
     snprintf(f->spec, sizeof f->spec, "%s/toy.lua", f->folder);
-    scratch_write(f->compiler, compiler_script, strlen(compiler_script));
+    toy_compiler(f->compiler);
     scratch_write(f->spec, TOY_SPEC, strlen(TOY_SPEC));
     setenv("TMPDIR", f->temporary, 1);
     f->options = (fpa_options){
         .cache_dir = f->cache, .compiler = f->compiler, .log = scratch_record, .log_user = &f->log};
     *state = f;
-    return chmod(f->compiler, 0755) || mkdir(f->temporary, 0700);
+    return mkdir(f->temporary, 0700);
 }
 
 static int drop_fixture(void **state)

@@ -1,12 +1,11 @@
 #include "cubin.h"
+#include "nvrtc_fixture.h"
 
 #include <elf.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "nvrtc_fixture.h"
 
 static const char plain[] = "extern \"C\" __global__ void toy_plain(float *y)\n"
                             "{\n"

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mask_file.h" /* both include cmocka.h */
+#include "mask_file.h"
 #include "read_array.h"
 
 enum { PATH = 256, MANY_ARGUMENTS = 64, TOKENS = 1 /* axis of q, k, v, o and log_g */ };

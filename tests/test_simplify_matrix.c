@@ -7,7 +7,6 @@
 
 #include "claims.h"
 #include "heads.h"
-
 #include "simplify_checked.h"
 
 /* --- memory that runs out (not under the address sanitizer, which has its own allocator) --- */

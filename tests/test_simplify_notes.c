@@ -7,7 +7,6 @@
 
 #include "claims.h"
 #include "heads.h"
-
 #include "simplify_checked.h"
 
 static void a_kernel_whose_terms_cancel_is_refused(void **state)

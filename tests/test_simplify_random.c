@@ -7,7 +7,6 @@
 
 #include "claims.h"
 #include "heads.h"
-
 #include "simplify_checked.h"
 
 static fpa_number random_weight(fpa_head *head)

@@ -1,4 +1,5 @@
 /* Specs end: whatever they do in Lua or in the vocabulary's C functions is counted, and so are heads and files. */
+#include "base/clock.h"
 #include "gen/spec/spec.h"
 #include "claims.h"
 #include "scratch.h"
@@ -7,7 +8,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The seconds that are allowed while the text is read. */
@@ -22,13 +22,6 @@ static fpa_status load(const char *folder, const char *text, const char *seconds
     if (status == FPA_OK)
         head_list_free(&list);
     return status;
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
 /* Each of them ran for minutes or for ever, since it spends its time in C. */
@@ -47,10 +40,10 @@ static void what_is_done_in_c_is_counted_as_well(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fpa_error error;
-        const double start = now();
+        const double start = clock_seconds();
         assert_int_equal(load(NULL, cases[i].text, "1", &error), FPA_INVALID);
         assert_non_null(strstr(error.message, cases[i].what));
-        assert_true(now() - start < 20); /* with sanitizers, on a busy machine */
+        assert_true(clock_seconds() - start < 20); /* with sanitizers, on a busy machine */
     }
 }
 

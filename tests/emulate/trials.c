@@ -2,6 +2,7 @@
 
 #include "../claims.h"
 #include "../dear.h"
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "head/lift.h"
 #include "machine/cuda_mechanism.h"
@@ -9,7 +10,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { SEED = 20260722 };
 
@@ -193,13 +193,6 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
 
 static emulated_fixture fixture;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool concerns(const struct fpa_cuda_module *cuda, int index)
 {
     if (calls[index].windows && !cuda->geometry.window)
@@ -224,16 +217,16 @@ static void run_job(int index, void *argument)
     char folder[96];
     snprintf(folder, sizeof folder, "%s/%d", j->fixture->folder, j->number);
     mkdir(folder, 0700);
-    const double start = now();
+    const double start = clock_seconds();
     j->status = emulated_open(&emulated, j->code, j->base, facts->name, folder, &j->error);
-    j->seconds[0] = now() - start;
+    j->seconds[0] = clock_seconds() - start;
     for (int i = j->first; i < j->end && !j->status; i += j->step ? j->step : 1)
         if (concerns(&emulated.cuda, i)) {
             j->called |= UINT64_C(1) << i;
             j->status = check_call(&emulated, j->fixture->list.heads[j->head], facts, &calls[i],
                                    late_of(j, i), &j->forms, &j->error);
         }
-    j->seconds[1] = now() - start - j->seconds[0];
+    j->seconds[1] = clock_seconds() - start - j->seconds[0];
     j->launched = emulated.launched;
     emulated_close(&emulated);
 }
