@@ -338,7 +338,6 @@ static void refuse_open(fixture *f, const char *head, const char *target, const 
 static void heads_without_gradients_are_refused_before_anything_runs(void **state)
 {
     fixture *f = *state;
-    refuse_open(f, "everywhere", NULL, "no mask (causal = false), of which there are no gradients yet");
     refuse_open(f, "near", NULL, "a window, of which there are no gradients yet");
 }
 
@@ -408,6 +407,28 @@ static void coordinates_that_are_made_have_gradients(void **state)
     forward(f);
 }
 
+/* On C targets; of a GPU's the text is refused, which needs no GPU. */
+static void without_a_mask_c_targets_have_gradients(void **state)
+{
+    fixture *f = *state;
+    fpa_head_list list;
+    fpa_source source;
+    fpa_kernel *kernel = NULL;
+
+    assert_ok(open_head(f, "everywhere", NULL, 1, &kernel), &f->error);
+    assert_non_null(strstr(fpa_describe(kernel)->backward_verdict, "gradients: "));
+    fpa_close(kernel);
+    assert_int_equal(spec_load_text("backward.lua", NULL, spec, strlen(spec), &list, &f->error), FPA_OK);
+    for (int i = 0; i < list.count; i++) {
+        if (list.heads[i]->causal)
+            continue;
+        assert_int_equal(source_generate_backward(list.heads[i], "cuda:sm_90a", &source, &f->error),
+                         FPA_UNSUPPORTED);
+        assert_non_null(strstr(f->error.message, "has no mask (causal = false), of which"));
+    }
+    head_list_free(&list);
+}
+
 static void a_kernel_opened_without_gradients_says_so(void **state)
 {
     fixture *f = *state;
@@ -442,6 +463,7 @@ int main(void)
         cmocka_unit_test_setup(heads_without_gradients_are_refused_before_anything_runs, again),
         cmocka_unit_test_setup(gradients_of_made_coordinates_are_refused_on_gpus, again),
         cmocka_unit_test_setup(coordinates_that_are_made_have_gradients, again),
+        cmocka_unit_test_setup(without_a_mask_c_targets_have_gradients, again),
         cmocka_unit_test_setup(a_kernel_opened_without_gradients_says_so, again),
         cmocka_unit_test_setup(gradients_come_from_the_cache_with_their_verdict, again),
     };
