@@ -1,5 +1,4 @@
 /* Several heads, as one spec file gives them. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

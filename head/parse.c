@@ -3,7 +3,6 @@
 #include "lift_text.h"
 #include "reader.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "runtime/cuda/nvrtc.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* One of each kind: plain, gated, normalised, dense, trainable (whole and diagonal), stored in bf16 and

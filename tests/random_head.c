@@ -1,7 +1,6 @@
 #include "random_head.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "head/lift.h"
 #include "random_lift.h"

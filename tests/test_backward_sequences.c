@@ -1,7 +1,6 @@
 /* test_backward_sequences: gradients of sequences of different lengths in one batch, with states in a pool, have the bits of
  * calls of each sequence by itself. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,10 +3,8 @@
 #include "claims.h"
 #include "fake_driver.h"
 #include "runtime/cuda/grid.h"
-#include "runtime/cuda/watch.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Work of two kernels, the second one twice. */

@@ -3,8 +3,6 @@
 #include "command_place.h"
 #include "nvrtc_hurry.h"
 
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include "read_array.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -11,7 +11,6 @@
 #include "scratch.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

@@ -2,8 +2,6 @@
 #include "claims.h"
 #include "command_place.h"
 
-#include <stdlib.h>
-
 static const char power_spec[] = "return head { name = 'square', d = 64, dv = 64, dtype = 'bf16', scale = 1 "
                                  "/ 8, terms = power { degree = 2 } }\n";
 

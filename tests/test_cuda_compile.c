@@ -8,7 +8,6 @@
 #include "dear.h"
 #include "nvrtc_hurry.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
 #include "claims.h"
 #include "compile_modules.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static int setup(void **state)

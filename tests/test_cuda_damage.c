@@ -7,8 +7,6 @@
 #include "runtime/store/manifest.h"
 #include "scratch.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -1,10 +1,8 @@
 /* Drafts: on the CPU, and where there is a GPU there too. */
 #include "c_hurry.h"
 #include "claims.h"
-#include "base/dtype.h"
 #include "recent.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,8 +6,6 @@
 #include "dear.h"
 #include "emulate/parts.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_JOBS = 2 * EMULATED_MOST_HEADS, CALLS = 14 };

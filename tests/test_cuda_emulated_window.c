@@ -6,7 +6,6 @@
 #include "dear.h"
 #include "emulate/parts.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* What make test runs of them. */

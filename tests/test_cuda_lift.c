@@ -1,6 +1,4 @@
 /* What the model of the machine knows of coordinates that are made first, and how their rows are shared out. */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "head/form.h"
 #include "machine/cuda_candidates.h"

@@ -9,7 +9,6 @@
 #include "faults_cuda.h"
 #include "gpu_problem.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

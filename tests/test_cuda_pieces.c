@@ -5,7 +5,6 @@
 #include "head/form.h"
 #include "runtime/kernel.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

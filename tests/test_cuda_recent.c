@@ -4,8 +4,6 @@
 #include "gen/plan/cuda/cuda.h"
 #include "recent.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char specs[] =

@@ -4,7 +4,6 @@
 #include "claims.h"
 #include "gpu_problem.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

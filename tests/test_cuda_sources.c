@@ -6,7 +6,6 @@
 #include "kernels.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- what the fixed part has ---- */

@@ -3,8 +3,6 @@
 #include "claims.h"
 #include "recent.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char specs[] =

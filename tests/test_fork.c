@@ -4,7 +4,6 @@
 #include "scratch.h"
 #include "toy.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,5 +1,4 @@
 /* The manual page and the completion of the command tell what `fpac --help` tells. */
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

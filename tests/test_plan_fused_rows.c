@@ -4,7 +4,6 @@
 #include "planned.h"
 #include "gen/plan/cuda/fused_rows.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define SCALED "diagonal { 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }"

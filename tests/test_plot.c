@@ -4,7 +4,6 @@
 #include "program.h"
 #include "xml.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "dear.h"
 #include "random_head.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

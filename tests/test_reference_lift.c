@@ -1,6 +1,5 @@
 /* test_reference_lift: coordinates that are made of q and k, against formulas that know no coordinates. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* test_reference_window: softmax over the newest keys and a kernel of the older ones, against the formula as it stands,
  * whose exponentials long double can hold. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "head/lift.h"

@@ -1,8 +1,6 @@
 /* test_sequences_choice: how sequences of different lengths are walked by the split schedule, and which are whole. */
 #include "split_choice.h"
 
-#include <stdio.h>
-
 #include "machine/cuda_chunk.h"
 
 static int plan_heads(void **state)

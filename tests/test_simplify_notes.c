@@ -1,6 +1,5 @@
 /* What simplification refuses, and what it warns of. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

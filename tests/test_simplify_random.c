@@ -1,6 +1,5 @@
 /* Simplification of random heads: the kernel stays the same polynomial. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

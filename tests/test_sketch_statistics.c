@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Seeds are 1 .. SEEDS, BATCH of them a text. A verdict stands DEVIATIONS standard errors off. */

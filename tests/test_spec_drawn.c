@@ -2,7 +2,6 @@
 #include "gen/spec/spec.h"
 #include "claims.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static void load(const char *text, const char *wanted, fpa_head_list *list)

@@ -11,7 +11,6 @@
 #include "random_head.h"
 
 #include <glob.h>
-#include <inttypes.h>
 #include <stdio.h>
 
 enum { MOST_WIDTH = 128 };

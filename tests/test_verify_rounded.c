@@ -1,7 +1,6 @@
 /* test_verify_rounded: modules whose products are rounded to bf16 or f16 are accepted, and their
  * mistakes are refused all the same. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/dtype.h"

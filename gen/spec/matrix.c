@@ -1,9 +1,7 @@
 /* Matrices of a spec as tables of rows, which loops can slice: from a .npy file. */
 #include "value.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/npy.h"
 #include "script.h"

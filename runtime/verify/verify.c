@@ -2,7 +2,6 @@
 #include "verify.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
