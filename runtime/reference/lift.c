@@ -154,7 +154,7 @@ static void exact_part(const fpa_lift_token *token, const double *x, double norm
 void lift_exact(const fpa_lift_token *token, double *value, double *size)
 {
     const fpa_lift *lift = token->problem->head->lift;
-    double x[HEAD_MAX_WIDTH + 1] = {0}, norm = 0; /* and 1, which constants multiply */
+    double x[HEAD_MAX_WIDTH + 1], norm = 0; /* and 1, which constants multiply */
     for (int c = 0; c < lift->width; c++) {
         x[c] = scale_of(token) * token->x[c];
         norm += x[c] * x[c];
@@ -247,7 +247,7 @@ static void plain_part(const fpa_lift_token *token, const float *x, float norm, 
 void lift_plain(const fpa_lift_token *token, float *value)
 {
     const fpa_lift *lift = token->problem->head->lift;
-    float x[HEAD_MAX_WIDTH + 1] = {0}, norm = 0;
+    float x[HEAD_MAX_WIDTH + 1], norm = 0;
     for (int c = 0; c < lift->width; c++) {
         x[c] = (float)scale_of(token) * (float)token->x[c];
         norm += x[c] * x[c];
