@@ -87,11 +87,6 @@ static void make(pass *p, const test_gpu *gpu)
         CUDA(gpu, cuCtxSynchronize()); /* the stream waits for no copy by itself */
 }
 
-static void expect(fpa_status status, const fpa_error *error)
-{
-    assert_ok(status, error);
-}
-
 static void run(pass *p, const fpa_kernel *kernel, fpa_form form)
 {
     DLTensor *t = p->tensor;
@@ -122,12 +117,12 @@ static void run(pass *p, const fpa_kernel *kernel, fpa_form form)
                                            .stream = stream};
     fpa_error error;
     size_t size, backward_size;
-    expect(fpa_workspace_size(kernel, form, &forward, &size, &error), &error);
-    expect(fpa_backward_workspace(kernel, form, &backward, &backward_size, &error), &error);
+    assert_ok(fpa_workspace_size(kernel, form, &forward, &size, &error), &error);
+    assert_ok(fpa_backward_workspace(kernel, form, &backward, &backward_size, &error), &error);
     size = size > backward_size ? size : backward_size;
     void *workspace = memory_of(p, size);
-    expect(fpa_forward(kernel, form, &forward, workspace, size, &error), &error);
-    expect(fpa_backward(kernel, form, &backward, workspace, size, &error), &error);
+    assert_ok(fpa_forward(kernel, form, &forward, workspace, size, &error), &error);
+    assert_ok(fpa_backward(kernel, form, &backward, workspace, size, &error), &error);
     if (p->gpu)
         CUDA(p->gpu, cuStreamSynchronize(p->gpu->stream));
     release(p, workspace);
