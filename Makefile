@@ -403,7 +403,7 @@ experiments: $(experiment_programs)
 TRAIN ?= recall text
 train: $(BUILD)/fpac $(BUILD)/libfpa.so
 	@python=$$(PYTHON=$(PYTHON) tools/torch-env.sh $(BUILD)) && \
-		PYTHONPATH=python FPAC_LIBRARY=$(BUILD)/libfpa.so $$python examples/train/train.py $(TRAIN) --folder docs/experiments
+		PYTHONPATH=python FPAC_LIBRARY=$(BUILD)/libfpa.so $$python examples/train/train.py --folder docs/experiments $(TRAIN)
 
 $(BUILD)/experiments/%: $(BUILD)/obj/experiments/%.o $(call objects,$(addprefix experiments/,call.c heads.c output.c)) $(BUILD)/internal.a
 	@mkdir -p $(@D)
@@ -488,7 +488,7 @@ install: all $(BUILD)/fpac.1
 	install -m 644 command/completion.bash $(DESTDIR)$(COMPLETIONDIR)/fpac
 	install -m 644 $(specs_of_heads) $(DESTDIR)$(DATADIR)/fpac/specs/
 	install -m 644 $(specs_of_models) specs/models/README.md $(DESTDIR)$(DATADIR)/fpac/specs/models/
-	install -m 644 LICENSE CHANGELOG.md docs/abi.md $(DESTDIR)$(DOCDIR)/
+	install -m 644 LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(DOCDIR)/
 	install -m 644 $(wildcard examples/*.*) $(DESTDIR)$(DOCDIR)/examples/
 	install -m 644 $(addprefix examples/embed/,$(embed_example)) $(DESTDIR)$(DOCDIR)/examples/embed/
 

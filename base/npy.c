@@ -194,7 +194,7 @@ static fpa_status convert(const char *path, const npy_layout *layout, const void
         to[i] = (float)value;
         if (layout->kind != 'f' && ((double)to[i] != value || value > most || value < -most))
             return fail(error, FPA_INVALID, path,
-                        "holds the integer %.0f, number %lld of the array, which float32 does not have",
+                        "holds the integer %.0f, number %lld of the array, which float32 cannot hold exactly",
                         value, (long long)i + 1);
     }
     return FPA_OK;

@@ -339,30 +339,30 @@ int command_bench(int count, char **arguments)
     bench_options options = {.form = "auto", .length = 4096, .batch = 1, .heads = 1};
     const fpa_option table[] = {
         {"--head", OPTION_TEXT, &options.head, "NAME", "only this head, or layer, of the file", 0, 0},
-        {"--length", OPTION_COUNT, &options.length, "N", "tokens a sequence (4096)", 1, (int64_t)1 << 32},
+        {"--length", OPTION_COUNT, &options.length, "N", "tokens per sequence (4096)", 1, (int64_t)1 << 32},
         {"--batch", OPTION_COUNT, &options.batch, "N", "sequences (1)", 1, 1 << 20},
-        {"--heads", OPTION_COUNT, &options.heads, "N", "heads of q, k, v and o (1); a layer has its own", 1,
+        {"--heads", OPTION_COUNT, &options.heads, "N", "heads of q, k, v and o (1); not for layers", 1,
          1 << 16},
         {"--form", OPTION_TEXT, &options.form, "FORM", "auto, parallel, chunked or recurrent", 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
         {"--threads", OPTION_COUNT, &options.threads, "N", "OpenMP threads (OMP_NUM_THREADS, else all)", 1,
          4096},
-        {"--repeats", OPTION_COUNT, &options.repeats, "N", "at most; fewer after ten seconds (7; GPU: 25)", 1,
-         1000},
-        {"--recent", OPTION_COUNT, &options.recent, "R", "GPU: put R tokens into the state together", 1,
-         4096},
+        {"--repeats", OPTION_COUNT, &options.repeats, "N",
+         "repetitions at most; fewer after ten seconds (7; GPU: 25)", 1, 1000},
+        {"--recent", OPTION_COUNT, &options.recent, "R", "GPU: decode with R recent tokens beside the state",
+         1, 4096},
         {"--graph", OPTION_FLAG, &options.graph, NULL, "GPU: replay one forward as a CUDA graph", 0, 0},
-        {"--layers", OPTION_COUNT, &options.layers, "N", "--graph: N forwards, as of a model's layers (1)", 1,
-         256},
+        {"--layers", OPTION_COUNT, &options.layers, "N",
+         "--graph: N forwards, as in a model with N layers (1)", 1, 256},
         {"--candidates", OPTION_FLAG, &options.candidates, NULL,
-         "time each way to carry the call out, beside its prediction", 0, 0},
+         "time each mechanism for the call, beside its prediction", 0, 0},
         {"--breakdown", OPTION_FLAG, &options.breakdown, NULL,
-         "GPU: time each kernel of a call by itself as well", 0, 0},
-        {"--backward", OPTION_FLAG, &options.backward, NULL, "time gradients, beside the forward pass", 0, 0},
+         "GPU: also time each kernel of a call by itself", 0, 0},
+        {"--backward", OPTION_FLAG, &options.backward, NULL, "also time the gradients", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
-        {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array", 0, 0},
-        {"--tsv", OPTION_TEXT, &options.tsv, "FILE", "add a line a head there, for fpac plot", 0, 0},
+        {"--json", OPTION_FLAG, &options.json, NULL, "print JSON: an array", 0, 0},
+        {"--tsv", OPTION_TEXT, &options.tsv, "FILE", "append a line for each head, for fpac plot", 0, 0},
         OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
@@ -372,21 +372,21 @@ int command_bench(int count, char **arguments)
         OPTION_TABLE(table),
         1,
         1,
-        "On a GPU, the device's own clock times forwards over so many sets of operands in turn that\n"
-        "its cache cannot hold them; the recurrent form updates a state in place. Beside the rate\n"
-        "stand its share of cuBLAS's product of 8192 x 8192 matrices of the head's dtype, and GB/s of\n"
-        "the bytes that no kernel can do without (operands once, a state in and out) with their share\n"
-        "of a large copy, all measured in the same run. Short forwards are limited by launches:\n"
-        "--graph shows what the kernels take without them, and --layers what one of several takes\n"
-        "whose operands are not the same.\n"
+        "On a GPU, times are taken with the device's clock. Forwards alternate between so many sets of\n"
+        "operands that the cache cannot hold them; the recurrent form updates a state in place. The table\n"
+        "also shows the rate relative to cuBLAS's product of 8192 x 8192 matrices of the head's dtype, and\n"
+        "GB/s of the least memory traffic (every operand once, a state in and out) relative to a large\n"
+        "copy, all measured in the same run. Short forwards are limited by launches: --graph shows the time\n"
+        "of the kernels alone, --layers that of one forward among several with different operands.\n"
         "\n"
-        "--candidates forces each candidate that fpac explain --length lists, and says how much longer what\n"
-        "the model chooses takes than the fastest: its regret. Kernels by other mechanisms of the plan are\n"
-        "opened and timed too. --tsv then adds a line a candidate.\n"
+        "--candidates forces each candidate that fpac explain --length lists, and shows the regret: how "
+        "much\n"
+        "longer the model's choice takes than the fastest. Kernels by other mechanisms are opened and timed\n"
+        "too. --tsv then adds a line for each candidate.\n"
         "\n"
-        "--backward times a forward pass and a backward one, of all gradients, and says which share their\n"
-        "products take of both at the rate of a large product: 14 D dv FLOP a token, or L times 4 and 10 of\n"
-        "the widths of pairs where that is less, and projections."};
+        "--backward times a forward and a backward pass with all gradients. The share is the time of their\n"
+        "products at the rate of a large matrix product, relative to the time of both: 14 D dv FLOP per\n"
+        "token, or if it is less 4 and 10 times the widths of pairs times L, and projections."};
     fpa_texts operands;
     int code;
     if (!options_parse(&syntax, count, arguments, &operands, &code))

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static fpa_status write_manifest(const bundle *b, const fpa_manifest *manifest, fpa_error *error)
 {
@@ -245,6 +246,7 @@ fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, c
                         int targets_count, bundle_parts parts, const fpa_options *options, fpa_error *error)
 {
     const bundle b = {folder, options, targets_count > 1, parts};
+    const bool was_there = access(folder, F_OK) == 0;
     const fpa_target **found = calloc((size_t)targets_count + 1, sizeof *found);
     bundle_work work = {.heads = heads, .count = count, .targets_count = targets_count, .targets = found};
     fpa_status status = found ? allocate_work(&work, error) : fail_memory(error);
@@ -258,6 +260,8 @@ fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, c
         status = read_old(&b, &work.old, error);
     if (!status)
         status = write_all(&b, &work, error);
+    if (status && !was_there)
+        rmdir(folder); /* if nothing could be written into it */
     manifest_free(&work.manifest);
     manifest_free(&work.failed);
     manifest_free(&work.old);

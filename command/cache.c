@@ -80,21 +80,20 @@ int command_cache(int count, char **arguments)
     bool clear = false, as_json = false;
     const char *limit = NULL;
     const fpa_option table[] = {
-        {"--clear", OPTION_FLAG, &clear, NULL, "remove every entry; kernels in use are not harmed", 0, 0},
-        {"--limit", OPTION_TEXT, &limit, "SIZE", "keep that many bytes from now on: 512MiB, 2GiB (2GiB)", 0,
-         0},
-        {"--json", OPTION_FLAG, &as_json, NULL, "for a program to read", 0, 0},
+        {"--clear", OPTION_FLAG, &clear, NULL, "remove all entries; kernels in use keep working", 0, 0},
+        {"--limit", OPTION_TEXT, &limit, "SIZE", "set the largest size: 512MiB, 2GiB (2GiB)", 0, 0},
+        {"--json", OPTION_FLAG, &as_json, NULL, "print JSON", 0, 0},
         OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
         "cache [--clear] [--limit SIZE] [--json] [--verbose]",
-        "Show the folder of compiled kernels, the number of entries, their size and its limit. Beyond the\n"
-        "limit those go that were not used for longest.",
+        "Show the folder of compiled kernels, the number of entries, their size and the limit. Beyond the\n"
+        "limit the least recently used entries are removed.",
         OPTION_TABLE(table),
         0,
         0,
-        "The folder is $FPA_CACHE_DIR, else $XDG_CACHE_HOME/fpac, else ~/.cache/fpac; the limit\n"
-        "$FPA_CACHE_LIMIT, else that of --limit, which the folder keeps, else 2GiB."};
+        "The folder is $FPA_CACHE_DIR, else $XDG_CACHE_HOME/fpac, else ~/.cache/fpac. The limit is\n"
+        "$FPA_CACHE_LIMIT, else the one that --limit stored in the folder, else 2GiB."};
     fpa_texts operands;
     fpa_options options = {.log = say_log};
     fpa_cache cache = {0};

@@ -367,19 +367,18 @@ static fpa_status design(design_request *request, int *code, fpa_error *error)
 }
 
 static const char notes[] =
-    "Looked at: linear; power, spow and tspow of degree 2 to 6 and blocks of 1 to 64; taylor and\n"
+    "Candidates: linear; power, spow and tspow of degree 2 to 6 and blocks of 1 to 64; taylor and\n"
     "inhomogeneous; powers, taylor and products of learned projections; sketches of degree 2. Each is\n"
-    "simplified and planned as `fpac explain` does, for a call of --batch, --heads and --length; decode\n"
-    "is a step of --batch sequences, measured on GPUs as one of 25 in a CUDA graph.\n"
+    "simplified and planned as `fpac explain` does, for a call of --batch, --heads and --length. Decode is\n"
+    "a step of --batch sequences, measured on GPUs as one of 25 in a CUDA graph.\n"
     "\n"
-    "Order: first the heads that none recalls more than in less time of prefill (the Pareto front, *), by\n"
-    "falling recall; then those that only these beat, and so on. Row 1 is the one that recalls most. With a\n"
-    "normaliser, kernels that are negative for some keys come last: the normaliser may vanish.\n"
+    "Order: first the Pareto front (*), the heads that no other head beats in both recall and prefill time,\n"
+    "by falling recall; then those that only these beat, and so on. With a normaliser, kernels that are\n"
+    "negative for some keys come last, because the normaliser may vanish.\n"
     "\n"
-    "recall: with keys and values in random directions, the most pairs that a state can hold so that\n"
-    "--recalled percent of the values come back as the nearest one (50): docs/command.md has the formula.\n"
-    "It is a bound by interference: training, gates and rounding are not in it. -: the kernel is negative\n"
-    "for some keys.";
+    "recall: the largest number of pairs of random keys and values that a state can hold so that --recalled\n"
+    "percent of the values come back as the nearest one; docs/command.md has the formula. It counts\n"
+    "interference only, not training, gates or rounding. -: the kernel is negative for some keys.";
 
 static int run_design(const fpa_syntax *syntax, design_request *request)
 {
@@ -408,18 +407,19 @@ int command_design(int count, char **arguments)
     const fpa_option table[] = {
         {"--d", OPTION_COUNT, &request.d, "N", "width of q and k", 1, HEAD_MAX_WIDTH},
         {"--dv", OPTION_COUNT, &request.dv, "N", "width of v and o (d)", 1, HEAD_MAX_WIDTH},
-        {"--state", OPTION_TEXT, &request.state_text, "SIZE", "at most, of one head: 512KiB, 1.5MiB", 0, 0},
+        {"--state", OPTION_TEXT, &request.state_text, "SIZE", "largest state of one head: 512KiB, 1.5MiB", 0,
+         0},
         {"--target", OPTION_TEXT, &request.target_name, "TARGET",
          "plan for c[:ISA] or cuda:sm_NN (fpac list); c: the best here", 0, 0},
         {"--dtype", OPTION_TEXT, &request.dtype_name, "DTYPE", "of q, k, v, o: f32, bf16 or f16 (f32)", 0, 0},
         {"--normalize", OPTION_TEXT, &request.normalize_name, "KIND", "none, sum, max or one_plus_sum (none)",
          0, 0},
-        {"--gate", OPTION_FLAG, &request.gate, NULL, "heads have a log-gate a step", 0, 0},
+        {"--gate", OPTION_FLAG, &request.gate, NULL, "heads are gated", 0, 0},
         {"--length", OPTION_COUNT, &request.length, "N", "tokens of a prefill (4096)", 1, (int64_t)1 << 32},
         {"--batch", OPTION_COUNT, &request.batch, "N", "sequences (1)", 1, 1 << 20},
         {"--heads", OPTION_COUNT, &request.heads, "N", "heads of q, k, v and o (1)", 1, 1 << 16},
         {"--threads", OPTION_COUNT, &request.threads, "N", "of a C target (1)", 1, 4096},
-        {"--recalled", OPTION_COUNT, &request.recalled, "PERCENT", "of the pairs that are to come back (50)",
+        {"--recalled", OPTION_COUNT, &request.recalled, "PERCENT", "percentage of pairs to be recalled (50)",
          1, 99},
         {"--rows", OPTION_COUNT, &request.rows, "N", "of the table (20)", 1, 100000},
         {"--measure", OPTION_COUNT, &request.measured, "N", "compile, verify and time the first N rows", 1,
@@ -431,16 +431,15 @@ int command_design(int count, char **arguments)
          0},
         {"--choose", OPTION_COUNT, &request.chosen, "ROW", "-o: the row (1)", 1, 100000},
         {"--plot", OPTION_TEXT, &request.plot, "FILE.svg", "draw recall against time", 0, 0},
-        {"--json", OPTION_FLAG, &request.json, NULL, "for a program to read: an array of all rows", 0, 0},
+        {"--json", OPTION_FLAG, &request.json, NULL, "print JSON: an array of all rows", 0, 0},
         OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
         "design --d N --state SIZE [--dv N] [--target TARGET] [--dtype DTYPE] [--normalize KIND] [--gate] "
         "[--length N] [--batch N] [--heads N] [--threads N] [--recalled PERCENT] [--rows N] [--measure N] "
         "[--gpu GPU] [--device N] [-o FILE.lua] [--choose ROW] [--plot FILE.svg] [--json]",
-        "Find heads whose state fits into a budget, and rank them by what they recall and what they\n"
-        "cost: D, state, ns a token and head for prefill and decode by the model of the machine, crossover,\n"
-        "recall.",
+        "Find heads whose state fits into a budget, and rank them by recall and cost: D, state, predicted\n"
+        "ns per token and head for prefill and decode, crossover, recall.",
         OPTION_TABLE(table),
         0,
         0,

@@ -27,7 +27,9 @@ fpa_status device_allocate(const fpa_kernel *kernel, size_t size, void **address
     if (memory)
         return memory->allocate(&kernel->module, rounded, address, error);
     *address = aligned_alloc(64, rounded);
-    return *address ? FPA_OK : fail_memory(error);
+    return *address
+               ? FPA_OK
+               : fail(error, FPA_NO_MEMORY, "memory", "there is none for %zu bytes of work space", rounded);
 }
 
 void device_release(const fpa_kernel *kernel, void *address)

@@ -430,9 +430,9 @@ int command_explain(int count, char **arguments)
          "plan for c[:ISA] or cuda:sm_NN (fpac list); c: the best here", 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
         {"--mechanism", OPTION_TEXT, &options.mechanism, "NAME",
-         "plan CUDA kernels by this one, though another one is faster", 0, 0},
-        {"--dump", OPTION_TEXT, &options.dump, "STAGE", "only the text of head, simplified, plan or source",
-         0, 0},
+         "plan CUDA kernels with this mechanism, even if another one is faster", 0, 0},
+        {"--dump", OPTION_TEXT, &options.dump, "STAGE", "print only the head, simplified, plan or source", 0,
+         0},
         {"--backward", OPTION_FLAG, &options.backward, NULL, "plan and source of the gradients", 0, 0},
         {"--length", OPTION_COUNT, &options.call.length, "N", "candidates of a call of N tokens", 1,
          (int64_t)1 << 32},
@@ -441,22 +441,24 @@ int command_explain(int count, char **arguments)
          1 << 16},
         {"--form", OPTION_TEXT, &options.call.form, "FORM",
          "--length: parallel, chunked or recurrent (auto: all)", 0, 0},
-        {"--states", OPTION_FLAG, &options.call.states, NULL,
-         "--length: it is given an initial state and gives a final one", 0, 0},
+        {"--states", OPTION_FLAG, &options.call.states, NULL, "--length: with an initial and a final state",
+         0, 0},
         {"--gpu", OPTION_TEXT, &options.call.gpu_name, "GPU",
-         "--length: on h200, h100, a100 ... (the target's usual one)", 0, 0},
-        {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
+         "--length: h200, h100, a100 ... (the target's usual GPU)", 0, 0},
+        {"--json", OPTION_FLAG, &options.json, NULL, "print JSON: an array of heads", 0, 0},
         OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
         "explain SPEC [--head NAME] [--target TARGET] [--dtype DTYPE] [--mechanism NAME] [--dump STAGE] "
         "[--backward] [--length N] [--batch N] [--heads N] [--form FORM] [--states] [--gpu GPU] "
         "[--json] [--verbose]",
-        "Show each head of a spec: its terms, what they simplify to and why, the number of\n"
-        "features D beside the exact minimum and beside TPOW, the state's size, the rotations of q\n"
-        "and k that leave it as it is, the cost of each form and the plan for a target. With --length: every "
-        "way to carry out a call of that\n"
-        "size, its seconds by the model of the machine and what limits it, or why it does not suit.",
+        "Show each head of a spec: its terms, what they simplify to and why, the number of features D "
+        "beside\n"
+        "the exact minimum and that of TPOW, the state's size, the symmetry group (rotations of q and k "
+        "that\n"
+        "do not change the kernel), the cost of each form and the plan for a target. With --length: every\n"
+        "mechanism that can compute a call of that size, with its time and its limit by the cost model, or\n"
+        "the reason why it cannot.",
         OPTION_TABLE(table),
         1,
         1,

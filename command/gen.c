@@ -159,17 +159,17 @@ int command_gen(int count, char **arguments)
 {
     gen_options options = {.target = "c"};
     const fpa_option table[] = {
-        {"-o", OPTION_TEXT, &options.folder, "DIR", "write there; made when it is missing", 0, 0},
+        {"-o", OPTION_TEXT, &options.folder, "DIR", "directory to write to; created if missing", 0, 0},
         {"--head", OPTION_TEXT, &options.head, "NAME", "only this head, or those of this layer, of each file",
          0, 0},
         {"--target", OPTION_TEXT, &options.target, "NAME[,NAME...]",
          "c:avx2, sm_90 ... (fpac list); c: the best here", 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
         {"--backward", OPTION_FLAG, &options.parts.backward, NULL,
-         "gradients too: sources, libraries and cubins of their own", 0, 0},
+         "also gradients: sources, libraries and cubins of their own", 0, 0},
         {"--object", OPTION_FLAG, &options.parts.objects, NULL,
-         "compile shared libraries too, verified where they run", 0, 0},
-        {"--ptx", OPTION_FLAG, &options.parts.ptx, NULL, "write CUDA kernels as PTX too, to read", 0, 0},
+         "also compile shared libraries; verify those that run here", 0, 0},
+        {"--ptx", OPTION_FLAG, &options.parts.ptx, NULL, "also write CUDA kernels as PTX, for reading", 0, 0},
         OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
@@ -181,15 +181,13 @@ int command_gen(int count, char **arguments)
         "sources are NAME.ISA.c and NAME.ISA.h. For CUDA targets: NAME.cu and, compiled by NVRTC\n"
         "(no GPU is needed), NAME.sm_90.cubin, which fpa_open_bundle loads. With --backward also\n"
         "NAME.backward.c and NAME.backward.h, NAME.backward.cu, NAME.ISA.backward.so and\n"
-        "NAME.sm_90.backward.cubin: fpa_open_bundle with backward = 1 has gradients then. Layers are named "
-        "in\n"
+        "NAME.sm_90.backward.cubin, for fpa_open_bundle with backward = 1. Layers are named in\n"
         "manifest.fpa: fpa_open_bundle_layer opens one with its heads.",
         OPTION_TABLE(table),
         1,
         -1,
-        "The same spec and target give the same bytes. Exit code 3 when a kernel is refused:\n"
-        "it is not written then, and the others are. The same holds of a head that a target cannot serve\n"
-        "and of a spec that is wrong (exit code 1)."};
+        "The same spec and target give the same bytes. A kernel that is refused (exit code 3), a head that\n"
+        "the target does not support and a wrong spec (exit code 1) are not written; the others are."};
     fpa_texts operands;
     fpa_error error;
     int code;

@@ -237,16 +237,14 @@ int command_list(int count, char **arguments)
 {
     bool as_json = false;
     const fpa_option table[] = {
-        {"--json", OPTION_FLAG, &as_json, NULL, "for a program to read: an array", 0, 0},
+        {"--json", OPTION_FLAG, &as_json, NULL, "print JSON: an array", 0, 0},
         OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
         "list [SPEC...] [--json] [--verbose]",
-        "List the heads of specs, or of bundles (their folders): D as written and after simplification, the "
-        "state of one (batch, head);\n"
-        "then their layers;\n"
-        "without a spec, the targets that this build can emit code for, and what this machine can do with "
-        "them.",
+        "List the heads and layers of specs, or of bundles (their folders): D as written and after\n"
+        "simplification, the size of one (batch, head)'s state. Without a spec: the targets that this build\n"
+        "can emit code for, and which of them this machine compiles and runs.",
         OPTION_TABLE(table),
         0,
         -1,

@@ -7,18 +7,18 @@
 #include "process_start.h"
 
 static const fpa_command commands[] = {
-    {"new", "a spec to begin with, and arrays to apply it to", command_new},
-    {"design", "which heads fit into a state, what they cost and how much they recall", command_design},
-    {"explain", "what a head is, what it becomes, and what it costs", command_explain},
+    {"new", "write a spec to begin with, and arrays to apply it to", command_new},
+    {"design", "rank heads whose state fits into a budget by cost and recall", command_design},
+    {"explain", "show a head, its simplification, plan and cost", command_explain},
     {"gen", "write sources, shared libraries and cubins ahead of time", command_gen},
-    {"verify", "compile heads and compare each with the formula", command_verify},
+    {"verify", "compile heads and compare them with the formula", command_verify},
     {"run", "apply a head to NumPy arrays", command_run},
     {"bench", "measure a head on this machine", command_bench},
-    {"plot", "measurements as a picture", command_plot},
-    {"report", "heads as pages: pictures, costs, kernels, verdict", command_report},
-    {"list", "the heads of specs, or the targets of this build", command_list},
-    {"prelude", "the vocabulary of specs, as readable Lua", command_prelude},
-    {"cache", "where compiled kernels are kept; empty it", command_cache},
+    {"plot", "draw measurements", command_plot},
+    {"report", "write pages about heads: pictures, costs, kernels, verdict", command_report},
+    {"list", "list the heads of specs, or the targets of this build", command_list},
+    {"prelude", "print the Lua functions that specs can use", command_prelude},
+    {"cache", "show, limit or clear the cache of compiled kernels", command_cache},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -28,8 +28,9 @@ static void print_commands(FILE *out)
     fprintf(out, "usage: fpac COMMAND [operands and options]\n\n");
     for (int i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].purpose);
-    fprintf(out, "\n`fpac COMMAND --help` tells the rest. Exit codes: 0 done, 1 failed, 2 wrong command\n"
-                 "line, 3 a kernel was compared with the formula and refused.\n");
+    fprintf(out,
+            "\n`fpac COMMAND --help` describes a command. Exit codes: 0 done, 1 failed, 2 wrong command\n"
+            "line, 3 a kernel did not agree with the formula and was refused.\n");
 }
 
 /* After --json, which no subcommand has read here, as JSON: without the list of commands. */
@@ -62,6 +63,13 @@ int main(int count, char **arguments)
         return EXIT_USAGE;
     }
     const char *name = arguments[1];
+    if (!strcmp(name, "help") && count == 3) { /* help COMMAND */
+        char *asked[] = {arguments[2], "--help", NULL};
+        for (int i = 0; i < COMMANDS; i++)
+            if (!strcmp(asked[0], commands[i].name))
+                return commands[i].run(2, asked);
+        return unknown_command(asked[0], count, arguments);
+    }
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
         print_commands(stdout);
         return finish_output(EXIT_OK);

@@ -86,11 +86,15 @@ void detail(const char *format, ...)
 
 void say_log(void *user, const char *line)
 {
+    static char told[512]; /* a warning that concerns all heads of a command is told once */
     (void)user;
-    if (is_verbose || strstr(line, ": warning: "))
+    const bool warns = strstr(line, ": warning: ") != NULL;
+    if (is_verbose || (warns && strncmp(line, told, sizeof told - 1) != 0))
         note("%s", line);
-    else
+    else if (!warns)
         progress("%s", line);
+    if (warns)
+        snprintf(told, sizeof told, "%s", line);
 }
 
 int finish_output(int code)

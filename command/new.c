@@ -231,18 +231,17 @@ int command_new(int count, char **arguments)
     const fpa_option table[] = {
         {"--family", OPTION_TEXT, &family, "FAMILY",
          "tspow, linear, gated, power, spow, taylor, inhomogeneous, product, elu, fourier (tspow)", 0, 0},
-        {"--sample", OPTION_FLAG, &sampled, NULL, "the spec and arrays to apply it to (without options, too)",
-         0, 0},
-        {"--no-sample", OPTION_FLAG, &bare, NULL, "the spec alone", 0, 0},
-        {"-o", OPTION_TEXT, &all.folder, "DIR", "write there (.); made when it is missing", 0, 0},
+        {"--sample", OPTION_FLAG, &sampled, NULL, "the spec and arrays to apply it to (the default)", 0, 0},
+        {"--no-sample", OPTION_FLAG, &bare, NULL, "only the spec", 0, 0},
+        {"-o", OPTION_TEXT, &all.folder, "DIR", "directory to write to (.); created if missing", 0, 0},
         OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
         "new NAME [--family FAMILY] [--sample | --no-sample] [-o DIR] [--verbose]",
         "Write NAME.lua, the spec of a head to begin with, and NAME.q.npy, NAME.k.npy, NAME.v.npy\n"
-        "(of gated: NAME.log_gate.npy; of product: NAME.W1.npy, NAME.W2.npy; of fourier:\n"
-        "NAME.positions.npy, NAME.a.npy, NAME.b.npy, NAME.c.npy), arrays that fpac run applies it to. A file "
-        "that is there is never overwritten.",
+        "(gated: also NAME.log_gate.npy; product: NAME.W1.npy, NAME.W2.npy; fourier: NAME.positions.npy,\n"
+        "NAME.a.npy, NAME.b.npy, NAME.c.npy), arrays to apply it to with fpac run. Existing files are never\n"
+        "overwritten.",
         OPTION_TABLE(table),
         1,
         1,

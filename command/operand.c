@@ -8,6 +8,12 @@
 #include "device.h"
 #include "notes.h"
 
+static fpa_status fail_array(const fpa_array *array, fpa_error *error)
+{
+    return fail(error, FPA_NO_MEMORY, "memory", "there is none for an array of %lld numbers",
+                (long long)array->count);
+}
+
 fpa_status operand_new(int axes, const int64_t *shape, fpa_operand *operand, fpa_error *error)
 {
     fpa_array *array = &operand->array;
@@ -17,10 +23,10 @@ fpa_status operand_new(int axes, const int64_t *shape, fpa_operand *operand, fpa
     for (int i = 0; i < axes; i++) {
         array->shape[i] = shape[i];
         if (__builtin_mul_overflow(array->count, shape[i], &array->count))
-            return fail_memory(error);
+            return fail(error, FPA_NO_MEMORY, "memory", "an array would have more than 2^63 numbers");
     }
     array->data = calloc(array->count > 0 ? (size_t)array->count : 1, sizeof *array->data);
-    return array->data ? FPA_OK : fail_memory(error);
+    return array->data ? FPA_OK : fail_array(array, error);
 }
 
 static size_t item_of(const fpa_operand *operand)
@@ -32,7 +38,7 @@ static size_t item_of(const fpa_operand *operand)
 static fpa_status make_room(fpa_operand *operand, fpa_error *error)
 {
     operand->stored = calloc((size_t)operand->array.count + 1, item_of(operand));
-    return operand->stored ? FPA_OK : fail_memory(error);
+    return operand->stored ? FPA_OK : fail_array(&operand->array, error);
 }
 
 static fpa_status convert(fpa_operand *operand, fpa_error *error)

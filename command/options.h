@@ -50,8 +50,8 @@ int option_conflict(const fpa_syntax *syntax, const char *name, const char *othe
 /* The row of --verbose, for subcommands that open kernels; command.h says what it shows. */
 #define OPTION_VERBOSE                                                                                       \
     {                                                                                                        \
-        "--verbose", OPTION_FLAG, verbose_flag(), NULL, "say on stderr what is compiled, chosen, cached", 0, \
-            0                                                                                                \
+        "--verbose", OPTION_FLAG, verbose_flag(), NULL,                                                      \
+            "tell on stderr what is compiled, chosen and cached", 0, 0                                       \
     }
 
 #define OPTION_TABLE(table) (table), (int)(sizeof(table) / sizeof *(table))

@@ -10,8 +10,8 @@ int command_prelude(int count, char **arguments)
     const fpa_option table[] = {OPTION_VERBOSE};
     const fpa_syntax syntax = {
         "prelude [--verbose]",
-        "Print the Lua source that every spec starts with: linear, power, tspow and the\n"
-        "rest are ordinary functions there, to read and to imitate.",
+        "Print the Lua source that runs before every spec. It defines linear, power, tspow and the other\n"
+        "families as ordinary functions, as examples for your own.",
         OPTION_TABLE(table),
         0,
         0,

@@ -32,6 +32,7 @@ void catch_signals(void)
     enum { SIGNALS = sizeof signals / sizeof *signals };
     struct sigaction ours = {.sa_handler = end_by_signal}, before;
     signal(SIGCHLD, SIG_DFL);
+    signal(SIGXFSZ, SIG_IGN); /* beyond `ulimit -f` a write fails then, and its file is removed */
     sigemptyset(&ours.sa_mask);
     for (int i = 0; i < SIGNALS; i++) /* a second one must not come in between */
         sigaddset(&ours.sa_mask, signals[i]);

@@ -244,26 +244,27 @@ int command_report(int count, char **arguments)
         {"--target", OPTION_TEXT, &options.target, "TARGET",
          "of the CPU's kernels: c[:ISA] (c: the best here)", 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
-        {"--verify", OPTION_FLAG, &options.verify, NULL, "compile the kernels and show their margins", 0, 0},
-        {"--measure", OPTION_FLAG, &options.measure, NULL, "and time them, beside the model", 0, 0},
+        {"--verify", OPTION_FLAG, &options.verify, NULL, "compile and verify the kernels, show their errors",
+         0, 0},
+        {"--measure", OPTION_FLAG, &options.measure, NULL, "also time them, beside the predictions", 0, 0},
         {"--measured", OPTION_TEXT, &options.measured[PAGE_CPU], "FILE",
-         "lines of fpac bench --tsv, of a CPU", 0, 0},
-        {"--measured-gpu", OPTION_TEXT, &options.measured[PAGE_GPU], "FILE", "the same, of a GPU", 0, 0},
+         "output of fpac bench --tsv on a CPU", 0, 0},
+        {"--measured-gpu", OPTION_TEXT, &options.measured[PAGE_GPU], "FILE", "the same on a GPU", 0, 0},
         OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
         "report SPEC... -o FILE.html|DIR [--head NAME] [--target TARGET] [--dtype DTYPE] [--verify] "
         "[--measure] [--measured FILE] [--measured-gpu FILE] [--verbose]",
-        "Show a head as one page of HTML: its formula, its terms as pictures, what they simplify to,\n"
-        "the rows of its state, cost and crossover on a CPU and on an H200, the kernels with what\n"
-        "limits them, and the verdict of verification. The page needs no script and no network.",
+        "Write one page of HTML about a head: its formula, its terms as pictures, what they simplify to,\n"
+        "the rows of its state, cost and crossover on a CPU and on an H200, the kernels and their limits,\n"
+        "and the verdict of verification. The page needs no script and no network.",
         OPTION_TABLE(table),
         1,
         -1,
         "The same heads give the same bytes on the same machine, unless they are measured. --verify and\n"
-        "--measure take the GPU in, where there is one that runs the kernels. Kernels for GPUs are shown\n"
-        "with bf16 where the head stores f32. Of measured lines those are drawn whose size the chart has:\n"
-        "one sequence, one head; on a GPU 16 heads, and 65,536 tokens in all."};
+        "--measure include the GPU, if there is one that runs the kernels. GPU kernels of heads that store\n"
+        "f32 are shown for bf16. Of measured lines those are drawn that have the chart's size: one sequence\n"
+        "and one head on a CPU, 16 heads and 65,536 tokens in all on a GPU."};
     fpa_texts operands;
     fpa_error error;
     int code;

@@ -445,28 +445,29 @@ int command_run(int count, char **arguments)
 {
     run_options options = {.form = "auto"};
     const fpa_option table[] = {
-        {"--head", OPTION_TEXT, &options.head, "NAME", "the head or layer, when the file has several", 0, 0},
+        {"--head", OPTION_TEXT, &options.head, "NAME", "which head or layer, if the file has several", 0, 0},
         {"--q", OPTION_TEXT, &options.input[INPUT_Q], "FILE", "[B, L, Hq, d]", 0, 0},
         {"--k", OPTION_TEXT, &options.input[INPUT_K], "FILE", "[B, L, H, d]; Hq is a multiple of H", 0, 0},
         {"--v", OPTION_TEXT, &options.input[INPUT_V], "FILE", "[B, L, H, dv]", 0, 0},
         {"--log-gate", OPTION_TEXT, &options.input[INPUT_GATE], "FILE",
-         "[B, L, H], natural logarithm, a step", 0, 0},
+         "[B, L, H], natural logarithms of the gates", 0, 0},
         {"--positions", OPTION_TEXT, &options.input[INPUT_POSITIONS], "FILE",
-         "[B, L, n], or [B, L] when n is 1; floats or integers", 0, 0},
+         "[B, L, n], or [B, L] if n is 1; floats or integers", 0, 0},
         {"--key-mask", OPTION_TEXT, &options.input[INPUT_MASK], "FILE",
          "[B, L], bool or uint8; true: the key takes part", 0, 0},
-        {"--weights", OPTION_MANY, &options.weights, "NAME=FILE", "a trainable matrix; once for each", 0, 0},
+        {"--weights", OPTION_MANY, &options.weights, "NAME=FILE", "a trainable matrix; repeat for each", 0,
+         0},
         {"--state-in", OPTION_TEXT, &options.input[INPUT_STATE], "FILE",
-         "[B, H, N], or [B, H, D, dv]; of a layer [B, S]; else zero", 0, 0},
+         "initial state, [B, H, N] or [B, H, D, dv]; layers: [B, S] (zero)", 0, 0},
         {"--cu-seqlens", OPTION_TEXT, &options.input[INPUT_SEQUENCES], "FILE",
-         "[S + 1], integers: S sequences in the tokens of one batch", 0, 0},
+         "[S + 1], integers: offsets of S packed sequences", 0, 0},
         {"--state-index", OPTION_TEXT, &options.input[INPUT_INDEX], "FILE",
-         "[B] or [S], integers: with which of --state-in's states; -1: with zero", 0, 0},
+         "[B] or [S], integers: which state of --state-in a sequence starts from; -1: zero", 0, 0},
         {"--draft", OPTION_TEXT, &options.input[INPUT_COUNT], "FILE",
-         "[B], integers: of these tokens, 16 at most, so many go into --state-out", 0, 0},
+         "[B], integers: q, k, v are a draft, of which so many tokens go into --state-out", 0, 0},
         {"--state-out", OPTION_TEXT, &options.state_output, "FILE", "write the final state", 0, 0},
         {"--check-finite", OPTION_FLAG, &options.check_finite, NULL,
-         "fail when an input or a result is infinite or NaN", 0, 0},
+         "fail if an input or a result is infinite or NaN", 0, 0},
         {"--form", OPTION_TEXT, &options.form, "FORM", "auto, parallel, chunked or recurrent", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
@@ -477,14 +478,14 @@ int command_run(int count, char **arguments)
     const fpa_syntax syntax = {
         "run SPEC [--head NAME] --q FILE --k FILE --v FILE [options] -o FILE",
         "Apply a head to arrays in NumPy's .npy format (float16, float32, or float64 rounded to it). For a\n"
-        "head of dtype bf16 or f16 they are rounded once more. o is float16 where q is, else float32.",
+        "head of dtype bf16 or f16 they are rounded to that. o is float16 if q is, else float32.",
         OPTION_TABLE(table),
         1,
         1,
-        "D is the head's number of features, N its elements of state: D * dv, then D more when\n"
-        "normalised. A state written is [B, H, D, dv] without a normaliser, else [B, H, N]; of a layer [B, "
-        "S],\n"
-        "the states of all its heads. A layer's weights are named HEAD.NAME."};
+        "D is the number of features, N the number of elements of a state: D * dv, and D more if the head\n"
+        "is normalised. A state is written as [B, H, D, dv] without a normaliser, else as [B, H, N]; that "
+        "of\n"
+        "a layer, which has the states of all its heads, as [B, S]. A layer's weights are named HEAD.NAME."};
     fpa_texts operands;
     fpa_error error;
     int code;

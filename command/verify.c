@@ -424,27 +424,28 @@ int command_verify(int count, char **arguments)
         {"--target", OPTION_TEXT, &options.target, "TARGET", target_help, 0, 0},
         {"--dtype", OPTION_TEXT, &options.dtype, "DTYPE", dtype_help, 0, 0},
         {"--device", OPTION_COUNT, &options.device, "N", device_help, 0, MOST_DEVICES},
-        {"--jobs", OPTION_COUNT, &options.jobs, "N", "compilers at once (one a core)", 1, 256},
-        {"--backward", OPTION_FLAG, &options.backward, NULL, "gradients too", 0, 0},
-        {"--time", OPTION_FLAG, &options.time, NULL, "and measure each form, with one head a core (GPU: 128)",
+        {"--jobs", OPTION_COUNT, &options.jobs, "N", "compilers at once (one per core)", 1, 256},
+        {"--backward", OPTION_FLAG, &options.backward, NULL, "also the gradients", 0, 0},
+        {"--time", OPTION_FLAG, &options.time, NULL, "also time each form, with one head per core (GPU: 128)",
          0, 0},
-        {"--json", OPTION_FLAG, &options.json, NULL, "for a program to read: an array of heads", 0, 0},
+        {"--json", OPTION_FLAG, &options.json, NULL, "print JSON: an array of heads", 0, 0},
         OPTION_VERBOSE,
     };
     const fpa_syntax syntax = {
         "verify SPEC... [--head NAME] [--target TARGET] [--dtype DTYPE] [--jobs N] [--backward] [--time] "
         "[--json] [--verbose]",
         "Generate and compile every head afresh, run it on random inputs and compare it, in every\n"
-        "form, with the formula in double precision. One row a form: the largest error relative to\n"
-        "the largest result; the largest share of the error bound that any element takes (above 1 is\n"
-        "refused); the RMS error over that of a plain evaluation of the same precision (above 2 is\n"
-        "refused). With --backward a line more: gradients beside those of the formula. What passes is\n"
-        "kept in the cache, so that fpac run does not compile it again.",
+        "form, with the formula in double precision. One row for each form: the largest error relative to\n"
+        "the largest result; the largest error relative to its bound (above 1 is refused); the RMS error\n"
+        "relative to that of a plain evaluation in the same precision (above 2 is refused). With --backward\n"
+        "one more line, for the gradients. Kernels that pass are kept in the cache, so that fpac run does\n"
+        "not compile them again.",
         OPTION_TABLE(table),
         1,
         -1,
-        "Exit code 3 when a kernel is refused, 1 when one cannot be made or a spec is wrong; the others are\n"
-        "verified all the same."};
+        "Exit code 3 if a kernel is refused, 1 if one cannot be made or a spec is wrong; the remaining "
+        "heads\n"
+        "are verified all the same."};
     fpa_texts operands;
     verify_work work = {.options = &options,
                         .specs = &operands,

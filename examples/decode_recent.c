@@ -1,6 +1,6 @@
-/* decode_recent: decoding with a state that is brought up to date every KEPT tokens only. In between the
- * newest keys and values are kept as they are, and the state is only read: on a GPU about half of the time
- * of a step that also writes it. On the CPU here, so that it runs anywhere; on a GPU the tensors lie there.
+/* decode_recent: decoding with a state that is updated only every KEPT tokens. In between, the newest
+ * keys and values are kept in a buffer, and the state is only read: on a GPU this takes about half the time
+ * of a step, which also writes it. This program runs on the CPU; on a GPU the tensors are in its memory.
  *
  *   cc decode_recent.c $(pkg-config --cflags --libs fpa) -o decode_recent
  *   ./decode_recent specs/tspow.lua tspow2_d64_b8 */

@@ -72,7 +72,7 @@ static bool fastest_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *ro
 bool cuda_fastest_fused(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                         const fpa_call_size *size, fpa_candidate *best)
 {
-    return fastest_of(g, room, size, MECHANISM_FUSED_CHUNK, list_fused, best);
+    return fastest_of(g, room, size, MECHANISM_FUSED_CHUNK, list_fused_alike, best);
 }
 
 bool cuda_fastest_cluster_scan(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,

@@ -18,7 +18,7 @@ int cuda_candidates(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room
 bool cuda_fastest(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
                   const fpa_call_size *size, fpa_candidate *best);
 
-/* The same among those of fused_chunk, in the chunked form. */
+/* The same among those of fused_chunk whose segments are alike, in the chunked form: from the last token on, too. */
 bool cuda_fastest_fused(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
                         const fpa_call_size *size, fpa_candidate *best);
 

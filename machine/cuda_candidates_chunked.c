@@ -107,7 +107,7 @@ void list_split(const cuda_task *task, cuda_listing *l)
 
 /* ---- fused_chunk, cluster_scan ---- */
 
-void list_fused(const cuda_task *task, cuda_listing *l)
+void list_fused_alike(const cuda_task *task, cuda_listing *l)
 {
     const int first = l->count;
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK]};
@@ -124,10 +124,48 @@ void list_fused(const cuda_task *task, cuda_listing *l)
         l->fused_segments = l->best.segments;
 }
 
+/* Segments of which the first goes ahead: as many as there are places for at a time, three at least, and one more. 0: of two a first one that is longer is as good; of
+ * a gated head these would be longer than segments that are alike, and a thread adds up all gates of one. */
+static int64_t filled_segments(const cuda_task *task, int64_t alike)
+{
+    enum { PLACES = 3 };
+    const int64_t all = (int64_t)task->room->multiprocessors * task->room->occupancy[CUDA_FUSED_CHUNK],
+                  blocks = cuda_fused_blocks(task), places = blocks > 0 ? all / blocks : 0;
+    return places < PLACES || (task->geometry->gate && alike > places) ? 0 : 1 + places;
+}
+
+/* Taken where they are faster by more than the model errs about what segments gain (docs/decisions/0161). So few as there may be, which are slower, are what
+ * small calls ask of the kernel. */
+static void list_ahead(const cuda_task *task, cuda_listing *l)
+{
+    static const double gain = 0.97; /* of heads that are predicted to take more none gained */
+    const int64_t most = task->chunks < MOST_SEGMENTS ? task->chunks : MOST_SEGMENTS,
+                  filled = filled_segments(task, l->best.segments);
+    const double alike = l->best.cost.seconds;
+    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK],
+                               .variant = FUSED_AHEAD};
+    for (int64_t segments = FUSED_AHEAD_LEAST; segments <= most; segments++) {
+        candidate.segments = segments;
+        if (segments != filled && (segments != FUSED_AHEAD_LEAST || !l->all))
+            continue;
+        if (cuda_refusal(task->geometry, task->size, &candidate))
+            return;
+        candidate.cost = cuda_estimate_fused(task, &candidate);
+        if (segments == filled ? candidate.cost.seconds < gain * alike : candidate.cost.seconds > alike)
+            listing_offer(l, &candidate);
+    }
+}
+
+void list_fused(const cuda_task *task, cuda_listing *l)
+{
+    list_fused_alike(task, l);
+    list_ahead(task, l);
+}
+
 int64_t cuda_fused_segments(const cuda_task *task)
 {
     cuda_listing l = {.found = false};
-    list_fused(task, &l);
+    list_fused_alike(task, &l);
     return l.best.segments;
 }
 

@@ -1,5 +1,7 @@
 #include "cuda_division.h"
 
+#include <math.h>
+
 #include "base/round.h"
 #include "cuda_chunk.h"
 #include "cuda_estimate.h"
@@ -75,6 +77,18 @@ cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments)
     const int64_t equal = divide_up(chunks, segments), first = longer > equal ? longer : equal;
     const int64_t rest = chunks - first, run = segments > 1 && rest ? divide_up(rest, segments - 1) : 1;
     return (cuda_division){1 + divide_up(rest, run), run, first};
+}
+
+cuda_division cuda_divide_ahead(const cuda_task *task, int64_t segments)
+{
+    const double later = (double)(segments - 1),
+                 run = (double)task->chunks / (later + cuda_total_ratio(task));
+    cuda_division division = {segments, (int64_t)ceil(run), 0};
+    if ((segments - 1) * division.segment_chunks >=
+        task->chunks) /* a chunk, at least, is left for the first */
+        division.segment_chunks = (task->chunks - 1) / (segments - 1);
+    division.first_chunks = task->chunks - (segments - 1) * division.segment_chunks;
+    return division;
 }
 
 /* Blocks of queries of so many tokens of a head. */

@@ -36,7 +36,7 @@ void cuda_take_tail(cuda_task *task);
 typedef struct cuda_division {
     int64_t segments;       /* at least 1; perhaps fewer than were asked for */
     int64_t segment_chunks; /* of each, but the last may be shorter, */
-    int64_t first_chunks;   /* and the first longer */
+    int64_t first_chunks;   /* and the first longer, or shorter where it goes ahead */
 } cuda_division;
 
 cuda_division cuda_divide(int64_t chunks, int64_t segments);
@@ -51,6 +51,9 @@ static inline int64_t cuda_walked_chunks(const cuda_task *task)
 
 /* For NAME_fused_chunk: a first segment that has no totals to wait for may be longer. */
 cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments);
+
+/* The same where first segments go ahead: they take no longer than totals of one of the others, of which at least two are left. */
+cuda_division cuda_divide_ahead(const cuda_task *task, int64_t segments);
 
 /* Places of spans that NAME_sequence_scan deals to its clusters, of one head: at least as many as there are. */
 static inline int64_t cuda_span_places(int64_t tokens, int64_t sequences)

@@ -26,6 +26,10 @@ int64_t cuda_even_blocks(const cuda_task *task, bool small, int64_t blocks);
 
 fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candidate);
 
+/* A walk for a segment's totals over one of it with queries, where nothing else is on the multiprocessor: 1 where it
+ * takes as long. */
+double cuda_total_ratio(const cuda_task *task);
+
 /* A first segment's share of the sequence, when NAME_fused_chunk walks it in so many. */
 double cuda_first_share(const cuda_task *task, int64_t segments);
 

@@ -13,9 +13,7 @@ static int64_t total_blocks(const cuda_task *task)
     return task->sequences * g->column_blocks * (g->fused_totals ? 1 : g->chunk_state_slices);
 }
 
-/* A walk for a segment's totals over one of it with queries, where nothing else is on the multiprocessor: 1 where it
- * takes as long. */
-static double total_ratio(const cuda_task *task)
+double cuda_total_ratio(const cuda_task *task)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const double warps = launch_warps(task, CUDA_FUSED_CHUNK, 1);
@@ -34,8 +32,16 @@ double cuda_first_share(const cuda_task *task, int64_t segments)
 {
     const int64_t places = (int64_t)task->room->multiprocessors * task->room->occupancy[CUDA_FUSED_CHUNK];
     if (task->geometry->fused_total && segments == 2 && cuda_fused_blocks(task) * segments <= places)
-        return 1 / (2 - total_ratio(task));
+        return 1 / (2 - cuda_total_ratio(task));
     return 1 / (double)segments;
+}
+
+/* Blocks of later segments read what each one before them has added up: on average of half of them. */
+static double read_seconds(const cuda_task *task, int64_t segments)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const double total = (double)g->features * g->columns * (double)sizeof(float);
+    return 0.5 * (double)(task->queries * segments * (segments - 1)) * total / task->room->gpu->cache;
 }
 
 /* A walk of the first segments for their totals, which later ones read before they begin. */
@@ -50,9 +56,36 @@ static fpa_cost totals_cost(const cuda_task *task, int64_t segments)
                            .blocks = (double)total_blocks(task) * later,
                            .tokens = walked,
                            .longest = 1};
-    const double total = (double)g->features * g->columns * (double)sizeof(float);
     fpa_cost cost = pass_cost(task, &pass);
-    cost.seconds += 0.5 * (double)(task->queries * segments) * later * total / task->room->gpu->cache;
+    cost.seconds += read_seconds(task, segments);
+    return cost;
+}
+
+/* First segments with their queries beside the totals of those between; then all later ones, which are alike. */
+static fpa_cost ahead_cost(const cuda_task *task, int64_t segments)
+{
+    const struct fpa_cuda_geometry *g = task->geometry;
+    const cuda_division division = cuda_divide_ahead(task, segments);
+    const double chunks = (double)task->chunks, run = (double)division.segment_chunks / chunks;
+    const double blocks = (double)cuda_fused_blocks(task), later = (double)(segments - 1);
+    const fpa_pass totals = {.kernel = CUDA_FUSED_CHUNK,
+                             .work = &g->totals,
+                             .sequences = (double)task->sequences,
+                             .blocks = (double)total_blocks(task) * (later - 1),
+                             .tokens = run * (later - 1),
+                             .longest = 1};
+    const fpa_pass first = {.kernel = CUDA_FUSED_CHUNK,
+                            .work = &g->work[CUDA_FUSED_CHUNK],
+                            .sequences = (double)task->queries,
+                            .blocks = blocks,
+                            .tokens = (double)division.first_chunks / chunks,
+                            .longest = 1};
+    fpa_pass others = first;
+    others.blocks = blocks * later;
+    others.tokens = run * later;
+    const fpa_cost between = pass_cost(task, &totals), beside = pass_cost(task, &first);
+    fpa_cost cost = cost_then(beside.seconds > between.seconds ? beside : between, pass_cost(task, &others));
+    cost.seconds += read_seconds(task, segments);
     return cost;
 }
 
@@ -92,6 +125,8 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
     const fpa_cost before = before_cost(task, MECHANISM_FUSED_CHUNK);
     if (task->summed)
         return cost_then(before, open_cost(task, segments));
+    if (candidate->variant & FUSED_AHEAD)
+        return cost_then(before, ahead_cost(task, segments));
     fpa_cost cost = pass_cost(task, &pass);
     if (segments > 1)
         cost = cost_then(totals_cost(task, segments), cost);

@@ -64,6 +64,7 @@ static inline void listing_refuse(cuda_listing *l, cuda_mechanism mechanism, int
 /* The forms' own: what they have found is added. */
 void list_split(const cuda_task *task, cuda_listing *l);
 void list_fused(const cuda_task *task, cuda_listing *l);
+void list_fused_alike(const cuda_task *task, cuda_listing *l); /* segments that are alike */
 void list_cluster_scan(const cuda_task *task, cuda_listing *l);
 void list_decode(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
                  const fpa_call_size *size, cuda_listing *l);

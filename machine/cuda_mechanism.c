@@ -91,6 +91,20 @@ static const char *refuse_shared(const struct fpa_cuda_geometry *g, const fpa_ca
     return candidate->blocks < candidate->segments ? "needs a cluster at least" : NULL;
 }
 
+/* First segments that go ahead. */
+static const char *refuse_ahead(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
+                                const fpa_candidate *candidate)
+{
+    if (!(candidate->variant & FUSED_AHEAD))
+        return NULL;
+    if (!g->fused_totals || g->unmasked)
+        return "leaves totals of segments by a kernel that has no queries";
+    if (size->sequences)
+        return "has segments of equal lengths where those of sequences differ";
+    return candidate->segments < FUSED_AHEAD_LEAST ? "has totals of no segment between the first and the last"
+                                                   : NULL;
+}
+
 static const char *refuse_fused(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
                                 cuda_mechanism mechanism, const fpa_candidate *candidate)
 {
@@ -104,7 +118,8 @@ static const char *refuse_fused(const struct fpa_cuda_geometry *g, const fpa_cal
         return "answers queries, and here are none";
     if (precede_windows(g, size))
         return "begins with the first query's window, and here are keys before it";
-    return mechanism == MECHANISM_CLUSTER_SCAN ? refuse_shared(g, size, candidate) : NULL;
+    return mechanism == MECHANISM_CLUSTER_SCAN ? refuse_shared(g, size, candidate)
+                                               : refuse_ahead(g, size, candidate);
 }
 
 const char *cuda_refusal(const struct fpa_cuda_geometry *g, const fpa_call_size *size,

@@ -8,8 +8,8 @@
 /* What fpa_candidate says of each: segments are those of a sequence, the blocks of its cluster
  * (cluster_scan), or the blocks that share a head (decode, decode_resident, decode_recent). */
 typedef enum cuda_mechanism {
-    MECHANISM_SPLIT,       /* chunk_state, chunk_output; the variant is of SPLIT_SMALL, SPLIT_OVERLAPPED */
-    MECHANISM_FUSED_CHUNK, /* one kernel, behind the totals of segments if there are several */
+    MECHANISM_SPLIT, /* chunk_state, chunk_output; the variant is of SPLIT_SMALL, SPLIT_OVERLAPPED */
+    MECHANISM_FUSED_CHUNK, /* one kernel, behind the totals of segments if there are several; the variant is FUSED_AHEAD or 0 */
     MECHANISM_CLUSTER_SCAN,
     MECHANISM_DECODE,
     MECHANISM_DECODE_RESIDENT,
@@ -33,6 +33,13 @@ cuda_mechanism cuda_mechanism_of(const fpa_candidate *candidate);
 enum {
     SPLIT_SMALL = 1,      /* keys are walked by NAME_chunk_state_small */
     SPLIT_OVERLAPPED = 2, /* queries are read beside the walk, in one segment */
+};
+
+/* What fused_chunk's says. */
+enum {
+    FUSED_AHEAD_LEAST = 3, /* segments: the first, one whose total is made, and the last */
+    FUSED_AHEAD =
+        1, /* first segments, which are short, are walked with their queries beside the totals of others */
 };
 
 /* What cluster_scan's says. */

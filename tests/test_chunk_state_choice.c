@@ -151,7 +151,7 @@ static cuda_division divide(int multiprocessors, int64_t walks, int64_t queries,
                                 .heads = walks};
     const cuda_task task = cuda_task_of(&fused, &room, &size);
     fpa_candidate best;
-    assert_true(cuda_fastest(&fused, &room, &size, &best));
+    assert_true(cuda_fastest_fused(&fused, &room, &size, &best));
     assert_string_equal(best.mechanism, "fused_chunk");
     const cuda_division division = cuda_divide_fused(&task, best.segments);
     assert_int_equal(division.segments, best.segments); /* as many as it says */
@@ -173,6 +173,42 @@ static void segments_of_a_few_sequences_are_alike(void **state)
     const cuda_division many = divide(MULTIPROCESSORS, 16, 1, 256);
     assert_in_range(many.segments, 3, MOST_SEGMENTS);
     assert_int_equal(many.first_chunks, many.segment_chunks);
+}
+
+/* All places are taken while totals are made, and behind them: 7 totals beside a first segment, then 8 segments. */
+static void first_segments_that_go_ahead_are_shorter(void **state)
+{
+    const fpa_gpu_room room = {
+        .gpu = gpu_find("h200"), .multiprocessors = MULTIPROCESSORS, .occupancy[CUDA_FUSED_CHUNK] = 1};
+    const fpa_call_size size = {
+        .form = FORM_CHUNKED, .batch = 1, .length = 342 * fused.chunk, .query_heads = 16, .heads = 16};
+    const cuda_task task = cuda_task_of(&fused, &room, &size);
+    fpa_candidate best;
+    assert_true(cuda_fastest(&fused, &room, &size, &best));
+    assert_int_equal(best.variant, FUSED_AHEAD);
+    assert_int_equal(best.segments, 1 + MULTIPROCESSORS / 16);
+    const cuda_division division = cuda_divide_ahead(&task, best.segments);
+    assert_in_range(division.first_chunks, 1, division.segment_chunks - 1);
+    assert_int_equal(division.first_chunks + (best.segments - 1) * division.segment_chunks, task.chunks);
+}
+
+static void segments_behind_first_ones_cover_every_sequence(void **state)
+{
+    uint64_t seed = SEED;
+    for (int i = 0; i < RANDOM_TASKS; i++) {
+        const int64_t chunks = FUSED_AHEAD_LEAST + (int64_t)(next_random(&seed) % 500);
+        const int64_t most = chunks < MOST_SEGMENTS ? chunks : MOST_SEGMENTS;
+        const int64_t segments =
+            FUSED_AHEAD_LEAST + (int64_t)(next_random(&seed) % (uint64_t)(most - FUSED_AHEAD_LEAST + 1));
+        const fpa_gpu_room room = {.gpu = gpu_find("h200"), .multiprocessors = MULTIPROCESSORS};
+        const fpa_call_size size = {
+            .form = FORM_CHUNKED, .batch = 1, .length = chunks * fused.chunk, .query_heads = 1, .heads = 1};
+        const cuda_task task = cuda_task_of(&fused, &room, &size);
+        const cuda_division division = cuda_divide_ahead(&task, segments);
+        assert_int_equal(division.segments, segments);
+        assert_true(division.first_chunks >= 1 && division.segment_chunks >= 1);
+        assert_int_equal(division.first_chunks + (segments - 1) * division.segment_chunks, chunks);
+    }
 }
 
 static void sequences_that_fill_the_gpu_are_walked_in_one_piece(void **state)
@@ -328,6 +364,8 @@ int main(void)
         cmocka_unit_test(segments_of_a_few_sequences_are_alike),
         cmocka_unit_test(sequences_that_fill_the_gpu_are_walked_in_one_piece),
         cmocka_unit_test(segments_cover_every_sequence),
+        cmocka_unit_test(first_segments_that_go_ahead_are_shorter),
+        cmocka_unit_test(segments_behind_first_ones_cover_every_sequence),
         cmocka_unit_test(heads_of_a_sequence_are_read_together),
         cmocka_unit_test(states_that_come_and_go_take_time),
         cmocka_unit_test(more_blocks_walk_where_states_come_and_go),

@@ -22,6 +22,7 @@ static void help_exits_with_0_and_usage_errors_with_2(void **state)
     expect(RUN("fpac", "soup"), 2, NULL, "fpac: soup: no such command\n");
     for (unsigned i = 0; i < sizeof commands / sizeof *commands; i++) {
         expect(RUN("fpac", commands[i], "--help"), 0, "usage: fpac", NULL);
+        expect(RUN("fpac", "help", commands[i]), 0, "--verbose", NULL);
         expect(RUN("fpac", commands[i], "--help"), 0, "--verbose", NULL);
         expect(RUN("fpac", commands[i], "--nonsense"), 2, NULL, "fpac: --nonsense: no such option");
     }

@@ -320,9 +320,13 @@ static void verify_fills_the_cache_of_run(void **state)
     assert_non_null(strstr(result.err, "tiny: parallel form, for 9 tokens"));
     expect(result, 0, NULL, "tiny: taken from the cache, ");
     setenv("FPA_CACHE_DIR", "/dev/null/cache", 1);
-    expect(APPLY(here, paths, "--verbose"), 0, NULL, "cache: not used: /dev/null/cache");
+    expect(APPLY(here, paths), 0, NULL,
+           "cache: warning: not used, so that every open compiles: /dev/null/cache");
     expect(APPLY(here, paths, "--verbose", "--form", "chunked"), 0, NULL,
            "tiny: chunked form, as --form says");
+    setenv("FPA_CACHE_DIR", cache, 1);
+    expect(RUN("fpac", "bench", here.spec, "--length", "4294967296", "--batch", "1048576"), 1, NULL,
+           "fpac: memory: there is none for an array of 18014398509481984 numbers");
     if (kept)
         setenv("FPA_CACHE_DIR", kept, 1);
     else

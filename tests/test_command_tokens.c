@@ -95,7 +95,7 @@ static void integers_and_floats_give_the_same_bits(void **state)
     npy_free(&again);
     write_integers(counted, 5, (1 << 24) + 1);
     expect(APPLY(f, "turned", "--positions", counted, "--key-mask", f.mask), 1, NULL,
-           "the integer 16777217, number 6 of the array, which float32 does not have");
+           "the integer 16777217, number 6 of the array, which float32 cannot hold exactly");
     scratch_remove(f.here.folder);
 }
 

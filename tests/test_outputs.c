@@ -286,6 +286,21 @@ static void what_a_killed_writer_left_is_swept_a_day_later(void **state)
     assert_int_equal(access(paths[3], F_OK), 0);
 }
 
+/* `ulimit -f` counts blocks of 512 or 1024 bytes; tiny.c is longer than eight of either. */
+static void beyond_the_limit_of_a_file_nothing_is_left(void **state)
+{
+    fixture *f = *state;
+    char folder[PATH];
+    place_file(&f->here, "written", folder);
+    expect(RUN("/bin/sh", "-c", "ulimit -f 8; \"$@\"", "sh", fpac_path(), "gen", f->here.spec, "-o", folder),
+           1, NULL, "/tiny.c: cannot be written: File too large");
+    assert_int_equal(scratch_count(folder, NULL), scratch_count(folder, ".head"));
+    place_file(&f->here, "empty", folder);
+    expect(RUN("/bin/sh", "-c", "ulimit -f 0; \"$@\"", "sh", fpac_path(), "gen", f->here.spec, "-o", folder),
+           1, NULL, NULL); /* standard error is a file here, too */
+    assert_int_equal(scratch_count(folder, NULL), -1);
+}
+
 #define CLAIM(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -299,6 +314,7 @@ int main(void)
         CLAIM(modes_are_kept_and_new_files_follow_the_umask),
         CLAIM(equal_paths_are_refused),
         CLAIM(a_state_may_be_replaced),
+        CLAIM(beyond_the_limit_of_a_file_nothing_is_left),
         CLAIM(a_folder_is_refused),
         CLAIM(a_closed_standard_output_is_told),
         CLAIM(gen_keeps_the_other_heads_of_a_folder),

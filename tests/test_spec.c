@@ -351,7 +351,8 @@ static void a_file_that_is_not_there_is_refused(void **state)
     assert_string_equal(error.where, "specs/no_such.lua");
     assert_string_equal(error.message, "cannot be opened: No such file or directory");
     assert_int_equal(spec_load("specs", &list, &error), FPA_IO);
-    assert_string_equal(error.message, "cannot be read: Is a directory");
+    assert_string_equal(error.message,
+                        "is a folder, but a spec is a Lua file; the folder of a bundle has manifest.fpa");
 }
 
 static int ends_in_lua(const struct dirent *entry)

@@ -105,6 +105,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="models that are trained at a time")
     options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)  # training takes longer than a mistake in a name should
     for name in options.tasks:
         task, before = TASKS[name](), time.perf_counter()
         kinds = [kind for kind in task.kinds if not options.heads or kind.startswith(tuple(options.heads))]

@@ -121,11 +121,15 @@ static void select_list(lua_State *L, selection *chosen)
     }
 }
 
-/* select {1, 2, 3} and select(range(1, 8)); select(n, ...) and select("#", ...) are Lua's own. */
+/* select {1, 2, 3} and select(range(1, 8)); select(n, value, ...) and select("#", ...) are Lua's own. */
 static int make_select(lua_State *L)
 {
     selection chosen = {0};
 
+    if (lua_type(L, 1) == LUA_TNUMBER &&
+        lua_gettop(L) == 1) /* Lua's would return nothing: a branch would vanish */
+        return script_refuse(L, 0, "select takes a list of indices or a range: select { %s }",
+                             spec_describe(L, 1));
     const bool counts = lua_type(L, 1) == LUA_TSTRING && !strcmp(lua_tostring(L, 1), "#");
     if (lua_type(L, 1) == LUA_TNUMBER || counts) {
         lua_getglobal(L, "select"); /* of Lua's globals, which the sandbox does not show */

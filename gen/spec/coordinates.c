@@ -169,12 +169,12 @@ static void set_weights(lua_State *L, int table, int index, const spec_part *par
 
 static void read_numbers(lua_State *L, int table, spec_part *part)
 {
-    part->inner = spec_field_double(L, table, "coordinates", "inner", 1);
-    part->square = spec_field_double(L, table, "coordinates", "square", 0);
-    part->shift = spec_field_double(L, table, "coordinates", "shift", 0);
-    const double gain = spec_field_double(L, table, "coordinates", "gain", 1);
-    part->gain[FPA_QUERY] = spec_field_double(L, table, "coordinates", "gain_q", gain);
-    part->gain[FPA_KEY] = spec_field_double(L, table, "coordinates", "gain_k", gain);
+    part->inner = spec_field_float(L, table, "coordinates", "inner", 1);
+    part->square = spec_field_float(L, table, "coordinates", "square", 0);
+    part->shift = spec_field_float(L, table, "coordinates", "shift", 0);
+    const double gain = spec_field_float(L, table, "coordinates", "gain", 1);
+    part->gain[FPA_QUERY] = spec_field_float(L, table, "coordinates", "gain_q", gain);
+    part->gain[FPA_KEY] = spec_field_float(L, table, "coordinates", "gain_k", gain);
     const fpa_map map = field_map(L, table, "map", FPA_MAP_IDENTITY);
     part->map[FPA_QUERY] = field_map(L, table, "map_q", map);
     part->map[FPA_KEY] = field_map(L, table, "map_k", map);

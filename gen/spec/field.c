@@ -1,6 +1,7 @@
 /* Fields of the tables that constructors take: which there may be, and what they may hold. */
 #include "value.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/nearest.h"
@@ -85,6 +86,16 @@ double spec_field_double(lua_State *L, int table, const char *what, const char *
         script_refuse(L, 0, "%s of %s is %s, but a finite number is needed", name, what,
                       spec_describe(L, -1));
     lua_pop(L, 1);
+    return result;
+}
+
+double spec_field_float(lua_State *L, int table, const char *what, const char *name, double missing)
+{
+    const double result = spec_field_double(L, table, what, name, missing);
+    if (!isfinite((float)result) || (result != 0 && (float)result == 0))
+        script_refuse(
+            L, 0, "%s of %s is %f, but kernels compute in float32, whose magnitudes are 1.4e-45 to 3.4e38",
+            name, what, result);
     return result;
 }
 

@@ -226,12 +226,12 @@ static void read_normalize(builder *b)
     fpa_head *head = b->head;
     int table = 1;
 
-    head->eps = spec_field_double(L, 1, "head", "eps", head->eps);
+    head->eps = spec_field_float(L, 1, "head", "eps", head->eps);
     lua_getfield(L, 1, "normalize");
     if (lua_istable(L, -1)) {
         table = lua_gettop(L);
         spec_fields(L, table, "normalize", fields, true);
-        head->eps = spec_field_double(L, table, "normalize", "eps", head->eps);
+        head->eps = spec_field_float(L, table, "normalize", "eps", head->eps);
         lua_newtable(L); /* the word under a name, as head {} has it */
         if (lua_rawgeti(L, table, 1) == LUA_TNIL)
             script_refuse(L, 0, "normalize of head is a table without a kind: { \"sum\", eps = 1e-6 }");

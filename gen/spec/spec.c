@@ -104,7 +104,11 @@ static fpa_status read_all(FILE *file, const char *path, char **text, size_t *si
     if (!bytes)
         return fail_memory(error);
     if (ferror(file)) {
+        const bool is_folder = errno == EISDIR;
         free(bytes);
+        if (is_folder)
+            return fail(error, FPA_IO, path,
+                        "is a folder, but a spec is a Lua file; the folder of a bundle has manifest.fpa");
         return fail_file(path, "cannot be read", error);
     }
     bytes[used] = '\0';

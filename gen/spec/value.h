@@ -140,6 +140,8 @@ void spec_fields(lua_State *L, int table, const char *what, const char *const *n
 int64_t spec_field_whole(lua_State *L, int table, const char *what, const char *name, int64_t low,
                          int64_t high, int64_t missing);
 double spec_field_double(lua_State *L, int table, const char *what, const char *name, double missing);
+/* The same of a number that kernels have as float32: what float32 would make 0 or infinite is refused. */
+double spec_field_float(lua_State *L, int table, const char *what, const char *name, double missing);
 bool spec_field_flag(lua_State *L, int table, const char *what, const char *name, bool missing);
 /* The index of the field's text among words (NULL ends them). */
 int spec_field_word(lua_State *L, int table, const char *what, const char *name, const char *const *words,

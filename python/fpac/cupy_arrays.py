@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import cupy
 
 from . import abi
-from .errors import ArgumentTypeError
-from .kinds import MASK, Layout, mask_name, refuse_kind
+from .kinds import MASK, WHOLE, Layout, contiguous_strides, index_name, mask_name, refuse_dtype, refuse_kind
 
 if TYPE_CHECKING:
     from .call import Calls, Operands
@@ -41,11 +40,13 @@ class Cupy:
         return array.shape, array.strides, array.dtype, array.device.id
 
     def layout(self, name: str, array: Array) -> Layout:
-        dtype = mask_name(array.dtype) if name == MASK else _NAMES.get(array.dtype.name)
-        size = array.dtype.itemsize
+        dtype = _NAMES.get(array.dtype.name)
+        if name == MASK or name in WHOLE:
+            dtype = mask_name(array.dtype) if name == MASK else index_name(name, array.dtype)
         if dtype is None:
-            raise ArgumentTypeError(name, f"is {array.dtype}, but float32, float16 and bfloat16 are taken")
-        strides = tuple(stride // size for stride in array.strides)
+            refuse_dtype(name, array.dtype, "ml_dtypes.bfloat16", "astype")
+        size = array.dtype.itemsize
+        strides = tuple(stride // size for stride in array.strides) if array.size else contiguous_strides(array.shape)
         return Layout(dtype, array.shape, strides, abi.CUDA, array.device.id)
 
     def address(self, array: Array) -> int:
@@ -53,6 +54,9 @@ class Cupy:
 
     def check_written(self, name: str, array: Array) -> None:
         pass  # every array can be written to
+
+    def check_detached(self, arrays: Iterable[tuple[str, Array]], why: str) -> None:
+        pass  # CuPy knows no gradients
 
     def _dtype(self, dtype: str, like: Array) -> Any:
         plain = {"f32": "float32", "f16": "float16"}

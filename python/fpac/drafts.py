@@ -56,6 +56,8 @@ def run_draft(
     call, half = _Call(kind, abi.Tensors()), _Call(kind, abi.Accepted())
     queries, indices, taken = _take(kind, queries), _take(kind, indices), kind.take("state", state)
     _give(call, calls, kind, {**queries, "state": taken, **indices})
+    named = [(f"weights[{i}]", weight) for i, weight in enumerate(weights)]
+    kind.check_detached([*queries.items(), ("state", taken), *named], "drafts have no gradients")
     call.give("state_in", taken)
     call.give_list("weights", weights)
     like = queries["k"] if "k" in queries else taken
@@ -64,6 +66,7 @@ def run_draft(
         tokens = _take(kind, accepted._asdict())
         if "count" not in tokens:
             raise InvalidError("count", "is None, but accepted tokens are counted")
+        kind.check_detached([("accepted." + name, array) for name, array in tokens.items()], "drafts have no gradients")
         _give(half, calls, kind, tokens, "accepted.")
         call.give("state_out", taken)
         like = tokens["k"]

@@ -324,6 +324,7 @@ class Head:
             raise UnsupportedError(self.name, "was opened without gradients: open it with backward=True")
         kind = kind_of("k", k)
         taken = self._take(kind, q, k, v, log_gate, weights, state, form, 0, STATE_DROPPED, tokens)
+        kind.check_detached(taken.arrays(), "with return_saved head.backward has the gradients, not autograd")
         saved, new = run_saving(self._calls, kind, taken, return_state)
         o = kind.give(saved.o, k)
         return (o, kind.give(new, k), saved) if return_state else (o, saved)
@@ -415,7 +416,9 @@ class Head:
         return self  # nothing in it changes: copies of a model share it
 
     def __reduce__(self) -> Any:
-        raise TypeError("a head cannot be pickled: open the spec again, the kernel comes from the cache")
+        raise TypeError(
+            "a head cannot be pickled: open the spec again, it is in the cache; of modules save state_dict()"
+        )
 
 
 def _list(names: Sequence[str]) -> str:

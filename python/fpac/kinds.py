@@ -6,7 +6,7 @@ caller has not imported already.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
@@ -79,6 +79,9 @@ class Kind(Protocol):
     def check_written(self, name: str, array: Array) -> None:
         """InvalidError: argument `name` cannot be written to."""
 
+    def check_detached(self, arrays: Iterable[tuple[str, Array]], why: str) -> None:
+        """UnsupportedError: of these arguments one has gradients by the framework, which the result will not have."""
+
     def empty(self, layout: Layout, like: Array) -> Array:
         """A new array of that shape and dtype in C order, where `like` lies."""
 
@@ -140,6 +143,15 @@ def check_dtype(name: str, layout: Layout, wanted: str, head: str) -> None:
     """Refuse another dtype than the head's, in words."""
     if layout.dtype != wanted:
         raise ArgumentTypeError(name, f"is {layout.dtype}, but {head} takes {wanted} here: convert it before the call")
+
+
+_OF_THE_HEAD = ("q", "k", "v", "state", "d_o", "d_state")
+
+
+def refuse_dtype(name: str, dtype: object, bfloat16: str, convert: str) -> NoReturn:
+    """Argument `name` is of a dtype that no head takes there. bfloat16, convert: as users of the kind have them."""
+    taken = f"float32, float16 and {bfloat16} are" if name in _OF_THE_HEAD else "float32 is"
+    raise ArgumentTypeError(name, f"is {dtype}, but {taken} taken: convert it with {convert}")
 
 
 def refuse_kind(name: str, array: object, kind: str) -> NoReturn:

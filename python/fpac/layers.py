@@ -15,11 +15,11 @@ from .library import LayerKernel, join_layer, library
 class Layer(Head):
     """Heads that need not be alike, side by side along the heads' axis, computed by one call.
 
-    It is called as a head is: q [B, L, Hq, d], k [B, L, H, d], v [B, L, H, dv], where H is all heads of the layer and Hq
-    a multiple of it. A state is [B, S]: those of all heads, as explain().parts says. log_gate, positions and key_mask are
-    given where some head takes them. weights are named HEAD.NAME; those that are one a head have as many as their part.
-    recent, of a layer in which a head has a window: the tokens of k and v before q's first, at most the longest
-    window's; heads without one have them in their states. form=None: each head's own choice.
+    It is called as a head is: q [B, L, Hq, d], k [B, L, H, d], v [B, L, H, dv], where H is all heads of the layer and
+    Hq a multiple of it. A state is [B, S]: those of all heads, as explain().parts says. log_gate, positions and
+    key_mask are given where some head takes them. weights are named HEAD.NAME; those that are one a head have as many
+    as their part. recent, of a layer in which a head has a window: the tokens of k and v before q's first, at most the
+    longest window's; heads without one have them in their states. form=None: each head's own choice.
     """
 
     def __init__(self, kernel: LayerKernel) -> None:
@@ -60,8 +60,8 @@ class Layer(Head):
 
 
 def join(name: str, heads: Sequence[tuple[Head, int]]) -> Layer:
-    """A layer of heads that are open, of bundles say: each with how many key and value heads it is for. Closing the layer
-    leaves them open; while it is open they stay loaded."""
+    """A layer of heads that are open, of bundles say: each with how many key and value heads it is for. Closing the
+    layer leaves them open; while it is open they stay loaded."""
     if any(isinstance(head, Layer) for head, _ in heads):
         raise InvalidError(name, "is to be joined of a layer, but heads are needed")
     kernels = tuple(head._calls.kernel() for head, _ in heads)

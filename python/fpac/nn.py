@@ -20,8 +20,9 @@ from torch.nn import functional
 
 from . import torch as _operators  # noqa: F401  so that torch.compile finds them
 from .errors import ArgumentTypeError, InvalidError, UnsupportedError
-from .explanation import Explanation, WeightShape
 from .heads import Head
+from .initial import initialize_weight, weight_roles
+from .layers import Layer
 from .opening import head as open_text
 from .opening import load
 from .torch_tensors import DTYPES
@@ -30,23 +31,8 @@ __all__ = ["FPAttention", "initialize_weight"]
 
 Spec = str | os.PathLike[str]
 
-
-def initialize_weight(weight: Tensor, shape: WeightShape) -> None:
-    """Begin a run-time matrix so that its branch has the scale of q.k, whatever the number of its rows.
-
-    Of independent q and k whose entries have variance 1, (W q).(W k) has the variance |W'W|^2 (the sum of squares of
-    W'W), and q.k has d. A matrix [r, d] is c times one with orthonormal rows, of columns where r > d, with
-    c^4 = d / min(r, d); a diagonal has random g with the sum of g^4 = d. Then |W'W|^2 = d exactly.
-    """
-    with torch.no_grad():
-        for one in weight if shape.per_head else (weight,):
-            made = torch.empty_like(one, dtype=torch.float32)  # there is no decomposition of 16-bit numbers
-            if shape.columns:
-                nn.init.orthogonal_(made, gain=(shape.columns / min(shape.rows, shape.columns)) ** 0.25)
-            else:
-                square = made.uniform_(0.5, 1.5)  # alike, two of a term would stay alike
-                made = (square / square.square().mean().sqrt()).sqrt()
-            one.copy_(made)
+# Of positions, which go into the head in float32. In 16 bits 1,001 is 1,000.
+_COUNTS = (torch.float32, torch.float64, torch.int32, torch.int64)
 
 
 def _refuse(where: str, message: str) -> None:
@@ -58,11 +44,13 @@ def _check_count(name: str, count: object) -> None:
         _refuse(name, f"is {count!r}, but a whole number from 1 on is needed")
 
 
-def _check_head(about: Explanation, key_heads: int) -> None:
+def _check_head(head: Head, key_heads: int) -> None:
     """The module can give all that calls of the head need."""
-    for what, has in (("positions", about.positions), ("a mask of keys", about.key_mask), ("a window", about.window)):
-        if has:
-            raise UnsupportedError(about.name, f"is called with {what}, which FPAttention does not give: call the head")
+    if isinstance(head, Layer):
+        raise UnsupportedError(head.name, "is a layer, but FPAttention is of one head: call the layer")
+    about = head.explain()
+    if about.window:
+        raise UnsupportedError(about.name, "is called with a window, which FPAttention does not give: call the head")
     if about.heads not in (0, key_heads):
         _refuse("key_heads", f"is {key_heads}, but {about.name} has constants for {about.heads}")
 
@@ -127,8 +115,8 @@ class FPAttention(nn.Module):
         self._options = {"cache_dir": cache_dir, "compiler": compiler, "log": log}
         self._opened: dict[torch.device, Head] = {}
         self._open_for(torch.empty(0, device=device).device)
+        _check_head(self.head, key_heads)
         about = self.head.explain()
-        _check_head(about, key_heads)
         make: Any = {"device": device, "dtype": dtype}
         self.q = nn.Linear(width, heads * about.d, bias=bias, **make)
         self.k = nn.Linear(width, key_heads * about.d, bias=bias, **make)
@@ -155,8 +143,9 @@ class FPAttention(nn.Module):
                 self.gate.bias.copy_((memory - 1).log())  # sigmoid gives 1 - 1 / memory
         if self.out_norm is not None:
             nn.init.ones_(self.out_norm)
-        for weight, shape in zip(self.weights.values(), self.head.explain().weight_shapes):
-            initialize_weight(weight, shape)
+        shapes = self.head.explain().weight_shapes
+        for weight, shape, role in zip(self.weights.values(), shapes, weight_roles(self.head, self.key_heads)):
+            initialize_weight(weight, shape, role)
 
     @property
     def weights(self) -> dict[str, Tensor]:
@@ -193,27 +182,40 @@ class FPAttention(nn.Module):
     # ---- what it computes ----
 
     def forward(
-        self, x: Tensor, state: Tensor | None = None, return_state: bool = False, form: str | None = None
+        self,
+        x: Tensor,
+        state: Tensor | None = None,
+        return_state: bool = False,
+        form: str | None = None,
+        *,
+        positions: Tensor | None = None,
+        key_mask: Tensor | None = None,
     ) -> Any:
         """y [B, L, width] of x [B, L, width], or (y, state) with return_state.
 
         state: what an earlier call returned for the tokens before x's, or new_state; None: x has the first ones. It is
         not changed, and gradients go through it. form: as a head's call takes it.
+        positions [B, L, n], or [B, L] where n is 1: of a head that takes them; in float32 or whole numbers. No
+        gradients. key_mask [B, L] bool or uint8, True where a key takes part: of a head that takes one; None: all do.
         """
         self._check(x, state, return_state)
+        tokens = self._tokens(x, positions, key_mask)
         q, k, v = self._project(x)
         given = (self._log_gate(x), list(self._matrices()), state, return_state, form)
         if not return_state:
-            return self._finish(self.head(q, k, v, *given))
-        o, after = self.head(q, k, v, *given)
+            return self._finish(self.head(q, k, v, *given, **tokens))
+        o, after = self.head(q, k, v, *given, **tokens)
         return self._finish(o), after
 
-    def step(self, x: Tensor, state: Tensor) -> Tensor:
+    def step(
+        self, x: Tensor, state: Tensor, *, positions: Tensor | None = None, key_mask: Tensor | None = None
+    ) -> Tensor:
         """y of the next tokens, one or a few, without gradients; the state is updated in place."""
         with torch.no_grad():
             self._check(x, state, True)
+            tokens = self._tokens(x, positions, key_mask)
             q, k, v = self._project(x)
-            return self._finish(self.head.step(q, k, v, state, self._log_gate(x), list(self._matrices())))
+            return self._finish(self.head.step(q, k, v, state, self._log_gate(x), list(self._matrices()), **tokens))
 
     def new_state(self, batch: int) -> Tensor:
         """The state before the first token of so many sequences."""
@@ -236,6 +238,38 @@ class FPAttention(nn.Module):
             raise UnsupportedError("state", "is of causal heads: this one sees all tokens of a call")
         if state is not None:
             self._check_state(x, state)
+
+    def _tokens(self, x: Tensor, positions: Tensor | None, key_mask: Tensor | None) -> dict[str, Any]:
+        """What calls of the head take of each token beside q, k and v. Refuses what does not fit."""
+        about, axes = self.head.explain(), tuple(x.shape[:2])
+        given: dict[str, Any] = {}
+        if positions is not None or about.positions:
+            given["positions"] = self._positions(axes, positions)
+        if key_mask is None and about.key_mask:
+            given["key_mask"] = torch.ones(axes, dtype=torch.bool, device=x.device)
+        elif key_mask is not None:
+            if not about.key_mask:
+                _refuse("key_mask", f"is given, but {about.name} takes no mask of keys")
+            if tuple(key_mask.shape) != axes:
+                _refuse("key_mask", f"is {list(key_mask.shape)}, but {list(axes)} is needed, as x has tokens")
+            given["key_mask"] = key_mask
+        for name, tensor in given.items():
+            if tensor.device != x.device:
+                _refuse(name, f"lies on {tensor.device}, but x on {x.device}")
+        return given
+
+    def _positions(self, axes: tuple[int, ...], positions: Tensor | None) -> Tensor:
+        about = self.head.explain()
+        if not about.positions:
+            _refuse("positions", f"are given, but {about.name} takes none")
+        shape = (*axes, about.positions)
+        if positions is None:
+            raise InvalidError("positions", f"are None, but {about.name} takes them, {list(shape)}")
+        if tuple(positions.shape) != shape and not (about.positions == 1 and tuple(positions.shape) == axes):
+            _refuse("positions", f"are {list(positions.shape)}, but {list(shape)} is needed")
+        if positions.dtype not in _COUNTS:
+            raise ArgumentTypeError("positions", f"are {positions.dtype}, but float32 or whole numbers are needed")
+        return positions.float()
 
     def _check_state(self, x: Tensor, state: Tensor) -> None:
         about = self.head.explain()

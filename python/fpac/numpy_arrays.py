@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from . import abi
 from .call import STATE_DROPPED, STATE_UPDATED, Operands
 from .errors import ArgumentTypeError, InvalidError
-from .kinds import MASK, WHOLE, Layout, contiguous_strides, index_name, mask_name, refuse_kind
+from .kinds import MASK, WHOLE, Layout, contiguous_strides, index_name, mask_name, refuse_dtype, refuse_kind
 
 if TYPE_CHECKING:
     from .call import Calls
@@ -56,9 +56,7 @@ def _dtype_name(name: str, array: Array) -> str:
         return index_name(name, array.dtype)
     found = _NAMES.get(array.dtype.name) if array.dtype.isnative else None
     if found is None:
-        raise ArgumentTypeError(
-            name, f"is {array.dtype}, but float32, float16 and ml_dtypes.bfloat16 are taken: convert it with astype"
-        )
+        refuse_dtype(name, array.dtype, "ml_dtypes.bfloat16", "astype")
     return found
 
 
@@ -138,6 +136,9 @@ class Numpy:
     def check_written(self, name: str, array: Array) -> None:
         if not array.flags.writeable:
             raise InvalidError(name, "is read-only, but it is updated in place: give a copy")
+
+    def check_detached(self, arrays: Iterable[tuple[str, Array]], why: str) -> None:
+        pass  # NumPy knows no gradients
 
     def empty(self, layout: Layout, like: Array) -> Array:
         return np.empty(layout.shape, _dtype(layout.dtype, like))

@@ -37,7 +37,11 @@ def _log_function(log: Log | None) -> Any:
 
 # What the library says of a name that is a layer's; tests/python/test_layer.py holds it to that.
 _IS_LAYER = "is a layer of heads"
-_OF_LAYERS = {"fpa_open": "fpa_open_layer", "fpa_open_text": "fpa_open_layer_text", "fpa_open_bundle": "fpa_open_bundle_layer"}
+_OF_LAYERS = {
+    "fpa_open": "fpa_open_layer",
+    "fpa_open_text": "fpa_open_layer_text",
+    "fpa_open_bundle": "fpa_open_bundle_layer",
+}
 
 
 def _open_head_or_layer(function: str, arguments: list[bytes | None], options: abi.Options) -> Head:
@@ -88,10 +92,10 @@ def load(
 ) -> Head:
     """Open one head of a spec file: generate, compile (or take from the cache), load, verify.
 
-    name: which head, or which layer of heads, which is then a Layer; None: the file's only head. target: "c" (None) for the best that this machine runs, "cuda" for
-    the best of GPU `device`, or one of `fpac list`. cache_dir: None for the usual place, "" for none. compiler: None
-    for $FPA_CC, cc, gcc or clang. log: is called with lines about what is compiled and verified. backward: with
-    gradients, a second module of the head (Head.backward).
+    name: which head, or which layer of heads, which is then a Layer; None: the file's only head. target: "c" (None) for
+    the best that this machine runs, "cuda" for the best of GPU `device`, or one of `fpac list`. cache_dir: None for the
+    usual place, "" for none. compiler: None for $FPA_CC, cc, gcc or clang. log: is called with lines about what is
+    compiled and verified. backward: with gradients, a second module of the head (Head.backward).
     """
     arguments = [_text("spec", spec), _text("name", name)]
     return _open("fpa_open", arguments, target, device, cache_dir, compiler, log, backward)
@@ -124,9 +128,9 @@ def load_bundle(
     log: Log | None = None,
     backward: bool = False,
 ) -> Head:
-    """Open one head, or one layer of heads, of a folder that `fpac gen --object` wrote: needs no compiler. It is verified once a machine.
+    """Open one head, or one layer of heads, of a folder that `fpac gen --object` wrote: needs no compiler.
 
-    backward: with gradients, of a folder that `fpac gen --object --backward` wrote.
+    It is verified once a machine. backward: with gradients, of a folder that `fpac gen --object --backward` wrote.
     """
     arguments = [_text("folder", folder), _text("name", name)]
     return _open("fpa_open_bundle", arguments, target, device, cache_dir, None, log, backward)

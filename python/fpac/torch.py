@@ -7,9 +7,9 @@
     torch.ops.fpac.forward_saving(key, q, k, v, log_gate, weights, state, form, with_state) -> (o, den, state)
     torch.ops.fpac.backward(key, q, k, v, log_gate, weights, state, o, den, d_o, d_state, form, needs) -> Tensor[]
 
-The first four take cu_seqlens, state_index, state_out_index and max_length behind these, the last two cu_seqlens and
-max_length. These two are of heads opened with gradients: autograd knows the one as the other's backward pass. What is
-not there (den of a head without a normaliser, a state that is not wanted) is an empty tensor.
+The first four take cu_seqlens, state_index, state_out_index and max_length behind these, the last two cu_seqlens,
+max_length, positions and key_mask. These two are of heads opened with gradients: autograd knows the one as the other's
+backward pass. What is not there (den of a head without a normaliser, a state that is not wanted) is an empty tensor.
 
 A Head that is called while torch traces calls these; one that is called with plain tensors goes to C directly, which
 takes a tenth of the time that an operator in Python does. `key` names an open head of this process (head.key).
@@ -28,7 +28,7 @@ from . import abi
 from .backward import NAMES, Saved, run_backward, run_saving
 from .call import STATE_DROPPED, STATE_NEW, STATE_UPDATED, Calls, Operands, find_calls
 from .errors import UnsupportedError
-from .torch_tensors import DTYPES, TORCH, check_gradients
+from .torch_tensors import DTYPES, TORCH, check_gradients, check_positions
 
 Results = tuple[Tensor | None, Tensor | None]
 
@@ -167,14 +167,15 @@ for _name, _schema, _operator, _quick in (
 
 # ---- gradients ----
 
+_made = "Tensor? positions, Tensor? key_mask"  # without defaults: torch 2.4 to 2.11 count those given
 _saving = (
     "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, int form, bool with_state,"
-    " Tensor? cu_seqlens, int max_length) -> (Tensor, Tensor, Tensor)"
+    f" Tensor? cu_seqlens, int max_length, {_made}) -> (Tensor, Tensor, Tensor)"
 )
 _backward = (
     "Tensor q, Tensor k, Tensor v, Tensor? log_gate, Tensor[] weights, Tensor? state, Tensor o, Tensor den,"
     " Tensor d_o, Tensor? d_state, int form, bool[] needs,"
-    " Tensor? cu_seqlens, int max_length) -> Tensor[]"
+    f" Tensor? cu_seqlens, int max_length, {_made}) -> Tensor[]"
 )
 
 
@@ -184,26 +185,27 @@ def _empty(like: Tensor) -> Tensor:
 
 def _operands(
     q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int,
-    cu_seqlens: Any, max_length: int,
+    cu_seqlens: Any, max_length: int, positions: Any, key_mask: Any,
 ) -> Operands:  # fmt: skip
-    given = (q, k, v, log_gate, state, tuple(weights), form, 0, STATE_DROPPED)
+    given = (q, k, v, log_gate, state, tuple(weights), form, 0, STATE_DROPPED, positions, key_mask)
     return Operands(*given, cu_seqlens=cu_seqlens, max_length=max_length)
 
 
 def _forward_saving(
     key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int, with_state: bool,
-    cu_seqlens: Any, max_length: int,
+    cu_seqlens: Any, max_length: int, positions: Any, key_mask: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    given = _operands(q, k, v, log_gate, weights, state, form, cu_seqlens, max_length)
+    given = _operands(q, k, v, log_gate, weights, state, form, cu_seqlens, max_length, positions, key_mask)
     saved, new = run_saving(find_calls(key), TORCH, given, with_state)
     return saved.o, _empty(k) if saved.den is None else saved.den, _empty(k) if new is None else new
 
 
 def _fake_saving(
     key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any, form: int, with_state: bool,
-    cu_seqlens: Any, max_length: int,
+    cu_seqlens: Any, max_length: int, positions: Any, key_mask: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    o, new = _like(key, _operands(q, k, v, log_gate, weights, state, form, cu_seqlens, max_length))
+    given = _operands(q, k, v, log_gate, weights, state, form, cu_seqlens, max_length, positions, key_mask)
+    o, new = _like(key, given)
     assert o is not None and new is not None  # q is given
     den = q.new_empty(q.shape[:3], dtype=torch.float32) if find_calls(key).widths.normalized else _empty(k)
     return o, den, new if with_state else _empty(k)
@@ -218,10 +220,10 @@ def _asked(needs: Any) -> tuple[frozenset[str], list[bool]]:
 def _run_backward(
     key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any,
     o: Tensor, den: Tensor, d_o: Tensor, d_state: Any, form: int, needs: Any,
-    cu_seqlens: Any, max_length: int,
+    cu_seqlens: Any, max_length: int, positions: Any, key_mask: Any,
 ) -> list[Tensor]:  # fmt: skip
     calls = find_calls(key)
-    given = _operands(q, k, v, log_gate, weights, state, form, cu_seqlens, max_length)
+    given = _operands(q, k, v, log_gate, weights, state, form, cu_seqlens, max_length, positions, key_mask)
     saved = Saved(given, o, den if calls.widths.normalized else None)
     names, matrices = _asked(needs)
     found, of_matrices = run_backward(calls, TORCH, saved, d_o, d_state, names, matrices)
@@ -231,7 +233,7 @@ def _run_backward(
 def _fake_backward(
     key: str, q: Tensor, k: Tensor, v: Tensor, log_gate: Any, weights: Any, state: Any,
     o: Tensor, den: Tensor, d_o: Tensor, d_state: Any, form: int, needs: Any,
-    cu_seqlens: Any, max_length: int,
+    cu_seqlens: Any, max_length: int, positions: Any, key_mask: Any,
 ) -> list[Tensor]:  # fmt: skip
     names, matrices = _asked(needs)
     given = dict(zip(NAMES, (q, k, v, log_gate, state)))
@@ -240,9 +242,11 @@ def _fake_backward(
 
 
 def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-    key, q, k, v, log_gate, weights, state, form, with_state, cu_seqlens, max_length = inputs
+    key, q, k, v, log_gate, weights, state, form, with_state, cu_seqlens, max_length, positions, key_mask = inputs
+    check_positions(positions)
+    ctx.calls = find_calls(key)  # the head stays open until its backward pass
     ctx.key, ctx.form, ctx.with_state, ctx.count, ctx.max_length = key, form, with_state, len(weights), max_length
-    given = (log_gate, state, cu_seqlens)
+    given = (log_gate, state, cu_seqlens, positions, key_mask)
     ctx.has = tuple(x is not None for x in given)
     kept = [x for x in given if x is not None]
     ctx.save_for_backward(q, k, v, *kept, *weights, output[0], output[1])
@@ -252,7 +256,7 @@ def _differentiate(ctx: Any, d_o: Any, d_den: Any, d_state: Any) -> tuple[Any, .
     kept = list(ctx.saved_tensors)
     q, k, v = kept[:3]
     rest = kept[3:]
-    log_gate, state, cu_seqlens = [rest.pop(0) if has else None for has in ctx.has]
+    log_gate, state, cu_seqlens, positions, key_mask = [rest.pop(0) if has else None for has in ctx.has]
     weights, (o, den) = rest[: ctx.count], rest[ctx.count :]
     of = ctx.needs_input_grad
     # those of a list come as one, or as one each
@@ -263,12 +267,12 @@ def _differentiate(ctx: Any, d_o: Any, d_den: Any, d_state: Any) -> tuple[Any, .
     found = iter(
         torch.ops.fpac.backward(
             ctx.key, q, k, v, log_gate, list(weights), state, o, den, d_o, given, ctx.form, needs, cu_seqlens,
-            ctx.max_length,
+            ctx.max_length, positions, key_mask,
         )
-    )
+    )  # fmt: skip
     d_q, d_k, d_v, d_gate, d_given = [next(found) if need else None for need in needs[: len(NAMES)]]
     d_weights = [next(found) if need else None for need in needs_weights]
-    return None, d_q, d_k, d_v, d_gate, d_weights, d_given, None, None, None, None
+    return None, d_q, d_k, d_v, d_gate, d_weights, d_given, *6 * [None]
 
 
 def _refuse_second(ctx: Any, *gradients: Any) -> None:
@@ -291,8 +295,9 @@ def run_saving_operator(calls: Calls, operands: Operands) -> Results:
     """Compute where gradients may be asked for."""
     o, with_state = operands, operands.keeps == STATE_NEW
     result, _, state = torch.ops.fpac.forward_saving(
-        calls.key, o.q, o.k, o.v, o.log_gate, list(o.weights), o.state, o.form, with_state, o.cu_seqlens, o.max_length
-    )
+        calls.key, o.q, o.k, o.v, o.log_gate, list(o.weights), o.state, o.form, with_state, o.cu_seqlens, o.max_length,
+        o.positions, o.key_mask,
+    )  # fmt: skip
     return result, state if with_state else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import torch
 from . import abi
 from .call import STATE_DROPPED, STATE_UPDATED, Operands, kept_workspace
 from .errors import ArgumentTypeError, UnsupportedError
-from .kinds import MASK, WHOLE, Layout, index_name, mask_name, refuse_kind
+from .kinds import MASK, WHOLE, Layout, contiguous_strides, index_name, mask_name, refuse_dtype, refuse_kind
 from .library import find_exchange
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ _is_compiling = torch.compiler.is_compiling
 _grad_enabled = torch.is_grad_enabled
 _repeat: Any = None if _exchange is None else _exchange.forward
 _modes = torch._C._len_torch_dispatch_stack
+_transforms = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
 
 # torch.cuda.current_device without a look whether CUDA was initialised, which a tensor on a GPU has seen to.
 _current_device = getattr(torch._C, "_cuda_getDevice", None) or torch.cuda.current_device
@@ -60,23 +61,44 @@ def wants_gradients(operands: Operands) -> bool:
     """Whether a gradient of an operand may be asked for later."""
     if not torch.is_grad_enabled():
         return False
-    q, k, v, log_gate, state, weights, _, _, _, positions, _ = operands[:11]
+    o = operands  # by its names: torch 2.6 traces no slices of named tuples
     return (
-        k.requires_grad
-        or v.requires_grad
-        or (q is not None and q.requires_grad)
-        or (log_gate is not None and log_gate.requires_grad)
-        or (state is not None and state.requires_grad)
-        or (positions is not None and positions.requires_grad)
-        or (weights is not None and any([weight.requires_grad for weight in weights]))
+        o.k.requires_grad
+        or o.v.requires_grad
+        or (o.q is not None and o.q.requires_grad)
+        or (o.log_gate is not None and o.log_gate.requires_grad)
+        or (o.state is not None and o.state.requires_grad)
+        or (o.positions is not None and o.positions.requires_grad)
+        or any([weight.requires_grad for weight in o.weights])
     )
 
 
 def check_gradients(operands: Operands, why: str = "this operator has no gradients") -> None:
     """Rather refuse than detach in silence."""
     if wants_gradients(operands):
-        name = next(name for name, tensor in operands.arrays() if tensor.requires_grad)
-        raise UnsupportedError(name, f"requires grad, but {why}: detach the inputs or use torch.no_grad()")
+        check_detached(operands.arrays(), why)
+
+
+def check_detached(tensors: Iterable[tuple[str, torch.Tensor]], why: str) -> None:
+    """Kind.check_detached."""
+    for name, tensor in tensors if torch.is_grad_enabled() else ():
+        if tensor.requires_grad:
+            raise UnsupportedError(name, f"requires grad, but {why}: detach the inputs or use torch.no_grad()")
+
+
+def _check_transforms() -> None:
+    """torch.func's transforms see operators of torch alone, and their tensors have no memory."""
+    if _transforms():
+        raise UnsupportedError(
+            "torch.func",
+            "its transforms (grad, vmap, jvp) do not go through heads: use torch.autograd, and B for a batch",
+        )
+
+
+def check_positions(positions: torch.Tensor | None) -> None:
+    """Whatever else is differentiated, they are not."""
+    if positions is not None and positions.requires_grad:
+        raise UnsupportedError("positions", "requires grad, but positions have no gradients: give positions.detach()")
 
 
 def check_trains(calls: Calls, operands: Operands) -> None:
@@ -95,6 +117,7 @@ def check_trains(calls: Calls, operands: Operands) -> None:
         )
     if operands.recent or operands.form == abi.RECURRENT:
         check_gradients(operands, "decoding has no gradients")
+    check_positions(operands.positions)
 
 
 class Torch:
@@ -109,6 +132,8 @@ class Torch:
         return array
 
     def run(self, calls: Calls, operands: Operands) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        if not _is_compiling():
+            _check_transforms()
         if wants_gradients(operands):
             from .torch import run_saving_operator
 
@@ -181,6 +206,7 @@ class Torch:
         self, calls: Calls, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, state: torch.Tensor | None, form: int
     ) -> torch.Tensor:
         """run_plain, by what was prepared for tensors of these layouts."""
+        _check_transforms()
         # fmt: off
         key: tuple[object, ...] = (
             form, q.shape, q.stride(), q.dtype, q.device, k.shape, k.stride(), k.dtype, k.device,
@@ -225,19 +251,21 @@ class Torch:
             dtype = mask_name(array.dtype) if name == MASK else index_name(name, array.dtype)
         device = _DEVICES.get(array.device.type)
         if dtype is None:
-            raise ArgumentTypeError(
-                name, f"is {array.dtype}, but float32, float16 and bfloat16 are taken: convert it with .to()"
-            )
+            refuse_dtype(name, array.dtype, "bfloat16", ".to()")
         if device is None:
             raise ArgumentTypeError(name, f"lies on {array.device}, but tensors on cpu and cuda are taken")
         if array.is_neg():  # as z.conj().imag is: memory has the negative of what torch shows
             raise ArgumentTypeError(name, "is negated by torch when it is read: make it plain with .resolve_neg()")
-        return Layout(dtype, tuple(array.shape), array.stride(), device, array.device.index or 0)
+        # of no elements, whose strides may be 0: as an expanded gradient has them, which is contiguous then
+        strides = array.stride() if array.numel() else contiguous_strides(array.shape)
+        return Layout(dtype, tuple(array.shape), strides, device, array.device.index or 0)
 
     address = staticmethod(torch.Tensor.data_ptr)
 
     def check_written(self, name: str, array: torch.Tensor) -> None:
         pass  # every tensor can be written to
+
+    check_detached = staticmethod(check_detached)
 
     def empty(self, layout: Layout, like: torch.Tensor) -> torch.Tensor:
         # half of the time that torch.empty takes

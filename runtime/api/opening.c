@@ -221,7 +221,7 @@ void opening_store(const opening *o, const char *verdict)
         kept = NULL;
         log_line(o->options, "cache: %s is not stored: out of memory", name);
     } else if (cache_store(&o->cache, o->key, &o->object, kept, &reason)) {
-        log_line(o->options, "cache: %s %s", reason.where, reason.message);
+        log_line(o->options, "cache: warning: %s %s", reason.where, reason.message);
     } else if (o->cache.folder) {
         log_line(o->options, "%s: kept in the cache, %s/%.16s...", name, o->cache.folder, o->key);
     }
@@ -243,7 +243,7 @@ fpa_status opening_open_cache(opening *o, fpa_error *error)
     fpa_status status = cache_open(o->options, &o->cache, error);
     bool wanted = !(o->options && o->options->cache_dir && !*o->options->cache_dir);
     if (!status && !o->cache.folder && wanted)
-        log_line(o->options, "cache: not used: %s", o->cache.reason);
+        log_line(o->options, "cache: warning: not used, so that every open compiles: %s", o->cache.reason);
     return status;
 }
 

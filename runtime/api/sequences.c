@@ -57,9 +57,8 @@ static fpa_status check_offsets(const fpa_tensors *tensors, const fpa_view *view
     for (int64_t i = 0; is_readable(view) && i < view->shape[0]; i++) {
         const int64_t here = number_at(view, i);
         if (here < before)
-            return fail(error, FPA_INVALID, view->name,
-                        "[%lld] is %lld, less than %lld, which comes before it", (long long)i,
-                        (long long)here, (long long)before);
+            return fail(error, FPA_INVALID, view->name, "[%lld] is %lld, less than %lld%s", (long long)i,
+                        (long long)here, (long long)before, i ? ", the offset before it" : "");
         if (here > total)
             return fail(error, FPA_INVALID, view->name, "[%lld] is %lld, but there are %lld tokens",
                         (long long)i, (long long)here, (long long)total);

@@ -123,17 +123,18 @@ static fpa_status launch_fused_walk(const struct fpa_cuda_module *cuda, const st
     return cuda_launch(cuda, &walk, launch, call, stream, error);
 }
 
-/* All segments but the last are walked for their totals; then all are walked with queries. Without a mask all are: queries read
- * the state of all keys. */
+/* All segments but the last are walked for their totals; then all are walked with queries, but first ones that went ahead. Without a
+ * mask all are: queries read the state of all keys. */
 static fpa_status launch_fused(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                                const cuda_sizes *s, CUstream stream, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call walk = s->call;
     const struct fpa_cuda_maps *maps = g->fused_total ? &s->maps : NULL;
-    const fpa_cuda_grid fused = {
-        CUDA_FUSED_CHUNK, cuda_batch(launch) * launch->query_heads * s->call.segments * g->column_blocks,
-        maps, 0};
+    const fpa_cuda_grid fused = {CUDA_FUSED_CHUNK,
+                                 cuda_batch(launch) * launch->query_heads *
+                                     (s->call.segments - s->call.ahead) * g->column_blocks,
+                                 maps, 0};
     const bool totals = g->unmasked || (launch->cu_seqlens ? s->in_segments : s->call.segments > 1);
     fpa_status status = FPA_OK;
     if (!g->unmasked &&

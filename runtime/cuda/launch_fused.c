@@ -6,10 +6,13 @@ fpa_status fused_totals(const struct fpa_cuda_module *cuda, const struct fpa_lau
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call call = *walk;
+    const int64_t first = call.ahead ? launch->query_heads : launch->heads;
     const fpa_cuda_grid totals = {
-        CUDA_FUSED_CHUNK, cuda_batch(launch) * launch->heads * call.segments * g->column_blocks, maps, 0};
+        CUDA_FUSED_CHUNK,
+        cuda_batch(launch) * (first + launch->heads * (call.segments - 1)) * g->column_blocks, maps, 0};
     call.totals_only = 1;
-    call.query_heads = call.heads;
+    if (!call.ahead)
+        call.query_heads = call.heads;
     return cuda_launch(cuda, &totals, launch, &call, stream, error);
 }
 
@@ -25,7 +28,7 @@ fpa_status fused_final(const struct fpa_cuda_module *cuda, const struct fpa_laun
     last.cu_seqlens = NULL; /* of no tokens all are alike */
     last.batch = launch->batch;
     last.segments = 2;
-    last.segment_chunks = last.first_chunks = last.length = 0;
+    last.segment_chunks = last.first_chunks = last.length = last.ahead = 0;
     last.query_heads = last.heads;
     last.totals = call->partial;
     last.partial = NULL;

@@ -33,7 +33,8 @@ static void size_fused(const cuda_task *task, const fpa_candidate *candidate, cu
         s->cluster_scan = (int)candidate->segments;
         segments = candidate->fused_segments ? candidate->fused_segments : cuda_fused_segments(task);
     }
-    set_division(cuda_divide_fused(task, segments), call);
+    call->ahead = !s->cluster_scan && candidate->variant & FUSED_AHEAD && segments <= task->chunks;
+    set_division(call->ahead ? cuda_divide_ahead(task, segments) : cuda_divide_fused(task, segments), call);
     call->walk_end = call->segments == 1
                          ? 0
                          : (call->first_chunks + (call->segments - 2) * call->segment_chunks) * call->chunk;

@@ -22,6 +22,8 @@ enum fault_place {
     IN_FUSED_BY_THREADS,
     IN_LIFTED_ROWS,
     IN_TOTALS,
+    IN_AHEAD,
+    IN_COORDINATES_AHEAD,
     IN_JOINED,
     IN_COORDINATES,
     IN_ONE_STAGE,

@@ -39,6 +39,7 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0, 0, 0},             /* by fewer, of several panels each */
     {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0, 0},            /* rings are gone round several times */
     {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0, 0},            /* TOTALS_CALL: in totals, too */
+    {4, 70, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, SEGMENTS_AHEAD, 0, 0},    /* AHEAD_CALL */
     {1, 63, 2, 3, 6, LAYOUT_PADDED, CHECK_RESUME | CHECK_REPEAT, FEW, false, 0, 0, 0}, /* ROUNDS_CALL */
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0, 0, 0},                                /* THREADS_CALL */
     {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true, 0, 0, 0},
@@ -153,6 +154,17 @@ static bool choose_segments(const void *choice, const fpa_module *module, const 
     return candidate->segments > 0;
 }
 
+/* Three segments, whatever the size, of which the first is walked beside the total of the second. Calls of no tokens, which states are tried with, as ever. */
+static bool choose_ahead(const void *choice, const fpa_module *module, const fpa_call_size *size,
+                         fpa_candidate *candidate)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    (void)choice;
+    *candidate =
+        (fpa_candidate){.mechanism = "fused_chunk", .segments = FUSED_AHEAD_LEAST, .variant = FUSED_AHEAD};
+    return size->form == FORM_CHUNKED && size->length > 0 && !cuda_refusal(&cuda->geometry, size, candidate);
+}
+
 void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_trial *trial)
 {
     emulated->cuda.room.multiprocessors = c->multiprocessors;
@@ -162,6 +174,8 @@ void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_tria
         emulated->cuda.room.cluster_counts[c->cluster] = 3; /* which share the sequences */
     if (c->cluster == MOST_SEGMENTS)
         trial->choose = choose_segments;
+    else if (c->cluster == SEGMENTS_AHEAD)
+        trial->choose = choose_ahead;
     else if (c->cluster)
         trial->choose = choose_cluster;
     else
@@ -197,8 +211,9 @@ static bool concerns(const struct fpa_cuda_module *cuda, int index)
 {
     if (calls[index].windows && !cuda->geometry.window)
         return false;
-    return index == TOTALS_CALL ? cuda->kernel[CUDA_FUSED_CHUNK] != NULL
-                                : calls[index].cluster <= 0 || cuda->kernel[CUDA_CLUSTER_SCAN];
+    return index == TOTALS_CALL || index == AHEAD_CALL
+               ? cuda->kernel[CUDA_FUSED_CHUNK] != NULL
+               : calls[index].cluster <= 0 || cuda->kernel[CUDA_CLUSTER_SCAN];
 }
 
 /* What is late in a call of a head that has no fault: in make test by turns, so that each is in half of the calls. */

@@ -16,13 +16,13 @@ typedef struct emulated_call {
     int checks;
     int multiprocessors; /* 1: kernels of large calls, several items a block; many: segments */
     bool threads;        /* fetch, not the copy engine */
-    int cluster; /* blocks of a sequence that take turns; 0: none do; MOST_SEGMENTS: none, and the call is by segments */
+    int cluster; /* blocks of a sequence that take turns; 0: none do; MOST_SEGMENTS: none, and the call is by segments; SEGMENTS_AHEAD: of one pass, the first one ahead */
     int windows; /* not 0: of heads that have one */
     int clusters; /* that share sequences of one length; less than 0: so many that take whole ones in turn; 0: each has one */
 } emulated_call;
 
 /* As many as there are candidates of: long sequences have them, which an emulated call has none of. */
-enum { MOST_SEGMENTS = -1 };
+enum { MOST_SEGMENTS = -1, SEGMENTS_AHEAD = -2 };
 
 /* Numbers of calls, from which on others of their kind follow. */
 enum {
@@ -30,16 +30,17 @@ enum {
     HEADS_CALL = 6, /* of several heads */
     LONG_CALL = 12, /* by segments; the next: by one */
     TOTALS_CALL = 16,
-    ROUNDS_CALL = 17, /* blocks take a second walk */
-    THREADS_CALL = 18,
-    CLUSTER_CALL = 20,
-    SHARED_CALL = 25, /* by clusters that are fewer than sequences */
-    WINDOW_CALL = 26,
-    SEQUENCES_CALL = 31, /* of faults alone: test_cuda_emulated_sequences.c has the others */
-    SEGMENTS_CALL = 33,  /* of faults alone, too */
-    SCANNED_CALL = 34,   /* SEQUENCES_CALL by clusters, of faults alone, too */
-    WHOLE_CALL = 35,     /* and by such that take whole ones in turn */
-    ENTRIES_CALL = 36,   /* pieces of several batch entries, of faults alone, too */
+    AHEAD_CALL = 17,  /* likewise, the first segment ahead */
+    ROUNDS_CALL = 18, /* blocks take a second walk */
+    THREADS_CALL = 19,
+    CLUSTER_CALL = 21,
+    SHARED_CALL = 26, /* by clusters that are fewer than sequences */
+    WINDOW_CALL = 27,
+    SEQUENCES_CALL = 32, /* of faults alone: test_cuda_emulated_sequences.c has the others */
+    SEGMENTS_CALL = 34,  /* of faults alone, too */
+    SCANNED_CALL = 35,   /* SEQUENCES_CALL by clusters, of faults alone, too */
+    WHOLE_CALL = 36,     /* and by such that take whole ones in turn */
+    ENTRIES_CALL = 37,   /* pieces of several batch entries, of faults alone, too */
     EMULATED_CALLS
 };
 

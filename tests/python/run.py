@@ -1,6 +1,6 @@
 """Run the tests of the package and end with CMocka's summing lines, which tools/run-tests.sh adds up.
 
-python3 tests/python/run.py [PATTERN]     of files: test_*.py, test_torch*.py
+python3 tests/python/run.py [PATTERN ...]     of files: test_*.py, test_torch*.py
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-def main(pattern: str = "test_*.py") -> int:
+def main(*patterns: str) -> int:
     sys.path.insert(0, str(HERE))
-    suite = unittest.defaultTestLoader.discover(str(HERE), pattern=pattern, top_level_dir=str(HERE))
+    suite = unittest.TestSuite()
+    for pattern in patterns or ("test_*.py",):
+        suite.addTests(unittest.TestLoader().discover(str(HERE), pattern=pattern, top_level_dir=str(HERE)))
     result = unittest.TextTestRunner(sys.stdout, verbosity=2).run(suite)
     failed, skipped = len(result.failures) + len(result.errors), len(result.skipped)
     print(f"[  PASSED  ] {result.testsRun - failed - skipped} test(s).")

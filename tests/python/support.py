@@ -23,6 +23,8 @@ from fpac import abi  # noqa: E402,F401
 
 COMMAND = Path(os.environ.get("FPAC", TOP / "build" / "fpac")).resolve()
 LIBRARY = Path(os.environ.get("FPAC_LIBRARY", TOP / "build" / "libfpa.so")).resolve()
+if "FPAC_LIBRARY" in os.environ:
+    os.environ["FPAC_LIBRARY"] = str(LIBRARY)  # tests work in folders of their own
 
 # Small, so that each is compiled and verified in a second or two.
 SPEC = """

@@ -14,7 +14,8 @@ local mean = head { name = "mean", d = 8, dv = 4, scale = 1 / 4, normalize = "su
 local gated = head { name = "gated", d = 8, dv = 4, terms = linear {}, gate = true }
 local trained = head { name = "trained", d = 8, dv = 4, terms = term { trainable { name = "A", rows = 3 } } }
 return mean, layer { name = "mixed", heads = {
-  { head = mean, count = 2 }, { head = gated, count = 3 }, { head = trained, count = 1 }, { head = trained, count = 2 } } }
+  { head = mean, count = 2 }, { head = gated, count = 3 },
+  { head = trained, count = 1 }, { head = trained, count = 2 } } }
 """
 HEADS, LENGTH = 8, 12
 

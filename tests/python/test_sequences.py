@@ -137,9 +137,8 @@ class Sequences(unittest.TestCase):
             weights, count = weights_of(mine), len(LENGTHS)
             state = numbers(6, count, 2, mine.explain().state_elements)
             q = np.ascontiguousarray(q[:, np.maximum(OFFSETS[1:] - 1, 0)])
-            o = mine(
-                q, k, v, weights=weights, state=state, recent=max(LENGTHS) - 1, cu_seqlens=OFFSETS.astype("int32"), **more
-            )
+            packed = {"recent": max(LENGTHS) - 1, "cu_seqlens": OFFSETS.astype("int32")}
+            o = mine(q, k, v, weights=weights, state=state, **packed, **more)
             self.assertEqual(o.shape[1], count)
             for s in range(count):
                 if LENGTHS[s]:

@@ -121,9 +121,7 @@ class Autograd(unittest.TestCase):
             self.assertFalse(x[:, :2].any() or x[:, 95:].any())
         for s in range(4):
             part = slice(offsets[s], offsets[s + 1])
-            own, last = mine(
-                *(x[:, part] for x in tokens), form="chunked", state=given[s : s + 1], return_state=True
-            )
+            own, last = mine(*(x[:, part] for x in tokens), form="chunked", state=given[s : s + 1], return_state=True)
             theirs = torch.autograd.grad((own * d_o[:, part]).sum() + last.square().sum(), (*tokens, given))
             for a, b in zip(found[:4], theirs[:4]):
                 self.assertTrue(torch.equal(a[:, part], b[:, part]))
@@ -153,22 +151,22 @@ class Operators(unittest.TestCase):
         ops, checks = torch.ops.fpac, ("test_schema", "test_autograd_registration", "test_faketensor")
         state = mine.new_state(k)
         for arguments in (
-            (mine.key, q, k, v, None, [], None, -1, False, None, 0),
-            (mine.key, q, k, v, None, [], state, 1, True, None, 0),
-            (gated.key, q, k, v, gate, [], None, 0, True, None, 0),
-            (mine.key, q[:1], k[:1], v[:1], None, [], None, 1, True, torch.tensor([0, 5, 5, 12]), 7),
+            (mine.key, q, k, v, None, [], None, -1, False, None, 0, None, None),
+            (mine.key, q, k, v, None, [], state, 1, True, None, 0, None, None),
+            (gated.key, q, k, v, gate, [], None, 0, True, None, 0, None, None),
+            (mine.key, q[:1], k[:1], v[:1], None, [], None, 1, True, torch.tensor([0, 5, 5, 12]), 7, None, None),
         ):
             torch.library.opcheck(ops.forward_saving.default, arguments, test_utils=checks)
         q, k, v = (x.detach() for x in (q, k, v))
-        o, den, _ = ops.forward_saving(mine.key, q, k, v, None, [], None, -1, False, None, 0)
+        o, den, _ = ops.forward_saving(mine.key, q, k, v, None, [], None, -1, False, None, 0, None, None)
         needs = [True, False, True, False, False]
-        arguments = (mine.key, q, k, v, None, [], None, o, den, o, None, -1, needs, None, 0)
+        arguments = (mine.key, q, k, v, None, [], None, o, den, o, None, -1, needs, None, 0, None, None)
         torch.library.opcheck(ops.backward.default, arguments, test_utils=("test_schema", "test_faketensor"))
         packed = [x[:1] for x in (q, k, v)]
         offsets = torch.tensor([0, 5, 5, 12])
-        o, den, _ = ops.forward_saving(mine.key, *packed, None, [], None, 1, False, offsets, 7)
+        o, den, _ = ops.forward_saving(mine.key, *packed, None, [], None, 1, False, offsets, 7, None, None)
         needs = [True, True, True, False, False]
-        arguments = (mine.key, *packed, None, [], None, o, den, o, None, 1, needs, offsets, 7)
+        arguments = (mine.key, *packed, None, [], None, o, den, o, None, 1, needs, offsets, 7, None, None)
         torch.library.opcheck(ops.backward.default, arguments, test_utils=("test_schema", "test_faketensor"))
 
     def test_a_graph_without_a_break(self):

@@ -20,6 +20,7 @@ if REASON:
     raise unittest.SkipTest(REASON)
 
 import fpac.nn  # noqa: E402
+from fpac.initial import weight_roles  # noqa: E402
 
 SPEC = """
 local square = power { degree = 2 }
@@ -28,6 +29,8 @@ return {
   head { name = "gated", d = 32, dv = 32, dtype = "bf16", scale = 1 / 8, gate = true, terms = linear {} },
   head { name = "learned", d = 32, dv = 32, dtype = "bf16", scale = 1 / 8, normalize = "one_plus_sum",
          terms = term { trainable { name = "A", rows = 8 }, trainable { name = "A", rows = 8 } } },
+  head { name = "waves", d = 32, dv = 32, dtype = "bf16", positions = 1, key_mask = true, normalize = "sum",
+         terms = fourier { map = softplus } },
 }
 """
 NAMES = ("mean", "gated", "learned")
@@ -58,6 +61,21 @@ class OnAGpu(unittest.TestCase):
             theirs.square().mean().backward()
             for a, b in zip(gpu.parameters(), cpu.parameters()):
                 self.near(a.grad, b.grad, 2 * limit)
+
+    def test_positions_and_a_mask_of_keys(self):
+        gpu, cpu = (attention("waves", device, backward=False) for device in ("cuda", "cpu"))
+        self.assertEqual(weight_roles(gpu.head, 2), ("angle", "phase", "amplitude"))
+        x, positions = tokens(300, device="cpu"), torch.arange(300).repeat(2, 1)
+        mask = positions >= torch.tensor([[0], [70]])
+        with torch.no_grad():
+            whole = cpu(x, positions=positions, key_mask=mask)
+            more = {"positions": positions.cuda(), "key_mask": mask.cuda()}
+            y, state = gpu(x[:, :299].cuda(), return_state=True, **{name: t[:, :299] for name, t in more.items()})
+            last = gpu.step(x[:, 299:].cuda(), state, **{name: t[:, 299:] for name, t in more.items()})
+        self.near(torch.cat([y, last], 1), whole, 0.05)
+        with self.assertRaisesRegex(fpac.InvalidError, "key_mask: lies on cpu, but x on cuda:0"):
+            with torch.no_grad():
+                gpu(x.cuda(), positions=positions.cuda(), key_mask=mask)
 
     def test_it_moves_there_and_back(self):
         module, x = attention("mean", "cpu"), tokens(70, device="cpu")

@@ -379,6 +379,8 @@ struct fpa_cuda_call {
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
+    long long
+        ahead; /* NAME_fused_chunk: 1: but first segments have queries in that launch, and none in the next */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
     long long beside; /* query heads whose tokens NAME_chunk_output takes in turn */
@@ -2518,26 +2520,47 @@ struct fused_walk {
     bool given;                  /* a state before the first panel */
 };
 
+/* First segments come first: they wait for no totals. Where they go ahead (call.ahead) the launch for totals walks them
+ * with their queries, beside the totals of those between, and the launch of queries has all others. */
+__device__ __forceinline__ struct part segment_at(const struct fpa_cuda_call &call, u32 walk)
+{
+    const u32 heads = (u32)call.query_heads, lines = (u32)call.batch * heads, segments = (u32)call.segments;
+    if (call.cu_seqlens)
+        return part_of(call, walk, heads, segments, call.segment_tokens);
+    if (call.ahead && call.totals_only && walk >= lines) { /* of heads of keys, each by its first head of queries */
+        const u32 key_heads = (u32)call.heads, behind = walk - lines, key_lines = (u32)call.batch * key_heads;
+        const u32 line = behind % key_lines;
+        return {sequence_of(call, line / key_heads), line % key_heads * (heads / key_heads),
+                1 + (int)(behind / key_lines)};
+    }
+    const u32 line = walk % lines;
+    return {sequence_of(call, line / heads), line % heads, (int)(walk / lines) + (call.ahead && !call.totals_only)};
+}
+
+/* Of a segment that goes ahead queries and all are walked. */
+__device__ __forceinline__ bool is_total(const struct fpa_cuda_call &call, int segment)
+{
+    return call.totals_only && !(call.ahead && segment == 0);
+}
+
 __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cuda_call &call)
 {
     struct fused_walk w;
-    /* first segments first: they wait for no totals */
-    const u32 walk = blockIdx.x / COLUMN_BLOCKS, lines = (u32)(call.batch * call.query_heads);
-    const u32 segments = (u32)call.segments;
-    const struct part at = part_of(call, call.cu_seqlens ? walk : walk % lines * segments + walk / lines,
-                                   (u32)call.query_heads, segments, call.segment_tokens);
+    const struct part at = segment_at(call, blockIdx.x / COLUMN_BLOCKS);
     const int length = at.own.length, segment_tokens = (int)call.segment_chunks * (int)call.chunk;
     w.block = blockIdx.x % COLUMN_BLOCKS, w.column = w.block * COLUMN_TILES * 8;
     w.unit = (threadIdx.x >> 5) * WARP_UNITS, w.warp_query = (threadIdx.x >> 5) * FUSED_TILES * 16;
     w.own = at.own, w.segment = at.index, w.segments = count_segments(call, length);
-    w.start = w.segment * segment_tokens;
-    w.end = length - w.start > segment_tokens ? w.start + segment_tokens : length;
+    const int first_tokens = (int)call.first_chunks * (int)call.chunk;
+    const int tokens = w.segment > 0 ? segment_tokens : first_tokens;
+    w.start = w.segment > 0 ? first_tokens + (w.segment - 1) * segment_tokens : 0;
+    w.end = length - w.start > tokens ? w.start + tokens : length;
     w.b = at.own.b, w.query_head = at.head, w.head = key_head_for(call, at.head);
     w.q = queries_of(call, w.b, w.query_head), w.k = keys_of(call, w.b, w.head), w.v = values_of(call, w.b, w.head);
     w.o = outputs_of(call, w.b, w.query_head);
     w.q_aligned = is_aligned(call.q, call.q_stride, D_IN), w.k_aligned = is_aligned(call.k, call.k_stride, D_IN);
     w.v_aligned = is_aligned(call.v, call.v_stride, DV), w.o_aligned = is_aligned(call.o, call.o_stride, DV);
-    w.totals = call.totals_only;
+    w.totals = is_total(call, w.segment);
     w.given = !w.totals && (w.segment > 0 || is_given(call, w.own.number));
     return w;
 }
@@ -2545,7 +2568,8 @@ __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cu
 /* Where a sequence's totals begin: of all segments but the last, of which launches for totals have no more. */
 __device__ __forceinline__ i64 first_total_of(const struct fpa_cuda_call &call, const struct fused_walk &w)
 {
-    return first_segment_of(call, w.b, w.own.number, w.head, call.segments - (call.cu_seqlens || w.totals ? 0 : 1));
+    return first_segment_of(call, w.b, w.own.number, w.head,
+                            call.segments - (call.cu_seqlens || call.totals_only ? 0 : 1));
 }
 
 /* A block without work: behind a sequence's end, or of a last segment, whose total nobody wants. */
@@ -2574,7 +2598,7 @@ __device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const stru
 __device__ __forceinline__ void end_fused(const float (*c)[ALL_TILES][4], const struct fpa_cuda_call &call,
                                           const struct fused_walk &w)
 {
-    if (w.totals)
+    if (call.totals_only && leads_group(call, w.query_head))
         store_total(c, call.totals + (first_total_of(call, w) + w.segment) * FEATURES16 * COLUMNS, w.unit, w.block);
     else if (w.segment == w.segments - 1 && final_state(call, w.own.number, w.head) && leads_group(call, w.query_head))
         leave_state(call, c, w.own.number, w.head, w.unit, w.block);

@@ -365,6 +365,8 @@ struct fpa_cuda_call {
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
+    long long
+        ahead; /* NAME_fused_chunk: 1: but first segments have queries in that launch, and none in the next */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
     long long beside; /* query heads whose tokens NAME_chunk_output takes in turn */
@@ -3917,14 +3919,33 @@ struct fused_part {
     bool idle;           /* behind a sequence's end, or of a last segment, whose total nobody wants */
 };
 
+/* First segments come first: they wait for no totals. Where they go ahead (call.ahead) the launch for totals walks them
+ * with their queries, beside the totals of those between, and the launch of queries has all others. */
+__device__ __forceinline__ struct part segment_at(const struct fpa_cuda_call &call, u32 walk)
+{
+    const u32 heads = (u32)call.query_heads, lines = (u32)call.batch * heads, segments = (u32)call.segments;
+    if (call.cu_seqlens)
+        return part_of(call, walk, heads, segments, call.segment_tokens);
+    if (call.ahead && call.totals_only && walk >= lines) { /* of heads of keys, each by its first head of queries */
+        const u32 key_heads = (u32)call.heads, behind = walk - lines, key_lines = (u32)call.batch * key_heads;
+        const u32 line = behind % key_lines;
+        return {sequence_of(call, line / key_heads), line % key_heads * (heads / key_heads),
+                1 + (int)(behind / key_lines)};
+    }
+    const u32 line = walk % lines;
+    return {sequence_of(call, line / heads), line % heads, (int)(walk / lines) + (call.ahead && !call.totals_only)};
+}
+
+/* Of a segment that goes ahead queries and all are walked. */
+__device__ __forceinline__ bool is_total(const struct fpa_cuda_call &call, int segment)
+{
+    return call.totals_only && !(call.ahead && segment == 0);
+}
+
 __device__ __forceinline__ struct fused_part find_part(const struct fpa_cuda_call &call)
 {
     struct fused_part part;
-    /* first segments first: they wait for no totals */
-    const u32 walk = blockIdx.x / COLUMN_BLOCKS, lines = (u32)call.batch * (u32)call.query_heads;
-    const u32 segments = (u32)call.segments;
-    const struct part at = part_of(call, call.cu_seqlens ? walk : walk % lines * segments + walk / lines,
-                                   (u32)call.query_heads, segments, call.segment_tokens);
+    const struct part at = segment_at(call, blockIdx.x / COLUMN_BLOCKS);
     const int length = at.own.length, chunk_tokens = (int)call.chunk;
     part.block = blockIdx.x % COLUMN_BLOCKS;
     part.own = at.own, part.segment = at.index, part.segments = count_segments(call, length);
@@ -3939,7 +3960,7 @@ __device__ __forceinline__ struct fused_part find_part(const struct fpa_cuda_cal
     const int tokens = (int)(place > 0 ? call.segment_chunks : call.first_chunks) * chunk_tokens;
     part.end = length - part.start > tokens ? part.start + tokens : length;
     part.panels = part.end > part.start ? (part.end - part.start + FUSED_PANEL - 1) / FUSED_PANEL : 0;
-    part.totals = call.totals_only;
+    part.totals = is_total(call, part.segment);
     part.backwards = part.totals != (call.reversed != 0);
     part.given = !part.totals && (part.segment > 0 || is_given(call, part.own.number));
     part.leaves_state = part.segment == part.segments - 1 && final_state(call, part.own.number, part.head)
@@ -4028,7 +4049,7 @@ __device__ __forceinline__ void add_sums(float *c, const float4 *from)
 __device__ __forceinline__ i64 first_total_of(const struct fpa_cuda_call &call, const struct fused_part &part)
 {
     return first_segment_of(call, part.b, part.own.number, part.head,
-                            call.segments - (call.cu_seqlens || part.totals ? 0 : 1));
+                            call.segments - (call.cu_seqlens || call.totals_only ? 0 : 1));
 }
 
 /* The state before the segment; of two parts of a total the first one has it. */
@@ -4059,7 +4080,7 @@ __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const 
 {
 #pragma unroll
     for (int m = 0; m < GROUP_TILES; m++) {
-        if (part.totals)
+        if (call.totals_only && leads_group(call, part.query_head))
             store_sums_as_they_are(c[m],
                                    total_of(call, call.totals, first_total_of(call, part) + part.segment,
                                             first_tile + m, part.block));
@@ -4761,7 +4782,7 @@ linear_d24_v48_fused_chunk(const __grid_constant__ struct fpa_cuda_call call,
     const int boxed = boxed_operands(maps);
     if (threadIdx.x == 0) {
         part = find_part(call);
-        if (part.totals)
+        if (call.totals_only)
             launch_next();
         init_fused(shared, part.totals, boxed);
         for (int i = 0; i < PANELS; i++)

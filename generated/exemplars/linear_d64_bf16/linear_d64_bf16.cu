@@ -379,6 +379,8 @@ struct fpa_cuda_call {
     long long segment_chunks; /* chunks that one block walks */
     long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
+    long long
+        ahead; /* NAME_fused_chunk: 1: but first segments have queries in that launch, and none in the next */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
     long long beside; /* query heads whose tokens NAME_chunk_output takes in turn */
