@@ -27,7 +27,8 @@ static const struct fault backward_faults[] = {
      "last[t] = 0;"},
     {"a gate's sum that is shifted by one", "d_log_gate at batch ... but the formula gives",
      "backward_gate_sum",
-     "const float part = *gate - c->w->sum[t];\n*gate = (float)*running;\n*running += part;"},
+     "to[t * a->d_log_gate_stride[1]] = (float)*running;\n"
+     "*running += c->w->query_sums[c->first + t] - sum_of(c->w, t);"},
     {"gradients of outputs of another sequence", "different lengths ... but the formula gives",
      "backward_sequence", "own->d_o = moved(a->d_o, a->d_o_stride, batch, begin > 0 ? begin - 1 : 0);"},
     {"the first sequence's gradient of its state", "different lengths ... but the formula gives",

@@ -294,7 +294,7 @@ static const char *const emulated[] = {
     "features",    "fadingfeatures", "halffeatures",   "sumoffeatures", "half",          "parted",
     "cubic",       "halflines",      "raggedfeatures", "fadingodd",     "parts",         "gatedparts",
     "raggedparts", "halfparts",      "normparts",      "oddmoved",      "halfnumbers",   "halfopen",
-    "fadingsums"};
+    "halfclosed",  "fadingsums"};
 
 enum {
     EMULATED = sizeof emulated / sizeof *emulated,

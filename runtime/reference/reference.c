@@ -43,8 +43,10 @@ static bool may_turn(const fpa_head *head)
 {
     for (int t = 0; t < head->term_count; t++) {
         bool input = false, constant = false;
+
         for (int l = 0; l < head->terms[t].branch_count; l++) {
             const int source = head->terms[t].branches[l].source;
+
             input = input || source == FPA_INPUT;
             constant =
                 constant || (source != FPA_INPUT && head->matrices[source].kind == FPA_MATRIX_CONSTANT);
@@ -64,6 +66,7 @@ static void project_matrix(const double *restrict w, int d, int rows, const doub
     for (int c = 0; c < d; c++)
         for (int r = 0; r < rows; r++) {
             const double product = w[(int64_t)c * rows + r] * x[c];
+
             sum[r] += product;
             size[r] += product * product;
         }
@@ -77,6 +80,7 @@ static void project_matrix(const double *restrict w, int d, int rows, const doub
 static void project_rows(const evaluation *e, double scale, const double *x, double *value, double *size)
 {
     const fpa_head *shape = e->problem->head;
+
     double squared = 0;
 
     for (int c = 0; c < shape->d; c++) {
@@ -88,6 +92,7 @@ static void project_rows(const evaluation *e, double scale, const double *x, dou
         size[c] = fmax(fabs(value[c]), share);
     for (int m = 0; m < shape->matrix_count; m++) {
         const int64_t at = e->rows.offset[m + 1];
+
         project_matrix(e->matrix + (at - shape->d) * shape->d, shape->d, shape->matrices[m].rows, value,
                        value + at, size + at);
     }
@@ -98,6 +103,7 @@ static void project(const evaluation *e, int64_t b, int64_t t, int64_t h, fpa_si
                     double *value, double *size)
 {
     const fpa_head *head = e->problem->head;
+
     if (head->lift) {
         const fpa_lift_token token = lift_token(e->problem, b, t, h, side, x);
         lift_exact(&token, value, size);
@@ -110,8 +116,10 @@ static void project(const evaluation *e, int64_t b, int64_t t, int64_t h, fpa_si
 static double dot(const fpa_rows_dot *rows, const double *q, const double *k)
 {
     double sum = 0;
+
     for (int w = 0; w < rows->count; w++) {
         double product = q[rows->at[w]] * k[rows->at[w]];
+
         sum += rows->weight ? rows->weight[w] * product : product;
     }
     return sum;
@@ -128,9 +136,11 @@ static void evaluate_dots(const evaluation *e, const double *q, const double *k)
 static double sum_terms(const evaluation *e, double (*weight)(double))
 {
     double sum = 0;
+
     for (int t = 0; t < e->rows.term_count; t++) {
         const fpa_rows_term *term = &e->rows.terms[t];
         double product = weight(term->weight);
+
         for (int l = 0; l < term->count; l++)
             product *= e->rows.value[term->dot[l]];
         sum += product;
@@ -167,6 +177,7 @@ static double spread(const evaluation *e, const double *q, const double *k)
     for (int i = 0; i < e->rows.dot_count; i++) {
         const fpa_rows_dot *rows = &e->rows.dots[i];
         double sum = 0;
+
         for (int w = 0; w < rows->count; w++)
             sum += at_least_one(weight_of(rows, w)) * at_least_one(q[rows->at[w]]) *
                    at_least_one(k[rows->at[w]]);
@@ -175,19 +186,22 @@ static double spread(const evaluation *e, const double *q, const double *k)
     return 1 + sum_terms(e, at_least_one); /* the score's own */
 }
 
-/* The largest product of a projected key's rows, one of each branch, with weights. */
-static double key_peak(const evaluation *e, const double *k)
+/* The largest product of a token's rows, one of each branch, with weights: its largest feature. */
+static double feature_peak(const evaluation *e, const double *x)
 {
     double peak = 0;
+
     for (int i = 0; i < e->rows.dot_count; i++) {
         const fpa_rows_dot *rows = &e->rows.dots[i];
+
         e->rows.value[i] = 1;
         for (int w = 0; w < rows->count; w++)
-            e->rows.value[i] = fmax(e->rows.value[i], fabs(weight_of(rows, w) * k[rows->at[w]]));
+            e->rows.value[i] = fmax(e->rows.value[i], fabs(weight_of(rows, w) * x[rows->at[w]]));
     }
     for (int t = 0; t < e->rows.term_count; t++) {
         const fpa_rows_term *term = &e->rows.terms[t];
         double product = at_least_one(term->weight);
+
         for (int l = 0; l < term->count; l++)
             product *= e->rows.value[term->dot[l]];
         peak = fmax(peak, product);
@@ -195,10 +209,12 @@ static double key_peak(const evaluation *e, const double *k)
     return peak;
 }
 
-/* The largest coordinate of the query, which a map may have made: it is stored too. */
+/* The largest coordinate of the query, which a map may have made: it is stored too. So are features, with which a state
+ * is read, though there be nothing in it. */
 static double query_peak(const evaluation *e)
 {
-    double peak = 0;
+    double peak = feature_peak(e, e->q);
+
     for (int64_t r = 0; r < e->rows.total; r++)
         peak = fmax(peak, fabs(e->q[r]));
     return peak;
@@ -209,6 +225,7 @@ static double query_peak(const evaluation *e)
 static double part_size(const evaluation *e, const double *k, const double *k_size, double decay)
 {
     double size = decay * score(e, e->q_size, k_size, true);
+
     if (e->problem->arithmetic == FPA_F16)
         size += fmin(smallest_normal * spread(e, e->q, k), size / dtype_roundoff(FPA_F16));
     return size;
@@ -234,6 +251,7 @@ static void add_key(evaluation *e, int64_t j, double decay, const double *v)
     const double whole = score(e, e->q, k, false);
     double value = decay * whole;
     double size = sized ? part_size(e, k, k_size, decay) : 0;
+
     if (e->peak) /* a window's scores are there before they shrink */
         e->sums.peak = fmax(e->sums.peak, fmax(fabs(e->problem->head->window ? whole : value), e->k_peak[j]));
     add_weighted(e, value, size, v);
@@ -248,6 +266,7 @@ static void add_window_key(evaluation *e, const fpa_window_query *query, int64_t
     const double share = arithmetic == FPA_F32 ? 1 : 0x1p-8;
     double size;
     const double exponent = window_exponent(query, j, &size) - largest, value = exp(exponent);
+
     if (e->peak)
         e->sums.peak = fmax(e->sums.peak, value);
     size = value * (1 + share * (size + fabs(exponent) / 8));
@@ -262,6 +281,7 @@ static void gather(evaluation *e, int64_t b, int64_t t, int64_t h, const double 
     const fpa_window_query query = {p, b, t, h, q};
     const double largest = window_largest(&query);
     double log_decay = 0;
+
     memset(e->sums.value, 0, (size_t)p->head->dv * sizeof(double));
     memset(e->sums.size, 0, (size_t)p->head->dv * sizeof(double));
     e->sums.den = e->sums.den_size = 0;
@@ -270,6 +290,7 @@ static void gather(evaluation *e, int64_t b, int64_t t, int64_t h, const double 
     for (int64_t j = p->head->causal ? t : p->length - 1; j >= 0; j--) {
         int64_t token = (b * p->length + j) * p->heads + h;
         double decay = rows_fade(log_decay - largest);
+
         if (problem_keeps(p, b, j) && window_has(p->head, t, j))
             add_window_key(e, &query, j, largest, p->v + token * p->head->dv);
         else if (decay > 0 && problem_keeps(p, b, j))
@@ -299,6 +320,7 @@ static double normalizer(const fpa_head *head, double den, double shrink)
 static double normalizer_size(const fpa_head *head, double den, double den_size, double shrink)
 {
     const double eps = shrink * head->eps;
+
     if (head->normalize == FPA_NORMALIZE_NONE)
         return 0;
     if (head->normalize == FPA_NORMALIZE_ONE_PLUS_SUM)
@@ -315,6 +337,7 @@ static fpa_status write_token(evaluation *e, int64_t b, int64_t t, int64_t hq, f
     int64_t token = (b * p->length + t) * p->query_heads + hq;
     double n = normalizer(p->head, e->sums.den, e->sums.shrink);
     double n_size = normalizer_size(p->head, e->sums.den, e->sums.den_size, e->sums.shrink);
+
     if (e->normalizer)
         e->normalizer[token] = n;
     if (e->condition)
@@ -330,6 +353,7 @@ static fpa_status write_token(evaluation *e, int64_t b, int64_t t, int64_t hq, f
                     (long long)t + 1, (long long)b + 1, (long long)hq + 1);
     for (int c = 0; c < p->head->dv; c++) {
         double o = e->sums.value[c] / n;
+
         e->o[token * p->head->dv + c] = o;
         if (e->magnitude)
             e->magnitude[token * p->head->dv + c] = (e->sums.size[c] + fabs(o) * n_size) / fabs(n);
@@ -341,12 +365,14 @@ static fpa_status write_token(evaluation *e, int64_t b, int64_t t, int64_t hq, f
 static void project_keys(evaluation *e, int64_t b, int64_t h)
 {
     const fpa_problem *p = e->problem;
+
     for (int64_t j = 0; j < p->length; j++) {
         const double *x = p->k + ((b * p->length + j) * p->heads + h) * head_width(p->head);
+
         if (!problem_keeps(p, b, j))
             continue;
         project(e, b, j, h, FPA_KEY, x, e->k + j * e->rows.total, e->k_size + j * e->rows.total);
-        e->k_peak[j] = e->peak ? key_peak(e, e->k + j * e->rows.total) : 0;
+        e->k_peak[j] = e->peak ? feature_peak(e, e->k + j * e->rows.total) : 0;
     }
 }
 
@@ -355,6 +381,7 @@ static fpa_status evaluate_head(evaluation *e, int64_t b, int64_t hq, fpa_error 
     const fpa_problem *p = e->problem;
     const int64_t group = p->query_heads / p->heads, h = hq / group;
     fpa_status status = FPA_OK;
+
     if (hq % group == 0) {
         rows_matrices(p, h, e->matrix);
         project_keys(e, b, h);
@@ -375,6 +402,7 @@ static fpa_status evaluate(evaluation *e, fpa_error *error)
     const fpa_problem *p = e->problem;
     fpa_status status = rows_make(p->head, &e->rows, error);
     size_t tokens = (size_t)(p->length ? p->length : 1), total = (size_t)e->rows.total;
+
     if (status != FPA_OK)
         return status;
     e->turns = !p->head->lift && may_turn(p->head);
@@ -410,6 +438,7 @@ out:
 fpa_status reference_forward(const fpa_problem *problem, double *o, double *magnitude, fpa_error *error)
 {
     evaluation e = {.problem = problem, .o = o, .magnitude = magnitude};
+
     return evaluate(&e, error);
 }
 
@@ -417,12 +446,14 @@ fpa_status reference_normalizer(const fpa_problem *problem, double *value, doubl
                                 fpa_error *error)
 {
     evaluation e = {.problem = problem, .normalizer = value, .condition = condition};
+
     return evaluate(&e, error);
 }
 
 fpa_status reference_peak(const fpa_problem *problem, double *peak, fpa_error *error)
 {
     evaluation e = {.problem = problem, .peak = peak};
+
     return evaluate(&e, error);
 }
 
@@ -430,6 +461,7 @@ fpa_status reference_size(const fpa_head *head, fpa_reference_size *size, fpa_er
 {
     fpa_rows rows;
     fpa_status status = rows_make(head, &rows, error);
+
     if (status != FPA_OK)
         return status;
     *size = (fpa_reference_size){.features = rows_features(&rows), .token = lift_work(head)};

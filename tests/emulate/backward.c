@@ -190,6 +190,9 @@ static const char heads[] =
     "terms = linear {} }),\n"
     "  h('halfopen', { d = 24, dv = 64, dtype = 'f16', normalize = 'max', scale = 1 / 4, terms = linear { "
     "weight = 2 } }),\n"
+    "  h('halfclosed', { d = 40, dv = 72, dtype = 'f16', gate = true, normalize = 'max', scale = 1 / 8, "
+    "terms = "
+    "linear {} }),\n"
     "  h('fadingsums', { d = 24, dv = 40, scale = 1 / 4, gate = true, terms = taylor { degree = 2 } }),\n"
     "}\n";
 

@@ -116,6 +116,8 @@ static const struct cuda_backward_fault {
     {"half",
      {"a reversed state of queries that nothing divides", "d_k at batch ... but the formula gives",
       "cuda_backward_walk_factor", NULL}},
+    {"halfclosed",
+     {"1 / n beyond f16 times gradients that are zero", "is not a number", "cuda_backward_unwanted", NULL}},
     {"half",
      {"queries of half precision that nothing divides", "but the formula gives", "cuda_backward_query_factor",
       "return 1.0f;"}},

@@ -13,7 +13,7 @@ enum {
     SPLIT_MOST_COLUMNS =
         16, /* tiles of 8, for which a warpgroup has registers beside those of several tiles of features, or of queries */
     SPLIT_WIDE_COLUMNS = 32, /* beside those of one, with the normaliser's: a product has no more */
-    PACK_TILE = 64,          /* tokens of a warpgroup that packs vectors */
+    PACK_TOKENS = 32,        /* of a packer of vectors, at a time */
     PRODUCT_THREADS = 256,   /* of NAME_state_product */
     SLAB_ROW = 128,          /* bytes of 64 numbers of a token, which one box fetches */
     SLAB_BLOCKS = 8          /* of 8 of them */
@@ -42,7 +42,8 @@ typedef struct fpa_chunk_state_kernel {
  * *formed*, of weighted rows, products, or rows that lie here and there. */
 typedef struct fpa_pack_kernel {
     int groups;             /* warpgroups of a block */
-    int stages;             /* of coordinates, 1 or 2 */
+    int warps;              /* of a packer, which has tokens by itself: 1 or 2 */
+    int stages;             /* of coordinates: those of so many tiles but one come meanwhile */
     int raw_pitch, pitch;   /* bytes of a token's coordinates, and of its derived rows */
     int chunks, chunk_rows; /* of projected rows, which are the first derived ones: a product has a chunk's */
     int chunk_places;       /* for the matrices of chunks in shared memory: */
@@ -58,6 +59,12 @@ typedef struct fpa_pack_kernel {
     int *block;       /* [blocks_of_vector] row there that each one begins with; */
     int first_formed; /* from this one on they are formed */
 } fpa_pack_kernel;
+
+/* Tokens of a warpgroup at a time: its packers' together. */
+static inline int pack_tile(const fpa_pack_kernel *pack)
+{
+    return PACK_TOKENS * 4 / pack->warps;
+}
 
 /* A monomial of two dots that is contracted: rows of either, and the groups of its tiles. */
 typedef struct fpa_contracted_pair {

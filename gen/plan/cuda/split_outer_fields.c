@@ -85,8 +85,10 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         g->kernel[CUDA_CHUNK_STATE_SMALL] = (struct fpa_cuda_block){small->threads, small->bytes, 1};
     g->kernel[CUDA_CHUNK_OUTPUT] =
         (struct fpa_cuda_block){WARPGROUP_THREADS * (split->output_groups + 1), split->output_bytes, 1};
-    if (!split->outer.coordinates)
+    if (!split->outer.coordinates) {
         g->kernel[CUDA_PACK_ROWS] = (struct fpa_cuda_block){split->pack.threads, split->pack.bytes, 1};
+        g->pack_tokens = split->pack.groups * pack_tile(&split->pack);
+    }
     if (split->leaves_dots)
         g->kernel[CUDA_STATE_PRODUCT] = (struct fpa_cuda_block){PRODUCT_THREADS, 0, 0};
     if (split->contraction.groups) {
@@ -104,7 +106,6 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->value_room = split->value_room;
     g->vector_rows = split->outer.vector_rows;
     g->vector_box = split->outer.vector_box;
-    g->pack_tokens = PACK_TILE * split->pack.groups;
     if (!split->outer.coordinates && split->pack.chunks && !split->pack.kept) {
         g->pack_chunks = split->pack.chunks;
         g->pack_operand = split->pack.chunks * split->pack.chunk_bytes;
@@ -192,7 +193,7 @@ const fpa_field split_outer_fields[] = {
                 true),
     FIELD_PARTS(fpa_split_outer, "contraction_sets", contraction.sets, contraction.set_count, set_fields,
                 true),
-    PACK(groups), PACK(stages), PACK(raw_pitch), PACK(pitch), PACK(chunks), PACK(chunk_rows),
+    PACK(groups), PACK(warps), PACK(stages), PACK(raw_pitch), PACK(pitch), PACK(chunks), PACK(chunk_rows),
     PACK(chunk_places), PACK(kept), PACK(given), TABLE("pack_place", pack.place, pack.places, 1, 0),
     TABLE("pack_block", pack.block, pack.blocks_of_vector, 1, 0),
     FIELD_AS(fpa_split_outer, "pack_formed", pack.first_formed), FIELDS_END};

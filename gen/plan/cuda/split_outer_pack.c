@@ -200,37 +200,54 @@ static int chunk_bytes(const fpa_plan *plan, int rows)
 /* Warpgroups that registers suffice for: sums of both parts of a chunk, tokens, the rest. */
 static int most_groups(const fpa_plan *plan, const fpa_pack_kernel *pack)
 {
-    enum { REGISTERS = 65536 / WARPGROUP_THREADS, REST = 56, MOST = 6 };
+    enum { REGISTERS = 65536 / WARPGROUP_THREADS, REST = 48, MOST = 6 };
     const int own = pack->chunks ? pack->chunk_rows + 4 * (int)divide_up(plan->head->d, STEP) + REST : REST;
     return REGISTERS / own < MOST ? REGISTERS / own : MOST;
 }
 
-/* Whether so many warpgroups are better: two of them, of which one multiplies while lanes of the other put rows together; then as many tiles of coordinates
- * as there is room for, of a warpgroup the next one beside the one that is packed. Where chunks come by turns, as many warpgroups as share them. */
-static bool is_better(const fpa_pack_kernel *pack, int groups, int stages)
+/* Bytes of a warpgroup whose packers have so many tiles of coordinates. */
+static int group_bytes(const fpa_pack_kernel *pack, int stages)
 {
-    if ((groups > 1) != (pack->groups > 1) || !pack->kept)
-        return groups > pack->groups;
-    return groups * stages > pack->groups * pack->stages;
+    return pack_tile(pack) * (stages * pack->raw_pitch + pack->pitch);
 }
 
-/* A word behind the last row is read where blocks begin amid 16 bytes. */
+/* Warpgroups of so many stages that there is room for, beside `taken` bytes. A word behind the last row is read where blocks begin amid 16 bytes. */
+static int room_for_groups(const fpa_plan *plan, const fpa_pack_kernel *pack, int taken, int stages)
+{
+    const int most = most_groups(plan, pack),
+              room = (plan->target->shared_memory - taken - 2 * BLOCK) / group_bytes(pack, stages);
+    return room < most ? room : most;
+}
+
+/* Warpgroups, as many as there is room for beside `taken` bytes, and then as many tiles of coordinates. Two tiles of fewer warpgroups are
+ * better than one, if two warpgroups are left, of which one multiplies while lanes of the other put rows together; where chunks come by
+ * turns, as many as share them. */
+static void choose_stages(const fpa_plan *plan, fpa_pack_kernel *pack, int taken)
+{
+    enum { MOST_STAGES = 4, ENOUGH = 2 };
+    const int single = room_for_groups(plan, pack, taken, 1), both = room_for_groups(plan, pack, taken, 2);
+    const bool one = both < single && (both < ENOUGH || !pack->kept || single > 2 * both);
+    pack->groups = one ? single : both;
+    pack->stages = one ? 1 : 2;
+    while (!one && pack->stages < MOST_STAGES &&
+           room_for_groups(plan, pack, taken, pack->stages + 1) >= pack->groups)
+        pack->stages++;
+}
+
+/* A warp packs tokens by itself where that leaves room for three warpgroups, so that none waits for another; else two do, who share what is
+ * formed of them. */
 static void choose_groups(const fpa_plan *plan, fpa_pack_kernel *pack)
 {
-    enum { BARRIERS = 32 }; /* bytes of those of two places */
+    enum { BARRIERS = 32, ENOUGH = 3 }; /* bytes of those of two places */
     pack->chunk_bytes = chunk_bytes(plan, pack->chunk_rows);
-    const int matrices = pack->chunk_places * pack->chunk_bytes + (pack->kept ? 0 : BARRIERS),
-              most = most_groups(plan, pack);
-    pack->groups = 0;
-    for (int stages = 2; stages >= 1; stages--) {
-        const int own = PACK_TILE * (stages * pack->raw_pitch + pack->pitch);
-        const int room = (plan->target->shared_memory - matrices - 2 * BLOCK) / own,
-                  groups = room < most ? room : most;
-        if (!is_better(pack, groups, stages))
-            continue;
-        pack->groups = groups, pack->stages = stages;
-        pack->bytes = matrices + groups * own + 2 * BLOCK;
+    const int matrices = pack->chunk_places * pack->chunk_bytes + (pack->kept ? 0 : BARRIERS);
+    pack->warps = 1;
+    choose_stages(plan, pack, matrices);
+    if (pack->groups < ENOUGH || pack->stages == 1 || !pack->kept) {
+        pack->warps = 2;
+        choose_stages(plan, pack, matrices);
     }
+    pack->bytes = matrices + pack->groups * group_bytes(pack, pack->stages) + 2 * BLOCK;
     pack->threads = WARPGROUP_THREADS * pack->groups;
 }
 

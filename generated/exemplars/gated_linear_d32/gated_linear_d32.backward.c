@@ -1596,10 +1596,11 @@ struct work {
     float *dx;         /* gradients of the rows of queries, then of those of keys */
     float *v, *vt;     /* [T][DV], [DV][T] */
     float *dv;         /* [T][DV] */
+    float *part;       /* of one panel: what some tiles add to dx, and to dv */
     float *g, *gt;     /* d_o / n of queries: [T][DV], [DV][T] */
     float *last;       /* [T] the last entry of d_o' of queries */
     float *ones;       /* [T] the last entry of v' of keys, decayed to the chunk's end */
-    float *sum;        /* [T] scores, or features, times their gradients: of queries, then of keys */
+    float *sum;        /* [T] features times their gradients: of queries, then of keys */
     float *p;          /* a panel of features, or of scores */
     float *d;          /* one of their gradients */
     float *dots;       /* [DOTS] */
@@ -1611,6 +1612,8 @@ struct work {
     float *gd, *vd;       /* g and v, decayed from the chunk's begin and to its end */
     float *copies;        /* [copies][STATE] S behind every so many chunks */
     struct gates *gates;  /* of keys */
+    double *pairs;        /* [T] scores times their gradients: of queries, then of keys */
+    double *query_sums;   /* [tokens of the sequence] what queries read */
 };
 
 static void *carve(char **at, size_t size)
@@ -1633,6 +1636,7 @@ struct cut {
     int64_t chunks;
     int64_t every;    /* chunks from one copy of the state to the next */
     int64_t copies;
+    int64_t read;     /* tokens whose sums are kept for gradients of log-gates */
     int64_t at_once;  /* heads whose gradients of matrices are kept until they are added up */
 };
 
@@ -1646,6 +1650,7 @@ static struct cut cut_of(int form, const struct fpa_backward_launch *a)
     const int64_t room = COPIES / (4 * (int64_t)STATE) > 1 ? COPIES / (4 * (int64_t)STATE) : 1;
     c.every = (c.chunks + room - 1) / room;
     c.copies = a->d_log_gate && c.chunks ? (c.chunks - 1) / c.every : 0;
+    c.read = a->d_log_gate ? f->length : 0;
     if (f->cu_seqlens && c.copies) /* a shorter sequence may keep more of them */
         c.copies = c.chunks - 1 < room ? c.chunks - 1 : room;
     c.at_once = heads < most ? heads : most;
@@ -1663,6 +1668,7 @@ static char *work_layout(struct work *w, char *base, const struct cut *c)
     w->v = carve(&at, sizeof(float) * keys * VALUES);
     w->vt = carve(&at, sizeof(float) * keys * VALUES);
     w->dv = carve(&at, sizeof(float) * keys * VALUES);
+    w->part = carve(&at, sizeof(float) * (PANEL + VALUES));
     w->g = carve(&at, sizeof(float) * queries * VALUES);
     w->gt = carve(&at, sizeof(float) * queries * VALUES);
     w->last = carve(&at, sizeof(float) * queries * T);
@@ -1680,6 +1686,8 @@ static char *work_layout(struct work *w, char *base, const struct cut *c)
     w->vd = carve(&at, sizeof(float) * keys * VALUES);
     w->copies = carve(&at, sizeof(float) * c->copies * STATE);
     w->gates = carve(&at, sizeof(struct gates) * keys);
+    w->pairs = carve(&at, sizeof(double) * queries * T);
+    w->query_sums = carve(&at, sizeof(double) * c->read);
     return at;
 }
 
@@ -1872,38 +1880,84 @@ static void feature_gradients(const struct tile_place *place, const float *s, co
     add_values(s + (int64_t)place->feature * DV, place->features, DV, x, d, count);
 }
 
+/* Tiles whose part of a gradient is summed by itself: of thousands of features one chain has too many roundings. */
+enum { TOGETHER = 16 };
+
+/* to += what tiles behind the first ones have added up to. */
+static void join_part(const float *part, float *to, int count)
+{
+    for (int i = 0; i < count; i++)
+        to[i] += part[i];
+}
+
+/* What a panel's queries get from tiles of S, in dx. */
+static void query_tiles(const struct pass *c, int64_t at, int count, const struct tile_place *first,
+                        const struct tile_place *end, float *dx)
+{
+    const struct work *w = c->w;
+    const vi query = {0};
+    for (const struct tile_place *place = first; place < end; place++) {
+        feature_gradients(place, w->state, w->gt + at * VALUES, w->last + at * T, w->d, count);
+        contract_tile(place, w->qx + at * PANEL, w->d, dx, w->sum + at * T, count, query);
+    }
+}
+
+static const struct tile_place *end_of_part(int first)
+{
+    return tiles + (first + TOGETHER < TILES ? first + TOGETHER : TILES);
+}
+
 /* What the chunk's queries get from S. */
 static void queries_from_state(const struct pass *c)
 {
     const struct work *w = c->w;
-    const vi query = {0};
-    for (const struct tile_place *place = tiles; place < tiles + TILES; place++)
+    for (int first = 0; first < TILES; first += TOGETHER)
         for (int64_t g = 0; g < c->cut->queries; g++)
             for (int block = 0; block < c->blocks; block++) {
                 const int64_t at = g * c->cut->blocks + block;
-                const int count = lanes(block_tokens(c->tokens, block));
-                feature_gradients(place, w->state, w->gt + at * VALUES, w->last + at * T, w->d, count);
-                contract_tile(place, w->qx + at * PANEL, w->d, w->dx + at * PANEL, w->sum + at * T, count, query);
+                float *dx = w->dx + at * PANEL;
+                if (first)
+                    memset(w->part, 0, sizeof(float) * PANEL);
+                query_tiles(c, at, lanes(block_tokens(c->tokens, block)), tiles + first, end_of_part(first),
+                            first ? w->part : dx);
+                if (first)
+                    join_part(w->part, dx, PANEL);
             }
+}
+
+/* What a panel's keys and values get from tiles of R, in dx and dv. */
+static void key_tiles(const struct pass *c, int block, const struct tile_place *first, const struct tile_place *end,
+                      float *dx, float *dv)
+{
+    const struct work *w = c->w;
+    const vi key = ~(vi){0};
+    const int tokens = block_tokens(c->tokens, block), count = lanes(tokens);
+    const float *x = w->kx + block * PANEL, *r = w->reversed;
+    float ones[T];
+    for (int t = 0; t < T; t++)
+        ones[t] = 1.0f;
+    for (const struct tile_place *place = first; place < end; place++) {
+        form_tile(place, x, w->p, count, key);
+        query(w->p, r + (int64_t)place->feature * DV, dv, tokens, place->features, NULL, r, NULL, 1, NULL);
+        feature_gradients(place, r, w->vt + block * VALUES, ones, w->d, count);
+        contract_tile(place, x, w->d, dx, w->sum + block * T, count, key);
+    }
 }
 
 /* What the chunk's keys and values get from R. */
 static void keys_from_state(const struct pass *c)
 {
     const struct work *w = c->w;
-    const vi key = ~(vi){0};
-    float ones[T];
-    for (int t = 0; t < T; t++)
-        ones[t] = 1.0f;
-    for (const struct tile_place *place = tiles; place < tiles + TILES; place++)
+    for (int first = 0; first < TILES; first += TOGETHER)
         for (int block = 0; block < c->blocks; block++) {
-            const int tokens = block_tokens(c->tokens, block), count = lanes(tokens);
-            const float *x = w->kx + block * PANEL, *r = w->reversed;
-            form_tile(place, x, w->p, count, key);
-            query(w->p, r + (int64_t)place->feature * DV, w->dv + block * VALUES, tokens, place->features, NULL, r,
-                  NULL, 1, NULL);
-            feature_gradients(place, r, w->vt + block * VALUES, ones, w->d, count);
-            contract_tile(place, x, w->d, w->dx + block * PANEL, w->sum + block * T, count, key);
+            float *dx = w->dx + block * PANEL, *dv = w->dv + block * VALUES;
+            if (first)
+                memset(w->part, 0, sizeof(float) * (PANEL + VALUES));
+            key_tiles(c, block, tiles + first, end_of_part(first), first ? w->part : dx, first ? w->part + PANEL : dv);
+            if (first) {
+                join_part(w->part, dx, PANEL);
+                join_part(w->part + PANEL, dv, VALUES);
+            }
         }
 }
 
@@ -2066,10 +2120,18 @@ static inline vf only(vi mask, vf a)
     return (vf)((vi)a & mask);
 }
 
+typedef double wide __attribute__((vector_size(8 * VL), aligned(8), may_alias));
+
+/* Lanes are added to so many sums. */
+static inline void add_pair_sums(double *to, vf a)
+{
+    *(wide *)to += __builtin_convertvector(a, wide);
+}
+
 /* Scores of a panel of keys and one of queries, in w->p, and in w->dots the gradients of the dots. sums: products of
  * scores and their gradients are added up, of queries ([T], by lanes) or of keys. */
-static void pair_scores(const struct pass *c, int64_t queries, int block, int keys_block, float *query_sums,
-                        float *key_sums)
+static void pair_scores(const struct pass *c, int64_t queries, int block, int keys_block, double *query_sums,
+                        double *key_sums)
 {
     const struct work *w = c->w;
     const vi lane = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -2082,7 +2144,7 @@ static void pair_scores(const struct pass *c, int64_t queries, int block, int ke
         memcpy(w->d + j * T, last, sizeof(float) * count);
     add_values(w->v + keys_block * VALUES, keys, DV, w->gt + queries * VALUES, w->d, count);
     for (int j = 0; j < keys; j++) {
-        vf key_sum = {0};
+        double key_sum[VL] = {0};
         for (int t = 0; t < count; t += VL) {
             const vi sees = (lane + t >= (block == keys_block ? j : 0)) & (lane + t < tokens);
             const vf seen = get8(w->seen + j * T + t), gradient = only(sees, get8(w->d + j * T + t) * seen);
@@ -2092,9 +2154,7 @@ static void pair_scores(const struct pass *c, int64_t queries, int block, int ke
             set8(w->dots + j * T + t, only(sees, slope_0(d0) * gradient));
             /* scores, and their products with gradients */
             set8(w->p + j * T + t, score * seen);
-            if (query_sums)
-                set8(query_sums + t, get8(query_sums + t) + score * gradient);
-            key_sum += score * gradient;
+            add_pair_sums(query_sums ? query_sums + t : key_sum, score * gradient);
         }
         for (int n = 0; key_sums && n < VL; n++)
             key_sums[j] += key_sum[n];
@@ -2118,7 +2178,7 @@ static void queries_from_keys(const struct pass *c, int64_t g, int block)
     const int count = lanes(block_tokens(c->tokens, block));
     for (int j = 0; j <= block; j++) {
         const int keys = block_tokens(c->tokens, j);
-        pair_scores(c, at, block, j, w->sum + at * T, NULL);
+        pair_scores(c, at, block, j, w->pairs + at * T, NULL);
         for (int i = 0; i < DOT_ROWS; i++) {
             const int64_t row = dot_rows[i].row * T;
             const float *from = w->kx + j * PANEL + row, *gradients = w->dots + dot_rows[i].dot * T * T;
@@ -2140,7 +2200,7 @@ static void keys_from_queries(const struct pass *c, int block)
         for (int i = block; i < c->blocks; i++) {
             const int64_t at = g * c->cut->blocks + i;
             const int tokens = block_tokens(c->tokens, i);
-            pair_scores(c, at, i, block, NULL, w->sum + block * T);
+            pair_scores(c, at, i, block, NULL, w->pairs + block * T);
             if (i == block)
                 add_seen_outputs(w, w->g + at * VALUES, w->dv + block * VALUES, tokens);
             else
@@ -2194,17 +2254,21 @@ static void decay_panel(float *dx, float *sum, const float decay[T])
         set8(sum + t, get8(sum + t) * get8(decay + t));
 }
 
-/* The gradient of the chunk's log-gates, the part of the queries: kept where the whole is wanted. */
+/* Pairs have the same products on both sides, which cancel where a sum is over both tokens: in double, so that they do,
+ * however large some are. */
+static double sum_of(const struct work *w, int64_t token)
+{
+    return (double)w->sum[token] + w->pairs[token];
+}
+
+/* The gradient of the chunk's log-gates, the part of the queries. */
 static void store_query_sums(const struct pass *c)
 {
-    const struct fpa_backward_launch *a = c->a;
-    float *to = a->d_log_gate + c->b * a->d_log_gate_stride[0] + c->first * a->d_log_gate_stride[1]
-        + c->h * a->d_log_gate_stride[2];
     for (int t = 0; t < c->tokens; t++) {
-        float sum = 0;
+        double sum = 0;
         for (int64_t g = 0; g < c->cut->queries; g++)
-            sum += c->w->sum[g * c->cut->blocks * T + t];
-        to[t * a->d_log_gate_stride[1]] = sum;
+            sum += sum_of(c->w, g * c->cut->blocks * T + t);
+        c->w->query_sums[c->first + t] = sum;
     }
 }
 
@@ -2215,9 +2279,8 @@ static void store_gates(const struct pass *c, double *running)
     float *to = a->d_log_gate + c->b * a->d_log_gate_stride[0] + c->first * a->d_log_gate_stride[1]
         + c->h * a->d_log_gate_stride[2];
     for (int t = c->tokens - 1; t >= 0; t--) {
-        float *gate = to + t * a->d_log_gate_stride[1];
-        *running += (double)*gate - c->w->sum[t];
-        *gate = (float)*running;
+        *running += c->w->query_sums[c->first + t] - sum_of(c->w, t);
+        to[t * a->d_log_gate_stride[1]] = (float)*running;
     }
 }
 
@@ -2230,6 +2293,7 @@ static void chunk_queries(const struct pass *c, int has_state)
     const vi query = {0};
     memset(w->dx, 0, sizeof(float) * panels * PANEL);
     memset(w->sum, 0, sizeof(float) * panels * T);
+    memset(w->pairs, 0, sizeof(double) * panels * T);
     if (has_state)
         queries_from_state(c);
     for (int64_t g = 0; g < c->cut->queries; g++)
@@ -2263,6 +2327,7 @@ static void chunk_keys(const struct pass *c, int has_state)
     memset(w->dx, 0, sizeof(float) * c->cut->blocks * PANEL);
     memset(w->dv, 0, sizeof(float) * c->cut->blocks * VALUES);
     memset(w->sum, 0, sizeof(float) * c->cut->blocks * T);
+    memset(w->pairs, 0, sizeof(double) * c->cut->blocks * T);
     if (has_state)
         keys_from_state(c);
     for (int block = 0; block < c->blocks; block++) {

@@ -343,9 +343,9 @@ struct fpa_cuda_call {
     /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
-    long long gate_row;      /* length in whole blocks of 64 */
-    void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
-    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys; 2: neither, matrices are split for both */
+    long long gate_row;        /* length in whole blocks of 64 */
+    void *vectors[2];          /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries */
+    long long splits_matrices; /* NAME_pack_rows: packs nothing, matrices are split for both */
     void *
         /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
          * have their own */
@@ -749,7 +749,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
         { 0, 0, 0 }, /* pad_rows */
-        { 768, 92176, 1 }, /* pack_rows */
+        { 768, 184336, 1 }, /* pack_rows */
         { 384, 143528, 1 }, /* chunk_state */
         { 0, 0, 0 }, /* chunk_state_small */
         { 768, 0, 0 }, /* segment_scan */
@@ -814,7 +814,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
     0, /* key_mask */
     40, /* vector_rows */
     64, /* vector_box */
-    384, /* pack_tokens */
+    768, /* pack_tokens */
     0, /* pack_operand */
     0, /* pack_chunks */
     0, /* pack_per_head */
@@ -882,7 +882,7 @@ extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
-        { { 0, 18, 145, 2048, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
+        { { 0, 18, 85, 2048, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 2 }, /* pack_rows */
         { { 64, 120, 360, 2048, 0, 0 }, { 0, 144, 288, 9216, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* chunk_state */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 360, 18432, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
@@ -1848,8 +1848,8 @@ __device__ __forceinline__ void fetch_eight(u32 to, const element *from, int cou
 
 /* ---- pack ----
  *
- * A warpgroup packs tiles of 64 tokens by itself. Their coordinates come a tile ahead, in words of 16 bytes; what is
- * derived of them lies beside them until a vector's blocks of 8 rows leave, each from where its rows are:
+ * A warp packs 32 tokens by itself. Their coordinates come tiles ahead, in words of 16 bytes; what is derived of them
+ * lies beside them until a vector's blocks of 8 rows leave, each from where its rows are:
  *
  *     coordinates --wgmma--> projected rows --lanes have tokens--> formed rows: weighted ones, products
  *          |                      |                                   |
@@ -1858,13 +1858,17 @@ __device__ __forceinline__ void fetch_eight(u32 to, const element *from, int cou
 enum {
     PACK_GROUPS = 6,         /* warpgroups */
     PACK_THREADS = 128 * PACK_GROUPS,
-    PACK_TILE = 64,          /* tokens of a warpgroup at a time */
-    PACK_STAGES = 2,         /* of coordinates: with two the next tile's come meanwhile */
+    PACK_TOKENS = 32,        /* of a packer at a time, which is */
+    PACK_WARPS = 1,          /* so many warps: */
+    PACK_OWN = PACK_TOKENS / PACK_WARPS, /* of a warp, which fetches and projects them, */
+    PACK_TILE = 4 * PACK_OWN,            /* and of a warpgroup */
+    PACK_STAGES = 2,         /* of coordinates: the next tiles' come meanwhile */
     PACK_GIVEN = 32,        /* rows of a token that are coordinates, */
     PACK_RAW_PITCH = 80,    /* bytes of them, */
     PACK_PITCH = 80,        /* and of derived rows: odd multiples of 16 */
-    PACK_RAW_BYTES = PACK_TILE * PACK_RAW_PITCH,
-    PACK_GROUP_BYTES = PACK_STAGES * PACK_RAW_BYTES + PACK_TILE * PACK_PITCH,
+    PACK_RAW_BYTES = PACK_TOKENS * PACK_RAW_PITCH,
+    PACKER_BYTES = PACK_STAGES * PACK_RAW_BYTES + PACK_TOKENS * PACK_PITCH,
+    PACKERS = 4 * PACK_GROUPS / PACK_WARPS,
     PACK_PIECES = (D_IN + 7) / 8,
     PACK_WORDS = (2 * D_IN + 14 + 15) / 16, /* of 16 bytes, that a row which begins anywhere has a part of */
     PACK_AT_GROUPS = 0
@@ -1875,91 +1879,134 @@ static __device__ const u16 vector_block[VECTOR_ROWS / 8] = {
     32, 40, 48, 56, 0,
 };
 
-/* What a warpgroup's threads share in a head's tiles. */
+/* A packer is a warp, and waits for nobody. */
+__device__ __forceinline__ void packer_sync(void)
+{
+    __syncwarp();
+}
+
+/* Number of a warp among its packer's. */
+__device__ __forceinline__ int packer_warp(void)
+{
+    return threadIdx.x / 32 % PACK_WARPS;
+}
+
+/* What a block's threads share in a head's tiles. */
 struct pack_task {
     const element *x; /* the head's first token */
     element *vectors; /* of it */
     i64 stride[2];    /* of batches and tokens */
     i64 vectors_stride;
-    u32 length, per_sequence; /* tokens, tiles */
+    u32 length, per_sequence; /* tokens, tiles of warpgroups */
     bool keys;
 };
 
-/* A tile of a head. */
-struct pack_tile {
-    const element *x;
-    element *vectors;
-    int count; /* of tokens that are there */
+/* Which of a head's tiles: of sequence b tile number i. */
+struct pack_place {
+    u32 b, i;
 };
 
-__device__ __forceinline__ struct pack_tile tile_of(const struct pack_task &task, u32 number)
+/* That of so many tiles on. */
+__device__ __forceinline__ void advance_place(struct pack_place &place, const struct pack_task &task, u32 tiles)
 {
-    const u32 b = number / task.per_sequence, first = number % task.per_sequence * PACK_TILE;
-    return {task.x + b * task.stride[0] + first * task.stride[1],
-            task.vectors + b * task.vectors_stride + (i64)first * VECTOR_ROWS,
-            task.length - first < PACK_TILE ? (int)(task.length - first) : (int)PACK_TILE};
+    for (place.i += tiles; place.i >= task.per_sequence; place.i -= task.per_sequence)
+        place.b++;
 }
 
-/* Words of 16 bytes of a tile's rows, each to the place of the piece that begins in it: zeros behind a row's end, and
+/* A packer's first token of a tile. */
+__device__ __forceinline__ u32 first_of(const struct pack_place &place)
+{
+    return place.i * PACK_TILE + threadIdx.x % 128 / (32 * PACK_WARPS) * PACK_TOKENS;
+}
+
+/* A packer's tokens of a tile that are there. */
+__device__ __forceinline__ int count_of(const struct pack_place &place, const struct pack_task &task)
+{
+    const int left = (int)task.length - (int)first_of(place);
+    return left < 0 ? 0 : left < PACK_TOKENS ? left : (int)PACK_TOKENS;
+}
+
+__device__ __forceinline__ const element *rows_of(const struct pack_place &place, const struct pack_task &task)
+{
+    return task.x + place.b * task.stride[0] + first_of(place) * task.stride[1];
+}
+
+/* Words of 16 bytes of a warp's rows, each to the place of the piece that begins in it: zeros behind a row's end, and
  * where no token is. Rows 8 tokens apart begin equally far behind a multiple of 16 bytes: what a lane needs to know of
- * a word is worked out once for 8 of them. */
-__device__ __forceinline__ void fetch_tile(u32 raw, const struct pack_tile &tile, i64 stride, bool aligned)
+ * a word is worked out once for all of them. */
+__device__ __forceinline__ void fetch_tile(u32 raw, const struct pack_place &place, const struct pack_task &task,
+                                           bool aligned)
 {
     typedef row_lanes<PACK_WORDS> lanes;
-    const int lane = threadIdx.x & 31;
+    const int lane = threadIdx.x & 31, own = packer_warp() * PACK_OWN, count = count_of(place, task) - own;
+    const element *const x = rows_of(place, task) + own * task.stride[1];
     for (int word = lane % lanes::LANES; word < (aligned ? PACK_PIECES : PACK_WORDS); word += lanes::LANES)
-#pragma unroll 1
-        for (int first = own_warp() * lanes::ROWS + lane / lanes::LANES; first < 8; first += 4 * lanes::ROWS) {
-            const unsigned char *from = (const unsigned char *)(tile.x + first * stride);
+#pragma unroll
+        for (int first = lane / lanes::LANES; first < 8; first += lanes::ROWS) {
+            const unsigned char *from = (const unsigned char *)(x + first * task.stride[1]);
             const int before = (int)((u64)from & 15), bytes = word_bytes(before, 2 * D_IN, word);
-            const u32 to = raw + first * PACK_RAW_PITCH + word * 16;
+            const u32 to = raw + (own + first) * PACK_RAW_PITCH + word * 16;
             from += word * 16 - before;
 #pragma unroll
-            for (int token = 0; token < PACK_TILE; token += 8, from += 16 * stride)
-                copy_async(to + token * PACK_RAW_PITCH, from, first + token < tile.count ? bytes : 0);
+            for (int token = 0; token < PACK_OWN; token += 8, from += 16 * task.stride[1])
+                copy_async(to + token * PACK_RAW_PITCH, from, first + token < count ? bytes : 0);
         }
+}
+
+/* What a warp fetches next: its warpgroup's tile, and the stage that it goes to. */
+struct pack_fetch {
+    struct pack_place place;
+    u32 number, stage;
+};
+
+/* Asynchronous; behind the last tile nothing. */
+__device__ __forceinline__ void fetch_next(struct pack_fetch &next, const struct pack_task &task, u32 own, u32 last,
+                                           bool aligned)
+{
+    if (next.number < last)
+        fetch_tile(own + next.stage * PACK_RAW_BYTES, next.place, task, aligned);
     copy_commit();
+    next.number += PACK_GROUPS;
+    next.stage = next.stage + 1 < PACK_STAGES ? next.stage + 1 : 0;
+    advance_place(next.place, task, PACK_GROUPS);
 }
 
-/* Words of a tile -> pieces, where rows begin amid 16 bytes. A warp has 8 tokens, of which rows no two meet in a bank,
- * and four lanes share a row: what a lane needs of the next one's words it reads before that puts pieces in their
- * places. start: the low part of the first row's address; stride in bytes. */
-__device__ __forceinline__ void align_tile(u32 raw, u32 start, u32 stride)
+/* Words of a warp's tokens -> pieces, where rows begin amid 16 bytes. A lane has a row, or two share one: what a lane
+ * needs of the other one's words it reads before that puts pieces in their places. Rows of no two tokens meet in a
+ * bank. x: the packer's first row. */
+__device__ __forceinline__ void align_tile(u32 raw, const element *x, i64 stride)
 {
-    enum { SHARE = (PACK_PIECES + 3) / 4 };
-    const int share = threadIdx.x >> 3 & 3;
-    const int begin = share * SHARE < PACK_PIECES ? share * SHARE : PACK_PIECES;
+    enum { SHARE = (PACK_PIECES + PACK_WARPS - 1) / PACK_WARPS };
+    const int own = packer_warp() * PACK_OWN + threadIdx.x % PACK_OWN, begin = threadIdx.x % 32 / PACK_OWN * SHARE;
     const int end = begin + SHARE < PACK_PIECES ? begin + SHARE : PACK_PIECES;
-#pragma unroll 1
-    for (int token = own_warp() * 8 + (threadIdx.x & 7); token < PACK_TILE; token += 32) {
-        const u32 row = raw + token * PACK_RAW_PITCH, before = start + token * stride & 15;
-        uint4 word = get_words(row + begin * 16);
-        const uint4 behind = get_words(row + end * 16);
-        __syncwarp();
-#pragma unroll 4
-        for (int i = begin; i < end; i++) {
-            const uint4 next = i + 1 < end ? get_words(row + i * 16 + 16) : behind;
-            put_words(row + i * 16, piece_of(word, next, before));
-            word = next;
-        }
-        if (end == PACK_PIECES)
-            put_words(row + end * 16, uint4{0, 0, 0, 0});
+    const u32 row = raw + own * PACK_RAW_PITCH, before = (u32)(u64)(x + own * stride) & 15;
+    uint4 word = get_words(row + begin * 16);
+    const uint4 behind = get_words(row + end * 16);
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < SHARE; i++) {
+        const uint4 next = begin + i + 1 < end ? get_words(row + (begin + i) * 16 + 16) : behind;
+        if (begin + i < end)
+            put_words(row + (begin + i) * 16, piece_of(word, next, before));
+        word = next;
     }
+    if (end == PACK_PIECES)
+        put_words(row + end * 16, uint4{0, 0, 0, 0});
 }
 
-/* vectors[token][] = rows of a tile's tokens. A thread has the same block of every so many tokens. */
-__device__ __forceinline__ void store_vectors(const struct pack_tile &tile, u32 raw, u32 rows)
+/* vectors[token][] = rows of a packer's tokens. A thread has the same block of every so many tokens. */
+__device__ __forceinline__ void store_vectors(element *vectors, int count, u32 raw, u32 rows)
 {
-    enum { BLOCKS = VECTOR_ROWS / 8, TOGETHER = 128 > BLOCKS ? 128 / BLOCKS : 1 };
-    const int thread = threadIdx.x % 128, own = thread / BLOCKS;
+    enum { THREADS = 32 * PACK_WARPS, BLOCKS = VECTOR_ROWS / 8, TOGETHER = THREADS > BLOCKS ? THREADS / BLOCKS : 1 };
+    const int thread = threadIdx.x % THREADS, own = thread / BLOCKS;
     if (own >= TOGETHER)
         return;
-    for (int block = thread - own * BLOCKS; block < BLOCKS; block += 128) {
+    for (int block = thread - own * BLOCKS; block < BLOCKS; block += THREADS) {
         const u32 row = vector_block[block], pitch = row < PACK_GIVEN ? PACK_RAW_PITCH : PACK_PITCH;
         u32 from = (row < PACK_GIVEN ? raw : rows - PACK_GIVEN * 2) + row * 2 + own * pitch;
-        element *to = tile.vectors + (i64)own * VECTOR_ROWS + block * 8;
+        element *to = vectors + own * VECTOR_ROWS + block * 8;
 #pragma unroll 4
-        for (int token = own; token < tile.count; token += TOGETHER) {
+        for (int token = own; token < count; token += TOGETHER) {
             store_words(to, get_words(from));
             from += TOGETHER * pitch, to += TOGETHER * VECTOR_ROWS;
         }
@@ -1971,68 +2018,61 @@ __device__ __forceinline__ void pack_head(const struct pack_task &task, u32 shar
                                           const struct run_time_weights &weights)
 {
     const u32 group = threadIdx.x / 128;
-    const u32 own = shared + PACK_AT_GROUPS + group * PACK_GROUP_BYTES, rows = own + PACK_STAGES * PACK_RAW_BYTES;
+    const u32 own = shared + PACK_AT_GROUPS + threadIdx.x / (32 * PACK_WARPS) * PACKER_BYTES;
+    const u32 rows = own + PACK_STAGES * PACK_RAW_BYTES;
     const bool aligned = (((i64)task.x | task.stride[0] * 2 | task.stride[1] * 2) & 15) == 0;
-    warpgroup_sync(1 + group); /* the head before has left */
-    struct pack_tile next = {};
-    if (first + group < last) {
-        next = tile_of(task, first + group);
-        fetch_tile(own, next, task.stride[1], aligned);
-    }
-    for (u32 number = first + group, stage = 0; number < last; number += PACK_GROUPS,
-         stage = (stage + 1) % PACK_STAGES) {
+    struct pack_place place = {(first + group) / task.per_sequence, (first + group) % task.per_sequence};
+    struct pack_fetch ahead = {place, first + group, 0};
+    u32 number = first + group, stage = 0;
+    packer_sync(); /* the head before has left */
+    for (int i = 0; i < PACK_STAGES - 1; i++)
+        fetch_next(ahead, task, own, last, aligned);
+    for (; number < last; number += PACK_GROUPS) {
         const u32 raw = own + stage * PACK_RAW_BYTES;
-        const struct pack_tile tile = next;
-        copy_wait<0>();
-        warpgroup_sync(1 + group); /* and the tile before has left */
-        const bool more = number + PACK_GROUPS < last;
-        if (more) {
-            next = tile_of(task, number + PACK_GROUPS);
-            fetch_tile(own + (stage ^ 1) * PACK_RAW_BYTES, next, task.stride[1], aligned);
-        }
+        const int count = count_of(place, task);
+        copy_wait<PACK_STAGES - 2>();
+        packer_sync(); /* and the tile before has left */
+        fetch_next(ahead, task, own, last, aligned);
         if (!aligned) {
-            align_tile(raw, (u32)(u64)tile.x, (u32)task.stride[1] * 2);
-            warpgroup_sync(1 + group);
+            align_tile(raw, rows_of(place, task), task.stride[1]);
+            packer_sync();
         }
-        for (int i = threadIdx.x % 128; i < 24 * PACK_TILE; i += 128) { /* g, 24 x 24 */
-            const int r = i % 24, token = i / 24;
+        for (int i = threadIdx.x % 32; i < 24 * PACK_OWN; i += 32) { /* g, 24 x 24 */
+            const int r = i % 24, token = packer_warp() * PACK_OWN + i / 24;
             put_element(rows + token * PACK_PITCH + (r) * 2,
                         from_float((weights.matrix[0] + head * 24)[r]
                                    * to_float(get_element(raw + token * PACK_RAW_PITCH + r * 2))));
         }
-        warpgroup_sync(1 + group);
-        store_vectors(tile, raw, rows);
+        packer_sync();
+        store_vectors(task.vectors + place.b * task.vectors_stride + (i64)first_of(place) * VECTOR_ROWS, count, raw,
+                      rows);
+        advance_place(place, task, PACK_GROUPS);
+        stage = stage + 1 < PACK_STAGES ? stage + 1 : 0;
     }
 }
 
 /* Zeros where nothing is packed, and the row of ones. */
 __device__ __forceinline__ void clear_tiles(u32 tiles)
 {
-    for (int i = threadIdx.x; i < PACK_GROUPS * PACK_GROUP_BYTES / 16; i += PACK_THREADS)
+    for (int i = threadIdx.x; i < PACKERS * PACKER_BYTES / 16; i += PACK_THREADS)
         put_words(tiles + i * 16, uint4{0, 0, 0, 0});
     __syncthreads();
 }
 
-/* Keys or queries -> vectors[b][head][token][VECTOR_ROWS], once for all blocks that read them. Tiles are counted head
- * by head, and blocks share them evenly, so that a block has matrices of one head or two. */
-#if FPA_CUDA_HAS(FPA_CUDA_PART_ROWS)
-extern "C" __global__ void __launch_bounds__(PACK_THREADS)
-trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
-                             const __grid_constant__ struct run_time_weights weights)
+/* Keys' or queries' tiles that are this block's: tiles are counted head by head, and blocks share them evenly, so that
+ * a block has matrices of one head or two. held: the head whose matrices shared memory has. */
+__device__ __forceinline__ void pack_side(const struct fpa_cuda_call &call, bool keys, u32 shared,
+                                          const struct run_time_weights &weights)
 {
-    const u32 shared = shared_address();
-    const bool keys = !call.packs_queries;
     const long long *stride = keys ? call.k_stride : call.q_stride;
     const u32 heads = (u32)(keys ? call.heads : call.query_heads), tokens = (u32)call.length;
     const u32 per_sequence = (tokens + PACK_TILE - 1) / PACK_TILE;
     const i64 of_head = call.batch * per_sequence, all = of_head * heads, end = all * (blockIdx.x + 1) / gridDim.x;
-    clear_tiles(shared + PACK_AT_GROUPS);
-    __syncthreads();
     for (i64 begin = all * blockIdx.x / gridDim.x; begin < end;) {
         const i64 own_head = begin / of_head, first = own_head * of_head, last = first + of_head < end ? first + of_head
             : end;
         const struct pack_task task = {(const element *)(keys ? call.k : call.q) + own_head * stride[2],
-                                (element *)call.vectors + own_head * call.length * VECTOR_ROWS,
+                                (element *)call.vectors[keys ? 0 : 1] + own_head * call.length * VECTOR_ROWS,
                                 {stride[0], stride[1]},
                                 heads * call.length * VECTOR_ROWS,
                                 tokens,
@@ -2042,6 +2082,19 @@ trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
         pack_head(task, shared, (u32)(begin - first), (u32)(last - first), head, weights);
         begin = last;
     }
+}
+
+/* Keys and queries -> vectors[b][head][token][VECTOR_ROWS], once for all blocks that read them. */
+#if FPA_CUDA_HAS(FPA_CUDA_PART_ROWS)
+extern "C" __global__ void __launch_bounds__(PACK_THREADS)
+trainable_diagonal_pack_rows(const __grid_constant__ struct fpa_cuda_call call,
+                             const __grid_constant__ struct run_time_weights weights)
+{
+    const u32 shared = shared_address();
+    clear_tiles(shared + PACK_AT_GROUPS);
+    __syncthreads();
+    for (int side = 0; side < 2; side++)
+        pack_side(call, side == 0, shared, weights);
 }
 #endif
 

@@ -385,9 +385,9 @@ struct fpa_cuda_call {
     /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
-    long long gate_row;      /* length in whole blocks of 64 */
-    void *vectors;           /* NAME_pack_rows: [B][its heads][length][vector_rows] */
-    long long packs_queries; /* NAME_pack_rows: 1 queries, 0 keys; 2: neither, matrices are split for both */
+    long long gate_row;        /* length in whole blocks of 64 */
+    void *vectors[2];          /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries */
+    long long splits_matrices; /* NAME_pack_rows: packs nothing, matrices are split for both */
     void *
         /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
          * have their own */
