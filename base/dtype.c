@@ -6,7 +6,6 @@
 static uint32_t float_bits(float value)
 {
     uint32_t bits;
-
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
@@ -14,7 +13,6 @@ static uint32_t float_bits(float value)
 static float bits_float(uint32_t bits)
 {
     float value;
-
     memcpy(&value, &bits, sizeof value);
     return value;
 }
@@ -22,7 +20,6 @@ static float bits_float(uint32_t bits)
 uint16_t bf16_from_float(float value)
 {
     uint32_t bits = float_bits(value);
-
     if (isnan(value))
         return (uint16_t)(bits >> 16 | 0x40);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
@@ -40,7 +37,6 @@ uint16_t f16_from_float(float value)
     uint16_t sign = signbit(value) ? 0x8000 : 0;
     float size = fabsf(value);
     int exponent = 0;
-
     if (isnan(value))
         return sign | 0x7e00;
     if (size >= 65520)
@@ -55,7 +51,6 @@ float f16_to_float(uint16_t bits)
 {
     int exponent = bits >> 10 & 31, fraction = bits & 1023;
     float size;
-
     if (exponent == 31)
         size = fraction ? NAN : INFINITY;
     else if (exponent == 0)
@@ -69,7 +64,6 @@ double dtype_load(fpa_dtype dtype, const void *from)
 {
     uint16_t half;
     float single;
-
     if (dtype == FPA_F32) {
         memcpy(&single, from, sizeof single);
         return single;
@@ -82,7 +76,6 @@ void dtype_store(fpa_dtype dtype, void *to, double value)
 {
     float single = (float)value;
     uint16_t half;
-
     if (dtype == FPA_F32) {
         memcpy(to, &single, sizeof single);
         return;
@@ -94,7 +87,6 @@ void dtype_store(fpa_dtype dtype, void *to, double value)
 double dtype_round(fpa_dtype dtype, double value)
 {
     unsigned char bytes[4];
-
     dtype_store(dtype, bytes, value);
     return dtype_load(dtype, bytes);
 }
@@ -102,7 +94,6 @@ double dtype_round(fpa_dtype dtype, double value)
 double dtype_roundoff(fpa_dtype dtype)
 {
     static const double roundoff[FPA_DTYPES] = {0x1p-24, 0x1p-8, 0x1p-11};
-
     return roundoff[dtype];
 }
 

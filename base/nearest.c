@@ -24,7 +24,6 @@ int nearest_distance(const char *a, const char *b)
 {
     int table[COMPARED + 1][COMPARED + 1];
     int rows = (int)strnlen(a, COMPARED), columns = (int)strnlen(b, COMPARED);
-
     for (int i = 0; i <= rows; i++)
         table[i][0] = i;
     for (int j = 0; j <= columns; j++)
@@ -44,7 +43,6 @@ bool nearest_plausible(const char *word, const char *name)
 const char *nearest_name(const char *word, const char *const *candidates)
 {
     const char *nearest = NULL;
-
     for (; *candidates; candidates++)
         if (nearest_plausible(word, *candidates) &&
             (!nearest || nearest_distance(word, *candidates) < nearest_distance(word, nearest)))

@@ -2,7 +2,6 @@
  * measurements.
  *
  * predict_c SPEC HEAD TARGET FORM LENGTH BATCH HEADS THREADS: ns a token and head, what limits them; then each part. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

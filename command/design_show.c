@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/output.h"
-#include "base/text.h"
 #include "chart.h"
 #include "design.h"
 #include "json.h"

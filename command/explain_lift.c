@@ -1,7 +1,6 @@
 #include "explain_lift.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "command.h"

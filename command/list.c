@@ -1,5 +1,4 @@
 /* list: the heads of specs, or the targets of this build. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 

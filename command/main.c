@@ -4,7 +4,6 @@
 
 #include "base/nearest.h"
 #include "command.h"
-#include "plain_text.h"
 #include "process_start.h"
 
 static const fpa_command commands[] = {

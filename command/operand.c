@@ -1,7 +1,6 @@
 #include "operand.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,5 @@
 #include "page.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "command.h"
 #include "markup.h"
 

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "markup.h"
-
 enum { MOST_INLINE_DOTS = 4, MOST_INLINE = 6, MOST_MONOMIALS = 10, MOST_DOTS = 6 };
 
 /* ---- dot products ---- */

@@ -7,7 +7,6 @@
 #include "page.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "markup.h"
 

@@ -1,5 +1,4 @@
 /* report_index: the index of a folder of pages. */
-#include <inttypes.h>
 
 #include "command.h"
 #include "markup.h"

@@ -2,7 +2,6 @@
 #include "head/lift.h"
 #include "report.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/api/open.h"

@@ -1,7 +1,5 @@
 #include "run_kernel.h"
 
-#include <string.h>
-
 #include "bundle_heads.h"
 #include "command.h"
 #include "device.h"

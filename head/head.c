@@ -17,7 +17,6 @@ static const double max_features = 2147483648.0; /* 2^31: D of a head as written
 fpa_head *head_new(void)
 {
     fpa_head *head = calloc(1, sizeof *head);
-
     if (!head)
         return NULL;
     head->causal = true;
@@ -51,7 +50,6 @@ static bool is_identifier(const char *name)
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
     static const char digits[] = "0123456789";
     size_t length = name ? strlen(name) : 0;
-
     if (length == 0 || length > HEAD_MAX_NAME || strchr(digits, name[0]))
         return false;
     for (size_t i = 0; i < length; i++)
@@ -128,7 +126,6 @@ static fpa_status check_window(const fpa_head *head, fpa_error *error)
 static fpa_status check_scalars(const fpa_head *head, int most, fpa_error *error)
 {
     fpa_status status = check_range(head, "d", head->d, 1, most, error);
-
     if (status == FPA_OK)
         status = check_range(head, "dv", head->dv, 1, HEAD_MAX_WIDTH, error);
     if (status == FPA_OK)
@@ -155,7 +152,6 @@ static fpa_status check_scalars(const fpa_head *head, int most, fpa_error *error
 static fpa_status check_constant(const fpa_head *head, int index, fpa_error *error)
 {
     const fpa_matrix *matrix = &head->matrices[index];
-
     if (!matrix->data)
         return fail(error, FPA_INVALID, place(head), "matrix %d is constant but has no values", index + 1);
     for (int r = 0; r < matrix->rows * (matrix->heads ? matrix->heads : 1); r++)
@@ -171,7 +167,6 @@ static fpa_status check_trainable(const fpa_head *head, int index, fpa_error *er
 {
     const fpa_matrix *matrix = &head->matrices[index];
     fpa_status status = check_name(head, matrix->name, "a trainable matrix", error);
-
     if (status != FPA_OK)
         return status;
     for (int other = 0; other < index; other++)
@@ -188,7 +183,6 @@ static fpa_status check_trainable(const fpa_head *head, int index, fpa_error *er
 static fpa_status check_matrix(const fpa_head *head, int index, fpa_error *error)
 {
     const fpa_matrix *matrix = &head->matrices[index];
-
     if (!head->lift && (matrix->cols != head->d || matrix->heads))
         return fail(error, FPA_INVALID, place(head), "matrix %d has %d columns, but d = %d", index + 1,
                     matrix->cols, head->d);
@@ -216,11 +210,9 @@ static fpa_status check_rows(const fpa_head *head, const fpa_branch *branch, int
     unsigned char seen[HEAD_MAX_ROWS / 8];
     int rows = source_rows(head, branch);
     const char *limit = branch->source == FPA_INPUT ? "d" : "the matrix's rows";
-
     memset(seen, 0, (size_t)rows / 8 + (rows % 8 != 0));
     for (int w = 0; w < branch->width; w++) {
         int row = branch->row[w];
-
         if (row < 0 || row >= rows)
             return fail(error, FPA_INVALID, place(head),
                         "branch %d of term %d selects index %lld, but %s = %d (indices run 1..%d)", l, t,
@@ -250,7 +242,6 @@ static fpa_status check_gram(const fpa_head *head, const fpa_branch *branch, int
     for (int w = 0; w < branch->width; w++) {
         double value = branch->gram[w].value;
         char text[NUMBER_TEXT];
-
         if (beyond_doubles(branch->gram[w], text))
             return fail(
                 error, FPA_INVALID, place(head),
@@ -269,7 +260,6 @@ static fpa_status check_gram(const fpa_head *head, const fpa_branch *branch, int
 static fpa_status check_branch(const fpa_head *head, const fpa_branch *branch, int l, int t, fpa_error *error)
 {
     fpa_status status;
-
     if ((unsigned)branch->kind >= FPA_BRANCH_KINDS)
         return fail(error, FPA_INVALID, place(head), "branch %d of term %d is of no known kind", l, t);
     if (branch->source < FPA_INPUT || branch->source >= head->matrix_count)
@@ -294,7 +284,6 @@ static fpa_status check_term(const fpa_head *head, int index, int64_t *listed, f
     const fpa_term *term = &head->terms[index];
     fpa_status status = FPA_OK;
     char text[NUMBER_TEXT];
-
     if (beyond_doubles(term->weight, text))
         return fail(error, FPA_INVALID, place(head),
                     "the weight of term %d is %s, out of the range of doubles", index + 1, text);
@@ -314,7 +303,6 @@ static fpa_status check_term(const fpa_head *head, int index, int64_t *listed, f
 static bool row_is_zero(const fpa_head *head, const fpa_branch *branch, int w)
 {
     const fpa_matrix *matrix;
-
     if (branch->gram && branch->gram[w].value == 0)
         return true;
     if (branch->source == FPA_INPUT)
@@ -334,7 +322,6 @@ static bool term_is_zero(const fpa_head *head, const fpa_term *term)
         return true;
     for (int l = 0; l < term->branch_count; l++) {
         bool zero = true;
-
         for (int w = 0; w < term->branches[l].width && zero; w++)
             zero = row_is_zero(head, &term->branches[l], w);
         if (zero)
@@ -347,7 +334,6 @@ static fpa_status check_kernel(const fpa_head *head, fpa_error *error)
 {
     double features = head_features(head);
     int zero = 0;
-
     if (features > max_features)
         return fail(error, FPA_INVALID, place(head),
                     "the head has %.0f features as written, more than %.0f: use fewer or narrower branches",
@@ -364,7 +350,6 @@ static fpa_status check_terms(const fpa_head *head, fpa_error *error)
 {
     int64_t listed = 0;
     fpa_status status = FPA_OK;
-
     if (head->term_count < 1 || head->term_count > HEAD_MAX_TERMS || !head->terms)
         return fail(error, FPA_INVALID, place(head), "the head has %d terms (allowed are 1..%d)",
                     head->term_count, HEAD_MAX_TERMS);
@@ -382,7 +367,6 @@ static fpa_status check_terms(const fpa_head *head, fpa_error *error)
 static fpa_status validate(const fpa_head *head, int most, fpa_error *error)
 {
     fpa_status status = check_name(head, head->name, "the head", error);
-
     if (status == FPA_OK)
         status = check_scalars(head, most, error);
     if (status == FPA_OK && (head->matrix_count < 0 || head->matrix_count > HEAD_MAX_MATRICES))
@@ -413,7 +397,6 @@ int head_width(const fpa_head *head)
 int head_degree(const fpa_head *head)
 {
     int degree = 0;
-
     for (int t = 0; t < head->term_count; t++)
         if (head->terms[t].branch_count > degree)
             degree = head->terms[t].branch_count;
@@ -423,7 +406,6 @@ int head_degree(const fpa_head *head)
 double term_features(const fpa_term *term)
 {
     double features = 1;
-
     for (int l = 0; l < term->branch_count; l++)
         features *= term->branches[l].width;
     return features;
@@ -432,7 +414,6 @@ double term_features(const fpa_term *term)
 double head_features(const fpa_head *head)
 {
     double sum = 0;
-
     for (int t = 0; t < head->term_count; t++)
         sum += term_features(&head->terms[t]);
     return sum;
@@ -450,7 +431,6 @@ static bool degree_occurs(const fpa_head *head, int degree)
 double monomial_count(int d, int n)
 {
     double count = 1;
-
     for (int i = 1; i <= n; i++)
         count = count * (d + i - 1) / i;
     return count;
@@ -459,7 +439,6 @@ double monomial_count(int d, int n)
 double head_features_bound(const fpa_head *head)
 {
     double features = 0;
-
     for (int n = 0; n <= head_degree(head); n++)
         if (degree_occurs(head, n))
             features += monomial_count(head->d, n);
@@ -469,7 +448,6 @@ double head_features_bound(const fpa_head *head)
 double head_features_tpow(const fpa_head *head)
 {
     double features = 0;
-
     for (int n = 0; n <= head_degree(head); n++)
         if (degree_occurs(head, n))
             features += pow(head->d, n);

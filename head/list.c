@@ -1,5 +1,4 @@
 /* Several heads, as one spec file gives them. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,12 +33,10 @@ void head_list_keep(fpa_head_list *list, int head)
 static void list_names(const fpa_head_list *list, char text[SHOWN_NAMES])
 {
     size_t used = 0;
-
     text[0] = '\0';
     for (int i = 0; i < list->count; i++) {
         const char *name = list->heads[i]->name ? list->heads[i]->name : "?";
         size_t length = strlen(name);
-
         if (used + length + 8 > SHOWN_NAMES) {
             memcpy(text + used, ", ...", 6);
             return;
@@ -57,7 +54,6 @@ fpa_status head_list_find(const fpa_head_list *list, const char *name, const cha
                           const fpa_head **head, fpa_error *error)
 {
     char names[SHOWN_NAMES];
-
     list_names(list, names);
     if (list->count == 0)
         return fail(error, FPA_INVALID, where, "there is no head here");

@@ -3,7 +3,6 @@
 #include "lift_text.h"
 #include "reader.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +32,6 @@ static fpa_status read_version(reader *in)
 {
     fpa_status status = reader_next_line(in);
     size_t length = strlen(version_line);
-
     if (status == FPA_OK &&
         ((size_t)(in->stop - in->at) != length || memcmp(in->at, version_line, length) != 0))
         return reader_refuse(in, "this is no head of this version (expected \"%s\")", version_line);
@@ -45,7 +43,6 @@ static fpa_status read_products(reader *in)
 {
     int products = FPA_PRODUCTS_PLAIN;
     fpa_status status;
-
     if (!reader_sees(in, "products "))
         return FPA_OK;
     status = reader_choice_field(in, "products", products_word, FPA_PRODUCTS_KINDS, &products);
@@ -65,7 +62,6 @@ static fpa_status read_fields(reader *in)
     fpa_head *head = in->head;
     int normalize = 0, dtype = 0, state_dtype = 0;
     fpa_status status;
-
     if ((status = read_version(in)) != FPA_OK || (status = reader_begin(in, "name")) != FPA_OK ||
         (status = reader_name(in, "", &head->name)) != FPA_OK || (status = reader_finish(in)) != FPA_OK ||
         (status = reader_field(in, "d", 0, HEAD_MAX_COORDINATES, &head->d)) != FPA_OK ||
@@ -93,7 +89,6 @@ static fpa_status read_constant(reader *in, fpa_matrix *matrix)
 {
     size_t count;
     fpa_status status = FPA_OK;
-
     if ((status = reader_integer(in, "", 1, HEAD_MAX_ROWS, &matrix->rows)) != FPA_OK ||
         !reader_skip(in, ' ') ||
         (status = reader_integer(in, "", 1, HEAD_MAX_WIDTH, &matrix->cols)) != FPA_OK)
@@ -128,7 +123,6 @@ static fpa_status read_trainable(reader *in, fpa_matrix *matrix)
 {
     char word[WORD_SIZE];
     fpa_status status = reader_name(in, "", &matrix->name);
-
     if (status != FPA_OK || !reader_skip(in, ' ') ||
         (status = reader_integer(in, "", 1, HEAD_MAX_ROWS, &matrix->rows)) != FPA_OK ||
         !reader_skip(in, ' ') ||
@@ -155,7 +149,6 @@ static fpa_status read_matrix(reader *in, fpa_matrix *matrix)
 {
     int kind = 0;
     fpa_status status = reader_next_line(in);
-
     if (status == FPA_OK)
         status = reader_choice(in, matrix_word, 3, &kind);
     if (status != FPA_OK)
@@ -169,7 +162,6 @@ static fpa_status read_matrices(reader *in)
     fpa_head *head = in->head;
     int count = 0;
     fpa_status status = reader_field(in, "matrices", 0, HEAD_MAX_MATRICES, &count);
-
     if (status != FPA_OK)
         return status;
     head->matrices = arena_array(&head->memory, (size_t)count, sizeof *head->matrices);
@@ -184,7 +176,6 @@ static fpa_status read_matrices(reader *in)
 static fpa_status read_gram(reader *in, fpa_branch *branch)
 {
     int filled = 0;
-
     branch->gram = arena_array(&in->head->memory, (size_t)branch->width, sizeof *branch->gram);
     if (!branch->gram)
         return fail_memory(in->error);
@@ -192,7 +183,6 @@ static fpa_status read_gram(reader *in, fpa_branch *branch)
         fpa_number weight;
         int count = 0;
         fpa_status status = reader_number(in, ",*", &weight);
-
         if (status != FPA_OK)
             return status;
         if (!reader_skip(in, '*'))
@@ -212,7 +202,6 @@ static fpa_status read_branch(reader *in, fpa_branch *branch)
     int kind = 0, matrix = 0;
     char word[WORD_SIZE];
     fpa_status status;
-
     if ((status = reader_begin(in, "branch")) != FPA_OK ||
         (status = reader_choice(in, kind_word, FPA_BRANCH_KINDS, &kind)) != FPA_OK)
         return status;
@@ -237,7 +226,6 @@ static fpa_status read_term(reader *in, fpa_term *term)
 {
     fpa_status status;
     int count = 0;
-
     if ((status = reader_begin(in, "term")) != FPA_OK ||
         (status = reader_number(in, "", &term->weight)) != FPA_OK)
         return status;
@@ -260,7 +248,6 @@ static fpa_status read_terms(reader *in)
     fpa_head *head = in->head;
     int count = 0;
     fpa_status status = reader_field(in, "terms", 0, HEAD_MAX_TERMS, &count);
-
     if (status != FPA_OK)
         return status;
     head->terms = arena_array(&head->memory, (size_t)count, sizeof *head->terms);
@@ -278,7 +265,6 @@ static fpa_status check_canonical(reader *in, const char *text, size_t size)
     char *printed = head_print(in->head);
     size_t length, same = 0;
     fpa_status status = FPA_OK;
-
     if (!printed)
         return fail_memory(in->error);
     length = strlen(printed);
@@ -298,7 +284,6 @@ fpa_status head_parse(const char *text, size_t size, fpa_head **head, fpa_error 
 {
     reader in = {.next = text, .end = text + size, .error = error, .head = head_new()};
     fpa_status status;
-
     if (!in.head)
         return fail_memory(error);
     if ((status = read_fields(&in)) != FPA_OK || (status = read_matrices(&in)) != FPA_OK ||

@@ -10,7 +10,6 @@ fpa_status reader_refuse(reader *in, const char *format, ...)
 {
     char where[64], message[512];
     va_list arguments;
-
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
@@ -21,7 +20,6 @@ fpa_status reader_refuse(reader *in, const char *format, ...)
 fpa_status reader_next_line(reader *in)
 {
     const char *newline;
-
     in->line++;
     newline = in->next < in->end ? memchr(in->next, '\n', (size_t)(in->end - in->next)) : NULL;
     if (!newline)
@@ -35,7 +33,6 @@ fpa_status reader_next_line(reader *in)
 void reader_word(reader *in, const char *delimiters, char word[WORD_SIZE])
 {
     size_t length = 0;
-
     while (in->at + length < in->stop && in->at[length] != ' ' && in->at[length] != '\0' &&
            !strchr(delimiters, in->at[length]))
         length++;
@@ -58,7 +55,6 @@ bool reader_skip(reader *in, char delimiter)
 fpa_status reader_expect(reader *in, const char *keyword)
 {
     char word[WORD_SIZE];
-
     reader_word(in, "", word);
     if (strcmp(word, keyword) != 0)
         return reader_refuse(in, "expected \"%s\"", keyword);
@@ -69,7 +65,6 @@ fpa_status reader_expect(reader *in, const char *keyword)
 fpa_status reader_begin(reader *in, const char *keyword)
 {
     fpa_status status = reader_next_line(in);
-
     return status == FPA_OK ? reader_expect(in, keyword) : status;
 }
 
@@ -82,7 +77,6 @@ fpa_status reader_integer(reader *in, const char *delimiters, int low, int high,
 {
     char word[WORD_SIZE], *rest;
     long parsed;
-
     reader_word(in, delimiters, word);
     parsed = strtol(word, &rest, 10); /* out of range: its ends, which are out of ours */
     if (word[0] < '0' || word[0] > '9' || *rest || parsed < low || parsed > high)
@@ -94,7 +88,6 @@ fpa_status reader_integer(reader *in, const char *delimiters, int low, int high,
 fpa_status reader_field(reader *in, const char *keyword, int low, int high, int *value)
 {
     fpa_status status = reader_begin(in, keyword);
-
     if (status == FPA_OK)
         status = reader_integer(in, "", low, high, value);
     return status == FPA_OK ? reader_finish(in) : status;
@@ -111,7 +104,6 @@ fpa_status reader_flag(reader *in, const char *keyword, bool *value)
 fpa_status reader_double(reader *in, double *value)
 {
     char word[WORD_SIZE], *rest;
-
     reader_word(in, "", word);
     if (!word[0] || strspn(word, "-+0123456789abcdefxp") != strlen(word))
         return reader_refuse(in, "\"%.40s\" is not a hexadecimal number", word);
@@ -125,7 +117,6 @@ fpa_status reader_double(reader *in, double *value)
 fpa_status reader_double_field(reader *in, const char *keyword, double *value)
 {
     fpa_status status = reader_begin(in, keyword);
-
     if (status == FPA_OK)
         status = reader_double(in, value);
     return status == FPA_OK ? reader_finish(in) : status;
@@ -135,7 +126,6 @@ fpa_status reader_number(reader *in, const char *delimiters, fpa_number *number)
 {
     const char *start = in->at;
     char where[64];
-
     while (in->at < in->stop && *in->at != ' ' && *in->at != '\0' && !strchr(delimiters, *in->at))
         in->at++;
     *number = number_parse(&in->head->memory, start, (size_t)(in->at - start));
@@ -149,7 +139,6 @@ fpa_status reader_number(reader *in, const char *delimiters, fpa_number *number)
 fpa_status reader_name(reader *in, const char *delimiters, char **name)
 {
     char word[WORD_SIZE];
-
     reader_word(in, delimiters, word);
     if (!word[0])
         return reader_refuse(in, "a name is missing, or longer than %d bytes", HEAD_MAX_NAME);
@@ -160,7 +149,6 @@ fpa_status reader_name(reader *in, const char *delimiters, char **name)
 fpa_status reader_choice(reader *in, const char *(*name)(int), int count, int *choice)
 {
     char word[WORD_SIZE];
-
     reader_word(in, "", word);
     for (*choice = 0; *choice < count; (*choice)++)
         if (strcmp(word, name(*choice)) == 0) {
@@ -174,7 +162,6 @@ fpa_status reader_choice_field(reader *in, const char *keyword, const char *(*na
                                int *choice)
 {
     fpa_status status = reader_begin(in, keyword);
-
     if (status == FPA_OK)
         status = reader_choice(in, name, count, choice);
     return status == FPA_OK ? reader_finish(in) : status;
@@ -190,7 +177,6 @@ bool reader_sees(const reader *in, const char *start)
 static fpa_status read_run(reader *in, int *first, int *last)
 {
     fpa_status status = reader_integer(in, ",-", 1, HEAD_MAX_ROWS, first);
-
     *last = *first;
     if (status == FPA_OK && reader_skip(in, '-'))
         status = reader_integer(in, ",-", *first, HEAD_MAX_ROWS, last);
@@ -204,7 +190,6 @@ fpa_status reader_rows(reader *in, int **row, int *count)
     int first = 0, last = 0, filled = 0;
     int64_t width = 0;
     fpa_status status;
-
     do {
         if ((status = read_run(in, &first, &last)) != FPA_OK)
             return status;

@@ -113,7 +113,6 @@ static bool print_branch(FILE *out, const fpa_branch *branch)
 static bool print_term(FILE *out, const fpa_term *term)
 {
     bool printed;
-
     fputs("term ", out);
     printed = number_write(out, term->weight);
     fprintf(out, " branches %d\n", term->branch_count);
@@ -127,7 +126,6 @@ char *head_print(const fpa_head *head)
     text_buffer buffer;
     FILE *out = text_open(&buffer);
     bool failed = false;
-
     if (!out)
         return NULL;
     print_fields(out, head);
@@ -150,7 +148,6 @@ char *head_print(const fpa_head *head)
 fpa_status head_digest(const fpa_head *head, char digest[DIGEST_TEXT], fpa_error *error)
 {
     char *text = head_print(head);
-
     if (!text)
         return fail_memory(error);
     SHA256Data((const uint8_t *)text, strlen(text), digest);

@@ -10,7 +10,6 @@ void text_double(FILE *out, double value)
     static const char digits[] = "0123456789abcdef";
     char text[32], *at = text + sizeof text;
     int exponent = 0;
-
     if (!isfinite(value)) { /* of a head that was not validated; the parser refuses it */
         fputs("nonfinite", out);
         return;

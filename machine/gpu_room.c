@@ -1,7 +1,5 @@
 #include "gpu_room.h"
 
-#include <stddef.h>
-
 #include "cuda_slices.h"
 
 /* By threads, shared memory, and the registers that the plan leaves each. */

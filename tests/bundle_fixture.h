@@ -1,20 +1,15 @@
-/* bundle_fixture: a folder with a bundle of small heads, for tests. Include it last: it includes cmocka.h. */
+/* bundle_fixture: a folder with a bundle of small heads, for tests. */
 #ifndef FPAC_TESTS_BUNDLE_FIXTURE_H
 #define FPAC_TESTS_BUNDLE_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "command/bundle.h"
 #include "runtime/store/manifest.h"
+#include "claims.h"
 #include "scratch.h"
 #include "toy.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 typedef struct fixture {
     char folder[64], bundle[96], cache[96];
@@ -103,8 +98,9 @@ static inline void write_once(fixture *f, int heads, const char *const *targets,
         copy_files(folder, f->bundle);
         return;
     }
-    if (bundle_write(f->heads.heads, heads, f->bundle, targets, targets_count, parts, &f->options, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(
+        bundle_write(f->heads.heads, heads, f->bundle, targets, targets_count, parts, &f->options, &error),
+        &error);
     copy_files(f->bundle, folder);
     snprintf(kept->key[kept->count++], sizeof key, "%s", key);
 }
@@ -126,8 +122,7 @@ static inline fpa_kernel *open_bundle(fixture *f, const char *head)
 {
     fpa_error error = {0};
     fpa_kernel *kernel = NULL;
-    if (fpa_open_bundle(f->bundle, head, &f->options, &kernel, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_open_bundle(f->bundle, head, &f->options, &kernel, &error), &error);
     return kernel;
 }
 

@@ -1,12 +1,9 @@
 #include "command_place.h"
+#include "claims.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 const char tiny_spec[] =
     "return head { name = 'tiny', d = 4, dv = 4, terms = tspow { d = 4, degree = 2, block = 2 } }\n";

@@ -3,22 +3,16 @@
 #include "base/clock.h"
 #include "abi/cuda_kernels.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/cuda/build.h"
+#include "claims.h"
 #include "cubin.h"
 #include "kernels.h"
 #include "nvrtc_hurry.h"
 #include "base/parallel.h"
-
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* Warps that only fetch, in blocks of warpgroups, have too few registers to keep all in them. Of gradients, products at the
  * causal edge look at numbers beside all sums of others, where 255 registers are full. A block of one warpgroup has wide sums, and forms
@@ -159,8 +153,7 @@ void compile_job_choose(compile_job *job, function_set *reached, const char *opt
     const fpa_status status = generate(job, &source, &error);
     if (compile_too_large(job->target, status, &error))
         return;
-    if (status)
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(status, &error);
     if (optimised) {
         job->code = kernels_one(source.code, job->head->name, optimised, reached);
         if (!job->code)

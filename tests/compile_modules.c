@@ -1,18 +1,12 @@
 #include "compile_modules.h"
 
+#include "claims.h"
 #include "dear.h"
 #include "base/clock.h"
 #include "runtime/cuda/nvrtc.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* One of each kind: plain, gated, normalised, dense, trainable (whole and diagonal), stored in bf16 and
  * f16, of degree 3 and 4, odd widths. */
@@ -108,8 +102,7 @@ static const char lifts[] =
 static void load_heads(const char *text, fpa_head_list *list)
 {
     fpa_error error;
-    if (spec_load_text("wide.lua", NULL, text, strlen(text), list, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(spec_load_text("wide.lua", NULL, text, strlen(text), list, &error), &error);
 }
 
 /* Loaded again, because the types are set in the heads. */

@@ -113,7 +113,6 @@ static void take_figure(const elf *file, int attribute, const unsigned char *dat
 
 static void take_threads(const elf *file, int attribute, const unsigned char *data, size_t size, void *user)
 {
-    (void)file;
     if (attribute == ATTRIBUTE_MAX_THREADS && size >= 12)
         *(int *)user = (int)(word_at(data) * word_at(data + 4) * word_at(data + 8));
 }

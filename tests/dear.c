@@ -1,15 +1,9 @@
 #include "dear.h"
+#include "claims.h"
 
 #include <ctype.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
 
 bool dear_tests(void)
 {

@@ -1,13 +1,8 @@
 #include "emitted_text.h"
+#include "claims.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Blanks for what is no code, in place; line breaks stay. */
 static void blank_comments(char *c)

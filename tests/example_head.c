@@ -1,16 +1,9 @@
 #include "example_head.h"
-
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h> /* last: it defines fail() */
+#include "claims.h"
 
 fpa_head *example_head(void)
 {
     fpa_head *head = head_new();
-
     assert_non_null(head);
     head->name = arena_string(&head->memory, "example");
     head->origin = arena_string(&head->memory, "specs/mine.lua:7");
@@ -32,7 +25,6 @@ fpa_head *example_head(void)
         head->terms[t].branches = arena_array(&head->memory, 2, sizeof(fpa_branch));
         for (int l = 0; l < 2; l++) {
             fpa_branch *branch = &head->terms[t].branches[l];
-
             branch->kind = FPA_BRANCH_SELECT;
             branch->source = FPA_INPUT;
             branch->width = 2 + l;

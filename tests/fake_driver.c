@@ -1,17 +1,12 @@
 #include "fake_driver.h"
 
+#include "claims.h"
 #include "program.h"
 
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 char fake_folder[64], fake_path[128];
 
@@ -37,7 +32,6 @@ struct fake_state *fake(void)
 
 int compile_fake(void **state)
 {
-    (void)state;
     scratch_make(fake_folder);
     snprintf(fake_path, sizeof fake_path, "%s/libcuda.so.1", fake_folder);
     program_result result =
@@ -51,7 +45,6 @@ int compile_fake(void **state)
 
 int remove_fake(void **state)
 {
-    (void)state;
     scratch_remove(fake_folder);
     return 0;
 }

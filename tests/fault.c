@@ -1,15 +1,10 @@
 #include "fault.h"
 
+#include "claims.h"
 #include "dear.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char *make(const struct fault *fault, const fpa_head *head, const char *target, fpa_fault how)
 {

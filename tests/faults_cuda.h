@@ -11,8 +11,7 @@ static const struct fault cuda_faults[] = {
     {"one wrong weight", SAYS_WRONG, "feature_weights",
      "$ for f, w in ipairs(plan.feature_weights) do texts[f] = flt(f == 2 and 1 or w) end"},
     {"one wrong row in one feature", SAYS_WRONG, "feature_rows",
-     "$ local rows = { l == 1 and 5 or plan.factor_rows[l][1], table.unpack(plan.factor_rows[l], 2) }\n$ for "
-     "_, line in ipairs(number_lines(rows, 32)) do"},
+     "${number_lines({ l == 1 and 5 or plan.factor_rows[l][1], table.unpack(plan.factor_rows[l], 2) }, 32)}"},
     {"a missing tile of the state", SAYS_WRONG, "state_groups",
      "for (int group = 0; group < GROUPS - 1; group++) {"},
     {"a mask that hides the own token", SAYS_WRONG, "keys_behind",

@@ -8,7 +8,6 @@ static void read_head(const char *path, const unsigned char *bytes, size_t size)
 {
     fpa_head *head = NULL;
     fpa_error error;
-    (void)path;
     if (head_parse((const char *)bytes, size, &head, &error))
         return;
     char *text = head_print(head);

@@ -8,7 +8,6 @@ static void read_spec(const char *path, const unsigned char *bytes, size_t size)
 {
     fpa_head_list list = {0};
     fpa_error error;
-    (void)path;
     if (spec_load_text("fuzz", NULL, (const char *)bytes, size, &list, &error) == FPA_OK)
         head_list_free(&list);
 }

@@ -1,15 +1,9 @@
 #include "gpu_gradients.h"
+#include "claims.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { B = 2, L = 300, HQ = 4, H = 2, D = 8, ROWS = 4 };
 
@@ -93,12 +87,6 @@ static void make(pass *p, const test_gpu *gpu)
         CUDA(gpu, cuCtxSynchronize()); /* the stream waits for no copy by itself */
 }
 
-static void expect(fpa_status status, const fpa_error *error)
-{
-    if (status)
-        fail_msg("%s: %s", error->where, error->message);
-}
-
 static void run(pass *p, const fpa_kernel *kernel, fpa_form form)
 {
     DLTensor *t = p->tensor;
@@ -129,12 +117,12 @@ static void run(pass *p, const fpa_kernel *kernel, fpa_form form)
                                            .stream = stream};
     fpa_error error;
     size_t size, backward_size;
-    expect(fpa_workspace_size(kernel, form, &forward, &size, &error), &error);
-    expect(fpa_backward_workspace(kernel, form, &backward, &backward_size, &error), &error);
+    assert_ok(fpa_workspace_size(kernel, form, &forward, &size, &error), &error);
+    assert_ok(fpa_backward_workspace(kernel, form, &backward, &backward_size, &error), &error);
     size = size > backward_size ? size : backward_size;
     void *workspace = memory_of(p, size);
-    expect(fpa_forward(kernel, form, &forward, workspace, size, &error), &error);
-    expect(fpa_backward(kernel, form, &backward, workspace, size, &error), &error);
+    assert_ok(fpa_forward(kernel, form, &forward, workspace, size, &error), &error);
+    assert_ok(fpa_backward(kernel, form, &backward, workspace, size, &error), &error);
     if (p->gpu)
         CUDA(p->gpu, cuStreamSynchronize(p->gpu->stream));
     release(p, workspace);

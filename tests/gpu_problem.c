@@ -1,18 +1,13 @@
 #include "gpu_problem.h"
 
 #include "base/dtype.h"
+#include "claims.h"
 #include "random_head.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { POISON = 0xa5 };
 
@@ -227,8 +222,7 @@ CUdeviceptr problem_workspace(const gpu_problem *problem, const fpa_kernel *kern
 {
     fpa_error error;
     CUdeviceptr workspace;
-    if (fpa_workspace_size(kernel, form, &problem->tensors, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_workspace_size(kernel, form, &problem->tensors, size, &error), &error);
     CUDA(problem->gpu, cuMemAlloc(&workspace, *size + 256));
     return workspace;
 }
@@ -243,8 +237,7 @@ static void run_on_cpu(gpu_problem *problem, const fpa_kernel *kernel, fpa_form 
     if (!status)
         status = fpa_forward(kernel, form, &problem->tensors, workspace, size, &error);
     free(workspace);
-    if (status)
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(status, &error);
 }
 
 void problem_run(gpu_problem *problem, const fpa_kernel *kernel, fpa_form form)
@@ -257,8 +250,8 @@ void problem_run(gpu_problem *problem, const fpa_kernel *kernel, fpa_form form)
         return;
     }
     CUdeviceptr workspace = problem_workspace(problem, kernel, form, &size);
-    if (fpa_forward(kernel, form, &problem->tensors, (void *)(uintptr_t)workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_forward(kernel, form, &problem->tensors, (void *)(uintptr_t)workspace, size, &error),
+              &error);
     problem_fetch(problem);
     CUDA(problem->gpu, cuMemFree(workspace));
 }

@@ -1,14 +1,9 @@
+#include "claims.h"
 #include "hand_module.h"
 
 #include <pthread.h>
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: it defines fail() */
 
 /* hand_module behind addresses of its own. */
 static fpa_module computing;
@@ -47,12 +42,10 @@ static fpa_status give_up(void)
 static void *bytes_at(const void *address, size_t size)
 {
     uintptr_t at = (uintptr_t)address - far_away;
-
     if (!address)
         return NULL;
     for (int i = 0; i < MANY_ALLOCATIONS; i++) {
         uintptr_t first = (uintptr_t)allocations[i].bytes;
-
         if (first && at >= first && at - first <= allocations[i].size &&
             size <= allocations[i].size - (at - first))
             return (void *)at;
@@ -64,8 +57,6 @@ static void *bytes_at(const void *address, size_t size)
 static fpa_status allocate(const fpa_module *module, size_t size, void **address, fpa_error *error)
 {
     int i = 0;
-
-    (void)module;
     pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
         return give_up();
@@ -86,7 +77,6 @@ static fpa_status allocate(const fpa_module *module, size_t size, void **address
 
 static void release(const fpa_module *module, void *address)
 {
-    (void)module;
     pthread_mutex_lock(&device_lock);
     unsigned char *bytes = bytes_at(address, 0);
     for (int i = 0; i < MANY_ALLOCATIONS && bytes; i++)
@@ -100,7 +90,6 @@ static void release(const fpa_module *module, void *address)
 
 static fpa_status upload(const fpa_module *module, void *to, const void *from, size_t size, fpa_error *error)
 {
-    (void)module;
     pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
         return give_up();
@@ -111,7 +100,6 @@ static fpa_status upload(const fpa_module *module, void *to, const void *from, s
 
 static fpa_status fill(const fpa_module *module, void *to, uint16_t unit, size_t size, fpa_error *error)
 {
-    (void)module;
     pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
         return give_up();
@@ -125,7 +113,6 @@ static fpa_status fill(const fpa_module *module, void *to, uint16_t unit, size_t
 static fpa_status download(const fpa_module *module, void *to, const void *from, size_t size,
                            fpa_error *error)
 {
-    (void)module;
     pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
         return give_up();
@@ -136,7 +123,6 @@ static fpa_status download(const fpa_module *module, void *to, const void *from,
 
 static fpa_status enter(const fpa_module *module, fpa_error *error)
 {
-    (void)module;
     pthread_mutex_lock(&device_lock);
     if (call_device(error) != FPA_OK)
         return give_up();
@@ -146,14 +132,12 @@ static fpa_status enter(const fpa_module *module, fpa_error *error)
 
 static void leave(const fpa_module *module)
 {
-    (void)module;
     hand_device.entered--;
     pthread_mutex_unlock(&device_lock);
 }
 
 static fpa_status finish(const fpa_module *module, fpa_error *error)
 {
-    (void)module;
     pthread_mutex_lock(&device_lock);
     const fpa_status status = call_device(error);
     pthread_mutex_unlock(&device_lock);
@@ -166,7 +150,6 @@ static fpa_status run_device_module(const fpa_module *module, int form, const st
     struct fpa_launch launch = *a;
     int slots = 0;
     const float *weights[device_head->matrix_count + 1];
-
     assert_int_equal(hand_device.entered, 1);
     if (call_device(error) != FPA_OK)
         return FPA_DEVICE;
@@ -211,7 +194,6 @@ static const fpa_backend device_backend = {
 fpa_module hand_device_module(const fpa_head *head, fault kind)
 {
     fpa_module module = computing = hand_module(head, kind);
-
     device_head = head;
     hand_device = (struct hand_device){0};
     module.backend = &device_backend;
@@ -224,6 +206,5 @@ fpa_status hand_device_verify(const fpa_head *head, fault kind, fpa_verdict *ver
 {
     fpa_module module = hand_device_module(head, kind);
     fpa_facts facts = hand_facts(head);
-
     return verify_module(head, &facts, &module, verdict, error);
 }

@@ -1,7 +1,6 @@
 #include "hand_lift.h"
 
 #include <complex.h>
-#include <math.h>
 
 static double entry(const hand_token *x, int m, int r, int c)
 {

@@ -1,18 +1,12 @@
 #include "hand_module.h"
 
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/dtype.h"
+#include "claims.h"
 #include "hand_lift.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 /* A test has one module at a time; launches carry no user data. */
 static const fpa_head *module_head;
@@ -24,7 +18,6 @@ static double row_of(const fpa_branch *branch, int w, int64_t h, const struct fp
     const fpa_matrix *matrix;
     double sum = 0;
     int slot = 0, row = branch->row[w];
-
     if (branch->source == FPA_INPUT)
         return x[row];
     matrix = &module_head->matrices[branch->source];
@@ -43,21 +36,17 @@ static double row_of(const fpa_branch *branch, int w, int64_t h, const struct fp
 static void features_of(const struct fpa_launch *a, int64_t h, const double *x, bool key, double *phi)
 {
     int64_t at = 0;
-
     for (int t = 0; t < module_head->term_count; t++) {
         const fpa_term *term = &module_head->terms[t];
         int64_t count = 1;
-
         for (int l = 0; l < term->branch_count; l++)
             count *= term->branches[l].width;
         for (int64_t f = 0; f < count; f++) {
             double product = key ? term->weight.value : 1;
             int64_t rest = f;
-
             for (int l = term->branch_count - 1; l >= 0; l--) {
                 const fpa_branch *branch = &term->branches[l];
                 int w = (int)(rest % branch->width);
-
                 rest /= branch->width;
                 product *= row_of(branch, w, h, a, x) * (key && branch->gram ? branch->gram[w].value : 1);
             }
@@ -95,7 +84,6 @@ static void lift(const struct fpa_launch *a, fpa_side side, int64_t b, int64_t t
 {
     double coordinates[MOST_COORDINATES];
     const hand_token token = {module_head, a, module_fault, side, b, t, h, x};
-
     if (!module_head->lift)
         return;
     assert_true(module_head->d <= MOST_COORDINATES);
@@ -116,7 +104,6 @@ static void add_key(const struct fpa_launch *a, memory *m, int64_t b, int64_t t,
     const bool kept = hand_keeps(a, b, t, module_fault);
     double gate = a->log_gate ? exp((double)a->log_gate[place(a->gate_stride, b, t, h)]) : 1;
     double own = module_fault == FAULT_GATE ? gate : 1;
-
     if (!kept && module_fault != FAULT_MASKED_VALUE) {
         pass_key(m, gate);
         return;
@@ -137,7 +124,6 @@ static double divisor(double den)
 {
     const double by_kind[FPA_NORMALIZE_KINDS] = {1, den + module_head->eps, fmax(den, module_head->eps),
                                                  1 + den};
-
     return by_kind[module_head->normalize];
 }
 
@@ -145,7 +131,6 @@ static double divisor(double den)
 static double spoil(const struct fpa_launch *a, int64_t b, int64_t t, int64_t h, int c, double o)
 {
     double next[64] = {0};
-
     switch (module_fault) {
     case FAULT_NAN:
         return t == 6 && c == 0 ? NAN : o;
@@ -171,7 +156,6 @@ static void write_output(const struct fpa_launch *a, memory *m, int64_t b, int64
     int64_t q = place(a->q_stride, b, t, hq), o = place(a->o_stride, b, t, hq);
     size_t element = dtype_size(module_head->dtype);
     double sums[64] = {0};
-
     if (module_fault == FAULT_UNWRITTEN && t == a->length - 1)
         return;
     if (module_fault == FAULT_STRIDES)
@@ -192,7 +176,6 @@ static void write_output(const struct fpa_launch *a, memory *m, int64_t b, int64
 static void query_group(const struct fpa_launch *a, memory *m, int64_t b, int64_t t, int64_t h)
 {
     int64_t group = a->query_heads / a->heads;
-
     for (int64_t i = 0; i < group; i++)
         write_output(a, m, b, t, module_fault == FAULT_GROUP ? i * a->heads + h : h * group + i);
 }
@@ -201,7 +184,6 @@ static void query_group(const struct fpa_launch *a, memory *m, int64_t b, int64_
 static int64_t state_index(int64_t f, int c)
 {
     int dv = module_head->dv;
-
     return c < dv ? f * dv + c : (int64_t)head_features(module_head) * dv + f;
 }
 
@@ -211,12 +193,10 @@ static void move_state(const struct fpa_launch *a, memory *m, int64_t b, int64_t
     char *base = out ? a->state_out : (void *)(uintptr_t)a->state_in;
     int64_t at = b * stride[0] + h * stride[1], element = (int64_t)dtype_size(module_head->state_dtype);
     int columns = module_head->dv + (module_head->normalize != FPA_NORMALIZE_NONE);
-
     for (int64_t f = 0; f < m->features; f++)
         for (int c = 0; c < columns; c++) {
             double *value = &m->state[f * (module_head->dv + 1) + c];
             char *entry = base + (at + state_index(f, c)) * element;
-
             if (!out)
                 *value = dtype_load(module_head->state_dtype, entry);
             else if (module_fault != FAULT_STATE_MISSING || f + 1 < m->features || c + 1 < columns)
@@ -229,7 +209,6 @@ static void move_state(const struct fpa_launch *a, memory *m, int64_t b, int64_t
 static void run_sequence(const struct fpa_launch *a, memory *m, int64_t b, int64_t h)
 {
     bool causal = module_head->causal;
-
     memset(m->state, 0, (size_t)m->features * (size_t)(module_head->dv + 1) * sizeof(double));
     if (a->state_in && !(module_fault == FAULT_STATE_PLACE && a->state_in == a->state_out) &&
         !(module_fault == FAULT_STATE_EMPTY && a->length == 0))
@@ -271,7 +250,6 @@ static fpa_status run_module(const fpa_module *module, int form, const struct fp
 {
     memory m = {.features = (int64_t)head_features(module_head), .state = a->workspace};
     fault kept = module_fault;
-
     (void)module, (void)candidate;
     assert_null(stream);
     assert_int_equal((uintptr_t)a->workspace % 64, 0);
@@ -292,7 +270,6 @@ static fpa_status run_module(const fpa_module *module, int form, const struct fp
 
 static void unload_module(fpa_module *module)
 {
-    (void)module;
     module_unloads++;
 }
 
@@ -325,14 +302,12 @@ fpa_status hand_verify(const fpa_head *head, fault kind, fpa_verdict *verdict, f
 {
     fpa_module module = hand_module(head, kind);
     fpa_facts facts = hand_facts(head);
-
     return verify_module(head, &facts, &module, verdict, error);
 }
 
 fpa_head *tspow_head(int d, int dv, int block)
 {
     fpa_head *head = head_new();
-
     assert_non_null(head);
     head->name = arena_string(&head->memory, "tspow2");
     head->d = d;
@@ -342,7 +317,6 @@ fpa_head *tspow_head(int d, int dv, int block)
     head->terms = arena_array(&head->memory, (size_t)head->term_count, sizeof *head->terms);
     for (int t = 0; t < head->term_count; t++) {
         fpa_branch *branches = arena_array(&head->memory, 2, sizeof *branches);
-
         head->terms[t] = (fpa_term){.weight = number_int(1), .branch_count = 2, .branches = branches};
         for (int l = 0; l < 2; l++) {
             branches[l] = (fpa_branch){.kind = FPA_BRANCH_DIAGONAL, .source = FPA_INPUT};

@@ -91,7 +91,6 @@ static inline fpa_number multinomial(fpa_head *head, const int *tuple, int p)
 static inline void add_power(fpa_head *head, int p, int block)
 {
     fpa_branch branches[16];
-    (void)block;
     for (int r = 0; r < p; r++)
         branches[r] = rows_of(head, FPA_INPUT, 0, head->d, NULL);
     add_term(head, number_int(1), branches, p);

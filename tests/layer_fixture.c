@@ -9,14 +9,12 @@ static char cache[64]; /* of all claims: kernels are compiled once */
 
 int layer_group(void **state)
 {
-    (void)state;
     scratch_make(cache);
     return 0;
 }
 
 int layer_ungroup(void **state)
 {
-    (void)state;
     scratch_remove(cache);
     return 0;
 }
@@ -28,8 +26,7 @@ void layer_set_threads(int threads)
 
 static void check(const layer_fixture *f, fpa_status status)
 {
-    if (status)
-        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_ok(status, &f->error);
 }
 
 void layer_open(layer_fixture *f, const char *spec, const char *name)

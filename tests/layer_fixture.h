@@ -1,20 +1,14 @@
-/* layer_fixture: a layer of unlike heads with the operands of a call, and the same call head by head. Includes cmocka.h:
- * include it last. */
+/* layer_fixture: a layer of unlike heads with the operands of a call, and the same call head by head. */
 #ifndef FPAC_TESTS_LAYER_FIXTURE_H
 #define FPAC_TESTS_LAYER_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "scratch.h"
 #include "toy.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* 528 features, so that threads share a head; a gate; a matrix; one head twice. */
 #define LAYER_HEADS                                                                                          \

@@ -1,16 +1,11 @@
 #include "lifted_heads.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "claims.h"
 #include "reference_bench.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 void lifted_add(lifted_text *to, const char *format, ...)
 {

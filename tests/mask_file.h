@@ -1,16 +1,11 @@
-/* mask_file: a mask of keys as a .npy file of bool. Includes cmocka.h: include it last. */
+/* mask_file: a mask of keys as a .npy file of bool. */
 #ifndef FPAC_TESTS_MASK_FILE_H
 #define FPAC_TESTS_MASK_FILE_H
 
 #include "base/npy.h"
+#include "claims.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* The opposite of a mask [B, L] whose 1 means masked out. */
 static inline void write_kept(const char *path, const fpa_array *masked)

@@ -1,18 +1,12 @@
-/* nvrtc_fixture: options that record the log, and a look whether NVRTC is here. Include it last: it includes
- * cmocka.h. */
+/* nvrtc_fixture: options that record the log, and a look whether NVRTC is here. */
 #ifndef FPAC_TESTS_NVRTC_FIXTURE_H
 #define FPAC_TESTS_NVRTC_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "runtime/cuda/build.h"
+#include "claims.h"
 #include "scratch.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 typedef struct fixture {
     fpa_options options;

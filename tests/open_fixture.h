@@ -1,22 +1,16 @@
-/* open_fixture: a folder with a toy's spec, a cache, and a compiler that notes each call. Include it last: it
- * includes cmocka.h. */
+/* open_fixture: a folder with a toy's spec, a cache, and a compiler that notes each call. */
 #ifndef FPAC_TESTS_OPEN_FIXTURE_H
 #define FPAC_TESTS_OPEN_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
+#include "claims.h"
 #include "scratch.h"
 #include "toy.h"
 
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
-
 /* Kernels are compiled by a script that notes each call, so that tests can count compilations. */
 typedef struct fixture {
-    char folder[64], cache[96], compiler[96], calls[96], specs[96];
+    char folder[64], cache[96], bundle[96], compiler[96], calls[96], specs[96];
     fpa_options options;
     scratch_log log;
 } fixture;
@@ -27,6 +21,7 @@ static inline int make_fixture(void **state)
     char script[512];
     scratch_make(f->folder);
     snprintf(f->cache, sizeof f->cache, "%s/cache", f->folder);
+    snprintf(f->bundle, sizeof f->bundle, "%s/bundle", f->folder);
     snprintf(f->compiler, sizeof f->compiler, "%s/cc", f->folder);
     snprintf(f->calls, sizeof f->calls, "%s/calls", f->folder);
     snprintf(f->specs, sizeof f->specs, "%s/toy.lua", f->folder);
@@ -59,8 +54,7 @@ static inline fpa_kernel *open_toy(fixture *f)
 {
     fpa_error error = {0};
     fpa_kernel *kernel = NULL;
-    if (fpa_open(f->specs, NULL, &f->options, &kernel, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_open(f->specs, NULL, &f->options, &kernel, &error), &error);
     return kernel;
 }
 

@@ -1,4 +1,4 @@
-/* openmp_threads: how many threads kernels in C take, of the OpenMP that they are linked with. Include it before cmocka.h. */
+/* openmp_threads: how many threads kernels in C take, of the OpenMP that they are linked with. */
 #ifndef FPA_TEST_OPENMP_THREADS_H
 #define FPA_TEST_OPENMP_THREADS_H
 

@@ -5,26 +5,20 @@
 #include "gen/plan/plan.h"
 #include "gen/gen.h"
 #include "gen/plan/cuda/outer.h"
+#include "claims.h"
 #include "outer_heads.h"
+#include "planned.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { WARPGROUP_TILES = 6 };
 
 static const int made_parts[] = {1, 2, 4, 4 | OUTER_CUT};
 
 struct made {
-    fpa_head_list list;
-    fpa_simplified simple;
-    fpa_plan plan;
+    planned_head head;
     fpa_outer_plan outer;
     int parts;
 };
@@ -33,28 +27,18 @@ struct made {
 static void make_head(const char *body, struct made *m)
 {
     char spec[512];
-    fpa_error error = {0};
     *m = (struct made){0};
     assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s }", body) < (int)sizeof spec);
-    if (spec_load_text("hopper.lua", NULL, spec, strlen(spec), &m->list, &error) ||
-        simplify(m->list.heads[0], &m->simple, &error) ||
-        plan_choose(&m->simple, m->list.heads[0], target_find("cuda:sm_90"), &m->plan, &error))
-        fail_msg("%s: %s: %s", body, error.where, error.message);
+    planned_spec(&m->head, spec, "cuda:sm_90");
 }
 
 static void make_outer(int warpgroup_tiles, int parts, arena *memory, struct made *m)
 {
     fpa_error error = {0};
     m->parts = parts;
-    if (plan_outer(&m->plan, m->plan.cuda.columns.all, warpgroup_tiles, parts, memory, &m->outer, &error))
-        fail_msg("%s: %s", error.where, error.message);
-}
-
-static void unmake(struct made *m)
-{
-    plan_free(&m->plan);
-    simplified_free(&m->simple);
-    head_list_free(&m->list);
+    assert_ok(plan_outer(&m->head.plan, m->head.plan.cuda.columns.all, warpgroup_tiles, parts, memory,
+                         &m->outer, &error),
+              &error);
 }
 
 static void each(void (*check)(const struct made *m))
@@ -71,19 +55,19 @@ static void each(void (*check)(const struct made *m))
             check(&m);
             arena_free(&memory);
         }
-        unmake(&m);
+        planned_free(&m.head);
     }
 }
 
 /* A vector of the plan's rows with a value of its own for each, and the same as a hopper vector. */
 static double *random_rows(const struct made *m, double **vector)
 {
-    double *row = calloc(m->plan.row_count, sizeof *row);
+    double *row = calloc(m->head.plan.row_count, sizeof *row);
     *vector = calloc(8 * m->outer.row_blocks, sizeof **vector);
     assert_non_null(row);
     assert_non_null(*vector);
-    for (int i = 0; i < m->plan.row_count; i++)
-        row[i] = i == m->plan.ones_row ? 1 : rand() / (double)RAND_MAX + 0.5;
+    for (int i = 0; i < m->head.plan.row_count; i++)
+        row[i] = i == m->head.plan.ones_row ? 1 : rand() / (double)RAND_MAX + 0.5;
     for (int i = 0; i < 8 * m->outer.row_blocks; i++)
         if (m->outer.source[i] >= 0)
             (*vector)[i] = row[m->outer.source[i]];

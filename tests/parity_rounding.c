@@ -1,10 +1,6 @@
 #include "parity_rounding.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +9,8 @@
 #include "base/dtype.h"
 #include "runtime/reference/reference.h"
 
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
-
-#include "read_array.h" /* it includes cmocka.h */
+#include "claims.h"
+#include "read_array.h"
 
 /* A case as a problem. An initial state of a linear head is what keys e_i with values S_i would
  * leave: these tokens go before the others, and queries e_i behind read the final state. */
@@ -96,8 +91,7 @@ static void load_tokens(rounding_case *c, const parity_files *files)
     snprintf(path, sizeof path, "%s/key_mask.npy", files->folder);
     if (access(path, R_OK))
         return;
-    if (npy_read_mask(path, &mask, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(npy_read_mask(path, &mask, &error), &error);
     assert_int_equal(c->virtual, 0);
     c->kept = calloc((size_t)mask.count + 1, 1);
     assert_non_null(c->kept);
@@ -205,9 +199,9 @@ parity_errors parity_rounding(const fpa_head *head, const parity_files *files)
     assert_non_null(o);
     for (int features = 0; features < 2; features++) {
         fpa_error error = {0};
-        if (features ? reference_plain_features(&problem, head->dv, o, &error)
-                     : reference_plain(&problem, o, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(features ? reference_plain_features(&problem, head->dv, o, &error)
+                           : reference_plain(&problem, o, &error),
+                  &error);
         errors.o = fmax(errors.o, o_error(&c, o));
         errors.state = fmax(errors.state, state_error(&c, o));
     }

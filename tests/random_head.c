@@ -1,7 +1,6 @@
 #include "random_head.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "head/lift.h"
 #include "random_lift.h"
@@ -25,7 +24,6 @@ const random_limits random_plain = {.d = 9, .dv = 5, .degree = 3, .terms = 4, .f
 uint64_t random_bits(random_source *random)
 {
     uint64_t z = random->state += 0x9e3779b97f4a7c15u;
-
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;
@@ -49,14 +47,12 @@ bool random_chance(random_source *random, double probability)
 double random_normal(random_source *random)
 {
     double radius = sqrt(-2 * log(random_unit(random)));
-
     return radius * cos(6.283185307179586 * random_unit(random));
 }
 
 static fpa_number random_ratio(random_source *random)
 {
     static const int nums[] = {1, 2, 3, 4, 6, 9}, dens[] = {1, 1, 1, 2, 4, 3};
-
     return number_ratio(nums[random_between(random, 0, 5)], dens[random_between(random, 0, 5)]);
 }
 
@@ -70,7 +66,6 @@ static bool add_matrix(random_source *random, fpa_head *head, fpa_matrix_kind ki
 {
     fpa_matrix *matrix = &head->matrices[head->matrix_count];
     int rows = kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? head->d : random_between(random, 1, head->d + 2);
-
     *matrix = (fpa_matrix){.kind = kind, .rows = rows, .cols = head->d};
     *index = head->matrix_count++;
     if (kind != FPA_MATRIX_CONSTANT) {
@@ -98,7 +93,6 @@ static bool choose_rows(random_source *random, fpa_head *head, fpa_branch *branc
             branch->row[kept++] = r;
     if (branch->width > 1 && random_chance(random, 0.2)) {
         int last = branch->row[branch->width - 1];
-
         branch->row[branch->width - 1] = branch->row[0];
         branch->row[0] = last;
     }
@@ -119,7 +113,6 @@ static fpa_branch_kind choose_kind(random_source *random, const random_limits *l
     for (;;) {
         fpa_branch_kind kind = (fpa_branch_kind)random_between(
             random, 0, head->lift ? FPA_BRANCH_DIAGONAL : FPA_BRANCH_TRAINABLE_DIAGONAL);
-
         if (kind <= FPA_BRANCH_DIAGONAL || (kind == FPA_BRANCH_DENSE ? limits->dense : limits->trainable))
             return kind;
     }
@@ -149,7 +142,6 @@ static bool fill_branch(random_source *random, const random_limits *limits, fpa_
                         fpa_branch *branch, int room)
 {
     int rows;
-
     branch->kind = choose_kind(random, limits, head);
     if (!find_source(random, head, branch))
         return false;
@@ -171,7 +163,6 @@ static bool fill_branch(random_source *random, const random_limits *limits, fpa_
 static bool fill_term(random_source *random, const random_limits *limits, fpa_head *head, fpa_term *term)
 {
     double room = limits->features / limits->terms;
-
     term->weight = random_ratio(random);
     if (random_chance(random, 0.25))
         term->weight = number_sub(&head->memory, number_int(0), term->weight);
@@ -212,7 +203,6 @@ fpa_head *random_head(uint64_t seed, const random_limits *limits)
     random_source random = {seed};
     fpa_head *head = head_new();
     bool filled;
-
     if (!head)
         return NULL;
     limits = limits ? limits : &random_all;

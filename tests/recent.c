@@ -1,12 +1,7 @@
 #include "recent.h"
+#include "claims.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* Tokens [first, first + count) of an operand, in place. */
 typedef struct view {
@@ -56,13 +51,12 @@ static void compute(call *c, fpa_form form)
     size_t size;
     fpa_error error;
     CUdeviceptr device = 0;
-    if (fpa_workspace_size(c->kernel, form, &c->tensors, &size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_workspace_size(c->kernel, form, &c->tensors, &size, &error), &error);
     void *host = gpu ? NULL : aligned_alloc(64, (size + 127) / 64 * 64);
     if (gpu)
         CUDA(gpu, cuMemAlloc(&device, size + 256));
-    if (fpa_forward(c->kernel, form, &c->tensors, gpu ? (void *)(uintptr_t)device : host, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_forward(c->kernel, form, &c->tensors, gpu ? (void *)(uintptr_t)device : host, size, &error),
+              &error);
     if (gpu) {
         CUDA(gpu, cuStreamSynchronize(gpu->stream));
         CUDA(gpu, cuMemFree(device));

@@ -1,21 +1,15 @@
 #include "reference_bench.h"
 
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "head/lift.h"
+#include "claims.h"
 #include "random_head.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 static double *numbers(random_source *random, int64_t count, bool positive)
 {
     double *x = calloc((size_t)count + 1, sizeof *x);
-
     assert_non_null(x);
     for (int64_t i = 0; i < count; i++)
         x[i] = positive ? fabs(random_normal(random)) : random_normal(random);
@@ -26,7 +20,6 @@ static double *numbers(random_source *random, int64_t count, bool positive)
 static void set_tokens(bench *b, const fpa_head *head, random_source *random)
 {
     const int64_t tokens = BATCH * LENGTH, count = head->lift ? tokens * head->lift->positions : 0;
-
     if (count > 0) {
         b->positions = numbers(random, count, false);
         for (int64_t i = 0; i < count; i++)
@@ -44,7 +37,6 @@ void bench_setup(bench *b, const fpa_head *head, uint64_t seed, bool positive)
 {
     random_source random = {seed};
     int64_t tokens = BATCH * LENGTH;
-
     *b = (bench){.outputs = tokens * QUERY_HEADS};
     b->q = numbers(&random, tokens * QUERY_HEADS * head_width(head), positive);
     b->k = numbers(&random, tokens * HEADS * head_width(head), positive);
@@ -80,7 +72,6 @@ void bench_setup(bench *b, const fpa_head *head, uint64_t seed, bool positive)
 void bench_run(bench *b)
 {
     fpa_error error;
-
     if (reference_forward(&b->problem, b->o, b->magnitude, &error) != FPA_OK)
         fail_msg("%s: %s", error.where, error.message);
 }
@@ -121,7 +112,6 @@ void bench_free(bench *b)
 fpa_head *bench_head(int terms)
 {
     fpa_head *head = head_new();
-
     assert_non_null(head);
     head->name = arena_string(&head->memory, "test");
     head->d = D;
@@ -137,7 +127,6 @@ fpa_branch *bench_branch(fpa_head *head, int t, int source, int first, int width
 {
     fpa_term *term = &head->terms[t];
     fpa_branch *branch;
-
     if (!term->branches)
         term->branches = arena_array(&head->memory, 4, sizeof *term->branches);
     branch = &term->branches[term->branch_count++];
@@ -151,7 +140,6 @@ fpa_branch *bench_branch(fpa_head *head, int t, int source, int first, int width
 fpa_head *power_head(int degree)
 {
     fpa_head *head = bench_head(1);
-
     for (int l = 0; l < degree; l++)
         bench_branch(head, 0, FPA_INPUT, 0, D);
     return head;

@@ -33,7 +33,6 @@ static float narrow(const unit *u, float x)
 static void load(const void *from, int64_t at, int width, float *x)
 {
     size_t size = dtype_size(the_head->dtype);
-
     for (int c = 0; c < width; c++)
         x[c] = (float)dtype_load(the_head->dtype, (const char *)from + (size_t)(at + c) * size);
 }
@@ -71,7 +70,6 @@ static float row_of(const unit *u, const fpa_branch *branch, int w, const float 
     const fpa_matrix *matrix;
     int64_t slot = 0, row = branch->row[w], h;
     float sum = 0;
-
     if (branch->source == FPA_INPUT)
         return x[row];
     matrix = &the_head->matrices[branch->source];
@@ -97,7 +95,6 @@ static float score_of_halves(const unit *u)
     const fpa_term *term = &the_head->terms[0];
     const fpa_branch *branch = &term->branches[0];
     float dot = 0;
-
     for (int i = 0; i < branch->width; i++)
         for (int j = 0; j < branch->width; j++)
             dot += narrow(u, row_of(u, branch, i, u->x) * row_of(u, branch, j, u->x)) *
@@ -108,17 +105,14 @@ static float score_of_halves(const unit *u)
 static float score(const unit *u)
 {
     float sum = 0;
-
     if (the_fault == ROUNDED_HALVES)
         return score_of_halves(u);
 
     for (int t = 0; t < the_head->term_count; t++) {
         const fpa_term *term = &the_head->terms[t];
         float product = (float)term->weight.value;
-
         for (int l = 0; l < term->branch_count; l++) {
             float dot = 0;
-
             for (int w = 0; w < term->branches[l].width; w++)
                 dot += row_of(u, &term->branches[l], w, u->x) * key_row(u, &term->branches[l], w);
             product *= dot;
@@ -132,7 +126,6 @@ static float score(const unit *u)
 static float product_of(const unit *u, bool key, float a, float b)
 {
     fpa_dtype type = key ? u->type : u->copy;
-
     return u->exact ? a * b : round_float(type, round_float(type, a) * round_float(type, b));
 }
 
@@ -149,11 +142,9 @@ static void write_rows(const unit *u, const fpa_term *term, bool key, float *row
 static void multiply_rows(const unit *u, const fpa_term *term, bool key, const float *end, float *at)
 {
     int64_t count = term->branch_count ? term->branches[term->branch_count - 1].width : 1;
-
     at[0] = 1;
     for (int l = term->branch_count - 1; l >= 0; l--) {
         const int width = term->branches[l].width;
-
         end -= width;
         if (l == term->branch_count - 1) {
             memcpy(at, end, (size_t)width * sizeof *at);
@@ -169,12 +160,10 @@ static void multiply_rows(const unit *u, const fpa_term *term, bool key, const f
 static void write_features(const unit *u, bool key)
 {
     float *at = u->phi;
-
     for (int t = 0; t < the_head->term_count; t++) {
         const fpa_term *term = &the_head->terms[t];
         const float weight = key ? (float)term->weight.value : 1;
         int64_t count = 1, width = 0;
-
         for (int l = 0; l < term->branch_count; l++) {
             count *= term->branches[l].width;
             width += term->branches[l].width;
@@ -193,7 +182,6 @@ static void write_features(const unit *u, bool key)
 static void spoil_features(const unit *u)
 {
     int64_t at = u->features / 2;
-
     if (the_fault == ROUNDED_WEIGHT)
         u->phi[at] *= 0.5F;
     for (int64_t f = at; f < at + 8 && the_fault == ROUNDED_TILE; f++)
@@ -210,7 +198,6 @@ static void add_key(unit *u, int64_t j, float decay)
     spoil_features(u);
     for (int64_t f = 0; f < u->features; f++) {
         float phi = narrow(u, decay * u->phi[f]);
-
         for (int c = 0; c < u->columns; c++)
             u->state[f * u->columns + c] += phi * u->v[c];
     }
@@ -227,12 +214,10 @@ static void add_pairs(unit *u, int64_t first, int64_t t, int64_t end)
 {
     int64_t last = the_head->causal ? t : end - 1;
     float decay = 0;
-
     if (the_fault == ROUNDED_LEAK && t + 1 < end)
         last++;
     for (int64_t j = last; j >= first; j--) {
         float value;
-
         load_key(u, j);
         load_value(u, j);
         value = narrow(u, expf(decay) * score(u));
@@ -258,7 +243,6 @@ static void write_output(const unit *u, int64_t t, int64_t hq)
     const float by_kind[FPA_NORMALIZE_KINDS] = {1, den + (float)the_head->eps,
                                                 fmaxf(den, (float)the_head->eps), 1 + den};
     size_t size = dtype_size(the_head->dtype);
-
     for (int c = 0; c + 1 < u->columns; c++)
         dtype_store(the_head->dtype,
                     (char *)u->a->o + (size_t)(place(u->a->o_stride, u->b, t, hq) + c) * size,
@@ -278,7 +262,6 @@ static void copy_state(const unit *u)
 static void add_chunk(unit *u, int64_t first, int64_t end, float sum)
 {
     float kept = 0;
-
     decay_state(u, expf(sum));
     for (int64_t j = end - 1; j >= first; j--) {
         if (!(the_fault == ROUNDED_EDGE && j == end - 1))
@@ -292,7 +275,6 @@ static void run_chunk(unit *u, int64_t first, int64_t end, bool stateful)
 {
     int64_t group = u->a->query_heads / u->a->heads;
     float sum = 0;
-
     copy_state(u);
     for (int64_t t = first; t < end; t++) {
         sum += gate_of(u, t);
@@ -313,7 +295,6 @@ static void run_chunk(unit *u, int64_t first, int64_t end, bool stateful)
 static void run_open(unit *u, int64_t chunk)
 {
     const int64_t length = u->a->length, group = u->a->query_heads / u->a->heads;
-
     for (int64_t first = 0; first < length; first += chunk)
         add_chunk(u, first, first + chunk < length ? first + chunk : length, 0);
     copy_state(u);
@@ -329,7 +310,6 @@ static void run_open(unit *u, int64_t chunk)
 static void run_tokens(unit *u)
 {
     int64_t group = u->a->query_heads / u->a->heads;
-
     for (int64_t t = 0; t < u->a->recent + u->a->length; t++) {
         decay_state(u, expf(gate_of(u, t)));
         add_key(u, t, 1);
@@ -350,11 +330,9 @@ static void move_state(const unit *u, bool out)
     char *base = out ? u->a->state_out : (void *)(uintptr_t)u->a->state_in;
     int64_t at = u->b * stride[0] + u->h * stride[1], size = (int64_t)dtype_size(the_head->state_dtype);
     int dv = the_head->dv, columns = dv + (the_head->normalize != FPA_NORMALIZE_NONE);
-
     for (int64_t f = 0; f < u->features; f++)
         for (int c = 0; c < columns; c++) {
             char *entry = base + (at + (c < dv ? f * dv + c : u->features * dv + f)) * size;
-
             if (out)
                 dtype_store(the_head->state_dtype, entry, u->state[f * u->columns + c]);
             else
@@ -366,7 +344,6 @@ static void run_unit(unit *u, int form)
 {
     const struct fpa_launch *a = u->a;
     int64_t chunk = form == FORM_CHUNKED ? the_facts->chunk : a->length;
-
     memset(u->state, 0, (size_t)u->features * (size_t)u->columns * sizeof(float));
     if (a->state_in)
         move_state(u, false);
@@ -393,7 +370,6 @@ static fpa_status run_module(const fpa_module *module, int form, const struct fp
                              const fpa_candidate *candidate, void *stream, fpa_error *error)
 {
     unit *u = calloc(1, sizeof *u);
-
     (void)module, (void)candidate, (void)stream;
     if (!u)
         return fail_memory(error);
@@ -429,7 +405,6 @@ fpa_module rounded_module(const fpa_head *head, const fpa_facts *facts, rounded_
 fpa_facts rounded_facts(const fpa_head *head, int forms)
 {
     fpa_facts facts = hand_facts(head);
-
     facts.arithmetic = head->dtype;
     facts.forms &= forms;
     return facts;
@@ -440,6 +415,5 @@ fpa_status rounded_verify(const fpa_head *head, int forms, rounded_fault kind, f
 {
     fpa_facts facts = rounded_facts(head, forms);
     fpa_module module = rounded_module(head, &facts, kind);
-
     return verify_module(head, &facts, &module, verdict, error);
 }

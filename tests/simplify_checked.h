@@ -1,4 +1,4 @@
-/* Simplifying with a check, for the tests of simplify; included after cmocka.h. */
+/* Simplifying with a check, for the tests of simplify. */
 #ifndef FPAC_TESTS_SIMPLIFY_CHECKED_H
 #define FPAC_TESTS_SIMPLIFY_CHECKED_H
 

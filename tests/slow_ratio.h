@@ -3,16 +3,12 @@
 #define FPAC_TESTS_SLOW_RATIO_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "head/number.h"
+#include "claims.h"
 
 static char *text_of(fpa_number a)
 {

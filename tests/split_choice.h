@@ -4,17 +4,11 @@
 
 #include "machine/cuda_candidates.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "head/form.h"
 #include "machine/cuda_estimate.h"
+#include "claims.h"
 #include "planned.h"
 #include "runtime/backend.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { MULTIPROCESSORS = 132 };
 

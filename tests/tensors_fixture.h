@@ -1,18 +1,13 @@
-/* tensors_fixture: one valid call of a head, for tests that spoil it. Includes cmocka.h: include it last. */
+/* tensors_fixture: one valid call of a head, for tests that spoil it. */
 #ifndef FPAC_TESTS_TENSORS_FIXTURE_H
 #define FPAC_TESTS_TENSORS_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/api/tensors.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
+#include "claims.h"
 
 /* Shapes of the valid call that each test spoils in one place. */
 enum { B = 2, L = 5, HQ = 6, H = 3, D_KEY = 4, DV = 8, FEATURES = 10, STATE = FEATURES * DV };

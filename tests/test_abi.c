@@ -1,11 +1,8 @@
 /* What docs/abi.md promises: the layout of fpa.h, the functions that the libraries export, and that
  * libfpa-run has neither Lua nor the generator. */
 #include "c_hurry.h"
-#include <setjmp.h>
-#include <stdarg.h>
+#include "claims.h"
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +10,6 @@
 
 #include "abi/launch.h"
 #include "program.h"
-
-#include <cmocka.h>
 
 /* build, build/asan ...: where the command under test is. */
 static void built(const char *name, char *path, size_t size)
@@ -261,7 +256,6 @@ static int compare(const place_of table[], size_t count, const char *remedy)
 static void the_layout_of_fpa_h_is_that_of_its_soname(void **state)
 {
     char path[256];
-    (void)state;
     if (sizeof(void *) != 8)
         skip();
     built("libfpa.so.0", path, sizeof path);
@@ -274,7 +268,6 @@ static void the_layout_of_fpa_h_is_that_of_its_soname(void **state)
 static void a_launch_is_that_of_the_format_of_bundles(void **state)
 {
     char *manifest = text_read("generated/exemplars/linear_d64/manifest.fpa", NULL);
-    (void)state;
     if (sizeof(void *) != 8)
         skip();
     assert_non_null(manifest);
@@ -290,7 +283,6 @@ static void the_version_is_that_of_the_file_version(void **state)
 {
     size_t size;
     char *version = text_read("VERSION", &size);
-    (void)state;
     assert_non_null(version);
     version[strcspn(version, "\n")] = '\0';
     assert_string_equal(fpa_version(), version);
@@ -382,14 +374,12 @@ static void expect_exports(const char *library, bool without)
 
 static void libfpa_exports_what_its_header_declares(void **state)
 {
-    (void)state;
     expect_exports("libfpa.so", false);
     expect_exports("libfpa.a", false);
 }
 
 static void libfpa_run_exports_all_but_what_generates(void **state)
 {
-    (void)state;
     expect_exports("libfpa-run.so", true);
     expect_exports("libfpa-run.a", true);
 }
@@ -413,7 +403,6 @@ static void expect_no_generator(const char *library)
 static void libfpa_run_has_neither_lua_nor_the_generator(void **state)
 {
     char path[256];
-    (void)state;
     expect_no_generator("libfpa-run.so");
     expect_no_generator("libfpa-run.a");
     built("libfpa-run.so", path, sizeof path);
@@ -428,7 +417,6 @@ static void libfpa_run_has_neither_lua_nor_the_generator(void **state)
 static void a_program_of_libfpa_run_runs_what_fpac_gen_wrote(void **state)
 {
     char folder[64], program[256];
-    (void)state;
     scratch_make(folder);
     built("examples/bundle", program, sizeof program);
     program_result written = RUN("fpac", "gen", "specs/linear.lua", "--head", "linear_d64", "--target", "c",

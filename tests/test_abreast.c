@@ -1,17 +1,12 @@
 /* test_abreast: heads that a thread walks in turn have the bits of heads that have a thread each. */
 #include "runtime/api/fpa.h"
 #include "c_hurry.h"
+#include "claims.h"
 #include "openmp_threads.h"
 #include "random_head.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum {
     H = 5,
@@ -144,10 +139,10 @@ static void run(const fpa_kernel *kernel, const call *c, bool side_by_side, oper
     tensors.state_out = c->ends ? &x->wanted.tensor : NULL;
     tensors.state_index = c->pool && c->begins ? &from : NULL;
     tensors.state_out_index = c->pool && c->ends ? &to : NULL;
-    if (fpa_workspace_size(kernel, FPA_FORM_CHUNKED, &tensors, &x->workspace, &error) ||
-        posix_memalign(&workspace, 64, x->workspace + 1) ||
-        fpa_forward(kernel, FPA_FORM_CHUNKED, &tensors, workspace, x->workspace, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_workspace_size(kernel, FPA_FORM_CHUNKED, &tensors, &x->workspace, &error) ||
+                  posix_memalign(&workspace, 64, x->workspace + 1) ||
+                  fpa_forward(kernel, FPA_FORM_CHUNKED, &tensors, workspace, x->workspace, &error),
+              &error);
     free(workspace);
 }
 
@@ -193,8 +188,7 @@ static void check(const char *name)
     fpa_kernel *kernel = NULL;
     fpa_error error = {0};
     openmp_threads(1); /* verification walks heads in turn, too */
-    if (fpa_open_text("abreast.lua", spec, name, NULL, &kernel, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_open_text("abreast.lua", spec, name, NULL, &kernel, &error), &error);
     if (!openmp_threads(1))
         skip();
     check_workspace(kernel);
@@ -208,25 +202,21 @@ static void check(const char *name)
 
 static void heads_in_turn_have_the_bits_of_heads_one_by_one(void **state)
 {
-    (void)state;
     check("plain");
 }
 
 static void gates_and_normalisers_change_nothing_of_that(void **state)
 {
-    (void)state;
     check("mean");
 }
 
 static void states_that_are_stored_narrow_run_apart(void **state)
 {
-    (void)state;
     check("narrow");
 }
 
 static int hurry(void **state)
 {
-    (void)state;
     c_hurry_a_little();
     return 0;
 }

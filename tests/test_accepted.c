@@ -1,18 +1,13 @@
 /* Legitimate heads open, however far sums, ranks or half precision are stretched; and what half precision cannot
  * hold is refused by its name. */
 #include "runtime/api/fpa.h"
+#include "claims.h"
 #include "dear.h"
 #include "far_heads.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static fpa_status open_with(const char *fields, const fpa_options *options, fpa_kernel **kernel,
                             fpa_error *error)
@@ -29,7 +24,6 @@ static fpa_status open_fields(const char *fields, fpa_kernel **kernel, fpa_error
 
 static void legitimate_heads_open(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(stretched_heads); i++) {
         fpa_kernel *kernel = NULL;
         fpa_error error = {0};
@@ -52,7 +46,6 @@ static void legitimate_heads_have_gradients(void **state)
     };
     const size_t count = dear_tests() ? COUNT_OF(heads) : 1;
     const fpa_options options = {.backward = 1};
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         fpa_kernel *kernel = NULL;
         fpa_error error = {0};
@@ -68,7 +61,6 @@ static void a_window_beside_a_map_opens(void **state)
 {
     fpa_kernel *kernel = NULL;
     fpa_error error = {0};
-    (void)state;
     if (open_fields(
             "d = 16, dv = 1, normalize = 'one_plus_sum', window = 1, terms = power { degree = 2, map = exp }",
             &kernel, &error))
@@ -80,14 +72,12 @@ static void a_state_beyond_half_precision_is_refused_by_that_name(void **state)
 {
     fpa_kernel *kernel = NULL;
     fpa_error error = {0};
-    (void)state;
     assert_int_equal(open_fields(large_state_head, &kernel, &error), FPA_REFUSED);
     assert_non_null(strstr(error.message, "state_dtype f16 ends at 65504"));
 }
 
 static int compile_fast(void **state)
 {
-    (void)state;
     return setenv("FPA_CFLAGS", "-Og", 0); /* compile time is what these tests cost */
 }
 

@@ -5,22 +5,17 @@
  * linked into it only). Those of libgomp, NVRTC, drivers and compiled heads are left alone. make test takes a part
  * of the calls from each place of the code, make test-all each one but for Lua's allocator, whose calls are too many. Sanitizers bring their own malloc: nothing is tried under them. */
 #include "command/command.h"
+#include "claims.h"
 #include "dear.h"
 #include "runtime/store/manifest.h"
 #include "scratch.h"
 #include "toy.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 #include "failing_malloc.h"
 
@@ -28,7 +23,6 @@
 
 static void every_allocation_fails_in_turn(void **state)
 {
-    (void)state;
     print_message("skipped: a sanitizer, or a C library other than glibc, keeps its own malloc\n");
     skip();
 }
@@ -57,17 +51,6 @@ static const char spec[] =
     "  terms = { linear { weight = 1 / 3 }, spow { d = 4, degree = 2 },\n"
     "    term { dense {{ 0.1, 0.2, 0.5, 1.5 }}, weight = 2.5 } } }\n";
 
-/* A compiler that works once and hands out its first result from then on. */
-static const char compiler_script[] = "#!/bin/sh\n"
-                                      "saved=${0%/*}/saved.so\n"
-                                      "if [ -f $saved ]; then\n"
-                                      "  while [ \"$1\" != -o ]; do shift; done\n"
-                                      "  exec cp $saved $2\n"
-                                      "fi\n"
-                                      "gcc \"$@\" || exit 1\n"
-                                      "while [ \"$1\" != -o ]; do shift; done\n"
-                                      "cp $2 $saved\n";
-
 /* [1, 3, 1, 4] float32, as NumPy writes it. */
 static void write_array(const char *path, int first)
 {
@@ -93,7 +76,7 @@ static int make_fixture(void **state)
     snprintf(f->result, sizeof f->result, "%s/o.npy", f->out);
     snprintf(f->compiler, sizeof f->compiler, "%s/cc", f->folder);
     snprintf(f->spec, sizeof f->spec, "%s/mixed.lua", f->folder);
-    scratch_write(f->compiler, compiler_script, strlen(compiler_script));
+    toy_compiler(f->compiler);
     scratch_write(f->spec, spec, strlen(spec));
     for (int i = 0; i < 3; i++) {
         snprintf(f->input[i], sizeof f->input[i], "%s/%d.npy", f->folder, i);
@@ -109,7 +92,7 @@ static int make_fixture(void **state)
     setenv("FPA_CC", f->compiler, 1);
     f->options = (fpa_options){.cache_dir = f->cache, .compiler = f->compiler};
     *state = f;
-    return chmod(f->compiler, 0755) || mkdir(f->temporary, 0700) || mkdir(f->out, 0700);
+    return mkdir(f->temporary, 0700) || mkdir(f->out, 0700);
 }
 
 static int drop_fixture(void **state)
@@ -216,8 +199,7 @@ static void use(fpa_kernel *kernel, outcome *all)
     if (all->status)
         return;
     toy_fill(&call);
-    if (toy_forward(kernel, FPA_FORM_CHUNKED, &call.operands, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(toy_forward(kernel, FPA_FORM_CHUNKED, &call.operands, &error), &error);
     manifest_digest(call.o, sizeof call.o, all->result);
     fpa_close(kernel);
 }

@@ -1,19 +1,13 @@
 #include "runtime/backend.h"
 #include "runtime/builder.h"
+#include "claims.h"
 #include "scratch.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 #define EXPORT "__attribute__((visibility(\"default\"))) "
 
@@ -78,8 +72,7 @@ static fpa_object compile_answer(const fixture *f, int answer)
     fpa_object object;
     fpa_error error = {0};
     snprintf(code, sizeof code, "#define ANSWER %d\n%s", answer, plain);
-    if (compile(f, code, "c", &object, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(compile(f, code, "c", &object, &error), &error);
     return object;
 }
 
@@ -88,15 +81,13 @@ static fpa_module load_answer(const fixture *f, int answer)
     fpa_error error = {0};
     fpa_module module;
     fpa_object object = compile_answer(f, answer);
-    if (backend_c.load(&f->options, &object, "toy", &module, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(backend_c.load(&f->options, &object, "toy", &module, &error), &error);
     free(object.bytes);
     return module;
 }
 
 static void names_lead_to_their_back_end(void **state)
 {
-    (void)state;
     assert_ptr_equal(backend_find("c"), &backend_c);
     assert_ptr_equal(backend_find("c:avx2"), &backend_c);
     assert_ptr_equal(backend_find("cuda"), &backend_cuda);
@@ -109,7 +100,6 @@ static void names_lead_to_their_back_end(void **state)
 
 static void an_unknown_target_is_refused_with_the_ones_there_are(void **state)
 {
-    (void)state;
     const fpa_backend *backend;
     const fpa_target *target;
     fpa_error error;
@@ -123,7 +113,6 @@ static void an_unknown_target_is_refused_with_the_ones_there_are(void **state)
 
 static void the_c_back_end_chooses_what_runs_here(void **state)
 {
-    (void)state;
     const fpa_backend *backend;
     const fpa_target *target;
     fpa_error error;
@@ -366,7 +355,6 @@ static void the_identity_covers_compiler_flags_and_target(void **state)
 
 static void the_device_is_told_the_same_way_twice(void **state)
 {
-    (void)state;
     char *first, *second;
     fpa_error error;
     assert_int_equal(backend_c.device(NULL, &first, &error), FPA_OK);

@@ -1,9 +1,5 @@
 /* test_backward: fpa_backward as a caller has it: what it takes, what it refuses, and that its bits depend on nothing
  * else. That they are right is verification's. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +8,9 @@
 #include "gen/gen.h"
 #include "gen/spec/spec.h"
 #include "runtime/api/fpa.h"
+#include "claims.h"
 #include "openmp_threads.h"
 #include "scratch.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { B = 2, L = 131, HQ = 4, H = 2, D = 6, DV = 5, ROWS = 3, FEATURES = 18, STATE = FEATURES * (DV + 1) };
 
@@ -76,14 +71,12 @@ static fpa_status open_head(fixture *f, const char *head, const char *target, in
                             fpa_kernel **kernel)
 {
     const fpa_options options = {.target = target, .cache_dir = f->folder, .backward = backward};
-
     return fpa_open_text("backward.lua", spec, head, &options, kernel, &f->error);
 }
 
 static void set_tensors(fixture *f)
 {
     array *a = f->a;
-
     f->weights[0] = &a[W].tensor;
     f->d_weights[0] = &a[D_W].tensor;
     f->forward = (fpa_tensors){.q = &a[Q].tensor,
@@ -116,7 +109,6 @@ static void set_tensors(fixture *f)
 static void make_arrays(fixture *f)
 {
     array *a = f->a;
-
     MAKE(&a[Q], 1, B, L, HQ, D);
     MAKE(&a[K], 2, B, L, H, D);
     MAKE(&a[V], 3, B, L, H, DV);
@@ -151,20 +143,16 @@ static void forward(fixture *f)
 {
     void *workspace;
     size_t size;
-
-    if (fpa_workspace_size(f->kernel, FPA_FORM_AUTO, &f->forward, &size, &f->error))
-        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_ok(fpa_workspace_size(f->kernel, FPA_FORM_AUTO, &f->forward, &size, &f->error), &f->error);
     workspace = aligned_alloc(64, (size + 64) / 64 * 64);
     assert_non_null(workspace);
-    if (fpa_forward(f->kernel, FPA_FORM_AUTO, &f->forward, workspace, size, &f->error))
-        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_ok(fpa_forward(f->kernel, FPA_FORM_AUTO, &f->forward, workspace, size, &f->error), &f->error);
     free(workspace);
 }
 
 static fpa_status backward(fixture *f, fpa_form form)
 {
     fpa_status status = fpa_backward_workspace(f->kernel, form, &f->backward, &f->size, &f->error);
-
     if (status)
         return status;
     free(f->workspace);
@@ -175,18 +163,15 @@ static fpa_status backward(fixture *f, fpa_form form)
 
 static void run(fixture *f, fpa_form form)
 {
-    if (backward(f, form))
-        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_ok(backward(f, form), &f->error);
 }
 
 static int setup(void **state)
 {
     static fixture f;
-
     *state = &f;
     scratch_make(f.folder);
-    if (open_head(&f, "gated", NULL, 1, &f.kernel))
-        fail_msg("%s: %s", f.error.where, f.error.message);
+    assert_ok(open_head(&f, "gated", NULL, 1, &f.kernel), &f.error);
     make_arrays(&f);
     forward(&f);
     return 0;
@@ -195,7 +180,6 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     fixture *f = *state;
-
     for (int i = 0; i < ARRAYS; i++)
         free(f->a[i].values);
     free(f->workspace);
@@ -214,7 +198,6 @@ static int again(void **state)
 static double loss(fixture *f)
 {
     double sum = 0;
-
     forward(f);
     for (int64_t i = 0; i < f->a[O].count; i++)
         sum += (double)f->a[O].values[i] * f->a[D_O].values[i];
@@ -229,14 +212,12 @@ static void expect_slope(fixture *f, int of, int gradient)
     const float step = 1e-2f;
     float *x = f->a[of].values, *before = malloc((size_t)f->a[of].count * sizeof *before);
     double slope = 0, change = 0;
-
     assert_non_null(before);
     memcpy(before, x, (size_t)f->a[of].count * sizeof *before);
     for (int side = -1; side <= 1; side += 2) {
         slope = 0;
         for (int64_t i = 0; i < f->a[of].count; i++) {
             const float direction = (float)(i * 2654435761u >> 7 & 255) / 255 - 0.5f;
-
             x[i] = before[i] + (float)side * step * direction * fabsf(before[i]);
             slope += (double)f->a[gradient].values[i] * direction * fabsf(before[i]);
         }
@@ -253,7 +234,6 @@ static void gradients_are_the_slopes_of_the_forward_pass(void **state)
 {
     static const int of[][2] = {{Q, D_Q}, {K, D_K}, {V, D_V}, {GATE, D_GATE}, {W, D_W}, {S_IN, D_S_IN}};
     fixture *f = *state;
-
     for (int form = FPA_FORM_PARALLEL; form <= FPA_FORM_CHUNKED; form++) {
         run(f, (fpa_form)form);
         for (size_t i = 0; i < sizeof of / sizeof *of; i++)
@@ -265,7 +245,6 @@ static void bits_do_not_depend_on_the_number_of_threads(void **state)
 {
     fixture *f = *state;
     float *kept[ARRAYS];
-
     if (!openmp_threads(2))
         skip();
 
@@ -289,7 +268,6 @@ static void what_is_not_wanted_is_not_needed(void **state)
 {
     fixture *f = *state;
     fpa_gradient_tensors *t = &f->backward;
-
     t->d_q = t->d_k = t->d_log_gate = t->d_state_in = NULL;
     t->d_weights = NULL;
     t->d_state_out = NULL;
@@ -303,7 +281,6 @@ static void no_token_passes_the_state_s_gradient_on(void **state)
 {
     static const int of_tokens[] = {Q, K, V, O, DEN, GATE, D_O, D_Q, D_K, D_V, D_GATE};
     fixture *f = *state;
-
     for (size_t i = 0; i < sizeof of_tokens / sizeof *of_tokens; i++)
         f->a[of_tokens[i]].shape[1] = 0;
     run(f, FPA_FORM_AUTO);
@@ -318,7 +295,6 @@ static void no_token_passes_the_state_s_gradient_on(void **state)
 static void refuse(fixture *f, fpa_form form, fpa_status wanted, const char *where, const char *words)
 {
     const fpa_status status = backward(f, form);
-
     if (status != wanted || strcmp(f->error.where, where) != 0 || !strstr(f->error.message, words))
         fail_msg("%d %s: %s", (int)status, f->error.where, f->error.message);
     set_tensors(f);
@@ -328,7 +304,6 @@ static void calls_that_cannot_be_are_refused(void **state)
 {
     fixture *f = *state;
     fpa_gradient_tensors *t = &f->backward;
-
     t->d_o = NULL;
     refuse(f, FPA_FORM_AUTO, FPA_INVALID, "d_o", "is NULL");
     t->den = NULL;
@@ -354,7 +329,6 @@ static void calls_that_cannot_be_are_refused(void **state)
 static void refuse_open(fixture *f, const char *head, const char *target, const char *words)
 {
     fpa_kernel *kernel = NULL;
-
     assert_int_equal(open_head(f, head, target, 1, &kernel), FPA_UNSUPPORTED);
     assert_null(kernel);
     if (!strstr(f->error.message, words))
@@ -364,7 +338,6 @@ static void refuse_open(fixture *f, const char *head, const char *target, const 
 static void heads_without_gradients_are_refused_before_anything_runs(void **state)
 {
     fixture *f = *state;
-
     refuse_open(f, "near", NULL, "a window, of which there are no gradients yet");
 }
 
@@ -387,8 +360,7 @@ static void coordinates_that_are_made_have_gradients(void **state)
         positions.values[i] = (float)(i % L) / 8;
         kept[i] = i % 3 != 1;
     }
-    if (open_head(f, "waves", NULL, 1, &f->kernel))
-        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_ok(open_head(f, "waves", NULL, 1, &f->kernel), &f->error);
     f->weights[0] = &phase.tensor;
     f->d_weights[0] = &d_phase.tensor;
     f->forward.state_in = f->backward.state_in = f->backward.d_state_out = NULL;
@@ -430,8 +402,7 @@ static void without_a_mask_c_targets_have_gradients(void **state)
     fpa_source source;
     fpa_kernel *kernel = NULL;
 
-    if (open_head(f, "everywhere", NULL, 1, &kernel))
-        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_ok(open_head(f, "everywhere", NULL, 1, &kernel), &f->error);
     assert_non_null(strstr(fpa_describe(kernel)->backward_verdict, "gradients: "));
     fpa_close(kernel);
     assert_int_equal(spec_load_text("backward.lua", NULL, spec, strlen(spec), &list, &f->error), FPA_OK);
@@ -450,7 +421,6 @@ static void a_kernel_opened_without_gradients_says_so(void **state)
     fixture *f = *state;
     fpa_kernel *kernel = NULL;
     size_t size;
-
     assert_int_equal(open_head(f, "plain", NULL, 0, &kernel), FPA_OK);
     assert_null(fpa_describe(kernel)->backward_verdict);
     assert_int_equal(fpa_backward_workspace(kernel, FPA_FORM_AUTO, &f->backward, &size, &f->error),
@@ -463,7 +433,6 @@ static void gradients_come_from_the_cache_with_their_verdict(void **state)
 {
     fixture *f = *state;
     fpa_kernel *kernel = NULL;
-
     assert_int_equal(open_head(f, "gated", NULL, 1, &kernel), FPA_OK);
     assert_string_equal(fpa_describe(kernel)->backward_verdict, fpa_describe(f->kernel)->backward_verdict);
     assert_int_equal(fpa_describe(kernel)->from_cache, 1);

@@ -2,19 +2,14 @@
  * do: emitted C, both forms. */
 #include "runtime/api/fpa.h"
 #include "base/dtype.h"
+#include "claims.h"
 #include "dear.h"
 #include "random_head.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { L = 151, HQ = 2, MOST = L * HQ * 64 };
 
@@ -117,10 +112,10 @@ static void forward(struct call *c)
     fpa_error error = {0};
     size_t size = 0;
     void *workspace = NULL;
-    if (fpa_workspace_size(c->kernel, FPA_FORM_PARALLEL, &tensors, &size, &error) ||
-        posix_memalign(&workspace, 64, size + 1) ||
-        fpa_forward(c->kernel, FPA_FORM_PARALLEL, &tensors, workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_workspace_size(c->kernel, FPA_FORM_PARALLEL, &tensors, &size, &error) ||
+                  posix_memalign(&workspace, 64, size + 1) ||
+                  fpa_forward(c->kernel, FPA_FORM_PARALLEL, &tensors, workspace, size, &error),
+              &error);
     free(workspace);
 }
 
@@ -140,10 +135,10 @@ static void backward(struct call *c, fpa_form form)
     fpa_error error = {0};
     size_t size = 0;
     void *workspace = NULL;
-    if (fpa_backward_workspace(c->kernel, form, &tensors, &size, &error) ||
-        posix_memalign(&workspace, 64, size + 1) ||
-        fpa_backward(c->kernel, form, &tensors, workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_backward_workspace(c->kernel, form, &tensors, &size, &error) ||
+                  posix_memalign(&workspace, 64, size + 1) ||
+                  fpa_backward(c->kernel, form, &tensors, workspace, size, &error),
+              &error);
     free(workspace);
 }
 
@@ -207,8 +202,7 @@ static void open_call(struct call *c, const struct edge_head *head, const char *
     snprintf(text, sizeof text,
              "return head { name = 'edge', d = %d, dv = %d, dtype = '%s', chunk = 64, %s }", head->d,
              head->dv, dtype_name(head->dtype), head->fields);
-    if (fpa_open_text("edge.lua", text, NULL, &options, &c->kernel, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_open_text("edge.lua", text, NULL, &options, &c->kernel, &error), &error);
     for (int what = 0; what < FIELDS; what++)
         describe(c, what);
     for (int what = 0; what < O; what++) {
@@ -234,13 +228,11 @@ static void check_target(const char *target)
 
 static void what_is_not_finite_reaches_no_other_gradient_on_the_best_target(void **state)
 {
-    (void)state;
     check_target("c");
 }
 
 static void what_is_not_finite_reaches_no_other_gradient_on_the_plain_target(void **state)
 {
-    (void)state;
     if (!dear_tests())
         skip();
 #ifdef __x86_64__
@@ -252,7 +244,6 @@ static void what_is_not_finite_reaches_no_other_gradient_on_the_plain_target(voi
 
 static int compile_fast(void **state)
 {
-    (void)state;
     return setenv("FPA_CFLAGS", "-Og", 0); /* compile time is what these tests cost */
 }
 

@@ -1,21 +1,16 @@
 /* test_backward_faults: mistakes in emitted gradients, each refused in its words; without a mistake they are accepted.
  *
  * make test: one of each refusal; make test-all: all. */
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "c_hurry.h"
+#include "claims.h"
 #include "dear.h"
 #include "faults_backward.h"
 #include "runtime/builder.h"
 #include "runtime/verify/verify.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 static const char spec[] =
     "return head { name = 'cube', d = 6, dv = 8, gate = true, normalize = 'sum', terms = power { degree = 3 "
@@ -60,11 +55,10 @@ static void load(const struct subject *s, const fpa_source *source, const char *
     fpa_source text = *source;
     fpa_object object = {0};
     fpa_error error = {0};
-
     text.code = (char *)(uintptr_t)code;
-    if (builder_c.compile(NULL, &text, &object, &error) ||
-        backend_c.load(NULL, &object, s->head->name, module, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(builder_c.compile(NULL, &text, &object, &error) ||
+                  backend_c.load(NULL, &object, s->head->name, module, &error),
+              &error);
     free(object.bytes);
 }
 
@@ -72,20 +66,17 @@ static int setup(void **state)
 {
     static struct fixture f;
     fpa_error error = {0};
-
     *state = &f;
     f.target = some_target();
     c_hurry();
-    if (spec_load_text("faults.lua", NULL, spec, strlen(spec), &f.list, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(spec_load_text("faults.lua", NULL, spec, strlen(spec), &f.list, &error), &error);
     for (int i = 0; i < HEADS; i++) {
         struct subject *s = &f.subjects[i];
         fpa_source forward;
-
         s->head = f.list.heads[i];
-        if (source_generate(s->head, f.target, &forward, &error) ||
-            source_generate_backward(s->head, f.target, &s->source, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(source_generate(s->head, f.target, &forward, &error) ||
+                      source_generate_backward(s->head, f.target, &s->source, &error),
+                  &error);
         load(s, &forward, forward.code, &s->forward);
         source_free(&forward);
     }
@@ -95,7 +86,6 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct fixture *f = *state;
-
     for (int i = 0; i < HEADS; i++) {
         backend_c.unload(&f->subjects[i].forward);
         source_free(&f->subjects[i].source);
@@ -109,7 +99,6 @@ static fpa_status verdict_of(const struct subject *s, const char *code, char tex
 {
     fpa_module module = {0};
     fpa_status status;
-
     load(s, &s->source, code, &module);
     status = verify_backward(s->head, &s->source.facts, &module, &s->forward, text, error);
     backend_c.unload(&module);
@@ -119,13 +108,10 @@ static fpa_status verdict_of(const struct subject *s, const char *code, char tex
 static void gradients_as_emitted_are_accepted(void **state)
 {
     const struct fixture *f = *state;
-
     for (int i = 0; i < HEADS; i++) {
         char text[GRADIENT_TEXT];
         fpa_error error = {0};
-
-        if (verdict_of(&f->subjects[i], f->subjects[i].source.code, text, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(verdict_of(&f->subjects[i], f->subjects[i].source.code, text, &error), &error);
         assert_non_null(strstr(text, i == CUBE ? "to 65536 tokens" : "to 391 tokens"));
     }
 }
@@ -136,7 +122,6 @@ static atomic_int allocated; /* trials ask at once */
 
 static fpa_status allocate(const fpa_module *module, size_t size, void **address, fpa_error *error)
 {
-    (void)module;
     *address = aligned_alloc(256, (size + 256) / 256 * 256);
     allocated++;
     return *address ? FPA_OK : fail_memory(error);
@@ -172,7 +157,6 @@ static fpa_status enter(const fpa_module *module, fpa_error *error)
 
 static void leave(const fpa_module *module)
 {
-    (void)module;
 }
 
 static const fpa_memory memory = {.allocate = allocate,
@@ -194,14 +178,13 @@ static void memory_is_released_by_modules_that_have_moved(void **state)
     fpa_gradient_problems *problems;
     char text[GRADIENT_TEXT];
     fpa_error error = {0};
-
     device.memory = &memory;
     load(s, &s->source, s->source.code, &own);
     fpa_module backward = own;
     backward.backend = forward.backend = &device;
-    if (gradient_problems_pose(s->head, &s->source.facts, 0, &problems, &error) ||
-        verify_gradients_of(problems, &backward, &forward, text, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(gradient_problems_pose(s->head, &s->source.facts, 0, &problems, &error) ||
+                  verify_gradients_of(problems, &backward, &forward, text, &error),
+              &error);
     assert_true(allocated > 0);
     backward = forward = (fpa_module){0};
     gradient_problems_free(problems);
@@ -213,12 +196,10 @@ static int survivors(const struct fixture *f, int subject, const struct fault *l
 {
     const struct subject *s = &f->subjects[subject];
     int survived = 0, refused = 0;
-
     for (size_t i = 0; i < count; i++) {
         char text[GRADIENT_TEXT];
         fpa_error error = {0};
         char *code;
-
         if (!fault_is_fixed(list, i))
             continue;
         code = fault_make_backward(&list[i], s->head, f->target);
@@ -234,7 +215,6 @@ static int survivors(const struct fixture *f, int subject, const struct fault *l
 static void every_fault_is_refused_in_its_words(void **state)
 {
     const struct fixture *f = *state;
-
     assert_int_equal(survivors(f, CUBE, backward_faults, sizeof backward_faults / sizeof *backward_faults) +
                          survivors(f, LEARNED, backward_matrix_faults,
                                    sizeof backward_matrix_faults / sizeof *backward_matrix_faults) +

@@ -1,18 +1,12 @@
 /* test_backward_sequences: gradients of sequences of different lengths in one batch, with states in a pool, have the bits of
  * calls of each sequence by itself. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/api/fpa.h"
+#include "claims.h"
 #include "scratch.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum {
     TOTAL = 229,
@@ -103,8 +97,7 @@ static int setup(void **state)
     *state = &f;
     scratch_make(f.folder);
     const fpa_options options = {.cache_dir = f.folder, .backward = 1};
-    if (fpa_open_text("sequences.lua", spec, NULL, &options, &f.kernel, &f.error))
-        fail_msg("%s: %s", f.error.where, f.error.message);
+    assert_ok(fpa_open_text("sequences.lua", spec, NULL, &options, &f.kernel, &f.error), &f.error);
     for (int i = 0; i < ARRAYS; i++)
         make(&f.a[i], &kinds[i], i + 1);
     for (int64_t i = 0; i < f.a[GATE].rows * f.a[GATE].width; i++)
@@ -218,8 +211,7 @@ static void forward(fixture *f, call *c)
     size_t size;
     assert_int_equal(fpa_workspace_size(f->kernel, FPA_FORM_CHUNKED, &c->f, &size, &f->error), FPA_OK);
     void *memory = memory_of(size);
-    if (fpa_forward(f->kernel, FPA_FORM_CHUNKED, &c->f, memory, size, &f->error))
-        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_ok(fpa_forward(f->kernel, FPA_FORM_CHUNKED, &c->f, memory, size, &f->error), &f->error);
     free(memory);
 }
 
@@ -237,8 +229,7 @@ static fpa_status backward(fixture *f, fpa_form form, call *c)
 
 static void run(fixture *f, fpa_form form, call *c)
 {
-    if (backward(f, form, c))
-        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_ok(backward(f, form, c), &f->error);
 }
 
 static void forget(fixture *f)
@@ -359,8 +350,7 @@ static void a_layer_takes_them_too(void **state)
             c.t[i].shape = c.shape[i];
             c.t[i].ndim = 2;
         }
-    if (fpa_layer_backward_workspace(layer, FPA_FORM_CHUNKED, &c.g, &size, &f->error))
-        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_ok(fpa_layer_backward_workspace(layer, FPA_FORM_CHUNKED, &c.g, &size, &f->error), &f->error);
     void *memory = memory_of(size);
     assert_int_equal(fpa_layer_backward(layer, FPA_FORM_CHUNKED, &c.g, memory, size, &f->error), FPA_OK);
     free(memory);

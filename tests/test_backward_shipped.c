@@ -1,18 +1,13 @@
 /* test_backward_shipped: gradients of shipped heads, generated, compiled and compared with the formula; of each that has
  * them for the best C target. `make test` takes some of each kind, `make test-all` all. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "dear.h"
 #include "runtime/api/open.h"
 #include "scratch.h"
 #include "shipped_heads.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 /* A gate, matrices shared and diagonal, dots of several rows, narrow storage; maps, learned functions of the position, random features, a mask of keys. */
 static const char *const some[] = {
@@ -24,8 +19,6 @@ static void gradients_are_those_of_the_formula(void **state)
     char folder[64];
     static shipped_heads all;
     int running = 0, without = 0;
-
-    (void)state;
     scratch_make(folder);
     shipped_load(&all);
     for (int i = 0; i < all.count; i++) {
@@ -35,7 +28,6 @@ static void gradients_are_those_of_the_formula(void **state)
         char name[HEAD_MAX_NAME + 1];
         fpa_kernel *kernel = NULL;
         fpa_error error = {0};
-
         snprintf(name, sizeof name, "%s", head->name);
         if (!dear_tests() && !is_one_of(some, sizeof some / sizeof *some, name))
             continue;
@@ -57,7 +49,6 @@ static void gradients_are_those_of_the_formula(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(gradients_are_those_of_the_formula)};
-
     setenv("FPA_CFLAGS", "-Og", 0);
     return cmocka_run_group_tests_name("backward shipped", tests, NULL, NULL);
 }

@@ -1,18 +1,11 @@
 /* fpac bench --breakdown: who puts a kernel into a stream tells its name, and what lies between two events is its time. */
 #include "command/breakdown.h"
+#include "claims.h"
 #include "fake_driver.h"
 #include "runtime/cuda/grid.h"
-#include "runtime/cuda/watch.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* Work of two kernels, the second one twice. */
 typedef struct toy_work {
@@ -27,7 +20,6 @@ static fpa_status launch_toy(void *user, int64_t number, CUstream stream, fpa_er
     const struct fpa_launch launch = {0};
     const struct fpa_cuda_call call = {0};
     const fpa_cuda_grid first = {CUDA_CHUNK_STATE, 4, NULL, 0}, last = {CUDA_CHUNK_OUTPUT, 8, NULL, 0};
-    (void)number;
     fpa_status status = cuda_launch(cuda, &first, &launch, &call, stream, error);
     for (int i = 0; i < toy->last_launches && !status; i++)
         status = cuda_launch_next(cuda, &last, 1, &launch, &call, stream, error);
@@ -63,7 +55,6 @@ static int each_kernel_has_its_time(void)
 
 static void a_breakdown_has_each_kernel_its_launches_and_its_time(void **state)
 {
-    (void)state;
     in_child(fake_path, each_kernel_has_its_time);
 }
 
@@ -95,7 +86,6 @@ static int every_failure_is_told(void)
 
 static void when_any_call_of_the_driver_fails_the_measurement_does(void **state)
 {
-    (void)state;
     in_child(fake_path, every_failure_is_told);
 }
 

@@ -2,13 +2,12 @@
 #include "runtime/cuda/image.h"
 #include "runtime/cuda/nvrtc.h"
 #include "driver/fake_libcuda.h"
+#include "bundle_fixture.h"
 #include "nvrtc_hurry.h"
 #include "program.h"
 
 #include <dlfcn.h>
 #include <sys/wait.h>
-
-#include "bundle_fixture.h"
 
 /* The manifest of a bundle of C objects, its entry renamed for each of these targets. */
 static void pretend_targets(fixture *f, const char *const *targets, int count)
@@ -138,8 +137,7 @@ static void cuda_targets_get_sources_and_cubins_verified_elsewhere(void **state)
     size_t size;
     if (!has_nvrtc())
         skip();
-    if (write_bundle(f, 1, targets, 2, false, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(write_bundle(f, 1, targets, 2, false, &error), &error);
     for (int i = 0; i < 6; i++)
         assert_true(has_file(f, names[i]));
     assert_int_equal(scratch_count(f->bundle, NULL), 6);
@@ -200,8 +198,7 @@ static void gradients_are_cubins_of_their_own(void **state)
     fpa_file cubin, ptx, code;
     if (!has_nvrtc())
         skip();
-    if (bundle_write(f->heads.heads, 1, f->bundle, targets, 1, parts, &f->options, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(bundle_write(f->heads.heads, 1, f->bundle, targets, 1, parts, &f->options, &error), &error);
     assert_int_equal(scratch_count(f->bundle, NULL), 1 + 1 + 3 + 3);
     read_file(f, names[0], &code);
     read_file(f, names[1], &cubin);
@@ -230,8 +227,7 @@ static void one_bundle_serves_cpus_and_gpus(void **state)
     fpa_error error = {0};
     if (!has_nvrtc())
         skip();
-    if (write_bundle(f, 1, targets, 2, true, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(write_bundle(f, 1, targets, 2, true, &error), &error);
     fpa_kernel *kernel = open_bundle(f, "toy");
     assert_string_equal(fpa_describe(kernel)->target, target_best()->name);
     assert_true(toy_works(kernel));

@@ -86,8 +86,7 @@ static int make_ready(void **state)
     folder *here = its;
     scratch_make(ready);
     snprintf(here->bundle, sizeof here->bundle, "%s", ready);
-    if (write(here, 3, "c", &mixed, 1, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(write(here, 3, "c", &mixed, 1, &error), &error);
     return drop(&its);
 }
 
@@ -101,8 +100,7 @@ static fpa_layer *open(folder *here, const char *name)
 {
     fpa_error error = {0};
     fpa_layer *layer = NULL;
-    if (fpa_open_bundle_layer(here->bundle, name, &here->f->options, &layer, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_open_bundle_layer(here->bundle, name, &here->f->options, &layer, &error), &error);
     return layer;
 }
 

@@ -1,10 +1,6 @@
 #include "runtime/store/cache.h"
+#include "claims.h"
 #include "scratch.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <signal.h>
 #include <stdlib.h>
@@ -14,8 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 #include <utime.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 #define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define OTHER_KEY "f123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -260,7 +254,6 @@ static void an_entry_under_another_name_serves_nobody(void **state)
 
 static void the_key_depends_on_every_field_and_on_where_fields_end(void **state)
 {
-    (void)state;
     static const char *const fields[][3] = {
         {"ab", "c", ""}, {"a", "bc", ""}, {"abc", "", ""}, {"", "abc", ""}, {"ab", "", "c"}, {"ab", "d", ""},
     };

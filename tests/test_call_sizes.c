@@ -1,18 +1,13 @@
 /* test_call_sizes: which heads' queries blocks of NAME_chunk_output take in turn. */
 #include "runtime/cuda/sizes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/round.h"
 #include "head/form.h"
 #include "machine/cuda_mechanism.h"
+#include "claims.h"
 #include "planned.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { MULTIPROCESSORS = 132 };
 
@@ -20,7 +15,6 @@ static struct fpa_cuda_module module;
 
 static int plan_head(void **state)
 {
-    (void)state;
     module.geometry =
         planned_geometry("d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", "cuda:sm_90a");
     module.room = (fpa_gpu_room){.gpu = gpu_find("h200"),
@@ -50,7 +44,6 @@ static int64_t parallel_beside(int64_t length, int64_t batch, int64_t query_head
 /* In the parallel form items of as many heads as fill the GPU twice, one head fewer would not. */
 static void heads_beside_each_other_fill_the_gpu_twice(void **state)
 {
-    (void)state;
     for (int64_t length = 1; length < 200000; length = 3 * length + 7) {
         const int64_t items = divide_up(length, module.geometry.query_tokens) * module.geometry.column_blocks;
         const int64_t heads = parallel_beside(length, 1000, 1);
@@ -63,7 +56,6 @@ static void heads_beside_each_other_fill_the_gpu_twice(void **state)
 
 static void there_are_no_more_than_the_calls_and_one_of_long_sequences(void **state)
 {
-    (void)state;
     assert_int_equal(parallel_beside(64, 3, 5), 15);
     assert_int_equal(parallel_beside(1 << 20, 16, 16), 1);
 }
@@ -71,7 +63,6 @@ static void there_are_no_more_than_the_calls_and_one_of_long_sequences(void **st
 /* Kernels divide by it, but blocks that there are none of do not come so far. */
 static void an_empty_call_divides_by_nothing(void **state)
 {
-    (void)state;
     assert_int_equal(parallel_beside(0, 2, 1), 2);
     assert_int_equal(parallel_beside(64, 0, 1), 0);
 }
@@ -82,7 +73,6 @@ static void beside_a_walk_they_are_those_that_are_walked(void **state)
     const int64_t slices = module.geometry.chunk_state_slices * module.geometry.column_blocks;
     const fpa_candidate walk = {.segments = 1, .blocks = 22 * slices, .variant = SPLIT_OVERLAPPED};
     const fpa_candidate behind = {.segments = 1};
-    (void)state;
     assert_int_equal(beside(FORM_CHUNKED, 4096, 16, 16, 16, walk), 22);
     assert_int_equal(beside(FORM_CHUNKED, 4096, 16, 16, 4, walk), 22 * 4);
     assert_int_equal(beside(FORM_CHUNKED, 4096, 16, 16, 4, behind), 16);

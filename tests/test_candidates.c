@@ -2,18 +2,13 @@
 #include "machine/cuda_candidates.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "head/form.h"
+#include "claims.h"
 #include "random_work.h"
 #include "runtime/cuda/launch.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { SEED = 20261123, RANDOM_MODULES = 4000, MANY = 600 };
 
@@ -125,7 +120,6 @@ static void every_mechanism_is_listed_or_says_why_not(void **state)
 {
     uint64_t seed = SEED;
     int suited[MECHANISMS] = {0}, refused[MECHANISMS] = {0};
-    (void)state;
     for (int n = 0; n < RANDOM_MODULES; n++) {
         const struct fpa_cuda_geometry g = random_geometry(&seed);
         const fpa_gpu_room room = room_for(&g);
@@ -158,7 +152,6 @@ static void without_a_mask_all_keys_are_walked_first(void **state)
 {
     uint64_t seed = SEED;
     int chunked = 0;
-    (void)state;
     for (int n = 0; n < RANDOM_MODULES; n++) {
         struct fpa_cuda_geometry g = random_geometry(&seed);
         const fpa_gpu_room room = room_for(&g);
@@ -197,7 +190,6 @@ static const fpa_candidate *least_of(const fpa_candidate *list, int count)
 static void the_fastest_is_the_least_of_the_list(void **state)
 {
     uint64_t seed = SEED;
-    (void)state;
     for (int n = 0; n < RANDOM_MODULES; n++) {
         const struct fpa_cuda_geometry g = random_geometry(&seed);
         const fpa_gpu_room room = room_for(&g);
@@ -217,7 +209,6 @@ static void the_fastest_is_the_least_of_the_list(void **state)
 static void a_short_list_says_how_many_there_are(void **state)
 {
     uint64_t seed = SEED;
-    (void)state;
     for (int n = 0; n < 100; n++) {
         const struct fpa_cuda_geometry g = random_geometry(&seed);
         const fpa_gpu_room room = room_for(&g);
@@ -348,8 +339,7 @@ static void force(const struct fpa_cuda_module *cuda, const fpa_call_size *size,
     fpa_error error = {0};
     a.workspace_size = cuda_workspace(&module, size->form, &a, candidate);
     memset(&launched, 0, sizeof launched);
-    if (cuda_forward(&module, size->form, &a, candidate, NULL, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(cuda_forward(&module, size->form, &a, candidate, NULL, &error), &error);
     if (a.workspace_size > 0) { /* just as much is needed */
         a.workspace_size--;
         assert_int_equal(cuda_forward(&module, size->form, &a, candidate, NULL, &error), FPA_INVALID);
@@ -394,7 +384,6 @@ static void a_forced_candidate_launches_its_kernels(void **state)
 {
     uint64_t seed = SEED;
     int forced = 0;
-    (void)state;
     for (int n = 0; n < 500; n++) {
         const struct fpa_cuda_geometry g = random_geometry(&seed);
         const struct fpa_cuda_module cuda = module_of(&g);
@@ -428,7 +417,6 @@ static void what_does_not_suit_cannot_be_forced(void **state)
     const fpa_candidate wrong[] = {{.mechanism = "decode", .segments = 1},
                                    {.mechanism = "no such", .segments = 1},
                                    {.mechanism = "split", .segments = 0}};
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         fpa_error error = {0};
         a.workspace_size = cuda_workspace(&module, size.form, &a, &wrong[i]);

@@ -1,18 +1,13 @@
 /* Whatever lies behind a token, NaN and infinities included, changes no bit of its output: emitted C, every form. */
 #include "runtime/api/fpa.h"
 #include "base/dtype.h"
+#include "claims.h"
 #include "random_head.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { B = 2, H = 2, L = 151, MOST = B * L * H * 64 };
 
@@ -103,10 +98,10 @@ static void run(struct call *c, fpa_form form)
     fpa_error error = {0};
     size_t size = 0;
     void *workspace = NULL;
-    if (fpa_workspace_size(c->kernel, form, &tensors, &size, &error) ||
-        posix_memalign(&workspace, 64, size + 1) ||
-        fpa_forward(c->kernel, form, &tensors, workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_workspace_size(c->kernel, form, &tensors, &size, &error) ||
+                  posix_memalign(&workspace, 64, size + 1) ||
+                  fpa_forward(c->kernel, form, &tensors, workspace, size, &error),
+              &error);
     free(workspace);
 }
 
@@ -153,8 +148,7 @@ static void check_target(const char *target)
         snprintf(text, sizeof text,
                  "return head { name = 'edge', d = %d, dv = %d, dtype = '%s', chunk = 64, %s }", heads[i].d,
                  heads[i].dv, dtype_name(heads[i].dtype), heads[i].fields);
-        if (fpa_open_text("edge.lua", text, NULL, &options, &c->kernel, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(fpa_open_text("edge.lua", text, NULL, &options, &c->kernel, &error), &error);
         fill(c);
         check_forms(c);
         fpa_close(c->kernel);
@@ -164,13 +158,11 @@ static void check_target(const char *target)
 
 static void the_future_reaches_no_output_on_the_best_target(void **state)
 {
-    (void)state;
     check_target("c");
 }
 
 static void the_future_reaches_no_output_on_the_plain_target(void **state)
 {
-    (void)state;
 #ifdef __x86_64__
     check_target("c:avx2");
 #else
@@ -180,7 +172,6 @@ static void the_future_reaches_no_output_on_the_plain_target(void **state)
 
 static int compile_fast(void **state)
 {
-    (void)state;
     return setenv("FPA_CFLAGS", "-Og", 0); /* compile time is what these tests cost */
 }
 

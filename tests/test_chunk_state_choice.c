@@ -16,7 +16,6 @@ static struct fpa_cuda_geometry fused;
 
 static int plan_heads(void **state)
 {
-    (void)state;
     plan_squares();
     fused = planned_geometry("d = 16, dv = 64, terms = taylor { degree = 2 }", "cuda:sm_90a");
     assert_true(fused.fused_total > 0);
@@ -31,7 +30,6 @@ static void many_heads_are_followed(void **state)
         int64_t heads, tokens;
     } calls[] = {{&square64, 16, 65536}, {&square64, 64, 16384},  {&square64, 256, 4096},
                  {&square64, 16, 4000},  {&square128, 16, 65536}, {&square128, 128, 8192}};
-    (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         const fpa_gpu_room room = on_gpu(calls[i].geometry);
         const fpa_candidate choice = choose(calls[i].geometry, &room, calls[i].heads, calls[i].tokens);
@@ -46,7 +44,6 @@ static void many_heads_are_followed(void **state)
 static void few_heads_are_walked_in_segments(void **state)
 {
     const fpa_gpu_room room = on_gpu(&square64);
-    (void)state;
     for (int64_t heads = 1; heads <= 8; heads *= 2) {
         const fpa_candidate choice = choose(&square64, &room, heads, 65536);
         assert_false(is_overlapped(&choice));
@@ -60,7 +57,6 @@ static void nobody_follows_where_launches_cannot_overlap_or_nobody_queries(void 
     fpa_gpu_room room = on_gpu(&square64);
     const fpa_call_size keys_only = {
         .form = FORM_CHUNKED, .batch = 1, .length = 38400, .heads = 16, .state_out = true};
-    (void)state;
     fpa_candidate choice = choose_for(&square64, &room, &keys_only);
     assert_false(is_overlapped(&choice));
     room.overlaps = false;
@@ -77,7 +73,6 @@ static void a_block_may_have_all_heads(void **state)
         .form = FORM_CHUNKED, .batch = 1, .length = 1000, .query_heads = 2, .heads = 2};
     fpa_candidate list[MANY];
     bool large = false, small = false;
-    (void)state;
     const int count = cuda_candidates(&square64, &room, &size, list, MANY);
     assert_in_range(count, 1, MANY);
     for (int i = 0; i < count; i++)
@@ -91,7 +86,6 @@ static void a_block_may_have_all_heads(void **state)
 static void every_choice_can_be_launched(void **state)
 {
     uint64_t seed = SEED;
-    (void)state;
     print_message("seed %d\n", SEED);
     for (int i = 0; i < RANDOM_TASKS; i++) {
         struct fpa_cuda_geometry g = i % 2 ? square64 : square128;
@@ -129,7 +123,6 @@ static void every_choice_can_be_launched(void **state)
 static void only_calls_that_read_copies_wait_for_keys(void **state)
 {
     struct fpa_cuda_geometry waiting = square128;
-    (void)state;
     waiting.awaited_keys = 1 << 20;
     for (int form = 0; form < 2; form++) {
         const fpa_call_size size = {.form = form ? FORM_CHUNKED : FORM_PARALLEL,
@@ -169,7 +162,6 @@ static cuda_division divide(int multiprocessors, int64_t walks, int64_t queries,
 static void a_first_segment_is_longer_where_it_would_wait(void **state)
 {
     const cuda_division two = divide(MULTIPROCESSORS, 64, 1, 64);
-    (void)state;
     assert_int_equal(two.segments, 2);
     print_message("the first of two has %lld of 64 chunks\n", (long long)two.first_chunks);
     assert_in_range(two.first_chunks, 33, 63);
@@ -179,7 +171,6 @@ static void a_first_segment_is_longer_where_it_would_wait(void **state)
 static void segments_of_a_few_sequences_are_alike(void **state)
 {
     const cuda_division many = divide(MULTIPROCESSORS, 16, 1, 256);
-    (void)state;
     assert_in_range(many.segments, 3, MOST_SEGMENTS);
     assert_int_equal(many.first_chunks, many.segment_chunks);
 }
@@ -193,7 +184,6 @@ static void first_segments_that_go_ahead_are_shorter(void **state)
         .form = FORM_CHUNKED, .batch = 1, .length = 342 * fused.chunk, .query_heads = 16, .heads = 16};
     const cuda_task task = cuda_task_of(&fused, &room, &size);
     fpa_candidate best;
-    (void)state;
     assert_true(cuda_fastest(&fused, &room, &size, &best));
     assert_int_equal(best.variant, FUSED_AHEAD);
     assert_int_equal(best.segments, 1 + MULTIPROCESSORS / 16);
@@ -205,7 +195,6 @@ static void first_segments_that_go_ahead_are_shorter(void **state)
 static void segments_behind_first_ones_cover_every_sequence(void **state)
 {
     uint64_t seed = SEED;
-    (void)state;
     for (int i = 0; i < RANDOM_TASKS; i++) {
         const int64_t chunks = FUSED_AHEAD_LEAST + (int64_t)(next_random(&seed) % 500);
         const int64_t most = chunks < MOST_SEGMENTS ? chunks : MOST_SEGMENTS;
@@ -224,14 +213,12 @@ static void segments_behind_first_ones_cover_every_sequence(void **state)
 
 static void sequences_that_fill_the_gpu_are_walked_in_one_piece(void **state)
 {
-    (void)state;
     assert_int_equal(divide(MULTIPROCESSORS, 8 * MULTIPROCESSORS, 1, 16).segments, 1);
 }
 
 static void segments_cover_every_sequence(void **state)
 {
     uint64_t seed = SEED;
-    (void)state;
     for (int i = 0; i < RANDOM_TASKS; i++) {
         const int64_t walks = 1 + (int64_t)(next_random(&seed) % 300),
                       group = 1 + (int64_t)(next_random(&seed) % 4);
@@ -259,7 +246,6 @@ static int64_t beside(int query_tokens, int64_t chunk, int64_t length, int64_t b
 
 static void heads_of_a_sequence_are_read_together(void **state)
 {
-    (void)state;
     assert_int_equal(beside(384, 384, 65536, 4, 16), 16); /* no other sequence's */
     assert_int_equal(beside(64, 768, 65536, 1, 16), MULTIPROCESSORS / (768 / 64 * 2));
     assert_int_equal(beside(64, 64 * MULTIPROCESSORS, 65536, 1, 16), 1);
@@ -285,7 +271,6 @@ static double seconds_with(bool states, int64_t tokens)
 /* Of short pieces more than of long ones: 1.48 times as long was measured on an H100 (docs/decisions/0060-what-pieces-cost.md). */
 static void states_that_come_and_go_take_time(void **state)
 {
-    (void)state;
     const double of_short = seconds_with(true, 2048) / seconds_with(false, 2048),
                  of_long = seconds_with(true, 8192) / seconds_with(false, 8192);
     print_message("pieces of 2,048 tokens %.3f, of 8,192 %.3f times as long as without states\n", of_short,
@@ -298,7 +283,6 @@ static void more_blocks_walk_where_states_come_and_go(void **state)
 {
     const fpa_gpu_room room = on_gpu(&square64);
     fpa_call_size size = {.form = FORM_CHUNKED, .batch = 16, .length = 2048, .query_heads = 16, .heads = 16};
-    (void)state;
     const fpa_candidate without = choose_for(&square64, &room, &size);
     size.state_in = size.state_out = true;
     const fpa_candidate with = choose_for(&square64, &room, &size);
@@ -313,7 +297,6 @@ static void kept_copies_are_of_longer_chunks_where_tokens_are_many(void **state)
         .form = FORM_CHUNKED, .batch = 1, .length = 1 << 19, .heads = 16, .state_out = true};
     fpa_candidate walk;
     int64_t chunk;
-    (void)state;
     assert_true(cuda_fastest_walk(&square64, &room, &size, &walk, &chunk));
     assert_true(chunk > square64.chunk && chunk % square64.chunk == 0);
     assert_false(walk.variant & SPLIT_OVERLAPPED);
@@ -332,7 +315,6 @@ static void kept_copies_are_carried_beside_the_queries(void **state)
                                 .heads = 16,
                                 .state_in = true};
     fpa_gpu_room room = on_gpu(&square64);
-    (void)state;
     cuda_task task = cuda_task_of(&square64, &room, &size);
     cuda_take_chunk(&task, 3 * (int64_t)square64.chunk);
     const cuda_split_common apart = cuda_split_common_of(&task);
@@ -356,7 +338,6 @@ static void kept_copies_are_carried_beside_the_queries(void **state)
 static void an_empty_call_carries_nothing(void **state)
 {
     const fpa_gpu_room room = on_gpu(&square64);
-    (void)state;
     for (int empty = 0; empty < 2; empty++) {
         const fpa_call_size size = {.form = FORM_CHUNKED,
                                     .batch = empty,

@@ -2,22 +2,18 @@
  * What a file uses is what the linker sees: symbols that its object leaves open and another object defines.
  * And no test defines a symbol of the libraries: the linker would take it in the library's place, unsaid.
  */
+#include "claims.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static const char *const libraries[] = {"base", "head", "machine", "gen", "runtime", "command", NULL};
 static const char *const programs[] = {"tests", NULL};
@@ -187,7 +183,6 @@ static int find_file(const graph *g, const char *name)
 
 static void no_files_use_each_other_in_a_circle(void **state)
 {
-    (void)state;
     graph *g = calloc(1, sizeof *g);
     assert_non_null(g);
     walk_objects(g, libraries);
@@ -223,7 +218,6 @@ static int graph_replaced(const graph *tests, const graph *library)
 
 static void tests_replace_nothing_of_the_libraries(void **state)
 {
-    (void)state;
     graph *library = calloc(1, sizeof *library), *tests = calloc(1, sizeof *tests);
     assert_true(library && tests);
     walk_objects(library, libraries);
@@ -241,7 +235,6 @@ static void tests_replace_nothing_of_the_libraries(void **state)
 /* The check must be able to fail. */
 static void a_circle_of_three_files_is_found(void **state)
 {
-    (void)state;
     graph *g = calloc(1, sizeof *g);
     assert_non_null(g);
     static const char *const names[] = {"a", "b", "c", "above"};

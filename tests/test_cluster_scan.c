@@ -2,20 +2,15 @@
 #include "machine/cuda_candidates.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gen/plan/cuda/cluster_scan.h"
 #include "head/form.h"
 #include "machine/cuda_estimate.h"
+#include "claims.h"
 #include "planned.h"
 #include "random_work.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { MULTIPROCESSORS = 132, SEED = 20261122, RANDOM_CALLS = 20000 };
 
@@ -67,7 +62,6 @@ static void plan_of(const char *body, const char *target, fpa_cluster_scan *clus
 
 static void heads_of_coordinates_relay_and_others_say_why_not(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         fpa_cluster_scan cluster_scan;
         char why[WHY];
@@ -82,7 +76,6 @@ static void heads_of_coordinates_relay_and_others_say_why_not(void **state)
  * eights: of keys, two of queries or one that makes coordinates besides, and one that fetches. */
 static void memory_and_registers_suffice(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         fpa_cluster_scan cluster_scan;
         char why[WHY];
@@ -115,7 +108,6 @@ static struct fpa_cuda_geometry linear64, gated64;
 
 static int plan_heads(void **state)
 {
-    (void)state;
     linear64 = planned_geometry("d = 64, dv = 64, terms = linear {}", "cuda:sm_90a");
     gated64 = planned_geometry("d = 64, dv = 64, terms = linear {}, gate = true", "cuda:sm_90a");
     return 0;
@@ -158,7 +150,6 @@ static void few_sequences_go_by_clusters(void **state)
         {1280, 300, 0, 0},  {64, 100, 0, 0},   {64, 0, 0, 0},
     };
     const fpa_gpu_room room = h200();
-    (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         const int blocks = choose(&linear64, &room, calls[i].sequences, calls[i].length);
         if (blocks < calls[i].least || blocks > calls[i].most)
@@ -187,7 +178,6 @@ static double share_of_clusters(const struct fpa_cuda_geometry *geometry, int64_
 /* Clusters do less for each gate. */
 static void gates_make_clusters_worth_more(void **state)
 {
-    (void)state;
     for (int64_t sequences = 16; sequences <= 1024; sequences *= 4)
         assert_true(share_of_clusters(&gated64, sequences, 4096) <
                     share_of_clusters(&linear64, sequences, 4096));
@@ -212,7 +202,6 @@ static void without_the_kernel_or_room_for_clusters_there_is_no_cluster_scan(voi
 {
     struct fpa_cuda_geometry without = linear64;
     fpa_gpu_room room = h200();
-    (void)state;
     without.kernel[CUDA_CLUSTER_SCAN].threads = 0;
     assert_null(refusal(&linear64, &room, 64, 16384));
     assert_int_equal(choose(&without, &room, 64, 16384), 0);
@@ -255,7 +244,6 @@ static void sequences_of_different_lengths_go_by_clusters(void **state)
     } mixes[] = {{1, 65536}, {223, 2042}, {34, 14868}, {11, 20761}};
     struct fpa_cuda_geometry without = linear64;
     double seconds, other;
-    (void)state;
     without.kernel[CUDA_SEQUENCE_SCAN].threads = 0;
     for (size_t i = 0; i < sizeof mixes / sizeof *mixes; i++) {
         assert_in_range(choose_packed(&linear64, mixes[i].sequences, 65536, mixes[i].longest, &seconds), 2,
@@ -282,7 +270,6 @@ static fpa_candidate fastest_of(int64_t batch, int64_t heads_each, int64_t lengt
 /* Of 8 blocks, for which there is room 15 times; where sequences are many more than clusters each has one. */
 static void a_few_more_sequences_than_clusters_share_them(void **state)
 {
-    (void)state;
     fpa_candidate best = fastest_of(1, 16, 65536, true);
     assert_int_equal(best.variant, SCAN_SHARED);
     assert_int_equal(best.segments, 8);
@@ -306,7 +293,6 @@ static void many_sequences_of_one_length_go_whole_to_clusters_that_stay(void **s
     const fpa_gpu_room room = h200();
     const fpa_call_size equal = packed_call(16, 65536, 4096), mixed = packed_call(34, 65536, 14868);
     fpa_candidate packed, other;
-    (void)state;
     const fpa_candidate plain = fastest_of(16, 16, 4096, true);
     assert_true(cuda_fastest(&linear64, &room, &equal, &packed));
     assert_int_equal(plain.variant, SCAN_WHOLE);
@@ -326,7 +312,6 @@ static void places_of_all_heads_are_counted_in_32_bits(void **state)
     const fpa_call_size size = packed_call(1, (int64_t)1 << 30, (int64_t)1 << 30);
     fpa_call_size more = size;
     fpa_candidate list[MANY];
-    (void)state;
     more.query_heads = more.heads = 1 << 10;
     for (int i = cuda_candidates(&linear64, &room, &more, list, MANY) - 1; i >= 0; i--)
         assert_true(strcmp(list[i].mechanism, "cluster_scan") != 0 || strstr(list[i].refused, "32 bits"));
@@ -340,7 +325,6 @@ static void the_fastest_of_clusters_is_found_among_all(void **state)
     static fpa_candidate list[MANY];
     const fpa_gpu_room room = h200();
     int late = 0;
-    (void)state;
     for (int64_t length = 100; length <= 1 << 20; length *= 3)
         for (int64_t sequences = 1; sequences <= 70000; sequences *= 5) {
             const fpa_call_size size = call_of(sequences, length);
@@ -367,7 +351,6 @@ static void a_choice_says_what_is_launched_instead(void **state)
 {
     const fpa_gpu_room room = h200();
     int several = 0;
-    (void)state;
     for (int64_t length = 1000; length <= 1 << 20; length *= 2) {
         const fpa_call_size size = call_of(16, length);
         const cuda_task task = cuda_task_of(&gated64, &room, &size);
@@ -385,7 +368,6 @@ static void a_choice_says_what_is_launched_instead(void **state)
 static void every_choice_can_be_launched(void **state)
 {
     uint64_t seed = SEED;
-    (void)state;
     print_message("seed %d\n", SEED);
     for (int i = 0; i < RANDOM_CALLS; i++) {
         fpa_gpu_room room = h200();

@@ -1,16 +1,13 @@
 /* The command line: exit codes, messages, files. Drives the program itself. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "command_place.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* ---- the line ---- */
 
@@ -18,7 +15,6 @@ static void help_exits_with_0_and_usage_errors_with_2(void **state)
 {
     static const char *const commands[] = {"new",   "design", "explain", "gen",  "verify",  "run",
                                            "bench", "plot",   "report",  "list", "prelude", "cache"};
-    (void)state;
     expect(RUN("fpac", "--help"), 0, "usage: fpac", NULL);
     expect(RUN("fpac", "--version"), 0, "fpac ", NULL);
     expect(RUN("fpac"), 2, NULL, "usage: fpac");
@@ -37,7 +33,6 @@ static void verbose_says_what_was_found_and_written(void **state)
 {
     place here;
     char tsv[PATH], svg[PATH], page[PATH];
-    (void)state;
     place_begin(&here, tiny_spec);
     place_file(&here, "lines.tsv", tsv);
     place_file(&here, "lines.svg", svg);
@@ -77,7 +72,6 @@ static void every_wrong_line_is_told_with_its_word(void **state)
         {{"fpac", "report", "a.lua"}, "-o: is needed"},
         {{"fpac", "bench", "a.lua", "--device", "-1"}, "--device: needs a whole number from 0"},
     };
-    (void)state;
     for (unsigned i = 0; i < sizeof lines / sizeof *lines; i++)
         expect(program_run(lines[i].arguments), 2, NULL, lines[i].message);
 }
@@ -85,7 +79,6 @@ static void every_wrong_line_is_told_with_its_word(void **state)
 static void a_spec_that_fails_exits_with_1_and_its_line(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, "local x = 1\nreturn head { name = 'bad', d = 4, dv = 4, termz = linear {} }\n");
     expect(RUN("fpac", "explain", here.spec), 1, NULL, "spec.lua:2: ");
     expect(RUN("fpac", "verify", here.spec), 1, NULL, "spec.lua:2: ");
@@ -97,7 +90,6 @@ static void a_spec_that_fails_exits_with_1_and_its_line(void **state)
 static void errors_are_json_after_json(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, "return head { name = 'bad', d = 4, dv = 4, termz = linear {} }\n");
     expect(RUN("fpac", "explain", "--json", here.spec), 1, NULL,
            "{\"error\": {\"code\": \"invalid\", \"where\": \"");
@@ -115,7 +107,6 @@ static void names_of_files_do_not_reach_the_terminal_raw(void **state)
     static const char shown[] = "a\\x1b[31m\\nb\\x7f\\xff\xc3\xa9.lua";
     place here;
     char raw[PATH];
-    (void)state;
     expect(RUN("fpac", "explain", "a\x1b[31m\nb\x7f\xff\xc3\xa9.lua"), 1, NULL, shown);
     expect(RUN("fpac", "a\x1b[31m\nb\x7f\xff\xc3\xa9.lua"), 2, NULL, shown);
     expect(RUN("fpac", "explain", "x.lua", "a\x1b[31m\nb\x7f\xff\xc3\xa9.lua"), 2, NULL, shown);
@@ -132,7 +123,6 @@ static void names_of_files_do_not_reach_the_terminal_raw(void **state)
 static void a_missing_head_is_told_with_those_there_are(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, two_heads_spec);
     program_result result = RUN("fpac", "explain", here.spec, "--head", "three");
     assert_non_null(strstr(result.err, "one"));
@@ -145,7 +135,6 @@ static void a_missing_head_is_told_with_those_there_are(void **state)
 static void an_unknown_target_is_told_with_those_there_are(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, tiny_spec);
     expect(RUN("fpac", "explain", here.spec, "--target", "c:mmx"), 1, NULL, "c:avx2");
     expect(RUN("fpac", "verify", here.spec, "--target", "c:mmx"), 1, NULL, "c:avx2");
@@ -161,7 +150,6 @@ static void explain_shows_what_a_person_asks_for(void **state)
                                         "crossover",       "parallel", "chunked",       "recurrent",
                                         "simplifications", "plan"};
     place here;
-    (void)state;
     place_begin(&here, tiny_spec);
     for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
         expect(RUN("fpac", "explain", here.spec), 0, words[i], NULL);
@@ -177,7 +165,6 @@ static void explain_lists_candidates_of_a_call(void **state)
                                         "fused_chunk",
                                         "the module has no such kernel",
                                         "blocks by threads and shared memory"};
-    (void)state;
 #define EXPLAIN(...)                                                                                         \
     RUN("fpac", "explain", "specs/storage.lua", "--head", "tspow2_d64_bf16", "--target", "sm_90a",           \
         __VA_ARGS__)
@@ -206,7 +193,6 @@ static void explain_knows_one_minimum(void **state)
                                "}), weight = ratio(1, 3) },\n"
                                "  term { identity(), weight = 0.5 }, term {} } }\n";
     place here;
-    (void)state;
     place_begin(&here, spec);
     expect(RUN("fpac", "explain", here.spec), 0, "D 129 -> 129 (3 terms, block 1; exact minimum 129)", NULL);
     expect(RUN("fpac", "explain", here.spec), 0, "  exact minimum            129   D is 1.000 x this", NULL);
@@ -217,7 +203,6 @@ static void explain_knows_one_minimum(void **state)
 static void a_weight_beyond_float32_is_refused_with_its_size(void **state)
 {
     place here;
-    (void)state;
     place_begin(
         &here,
         "return head { name = \"large\", d = 4, terms = inhomogeneous { degree = 2, constant = -1e150 } }");
@@ -230,7 +215,6 @@ static void every_stage_can_be_dumped_and_is_the_same_twice(void **state)
 {
     static const char *const stages[] = {"head", "simplified", "plan", "source"};
     place here;
-    (void)state;
     place_begin(&here, tiny_spec);
     for (unsigned i = 0; i < sizeof stages / sizeof *stages; i++) {
         program_result first = RUN("fpac", "explain", here.spec, "--target", "c:avx2", "--dump", stages[i]);
@@ -246,7 +230,6 @@ static void every_stage_can_be_dumped_and_is_the_same_twice(void **state)
 static void list_names_heads_and_targets(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, two_heads_spec);
     expect(RUN("fpac", "list", here.spec), 0, "two", NULL);
     expect(RUN("fpac", "list", here.spec, "--json"), 0, "\"head\": \"two\"", NULL);
@@ -259,7 +242,6 @@ static void list_names_heads_and_targets(void **state)
 
 static void prelude_defines_the_vocabulary(void **state)
 {
-    (void)state;
     expect(RUN("fpac", "prelude"), 0, "tspow", NULL);
 }
 
@@ -267,7 +249,6 @@ static void cache_counts_and_clears(void **state)
 {
     place here;
     char cache[PATH], command[3 * PATH];
-    (void)state;
     place_begin(&here, tiny_spec);
     place_file(&here, "cache", cache);
     const char *command_path = getenv("FPAC") ? getenv("FPAC") : "build/fpac";
@@ -292,7 +273,6 @@ static void cache_counts_and_clears(void **state)
 static void a_full_standard_output_is_an_error(void **state)
 {
     char command[PATH];
-    (void)state;
     if (access("/dev/full", W_OK))
         skip();
     snprintf(command, sizeof command, "%s prelude >/dev/full",
@@ -305,7 +285,6 @@ static void a_full_standard_output_is_an_error(void **state)
 static void verify_shows_every_form_and_exits_with_0(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, two_heads_spec);
     program_result result = RUN("fpac", "verify", here.spec, "--jobs", "2");
     int rows = 0;
@@ -323,7 +302,6 @@ static void bench_times_candidates_and_tells_the_regret(void **state)
 {
     place here;
     char lines[PATH];
-    (void)state;
     place_begin(&here, tiny_spec);
     place_file(&here, "candidates.tsv", lines);
 #define BENCH(...)                                                                                           \
@@ -344,7 +322,6 @@ static void bench_times_candidates_and_tells_the_regret(void **state)
 static void bench_reports_the_form_asked_for(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, tiny_spec);
     expect(RUN("fpac", "bench", here.spec, "--length", "64", "--form", "chunked", "--threads", "1",
                "--repeats", "3"),
@@ -364,7 +341,6 @@ static void gen_writes_files_that_compile_alone(void **state)
 {
     place here;
     char code[PATH], header[PATH], manifest[PATH], object[PATH];
-    (void)state;
     place_begin(&here, tiny_spec);
     place_file(&here, "tiny.c", code);
     place_file(&here, "tiny.h", header);
@@ -390,7 +366,6 @@ static void one_head_that_fails_does_not_stop_the_others(void **state)
         "}\n";
     place here;
     char one[PATH], two[PATH], huge[PATH], manifest[PATH];
-    (void)state;
     place_begin(&here, spec);
     place_file(&here, "one.c", one);
     place_file(&here, "two.c", two);
@@ -417,7 +392,6 @@ static void gen_with_objects_writes_shared_libraries(void **state)
 {
     place here;
     char text[PATH];
-    (void)state;
     place_begin(&here, tiny_spec);
     expect(RUN("fpac", "gen", here.spec, "-o", here.folder, "--target", "c:sse2", "--object"), 0, NULL, NULL);
     place_file(&here, "tiny.sse2.so", text);
@@ -430,7 +404,6 @@ static void generated_exemplars_are_current(void **state)
 {
     char folder[64], out[PATH];
     const char *command = getenv("FPAC") ? getenv("FPAC") : "build/fpac";
-    (void)state;
     scratch_make(folder);
     snprintf(out, sizeof out, "%s/exemplars", folder);
     expect(RUN("tools/generated.sh", command, out), 0, NULL, NULL);

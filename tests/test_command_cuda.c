@@ -1,16 +1,11 @@
 /* The command line with CUDA targets, with a GPU and without. */
+#include "claims.h"
 #include "command_place.h"
 #include "nvrtc_hurry.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* ---- CUDA targets, without a GPU ---- */
 
@@ -34,7 +29,6 @@ static void expect_file(const place *here, const char *name, const char *begin)
 
 static void list_tells_what_cuda_targets_need(void **state)
 {
-    (void)state;
     expect(RUN_WITHOUT_GPU("list"), 0, "cuda:sm_90", NULL);
     expect(RUN_WITHOUT_GPU("list"), 0, "no GPU here", NULL);
     expect(RUN_WITHOUT_GPU("list"), 0, "GPU: no NVIDIA driver", NULL);
@@ -49,7 +43,6 @@ static void explain_plans_for_a_gpu_that_is_not_here(void **state)
     static const char *const names[] = {"sm_90", "cuda:sm_90"};
     static const char *const stages[] = {"plan", "source"};
     place here;
-    (void)state;
     place_begin(&here, tiny_spec);
     for (int i = 0; i < 2; i++) {
         expect(RUN_WITHOUT_GPU("explain", here.spec, "--target", names[i]), 0, "on cuda:sm_90", NULL);
@@ -65,7 +58,6 @@ static void explain_plans_for_a_gpu_that_is_not_here(void **state)
 static void gen_writes_cubins_without_a_gpu(void **state)
 {
     place here;
-    (void)state;
     if (!nvrtc_is_here())
         skip();
     place_begin(&here, tiny_spec);
@@ -87,7 +79,6 @@ static void gen_writes_cubins_without_a_gpu(void **state)
 static void gen_for_a_gpu_says_what_is_missing(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, tiny_spec);
     expect(RUN("/usr/bin/env", "FPA_LIBNVRTC=/no/such/libnvrtc.so",
                getenv("FPAC") ? getenv("FPAC") : "build/fpac", "gen", here.spec, "-o", here.folder,
@@ -106,7 +97,6 @@ static void what_needs_a_gpu_says_so_before_it_reads_a_file(void **state)
     static const char *const targets[] = {"cuda", "cuda:sm_90", "sm_90"};
     place here;
     char output[PATH];
-    (void)state;
     place_begin(&here, tiny_spec);
     place_file(&here, "o.npy", output);
     for (int i = 0; i < 3; i++) {
@@ -122,7 +112,6 @@ static void what_needs_a_gpu_says_so_before_it_reads_a_file(void **state)
 static void options_that_the_target_cannot_have_are_refused(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, tiny_spec);
     expect(RUN("fpac", "bench", here.spec, "--target", "cuda", "--threads", "2"), 1, NULL, "--threads");
     expect(RUN("fpac", "bench", here.spec, "--graph"), 1, NULL, "--graph");

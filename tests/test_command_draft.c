@@ -1,17 +1,10 @@
 /* fpac run --draft: several tokens of which some are accepted, as forwards would answer and remember them. */
 #include "command_place.h"
+#include "read_array.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "read_array.h" /* it includes cmocka.h */
 
 enum { B = 2, L = 4, H = 2, D = 4 };
 
@@ -25,32 +18,19 @@ typedef struct files {
     char q[PATH], k[PATH], v[PATH], o[PATH], before[PATH], after[PATH], counts[PATH];
 } files;
 
-static void write_floats(const char *path, int axes, const int64_t *shape, const float *numbers, int seed)
-{
-    fpa_array array = {.axes = axes, .count = 1};
-    fpa_error error = {0};
-    for (int i = 0; i < axes; i++)
-        array.count *= array.shape[i] = shape[i];
-    array.data = malloc((size_t)array.count * sizeof *array.data);
-    assert_non_null(array.data);
-    for (int64_t i = 0; i < array.count; i++)
-        array.data[i] = numbers ? numbers[i] : (float)((i * 37 + seed) % 101) / 101 - 0.4f;
-    if (npy_write(path, &array, &error))
-        fail_msg("%s: %s", error.where, error.message);
-    npy_free(&array);
-}
-
 static void write_tokens(const files *f, int64_t tokens)
 {
     const int64_t shape[] = {B, tokens, H, D};
-    write_floats(f->q, 4, shape, NULL, 11);
-    write_floats(f->k, 4, shape, NULL, 12);
-    write_floats(f->v, 4, shape, NULL, 13);
+    write_numbers(f->q, 4, shape, small_number, 11);
+    write_numbers(f->k, 4, shape, small_number, 12);
+    write_numbers(f->v, 4, shape, small_number, 13);
 }
 
 static void write_counts(const files *f, float first, float second)
 {
-    write_floats(f->counts, 1, (int64_t[]){B}, (float[]){first, second}, 0);
+    fpa_array counts = {.axes = 1, .shape = {B}, .count = B, .data = (float[]){first, second}};
+    fpa_error error;
+    assert_ok(npy_write(f->counts, &counts, &error), &error);
 }
 
 #define APPLY(f, ...)                                                                                        \
@@ -82,7 +62,6 @@ static void near(const float *a, const float *b, int64_t count)
 static void all_are_answered_and_some_remembered(void **state)
 {
     files f;
-    (void)state;
     begin(&f);
     write_counts(&f, L, 0);
     expect(APPLY(f, "--state-in", f.before, "--draft", f.counts, "--state-out", f.after), 0, NULL, NULL);
@@ -101,7 +80,6 @@ static void all_are_answered_and_some_remembered(void **state)
 static void what_cannot_be_is_told(void **state)
 {
     files f;
-    (void)state;
     begin(&f);
     write_counts(&f, 1, L + 1);
     expect(APPLY(f, "--draft", f.counts), 1, NULL, "--state-out, which is not given");

@@ -1,17 +1,12 @@
 /* The command line and layers of unlike heads. */
 #include "c_hurry.h"
 #include "command_place.h"
+#include "read_array.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "read_array.h" /* it includes cmocka.h */
 
 enum { B = 2, L = 9, H = 3, D = 4 };
 
@@ -36,8 +31,7 @@ static void write_heads(const char *path, int seed, int64_t first, int64_t heads
         const int64_t whole = (i / (heads * D) * H + first + i / D % heads) * D + i % D;
         array.data[i] = (float)((whole * 37 + seed) % 101) / 101 - 0.4f;
     }
-    if (npy_write(path, &array, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(npy_write(path, &array, &error), &error);
     npy_free(&array);
 }
 
@@ -50,8 +44,6 @@ static void write_inputs(const files *f, int64_t first, int64_t heads)
 
 static void begin(files *f)
 {
-    fpa_array w = {.axes = 3, .shape = {1, 2, D}, .count = 2 * D};
-    fpa_error error = {0};
     place_begin(&f->here, spec);
     place_file(&f->here, "q.npy", f->q);
     place_file(&f->here, "k.npy", f->k);
@@ -60,11 +52,7 @@ static void begin(files *f)
     place_file(&f->here, "o.npy", f->o);
     place_file(&f->here, "state.npy", f->state);
     write_inputs(f, 0, H);
-    w.data = calloc(2 * D, sizeof *w.data);
-    for (int i = 0; i < 2 * D; i++)
-        w.data[i] = (float)(i % 5) / 4 - 0.5f;
-    assert_int_equal(npy_write(f->w, &w, &error), FPA_OK);
-    npy_free(&w);
+    write_numbers(f->w, 3, (int64_t[]){1, 2, D}, small_number, 0);
     snprintf(f->weight, sizeof f->weight, "learned.w=%s", f->w);
 }
 
@@ -87,7 +75,6 @@ static void run_gives_what_it_gives_of_the_heads(void **state)
 {
     files f;
     char weight[2 * PATH];
-    (void)state;
     begin(&f);
     expect(APPLY(f, "both", "--weights", f.weight, "--state-out", f.state), 0, NULL, NULL);
     fpa_array o = read_array(f.o), states = read_array(f.state);
@@ -109,7 +96,6 @@ static void run_gives_what_it_gives_of_the_heads(void **state)
 static void run_goes_on_from_a_layers_state(void **state)
 {
     files f;
-    (void)state;
     begin(&f);
     expect(APPLY(f, "both", "--weights", f.weight, "--state-out", f.state), 0, NULL, NULL);
     fpa_array once = read_array(f.o);
@@ -128,7 +114,6 @@ static void commands_tell_of_layers(void **state)
 {
     files f;
     char out[PATH];
-    (void)state;
     begin(&f);
     expect(RUN("fpac", "list", f.here.spec), 0, "layer both: 3 heads, d 4, dv 4: square x 2, learned x 1",
            NULL);
@@ -156,7 +141,6 @@ static void a_bundle_has_its_layers(void **state)
 {
     files f;
     char out[PATH];
-    (void)state;
     begin(&f);
     place_file(&f.here, "out", out);
     expect(APPLY(f, "both", "--weights", f.weight), 0, NULL, NULL);

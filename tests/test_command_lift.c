@@ -1,16 +1,11 @@
 /* test_command_lift: what `fpac explain` says of heads whose coordinates are made of q and k. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "program.h"
 #include "scratch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char spec[] =
     "return {\n"
@@ -56,7 +51,6 @@ static void explain_has_the_formulas_of_a_lift(void **state)
 {
     static const char *const names[] = {"fourier", "mixed", "sketch"};
     char folder[64], path[128];
-    (void)state;
     scratch_make(folder);
     snprintf(path, sizeof path, "%s/mine.lua", folder);
     scratch_write(path, spec, strlen(spec));

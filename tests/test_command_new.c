@@ -1,17 +1,14 @@
 /* fpac new: a spec to begin with, that is true and is applied to the arrays beside it. */
+#include "claims.h"
 #include "command_place.h"
 #include "dear.h"
 
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* What fpac new writes for a head called mine, and what is computed from it. */
 typedef struct beginning {
@@ -32,7 +29,6 @@ static void beginning_make(beginning *mine)
 static void a_new_head_is_verified_and_applied_to_its_arrays(void **state)
 {
     beginning mine;
-    (void)state;
     beginning_make(&mine);
     expect(RUN("fpac", "new", "mine", "-o", mine.here.folder), 0, "mine.q.npy: [1, 256, 2, 64]", NULL);
     expect(RUN("fpac", "verify", mine.spec), 0, "verified", NULL);
@@ -54,7 +50,6 @@ static void every_family_runs_by_the_line_in_its_spec(void **state)
 {
     static const char *const families[] = {"linear",        "gated",   "power", "spow",   "taylor",
                                            "inhomogeneous", "product", "elu",   "fourier"};
-    (void)state;
     for (unsigned i = 0; i < sizeof families / sizeof *families; i++) {
         beginning mine;
         char command[PATH_MAX + 4 * PATH], real[PATH_MAX];
@@ -81,7 +76,6 @@ static void every_family_runs_by_the_line_in_its_spec(void **state)
 static void a_spec_may_come_alone(void **state)
 {
     beginning mine;
-    (void)state;
     beginning_make(&mine);
     expect(RUN("fpac", "new", "mine", "--no-sample", "-o", mine.here.folder), 0, NULL, NULL);
     assert_int_equal(scratch_count(mine.here.folder, NULL), 1);
@@ -98,7 +92,6 @@ static void new_makes_the_folder_and_overwrites_nothing(void **state)
 {
     beginning mine;
     char folder[PATH + 8], spec[PATH + 24];
-    (void)state;
     beginning_make(&mine);
     snprintf(folder, sizeof folder, "%s/a/b", mine.here.folder);
     snprintf(spec, sizeof spec, "%s/mine.lua", folder);
@@ -121,7 +114,6 @@ static void a_name_that_no_head_can_have_is_refused(void **state)
 {
     static const char *const names[] = {"9th", "a-b", "a/b", "../a", "a.lua", "\xc3\xa4"};
     char long_name[80] = "", folder[64];
-    (void)state;
     scratch_make(folder);
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         expect(RUN("fpac", "new", names[i], "-o", folder), 1, NULL, "is no name of a head");

@@ -1,10 +1,9 @@
 /* fpac run: arrays in, arrays out, and a state handed over. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "base/dtype.h"
 #include "command_place.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,25 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
-
-#include "read_array.h" /* it includes cmocka.h */
-
-/* count numbers that are small and different. */
-static void write_numbers(const char *path, int axes, const int64_t *shape)
-{
-    fpa_array array = {.axes = axes, .count = 1};
-    fpa_error error = {0};
-    for (int i = 0; i < axes; i++)
-        array.count *= array.shape[i] = shape[i];
-    array.data = malloc((size_t)array.count * sizeof *array.data + 1);
-    assert_non_null(array.data);
-    for (int64_t i = 0; i < array.count; i++)
-        array.data[i] = (float)((i * 37 + 11) % 101) / 101 - 0.5f;
-    if (npy_write(path, &array, &error))
-        fail_msg("%s: %s", error.where, error.message);
-    npy_free(&array);
-}
+#include "read_array.h"
 
 /* ---- run ---- */
 
@@ -52,9 +33,9 @@ static void arrays_make(const place *here, arrays *paths)
     place_file(here, "v.npy", paths->v);
     place_file(here, "o.npy", paths->o);
     place_file(here, "state.npy", paths->state);
-    write_numbers(paths->q, 4, shape);
-    write_numbers(paths->k, 4, shape);
-    write_numbers(paths->v, 4, shape);
+    write_numbers(paths->q, 4, shape, small_number, 11);
+    write_numbers(paths->k, 4, shape, small_number, 11);
+    write_numbers(paths->v, 4, shape, small_number, 11);
 }
 
 /* o_t = sum over j <= t of (q_t.k_j)^2 v_j, written out. */
@@ -98,7 +79,6 @@ static void check_every_form(const char *target)
 
 static void run_computes_the_formula_in_every_form(void **state)
 {
-    (void)state;
     check_every_form("c");
 }
 
@@ -124,7 +104,6 @@ static void commands_take_another_dtype_than_the_heads(void **state)
     place here;
     arrays paths;
     char head[PATH];
-    (void)state;
     place_begin(&here, tiny_spec);
     arrays_make(&here, &paths);
     expect(APPLY(here, paths), 0, NULL, NULL);
@@ -145,7 +124,6 @@ static void run_needs_to_know_which_of_several_heads(void **state)
 {
     place here;
     arrays paths;
-    (void)state;
     place_begin(&here, two_heads_spec);
     arrays_make(&here, &paths);
     expect(APPLY(here, paths), 1, NULL, "name one of: ");
@@ -155,7 +133,6 @@ static void run_needs_to_know_which_of_several_heads(void **state)
 
 static void run_computes_on_a_gpu(void **state)
 {
-    (void)state;
     if (!gpu_is_here())
         skip();
     check_every_form("cuda");
@@ -166,7 +143,6 @@ static void bench_on_a_gpu_tells_shares(void **state)
     static const char *const words[] = {"\"share_of_copy\": 0.", "\"dtype\": \"bf16\"",
                                         "\"operand_sets\": ", "\"form\": \"recurrent\""};
     place here;
-    (void)state;
     if (!gpu_is_here())
         skip();
     place_begin(&here, tiny_spec);
@@ -186,7 +162,6 @@ static void a_state_written_is_a_state_read(void **state)
 {
     place here;
     arrays paths;
-    (void)state;
     place_begin(&here, tiny_spec);
     arrays_make(&here, &paths);
     expect(APPLY(here, paths, "--state-out", paths.state), 0, NULL, NULL);
@@ -204,15 +179,14 @@ static void run_refuses_wrong_files_and_writes_nothing(void **state)
     arrays paths;
     char narrow[PATH], flat[PATH], text[PATH], missing[PATH];
     const int64_t narrow_shape[4] = {2, 9, 2, 3}, flat_shape[3] = {2, 9, 4};
-    (void)state;
     place_begin(&here, tiny_spec);
     arrays_make(&here, &paths);
     place_file(&here, "narrow.npy", narrow);
     place_file(&here, "flat.npy", flat);
     place_file(&here, "text.npy", text);
     place_file(&here, "missing.npy", missing);
-    write_numbers(narrow, 4, narrow_shape);
-    write_numbers(flat, 3, flat_shape);
+    write_numbers(narrow, 4, narrow_shape, small_number, 11);
+    write_numbers(flat, 3, flat_shape, small_number, 11);
     text_write(text, "not an array");
     const char *const wrong[] = {narrow, flat, text, missing};
     for (int i = 0; i < 4; i++) {
@@ -233,18 +207,17 @@ static void trainable_weights_are_named(void **state)
     arrays paths;
     char weight[PATH], option[PATH + 8];
     const int64_t shape[2] = {3, 4};
-    (void)state;
     place_begin(&here, "local w = trainable { name = 'w', rows = 3, shared = true }\n"
                        "return head { name = 'own', d = 4, dv = 4, terms = { term { w, w } } }\n");
     arrays_make(&here, &paths);
     place_file(&here, "w.npy", weight);
-    write_numbers(weight, 2, shape);
+    write_numbers(weight, 2, shape, small_number, 11);
     snprintf(option, sizeof option, "w=%s", weight);
     expect(APPLY(here, paths), 1, NULL, "w is missing");
     expect(APPLY(here, paths, "--weights", "w="), 1, NULL, "--weights: w= names no file");
     expect(APPLY(here, paths, "--weights", option, "--weights", option), 1, NULL, "w is given twice");
     expect(APPLY(here, paths, "--weights", option), 0, NULL, NULL);
-    write_numbers(weight, 1, shape);
+    write_numbers(weight, 1, shape, small_number, 11);
     expect(APPLY(here, paths, "--weights", option), 1, NULL, "w.npy (--weights w=");
     scratch_remove(here.folder);
 }
@@ -253,7 +226,6 @@ static void a_form_that_is_not_there_is_told_with_the_reason(void **state)
 {
     place here;
     arrays paths;
-    (void)state;
     place_begin(&here, "return head { name = 'all', d = 4, dv = 4, causal = false, terms = linear() }\n");
     arrays_make(&here, &paths);
     expect(APPLY(here, paths), 0, NULL, NULL);
@@ -289,7 +261,6 @@ static void float16_and_fortran_order_are_taken(void **state)
     arrays paths;
     uint16_t halves[COUNT];
     float turned[COUNT];
-    (void)state;
     place_begin(&here, two_heads_spec);
     arrays_make(&here, &paths);
     fpa_array v = read_array(paths.v), q = read_array(paths.q);
@@ -319,7 +290,6 @@ static void the_first_number_that_is_none_is_found(void **state)
     place here;
     arrays paths;
     fpa_error error;
-    (void)state;
     place_begin(&here, tiny_spec);
     arrays_make(&here, &paths);
     fpa_array k = read_array(paths.k);
@@ -337,7 +307,6 @@ static void verify_fills_the_cache_of_run(void **state)
     place here;
     arrays paths;
     char cache[PATH];
-    (void)state;
     place_begin(&here, tiny_spec);
     arrays_make(&here, &paths);
     place_file(&here, "cache", cache);
@@ -373,7 +342,6 @@ static void gates_that_overflow_are_found_by_a_check(void **state)
     char gate[PATH];
     fpa_array gates = {.axes = 3, .shape = {2, 9, 2}, .count = 36, .data = calloc(36, sizeof(float))};
     fpa_error error;
-    (void)state;
     place_begin(&here, "return head { name = 'gated', d = 4, dv = 4, gate = true, terms = linear() }\n");
     arrays_make(&here, &paths);
     place_file(&here, "gate.npy", gate);

@@ -1,19 +1,13 @@
 /* fpac run with positions and a mask of keys, and what the other commands say of heads that take them. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "command_place.h"
+#include "mask_file.h"
+#include "read_array.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
-
-#include "mask_file.h" /* both include cmocka.h */
-#include "read_array.h"
 
 static const char spec[] =
     "return {\n"
@@ -32,27 +26,7 @@ typedef struct files {
     char q[PATH], k[PATH], v[PATH], positions[PATH], mask[PATH], o[PATH];
 } files;
 
-static void write_floats(const char *path, int axes, const int64_t *shape, float (*value)(int64_t))
-{
-    fpa_array array = {.axes = axes, .count = 1};
-    fpa_error error = {0};
-    for (int i = 0; i < axes; i++)
-        array.count *= array.shape[i] = shape[i];
-    array.data = malloc((size_t)array.count * sizeof *array.data + 1);
-    assert_non_null(array.data);
-    for (int64_t i = 0; i < array.count; i++)
-        array.data[i] = value(i);
-    if (npy_write(path, &array, &error))
-        fail_msg("%s: %s", error.where, error.message);
-    npy_free(&array);
-}
-
-static float small(int64_t i)
-{
-    return (float)((i * 37 + 11) % 101) / 101 - 0.5f;
-}
-
-static float count_from_minus_3(int64_t i)
+static float count_from_minus_3(int64_t i, int seed)
 {
     return (float)(i % L - 3);
 }
@@ -91,10 +65,10 @@ static void files_make(files *f)
     place_file(&f->here, "positions.npy", f->positions);
     place_file(&f->here, "mask.npy", f->mask);
     place_file(&f->here, "o.npy", f->o);
-    write_floats(f->q, 4, vectors, small);
-    write_floats(f->k, 4, vectors, small);
-    write_floats(f->v, 4, vectors, small);
-    write_floats(f->positions, 2, vectors, count_from_minus_3);
+    write_numbers(f->q, 4, vectors, small_number, 11);
+    write_numbers(f->k, 4, vectors, small_number, 11);
+    write_numbers(f->v, 4, vectors, small_number, 11);
+    write_numbers(f->positions, 2, vectors, count_from_minus_3, 0);
     write_mask(f->mask);
 }
 
@@ -106,7 +80,6 @@ static void integers_and_floats_give_the_same_bits(void **state)
 {
     files f;
     char counted[PATH];
-    (void)state;
     files_make(&f);
     place_file(&f.here, "counted.npy", counted);
     write_integers(counted, -1, 0);
@@ -131,10 +104,9 @@ static void what_does_not_fit_is_refused_by_its_option_or_file(void **state)
     static const int64_t narrow[2] = {B, L - 1};
     files f;
     char wrong[PATH];
-    (void)state;
     files_make(&f);
     place_file(&f.here, "narrow.npy", wrong);
-    write_floats(wrong, 2, narrow, small);
+    write_numbers(wrong, 2, narrow, small_number, 11);
     expect(APPLY(f, "turned", "--key-mask", f.mask), 1, NULL,
            "--positions: is needed: turned takes positions of 1 number");
     expect(APPLY(f, "turned", "--positions", f.positions), 1, NULL,
@@ -158,12 +130,11 @@ static void constants_for_two_heads_want_two_heads(void **state)
 {
     static const int64_t single[4] = {B, L, 1, 4};
     files f;
-    (void)state;
     files_make(&f);
     expect(APPLY(f, "two"), 0, NULL, NULL);
-    write_floats(f.q, 4, single, small);
-    write_floats(f.k, 4, single, small);
-    write_floats(f.v, 4, single, small);
+    write_numbers(f.q, 4, single, small_number, 11);
+    write_numbers(f.k, 4, single, small_number, 11);
+    write_numbers(f.v, 4, single, small_number, 11);
     expect(APPLY(f, "two"), 1, NULL, "k.npy (k): axis 2 has 1 heads, but the constants of two are for 2");
     expect(RUN("fpac", "bench", f.here.spec, "--head", "two", "--length", "64"), 1, NULL,
            "has constants of 2 key/value heads: give --heads 2");
@@ -175,7 +146,6 @@ static void constants_for_two_heads_want_two_heads(void **state)
 static void commands_tell_what_calls_give(void **state)
 {
     files f;
-    (void)state;
     files_make(&f);
     expect(RUN("fpac", "list", f.here.spec), 0, "normaliser sum  positions  key mask", NULL);
     expect(RUN("fpac", "list", f.here.spec, "--json"), 0, "\"positions\": 1", NULL);

@@ -2,16 +2,11 @@
 #include "machine/cpu.h"
 #include "machine/cpu_cost.h"
 #include "machine/target.h"
+#include "claims.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* A processor whose figures are easy to divide by. */
 static const fpa_cpu simple_cpu = {.name = "simple",
@@ -47,7 +42,6 @@ static bool is_near(double a, double b)
 
 static void every_c_target_has_one_default_row_and_no_other_target_has_one(void **state)
 {
-    (void)state;
     for (int t = 0; t < target_count(); t++) {
         const fpa_target *target = target_at(t);
         int rows = 0;
@@ -84,7 +78,6 @@ static void check_row(const fpa_cpu *cpu)
 
 static void rows_have_all_figures_and_registers_as_their_targets_have(void **state)
 {
-    (void)state;
     for (int i = 0; i < cpu_count(); i++) {
         const fpa_cpu *cpu = cpu_at(i);
         int targets = 0;
@@ -104,7 +97,6 @@ static void rows_have_all_figures_and_registers_as_their_targets_have(void **sta
 
 static void the_busiest_kind_of_operations_is_what_a_run_takes(void **state)
 {
-    (void)state;
     fpa_cpu_loop loop = {.name = "product",
                          .runs = 10,
                          .steps = 100,
@@ -128,7 +120,6 @@ static void the_busiest_kind_of_operations_is_what_a_run_takes(void **state)
 
 static void vectors_of_half_the_width_take_one_of_two_passes(void **state)
 {
-    (void)state;
     const fpa_cpu_loop loop = {.runs = 1, .steps = 100, .step.stores = 1, .narrow.stores = 1};
     assert_true(is_near(cpu_loop_cycles(&simple_cpu, &loop), 150));
 }
@@ -136,7 +127,6 @@ static void vectors_of_half_the_width_take_one_of_two_passes(void **state)
 /* A line that comes takes the first-level cache at its own bandwidth, beside the stores. */
 static void a_state_that_passes_waits_for_its_cache_or_for_stores(void **state)
 {
-    (void)state;
     fpa_cpu_loop loop = {.runs = 1, .steps = 100, .step = {.stores = 4}, .come = 64, .gone = 64, .set = 5000};
     assert_true(is_near(cpu_loop_cycles(&simple_cpu, &loop), 100 * (4 + 1)));
     loop.step.stores = 0; /* 64 bytes at 32 a cycle */
@@ -151,7 +141,6 @@ static void a_state_that_passes_waits_for_its_cache_or_for_stores(void **state)
 
 static void data_come_from_the_nearest_cache_that_holds_what_is_walked(void **state)
 {
-    (void)state;
     const double cycles[] = {0, 6400 / 32.0, 6400 / 16.0, (6400 + 3200) / 4.0};
     double set = 1000;
     for (int level = 0; level <= CACHES; level++, set *= 10) {
@@ -166,7 +155,6 @@ static void data_come_from_the_nearest_cache_that_holds_what_is_walked(void **st
 
 static void seconds_add_up_and_the_limit_is_what_takes_most(void **state)
 {
-    (void)state;
     fpa_cpu_work work = {.threads = 1};
     const fpa_cpu_loop loop = {.name = "a", .runs = 1000, .steps = 1, .step.multiply_adds = 2};
     cpu_work_loop(&work, loop);
@@ -188,7 +176,6 @@ static void loops_without_room_are_united_and_take_as_long(void **state)
 {
     fpa_cpu_work work = {.threads = 1};
     double cycles = 0;
-    (void)state;
     for (int i = 0; i < 2 * CPU_LOOPS; i++) {
         const fpa_cpu_loop loop = {.name = i % 2 ? "odd" : "even",
                                    .runs = 1 + i % 3,
@@ -210,7 +197,6 @@ static void loops_without_room_are_united_and_take_as_long(void **state)
 static void seconds_grow_with_every_count(void **state)
 {
     enum { OPERATIONS = sizeof(fpa_cpu_operations) / sizeof(double) };
-    (void)state;
     const fpa_cpu_loop even = {.name = "even",
                                .runs = 10,
                                .steps = 10,

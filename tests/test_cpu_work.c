@@ -1,43 +1,16 @@
 /* What a plan counts of a call for the model of CPUs, and what is chosen by it. */
 #include "gen/gen.h"
 #include "gen/plan/c/work.h"
+#include "claims.h"
+#include "planned.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static bool is_near(double a, double b)
 {
     return fabs(a - b) <= 1e-9 * fabs(b);
-}
-
-struct made {
-    fpa_head_list list;
-    fpa_simplified simple;
-    fpa_plan plan;
-};
-
-static void make(const char *spec, const char *target, struct made *m)
-{
-    fpa_error error = {0};
-    *m = (struct made){0};
-    if (spec_load_text("cost.lua", NULL, spec, strlen(spec), &m->list, &error) ||
-        simplify(m->list.heads[0], &m->simple, &error) ||
-        plan_choose(&m->simple, m->list.heads[0], target_find(target), &m->plan, &error))
-        fail_msg("%s: %s", error.where, error.message);
-}
-
-static void unmake(struct made *m)
-{
-    plan_free(&m->plan);
-    simplified_free(&m->simple);
-    head_list_free(&m->list);
 }
 
 static const char power2[] = "return head { name = 'p', d = 32, dv = 32, terms = power { degree = 2 } }";
@@ -61,10 +34,9 @@ static double multiply_adds(const fpa_cpu_work *work, const char *name)
 /* d = dv = 32 and vectors of 8: a product of 48 tokens, 48 rows and 32 columns is 48 * 48 * 4 vectors. */
 static void products_are_counted_as_the_text_does_them(void **state)
 {
-    struct made m;
+    planned_head m;
     fpa_cpu_work work;
-    (void)state;
-    make(power2, "c:avx2", &m);
+    planned_spec(&m, power2, "c:avx2");
     const double features = (double)m.plan.features;
     fpa_call_size size = call_of(FORM_CHUNKED, 480);
     work_of_call(&m.plan, 48, &size, 1, &work);
@@ -81,15 +53,14 @@ static void products_are_counted_as_the_text_does_them(void **state)
     size = call_of(FORM_RECURRENT, 100);
     work_of_call(&m.plan, 48, &size, 1, &work);
     assert_true(is_near(multiply_adds(&work, "state"), 100 * features * 2 * 4));
-    unmake(&m);
+    planned_free(&m);
 }
 
 /* Choosing a chunk asks for hundreds of calls; a head may have hundreds of thousands of features. */
 static void a_call_is_counted_without_a_look_at_single_features(void **state)
 {
-    struct made m;
-    (void)state;
-    make(power2, "c:avx2", &m);
+    planned_head m;
+    planned_spec(&m, power2, "c:avx2");
     const fpa_cpu *cpu = cpu_of_target(m.plan.target);
     fpa_piece *pieces = m.plan.pieces;
     fpa_tile *tiles = m.plan.c.tiles;
@@ -102,14 +73,13 @@ static void a_call_is_counted_without_a_look_at_single_features(void **state)
         m.plan.pieces = pieces;
         m.plan.c.tiles = tiles;
     }
-    unmake(&m);
+    planned_free(&m);
 }
 
 static void seconds_grow_with_the_call(void **state)
 {
-    struct made m;
-    (void)state;
-    make(power2, "c:avx2", &m);
+    planned_head m;
+    planned_spec(&m, power2, "c:avx2");
     const fpa_cpu *cpu = cpu_of_target(m.plan.target);
     for (int form = 0; form < FORMS; form++) {
         fpa_call_size size = call_of(form, 1000), longer = size, more = size;
@@ -123,7 +93,7 @@ static void seconds_grow_with_the_call(void **state)
         const double two = work_cost(&m.plan, 48, cpu, &more, 2).seconds;
         assert_true(two > 1.9 * seconds && two < 2.2 * seconds); /* four heads, two a thread */
     }
-    unmake(&m);
+    planned_free(&m);
 }
 
 static void check_sizes(const fpa_plan *plan)
@@ -159,15 +129,14 @@ static void every_call_of_every_kind_of_head_has_seconds(void **state)
         "return head { name = 'table', d = 32, dv = 16, terms = power { degree = 3 } }",
         "return head { name = 'constant', d = 4, dv = 4, terms = { term {} } }",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         for (int t = 0; t < target_count(); t++) {
-            struct made m;
+            planned_head m;
             if (target_at(t)->backend != BACKEND_C)
                 continue;
-            make(specs[i], target_at(t)->name, &m);
+            planned_spec(&m, specs[i], target_at(t)->name);
             check_sizes(&m.plan);
-            unmake(&m);
+            planned_free(&m);
         }
 }
 
@@ -190,19 +159,18 @@ static double three_heads(const fpa_plan *plan, int chunk)
 static void the_chunk_is_the_one_with_the_fewest_seconds_a_token(void **state)
 {
     static const char *const targets[] = {"c:sse2", "c:avx2", "c:avx512", "c:neon"};
-    (void)state;
     for (int degree = 1; degree <= 3; degree++)
         for (int t = 0; t < 4; t++) {
             char spec[128];
-            struct made m;
+            planned_head m;
             snprintf(spec, sizeof spec,
                      "return head { name = 'c', d = 32, dv = 32, terms = power { degree = %d } }", degree);
-            make(spec, targets[t], &m);
+            planned_spec(&m, spec, targets[t]);
             m.plan.c.team_by_chunk = true; /* all chunks are compared as if threads shared heads */
             const double least = three_heads(&m.plan, m.plan.chunk);
             for (int chunk = m.plan.c.tokens; chunk <= 16 * m.plan.c.tokens; chunk += m.plan.c.tokens)
                 assert_true(least <= three_heads(&m.plan, chunk));
-            unmake(&m);
+            planned_free(&m);
         }
 }
 
@@ -216,30 +184,31 @@ static bool is_sooner_chunked(const fpa_plan *plan, int64_t length)
 
 static void from_the_crossover_on_the_chunked_form_takes_fewer_seconds(void **state)
 {
-    struct made m;
-    (void)state;
-    make(power2, "c:avx512", &m);
+    planned_head m;
+    planned_spec(&m, power2, "c:avx512");
     const int64_t crossover = m.plan.facts.crossover;
     assert_true(crossover > m.plan.chunk && crossover < 4 * m.plan.features);
     assert_true(is_sooner_chunked(&m.plan, crossover) && is_sooner_chunked(&m.plan, 2 * crossover));
     assert_false(is_sooner_chunked(&m.plan, crossover - 1) || is_sooner_chunked(&m.plan, crossover / 2));
-    unmake(&m);
-    make("return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }", "c:avx2",
-         &m);
+    planned_free(&m);
+    planned_spec(&m,
+                 "return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }",
+                 "c:avx2");
     const int64_t open = m.plan.facts.crossover;
     assert_true(open > 1 && is_sooner_chunked(&m.plan, open) && !is_sooner_chunked(&m.plan, open - 1));
-    unmake(&m);
+    planned_free(&m);
 }
 
 /* All queries and all keys go through the state, a chunk's own pairs nowhere; a team waits for each walk of a chunk. */
 static void without_a_mask_a_chunk_has_no_pairs(void **state)
 {
-    struct made m, causal;
+    planned_head m, causal;
     fpa_cpu_work work, with;
-    (void)state;
-    make("return head { name = 'p', d = 32, dv = 32, causal = false, terms = power { degree = 2 } }",
-         "c:avx2", &m);
-    make("return head { name = 'p', d = 32, dv = 32, terms = power { degree = 2 } }", "c:avx2", &causal);
+    planned_spec(&m,
+                 "return head { name = 'p', d = 32, dv = 32, causal = false, terms = power { degree = 2 } }",
+                 "c:avx2");
+    planned_spec(&causal, "return head { name = 'p', d = 32, dv = 32, terms = power { degree = 2 } }",
+                 "c:avx2");
     const fpa_call_size size = call_of(FORM_CHUNKED, 960);
     work_of_call(&m.plan, 96, &size, 1, &work);
     work_of_call(&causal.plan, 96, &size, 1, &with);
@@ -247,30 +216,28 @@ static void without_a_mask_a_chunk_has_no_pairs(void **state)
     /* the causal form's first chunk reads no state, its last one writes none */
     assert_true(is_near(multiply_adds(&work, "state") * 9, multiply_adds(&with, "state") * 10));
     assert_true(m.plan.facts.flop[FORM_CHUNKED] < causal.plan.facts.flop[FORM_CHUNKED]);
-    unmake(&causal);
-    unmake(&m);
+    planned_free(&causal);
+    planned_free(&m);
 }
 
 /* A chunk of a small head is not worth waiting for; one of a large head is. */
 static void teams_share_heads_whose_work_is_worth_it(void **state)
 {
-    struct made m;
-    (void)state;
-    make("return head { name = 'l', d = 16, dv = 16, terms = linear {} }", "c:avx512", &m);
+    planned_head m;
+    planned_spec(&m, "return head { name = 'l', d = 16, dv = 16, terms = linear {} }", "c:avx512");
     assert_false(m.plan.c.team_by_chunk || m.plan.c.team_by_token);
-    unmake(&m);
-    make("return head { name = 'p', d = 64, dv = 64, terms = power { degree = 2 } }", "c:avx512", &m);
+    planned_free(&m);
+    planned_spec(&m, "return head { name = 'p', d = 64, dv = 64, terms = power { degree = 2 } }", "c:avx512");
     assert_true(m.plan.c.team_by_chunk && m.plan.c.team_by_token);
-    unmake(&m);
+    planned_free(&m);
 }
 
 /* A state that is only read has half of the multiply-adds; recent tokens are scored. */
 static void recent_tokens_are_counted_as_keys_beside_a_state_that_is_read(void **state)
 {
-    struct made m;
+    planned_head m;
     fpa_cpu_work work;
-    (void)state;
-    make(power2, "c:avx2", &m);
+    planned_spec(&m, power2, "c:avx2");
     fpa_call_size size = call_of(FORM_RECURRENT, 1);
     size.state_in = true;
     size.recent = 60;
@@ -280,7 +247,7 @@ static void recent_tokens_are_counted_as_keys_beside_a_state_that_is_read(void *
               rows = whole ? whole : m.plan.c.scores.rows; /* 61 keys in panels of whole tiles, two lanes */
     const int keys = 61 / tokens * tokens + (61 % tokens + rows - 1) / rows * rows;
     assert_true(is_near(multiply_adds(&work, "dots"), keys * 32));
-    unmake(&m);
+    planned_free(&m);
 }
 
 /* ---- candidates ---- */
@@ -288,10 +255,9 @@ static void recent_tokens_are_counted_as_keys_beside_a_state_that_is_read(void *
 static void each_mechanism_is_a_candidate_or_says_why_not(void **state)
 {
     static const char *const names[FORMS] = {"c_parallel", "c_chunked", "c_recurrent"};
-    struct made m;
+    planned_head m;
     fpa_candidate rows[8];
-    (void)state;
-    make(power2, "c:avx2", &m);
+    planned_spec(&m, power2, "c:avx2");
     for (int form = 0; form < FORMS; form++) {
         const fpa_call_size size = call_of(form, 512);
         assert_int_equal(plan_candidates_c(&m.plan, &size, rows, 8), FORMS);
@@ -302,16 +268,17 @@ static void each_mechanism_is_a_candidate_or_says_why_not(void **state)
         }
         assert_int_equal(plan_candidates_c(&m.plan, &size, rows, 2), 2);
     }
-    unmake(&m);
-    make("return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }", "c:avx2",
-         &m);
+    planned_free(&m);
+    planned_spec(&m,
+                 "return head { name = 'p', d = 8, dv = 8, causal = false, terms = power { degree = 2 } }",
+                 "c:avx2");
     fpa_call_size size = call_of(FORM_CHUNKED, 512);
     plan_candidates_c(&m.plan, &size, rows, 8);
     assert_null(rows[FORM_CHUNKED].refused);
     size.form = FORM_RECURRENT;
     plan_candidates_c(&m.plan, &size, rows, 8);
     assert_string_equal(rows[FORM_RECURRENT].refused, "the head is not causal");
-    unmake(&m);
+    planned_free(&m);
 }
 
 int main(void)

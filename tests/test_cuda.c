@@ -3,20 +3,15 @@
 #include "runtime/cuda/build.h"
 #include "base/parallel.h"
 #include "runtime/verify/verify.h"
+#include "claims.h"
 #include "gpu_problem.h"
 #include "random_head.h"
 #include "scratch.h"
 #include "shipped_heads.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { MANY_JOBS = 512, SEED = 20261121, RANDOM_HEADS = 64 };
 
@@ -237,8 +232,7 @@ static void heads_of_any_width_are_verified(void **state)
                               "normalize = '%s', dtype = '%s', terms = power { degree = %d } }",
                               d, dv, d, dv, 1.0 / d, i % 2 ? "true" : "false", i % 3 ? "none" : "sum",
                               dtype_name((fpa_dtype)(i % DTYPES)), d > 64 ? 1 : 2);
-        if (spec_load_text("widths.lua", NULL, text, (size_t)length, &lists[i], &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(spec_load_text("widths.lua", NULL, text, (size_t)length, &lists[i], &error), &error);
         jobs[i] = (job){.fixture = f, .head = lists[i].heads[0]};
     }
     parallel_run(WIDTHS * DTYPES, verify_one, jobs);
@@ -283,8 +277,7 @@ static void odd_heads_are_verified(void **state)
         int length =
             snprintf(text, sizeof text, "return head { name = 'odd%d', dtype = '%s', %s }", i / KINDS,
                      dtype_name((fpa_dtype)(i % KINDS % FPA_DTYPES)), odd_heads[i / KINDS]);
-        if (spec_load_text("odd.lua", NULL, text, (size_t)length, &lists[i], &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(spec_load_text("odd.lua", NULL, text, (size_t)length, &lists[i], &error), &error);
         if (i % KINDS == FPA_DTYPES)
             lists[i].heads[0]->products = FPA_PRODUCTS_TF32X3;
         jobs[i] = (job){.fixture = f, .head = lists[i].heads[0]};

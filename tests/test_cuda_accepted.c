@@ -1,6 +1,7 @@
 /* Heads at the ends of what can be computed, on CUDA targets: those that are legitimate are verified, emulated here and
  * opened on a GPU where there is one; others are refused by their name. */
 #include "base/parallel.h"
+#include "claims.h"
 #include "dear.h"
 #include "emulate/module.h"
 #include "far_heads.h"
@@ -9,15 +10,8 @@
 #include "runtime/verify/verify.h"
 #include "scratch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum {
     STRETCHED = COUNT_OF(stretched_heads),
@@ -101,12 +95,10 @@ static void emitted_kernels_are_verified(void **state)
     fpa_error error;
     job jobs[HEADS];
     int count = 0, wrong = 0;
-    (void)state;
     if (!compiled_possible())
         skip();
     scratch_make(folder);
-    if (compiled_prepare(folder, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(compiled_prepare(folder, &error), &error);
     for (int head = 0; head < HEADS; head++)
         if (dear_tests() || is_fixed(head))
             jobs[count++] = (job){.head = head, .folder = folder};
@@ -121,7 +113,6 @@ static void emitted_kernels_are_verified(void **state)
 static void products_beyond_float32_are_refused_by_that_name(void **state)
 {
     static const char *const targets[] = {"cuda:sm_80", "cuda:sm_90a"};
-    (void)state;
     for (size_t i = 0; i < 2 * COUNT_OF(heads_beyond); i++) {
         char text[1024];
         fpa_head_list list;
@@ -145,14 +136,12 @@ static bool ready; /* there is one */
 
 static int find_gpu(void **state)
 {
-    (void)state;
     ready = gpu_open(&gpu, 0);
     return 0;
 }
 
 static int leave_gpu(void **state)
 {
-    (void)state;
     gpu_close(&gpu);
     return 0;
 }
@@ -168,7 +157,6 @@ static fpa_status open_on(const char *target, int head, fpa_kernel **kernel, fpa
 static void they_open_on_a_gpu(void **state)
 {
     int wrong = 0;
-    (void)state;
     if (!ready)
         skip();
     for (int head = 0; head < HEADS; head++) {
@@ -197,7 +185,6 @@ static void expect_near(const fpa_kernel *cuda, const fpa_kernel *c, fpa_form fo
 
 static void factors_whose_product_is_harmless_give_what_c_kernels_give(void **state)
 {
-    (void)state;
     if (!ready)
         skip();
     for (int i = 0; i < HARMLESS; i++) {

@@ -1,20 +1,15 @@
 /* Gradients on a GPU: of shipped heads, generated, compiled, and compared with the formula there, long gated sequences
  * too; as they are written and in bf16. `make test` takes some of each kind, `make test-all` all. */
+#include "claims.h"
 #include "dear.h"
 #include "gpu_problem.h"
 #include "runtime/api/open.h"
 #include "scratch.h"
 #include "shipped_heads.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char *const some[] = {"gated_linear_d32", "trainable_shared", "trainable_diagonal",
                                    "mixed_sum_d16",    "linear_d64_bf16",  "tspow2_d64_b8",
@@ -25,14 +20,12 @@ static bool ready; /* there is one */
 
 static int find_gpu(void **state)
 {
-    (void)state;
     ready = gpu_open(&gpu, 0);
     return 0;
 }
 
 static int leave_gpu(void **state)
 {
-    (void)state;
     gpu_close(&gpu);
     return 0;
 }
@@ -63,7 +56,6 @@ static void gradients_are_those_of_the_formula(void **state)
     static shipped_heads all;
     char folder[64];
     int running = 0, wrong = 0;
-    (void)state;
     if (!ready)
         skip();
     scratch_make(folder);

@@ -1,19 +1,14 @@
 /* Bundles with gradients on a GPU: opened and verified where neither NVRTC nor a C compiler is found, in processes of
  * their own; damaged gradients are refused. Every test is skipped where there is no GPU. */
 #include "command/bundle.h"
+#include "claims.h"
 #include "gpu_gradients.h"
 #include "runtime/store/manifest.h"
 #include "scratch.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* How a child ended; what is none of these is a mistake of the test, or a signal. */
 typedef enum outcome {

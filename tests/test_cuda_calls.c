@@ -1,17 +1,11 @@
 /* Calls of CUDA kernels on a GPU: against the C kernel of the same head, in streams and in graphs. Every
  * test is skipped where there is no GPU. */
+#include "claims.h"
 #include "gpu_problem.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char specs[] =
     "return {\n"
@@ -201,8 +195,8 @@ static void update_in_place(struct fixture *f, int head, fpa_form form, problem_
     problem_run(&apart, f->cuda[head], form);
     inside.tensors.state_out = &inside.operand[IN_STATE].tensor;
     CUdeviceptr workspace = problem_workspace(&inside, f->cuda[head], form, &size);
-    if (fpa_forward(f->cuda[head], form, &inside.tensors, (void *)(uintptr_t)workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_forward(f->cuda[head], form, &inside.tensors, (void *)(uintptr_t)workspace, size, &error),
+              &error);
     problem_fetch(&inside);
     CUDA(&f->gpu, cuMemcpyDtoH(inside.operand[OUT_STATE].host, inside.operand[IN_STATE].device,
                                inside.operand[IN_STATE].size));
@@ -257,8 +251,7 @@ static void run_piece(const gpu_problem *problem, const fpa_kernel *kernel)
     fpa_status status = fpa_piece_total(kernel, &total, at, size, &error);
     if (!status)
         status = fpa_piece_outputs(kernel, &outputs, at, size, &error);
-    if (status)
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(status, &error);
     CUDA(problem->gpu, cuStreamSynchronize(problem->gpu->stream));
     CUDA(problem->gpu, cuMemFree(workspace));
 }
@@ -351,8 +344,7 @@ static CUgraphExec capture(struct fixture *f, const gpu_problem *problem, const 
     fpa_status status =
         fpa_forward(kernel, form, &problem->tensors, (void *)(uintptr_t)workspace, size, &error);
     CUDA(&f->gpu, cuStreamEndCapture(f->gpu.stream, &graph));
-    if (status)
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(status, &error);
     CUDA(&f->gpu, cuGraphInstantiate(&executable, graph, 0));
     CUDA(&f->gpu, cuGraphDestroy(graph));
     return executable;
@@ -461,8 +453,7 @@ static void threads_may_use_one_kernel_in_streams_of_their_own(void **state)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     for (int i = 0; i < THREADS; i++) {
         struct worker *w = &workers[i];
-        if (w->status)
-            fail_msg("%s: %s", w->error.where, w->error.message);
+        assert_ok(w->status, &w->error);
         problem_fetch(&w->problem);
         expect_bytes(&w->problem, alone.operand[OUT_O].host, alone.operand[OUT_STATE].host, "a thread");
         CUDA(&f->gpu, cuStreamDestroy(w->stream));

@@ -1,13 +1,6 @@
 /* The command on a GPU: what it measures there. Skipped where there is none. */
+#include "claims.h"
 #include "command_place.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char power_spec[] = "return head { name = 'square', d = 64, dv = 64, dtype = 'bf16', scale = 1 "
                                  "/ 8, terms = power { degree = 2 } }\n";
@@ -15,7 +8,6 @@ static const char power_spec[] = "return head { name = 'square', d = 64, dv = 64
 static void bench_tells_the_kernels_of_a_call(void **state)
 {
     place here;
-    (void)state;
     if (!gpu_is_here())
         skip();
     place_begin(&here, power_spec);
@@ -30,7 +22,6 @@ static void bench_tells_the_kernels_of_a_call(void **state)
 
 static void design_measures_what_it_predicts(void **state)
 {
-    (void)state;
     if (!gpu_is_here())
         skip();
     expect(RUN("fpac", "design", "--d", "32", "--state", "128KiB", "--target", "cuda", "--dtype", "bf16",

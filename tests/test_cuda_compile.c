@@ -3,19 +3,13 @@
  * NVRTC. Those of warpgroups: test_cuda_compile_hopper.c. */
 #include "base/parallel.h"
 #include "runtime/cuda/build.h"
+#include "claims.h"
 #include "compile_modules.h"
 #include "dear.h"
 #include "nvrtc_hurry.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static int setup(void **state)
 {
@@ -82,8 +76,7 @@ static void the_same_source_gives_the_same_cubin(void **state)
     parallel_run(2 * heads, compile_again, twice);
     nvrtc_hurry_no_more();
     for (int i = 0; i < 2 * heads; i++)
-        if (twice[i].status)
-            fail_msg("%s: %s", twice[i].error.where, twice[i].error.message);
+        assert_ok(twice[i].status, &twice[i].error);
     for (int i = 0; i < 2 * heads; i += 2) {
         assert_int_equal(twice[i].object.size, twice[i + 1].object.size);
         assert_memory_equal(twice[i].object.bytes, twice[i + 1].object.bytes, twice[i].object.size);

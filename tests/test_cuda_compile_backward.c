@@ -4,6 +4,7 @@
  * make test: the modules of a table; make test-all: every shipped head that has gradients, for the oldest and the newest
  * target with each type. */
 #include "abi/cuda_kernels.h"
+#include "claims.h"
 #include "compile_job.h"
 #include "cubin.h"
 #include "dear.h"
@@ -13,15 +14,9 @@
 #include "runtime/cuda/image.h"
 #include "shipped_heads.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { MOST_JOBS = 1024 };
 
@@ -148,8 +143,7 @@ static void the_programs_have_every_kernel_between_them(void **state)
     const fpa_head *head = head_named(&f->heads[FPA_F16], "gated_linear_d32");
     assert_int_equal(source_generate_backward(head, "cuda:sm_90", &source, &error), FPA_OK);
     nvrtc_hurry();
-    if (builder_cuda.compile(NULL, &source, &object, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(builder_cuda.compile(NULL, &source, &object, &error), &error);
     nvrtc_hurry_no_more();
     const int count = image_split(&object, images, FPA_CUDA_PARTS);
     assert_true(count > 1);

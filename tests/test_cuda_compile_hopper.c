@@ -1,16 +1,9 @@
 /* CUDA kernels of warpgroups (sm_90a), generated and compiled by NVRTC: needs no GPU. As test_cuda_compile.c,
  * which has the other targets. */
+#include "claims.h"
 #include "compile_modules.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static int setup(void **state)
 {

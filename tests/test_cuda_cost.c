@@ -3,16 +3,10 @@
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "claims.h"
 #include "random_work.h"
-
-#include <cmocka.h>
 
 enum { SEED = 20261123, RANDOM_LOADS = 20000 };
 #define ROUNDING (8 * DBL_EPSILON) /* of a few operations */
@@ -27,7 +21,6 @@ static void expect_near(double is, double expected)
 
 static void every_row_is_complete_and_found_by_its_name(void **state)
 {
-    (void)state;
     assert_true(gpu_count() > 0);
     assert_null(gpu_at(-1));
     assert_null(gpu_at(gpu_count()));
@@ -45,7 +38,6 @@ static void every_row_is_complete_and_found_by_its_name(void **state)
 static void every_cuda_target_has_a_default_row(void **state)
 {
     int targets = 0;
-    (void)state;
     for (int i = 0; i < target_count(); i++) {
         const fpa_target *target = target_at(i);
         if (target->backend != BACKEND_CUDA)
@@ -80,7 +72,6 @@ static void a_device_gets_its_own_row_or_its_capabilitys(void **state)
         {"a device that nobody knows", 75, "a100"},
         {NULL, 90, "h200"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
         assert_string_equal(gpu_of_device(devices[i].device, devices[i].capability)->name, devices[i].row);
 }
@@ -96,7 +87,6 @@ static double clocks(fpa_cuda_sum sum, bool warpgroups, double warps)
 
 static void one_resource_alone_takes_its_own_clocks(void **state)
 {
-    (void)state;
     expect_near(clocks((fpa_cuda_sum){.products = 1000}, true, 12), 1000);
     expect_near(clocks((fpa_cuda_sum){.products = 1000}, false, 12), 1500);
     expect_near(clocks((fpa_cuda_sum){.shared = 1000}, true, 12), 1000);
@@ -108,7 +98,6 @@ static void one_resource_alone_takes_its_own_clocks(void **state)
 /* A warp's instruction waits four clocks for the one before, however few warps there are. */
 static void few_warps_do_not_hide_the_latency_of_instructions(void **state)
 {
-    (void)state;
     expect_near(clocks((fpa_cuda_sum){.instructions = 1000}, false, 1), hypot(4000, 250));
     expect_near(clocks((fpa_cuda_sum){.instructions = 1000}, false, 4), hypot(1000, 250));
     expect_near(clocks((fpa_cuda_sum){.instructions = 1000}, false, 0), hypot(4000, 250));
@@ -125,7 +114,6 @@ static fpa_cuda_sum random_sum(uint64_t *seed)
 static void clocks_lie_between_the_greatest_and_the_sum(void **state)
 {
     uint64_t seed = SEED;
-    (void)state;
     for (int i = 0; i < RANDOM_LOADS; i++) {
         const fpa_cuda_sum sum = random_sum(&seed);
         const double tensor = clocks((fpa_cuda_sum){.products = sum.products}, true, 12);
@@ -143,7 +131,6 @@ static void sums_add_what_is_done_so_often(void **state)
     const struct fpa_cuda_work work = {
         .products = 1, .shared = 20, .instructions = 300, .bytes = 4000, .cached = 6, .awaited = 8};
     fpa_cuda_sum sum = {.products = 5, .shared = 5, .instructions = 5, .bytes = 5};
-    (void)state;
     cuda_sum_add(&sum, &work, 2.5);
     expect_near(sum.products, 7.5);
     expect_near(sum.shared, 55);
@@ -180,7 +167,6 @@ static void seconds_grow_with_every_count(void **state)
     const fpa_gpu *gpu = gpu_find("h200");
     uint64_t seed = SEED;
     int grew[COUNTS] = {0};
-    (void)state;
     for (int n = 0; n < RANDOM_LOADS; n++) {
         fpa_cuda_launch_load load = random_load(&seed);
         const double before = cuda_seconds(gpu, &load).seconds;
@@ -202,7 +188,6 @@ static void fewer_warps_take_longer(void **state)
     const fpa_gpu *gpu = gpu_find("h200");
     fpa_cuda_launch_load load = {.all.instructions = 1e6, .share = 1.0 / 132};
     double last = INFINITY;
-    (void)state;
     for (load.warps = 1; load.warps <= 64; load.warps *= 2) {
         const double seconds = cuda_seconds(gpu, &load).seconds;
         assert_true(seconds < last);
@@ -213,7 +198,6 @@ static void fewer_warps_take_longer(void **state)
 static void nothing_takes_no_time(void **state)
 {
     const fpa_cuda_launch_load load = {.share = 0};
-    (void)state;
     for (int i = 0; i < gpu_count(); i++)
         assert_true(cuda_seconds(gpu_at(i), &load).seconds == 0);
 }
@@ -227,7 +211,6 @@ static void memory_cache_and_power_are_of_the_whole_gpu(void **state)
     const fpa_cuda_launch_load power = {
         .all.products = 731e9 / 4096, .share = 1.0 / 132, .warpgroups = true, .warps = 12};
     const fpa_cuda_launch_load trips = {.trips = 3};
-    (void)state;
     expect_near(cuda_seconds(gpu, &memory).seconds, 1e-3);
     expect_near(cuda_seconds(gpu, &cached).seconds, 1e-3);
     expect_near(cuda_seconds(gpu, &power).seconds, 1e-3);
@@ -239,7 +222,6 @@ static void memory_joins_by_third_powers(void **state)
     const fpa_gpu *gpu = gpu_find("h200");
     fpa_cuda_launch_load load = {.all.shared = 2e6, .all.bytes = 4e9, .share = 1};
     const double own = 2e6 / gpu->clock, memory = 4e9 / gpu->memory;
-    (void)state;
     expect_near(cuda_seconds(gpu, &load).seconds, cbrt(own * own * own + memory * memory * memory));
 }
 
@@ -258,7 +240,6 @@ static void the_limit_is_what_takes_most(void **state)
          "power of the GPU"},
         {{.all = {10, 10, 10, 10}, .share = 1, .warps = 12, .trips = 4}, "round trips to memory"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof loads / sizeof *loads; i++)
         assert_string_equal(cuda_seconds(gpu_find("h200"), &loads[i].load).limit, loads[i].limit);
 }
@@ -266,7 +247,6 @@ static void the_limit_is_what_takes_most(void **state)
 static void launches_one_after_the_other_add_up(void **state)
 {
     const fpa_cost one = {1, "one"}, two = {2, "two"};
-    (void)state;
     assert_true(cost_then(one, two).seconds == 3 && cost_then(two, one).seconds == 3);
     assert_string_equal(cost_then(one, two).limit, "two");
     assert_string_equal(cost_then(two, one).limit, "two");
@@ -276,7 +256,6 @@ static void launches_one_after_the_other_add_up(void **state)
 
 static void shares_of_whole_and_broken_waves(void **state)
 {
-    (void)state;
     assert_true(cuda_share(0, 132, 1) == 0);
     expect_near(cuda_share(1, 132, 1), 1);
     expect_near(cuda_share(66, 132, 1), 1.0 / 66); /* half of the multiprocessors have nothing */
@@ -292,7 +271,6 @@ static void shares_of_whole_and_broken_waves(void **state)
 static void no_multiprocessor_has_less_than_its_part_nor_more_than_all(void **state)
 {
     uint64_t seed = SEED;
-    (void)state;
     for (int i = 0; i < RANDOM_LOADS; i++) {
         const double blocks = (double)(1 + next_random(&seed) % 100000);
         const double multiprocessors = (double)(1 + next_random(&seed) % 200);

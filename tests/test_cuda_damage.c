@@ -2,22 +2,15 @@
  * and were the digest that of the damaged bytes, the verification is left, which lets only right numbers through.
  * Every test is skipped where there is no GPU. */
 #include "command/bundle.h"
+#include "claims.h"
 #include "gpu_problem.h"
 #include "runtime/store/manifest.h"
 #include "scratch.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char spec[] =
     "return head { name = 'damaged', d = 8, dv = 8, scale = 0.25, terms = power { degree = 2 } }";
@@ -169,8 +162,7 @@ static fpa_file read_object(const fixture *f)
     fpa_error error;
     if (!f->ready)
         skip();
-    if (file_read(f->object, &file, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(file_read(f->object, &file, &error), &error);
     return file;
 }
 

@@ -1,17 +1,10 @@
 /* Drafts: on the CPU, and where there is a GPU there too. */
 #include "c_hurry.h"
-#include "base/dtype.h"
+#include "claims.h"
 #include "recent.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char specs[] =
     "return {\n"
@@ -96,14 +89,13 @@ static void compute(const loop *l, const fpa_tensors *tensors, const fpa_accepte
     size_t size;
     fpa_error error;
     CUdeviceptr device = 0;
-    if (fpa_draft_workspace(l->kernel, tensors, accepted, &size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_draft_workspace(l->kernel, tensors, accepted, &size, &error), &error);
     void *host = gpu ? NULL : aligned_alloc(64, (size + 127) / 64 * 64);
     if (gpu)
         CUDA(gpu, cuMemAlloc(&device, size + 256));
-    if ((tensors->q ? fpa_draft : fpa_accept)(l->kernel, tensors, accepted,
-                                              gpu ? (void *)(uintptr_t)device : host, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok((tensors->q ? fpa_draft : fpa_accept)(l->kernel, tensors, accepted,
+                                                    gpu ? (void *)(uintptr_t)device : host, size, &error),
+              &error);
     if (gpu) {
         CUDA(gpu, cuStreamSynchronize(gpu->stream));
         CUDA(gpu, cuMemFree(device));

@@ -5,17 +5,12 @@
  * head, each in every third call with late products or late copies, together in all, with every kernel and form; make
  * test-all: all heads in all calls. FPA_TEST_HEAD: one alone, by its name. Those with fused_chunk run in
  * test_cuda_emulated_fused.c. */
+#include "claims.h"
 #include "dear.h"
 #include "emulate/parts.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { FIXED = sizeof emulated_fixed / sizeof *emulated_fixed };
 
@@ -137,7 +132,6 @@ static void the_fixed_part_has_every_trait(void **state)
 static void the_parts_have_every_kernel_and_every_call(void **state)
 {
     unsigned kernels = 0, calls = 0;
-    (void)state;
     for (int part = 0; part < EMULATED_PARTS; part++) {
         kernels |= emulated_part_kernels((emulated_part)part);
         calls |= emulated_part_calls((emulated_part)part);

@@ -1,21 +1,16 @@
 /* Emitted gradients for CUDA on the CPU, launched by the library's own code, beside those of the formula: the trials by
  * which verification judges a module, but of short sequences. */
+#include "claims.h"
 #include "dear.h"
 #include "emulate/backward_edge.h"
 #include "emulate/backward.h"
 #include "head/lift.h"
 #include "runtime/cuda/launch_backward.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* What make test runs: each type, gates, normalisers, sums of terms of two factors and three, matrices, coordinates as features,
  * by warpgroups that have two slabs of features or one, and by warps; "gated" and "coordinates" are walked in segments below, "gatednorm" in
@@ -129,8 +124,8 @@ static void of_no_tokens_the_state_gets_its_gradient(void **state)
         skip();
     snprintf(folder, sizeof folder, "%s/none", f->folder);
     mkdir(folder, 0700);
-    if (emulated_open(&emulated, backward_source(f, head)->code, NULL, facts->name, folder, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(emulated_open(&emulated, backward_source(f, head)->code, NULL, facts->name, folder, &error),
+              &error);
     float *given = calloc((size_t)(HEADS * size), sizeof *given),
           *got = calloc((size_t)(HEADS * size), sizeof *got);
     float matrices[2][HEADS * 13 * 16];
@@ -149,8 +144,7 @@ static void of_no_tokens_the_state_gets_its_gradient(void **state)
         .d_weights = d_weights};
     a.forward.workspace_size = cuda_backward_workspace(&emulated.module, FORM_CHUNKED, &a);
     a.forward.workspace = aligned_alloc(256, a.forward.workspace_size + 256 - a.forward.workspace_size % 256);
-    if (cuda_backward(&emulated.module, FORM_CHUNKED, &a, NULL, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(cuda_backward(&emulated.module, FORM_CHUNKED, &a, NULL, &error), &error);
     assert_memory_equal(got, given, (size_t)(HEADS * size) * sizeof *got);
     for (int i = 0; i < HEADS * 13 * 16; i++)
         assert_true(matrices[0][i] == 0);

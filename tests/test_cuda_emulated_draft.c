@@ -1,6 +1,7 @@
 /* Drafts on the CPU, against the formula: emitted kernels of sm_90a, then portable ones.
  *
  * make test: a head of each kind; make test-all: all of them. FPA_TEST_HEAD: one alone, by its name. */
+#include "claims.h"
 #include "dear.h"
 #include "emulate/parts.h"
 #include "emulate/trials.h"
@@ -9,10 +10,6 @@
 #include "runtime/verify/judge.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +17,6 @@
 
 #include "base/parallel.h"
 #include "scratch.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { SEED = 20261126, MOST_JOBS = EMULATED_MOST_HEADS };
 
@@ -150,8 +145,7 @@ static void check_target(const emulated_fixture *f, int target)
         if (!is_wanted(f->list.heads[i], target))
             continue;
         *j = (job){.fixture = f, .head = f->list.heads[i], .number = MOST_JOBS * target + count};
-        if (source_generate(j->head, targets[target], &j->source, &j->error))
-            fail_msg("%s: %s", j->error.where, j->error.message);
+        assert_ok(source_generate(j->head, targets[target], &j->source, &j->error), &j->error);
         count++;
     }
     assert_true(count > 0);
@@ -194,8 +188,7 @@ static void mistakes_are_found(void **state)
                    .head = f->list.heads[emulated_head_named(f, "gatednorm")],
                    .number = 2 * MOST_JOBS + count};
         j->fault = &cuda_faults[i];
-        if (source_generate(j->head, targets[0], &j->source, &j->error))
-            fail_msg("%s: %s", j->error.where, j->error.message);
+        assert_ok(source_generate(j->head, targets[0], &j->source, &j->error), &j->error);
         free(j->source.code);
         j->source.code = fault_make(j->fault, j->head, targets[0]);
         count++;

@@ -3,22 +3,17 @@
  *
  * make test: some heads, which have each mechanism, each with a third of the changes; make test-all: all. FPA_TEST_HEAD: one alone, by its name. */
 #include "base/parallel.h"
+#include "claims.h"
 #include "dear.h"
 #include "emulate/trials.h"
 #include "machine/cuda_mechanism.h"
 #include "runtime/verify/judge.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { SEED = 20261123, TILE = 64 };
 

@@ -1,12 +1,6 @@
 /* As test_cuda_emulated.c: the heads with fused_chunk. */
 #include "emulate/parts.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "claims.h"
 
 static void emitted_kernels_with_fused_chunk_compute_the_formula(void **state)
 {

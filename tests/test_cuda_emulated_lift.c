@@ -2,18 +2,11 @@
  * other machines have, of the same generation and of the first one with tensor cores of bf16.
  *
  * make test: the heads of emulated_fixed for sm_90a, two more for the others; make test-all: all of them. */
+#include "claims.h"
 #include "dear.h"
 #include "emulate/parts.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST_JOBS = 2 * EMULATED_MOST_HEADS, CALLS = 14 };
 
@@ -41,8 +34,7 @@ static int make_jobs(const emulated_fixture *f, int target, fpa_source *sources,
         const fpa_head *head = f->list.heads[i];
         if (!is_lifted(head) || (!dear_tests() && !is_one_of(fixed[target], 2, head->name)))
             continue;
-        if (source_generate(head, targets[target], &sources[count], &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(source_generate(head, targets[target], &sources[count], &error), &error);
         jobs[count] = (emulated_job){.fixture = f, .head = i, .code = sources[count].code, .end = CALLS};
         if (!dear_tests()) { /* every other call */
             jobs[count].first = target;

@@ -2,15 +2,12 @@
  * portable ones.
  *
  * make test: a head of each kind, each in every third shape; make test-all: all of them. FPA_TEST_HEAD: one alone, by its name. */
+#include "claims.h"
 #include "dear.h"
 #include "emulate/parts.h"
 #include "emulate/trials.h"
 #include "runtime/verify/ragged.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +16,6 @@
 #include "head/lift.h"
 #include "machine/cuda_mechanism.h"
 #include "scratch.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { SEED = 20261125, MOST_JOBS = EMULATED_MOST_HEADS, CHUNKS = 5 /* of a prompt in pieces */ };
 
@@ -73,7 +68,6 @@ static bool choose_overlapped(const void *choice, const fpa_module *module, cons
 {
     const struct fpa_cuda_module *cuda = module->handle;
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    (void)choice;
     *candidate = (fpa_candidate){.mechanism = "split",
                                  .segments = 1,
                                  .blocks = (int64_t)g->chunk_state_slices * g->column_blocks,
@@ -137,7 +131,6 @@ static bool choose_whole(const void *choice, const fpa_module *module, const fpa
                          fpa_candidate *candidate)
 {
     const struct fpa_cuda_module *cuda = module->handle;
-    (void)choice;
     *candidate = (fpa_candidate){.mechanism = "split", .segments = 1};
     if (cuda_refusal(&cuda->geometry, size, candidate))
         *candidate = (fpa_candidate){.mechanism = "fused_chunk", .segments = 1};
@@ -252,9 +245,9 @@ static void check_target(const emulated_fixture *f, int target)
         if (!is_wanted(f->list.heads[i], target))
             continue;
         *j = (job){.fixture = f, .head = f->list.heads[i], .target = target, .number = count};
-        if (source_generate_as(j->head, targets[target], target ? NULL : emulated_mechanism(j->head),
-                               &j->source, &j->error))
-            fail_msg("%s: %s", j->error.where, j->error.message);
+        assert_ok(source_generate_as(j->head, targets[target], target ? NULL : emulated_mechanism(j->head),
+                                     &j->source, &j->error),
+                  &j->error);
         count++;
     }
     assert_true(count > 0);

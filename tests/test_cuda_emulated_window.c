@@ -2,17 +2,11 @@
  * targets but for what a generation's instructions are; of sm_90a, then of the first one with tensor cores of bf16.
  *
  * make test: the heads of emulated_fixed for sm_90a, one more for the other; make test-all: all of them. */
+#include "claims.h"
 #include "dear.h"
 #include "emulate/parts.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* What make test runs of them. */
 static const char *const fixed[] = {"nearplain"};
@@ -35,8 +29,7 @@ static void so_are_those_of_sm_80(void **state)
         const fpa_head *head = f->list.heads[i];
         if (!head->window || (!dear_tests() && !is_one_of(fixed, 1, head->name)))
             continue;
-        if (source_generate(head, "cuda:sm_80", &sources[count], &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(source_generate(head, "cuda:sm_80", &sources[count], &error), &error);
         jobs[count] = (emulated_job){
             .fixture = f, .head = i, .code = sources[count].code, .number = count, .end = SEQUENCES_CALL};
         count++;

@@ -3,19 +3,14 @@
  *
  * make test: the first fault of each mechanism's table and the first of each kind, and races; make test-all: all faults, at every place. That
  * the templates have the points of all of them is tested always (test_fault_points.c). */
+#include "claims.h"
 #include "dear.h"
 #include "emulate/faults.h"
 #include "emulate/trials.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { FAULTS = EMULATED_FAULTS };
 
@@ -116,7 +111,6 @@ static bool is_wanted(int index)
 static void the_fixed_part_has_every_mechanism_and_every_kind(void **state)
 {
     int of_table[EMULATED_TABLES] = {0}, of_kind[KINDS] = {0}, at[PLACES] = {0};
-    (void)state;
     for (int i = 0; i < FAULTS; i++) {
         at[emulated_fault_at(i)->place]++;
         if (is_fixed(i))

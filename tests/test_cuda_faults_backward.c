@@ -1,18 +1,13 @@
 /* Emitted gradients for CUDA with one mistake each (emulate/faults_backward.h, faults_passes.h) are refused, in the emulation. */
+#include "claims.h"
 #include "dear.h"
 #include "emulate/backward.h"
 #include "emulate/backward_edge.h"
 #include "emulate/faults_backward.h"
 #include "emulate/faults_passes.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum {
     OWN = sizeof cuda_backward_faults / sizeof *cuda_backward_faults,

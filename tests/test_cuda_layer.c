@@ -1,17 +1,12 @@
 /* A layer's launches on a GPU: in which streams, behind which events, and what becomes of them when a call of the driver
  * fails. The driver is a library that records. */
+#include "claims.h"
 #include "fake_driver.h"
 #include "runtime/cuda/module.h"
 #include "runtime/together.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { COUNT = 3, WORKSPACE = 1 << 20 };
 
@@ -41,7 +36,6 @@ static fpa_status launch_once(const fpa_module *module, int form, const struct f
                               const fpa_candidate *candidate, void *stream, fpa_error *error)
 {
     const struct fpa_cuda_module *cuda = module->handle;
-    (void)form;
     launched[launches++ % COUNT] = candidate ? launch->batch : 0;
     const CUresult result =
         cuda->driver->cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, (CUstream)stream, NULL, NULL);
@@ -121,7 +115,6 @@ static int parts_fork_and_join(void)
 
 static void the_part_that_takes_longest_stays_and_the_others_fork(void **state)
 {
-    (void)state;
     in_child(fake_path, parts_fork_and_join);
 }
 
@@ -137,7 +130,6 @@ static int one_part_does_not_fork(void)
 
 static void a_part_alone_stays_in_the_callers_stream(void **state)
 {
-    (void)state;
     in_child(fake_path, one_part_does_not_fork);
 }
 
@@ -158,7 +150,6 @@ static int captures_are_kept_apart(void)
 
 static void streams_of_another_capture_are_left_alone(void **state)
 {
-    (void)state;
     in_child(fake_path, captures_are_kept_apart);
 }
 
@@ -184,7 +175,6 @@ static int failures_are_joined(void)
 
 static void what_forked_is_joined_whatever_fails(void **state)
 {
-    (void)state;
     in_child(fake_path, failures_are_joined);
 }
 
@@ -216,7 +206,6 @@ static int openings_leave_nothing(void)
 
 static void when_a_stream_cannot_be_made_nothing_stays(void **state)
 {
-    (void)state;
     in_child(fake_path, openings_leave_nothing);
 }
 
@@ -233,7 +222,6 @@ static int small_workspaces_are_refused(void)
 
 static void every_part_has_a_workspace_of_its_own(void **state)
 {
-    (void)state;
     in_child(fake_path, small_workspaces_are_refused);
 }
 

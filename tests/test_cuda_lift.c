@@ -1,17 +1,10 @@
 /* What the model of the machine knows of coordinates that are made first, and how their rows are shared out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "head/form.h"
 #include "machine/cuda_candidates.h"
 #include "machine/cuda_padding.h"
+#include "claims.h"
 #include "planned.h"
-
-#include <cmocka.h>
 
 enum { MANY = 1024 };
 
@@ -58,7 +51,6 @@ static void expect_dearer(const struct fpa_cuda_geometry *with, const struct fpa
 static void coordinates_are_a_part_of_every_candidate(void **state)
 {
     static const char *const heads[] = {SKETCH, MASKED};
-    (void)state;
     for (int h = 0; h < 2; h++)
         for (int t = 0; t < TARGETS; t++) {
             const struct fpa_cuda_geometry with = planned_geometry(heads[h], targets[t]);
@@ -79,7 +71,6 @@ static void blocks_have_all_tokens(void **state)
     struct fpa_cuda_geometry g = planned_geometry(SKETCH, "cuda:sm_90a");
     const fpa_gpu_room room = room_of(&g, "cuda:sm_90a");
     const int64_t resident = (int64_t)room.multiprocessors * room.occupancy[CUDA_LIFT_ROWS];
-    (void)state;
     g.lift_by_heads = 0;
     for (int64_t tokens = 1; tokens < 100000; tokens = 3 * tokens + 1) {
         const fpa_call_size size = call_of(FORM_CHUNKED, 2, tokens);
@@ -108,7 +99,6 @@ static void masked_values_are_padded_in_every_form(void **state)
 {
     const struct fpa_cuda_geometry masked = planned_geometry(MASKED, "cuda:sm_80");
     const struct fpa_cuda_geometry plain = planned_geometry(SKETCH, "cuda:sm_80");
-    (void)state;
     assert_int_equal(masked.padded_value, 24);
     for (int m = 0; m < MECHANISMS; m++) {
         assert_int_equal(cuda_padding_of(&masked, (cuda_mechanism)m).value, 24);

@@ -5,18 +5,12 @@
 #include "runtime/cuda/build.h"
 #include "base/parallel.h"
 #include "runtime/verify/verify.h"
+#include "claims.h"
 #include "faults_cuda.h"
 #include "gpu_problem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char spec[] =
     "local function small(name, dtype)\n"

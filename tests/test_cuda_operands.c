@@ -1,17 +1,11 @@
 /* Where the operands of CUDA kernels may lie and where not: far apart, on another GPU, elsewhere. Every test
  * is skipped where there is no GPU. */
+#include "claims.h"
 #include "gpu_problem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char specs[] =
     "return {\n"
@@ -141,8 +135,8 @@ static void run_spread(const test_gpu *gpu, const spread *far, gpu_problem *prob
     CUDA(gpu, cuMemsetD8(far->o, POISON, far->size));
     CUDA(gpu, cuCtxSynchronize());
     CUdeviceptr workspace = problem_workspace(problem, kernel, form, &size);
-    if (fpa_forward(kernel, form, &problem->tensors, (void *)(uintptr_t)workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_forward(kernel, form, &problem->tensors, (void *)(uintptr_t)workspace, size, &error),
+              &error);
     problem_fetch(problem); /* the state; o's own memory was not used */
     move_rows(gpu, far, &problem->operand[OUT_O], far->o, BACK);
     CUDA(gpu, cuMemFree(workspace));

@@ -1,18 +1,12 @@
 /* A prompt in pieces of whole chunks on a GPU: the bits of one pass, where no sequence is walked in segments, states are float32
  * and weights of features powers of two. */
+#include "claims.h"
 #include "gpu_problem.h"
 #include "head/form.h"
 #include "runtime/kernel.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* One of each mechanism: split by threads and by warpgroups, fused_chunk, cluster_scan. */
 static const char specs[] =
@@ -103,8 +97,9 @@ static void run_pieces(gpu_problem *problem, const fpa_kernel *kernel, int64_t c
         piece.tensors.log_gate = tokens_of(&gate, &all[IN_GATE], first, count);
         piece.tensors.state_in = i ? &all[OUT_STATE].tensor : NULL;
         const CUdeviceptr workspace = problem_workspace(&piece, kernel, FPA_FORM_CHUNKED, &size);
-        if (fpa_forward(kernel, FPA_FORM_CHUNKED, &piece.tensors, (void *)(uintptr_t)workspace, size, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(
+            fpa_forward(kernel, FPA_FORM_CHUNKED, &piece.tensors, (void *)(uintptr_t)workspace, size, &error),
+            &error);
         CUDA(problem->gpu, cuStreamSynchronize(problem->gpu->stream));
         CUDA(problem->gpu, cuMemFree(workspace));
     }

@@ -7,21 +7,16 @@
 #include "emulate/module.h"
 #include "emulate/tensor_map.h"
 #include "emulate/translate.h"
+#include "claims.h"
 #include "gpu_problem.h"
 #include "nvrtc_hurry.h"
 #include "scratch.h"
 
 #include <dlfcn.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { OUT_WORDS = 132096, THREADS = 128, SHARED = 40 << 10, POISON = 0xa5 };
 
@@ -230,8 +225,7 @@ static void nvrtc_accepts_the_kernels(void **state)
     nvrtc_hurry();
     for (int kind = 0; kind < KINDS; kind++) {
         fpa_object object;
-        if (compile(f->code[kind], kinds[kind], &object, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(compile(f->code[kind], kinds[kind], &object, &error), &error);
         free(object.bytes);
     }
     nvrtc_hurry_no_more();
@@ -274,8 +268,7 @@ static int compare_with_gpu(struct fixture *f, int kind, CUdeviceptr in, CUdevic
     fpa_object object;
     fpa_error error;
     int wrong = 0;
-    if (compile(f->code[kind], kinds[kind], &object, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(compile(f->code[kind], kinds[kind], &object, &error), &error);
     CUDA(&f->gpu, cuModuleLoadDataEx(&module, object.bytes, 0, NULL, NULL));
     for (int i = 0; i < instruction_count; i++) {
         run_emulated(f, kind, i, 0, f->emulated);
@@ -346,8 +339,7 @@ static int count_missing(const struct fixture *f, const char *path)
     fpa_file file;
     fpa_error error;
     int missing = 0;
-    if (file_read(path, &file, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(file_read(path, &file, &error), &error);
     for (const char *at = (char *)file.bytes; (at = strstr(at, "void ptx_"));) {
         char name[200];
         at += strlen("void ptx_");

@@ -1,17 +1,10 @@
 /* Decoding with recent tokens beside the state: on the CPU, and where there is a GPU there too. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "gen/plan/cuda/cuda.h"
 #include "recent.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char specs[] =
     "return {\n"
@@ -140,7 +133,6 @@ static void expect_refusal(const recent_fixture *f, fpa_form form, void (*spoil)
 
 static void nothing(gpu_problem *p)
 {
-    (void)p;
 }
 
 static void a_final_state(gpu_problem *p)

@@ -1,17 +1,11 @@
 /* Recent tokens beside states, of each sequence as many as it has: the bits of a call for each by itself on the CPU, its results on
  * a GPU, where there is one. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "gpu_problem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char specs[] =
     "local square = tspow { d = 16, degree = 2, block = 8 }\n"
@@ -165,16 +159,14 @@ static void run(const call *c, const fpa_kernel *kernel, const fpa_tensors *tens
     size_t size;
     CUdeviceptr device = 0;
     void *workspace;
-    if (fpa_workspace_size(kernel, FPA_FORM_AUTO, tensors, &size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_workspace_size(kernel, FPA_FORM_AUTO, tensors, &size, &error), &error);
     if (gpu) {
         CUDA(gpu, cuMemAlloc(&device, size + 1));
         workspace = (void *)(uintptr_t)device;
     } else {
         workspace = aligned_alloc(64, (size + 64) / 64 * 64);
     }
-    if (fpa_forward(kernel, FPA_FORM_AUTO, tensors, workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_forward(kernel, FPA_FORM_AUTO, tensors, workspace, size, &error), &error);
     if (gpu) {
         CUDA(gpu, cuStreamSynchronize(gpu->stream));
         CUDA(gpu, cuMemFree(device));

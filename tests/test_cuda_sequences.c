@@ -1,16 +1,10 @@
 /* Sequences of different lengths on a GPU: each has what a call of its own gives, a captured graph follows other offsets and
  * other slots, and numbers that say nothing do no harm. */
+#include "claims.h"
 #include "gpu_problem.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { TOTAL = 3000, SEQUENCES = 5, SLOTS = 12, HEADS = 2, MOST_ERROR = 100 /* of a hundred thousand */ };
 
@@ -165,8 +159,8 @@ static unsigned char *alone(packed *p, struct fixture *f, const fpa_kernel *kern
         size_t size;
         fpa_error error = {0};
         const CUdeviceptr workspace = problem_workspace(&own, kernel, FPA_FORM_CHUNKED, &size);
-        if (fpa_forward(kernel, FPA_FORM_CHUNKED, &t, (void *)(uintptr_t)workspace, size, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(fpa_forward(kernel, FPA_FORM_CHUNKED, &t, (void *)(uintptr_t)workspace, size, &error),
+                  &error);
         CUDA(&f->gpu, cuStreamSynchronize(f->gpu.stream));
         CUDA(&f->gpu, cuMemFree(workspace));
     }
@@ -194,8 +188,7 @@ static void a_graph_follows_other_offsets_and_slots(void **state)
         const fpa_status status = fpa_forward(f->kernel[i], FPA_FORM_CHUNKED, &p.problem.tensors,
                                               (void *)(uintptr_t)workspace, size, &error);
         CUDA(&f->gpu, cuStreamEndCapture(f->gpu.stream, &graph));
-        if (status)
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(status, &error);
         CUDA(&f->gpu, cuGraphInstantiate(&executable, graph, 0));
         for (int which = 0; which < 2; which++) {
             say(&p, f, lengths[which], begins[which], ends[which]);
@@ -264,8 +257,9 @@ static void decode_recent(packed *p, struct fixture *f, const fpa_kernel *kernel
         pool.byte_offset = (uint64_t)slot * p->state_bytes;
     }
     const CUdeviceptr workspace = problem_workspace(&call, kernel, FPA_FORM_RECURRENT, &size);
-    if (fpa_forward(kernel, FPA_FORM_RECURRENT, &call.tensors, (void *)(uintptr_t)workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(
+        fpa_forward(kernel, FPA_FORM_RECURRENT, &call.tensors, (void *)(uintptr_t)workspace, size, &error),
+        &error);
     CUDA(&f->gpu, cuStreamSynchronize(f->gpu.stream));
     CUDA(&f->gpu, cuMemFree(workspace));
 }

@@ -1,21 +1,16 @@
 /* The server of examples/serve.c: what each request is answered, over all rounds and slots that it was served in, is what one pass
  * over its tokens gives. On the CPU, and where there is a GPU there too. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "gpu_problem.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* The program itself; its main is not called. */
 #define main serve_main
 int serve_main(int count, char **arguments);
 #include "examples/serve.c"
 #undef main
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char spec[] =
     "return {\n"
@@ -198,8 +193,7 @@ static void expect_answers(const struct fixture *f, const char *target)
         server s;
         memset(all, 0, sizeof all);
         srand(3);
-        if (fpa_open_text("serve.lua", spec, names[i], &options, &kernel, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(fpa_open_text("serve.lua", spec, names[i], &options, &kernel, &error), &error);
         start(&s, kernel, SLOTS, REQUESTS);
         assert_int_equal(serve_all(f, &s, all), REQUESTS);
         for (int r = 0; r < REQUESTS; r++) {

@@ -1,18 +1,12 @@
 /* CUDA sources of the heads and targets of compile_modules.h: that they stand alone, what the part of them has
  * that make test compiles, and which heads are refused. Nothing is compiled. */
+#include "claims.h"
 #include "compile_modules.h"
 #include "dear.h"
 #include "kernels.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* ---- what the fixed part has ---- */
 
@@ -47,7 +41,6 @@ static void the_fixed_part_has_every_group(void **state)
 static void the_fixed_part_has_every_target_kind_and_type(void **state)
 {
     bool types[FPA_DTYPES] = {false};
-    (void)state;
     for (int t = 0; t < target_count(); t++) {
         bool found = target_at(t)->backend != BACKEND_CUDA;
         for (int i = 0; i < MODULE_FIXED; i++)
@@ -194,8 +187,7 @@ static void expect_refused(const char *fields, const char *figure, const char *l
     fpa_source source;
     fpa_error error;
     int length = snprintf(text, sizeof text, "return head { name = 'wide', %s }", fields);
-    if (spec_load_text("wide.lua", NULL, text, (size_t)length, &list, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(spec_load_text("wide.lua", NULL, text, (size_t)length, &list, &error), &error);
     assert_int_equal(source_generate(list.heads[0], "cuda:sm_90", &source, &error), FPA_UNSUPPORTED);
     if (!strstr(error.message, figure) || !strstr(error.message, limit))
         fail_msg("'%s: %s' does not name %s and %s", error.where, error.message, figure, limit);
@@ -205,7 +197,6 @@ static void expect_refused(const char *fields, const char *figure, const char *l
 
 static void a_head_that_is_too_large_for_cuda_is_refused_with_its_figure(void **state)
 {
-    (void)state;
     expect_refused("d = 257, dv = 64, terms = linear {}", "257", "256");
     expect_refused("d = 64, dv = 513, terms = linear {}", "513", "512");
     expect_refused("d = 128, dv = 64, terms = power { degree = 3 }", "features", "262144");

@@ -1,16 +1,9 @@
 /* Heads with a window in calls that hand over a state and what it lacks: on the CPU, and where there is a GPU there too. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "recent.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char specs[] =
     "return {\n"

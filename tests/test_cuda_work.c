@@ -1,17 +1,12 @@
 /* What kernels do, counted: of a head that was counted by hand, and of every head that is shipped or measured. */
 #include "abi/cuda_kernels.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "claims.h"
 #include "planned.h"
 #include "shipped_heads.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* ---- by hand ---- */
 
@@ -22,7 +17,6 @@ static void a_known_head_is_counted_as_by_hand(void **state)
     const struct fpa_cuda_geometry g =
         planned_geometry("d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", "cuda:sm_90a");
     const struct fpa_cuda_kernel_work *walk = &g.work[CUDA_CHUNK_STATE], *output = &g.work[CUDA_CHUNK_OUTPUT];
-    (void)state;
     assert_int_equal(walk->step.products, 36 * 4 * 8);         /* 1152 */
     assert_int_equal(output->copy.products, (36 * 4 - 8) * 8); /* 1088: squares are read as halves */
     assert_int_equal(output->keys.products,
@@ -36,7 +30,6 @@ static void a_known_head_is_counted_as_by_hand(void **state)
 static void a_linear_head_is_counted_as_by_hand(void **state)
 {
     const struct fpa_cuda_geometry g = planned_geometry("d = 64, dv = 64, terms = linear {}", "cuda:sm_90a");
-    (void)state;
     assert_int_equal(g.totals.step.products, 64 * 64 / 128);
     assert_int_equal(g.totals.step.bytes, 16 * (64 + 64) * 2);
     assert_int_equal(g.work[CUDA_FUSED_CHUNK].step.bytes, 16 * (64 + 64 + 64 + 64) * 2);
@@ -153,7 +146,6 @@ static void no_shipped_head_is_counted_as_less_than_its_arithmetic(void **state)
 {
     shipped_heads all;
     int planned = 0;
-    (void)state;
     shipped_load(&all);
     for (int i = 0; i < all.count; i++)
         planned += check_everywhere(all.item[i].head);
@@ -167,9 +159,7 @@ static void no_measured_head_is_counted_as_less_than_its_arithmetic(void **state
     fpa_head_list list;
     fpa_error error;
     int planned = 0;
-    (void)state;
-    if (spec_load("bench/shapes.lua", &list, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(spec_load("bench/shapes.lua", &list, &error), &error);
     for (int i = 0; i < list.count; i++)
         planned += check_everywhere(list.heads[i]);
     print_message("%d plans of %d heads\n", planned, list.count);

@@ -188,7 +188,6 @@ static int write_it(void)
 
 static void a_damaged_cubin_of_a_bundle_never_reaches_the_driver(void **state)
 {
-    (void)state;
     need_nvrtc();
     in_child("/nowhere/libcuda.so.1", write_it);
     in_child(fake_path, every_changed_byte_of_a_bundle_is_refused);
@@ -196,7 +195,6 @@ static void a_damaged_cubin_of_a_bundle_never_reaches_the_driver(void **state)
 
 static void a_damaged_cubin_of_gradients_never_reaches_the_driver(void **state)
 {
-    (void)state;
     need_nvrtc();
     in_child("/nowhere/libcuda.so.1", write_it);
     in_child(fake_path, every_changed_byte_of_gradients_is_refused);
@@ -316,7 +314,6 @@ static int damaged_entries_are_built_again(void)
 
 static void a_damaged_cubin_of_the_cache_never_reaches_the_driver(void **state)
 {
-    (void)state;
     need_nvrtc();
     in_child(fake_path, damaged_entries_are_built_again);
 }

@@ -1,17 +1,12 @@
 /* What the model says of decoding steps, beside what steps took on an H100 (docs/decisions/0017-decode.md). */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "head/form.h"
 #include "machine/cuda_candidates.h"
+#include "claims.h"
 #include "planned.h"
-
-#include <cmocka.h>
 
 enum { HEADS = 16, MOST = 128 };
 
@@ -66,7 +61,6 @@ static const measured_step measured[] = {
 
 static void steps_take_what_was_measured_within_15_percent(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
         const measured_step *m = &measured[i];
         step_list l;
@@ -84,7 +78,6 @@ static void the_blocks_that_were_faster_are_chosen(void **state)
     static const struct {
         int batch, blocks;
     } fastest[] = {{1, 8}, {2, 8}, {4, 4}, {16, 1}};
-    (void)state;
     for (size_t i = 0; i < sizeof fastest / sizeof *fastest; i++) {
         step_list l;
         fpa_candidate best;
@@ -100,7 +93,6 @@ static void rows_of_a_learned_projection_are_waited_for(void **state)
     static const char of_rows[] = "d = 64, dv = 64, terms = { term { trainable { name = \"a\", rows = %d }, "
                                   "trainable { name = \"b\", rows = %d } } }";
     double seconds[2];
-    (void)state;
     for (int i = 0; i < 2; i++) {
         char body[sizeof of_rows + 16];
         step_list l;

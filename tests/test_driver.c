@@ -1,15 +1,10 @@
 /* Finding the driver, its devices, and the target that suits one. */
 #include "runtime/cuda/module.h"
+#include "claims.h"
 #include "fake_driver.h"
 #include "program.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static int everything_says_there_is_no_driver(void)
 {
@@ -32,7 +27,6 @@ static int everything_says_there_is_no_driver(void)
 
 static void without_a_driver_the_message_says_what_works(void **state)
 {
-    (void)state;
     in_child("/nowhere/libcuda.so.1", everything_says_there_is_no_driver);
 }
 
@@ -47,7 +41,6 @@ static int it_has_no_cuInit(void)
 
 static void a_library_that_is_no_driver_is_refused(void **state)
 {
-    (void)state;
     in_child("libm.so.6", it_has_no_cuInit);
 }
 
@@ -64,7 +57,6 @@ static int it_has_no_gpu(void)
 
 static void a_driver_without_a_gpu_is_told_from_none(void **state)
 {
-    (void)state;
     in_child(fake_path, it_has_no_gpu);
 }
 
@@ -80,7 +72,6 @@ static int it_does_not_start(void)
 
 static void the_drivers_own_words_are_passed_on(void **state)
 {
-    (void)state;
     in_child(fake_path, it_does_not_start);
 }
 
@@ -124,7 +115,6 @@ static int each_choice_is_as_listed(void)
 
 static void a_target_is_chosen_by_what_the_device_runs(void **state)
 {
-    (void)state;
     in_child(fake_path, each_choice_is_as_listed);
 }
 
@@ -148,7 +138,6 @@ static int the_number_is_checked(void)
 
 static void a_device_that_is_not_there_is_refused_with_the_number_there_is(void **state)
 {
-    (void)state;
     in_child(fake_path, the_number_is_checked);
 }
 
@@ -164,7 +153,6 @@ static int names_and_numbers_are_in_it(void)
 
 static void the_device_is_its_name_capability_and_driver(void **state)
 {
-    (void)state;
     in_child(fake_path, names_and_numbers_are_in_it);
 }
 
@@ -199,7 +187,6 @@ static int only_generations_have_names(void)
 
 static void cuda_names_a_target_where_there_is_a_gpu(void **state)
 {
-    (void)state;
     in_child(fake_path, the_names_lead_to_the_gpu);
     in_child("/nowhere/libcuda.so.1", only_generations_have_names);
 }

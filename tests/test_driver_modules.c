@@ -1,16 +1,11 @@
 /* Modules that the driver loads, and device memory. */
 #include "runtime/cuda/image.h"
 #include "runtime/cuda/module.h"
+#include "claims.h"
 #include "fake_driver.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static int it_is_loaded_and_given_back(void)
 {
@@ -36,7 +31,6 @@ static int it_is_loaded_and_given_back(void)
 
 static void a_module_holds_its_context_until_it_is_unloaded(void **state)
 {
-    (void)state;
     in_child(fake_path, it_is_loaded_and_given_back);
 }
 
@@ -84,7 +78,6 @@ static int none_of_these_is_loaded(void)
 
 static void a_module_of_another_head_version_or_gpu_is_refused(void **state)
 {
-    (void)state;
     in_child(fake_path, none_of_these_is_loaded);
 }
 
@@ -115,7 +108,6 @@ static int every_failure_is_told_and_leaves_nothing(void)
 
 static void when_any_call_of_a_load_fails_nothing_stays_held(void **state)
 {
-    (void)state;
     in_child(fake_path, every_failure_is_told_and_leaves_nothing);
 }
 
@@ -141,7 +133,6 @@ static int whole_only(void)
 
 static void bytes_that_are_no_whole_cubin_never_reach_the_driver(void **state)
 {
-    (void)state;
     in_child(fake_path, whole_only);
 }
 
@@ -173,7 +164,6 @@ static int each_image_is_a_module(void)
 
 static void a_module_of_several_images_is_loaded_and_unloaded_whole(void **state)
 {
-    (void)state;
     in_child(fake_path, each_image_is_a_module);
 }
 
@@ -213,7 +203,6 @@ static int memory_is_copied_there_and_back(void)
 
 static void device_memory_is_copied_to_and_from_in_the_modules_context(void **state)
 {
-    (void)state;
     in_child(fake_path, memory_is_copied_there_and_back);
 }
 

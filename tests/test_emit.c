@@ -1,20 +1,14 @@
 /* emit: the text of every shipped head, for every target. */
+#include "claims.h"
 #include "dear.h"
 #include "gen/gen.h"
 #include "runtime/store/manifest.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static fpa_head_list shipped[64];
 static int shipped_count;
@@ -23,7 +17,6 @@ static int load_shipped(void **state)
 {
     struct dirent **names;
     int count = scandir("specs", &names, NULL, alphasort);
-    (void)state;
     for (int i = 0; i < count; i++) {
         char path[512];
         fpa_error error = {0};
@@ -39,7 +32,6 @@ static int load_shipped(void **state)
 
 static int free_shipped(void **state)
 {
-    (void)state;
     for (int i = 0; i < shipped_count; i++)
         head_list_free(&shipped[i]);
     return 0;
@@ -77,7 +69,6 @@ static void check_same(const fpa_head *head)
 
 static void the_same_head_gives_the_same_bytes(void **state)
 {
-    (void)state;
     each_head(check_same);
 }
 
@@ -110,7 +101,6 @@ static void check_facts(const fpa_head *head)
 
 static void facts_come_back_from_their_text(void **state)
 {
-    (void)state;
     each_head(check_facts);
     assert_int_equal(strlen(generator_digest), 64);
 }
@@ -182,7 +172,6 @@ static void check_targets(const fpa_head *head)
 
 static void gcc_and_clang_accept_heads_for_every_target_without_a_warning(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++)
         print_message("%s: %s\n", native[i], on_path(native[i]) ? "used" : "not installed, skipped");
     print_message("%s: %s\n", cross[0], on_path(cross[0]) ? "used" : "not installed, skipped");
@@ -209,7 +198,6 @@ static void optimised_code_of_narrow_storage_has_no_warning(void **state)
 {
     static const char *const types[] = {"bf16", "f16"};
     fpa_error error;
-    (void)state;
     if (strcmp(target_best()->machine, "x86_64") || !on_path("gcc"))
         skip();
     for (int type = 0; type < 2; type++) {
@@ -256,7 +244,6 @@ static void check_header(const fpa_head *head)
 
 static void the_header_stands_alone(void **state)
 {
-    (void)state;
     check_header(shipped[0].heads[0]);
 }
 
@@ -264,7 +251,6 @@ static void an_unknown_target_is_refused_by_name(void **state)
 {
     fpa_source source;
     fpa_error error = {0};
-    (void)state;
     assert_int_equal(source_generate(shipped[0].heads[0], "c:mips", &source, &error), FPA_UNSUPPORTED);
     assert_string_equal(error.where, "c:mips");
 }
@@ -344,7 +330,6 @@ static void check_registers(const char *name, const char *target, const char *pa
 static void register_tiles_are_registers(void **state)
 {
     char path[] = "/tmp/fpac-assembly-XXXXXX";
-    (void)state;
     if (strcmp(target_best()->machine, "x86_64") || !on_path("gcc"))
         skip();
     const int file = mkstemp(path);

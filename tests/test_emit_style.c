@@ -1,19 +1,13 @@
 /* Emitted code reads as hand-written: lines, indentation, functions, comments. */
 #include "gen/gen.h"
+#include "claims.h"
 #include "dear.h"
 #include "emitted_text.h"
 #include "shipped_heads.h"
 
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { COLUMNS = 120, BODY = 80, INDENT = 4 };
 
@@ -372,7 +366,6 @@ static void check_target(const char *target)
 
 static void c_code_reads_as_hand_written(void **state)
 {
-    (void)state;
     check_target("c:avx512");
 }
 
@@ -380,7 +373,6 @@ static void c_code_of_windows_reads_as_hand_written(void **state)
 {
     fpa_head_list list = {0};
     fpa_error error;
-    (void)state;
     assert_int_equal(spec_load("specs/window.lua", &list, &error), FPA_OK);
     for (int i = 0; i < list.count; i++) {
         assert_int_equal(check_head(list.heads[i], "c:avx512", list.heads[i]->dtype), 0);
@@ -391,13 +383,11 @@ static void c_code_of_windows_reads_as_hand_written(void **state)
 
 static void cuda_code_reads_as_hand_written(void **state)
 {
-    (void)state;
     check_target("cuda:sm_90");
 }
 
 static void hopper_code_reads_as_hand_written(void **state)
 {
-    (void)state;
     check_target("cuda:sm_90a");
 }
 

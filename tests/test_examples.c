@@ -1,15 +1,11 @@
 /* Programs of examples/ that measure something, at a small size: they end well, and their results are right. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "program.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char spec[] =
     "return head { name = 'small', d = 8, dv = 8, scale = 1 / 4, gate = true, normalize = 'sum',\n"
@@ -19,7 +15,6 @@ static char folder[64], file[96];
 
 static int setup(void **state)
 {
-    (void)state;
     scratch_make(folder);
     snprintf(file, sizeof file, "%s/small.lua", folder);
     text_write(file, spec);
@@ -28,7 +23,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     scratch_remove(folder);
     return 0;
 }
@@ -60,7 +54,6 @@ static void a_server_prints_a_line_for_each_number_of_slots_and_draws_them(void 
     char picture[128];
     long slots[8];
     int lines = 0;
-    (void)state;
     snprintf(picture, sizeof picture, "%s/rates.svg", folder);
     program_result result = run_example("serve", (const char *const[]){"4", picture, NULL});
     for (char *line = strchr(result.out, '\n'); line && line[1]; line = strchr(line + 1, '\n'), lines++) {
@@ -81,7 +74,6 @@ static void a_server_prints_a_line_for_each_number_of_slots_and_draws_them(void 
 
 static void a_server_that_finds_no_gpu_says_so(void **state)
 {
-    (void)state;
     program_result result = run_on("cuda", "serve", (const char *const[]){"1", NULL});
     const bool found = result.code == 0;
     if (!found) {
@@ -117,7 +109,6 @@ static void pieces_of_a_sequence_are_one_pass(void **state)
 {
     static const char *const devices[] = {"1", "2", "5"};
     static const int pieces[] = {1, 3, 6};
-    (void)state;
     for (int i = 0; i < 3; i++) {
         program_result result =
             run_example("context_parallel", (const char *const[]){"1001", devices[i], NULL});

@@ -1,17 +1,13 @@
 /* make experiments: each program on a spec of two small heads leaves a table and a picture, and refuses what it cannot do;
  * the specs that it is run on are heads. */
+#include "claims.h"
 #include "command_place.h"
 #include "gen/spec/spec.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 #define TWO_HEADS                                                                                            \
     "return head { name = 'power_1_8', d = 8, dv = 16, scale = 1 / sqrt(8), terms = power { degree = 1 } "   \
@@ -22,7 +18,6 @@ static const char two_heads[] = TWO_HEADS;
 
 static int set_flags(void **state)
 {
-    (void)state;
     return setenv("FPA_CFLAGS", "-Og", 0);
 }
 
@@ -77,7 +72,6 @@ static void recall_is_counted_near_what_is_predicted(void **state)
     static const double features[] = {8, 40};
     char program[PATH];
     place here;
-    (void)state;
     place_begin(&here, TWO_HEADS ", head { name = 'favor_8', d = 8, dv = 16, terms = favor { d = 8, size = 8,"
                                  "         seed = 1, gamma = 1 / sqrt(8) } }");
     program_of("recall", program);
@@ -104,7 +98,6 @@ static void the_crossover_is_predicted_and_measured(void **state)
     char program[PATH];
     double numbers[NUMBERS];
     place here;
-    (void)state;
     place_begin(&here, two_heads);
     program_of("crossover", program);
     expect(RUN(program, here.spec, here.folder, "0.01"), 0, "power_1_8", NULL);
@@ -124,7 +117,6 @@ static void variances_fall_with_the_size_and_exact_heads_are_off_by_nothing(void
     char program[PATH];
     double first[NUMBERS];
     place here;
-    (void)state;
     place_begin(&here, two_heads);
     program_of("variance", program);
     expect(RUN(program, here.folder, "12"), 0, "favor", NULL);
@@ -152,7 +144,6 @@ static void functions_are_fitted_better_with_more_angles(void **state)
                                 "return angles(4), angles(16)";
     char program[PATH];
     place here;
-    (void)state;
     place_begin(&here, heads);
     program_of("fourier", program);
     expect(RUN(program, here.spec, here.folder), 0, "step_32", NULL);
@@ -179,7 +170,6 @@ static void what_cannot_be_done_is_said(void **state)
     static const char *const names[] = {"recall", "crossover", "fourier"};
     char program[PATH], missing[PATH];
     place here;
-    (void)state;
     place_begin(&here, two_heads);
     place_file(&here, "missing", missing);
     for (int i = 0; i < 3; i++) {
@@ -199,12 +189,10 @@ static void the_experiments_specs_are_heads(void **state)
 {
     static const char *const specs[] = {"experiments/recall.lua", "experiments/crossover.lua",
                                         "experiments/fourier.lua"};
-    (void)state;
     for (int i = 0; i < 3; i++) {
         fpa_head_list list = {0};
         fpa_error error = {0};
-        if (spec_load(specs[i], &list, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(spec_load(specs[i], &list, &error), &error);
         assert_true(list.count >= (i == 2 ? 6 : 16));
         head_list_free(&list);
     }

@@ -5,18 +5,13 @@
 #include "emulate/faults.h"
 #include "emulate/faults_backward.h"
 #include "emulate/faults_passes.h"
+#include "claims.h"
 #include "faults_backward.h"
 #include "faults_c.h"
 #include "faults_cuda.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* A table of faults: alone, or within the struct that says which head has them. */
 struct table {
@@ -106,7 +101,6 @@ static void every_point_is_used_by_a_fault(void **state)
 {
     const int count = find_points(points, MOST_POINTS);
     int unused = 0;
-    (void)state;
     for (int i = 0; i < count; i++) {
         bool used = false;
         for (size_t f = 0; fault_at(f) && !used; f++)
@@ -125,7 +119,6 @@ static void every_point_is_used_by_a_fault(void **state)
 static void every_fault_is_made_at_a_point(void **state)
 {
     const int count = find_points(points, MOST_POINTS);
-    (void)state;
     for (size_t f = 0; fault_at(f); f++) {
         bool found = false;
         for (int i = 0; i < count && !found; i++)
@@ -145,7 +138,6 @@ static bool follows(const struct point *before, const struct point *point)
 static void a_point_is_one_line_or_some_in_a_row(void **state)
 {
     const int count = find_points(points, MOST_POINTS);
-    (void)state;
     for (int i = 0; i < count; i++)
         for (int j = i + 1; j < count; j++)
             if (same_name(&points[i], &points[j]) &&
@@ -156,7 +148,6 @@ static void a_point_is_one_line_or_some_in_a_row(void **state)
 
 static void every_fault_has_words_of_its_own_that_it_is_refused_with(void **state)
 {
-    (void)state;
     for (size_t i = 0; fault_at(i); i++) {
         assert_true(strlen(fault_at(i)->says) > 0);
         for (size_t j = 0; j < i; j++)
@@ -186,13 +177,11 @@ static void refuse(const char *point, const char *wrong, const char *target, con
 
 static void a_fault_at_an_unknown_point_is_none(void **state)
 {
-    (void)state;
     refuse("nowhere", NULL, "c:sse2", "no line of the templates");
 }
 
 static void a_fault_that_changes_nothing_is_none(void **state)
 {
-    (void)state;
     refuse("key_head", "    u.h = u.query_head / group_of(a);", "c:sse2", "changes nothing");
     refuse("tile_suffix", NULL, "c:sse2", "changes nothing"); /* a point of CUDA kernels */
     refuse("token_decay", NULL, "c:sse2", "changes nothing"); /* of gates, which the head has not */
@@ -200,7 +189,6 @@ static void a_fault_that_changes_nothing_is_none(void **state)
 
 static void a_fault_that_cannot_be_translated_is_none(void **state)
 {
-    (void)state;
     refuse("key_head", "u.h = ${;", "c:sse2", "parallel.c.in:");
 }
 

@@ -2,6 +2,7 @@
  * opening succeeds without a fault. Every run before that ends in a clean error, or in a kernel
  * that works; it leaves whole files only and no descriptor open. `make asan` adds: no leak. */
 #include "command/bundle.h"
+#include "claims.h"
 #include "dear.h"
 #include "gen/gen.h"
 #include "gen/simplify/simplify.h"
@@ -12,15 +13,9 @@
 #include "toy.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <stdatomic.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 typedef enum fault_kind { FAULT_MEMORY, FAULT_WRITE, FAULT_FSYNC, FAULT_RENAME, FAULT_KINDS } fault_kind;
 
@@ -121,18 +116,6 @@ typedef struct fixture {
     scratch_log log;
 } fixture;
 
-/* A compiler that works once and hands out its first result from then on: the loops below start it
- * hundreds of times. */
-static const char compiler_script[] = "#!/bin/sh\n"
-                                      "saved=${0%/*}/saved.so\n"
-                                      "if [ -f $saved ]; then\n"
-                                      "  while [ \"$1\" != -o ]; do shift; done\n"
-                                      "  exec cp $saved $2\n"
-                                      "fi\n"
-                                      "gcc \"$@\" || exit 1\n"
-                                      "while [ \"$1\" != -o ]; do shift; done\n"
-                                      "cp $2 $saved\n";
-
 static int make_fixture(void **state)
 {
     fixture *f = calloc(1, sizeof *f);
@@ -142,13 +125,13 @@ static int make_fixture(void **state)
     snprintf(f->bundle, sizeof f->bundle, "%s/bundle", f->folder);
     snprintf(f->compiler, sizeof f->compiler, "%s/cc", f->folder);
     snprintf(f->spec, sizeof f->spec, "%s/toy.lua", f->folder);
-    scratch_write(f->compiler, compiler_script, strlen(compiler_script));
+    toy_compiler(f->compiler);
     scratch_write(f->spec, TOY_SPEC, strlen(TOY_SPEC));
     setenv("TMPDIR", f->temporary, 1);
     f->options = (fpa_options){
         .cache_dir = f->cache, .compiler = f->compiler, .log = scratch_record, .log_user = &f->log};
     *state = f;
-    return chmod(f->compiler, 0755) || mkdir(f->temporary, 0700);
+    return mkdir(f->temporary, 0700);
 }
 
 static int drop_fixture(void **state)
@@ -390,7 +373,6 @@ static void numbers_survive_every_failed_allocation(void **state)
 {
     arena right = {0};
     const fpa_number expected = compute_numbers(&right);
-    (void)state;
     assert_int_equal(number_status(expected), FPA_OK);
     assert_non_null(expected.wide);
     for (int lasting = 0; lasting < 2; lasting++)
@@ -436,7 +418,6 @@ static fpa_status carry_numbers(fpa_error *error)
 static void heads_of_long_weights_survive_every_failed_allocation(void **state)
 {
     fpa_error error = {0};
-    (void)state;
     arm(FAULT_MEMORY, 0, false);
     assert_int_equal(carry_numbers(&error), FPA_OK);
     disarm();

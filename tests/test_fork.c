@@ -1,22 +1,15 @@
 /* Processes that fork: a child computes what its parent does, and never waits for threads that it lost. */
 #include "runtime/store/cache.h"
+#include "claims.h"
 #include "scratch.h"
 #include "toy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { DEADLINE = 120 /* seconds: a busy machine compiles slowly, and a hang lasts for ever */ };
 

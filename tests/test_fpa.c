@@ -1,16 +1,11 @@
+#include "claims.h"
 #include "toy.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* One kernel for all claims; no cache, so that nothing is left behind. */
 static int open_kernel(void **state)
@@ -122,7 +117,6 @@ static void the_automatic_form_follows_length_and_state(void **state)
 
 static void a_head_without_a_mask_has_no_recurrent_form(void **state)
 {
-    (void)state;
     toy_call call;
     fpa_error error;
     fpa_kernel *kernel;

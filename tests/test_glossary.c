@@ -3,22 +3,16 @@
 #include "gen/plan/cuda/mechanism.h"
 #include "head/form.h"
 #include "machine/cuda_mechanism.h"
+#include "claims.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char text[1 << 16];
 
 static int read_glossary(void **state)
 {
-    (void)state;
     FILE *file = fopen("docs/glossary.md", "r");
     if (!file)
         return -1;
@@ -45,7 +39,6 @@ static bool is_explained(const char *word)
 
 static void every_cuda_kernel_is_in_the_glossary(void **state)
 {
-    (void)state;
     for (int i = 0; i < FPA_CUDA_KERNELS; i++)
         if (!is_explained(cuda_kernel_names[i]))
             fail_msg("docs/glossary.md does not explain %s", cuda_kernel_names[i]);
@@ -53,7 +46,6 @@ static void every_cuda_kernel_is_in_the_glossary(void **state)
 
 static void every_mechanism_of_candidates_is_in_the_glossary(void **state)
 {
-    (void)state;
     for (int i = 0; i < MECHANISMS; i++)
         if (!is_explained(cuda_mechanism_names[i]))
             fail_msg("docs/glossary.md does not explain %s", cuda_mechanism_names[i]);
@@ -61,7 +53,6 @@ static void every_mechanism_of_candidates_is_in_the_glossary(void **state)
 
 static void every_mechanism_is_in_the_glossary(void **state)
 {
-    (void)state;
     for (int m = 0; m < CUDA_MECHANISMS; m++)
         if (!is_explained(cuda_mechanisms[m].name))
             fail_msg("docs/glossary.md does not explain %s", cuda_mechanisms[m].name);
@@ -69,7 +60,6 @@ static void every_mechanism_is_in_the_glossary(void **state)
 
 static void every_form_is_in_the_glossary(void **state)
 {
-    (void)state;
     const char *row = strstr(text, "\n| form | ");
     assert_non_null(row);
     for (int form = 0; form < FORMS; form++) {
@@ -82,7 +72,6 @@ static void every_form_is_in_the_glossary(void **state)
 static void every_cuda_kernel_is_told_of_in_emitted_files(void **state)
 {
     static char call[1 << 16];
-    (void)state;
     FILE *file = fopen("abi/cuda_call.h", "r");
     assert_non_null(file);
     call[fread(call, 1, sizeof call - 1, file)] = '\0';
@@ -97,7 +86,6 @@ static void every_cuda_kernel_is_told_of_in_emitted_files(void **state)
 
 static void a_word_that_is_nowhere_is_not_explained(void **state)
 {
-    (void)state;
     assert_false(is_explained("chunk_stat"));
     assert_false(is_explained("relay"));
     assert_true(is_explained("consumer"));

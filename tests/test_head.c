@@ -1,22 +1,15 @@
 /* test_head: the rules of heads, their figures, and lists of heads. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "example_head.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 static void the_example_is_valid(void **state)
 {
     fpa_head *head = example_head();
     fpa_error error;
-
-    (void)state;
     assert_int_equal(head_validate(head, &error), FPA_OK);
     head_free(head);
 }
@@ -209,11 +202,9 @@ static const struct {
 
 static void a_broken_rule_is_refused_and_named(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
         fpa_head *head = example_head();
         fpa_error error;
-
         mistakes[i].change(head);
         assert_int_equal(head_validate(head, &error), FPA_INVALID);
         if (!strstr(error.message, mistakes[i].message))
@@ -227,8 +218,6 @@ static void too_many_features_are_refused(void **state)
 {
     fpa_head *head = example_head();
     fpa_error error;
-
-    (void)state;
     head->d = 1024;
     head->matrix_count = 0;
     head->term_count = 1;
@@ -236,7 +225,6 @@ static void too_many_features_are_refused(void **state)
     head->terms[0].branches = arena_array(&head->memory, 4, sizeof(fpa_branch));
     for (int l = 0; l < 4; l++) {
         fpa_branch *branch = &head->terms[0].branches[l];
-
         *branch = (fpa_branch){.kind = FPA_BRANCH_IDENTITY, .source = FPA_INPUT, .width = 1024};
         branch->row = arena_array(&head->memory, 1024, sizeof(int));
         for (int w = 0; w < 1024; w++)
@@ -252,8 +240,6 @@ static void too_many_features_are_refused(void **state)
 static void figures_follow_from_the_widths(void **state)
 {
     fpa_head *head = example_head();
-
-    (void)state;
     assert_int_equal(head_degree(head), 2);
     assert_true(head_features(head) == 2 * 3 + 2 * 2);
     assert_true(head_features_bound(head) == 10); /* C(5, 2) */
@@ -269,8 +255,6 @@ static void a_list_finds_heads_and_names_them(void **state)
     fpa_head_list list = {.count = 2, .heads = malloc(2 * sizeof(fpa_head *))};
     const fpa_head *found = NULL;
     fpa_error error;
-
-    (void)state;
     assert_non_null(list.heads);
     list.heads[0] = example_head();
     list.heads[1] = example_head();

@@ -1,18 +1,13 @@
 /* test_head_text: the canonical text of heads, its parser and the digest. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "example_head.h"
 #include "random_head.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { RANDOM_HEADS = 400, SEED = 11 };
 
@@ -20,8 +15,6 @@ static void the_text_is_as_documented(void **state)
 {
     fpa_head *head = example_head();
     char *text = head_print(head);
-
-    (void)state;
     assert_non_null(text);
     assert_string_equal(text, "fpac head 1\n"
                               "name example\n"
@@ -56,15 +49,12 @@ static void the_text_is_as_documented(void **state)
 static void every_random_head_is_valid_and_survives_its_text(void **state)
 {
     random_limits limits = random_all;
-
-    (void)state;
     limits.half = limits.lift = true;
     print_message("seeds %d..%d\n", SEED, SEED + RANDOM_HEADS - 1);
     for (int i = 0; i < RANDOM_HEADS; i++) {
         fpa_head *head = random_head(SEED + i, &limits), *copy = NULL;
         fpa_error error = {0};
         char *text, *again;
-
         assert_non_null(head);
         if (head_validate(head, &error) != FPA_OK)
             fail_msg("seed %d: %s", SEED + i, error.message);
@@ -87,8 +77,6 @@ static void products_are_written_unless_they_are_plain(void **state)
 {
     fpa_head *head = example_head(), *copy = NULL;
     char plain[DIGEST_TEXT], split[DIGEST_TEXT], again[DIGEST_TEXT], *text;
-
-    (void)state;
     assert_int_equal(head_digest(head, plain, NULL), FPA_OK);
     head->products = FPA_PRODUCTS_TF32X3;
     assert_int_equal(head_digest(head, split, NULL), FPA_OK);
@@ -108,8 +96,6 @@ static void a_window_is_written_where_there_is_one(void **state)
 {
     fpa_head *head = example_head(), *copy = NULL;
     char without[DIGEST_TEXT], with[DIGEST_TEXT], *text;
-
-    (void)state;
     head->normalize = FPA_NORMALIZE_SUM;
     assert_int_equal(head_digest(head, without, NULL), FPA_OK);
     head->window = 64;
@@ -128,8 +114,6 @@ static void the_text_does_not_follow_the_locale(void **state)
 {
     fpa_head *head = example_head();
     char *plain = head_print(head), *local;
-
-    (void)state;
     if (setlocale(LC_ALL, "de_DE.UTF-8") || setlocale(LC_ALL, "fr_FR.UTF-8")) {
         local = head_print(head);
         assert_string_equal(plain, local);
@@ -145,8 +129,6 @@ static void the_origin_is_not_part_of_the_digest_and_everything_else_is(void **s
 {
     fpa_head *head = example_head();
     char first[DIGEST_TEXT], second[DIGEST_TEXT];
-
-    (void)state;
     assert_int_equal(head_digest(head, first, NULL), FPA_OK);
     assert_int_equal(strlen(first), 64);
     head->origin = NULL;
@@ -162,8 +144,6 @@ static void weights_of_one_written_or_not_are_the_same_head(void **state)
 {
     fpa_head *head = example_head();
     char first[DIGEST_TEXT], second[DIGEST_TEXT];
-
-    (void)state;
     for (int w = 0; w < 3; w++)
         head->terms[0].branches[1].gram[w] = number_int(1);
     assert_int_equal(head_digest(head, first, NULL), FPA_OK);
@@ -214,12 +194,9 @@ static void damaged_text_is_refused_with_its_line(void **state)
 {
     fpa_head *head = example_head(), *parsed = NULL;
     char *text = head_print(head), damaged[2048];
-
-    (void)state;
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
         char *at = strstr(text, damages[i].from);
         fpa_error error;
-
         if (strcmp(damages[i].from, "d 4\n") == 0)
             at = strstr(text, "\nd 4\n") + 1;
         assert_non_null(at);
@@ -239,8 +216,6 @@ static void a_parsed_head_obeys_the_rules(void **state)
     fpa_head *head = example_head(), *parsed = NULL;
     char *text;
     fpa_error error;
-
-    (void)state;
     head->terms[0].branches[1].row[2] = 9;
     text = head_print(head);
     assert_int_equal(head_parse(text, strlen(text), &parsed, &error), FPA_INVALID);
@@ -253,7 +228,6 @@ static void a_parsed_head_obeys_the_rules(void **state)
 static size_t mutate(random_source *random, char *text, size_t size, size_t capacity)
 {
     size_t at = random_bits(random) % size, length = 1 + random_bits(random) % 12;
-
     if (at + length > size)
         length = size - at;
     switch (random_between(random, 0, 4)) {
@@ -281,8 +255,6 @@ static void no_mutated_text_breaks_the_parser(void **state)
     random_source random = {SEED};
     random_limits limits = random_all;
     int accepted = 0, refused = 0;
-
-    (void)state;
     limits.lift = true;
     print_message("seed %d\n", SEED);
     for (int i = 0; i < 20000; i++) {
@@ -291,7 +263,6 @@ static void no_mutated_text_breaks_the_parser(void **state)
         size_t size = strlen(text), capacity = size + 64;
         char *bytes = malloc(capacity), *exact;
         fpa_error error;
-
         memcpy(bytes, text, size);
         for (int n = random_between(&random, 1, 3); n > 0; n--)
             size = mutate(&random, bytes, size, capacity);

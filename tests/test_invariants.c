@@ -4,21 +4,16 @@
  * k(x_t, y_j) is read from o: keys y come first, with the rows of 1 as values, then queries x, with values of 0. */
 #include "gen/spec/spec.h"
 #include "c_hurry.h"
+#include "claims.h"
 #include "program.h"
 #include "random_head.h"
 #include "runtime/api/fpa.h"
 #include "runtime/reference/reference.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { D = 12, N = 20, LENGTH = 2 * N, REFERENCE = 3, WAYS = 4 }; /* ways: the forms, and the reference */
 
@@ -42,7 +37,6 @@ typedef struct subject {
 static int make_tokens(void **state)
 {
     random_source random = {20261123};
-    (void)state;
     c_hurry();
     for (int t = 0; t < N; t++)
         for (int c = 0; c < D; c++) {
@@ -92,8 +86,7 @@ static void run_reference(const subject *s, const double *q, const double *k, co
                                  .k = k,
                                  .v = v};
     fpa_error error;
-    if (reference_forward(&problem, o, NULL, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(reference_forward(&problem, o, NULL, &error), &error);
 }
 
 static DLTensor tensor(float *data, int64_t *shape)
@@ -119,10 +112,10 @@ static void run_kernel(const subject *s, fpa_form form, const double *q, const d
     fpa_error error = {0};
     size_t size = 0;
     void *workspace = NULL;
-    if (fpa_workspace_size(s->kernel, form, &tensors, &size, &error) ||
-        posix_memalign(&workspace, 64, size) ||
-        fpa_forward(s->kernel, form, &tensors, workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_workspace_size(s->kernel, form, &tensors, &size, &error) ||
+                  posix_memalign(&workspace, 64, size) ||
+                  fpa_forward(s->kernel, form, &tensors, workspace, size, &error),
+              &error);
     free(workspace);
     for (int i = 0; i < LENGTH * N; i++)
         o[i] = (double)o32[i];
@@ -170,7 +163,6 @@ static void q_and_k_may_be_exchanged(void **state)
         "{ term { " WIDE ", " NARROW ", select { 3, 1 } } }",
         "{ term { weight = -2, " WIDE ", identity() }, term { diagonal { [range(2, 9)] = sqrt2 } } }",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         subject s = begin(heads[i]);
         for (int way = 0; way < WAYS; way++) {
@@ -227,7 +219,6 @@ static void branches_and_terms_may_be_permuted(void **state)
          1, "{ term { weight = -1 }, term { weight = 3, " NARROW ", identity() }, term { " WIDE " } }", 0,
          NULL},
     };
-    (void)state;
     check_relations(list, sizeof list / sizeof *list);
 }
 
@@ -249,7 +240,6 @@ static void a_scalar_may_move_between_projections(void **state)
         {"scaled", "{ term { " SCALED(ROWS("7", "1"), "-3") ", identity() } }", 9,
          "{ term { " WIDE ", identity() } }", 0, NULL},
     };
-    (void)state;
     check_relations(list, sizeof list / sizeof *list);
 }
 
@@ -268,7 +258,6 @@ static void the_kernel_is_linear_in_each_factor(void **state)
          "{ term { select(range(1, 4)), select(range(1, 4)) } }", 1,
          "{ term { select(range(5, 12)), select(range(1, 4)) } }"},
     };
-    (void)state;
     check_relations(list, sizeof list / sizeof *list);
 }
 
@@ -277,7 +266,6 @@ static void second_order_attention_is_two_passes(void **state)
 {
     char program[4096];
     const char *command = getenv("FPAC") ? getenv("FPAC") : "build/fpac";
-    (void)state;
     snprintf(program, sizeof program, "%.*s/examples/hla", (int)(strrchr(command, '/') - command), command);
     program_result result = RUN(program);
     if (result.code)

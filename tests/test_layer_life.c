@@ -10,7 +10,6 @@
 
 static void layers_live_where_memory_is_short(void **state)
 {
-    (void)state;
     print_message("skipped: a sanitizer, or a C library other than glibc, keeps its own malloc\n");
     skip();
 }

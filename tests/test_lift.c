@@ -1,16 +1,11 @@
 /* test_lift: coordinates that are made of q and k: their text, their rules, their maps. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "head/lift.h"
-
-#include <cmocka.h> /* last: it defines fail() */
+#include "claims.h"
 
 /* A Fourier part with its weights, a mapped projection, a complex product of two; a constant for masks. */
 static const char written[] = "fpac head 1\n"
@@ -78,9 +73,7 @@ static void a_lift_survives_its_text(void **state)
 {
     fpa_head *head = NULL;
     fpa_error error = {0};
-    (void)state;
-    if (head_parse(written, strlen(written), &head, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(head_parse(written, strlen(written), &head, &error), &error);
     char *text = head_print(head);
     assert_string_equal(text, written);
     assert_int_equal(head_width(head), 4);
@@ -99,11 +92,9 @@ static void a_factor_may_add_constants(void **state)
     fpa_error error = {0};
     char text[sizeof written + 128];
     const char *at = strstr(written, "trainable w 4 4");
-    (void)state;
     snprintf(text, sizeof text, "%.*strainable w 4 5%s", (int)(at - written), written,
              at + strlen("trainable w 4 4"));
-    if (head_parse(text, strlen(text), &head, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(head_parse(text, strlen(text), &head, &error), &error);
     assert_true(lift_has_constants(head->lift, &head->matrices[2]));
     assert_false(lift_has_constants(head->lift, &head->matrices[3]));
     assert_false(lift_has_constants(head->lift, &head->matrices[5]));
@@ -133,7 +124,6 @@ static void a_lift_obeys_its_rules(void **state)
         {"lift width 4 positions 2 key_mask 1 parts 4", "lift width 4 positions 2 key_mask 2 parts 4",
          "\"2\" is not an integer in 0..1"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fpa_head *head = NULL;
         fpa_error error = {0};
@@ -152,7 +142,6 @@ static void a_lift_obeys_its_rules(void **state)
 static void slopes_are_those_of_the_maps(void **state)
 {
     const double step = 1e-6;
-    (void)state;
     for (int map = 0; map < FPA_MAPS; map++)
         for (double y = -30.25; y < 5; y += 0.5) {
             const double quotient =

@@ -1,4 +1,5 @@
 /* Nothing that the library writes or reads depends on the locale of the program that it is in. */
+#include "claims.h"
 #include "comma_locale.h"
 #include "command/bundle.h"
 #include "gen/gen.h"
@@ -6,13 +7,7 @@
 #include "runtime/store/manifest.h"
 #include "toy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* Weights, a scale and a normaliser whose decimals get into every text. */
 static const char spec[] =
@@ -126,8 +121,7 @@ static void a_bundle_opens_under_a_comma(void **state)
     write_bundle(f, f->plain);
     enter_or_skip();
     for (int again = 0; again < 2; again++) { /* verified, then with the verdict of the cache */
-        if (fpa_open_bundle(f->plain, NULL, &f->options, &kernel, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(fpa_open_bundle(f->plain, NULL, &f->options, &kernel, &error), &error);
         assert_null(strchr(fpa_describe(kernel)->verdict, '\n'));
         assert_non_null(strchr(fpa_describe(kernel)->verdict, '.'));
         expect_works(kernel);
@@ -147,8 +141,7 @@ static void an_entry_of_the_cache_serves_programs_of_every_locale(void **state)
     for (int open = 0; open < 3; open++) {
         if (open == 2)
             comma_locale_leave();
-        if (fpa_open_text("thirds.lua", spec, NULL, &f->options, &kernel, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(fpa_open_text("thirds.lua", spec, NULL, &f->options, &kernel, &error), &error);
         assert_int_equal(fpa_describe(kernel)->from_cache, open > 0);
         if (open == 0)
             snprintf(verdict, sizeof verdict, "%s", fpa_describe(kernel)->verdict);
@@ -242,14 +235,12 @@ static void the_command_writes_opens_and_runs_under_a_comma(void **state)
 
 static int make_locales(void **state)
 {
-    (void)state;
     scratch_make(locales);
     return 0;
 }
 
 static int drop_locales(void **state)
 {
-    (void)state;
     scratch_remove(locales);
     return 0;
 }

@@ -1,16 +1,10 @@
 /* The manual page and the completion of the command tell what `fpac --help` tells. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "program.h"
-
-#include <cmocka.h>
 
 static const char *command(void)
 {
@@ -72,7 +66,6 @@ static void the_manual_has_every_subcommand_and_option(void **state)
     program_result page =
         RUN("/usr/bin/env", "bash", "tools/manual.sh", command(), "1.2.3", "docs/fpac.1.in");
     program_result help = RUN("fpac", "--help");
-    (void)state;
     assert_int_equal(page.code, 0);
     assert_non_null(strstr(page.out, "\"fpac 1.2.3\""));
     assert_null(strchr(page.out, '@'));
@@ -114,7 +107,6 @@ static void completion_knows_subcommands_and_options(void **state)
 {
     static char nothing[] = "", options[] = "verify -";
     program_result help = RUN("fpac", "--help"), verify = RUN("fpac", "verify", "--help");
-    (void)state;
     assert_true(each_first_word(help.out, expect_completed, nothing) >= 9);
     assert_true(each_first_word(verify.out, expect_completed, options) >= 7);
     expect_offer("ver", " verify ", "explain");
@@ -124,7 +116,6 @@ static void completion_knows_subcommands_and_options(void **state)
 
 static void completion_knows_heads_targets_and_files(void **state)
 {
-    (void)state;
     expect_offer("explain specs/linear.lua --head ", " linear_d64 ", "tspow");
     expect_offer("explain specs/linear.lua --head=", " linear_d64 ",
                  NULL); /* bash keeps what is before the = */

@@ -1,6 +1,7 @@
 /* Verification must be able to fail: emitted kernels with one mistake each are refused.
  *
  * make test: one of each refusal; make test-all: all. */
+#include "claims.h"
 #include "dear.h"
 #include "runtime/builder.h"
 #include "runtime/verify/verify.h"
@@ -8,15 +9,9 @@
 #include "faults_c.h"
 #include "openmp_threads.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char spec[] =
     "return head { name = 'small', d = 16, dv = 16, chunk = 64, gate = true, normalize = 'sum',\n"
@@ -172,8 +167,7 @@ static fpa_status verdict_of(const struct fixture *f, char *code, fpa_verdict *v
     fpa_status status = builder_c.compile(NULL, &mutant, &object, error);
     if (!status)
         status = backend_c.load(NULL, &object, "small", &module, error);
-    if (status)
-        fail_msg("%s: %s", error->where, error->message);
+    assert_ok(status, error);
     status = verify_module(f->list.heads[0], &f->source.facts, &module, verdict, error);
     backend_c.unload(&module);
     free(object.bytes);
@@ -185,8 +179,7 @@ static void the_kernel_as_emitted_is_accepted(void **state)
     fpa_verdict verdict;
     fpa_error error = {0};
     struct fixture *f = *state;
-    if (verdict_of(f, f->source.code, &verdict, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(verdict_of(f, f->source.code, &verdict, &error), &error);
 }
 
 static void refuse_all(const struct fixture *f, const struct fault *list, size_t count)

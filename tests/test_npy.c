@@ -1,21 +1,16 @@
 /* .npy files: what is read, what is refused and how, and that writing is whole or not at all. */
 #include "base/npy.h"
+#include "claims.h"
 #include "scratch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static char folder[64], path[128];
 
 static int make_folder(void **state)
 {
-    (void)state;
     scratch_make(folder);
     snprintf(path, sizeof path, "%s/x.npy", folder);
     return 0;
@@ -23,7 +18,6 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    (void)state;
     scratch_remove(folder);
     return 0;
 }
@@ -59,8 +53,6 @@ static void what_is_written_is_read_back(void **state)
     } cases[] = {{0, {0}},          {1, {5}},       {2, {2, 3}},
                  {4, {2, 3, 1, 4}}, {3, {2, 0, 3}}, {8, {1, 2, 1, 2, 1, 2, 1, 2}}};
     fpa_error error;
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         float data[24];
         fpa_array written = {.axes = cases[i].axes, .count = 1, .data = data}, read;
@@ -86,8 +78,6 @@ static void the_data_begin_at_a_multiple_of_64(void **state)
     fpa_array array = {.axes = 1, .shape = {1}, .count = 1, .data = &one};
     unsigned char bytes[256];
     fpa_error error;
-
-    (void)state;
     assert_int_equal(npy_write(path, &array, &error), FPA_OK);
     FILE *file = fopen(path, "rb");
     size_t size = fread(bytes, 1, sizeof bytes, file);
@@ -102,8 +92,6 @@ static void every_version_and_both_types_are_read(void **state)
     const double wide[] = {1.5, -2};
     fpa_array array;
     fpa_error error;
-
-    (void)state;
     for (int version = 1; version <= 3; version++) {
         write_file(version, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", narrow,
                    sizeof narrow);
@@ -142,7 +130,6 @@ static void integers_are_read_where_numbers_are_asked_for(void **state)
         {"<i8", i8, 8, -0x1p53f, 0x1p40f}, {"<u8", u8, 8, 0, 0x1p53f},
         {"<f4", f4, 4, -1.5f, 1e30f},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         char header[128];
         fpa_array array;
@@ -168,7 +155,6 @@ static void integers_that_float32_does_not_have_are_refused(void **state)
     static const int64_t wide[] = {5, (INT64_C(1) << 60) + 1};
     fpa_array array;
     fpa_error error = {0};
-    (void)state;
     write_file(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }", narrow, sizeof narrow);
     assert_int_equal(npy_read_numbers(path, &array, &error), FPA_INVALID);
     assert_non_null(strstr(error.message, "the integer 16777217, number 2 of the array"));
@@ -184,7 +170,6 @@ static void masks_are_bool_or_uint8(void **state)
     static const float floats[] = {1, 0};
     fpa_array array;
     fpa_error error = {0};
-    (void)state;
     for (int i = 0; i < 2; i++) {
         char header[128];
         snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': True, 'shape': (2, 3), }",
@@ -212,8 +197,6 @@ static void fortran_order_is_copied(void **state)
     npy_matrices read;
     fpa_array array;
     fpa_error error;
-
-    (void)state;
     write_file(1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3, 2), }", columns, sizeof columns);
     assert_int_equal(npy_read(path, &array, &error), FPA_OK);
     assert_true(array.reversed);
@@ -235,8 +218,6 @@ static void float16_is_read_and_written(void **state)
     static const uint16_t halves[] = {0x3c00, 0xc000, 0x3555, 0x7c00, 0x0001};
     fpa_array array, again;
     fpa_error error;
-
-    (void)state;
     write_file(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (5,), }", halves, sizeof halves);
     assert_int_equal(npy_read(path, &array, &error), FPA_OK);
     assert_int_equal(array.item, 2);
@@ -255,8 +236,6 @@ static void a_matrix_has_two_axes(void **state)
     const float narrow[] = {1, 2, 3, 4, 5, 6};
     npy_matrices read;
     fpa_error error;
-
-    (void)state;
     write_file(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }", wide, sizeof wide);
     assert_int_equal(npy_read_matrices(path, &small, &read, &error), FPA_OK);
     assert_false(read.several);
@@ -282,8 +261,6 @@ static void specs_read_several_matrices_and_integers(void **state)
     npy_matrices read;
     fpa_array array;
     fpa_error error;
-
-    (void)state;
     write_file(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 1, 3), }", whole, sizeof whole);
     assert_int_equal(npy_read_matrices(path, &limit, &read, &error), FPA_OK);
     assert_true(read.several && read.count == 2 && read.rows == 1 && read.columns == 3);
@@ -355,8 +332,6 @@ static void a_file_that_is_not_understood_is_refused_with_the_reason(void **stat
     const float data[] = {1, 2};
     fpa_array array;
     fpa_error error;
-
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         write_file(refused[i].version, refused[i].header, data, sizeof data);
         assert_int_equal(npy_read(path, &array, &error), FPA_INVALID);
@@ -379,8 +354,6 @@ static void keys_come_in_any_order_and_either_quotes(void **state)
     const float data[] = {1, 2};
     fpa_array array;
     fpa_error error;
-
-    (void)state;
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
         write_file(1, headers[i], data, sizeof data);
         assert_int_equal(npy_read(path, &array, &error), FPA_OK);
@@ -393,8 +366,6 @@ static void a_fifo_does_not_hold_us_up(void **state)
 {
     fpa_array array;
     fpa_error error;
-
-    (void)state;
     unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_true(npy_read(path, &array, &error) != FPA_OK);
@@ -407,8 +378,6 @@ static void a_file_cut_anywhere_is_refused(void **state)
     fpa_array array = {.axes = 1, .shape = {3}, .count = 3, .data = data}, read;
     fpa_error error;
     struct stat facts;
-
-    (void)state;
     assert_int_equal(npy_write(path, &array, &error), FPA_OK);
     assert_int_equal(stat(path, &facts), 0);
     for (off_t size = facts.st_size - 1; size >= 0; size--) {
@@ -421,8 +390,6 @@ static void a_missing_file_and_a_folder_are_refused(void **state)
 {
     fpa_array array;
     fpa_error error;
-
-    (void)state;
     assert_int_equal(npy_read("/nowhere/x.npy", &array, &error), FPA_IO);
     assert_string_equal(error.message, "cannot be opened: No such file or directory");
     assert_true(npy_read(folder, &array, &error) != FPA_OK);
@@ -434,8 +401,6 @@ static void a_failed_write_leaves_nothing_behind(void **state)
     fpa_array array = {.axes = 1, .shape = {1}, .count = 1, .data = &one};
     char taken[128];
     fpa_error error;
-
-    (void)state;
     assert_int_equal(npy_write("/nowhere/x.npy", &array, &error), FPA_IO);
     snprintf(taken, sizeof taken, "%s/taken", folder);
     assert_int_equal(mkdir(taken, 0700), 0);

@@ -1,12 +1,11 @@
 #include "cubin.h"
+#include "nvrtc_fixture.h"
 
 #include <elf.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "nvrtc_fixture.h"
 
 static const char plain[] = "extern \"C\" __global__ void toy_plain(float *y)\n"
                             "{\n"
@@ -39,8 +38,7 @@ static fpa_object compiled(const fixture *f, const char *code, const char *targe
 {
     fpa_object object;
     fpa_error error = {0};
-    if (compile(f, code, target, ptx, &object, report, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(compile(f, code, target, ptx, &object, report, &error), &error);
     return object;
 }
 
@@ -302,7 +300,6 @@ static void the_bytes_depend_on_neither_folder_nor_thread(void **state)
 
 static void the_identity_is_the_version_and_the_options(void **state)
 {
-    (void)state;
     need_nvrtc();
     char *first, *again, *other;
     char wanted[64];
@@ -402,7 +399,6 @@ static char *message_with(const char *library)
 
 static void a_named_library_has_to_be_an_nvrtc(void **state)
 {
-    (void)state;
     char *missing = message_with("/nowhere/libnvrtc.so"), *other = message_with("libm.so.6");
     assert_memory_equal(missing, "FPA_LIBNVRTC: cannot be used: ", 30);
     assert_non_null(strstr(missing, "/nowhere/libnvrtc.so"));

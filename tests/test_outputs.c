@@ -1,22 +1,16 @@
 /* Where fpac writes: links, devices, FIFOs and modes are left as they are, and no file is lost to another. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "command_place.h"
+#include "read_array.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
-
-#include "read_array.h" /* it includes cmocka.h */
 
 typedef struct fixture {
     place here;
@@ -29,14 +23,14 @@ static const char *fpac_path(void)
     return named ? named : "build/fpac";
 }
 
+static float one(int64_t i, int seed)
+{
+    return 1;
+}
+
 static void write_ones(const char *path)
 {
-    float data[8];
-    fpa_error error;
-    fpa_array array = {.axes = 4, .shape = {1, 2, 1, 4}, .count = 8, .data = data};
-    for (int i = 0; i < 8; i++)
-        data[i] = 1;
-    assert_int_equal(npy_write(path, &array, &error), FPA_OK);
+    write_numbers(path, 4, (int64_t[]){1, 2, 1, 4}, one, 0);
 }
 
 static int begin(void **state)

@@ -1,16 +1,11 @@
 #include "base/parallel.h"
+#include "claims.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { JOBS = 1000 };
 
@@ -26,7 +21,6 @@ static void note(int index, void *user)
 
 static void each_job_runs_once_whatever_their_number(void **state)
 {
-    (void)state;
     for (int count = 0; count <= JOBS; count = count < 3 ? count + 1 : count * 10) {
         for (int i = 0; i < JOBS; i++)
             done[i] = 0;
@@ -43,7 +37,6 @@ typedef struct meeting {
 /* Alone, the first gives up after five seconds. */
 static void wait_for_another(int index, void *user)
 {
-    (void)index;
     struct meeting *two = user;
     atomic_fetch_add(&two->came, 1);
     for (int tries = 0; two->came < 2 && tries < 5000; tries++)
@@ -55,7 +48,6 @@ static void wait_for_another(int index, void *user)
 static void jobs_run_at_the_same_time_where_there_are_cores(void **state)
 {
     meeting two = {0, 0};
-    (void)state;
     cpu_set_t cores;
     if (sched_getaffinity(0, sizeof cores, &cores) || CPU_COUNT(&cores) < 2)
         skip();
@@ -65,13 +57,11 @@ static void jobs_run_at_the_same_time_where_there_are_cores(void **state)
 
 static void remember_thread(int signal)
 {
-    (void)signal;
     interrupted = pthread_equal(pthread_self(), caller) ? 1 : 2;
 }
 
 static void raise_signal(int index, void *user)
 {
-    (void)user;
     if (index == 0)
         kill(getpid(), SIGUSR1);
     usleep(1000);
@@ -80,7 +70,6 @@ static void raise_signal(int index, void *user)
 static void signals_are_handled_on_the_callers_thread(void **state)
 {
     struct sigaction action = {.sa_handler = remember_thread}, before;
-    (void)state;
     caller = pthread_self();
     sigaction(SIGUSR1, &action, &before);
     for (int i = 0; i < 50; i++) {

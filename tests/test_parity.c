@@ -3,6 +3,7 @@
  * FPA_TEST_TARGET runs them on another target than the best C one ("cuda"), FPA_TEST_DTYPE as heads
  * of bf16 or f16; the tolerance then has the roundings of that type added (parity_rounding.h). */
 #include "c_hurry.h"
+#include "claims.h"
 #include "dear.h"
 #include "gen/gen.h"
 #include "gen/spec/spec.h"
@@ -11,17 +12,13 @@
 #include "program.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
-
-#include "mask_file.h" /* both include cmocka.h */
+#include "mask_file.h"
 #include "read_array.h"
 
 enum { PATH = 256, MANY_ARGUMENTS = 64, TOKENS = 1 /* axis of q, k, v, o and log_g */ };
@@ -43,8 +40,7 @@ static bool case_has(const parity_case *which, const char *array)
 static void write_array(const char *path, const fpa_array *array)
 {
     fpa_error error = {0};
-    if (npy_write(path, array, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(npy_write(path, array, &error), &error);
 }
 
 /* The number behind "key": in case.json, or fallback. */
@@ -226,8 +222,7 @@ static void add_mask(const parity_case *which, const char *folder, command_line 
     array_path(which, "key_mask", path);
     if (!case_has(which, "key_mask"))
         return;
-    if (npy_read_mask(path, &mask, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(npy_read_mask(path, &mask, &error), &error);
     snprintf(kept, sizeof kept, "%s/key_keep.npy", folder);
     write_kept(kept, &mask);
     npy_free(&mask);
@@ -332,8 +327,7 @@ static allowance allowance_of(const parity_case *which, const char *folder)
     parity_files paths = {.folder = case_folder};
     snprintf(case_folder, sizeof case_folder, "tests/parity/%s", which->name);
     spec_path(which, folder, path);
-    if (spec_load(path, &list, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(spec_load(path, &list, &error), &error);
     for (int i = 0; which->weights[i].name; i++) {
         weight_path(which, &which->weights[i], folder, files[i]);
         paths.weight_names[i] = which->weights[i].name;
@@ -354,8 +348,7 @@ static char *fields_of(const parity_case *which)
     fpa_head_list list = {0};
     fpa_error error = {0};
     snprintf(path, sizeof path, "tests/parity/%s/spec.lua", which->name);
-    if (spec_load(path, &list, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(spec_load(path, &list, &error), &error);
     char *text = head_print(list.heads[0]), *rest = NULL;
     FILE *out = open_memstream(&fields, &size);
     assert_non_null(out);
@@ -379,7 +372,6 @@ static void the_fixed_cases_have_each_field_that_any_case_has(void **state)
     char *fixed = NULL;
     size_t size;
     FILE *out = open_memstream(&fixed, &size);
-    (void)state;
     assert_non_null(out);
     fprintf(out, "\n");
     for (int i = 0; i < CASES; i++)

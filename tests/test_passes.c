@@ -1,5 +1,6 @@
 /* Gradients that are forward passes of other heads: which heads have them, what these heads are, and such gradients on the
  * CPU, launched by the library's own code, beside those of the formula. */
+#include "claims.h"
 #include "dear.h"
 #include "emulate/backward_edge.h"
 #include "emulate/backward.h"
@@ -8,15 +9,9 @@
 #include "runtime/cuda/module.h"
 #include "runtime/verify/trial.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* ---- which heads ---- */
 
@@ -141,7 +136,6 @@ static const struct asked {
 
 static void polynomials_of_one_dot_have_passes(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         const struct asked *a = &asked[i];
         char text[512];
@@ -187,10 +181,9 @@ static void few_values_are_contracted_in_the_parallel_form_for_longer(void **sta
     fpa_head_list list = {.count = 0};
     fpa_source source = {0};
     fpa_error error;
-    (void)state;
-    if (spec_load_text("few.lua", NULL, text, sizeof text - 1, &list, &error) ||
-        source_generate_backward(list.heads[0], "cuda:sm_90a", &source, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(spec_load_text("few.lua", NULL, text, sizeof text - 1, &list, &error) ||
+                  source_generate_backward(list.heads[0], "cuda:sm_90a", &source, &error),
+              &error);
     assert_int_equal(source.facts.crossover, (CHUNKED + PAIR - 1) / PAIR);
     source_free(&source);
     head_list_free(&list);
@@ -209,12 +202,12 @@ static void rows_behind_a_dot_are_zero(void **state)
     fpa_source source = {0};
     fpa_trial trial = {0};
     fpa_error error;
-    (void)state;
-    if (spec_load_text("zeros.lua", NULL, text, sizeof text - 1, &list, &error) ||
-        source_passes(list.heads[0], "cuda:sm_90a", &passes, &error) ||
-        source_generate_pass(passes.head[PASS_VALUES], "cuda:sm_90a", PASS_VALUES, &source, &error) ||
-        trial_make(&trial, passes.head[PASS_VALUES], &source.facts, shape, 1, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(
+        spec_load_text("zeros.lua", NULL, text, sizeof text - 1, &list, &error) ||
+            source_passes(list.heads[0], "cuda:sm_90a", &passes, &error) ||
+            source_generate_pass(passes.head[PASS_VALUES], "cuda:sm_90a", PASS_VALUES, &source, &error) ||
+            trial_make(&trial, passes.head[PASS_VALUES], &source.facts, shape, 1, &error),
+        &error);
     assert_int_equal(passes.head[PASS_VALUES]->d, D);
     assert_int_equal(passes.head[PASS_VALUES]->terms[0].branches[1].width, 40);
     for (int i = 0; i < TOKENS * D; i++) {
@@ -238,10 +231,9 @@ static void monomials_that_differ_in_one_factor_are_one(void **state)
     fpa_head_list list = {.count = 0};
     fpa_passes passes = {0};
     fpa_error error;
-    (void)state;
-    if (spec_load_text("differ.lua", NULL, text, sizeof text - 1, &list, &error) ||
-        source_passes(list.heads[0], "cuda:sm_90a", &passes, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(spec_load_text("differ.lua", NULL, text, sizeof text - 1, &list, &error) ||
+                  source_passes(list.heads[0], "cuda:sm_90a", &passes, &error),
+              &error);
     const fpa_head *values = passes.head[PASS_VALUES];
     assert_non_null(values);
     assert_int_equal(values->term_count, PRODUCTS);
@@ -262,7 +254,6 @@ static void monomials_are_taken_at_a_time_while_their_sums_fit(void **state)
                      "STEPS = 6, BLOCKS = 11,", " WRITTEN = 1,"},
                     {", term { select(range(26, 30)), trainable { name = 'd', rows = 144 } }", " SETS = 2,",
                      "STEPS = 10, BLOCKS = 19,", " WRITTEN = 0,"}};
-    (void)state;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         char text[512];
         fpa_head_list list = {.count = 0};
@@ -275,10 +266,11 @@ static void monomials_are_taken_at_a_time_while_their_sums_fit(void **state)
                      "  term { trainable { name = 'a', rows = 24 }, select(range(1, 20)) },\n"
                      "  term { trainable { name = 'b', rows = 40 }, select(range(21, 25)) }%s } }\n",
                      expected[i].more);
-        if (spec_load_text("sets.lua", NULL, text, (size_t)size, &list, &error) ||
-            source_passes(list.heads[0], "cuda:sm_90a", &passes, &error) ||
-            source_generate_pass(passes.head[PASS_VALUES], "cuda:sm_90a", PASS_VALUES, &source, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(
+            spec_load_text("sets.lua", NULL, text, (size_t)size, &list, &error) ||
+                source_passes(list.heads[0], "cuda:sm_90a", &passes, &error) ||
+                source_generate_pass(passes.head[PASS_VALUES], "cuda:sm_90a", PASS_VALUES, &source, &error),
+            &error);
         assert_non_null(strstr(source.code, expected[i].sets));
         assert_non_null(strstr(source.code, expected[i].last));
         assert_non_null(strstr(source.code, expected[i].written));
@@ -392,7 +384,6 @@ static void other_calls_have_no_passes(void **state)
     static const float number;
     const struct fpa_backward_launch plain = {.forward = {.heads = 2, .query_heads = 2}};
     struct fpa_backward_launch a = plain;
-    (void)state;
     assert_true(cuda_takes_passes(&module, FORM_CHUNKED, &a));
     assert_false(cuda_takes_passes(&none, FORM_CHUNKED, &a));
     assert_true(cuda_takes_passes(&of_coordinates, FORM_CHUNKED, &a));

@@ -1,17 +1,12 @@
 /* test_pieces: a prompt in pieces, the state handed over, against one pass: bit for bit where pieces are whole chunks, near it
  * where they are not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/api/fpa.h"
+#include "claims.h"
 #include "scratch.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { B = 2, L = 310, HQ = 4, H = 2, D = 16, CHUNK = 48 };
 
@@ -108,8 +103,7 @@ static void run_piece(fixture *f, const fpa_kernel *kernel, int64_t first, int64
                                  .state_out = &f->state.tensor};
     assert_int_equal(fpa_workspace_size(kernel, FPA_FORM_CHUNKED, &tensors, &size, &error), FPA_OK);
     void *workspace = aligned_alloc(64, (size + 64) / 64 * 64);
-    if (fpa_forward(kernel, FPA_FORM_CHUNKED, &tensors, workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_forward(kernel, FPA_FORM_CHUNKED, &tensors, workspace, size, &error), &error);
     free(workspace);
 }
 
@@ -147,8 +141,7 @@ static void compare(fixture *f, const char *head)
     const fpa_options options = {.cache_dir = f->folder};
     fpa_kernel *kernel;
     fpa_error error;
-    if (fpa_open_text("pieces.lua", spec, head, &options, &kernel, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_open_text("pieces.lua", spec, head, &options, &kernel, &error), &error);
     assert_int_equal(fpa_describe(kernel)->chunk, CHUNK);
     const results wanted = run(f, kernel, L);
     const size_t states = f->state.count;
@@ -203,9 +196,9 @@ static void run_halves(const fpa_kernel *kernel, const halves *x)
     size_t size;
     assert_int_equal(fpa_piece_workspace(kernel, &x->outputs, &size, &error), FPA_OK);
     void *workspace = aligned_alloc(64, (size + 64) / 64 * 64);
-    if (fpa_piece_total(kernel, &x->total, workspace, size, &error) ||
-        fpa_piece_outputs(kernel, &x->outputs, workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_piece_total(kernel, &x->total, workspace, size, &error) ||
+                  fpa_piece_outputs(kernel, &x->outputs, workspace, size, &error),
+              &error);
     free(workspace);
 }
 
@@ -214,8 +207,7 @@ static fpa_kernel *open_head(const fixture *f, const char *head)
     const fpa_options options = {.cache_dir = f->folder};
     fpa_kernel *kernel;
     fpa_error error;
-    if (fpa_open_text("pieces.lua", spec, head, &options, &kernel, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_open_text("pieces.lua", spec, head, &options, &kernel, &error), &error);
     return kernel;
 }
 

@@ -2,17 +2,13 @@
 #include "gen/backends.h"
 #include "gen/gen.h"
 #include "gen/plan/plan.h"
+#include "claims.h"
+#include "planned.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Heads that differ in what the plan does with them. */
 static const char *const specs[] = {
@@ -29,41 +25,19 @@ static const char *const specs[] = {
     " dense(orthogonal { rows = 5, d = 8, seed = 2 }), identity() } } }",
 };
 
-struct made {
-    fpa_head_list list;
-    fpa_simplified simple;
-    fpa_plan plan;
-};
-
-static void make(const char *spec, const char *target, struct made *m)
-{
-    fpa_error error = {0};
-    if (spec_load_text("plan.lua", NULL, spec, strlen(spec), &m->list, &error) ||
-        simplify(m->list.heads[0], &m->simple, &error) ||
-        plan_choose(&m->simple, m->list.heads[0], target_find(target), &m->plan, &error))
-        fail_msg("%s: %s", error.where, error.message);
-}
-
-static void unmake(struct made *m)
-{
-    plan_free(&m->plan);
-    simplified_free(&m->simple);
-    head_list_free(&m->list);
-}
-
 /* Call check for every spec and target. */
-static void each(void (*check)(const struct made *m))
+static void each(void (*check)(const planned_head *m))
 {
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++)
         for (int t = 0; t < target_count(); t++) {
-            struct made m = {0};
-            make(specs[i], target_at(t)->name, &m);
+            planned_head m = {0};
+            planned_spec(&m, specs[i], target_at(t)->name);
             check(&m);
-            unmake(&m);
+            planned_free(&m);
         }
 }
 
-static void check_cover(const struct made *m)
+static void check_cover(const planned_head *m)
 {
     const fpa_plan *plan = &m->plan;
     int64_t feature = 0;
@@ -94,7 +68,6 @@ static void check_cover(const struct made *m)
 
 static void pieces_tiles_and_slices_cover_every_feature_once(void **state)
 {
-    (void)state;
     each(check_cover);
 }
 
@@ -111,13 +84,12 @@ static void slices_are_equal_shares_of_two_four_and_eight_threads(void **state)
         {"power { degree = 2 }", 64, 8}, /* 2112 in 44 tiles */
         {"power { degree = 3 }", 64, 8},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char spec[128];
-        struct made m = {0};
+        planned_head m = {0};
         snprintf(spec, sizeof spec, "return head { name = 'shared', d = %d, dv = 64, terms = %s }",
                  cases[i].d, cases[i].terms);
-        make(spec, "c:avx512", &m);
+        planned_spec(&m, spec, "c:avx512");
         const fpa_plan *plan = &m.plan;
         assert_int_equal(plan->c.slice_count, cases[i].slices);
         for (int team = 2; team <= plan->c.slice_count; team *= 2)
@@ -126,7 +98,7 @@ static void slices_are_equal_shares_of_two_four_and_eight_threads(void **state)
                 const int tiles = plan->c.slices[first + share] - plan->c.slices[first];
                 assert_in_range(tiles, plan->c.tile_count / team, (plan->c.tile_count + team - 1) / team);
             }
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
@@ -206,7 +178,7 @@ static double as_written(const fpa_head *head, const double *q, const double *k)
     return sum;
 }
 
-static void check_kernel(const struct made *m)
+static void check_kernel(const planned_head *m)
 {
     const fpa_head *written = m->list.heads[0];
     const int d = written->d, rows = m->plan.row_count;
@@ -225,27 +197,24 @@ static void check_kernel(const struct made *m)
 
 static void features_and_score_add_up_to_the_head_as_written(void **state)
 {
-    (void)state;
     each(check_kernel);
 }
 
 static void a_chunk_in_the_spec_is_kept_and_else_chosen_by_cost(void **state)
 {
-    struct made m = {0};
-    (void)state;
-    make("return head { name = 'c', d = 16, dv = 16, chunk = 100, terms = linear {} }", "c:avx2", &m);
+    planned_head m = {0};
+    planned_spec(&m, "return head { name = 'c', d = 16, dv = 16, chunk = 100, terms = linear {} }", "c:avx2");
     assert_int_equal(m.plan.chunk, 100);
-    unmake(&m);
+    planned_free(&m);
     int last = 0;
     for (int degree = 1; degree <= 3; degree++) {
         char spec[128];
         snprintf(spec, sizeof spec,
                  "return head { name = 'c', d = 32, dv = 32, terms = power { degree = %d } }", degree);
-        m = (struct made){0};
-        make(spec, "c:avx2", &m);
+        planned_spec(&m, spec, "c:avx2");
         assert_true(m.plan.chunk >= last); /* a larger state is visited less often */
         last = m.plan.chunk;
-        unmake(&m);
+        planned_free(&m);
     }
     assert_true(last > 48);
 }
@@ -263,7 +232,7 @@ static void check_register_tile(const fpa_plan *plan, fpa_register_tile tile, in
                     cpu->latency <= sums / cpu->multiply_adds);
 }
 
-static void check_register_tiles(const struct made *m)
+static void check_register_tiles(const planned_head *m)
 {
     if (m->plan.target->backend != BACKEND_C)
         return;
@@ -273,38 +242,35 @@ static void check_register_tiles(const struct made *m)
 
 static void register_tiles_leave_room_and_keep_the_multiply_adds_busy(void **state)
 {
-    struct made m = {0};
-    (void)state;
+    planned_head m = {0};
     each(check_register_tiles);
-    make(specs[1], "c:avx512", &m);
+    planned_spec(&m, specs[1], "c:avx512");
     assert_int_equal(m.plan.c.values.rows, 6);
     assert_int_equal(m.plan.c.values.vectors, 4);
-    unmake(&m);
+    planned_free(&m);
 }
 
 static void heads_of_bf16_multiply_pairs_where_the_target_has_them(void **state)
 {
     static const char *const targets[] = {"c:avx512bf16", "c:avx512", "c:avx2"};
     static const char *const types[] = {"bf16", "f16", "f32"};
-    (void)state;
     for (int t = 0; t < 3; t++)
         for (int d = 0; d < 3; d++) {
             char spec[160];
-            struct made m = {0};
+            planned_head m = {0};
             snprintf(
                 spec, sizeof spec,
                 "return head { name = 'p', d = 32, dv = 32, dtype = '%s', terms = power { degree = 2 } }",
                 types[d]);
-            make(spec, targets[t], &m);
+            planned_spec(&m, spec, targets[t]);
             assert_int_equal(m.plan.c.pairs, t == 0 && d == 0);
             assert_int_equal(m.plan.facts.arithmetic, t == 0 && d == 0 ? FPA_BF16 : FPA_F32);
-            unmake(&m);
+            planned_free(&m);
         }
 }
 
 static void each_target_has_a_generator_of_its_name(void **state)
 {
-    (void)state;
     for (int t = 0; t < target_count(); t++) {
         const fpa_target *target = target_at(t);
         const fpa_generator *generator = generator_of(target);
@@ -319,9 +285,8 @@ static void an_absurd_state_is_refused_with_its_figures(void **state)
 {
     static const char spec[] =
         "return head { name = 'huge', d = 512, dv = 512, terms = power { degree = 3 } }";
-    struct made m = {0};
+    planned_head m = {0};
     fpa_error error = {0};
-    (void)state;
     assert_int_equal(spec_load_text("huge.lua", NULL, spec, sizeof spec - 1, &m.list, &error), FPA_OK);
     assert_int_equal(simplify(m.list.heads[0], &m.simple, &error), FPA_OK);
     assert_int_equal(plan_choose(&m.simple, m.list.heads[0], target_at(0), &m.plan, &error), FPA_UNSUPPORTED);

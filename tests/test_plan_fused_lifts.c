@@ -1,17 +1,12 @@
 /* plan_fused_coordinates: which passes make their coordinates themselves, by how many warpgroups, and how these share a multiprocessor; plan_fused_packed: of which packed rows
  * who packs makes coordinates. */
+#include "claims.h"
 #include "planned.h"
 #include "gen/plan/cuda/fused_packed.h"
 #include "gen/plan/cuda/fused_pass.h"
 #include "head/lift.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { REGISTERS = 65536, WARPGROUP = 128 };
 
@@ -39,7 +34,6 @@ static const struct lifting {
 
 static void passes_make_coordinates_by_as_many_warpgroups_as_have_room(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         planned_head m;
         planned_make(&m, heads[i].body, "cuda:sm_90a");
@@ -83,7 +77,6 @@ static const struct packing {
 
 static void who_packs_makes_few_coordinates(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof packed_heads / sizeof *packed_heads; i++) {
         planned_head m;
         planned_make(&m, packed_heads[i].body, "cuda:sm_90a");

@@ -1,17 +1,11 @@
 /* plan_fused_packed: which heads have one pass by warpgroups with tasks of their own, and in what order it
  * has their features. */
 #include "gen/plan/cuda/fused_packed.h"
+#include "claims.h"
 #include "planned.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SOME(rows, d, seed) "dense(orthogonal { d = " #d ", rows = " #rows ", seed = " #seed " })"
 
@@ -60,7 +54,6 @@ static const struct others {
 
 static void heads_whose_state_registers_hold_have_one_pass(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
         const struct flowing *f = &flowing[i];
         planned_head m;
@@ -80,7 +73,6 @@ static void heads_whose_state_registers_hold_have_one_pass(void **state)
 /* Of 25 tiles of columns two blocks of 13 would take two warpgroups of keys, and four of 7 would pack rows once more than three of 9. */
 static void blocks_have_as_many_columns_as_a_warpgroup_holds_sums_of(void **state)
 {
-    (void)state;
     planned_head m;
     planned_make(&m, "d = 24, dv = 200, chunk = 64, terms = term { " SOME(8, 24, 1) ", " SOME(20, 24, 2) " }",
                  "cuda:sm_90a");
@@ -94,7 +86,6 @@ static void blocks_have_as_many_columns_as_a_warpgroup_holds_sums_of(void **stat
 
 static void heads_without_one_pass_say_why(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         planned_head m;
         planned_make(&m, others[i].body, others[i].target);
@@ -118,7 +109,6 @@ static void assert_shared(const fpa_fused_share *share, int blocks, int groups, 
 
 static void warpgroups_share_all_registers_and_memory_suffices(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
         planned_head m;
         planned_make_as(&m, flowing[i].body, "cuda:sm_90a", "fused_packed");
@@ -144,7 +134,6 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
 
 static void every_feature_has_one_slot(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
         planned_head m;
         planned_make_as(&m, flowing[i].body, "cuda:sm_90a", "fused_packed");
@@ -191,7 +180,6 @@ static bool unit_goes(const fpa_plan *plan, int unit, int from_last, int apart)
 
 static void units_have_rows_that_follow_each_other_where_pieces_do(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof flowing / sizeof *flowing; i++) {
         planned_head m;
         int whole = 0;
@@ -209,7 +197,6 @@ static void units_have_rows_that_follow_each_other_where_pieces_do(void **state)
  * exchanging halves of the first one's. */
 static void warps_of_squares_fetch_few_rows(void **state)
 {
-    (void)state;
     planned_head m;
     planned_make_as(&m, flowing[0].body, "cuda:sm_90a", "fused_packed");
     for (int s = 64; s < m.plan.cuda.fused_packed->slots; s++) {
@@ -275,7 +262,6 @@ static void check_unit(const fpa_plan *plan, int n, const int *holds)
 /* As the template fetches: a group before its products, whose fragments stay until these are made. */
 static void queries_hold_the_rows_of_each_unit_when_they_multiply_it(void **state)
 {
-    (void)state;
     for (int h = 0; h < FETCHING; h++) {
         planned_head m;
         planned_make_as(&m, fetching[h], "cuda:sm_90a", "fused_packed");
@@ -297,7 +283,6 @@ static void queries_hold_the_rows_of_each_unit_when_they_multiply_it(void **stat
 
 static void each_unit_with_features_has_one_turn(void **state)
 {
-    (void)state;
     for (int h = 0; h < FETCHING; h++) {
         planned_head m;
         planned_make_as(&m, fetching[h], "cuda:sm_90a", "fused_packed");
@@ -331,7 +316,6 @@ static void count_kinds(const char *body, int *halves, int *same_half_twice, int
 static void fragments_are_of_every_kind(void **state)
 {
     int halves = 0, same_half_twice = 0, looked_up = 0;
-    (void)state;
     for (int h = 0; h < FETCHING; h++)
         count_kinds(fetching[h], &halves, &same_half_twice, &looked_up);
     assert_true(halves > same_half_twice && same_half_twice > 0 && looked_up > 0);
@@ -341,7 +325,6 @@ static void fragments_are_of_every_kind(void **state)
 static void squares_fetch_each_row_of_queries_once(void **state)
 {
     planned_head m;
-    (void)state;
     planned_make_as(&m, fetching[0], "cuda:sm_90a", "fused_packed");
     const fpa_fused_queries *q = &m.plan.cuda.fused_packed->queries;
     bool seen[4 * FUSED_MOST_UNITS] = {false};

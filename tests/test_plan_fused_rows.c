@@ -1,16 +1,10 @@
 /* plan_fused_rows: which linear heads have one pass on rows as they lie, and how its warpgroups share features,
  * registers and shared memory. */
+#include "claims.h"
 #include "planned.h"
 #include "gen/plan/cuda/fused_rows.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SCALED "diagonal { 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }"
 
@@ -54,7 +48,6 @@ static const struct packs {
 
 static void few_features_of_wide_values_are_packed_as_rows(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof packs / sizeof *packs; i++) {
         const struct packs *p = &packs[i];
         planned_head m;
@@ -89,7 +82,6 @@ static const struct others {
 
 static void linear_heads_of_any_width_have_a_pass_on_rows_as_they_lie(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         const struct passes *p = &passes[i];
         planned_head m;
@@ -107,7 +99,6 @@ static void linear_heads_of_any_width_have_a_pass_on_rows_as_they_lie(void **sta
 
 static void heads_without_it_say_why(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         planned_head m;
         planned_make(&m, others[i].body, others[i].target);
@@ -122,7 +113,6 @@ static void heads_without_it_say_why(void **state)
  * writes slabs from multiples of 1024 bytes on. */
 static void warpgroups_share_all_registers_and_memory_suffices(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         planned_head m;
         planned_make(&m, passes[i].body, "cuda:sm_90a");
@@ -152,7 +142,6 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
 /* In totals, who has no queries finishes panels, where that takes longer than products: where keys are weighed, or rows have no room to lean. */
 static void totals_are_finished_by_more_where_panels_take_long(void **state)
 {
-    (void)state;
     static const struct finished {
         const char *body;
         bool much;
@@ -175,7 +164,6 @@ static void totals_are_finished_by_more_where_panels_take_long(void **state)
 
 static void features_have_the_slots_of_their_coordinates(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
         planned_head m;
         planned_make(&m, passes[i].body, "cuda:sm_90a");
@@ -194,7 +182,6 @@ static void features_have_the_slots_of_their_coordinates(void **state)
 /* By turns on an H200: docs/decisions/0099-ones-of-their-own.md. */
 static void rows_are_chosen_beside_clusters_where_these_were_measured_to_take_longer(void **state)
 {
-    (void)state;
     static const struct beside {
         const char *body;
         bool rows;

@@ -3,18 +3,14 @@
 #include "gen/plan/cuda/fused_rows.h"
 #include "gen/plan/cuda/mechanism.h"
 #include "gen/plan/cuda/split_outer.h"
+#include "claims.h"
 #include "dear.h"
 #include "emulate/heads.h"
+#include "planned.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define TSPOW "d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }"
 #define LINEAR "d = 64, dv = 64, terms = linear {}"
@@ -51,35 +47,6 @@ static const struct kind {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-struct made {
-    fpa_head_list list;
-    fpa_simplified simple;
-    fpa_plan plan;
-    fpa_status status;
-    fpa_error error;
-};
-
-static void make(const struct kind *kind, const char *mechanism, struct made *m)
-{
-    char spec[512];
-    const char *dtype = strstr(kind->body, "dtype") ? "" : "dtype = 'bf16', ";
-    *m = (struct made){0};
-    assert_true(snprintf(spec, sizeof spec, "return head { name = 'h', %s%s }", dtype, kind->body) <
-                (int)sizeof spec);
-    if (spec_load_text("mechanisms.lua", NULL, spec, strlen(spec), &m->list, &m->error) ||
-        simplify(m->list.heads[0], &m->simple, &m->error))
-        fail_msg("%s: %s: %s", kind->body, m->error.where, m->error.message);
-    m->status = plan_choose_as(&m->simple, m->list.heads[0], target_find(kind->target), mechanism, &m->plan,
-                               &m->error);
-}
-
-static void unmake(struct made *m)
-{
-    plan_free(&m->plan);
-    simplified_free(&m->simple);
-    head_list_free(&m->list);
-}
-
 /* Name of the chosen row of a role. */
 static const char *chosen(const fpa_plan *plan, fpa_role role)
 {
@@ -99,7 +66,6 @@ static bool equal(const char *a, const char *b)
 
 static void names_are_unique(void **state)
 {
-    (void)state;
     for (int i = 0; i < CUDA_MECHANISMS; i++) {
         assert_non_null(cuda_mechanisms[i].name);
         assert_string_equal(cuda_mechanism_name(i), cuda_mechanisms[i].name);
@@ -112,12 +78,10 @@ static void names_are_unique(void **state)
 static void each_role_has_one_mechanism_or_none(void **state)
 {
     bool seen[CUDA_MECHANISMS] = {0};
-    (void)state;
     for (int i = 0; i < KINDS; i++) {
         const struct kind *kind = &kinds[i];
-        struct made m;
-        make(kind, NULL, &m);
-        assert_int_equal(m.status, FPA_OK);
+        planned_head m;
+        planned_make(&m, kind->body, kind->target);
         const char *split = chosen(&m.plan, ROLE_SPLIT), *fused = chosen(&m.plan, ROLE_FUSED);
         const char *cluster = chosen(&m.plan, ROLE_CLUSTER);
         if (!equal(split, kind->split) || !equal(fused, kind->fused) || !equal(cluster, kind->cluster))
@@ -125,7 +89,7 @@ static void each_role_has_one_mechanism_or_none(void **state)
         assert_int_equal(m.plan.cuda.chosen[DECODE], m.plan.head->causal);
         for (int r = 0; r < CUDA_MECHANISMS; r++)
             seen[r] |= m.plan.cuda.chosen[r];
-        unmake(&m);
+        planned_free(&m);
     }
     for (int r = 0; r < CUDA_MECHANISMS; r++)
         if (!seen[r])
@@ -135,26 +99,24 @@ static void each_role_has_one_mechanism_or_none(void **state)
 /* Each row has a plan or a reason, and what is chosen has a plan. */
 static void a_mechanism_that_does_not_suit_says_why(void **state)
 {
-    (void)state;
     for (int i = 0; i < KINDS; i++) {
-        struct made m;
-        make(&kinds[i], NULL, &m);
+        planned_head m;
+        planned_make(&m, kinds[i].body, kinds[i].target);
         for (int r = 0; r < CUDA_MECHANISMS; r++) {
             const fpa_suited *suited = &m.plan.cuda.suited[r];
             assert_int_equal(suited->plan == NULL, suited->why[0] != '\0');
             assert_true(suited->plan || !m.plan.cuda.chosen[r]);
         }
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
 /* The geometry has what a launch needs of the chosen ones, and nothing of others. */
 static void the_geometry_has_the_kernels_of_what_is_chosen(void **state)
 {
-    (void)state;
     for (int i = 0; i < KINDS; i++) {
-        struct made m;
-        make(&kinds[i], NULL, &m);
+        planned_head m;
+        planned_make(&m, kinds[i].body, kinds[i].target);
         const struct fpa_cuda_geometry *g = &m.plan.cuda.geometry;
         assert_int_equal(g->version, FPA_CUDA_VERSION);
         assert_int_equal(g->chunk, m.plan.facts.chunk);
@@ -165,7 +127,7 @@ static void the_geometry_has_the_kernels_of_what_is_chosen(void **state)
         assert_int_equal(g->kernel[CUDA_DECODE].threads > 0, m.plan.head->causal);
         assert_int_equal(g->persistent, equal(kinds[i].split, "split_outer"));
         assert_true(g->kernel[CUDA_CHUNK_STATE].bytes <= m.plan.target->shared_memory);
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
@@ -174,16 +136,17 @@ static void the_geometry_has_the_kernels_of_what_is_chosen(void **state)
 static void check_forced(const struct kind *kind, int r, const fpa_suited *suited)
 {
     const char *name = cuda_mechanisms[r].name;
-    struct made m;
-    make(kind, name, &m);
-    if (!suited->plan && r == FUSED_ROWS && !m.status) { /* with features as rows, which the plan has not */
+    planned_head m;
+    fpa_error error;
+    const fpa_status status = planned_try(&m, kind->body, kind->target, name, &error);
+    if (!suited->plan && r == FUSED_ROWS && !status) { /* with features as rows, which the plan has not */
         assert_true(m.plan.cuda.fused_rows->packed && m.plan.cuda.split_outer->feature_rows);
     } else if (!suited->plan) {
-        assert_int_equal(m.status, FPA_UNSUPPORTED);
-        if (!strstr(m.error.message, name) || !strstr(m.error.message, suited->why))
-            fail_msg("%s for %s by %s: %s", kind->body, kind->target, name, m.error.message);
+        assert_int_equal(status, FPA_UNSUPPORTED);
+        if (!strstr(error.message, name) || !strstr(error.message, suited->why))
+            fail_msg("%s for %s by %s: %s", kind->body, kind->target, name, error.message);
     } else {
-        assert_int_equal(m.status, FPA_OK);
+        assert_int_equal(status, FPA_OK);
         assert_true(m.plan.cuda.chosen[r]);
         assert_true(cuda_mechanisms[r].role != ROLE_SPLIT || !m.plan.cuda.fused);
         char *text = plan_print(&m.plan), line[64];
@@ -191,18 +154,17 @@ static void check_forced(const struct kind *kind, int r, const fpa_suited *suite
         assert_non_null(strstr(text, line));
         free(text);
     }
-    unmake(&m);
+    planned_free(&m);
 }
 
 static void a_mechanism_that_suits_can_be_asked_for_and_others_say_why_not(void **state)
 {
-    (void)state;
     for (int i = 0; i < KINDS; i++) {
-        struct made m;
-        make(&kinds[i], NULL, &m);
+        planned_head m;
+        planned_make(&m, kinds[i].body, kinds[i].target);
         for (int r = 0; r < CUDA_MECHANISMS; r++)
             check_forced(&kinds[i], r, &m.plan.cuda.suited[r]);
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
@@ -218,29 +180,26 @@ static void many_columns_are_one_block_where_a_product_has_them(void **state)
                   {"dv = 256", 1, 32},
                   {"dv = 248, normalize = 'sum'", 1, 31},
                   {"dv = 256, normalize = 'sum'", 2, 16}};
-    (void)state;
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         char body[128];
-        struct made m;
+        planned_head m;
         snprintf(body, sizeof body, "d = 48, %s, scale = 1 / 8, terms = power { degree = 2 }",
                  widths[i].values);
-        make(&(struct kind){.body = body, .target = "cuda:sm_90a"}, NULL, &m);
-        assert_int_equal(m.status, FPA_OK);
+        planned_make(&m, body, "cuda:sm_90a");
         assert_string_equal(chosen(&m.plan, ROLE_SPLIT), "split_outer");
         assert_int_equal(m.plan.cuda.columns.blocks, widths[i].blocks);
         assert_int_equal(m.plan.cuda.columns.tiles, widths[i].tiles);
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
 static void a_plan_is_not_changed_by_what_follows(void **state)
 {
     static const fpa_cuda_mechanism first[] = {SPLIT_PANEL, FUSED_PANEL, FUSED_COORDINATES};
-    (void)state;
     for (int i = 0; i < KINDS; i++) {
-        struct made free_one, forced;
-        make(&kinds[i], NULL, &free_one);
-        make(&kinds[i], "split_panel", &forced);
+        planned_head free_one, forced;
+        planned_make(&free_one, kinds[i].body, kinds[i].target);
+        planned_make_as(&forced, kinds[i].body, kinds[i].target, "split_panel");
         for (int r = 0; r < 3; r++) {
             const fpa_suited *a = &free_one.plan.cuda.suited[first[r]],
                              *b = &forced.plan.cuda.suited[first[r]];
@@ -248,8 +207,8 @@ static void a_plan_is_not_changed_by_what_follows(void **state)
             if (a->plan)
                 assert_memory_equal(a->plan, b->plan, cuda_mechanisms[first[r]].size);
         }
-        unmake(&free_one);
-        unmake(&forced);
+        planned_free(&free_one);
+        planned_free(&forced);
     }
 }
 
@@ -258,10 +217,9 @@ static void a_planner_reads_and_gives_one_plan(void **state)
 {
     static const fpa_cuda_mechanism plain[] = {SPLIT_PANEL, FUSED_PANEL, FUSED_COORDINATES, CLUSTER_SCAN,
                                                DECODE};
-    (void)state;
     for (int i = 0; i < KINDS; i++) {
-        struct made m;
-        make(&kinds[i], NULL, &m);
+        planned_head m;
+        planned_make(&m, kinds[i].body, kinds[i].target);
         const fpa_cuda_plan before = m.plan.cuda;
         for (int r = 0; r < 5; r++) {
             const fpa_mechanism *row = &cuda_mechanisms[plain[r]];
@@ -274,24 +232,24 @@ static void a_planner_reads_and_gives_one_plan(void **state)
                                         .memory = &memory};
             void *again = arena_alloc(&memory, row->size);
             assert_non_null(again);
-            assert_int_equal(row->plan(&in, again, why, &m.error), FPA_OK);
+            assert_int_equal(row->plan(&in, again, why, NULL), FPA_OK);
             assert_string_equal(why, before.suited[plain[r]].why);
             if (!why[0])
                 assert_memory_equal(again, before.suited[plain[r]].plan, row->size);
             arena_free(&memory);
         }
         assert_memory_equal(&before, &m.plan.cuda, sizeof before);
-        unmake(&m);
+        planned_free(&m);
     }
 }
 
 static fpa_status generate_as(const struct kind *kind, const char *mechanism, fpa_source *source,
                               fpa_error *error)
 {
-    struct made m;
-    make(kind, NULL, &m);
+    planned_head m;
+    planned_make(&m, kind->body, kind->target);
     fpa_status status = source_generate_as(m.list.heads[0], kind->target, mechanism, source, error);
-    unmake(&m);
+    planned_free(&m);
     return status;
 }
 
@@ -300,7 +258,6 @@ static void sources_of_what_is_asked_for_have_its_kernels(void **state)
     const struct kind linear = {LINEAR, "cuda:sm_90a", NULL, NULL, NULL};
     fpa_source source;
     fpa_error error;
-    (void)state;
     assert_int_equal(generate_as(&linear, "split_panel", &source, &error), FPA_OK);
     assert_null(strstr(source.code, "h_fused_chunk("));
     assert_non_null(strstr(source.code, "h_chunk_output("));
@@ -319,7 +276,6 @@ static void a_name_that_is_none_is_answered_with_all_names(void **state)
     const struct kind plain_c = {LINEAR, "c:avx2", NULL, NULL, NULL};
     fpa_source source;
     fpa_error error;
-    (void)state;
     assert_int_equal(generate_as(&kinds[0], "split_pane", &source, &error), FPA_INVALID);
     for (int r = 0; r < CUDA_MECHANISMS; r++)
         assert_non_null(strstr(error.message, cuda_mechanisms[r].name));
@@ -334,17 +290,16 @@ static void heads_of_the_emulations_fixed_part_take_every_mechanism(void **state
     bool chosen[CUDA_MECHANISMS] = {false};
     fpa_head_list list;
     fpa_error error;
-    (void)state;
-    if (spec_load_text("emulated.lua", NULL, emulated_heads, sizeof emulated_heads - 1, &list, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(spec_load_text("emulated.lua", NULL, emulated_heads, sizeof emulated_heads - 1, &list, &error),
+              &error);
     for (int i = 0; i < list.count; i++) {
         fpa_simplified simple;
         fpa_plan plan;
         if (!is_one_of(emulated_fixed, FIXED, list.heads[i]->name))
             continue;
-        if (simplify(list.heads[i], &simple, &error) ||
-            plan_choose(&simple, list.heads[i], target_find("cuda:sm_90a"), &plan, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(simplify(list.heads[i], &simple, &error) ||
+                      plan_choose(&simple, list.heads[i], target_find("cuda:sm_90a"), &plan, &error),
+                  &error);
         for (int m = 0; m < CUDA_MECHANISMS; m++)
             chosen[m] = chosen[m] || plan.cuda.chosen[m];
         plan_free(&plan);
@@ -362,26 +317,26 @@ static void heads_of_the_emulations_fixed_part_take_every_mechanism(void **state
 static void mark_chosen(const char *spec, const char *name, const char *dtype, bool seen[CUDA_MECHANISMS])
 {
     char path[128];
-    struct made m = {0};
+    planned_head m = {0};
+    fpa_error error;
     snprintf(path, sizeof path, "specs/%s.lua", spec);
-    m.status = spec_load(path, &m.list, &m.error);
-    for (int i = 0; !m.status && i < m.list.count; i++) {
+    fpa_status status = spec_load(path, &m.list, &error);
+    for (int i = 0; !status && i < m.list.count; i++) {
         fpa_head *head = m.list.heads[i];
         if (strcmp(head->name, name) != 0)
             continue;
         for (int t = 0; t < FPA_DTYPES; t++)
             if (strcmp(dtype, dtype_name((fpa_dtype)t)) == 0)
                 head->dtype = (fpa_dtype)t;
-        m.status = simplify(head, &m.simple, &m.error);
-        if (!m.status)
-            m.status = plan_choose(&m.simple, head, target_find("cuda:sm_90a"), &m.plan, &m.error);
+        status = simplify(head, &m.simple, &error);
+        if (!status)
+            status = plan_choose(&m.simple, head, target_find("cuda:sm_90a"), &m.plan, &error);
         for (int r = 0; r < CUDA_MECHANISMS; r++)
             seen[r] |= m.plan.cuda.chosen[r];
         plan_free(&m.plan);
         simplified_free(&m.simple);
     }
-    if (m.status)
-        fail_msg("%s: %s", m.error.where, m.error.message);
+    assert_ok(status, &error);
     head_list_free(&m.list);
 }
 
@@ -392,7 +347,6 @@ static void every_mechanism_of_sm_90a_has_an_exemplar(void **state)
     FILE *list = fopen("tools/generated.sh", "r");
     char line[256], spec[64], head[64], target[16], dtype[8];
     int count = 0;
-    (void)state;
     assert_non_null(list);
     while (fgets(line, sizeof line, list))
         if (sscanf(line, "%63s %63s %15s %7s", spec, head, target, dtype) == 4 && !strcmp(target, "sm_90a") &&

@@ -6,35 +6,33 @@
 static void make(const char *body, int warpgroup_tiles, int parts, struct made *m)
 {
     make_head(body, m);
-    make_outer(warpgroup_tiles, parts, &m->plan.memory, m);
+    make_outer(warpgroup_tiles, parts, &m->head.plan.memory, m);
 }
 
 static void tiles_and_stars_of_heads_of_every_family_are_as_many_as_known(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof suited / sizeof *suited; i++) {
         struct made m;
         make(suited[i].body, WARPGROUP_TILES, 1, &m);
         const fpa_outer_plan *outer = &m.outer;
-        if (!outer->used || m.plan.features != suited[i].features || outer->tiles != suited[i].tiles ||
+        if (!outer->used || m.head.plan.features != suited[i].features || outer->tiles != suited[i].tiles ||
             outer->strip_length != suited[i].suffixes || outer->strips != suited[i].strips ||
             outer->coordinates != suited[i].coordinates || outer->folded != suited[i].folded)
             fail_msg("%s: %s%lld features, %d tiles, %d stars of %d, %d folded, natural %d", suited[i].body,
-                     outer->why, (long long)m.plan.features, outer->tiles, outer->strips, outer->strip_length,
-                     outer->folded, outer->coordinates);
-        unmake(&m);
+                     outer->why, (long long)m.head.plan.features, outer->tiles, outer->strips,
+                     outer->strip_length, outer->folded, outer->coordinates);
+        planned_free(&m.head);
     }
 }
 
 static void heads_that_tiles_do_not_suit_say_why(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof unsuited / sizeof *unsuited; i++) {
         struct made m;
         make(unsuited[i].body, WARPGROUP_TILES, 1, &m);
         if (m.outer.used || !strstr(m.outer.why, unsuited[i].why))
             fail_msg("%s: used %d, '%s'", unsuited[i].body, m.outer.used, m.outer.why);
-        unmake(&m);
+        planned_free(&m.head);
     }
 }
 
@@ -42,7 +40,6 @@ static void heads_that_tiles_do_not_suit_say_why(void **state)
 static void flips_leave_stars_of_36_tiles_without_padding(void **state)
 {
     static const int suffixes[] = {0, 1, 2, 3, 4, 4, 3};
-    (void)state;
     for (int tiles = 1; tiles <= WARPGROUP_TILES; tiles++) {
         struct made m;
         make("d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", tiles, 1, &m);
@@ -50,7 +47,7 @@ static void flips_leave_stars_of_36_tiles_without_padding(void **state)
         assert_int_equal(m.outer.strips * m.outer.strip_length, 36);
         for (int i = 0; i < 36; i++)
             assert_true(m.outer.strip_tile[i] >= 0);
-        unmake(&m);
+        planned_free(&m.head);
     }
 }
 
@@ -102,7 +99,7 @@ static void check_slot(const struct made *m, int tile, int slot, const double *v
         assert_true(m->outer.weight[tile * 64 + slot] == 0);
         return;
     }
-    assert_in_range(feature, 0, m->plan.features - 1);
+    assert_in_range(feature, 0, m->head.plan.features - 1);
     assert_int_equal(seen[feature]++, 0);
     assert_true(fabs(product - value[feature]) <= 1e-12 * fabs(value[feature]));
     assert_int_equal(m->outer.degree[tile * 64 + slot], degree[feature]);
@@ -110,7 +107,7 @@ static void check_slot(const struct made *m, int tile, int slot, const double *v
 
 static void check_features(const struct made *m)
 {
-    const fpa_plan *plan = &m->plan;
+    const fpa_plan *plan = &m->head.plan;
     double *vector, *value = calloc(plan->features, sizeof *value);
     int *degree = calloc(plan->features, sizeof *degree), *seen = calloc(plan->features, sizeof *seen);
     assert_true(value && degree && seen);
@@ -135,7 +132,6 @@ static void check_features(const struct made *m)
 
 static void tiles_hold_every_feature_once_with_its_factors_weight_and_degree(void **state)
 {
-    (void)state;
     each(check_features);
 }
 
@@ -144,26 +140,26 @@ static void features_of_equal_factors_have_tiles_of_their_own(void **state)
 {
     struct made m, twice;
     fpa_error error = {0};
-    (void)state;
     make("d = 16, dv = 16, terms = tspow { d = 16, degree = 2, block = 8 }", WARPGROUP_TILES, 1, &m);
     twice = m;
-    twice.plan.memory = (arena){0};
-    twice.plan.features *= 2;
-    twice.plan.piece_count *= 2;
-    twice.plan.pieces = calloc(twice.plan.piece_count, sizeof *twice.plan.pieces);
-    assert_non_null(twice.plan.pieces);
-    for (int p = 0; p < twice.plan.piece_count; p++) {
-        twice.plan.pieces[p] = m.plan.pieces[p % m.plan.piece_count];
-        twice.plan.pieces[p].feature += p < m.plan.piece_count ? 0 : m.plan.features;
-        twice.plan.pieces[p].weight += p < m.plan.piece_count ? 0 : 1;
+    twice.head.plan.memory = (arena){0};
+    twice.head.plan.features *= 2;
+    twice.head.plan.piece_count *= 2;
+    twice.head.plan.pieces = calloc(twice.head.plan.piece_count, sizeof *twice.head.plan.pieces);
+    assert_non_null(twice.head.plan.pieces);
+    for (int p = 0; p < twice.head.plan.piece_count; p++) {
+        twice.head.plan.pieces[p] = m.head.plan.pieces[p % m.head.plan.piece_count];
+        twice.head.plan.pieces[p].feature += p < m.head.plan.piece_count ? 0 : m.head.plan.features;
+        twice.head.plan.pieces[p].weight += p < m.head.plan.piece_count ? 0 : 1;
     }
-    assert_int_equal(plan_outer(&twice.plan, 2, WARPGROUP_TILES, 1, &twice.plan.memory, &twice.outer, &error),
-                     FPA_OK);
+    assert_int_equal(
+        plan_outer(&twice.head.plan, 2, WARPGROUP_TILES, 1, &twice.head.plan.memory, &twice.outer, &error),
+        FPA_OK);
     assert_true(twice.outer.used);
     assert_int_equal(twice.outer.tiles, 2 * m.outer.tiles);
     check_features(&twice);
-    plan_free(&twice.plan);
-    unmake(&m);
+    plan_free(&twice.head.plan);
+    planned_free(&m.head);
 }
 
 /* ---- strips ---- */
@@ -206,13 +202,11 @@ static void check_strips(const struct made *m)
 
 static void every_tile_lies_in_one_star_of_its_own_group(void **state)
 {
-    (void)state;
     each(check_strips);
 }
 
 static void groups_of_few_prefixes_fill_their_tiles(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof of_few_prefixes / sizeof *of_few_prefixes; i++)
         for (int j = 0; j < 4; j++) {
             struct made m;
@@ -221,7 +215,7 @@ static void groups_of_few_prefixes_fill_their_tiles(void **state)
                 fail_msg("%s: %d tiles of up to %d suffix blocks", of_few_prefixes[i].body, m.outer.tiles,
                          1 << j);
             assert_int_equal(m.outer.parted, m.outer.tiles < of_few_prefixes[i].tiles[0]);
-            unmake(&m);
+            planned_free(&m.head);
         }
 }
 
@@ -230,7 +224,6 @@ static void groups_of_few_prefixes_fill_their_tiles(void **state)
 static void rows_of_a_folded_tile_have_each_pair_of_a_block_once(void **state)
 {
     int pairs[8][8] = {0}, rows[OUTER_FOLDED] = {0};
-    (void)state;
     for (int slot = 0; slot < OUTER_TILE; slot++) {
         const int c = slot / 8, r = slot % 8, row = outer_fold(slot);
         if (row < 0) {
@@ -265,7 +258,6 @@ static void check_folded(const struct made *m)
 
 static void folded_tiles_have_no_feature_without_a_row(void **state)
 {
-    (void)state;
     each(check_folded);
 }
 
@@ -274,12 +266,14 @@ static void folded_tiles_have_no_feature_without_a_row(void **state)
 static void check_again(const struct made *m)
 {
     const fpa_outer_plan *a = &m->outer;
-    const int columns = m->plan.cuda.columns.all;
+    const int columns = m->head.plan.cuda.columns.all;
     fpa_outer_plan b, c;
     fpa_error error = {0};
     arena memory = {0};
-    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, m->parts, &memory, &b, &error), FPA_OK);
-    assert_int_equal(plan_outer(&m->plan, columns, WARPGROUP_TILES, m->parts, &memory, &c, &error), FPA_OK);
+    assert_int_equal(plan_outer(&m->head.plan, columns, WARPGROUP_TILES, m->parts, &memory, &b, &error),
+                     FPA_OK);
+    assert_int_equal(plan_outer(&m->head.plan, columns, WARPGROUP_TILES, m->parts, &memory, &c, &error),
+                     FPA_OK);
     assert_int_equal(a->tiles, b.tiles);
     assert_int_equal(b.groups, c.groups);
     assert_int_equal(b.strips, c.strips);
@@ -293,7 +287,6 @@ static void check_again(const struct made *m)
 
 static void the_same_plan_gives_the_same_tables(void **state)
 {
-    (void)state;
     each(check_again);
 }
 

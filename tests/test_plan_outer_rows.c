@@ -53,7 +53,7 @@ static void check_boxes(const fpa_plan *plan, const fpa_outer_plan *outer)
 
 static void check_rows(const struct made *m)
 {
-    const fpa_plan *plan = &m->plan;
+    const fpa_plan *plan = &m->head.plan;
     const fpa_outer_plan *outer = &m->outer;
     int kept = 0;
     bool gathered = false;
@@ -90,7 +90,6 @@ static void check_rows(const struct made *m)
 
 static void rows_keep_their_runs_and_alignment(void **state)
 {
-    (void)state;
     each(check_rows);
 }
 
@@ -121,9 +120,9 @@ static void check_dots(const struct made *m)
     double *q, *k;
     srand(20260302); /* fixed */
     double *q_rows = random_rows(m, &q), *k_rows = random_rows(m, &k);
-    assert_true(m->plan.score->dot_count > 0);
-    for (int i = 0; i < m->plan.score->dot_count; i++) {
-        const double expected = by_rows(&m->plan.dots[i], q_rows, k_rows);
+    assert_true(m->head.plan.score->dot_count > 0);
+    for (int i = 0; i < m->head.plan.score->dot_count; i++) {
+        const double expected = by_rows(&m->head.plan.dots[i], q_rows, k_rows);
         assert_true(fabs(by_steps(outer, i, q, k) - expected) <= 1e-12 * expected);
     }
     free(q_rows);
@@ -134,7 +133,6 @@ static void check_dots(const struct made *m)
 
 static void steps_of_a_dot_hold_its_rows_and_zeros(void **state)
 {
-    (void)state;
     each(check_dots);
 }
 

@@ -1,19 +1,14 @@
 /* plan_product_rows: with rows of any numbers, features and the kernel are those of the head, and blocks of chunk_state fetch
  * all that they read. */
 #include "machine/cuda_padding.h"
+#include "claims.h"
 #include "planned.h"
 #include "random_head.h"
 #include "gen/plan/cuda/split_outer.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SOME(rows, d, seed) "dense(orthogonal { rows = " #rows ", d = " #d ", seed = " #seed " })"
 
@@ -104,7 +99,6 @@ static const fpa_split_outer *split_of(const planned_head *made, const struct pr
 
 static void each_feature_is_a_row_of_one_half_times_a_row_of_the_other(void **state)
 {
-    (void)state;
     for (int h = 0; h < HEADS; h++) {
         planned_head made;
         planned_make(&made, products[h].body, "cuda:sm_90a");
@@ -172,7 +166,6 @@ static double kernel_by_vectors(const fpa_split_outer *split, const double *q, c
 
 static void the_kernel_is_the_heads(void **state)
 {
-    (void)state;
     for (int h = 0; h < HEADS; h++) {
         planned_head made;
         planned_make(&made, products[h].body, "cuda:sm_90a");
@@ -192,7 +185,6 @@ static void the_kernel_is_the_heads(void **state)
 /* Keys of one walk are the queries of the other: weights of both would count twice. */
 static void keys_carry_no_weights_where_products_of_states_are_wanted(void **state)
 {
-    (void)state;
     planned_head made;
     planned_make(&made,
                  "d = 12, dv = 64, gate = true, terms = { term { " SOME(6, 12, 1) ", " SOME(
@@ -209,7 +201,6 @@ static void keys_carry_no_weights_where_products_of_states_are_wanted(void **sta
 /* A half of one dot, too, has so many rows at most. */
 static void heads_of_wide_dots_keep_their_rows(void **state)
 {
-    (void)state;
     planned_head made;
     planned_make(&made,
                  "d = 24, dv = 16, terms = { term { trainable { name = 'w', rows = 1100 } }, term { " SOME(
@@ -231,7 +222,6 @@ static bool fetches(const fpa_chunk_state_kernel *kernel, int slice, int block)
 /* Whatever a block's strips name lies in a slab that it fetches, and none fetches more than a stage has room for. */
 static void blocks_fetch_the_slabs_of_their_strips(void **state)
 {
-    (void)state;
     planned_head made;
     planned_make(&made,
                  "d = 64, dv = 64, terms = { term { " SOME(12, 64, 1) ", " SOME(4, 64, 2) ", " SOME(
@@ -284,7 +274,6 @@ static void plan_packing(planned_head *made, const char *spec, int rows, const f
 
 static void matrices_of_packed_rows_stay_where_two_warpgroups_have_room(void **state)
 {
-    (void)state;
     planned_head made;
     const fpa_pack_kernel *pack;
     plan_packing(&made, "d = 240, dv = 64, terms = { term { " SOME(40, 240, 1) ", " SOME(6, 240, 2) " } }",
@@ -297,7 +286,6 @@ static void matrices_of_packed_rows_stay_where_two_warpgroups_have_room(void **s
 
 static void chunks_of_larger_matrices_come_by_turns(void **state)
 {
-    (void)state;
     planned_head made;
     const fpa_pack_kernel *pack;
     plan_packing(&made, "d = 240, dv = 64, terms = { term { " SOME(160, 240, 1) ", " SOME(6, 240, 2) " } }",
@@ -310,7 +298,6 @@ static void chunks_of_larger_matrices_come_by_turns(void **state)
 
 static void matrices_whose_chunks_come_by_turns_are_split_before(void **state)
 {
-    (void)state;
     static const char *const specs[] = {
         "d = 240, dv = 64, terms = { term { " SOME(160, 240, 1) ", " SOME(6, 240, 2) " } }",
         "d = 240, dv = 64, terms = { term { " SOME(40, 240, 1) ", " SOME(6, 240, 2) " } }"};
@@ -330,7 +317,6 @@ static void matrices_whose_chunks_come_by_turns_are_split_before(void **state)
 /* Of 8 columns a tile; 251 lean by 7 in some heads, for which two blocks of 16 tiles have 5. */
 static void values_lean_where_the_largest_lean_has_columns(void **state)
 {
-    (void)state;
     static const struct {
         const char *spec;
         int room;
@@ -358,7 +344,6 @@ static void values_lean_where_the_largest_lean_has_columns(void **state)
  * of the values' product. */
 static void powers_of_few_coordinates_fill_few_tiles(void **state)
 {
-    (void)state;
     planned_head made;
     planned_make(&made,
                  "d = 11, dv = 16, scale = 1 / 8, gate = true, normalize = 'sum', terms = inhomogeneous { "
@@ -379,7 +364,6 @@ static void powers_of_few_coordinates_fill_few_tiles(void **state)
 /* Of s2 s3 12 of 15 rows are features'; s7 has all of its rows in one block, though s1 has three of them, too: 16 tiles for 18. */
 static void rows_that_dots_share_fill_few_tiles(void **state)
 {
-    (void)state;
     planned_head made;
     planned_make(&made, products[HEADS - 1].body, "cuda:sm_90a");
     const fpa_split_outer *split = made.plan.cuda.suited[SPLIT_OUTER].plan;

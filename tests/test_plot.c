@@ -1,18 +1,13 @@
 /* fpac plot, and the lines that fpac bench --tsv adds for it. Drives the program itself. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "program.h"
 #include "xml.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { PATH = 256 };
 
@@ -95,7 +90,6 @@ static void each_kind_is_well_formed_and_says_its_units(void **state)
     } kinds[] = {{"time", "ns per token and head", 2, 4},
                  {"share", "% of a matrix product's or a copy's rate, the larger", 1, 2},
                  {"decode", "tokens a second", 1, 2}};
-    (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         char *svg = draw(good, kinds[i].kind, "A title");
         expect_well_formed(svg);
@@ -111,7 +105,6 @@ static void each_kind_is_well_formed_and_says_its_units(void **state)
 static void labels_name_the_package_and_the_work_and_ticks_the_lengths(void **state)
 {
     char *svg = draw(good, "time", "t");
-    (void)state;
     expect_text(svg, "fpac power chunked");
     expect_text(svg, "torch softmax");
     expect_text(svg, "1,024");
@@ -122,7 +115,6 @@ static void labels_name_the_package_and_the_work_and_ticks_the_lengths(void **st
 static void labels_and_title_are_escaped(void **state)
 {
     char *svg = draw("a<b\t1\tc & \"d\" > </svg>\t16\t1\t1\t1\t1\n", "time", "<i> & \"co\" \xc3\xa9");
-    (void)state;
     expect_well_formed(svg);
     expect_text(svg, "a&lt;b c &amp; &quot;d&quot; &gt; &lt;/svg&gt;");
     expect_text(svg, "&lt;i&gt; &amp; &quot;co&quot; \xc3\xa9");
@@ -132,7 +124,6 @@ static void labels_and_title_are_escaped(void **state)
 static void the_same_lines_give_the_same_bytes(void **state)
 {
     char *one = draw(good, "time", "t"), *again = draw(good, "time", "t");
-    (void)state;
     assert_string_equal(one, again);
     free(one);
     free(again);
@@ -155,7 +146,6 @@ static void points_stand_in_order_of_length_on_a_logarithmic_axis(void **state)
     double y[4];
     char *svg = draw("a\t1\tb\t4096\t1\t1\t100\t1\na\t1\tb\t256\t1\t1\t1\t1\na\t1\tb\t1024\t1\t1\t10\t1\n",
                      "time", "t");
-    (void)state;
     assert_int_equal(read_points(svg, y), 3);
     assert_true(y[0] > y[1] && y[1] > y[2]);
     assert_true(y[0] - y[1] > y[1] - y[2] - 0.21 && y[0] - y[1] < y[1] - y[2] + 0.21); /* one decade each */
@@ -167,7 +157,6 @@ static void the_later_of_two_lines_counts(void **state)
     char *both =
         draw("a\t1\tb\t256\t1\t1\t90\t1\na\t1\tb\t512\t1\t1\t2\t1\na\t1\tb\t256\t1\t1\t1\t1\n", "time", "t");
     char *last = draw("a\t1\tb\t512\t1\t1\t2\t1\na\t1\tb\t256\t1\t1\t1\t1\n", "time", "t");
-    (void)state;
     assert_string_equal(both, last);
     free(both);
     free(last);
@@ -176,7 +165,6 @@ static void the_later_of_two_lines_counts(void **state)
 static void numbers_of_heads_make_different_series(void **state)
 {
     char *svg = draw("a\t1\tb\t256\t1\t1\t1\t1\na\t1\tb\t256\t1\t16\t2\t1\n", "time", "t");
-    (void)state;
     expect_text(svg, "a b, 1 head");
     expect_text(svg, "a b, 16 heads");
     free(svg);
@@ -201,7 +189,6 @@ static void many_labels_keep_apart(void **state)
     enum { SERIES = 40 };
     char lines[SERIES * 48] = "";
     double height;
-    (void)state;
     for (int i = 0; i < SERIES; i++)
         snprintf(lines + strlen(lines), 48, "a\t1\twork%02d\t256\t1\t1\t1\t1\n", i);
     char *svg = draw(lines, "time", "t");
@@ -238,7 +225,6 @@ static void bad_lines_are_told_with_their_place(void **state)
         {"a\t1\tb\t256\t1\t1\t1\t1\t-\t-1\n", "in.tsv:2: field 10 (of copy)"},
         {"a\t1\tb\t256\t1\t1\t1\t1", "in.tsv:2: the last line has no end"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         place here;
         char text[PATH];
@@ -253,7 +239,6 @@ static void bad_lines_are_told_with_their_place(void **state)
 static void input_without_measurements_is_refused(void **state)
 {
     place here;
-    (void)state;
     place_make(&here, "");
     expect(RUN("fpac", "plot", here.in, "-o", here.out), 1, "in.tsv: has no measurements");
     text_write(here.in, "# a note\nskipped\tvidrial\tnot installed\n");
@@ -268,7 +253,6 @@ static void input_without_measurements_is_refused(void **state)
 static void a_wrong_command_line_is_told(void **state)
 {
     place here;
-    (void)state;
     place_make(&here, good);
     expect(RUN("fpac", "plot", "--help"), 0, NULL);
     expect(RUN("fpac", "plot"), 2, "plot: too few operands");
@@ -283,7 +267,6 @@ static void files_of_several_runs_make_one_picture(void **state)
 {
     place here;
     char more[PATH];
-    (void)state;
     place_make(&here, good);
     snprintf(more, sizeof more, "%s/more.tsv", here.folder);
     text_write(more, "fla\t0.6\tlinear\t1024\t64\t16\t0.5\t0.52\n");
@@ -301,7 +284,6 @@ static void bench_adds_lines_that_plot_draws(void **state)
     static const char spec[] = "return head { name = 'tiny', d = 4, dv = 4, terms = linear {} }\n";
     place here;
     char lines[PATH];
-    (void)state;
     place_make(&here, spec);
     snprintf(lines, sizeof lines, "%s/lines.tsv", here.folder);
     expect(RUN("fpac", "bench", here.in, "--length", "32", "--form", "chunked", "--repeats", "1", "--tsv",
@@ -327,7 +309,6 @@ static void bench_adds_lines_to_nothing_else(void **state)
 {
     static const char spec[] = "return head { name = 'tiny', d = 4, dv = 4, terms = linear {} }\n";
     place here;
-    (void)state;
     place_make(&here, spec);
     expect(RUN("fpac", "bench", here.in, "--tsv", here.in), 1, "in.tsv:1: a line of measurements has fields");
     char *text = text_read(here.in, NULL);

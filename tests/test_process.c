@@ -1,17 +1,12 @@
 #include "runtime/c/process.h"
+#include "claims.h"
 #include "program.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 typedef struct fixture {
     char folder[64]; /* where the program starts */

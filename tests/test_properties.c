@@ -1,20 +1,15 @@
 /* Properties of the paper's kernels, on emitted code through the public API. */
 #include "runtime/api/fpa.h"
 #include "c_hurry.h"
+#include "claims.h"
 #include "dear.h"
 #include "random_head.h"
 
 #include <dlfcn.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { D = 12, DV = 20, B = 2, H = 2, L = 151, SIZE_QK = B * L * H * D, SIZE_V = B * L * H * DV };
 
@@ -31,7 +26,6 @@ static void fill(float *x, int count, uint64_t stream)
 
 static int make_inputs(void **state)
 {
-    (void)state;
     print_message("properties: seed %llu\n", (unsigned long long)seed);
     c_hurry_a_little();
     fill(q, SIZE_QK, 1);
@@ -70,9 +64,10 @@ static float *run(fpa_kernel *kernel, fpa_form form, const float *qs, const floa
     size_t size = 0;
     void *workspace = NULL;
     assert_non_null(o);
-    if (fpa_workspace_size(kernel, form, &tensors, &size, &error) || posix_memalign(&workspace, 64, size) ||
-        fpa_forward(kernel, form, &tensors, workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_workspace_size(kernel, form, &tensors, &size, &error) ||
+                  posix_memalign(&workspace, 64, size) ||
+                  fpa_forward(kernel, form, &tensors, workspace, size, &error),
+              &error);
     free(workspace);
     return o;
 }
@@ -139,7 +134,6 @@ static void compare(const struct pair *list, size_t count)
 
 static void equal_kernels_give_equal_outputs_in_every_form(void **state)
 {
-    (void)state;
     compare(pairs, sizeof pairs / sizeof *pairs);
     if (dear_tests())
         compare(twice, sizeof twice / sizeof *twice);
@@ -163,7 +157,6 @@ static void reflect(const float *from, float *to)
 static void a_rotation_of_q_and_k_together_leaves_an_isotropic_kernel_alone(void **state)
 {
     static float rotated_q[SIZE_QK], rotated_k[SIZE_QK];
-    (void)state;
     reflect(q, rotated_q);
     reflect(k, rotated_k);
     fpa_kernel *kernel = open_head("tspow { d = 12, degree = 2, block = 4 }", "");
@@ -179,7 +172,6 @@ static void a_rotation_of_q_and_k_together_leaves_an_isotropic_kernel_alone(void
 static void output_is_linear_in_v(void **state)
 {
     static float other[SIZE_V], sum[SIZE_V];
-    (void)state;
     fill(other, SIZE_V, 4);
     for (int i = 0; i < SIZE_V; i++)
         sum[i] = 2 * v[i] - 3 * other[i];
@@ -222,7 +214,6 @@ static void check_chunks(const char *mask, size_t turn)
 
 static void the_chunk_changes_nothing_but_rounding(void **state)
 {
-    (void)state;
     check_chunks("", 1);
     check_chunks("causal = false,", 0);
 }
@@ -240,7 +231,6 @@ static float *turned(const float *x, int columns)
 
 static void without_a_mask_the_order_of_keys_does_not_matter(void **state)
 {
-    (void)state;
     fpa_kernel *kernel = open_head("taylor { degree = 2 }", "causal = false, normalize = 'sum', chunk = 48,");
     float *turned_q = turned(q, D), *turned_k = turned(k, D), *turned_v = turned(v, DV);
     for (fpa_form form = FPA_FORM_PARALLEL; form <= FPA_FORM_CHUNKED; form++) {
@@ -281,7 +271,6 @@ static void the_number_of_threads_changes_no_bit(void **state)
 {
     void *openmp = dlopen("libgomp.so.1", RTLD_NOW);
     void (*set_threads)(int) = openmp ? (void (*)(int))dlsym(openmp, "omp_set_num_threads") : NULL;
-    (void)state;
     if (!set_threads)
         skip();
     check_threads("normalize = 'one_plus_sum',", FPA_FORM_RECURRENT, set_threads);
@@ -307,9 +296,10 @@ static void run_part(fpa_kernel *kernel, fpa_form form, int64_t first, int64_t l
     fpa_error error = {0};
     size_t size = 0;
     void *workspace = NULL;
-    if (fpa_workspace_size(kernel, form, &tensors, &size, &error) || posix_memalign(&workspace, 64, size) ||
-        fpa_forward(kernel, form, &tensors, workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_workspace_size(kernel, form, &tensors, &size, &error) ||
+                  posix_memalign(&workspace, 64, size) ||
+                  fpa_forward(kernel, form, &tensors, workspace, size, &error),
+              &error);
     free(workspace);
 }
 
@@ -318,7 +308,6 @@ static void a_log_gate_of_minus_200_separates_packed_sequences(void **state)
 {
     enum { FIRST = 67 }; /* tokens of the first sequence */
     static float gate[B * L * H], packed[SIZE_V], apart[SIZE_V];
-    (void)state;
     fill(gate, B * L * H, 4);
     for (int i = 0; i < B * L * H; i++)
         gate[i] = i / H % L == FIRST ? -200 : -0.1f * fabsf(gate[i]);

@@ -3,18 +3,12 @@
 #include "runtime/verify/verify.h"
 #include "gen/gen.h"
 #include "c_hurry.h"
+#include "claims.h"
 #include "dear.h"
 #include "random_head.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { SEED = 20260211, HEADS = 16, LONG_TERM = 3 /* branches: features are products of more than two */ };
 
@@ -112,14 +106,12 @@ static void verify_heads(uint64_t first, const fpa_target *only)
 /* The targets of this machine take turns. */
 static void random_heads_agree_with_the_formula_at_every_vector_width(void **state)
 {
-    (void)state;
     verify_heads(SEED, NULL);
 }
 
 static void random_heads_of_bf16_agree_with_the_formula_in_pairs(void **state)
 {
     const fpa_target *target = target_find("c:avx512bf16");
-    (void)state;
     if (!target_runs(target)) {
         print_message("this machine has no AVX512_BF16\n");
         skip();

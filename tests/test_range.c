@@ -1,19 +1,14 @@
 /* float32's range: scales, weights and matrices far from 1, whose product is not, give what the formula gives for
  * ordinary inputs; others are refused by that name. */
 #include "runtime/api/fpa.h"
+#include "claims.h"
 #include "far_heads.h"
 #include "random_head.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { D = 6, DV = 3, L = 70 };
 
@@ -70,9 +65,10 @@ static void check_form(const struct far_head *head, const fpa_kernel *kernel, fp
     fpa_error error = {0};
     size_t size = 0;
     void *workspace = NULL;
-    if (fpa_workspace_size(kernel, form, &call, &size, &error) || posix_memalign(&workspace, 64, size) ||
-        fpa_forward(kernel, form, &call, workspace, size, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_workspace_size(kernel, form, &call, &size, &error) ||
+                  posix_memalign(&workspace, 64, size) ||
+                  fpa_forward(kernel, form, &call, workspace, size, &error),
+              &error);
     free(workspace);
     for (int t = 0; t < L; t++)
         for (int c = 0; c < DV; c++) {
@@ -86,7 +82,6 @@ static void check_form(const struct far_head *head, const fpa_kernel *kernel, fp
 
 static void factors_whose_product_is_harmless_are_harmless(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(harmless_heads); i++) {
         fpa_kernel *kernel = NULL;
         fpa_error error = {0};
@@ -100,7 +95,6 @@ static void factors_whose_product_is_harmless_are_harmless(void **state)
 
 static void products_beyond_float32_are_refused_by_that_name(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(heads_beyond); i++) {
         fpa_kernel *kernel = NULL;
         fpa_error error = {0};
@@ -112,7 +106,6 @@ static void products_beyond_float32_are_refused_by_that_name(void **state)
 
 static int make_inputs(void **state)
 {
-    (void)state;
     fill(q, L * D, 1);
     fill(k, L * D, 2);
     fill(v, L * DV, 3);

@@ -1,20 +1,16 @@
 /* What the documents say can be typed: the files they name exist, their specs load, the README's lines run.
  */
 #include "c_hurry.h"
+#include "claims.h"
 #include "gen/gen.h"
 #include "program.h"
 
 #include <dirent.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 static const char *const documents[] = {"examples/prefill_decode.c", "examples/bundle.c", "examples/recall.c",
                                         "examples/gradient_descent.c", "examples/hla.c"};
@@ -48,7 +44,6 @@ static int check_paths(const char *document, const char *text, const char *folde
 static void every_file_that_an_example_names_exists(void **state)
 {
     int count = 0;
-    (void)state;
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
         char *text = text_read(documents[i], NULL);
         assert_non_null(text);
@@ -98,7 +93,6 @@ static void every_spec_in_the_documents_loads(void **state)
 {
     int count = load_specs_of("README.md");
     DIR *list = opendir("docs");
-    (void)state;
     assert_non_null(list);
     for (struct dirent *item; (item = readdir(list));) {
         char path[sizeof item->d_name + 8];
@@ -118,7 +112,6 @@ static const char *command_path(void)
 
 static void what_the_documents_name_is_there(void **state)
 {
-    (void)state;
     program_result result = RUN("tools/docs-check.sh", command_path());
     if (result.code)
         fail_msg("make docs-check: %s%s", result.out, result.err);
@@ -135,7 +128,6 @@ static void every_kind_of_mistake_in_a_document_is_found(void **state)
         ":4: fpac list --bad: ",   ":4: make nothing: ",     ":4: names specs/none.lua",
         ":6: fpac run --qq: ",     ":6: names specs/x*.lua", "docs-check: 8 mistakes"};
     char folder[64], path[128];
-    (void)state;
     scratch_make(folder);
     snprintf(path, sizeof path, "%s/broken.md", folder);
     text_write(path, broken);
@@ -162,7 +154,6 @@ static void a_tutorial_that_fails_or_prints_something_else_is_found(void **state
         "page.md:17: this is not what is printed", "page.md:22: this is not", "page.md:27: this is not",
         "page.md:31: a command fails", "docs-run: 4 mistakes in 1 documents"};
     char folder[64], path[128];
-    (void)state;
     scratch_make(folder);
     snprintf(path, sizeof path, "%s/page.md", folder);
     text_write(path, broken);
@@ -191,7 +182,6 @@ static void the_lines_of_the_readme_run_as_they_stand(void **state)
 {
     char folder[64], place[128], command[PATH_MAX], *text = text_read("README.md", NULL);
     int count = 0;
-    (void)state;
     assert_non_null(text);
     assert_non_null(realpath(command_path(), command));
     scratch_make(folder);
@@ -217,7 +207,6 @@ static void the_readme_has_at_most_150_lines(void **state)
 {
     char *text = text_read("README.md", NULL);
     int lines = 0;
-    (void)state;
     assert_non_null(text);
     for (const char *at = text; (at = strchr(at, '\n')); at++)
         lines++;

@@ -1,16 +1,11 @@
 /* test_reference: the reference against formulas that are written out here once more. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "random_head.h"
 #include "reference_bench.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { SEED = 5 };
 
@@ -19,7 +14,6 @@ static double q_dot_k(const bench *b, int64_t batch, int64_t t, int64_t j, int64
     const double *q = b->q + ((batch * LENGTH + t) * QUERY_HEADS + hq) * D;
     const double *k = b->k + ((batch * LENGTH + j) * HEADS + hq / 2) * D;
     double sum = 0;
-
     for (int c = 0; c < D; c++)
         sum += q[c] * k[c];
     return sum;
@@ -34,7 +28,6 @@ static void expect(const bench *b, kernel_formula *kernel)
         int64_t c = i % DV, hq = i / DV % QUERY_HEADS, t = i / DV / QUERY_HEADS % LENGTH;
         int64_t batch = i / DV / QUERY_HEADS / LENGTH, last = b->problem.head->causal ? t : LENGTH - 1;
         double sum = 0;
-
         for (int64_t j = 0; j <= last; j++)
             sum += kernel(b, batch, t, j, hq) * b->v[((batch * LENGTH + j) * HEADS + hq / 2) * DV + c];
         assert_true(fabs(sum - b->o[i]) <= 1e-12 * (1 + fabs(sum)));
@@ -60,7 +53,6 @@ static double cube(const bench *b, int64_t batch, int64_t t, int64_t j, int64_t 
 static double taylor(const bench *b, int64_t batch, int64_t t, int64_t j, int64_t hq)
 {
     double s = 0.5 * q_dot_k(b, batch, t, j, hq);
-
     return 1 + s + s * s / 2;
 }
 
@@ -68,12 +60,10 @@ static kernel_formula *const powers[] = {constant, q_dot_k, square, cube};
 
 static void a_power_is_the_power_of_the_dot_product(void **state)
 {
-    (void)state;
     for (int degree = 0; degree <= 3; degree++)
         for (int causal = 0; causal < 2; causal++) {
             fpa_head *head = power_head(degree);
             bench b;
-
             head->causal = causal;
             bench_setup(&b, head, SEED, false);
             bench_run(&b);
@@ -88,12 +78,9 @@ static void the_tspow_of_the_appendix_is_the_square(void **state)
 {
     fpa_head *head = bench_head(3);
     bench b;
-
-    (void)state;
     for (int t = 0; t < 3; t++) {
         int first = 2 * t, width = first + 2 > D ? D - first : 2;
         fpa_branch *rest;
-
         bench_branch(head, t, FPA_INPUT, first, width);
         rest = bench_branch(head, t, FPA_INPUT, first, D - first);
         rest->gram = arena_array(&head->memory, D, sizeof *rest->gram);
@@ -111,8 +98,6 @@ static void terms_add_and_the_scale_counts_once_a_branch(void **state)
 {
     fpa_head *head = bench_head(3);
     bench b;
-
-    (void)state;
     for (int t = 0; t < 3; t++)
         for (int l = 0; l < t; l++)
             bench_branch(head, t, FPA_INPUT, 0, D);
@@ -128,7 +113,6 @@ static void terms_add_and_the_scale_counts_once_a_branch(void **state)
 static double gated(const bench *b, int64_t batch, int64_t t, int64_t j, int64_t hq)
 {
     double decay = 1;
-
     for (int64_t i = j + 1; i <= t; i++)
         decay *= exp(b->gate[(batch * LENGTH + i) * HEADS + hq / 2]);
     return decay * q_dot_k(b, batch, t, j, hq);
@@ -138,8 +122,6 @@ static void a_gate_decays_what_came_before_its_token(void **state)
 {
     fpa_head *head = power_head(1);
     bench b;
-
-    (void)state;
     head->gate = true;
     bench_setup(&b, head, SEED + 3, false);
     bench_run(&b);
@@ -152,8 +134,6 @@ static void a_closed_gate_forgets_everything_and_gives_no_nan(void **state)
 {
     fpa_head *head = power_head(1);
     bench b;
-
-    (void)state;
     head->gate = true;
     bench_setup(&b, head, SEED + 4, false);
     for (int64_t i = 2 * HEADS; i < 4 * HEADS; i++)
@@ -176,7 +156,6 @@ static double denominator(const bench *b, int64_t output)
     int64_t hq = output % QUERY_HEADS, t = output / QUERY_HEADS % LENGTH,
             batch = output / QUERY_HEADS / LENGTH;
     double sum = 0;
-
     for (int64_t j = 0; j <= t; j++)
         sum += q_dot_k(b, batch, t, j, hq);
     return sum;
@@ -185,18 +164,15 @@ static double denominator(const bench *b, int64_t output)
 static double divisor(fpa_normalize kind, double den)
 {
     const double by_kind[FPA_NORMALIZE_KINDS] = {1, den + 0.25, den > 0.25 ? den : 0.25, 1 + den};
-
     return by_kind[kind];
 }
 
 static void each_normaliser_divides_by_its_formula(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < FPA_NORMALIZE_KINDS; kind++) {
         fpa_head *plain = power_head(1), *head = power_head(1);
         double values[BATCH * LENGTH * QUERY_HEADS], conditions[BATCH * LENGTH * QUERY_HEADS];
         bench a, b;
-
         head->normalize = (fpa_normalize)kind;
         head->eps = 0.25;
         bench_setup(&a, plain, SEED + 5, false);
@@ -206,7 +182,6 @@ static void each_normaliser_divides_by_its_formula(void **state)
         assert_int_equal(reference_normalizer(&b.problem, values, conditions, NULL), FPA_OK);
         for (int64_t i = 0; i < b.outputs; i++) {
             double expected = divisor((fpa_normalize)kind, denominator(&b, i));
-
             assert_true(fabs(values[i] - expected) <= 1e-12 * (1 + fabs(expected)));
             assert_true(kind == FPA_NORMALIZE_NONE ? conditions[i] == 0 : conditions[i] >= 1);
             for (int c = 0; c < DV; c++)
@@ -225,8 +200,6 @@ static void a_normaliser_of_zero_is_refused_with_its_token(void **state)
     fpa_head *head = power_head(1);
     bench b;
     fpa_error error;
-
-    (void)state;
     head->normalize = FPA_NORMALIZE_MAX;
     head->eps = 0;
     bench_setup(&b, head, SEED + 6, true);
@@ -243,8 +216,6 @@ static void query_heads_read_the_key_head_of_their_group(void **state)
     fpa_head *head = power_head(2);
     bench b;
     double *swapped;
-
-    (void)state;
     bench_setup(&b, head, SEED + 7, false);
     bench_run(&b);
     swapped = calloc((size_t)b.outputs * DV, sizeof *swapped);
@@ -265,7 +236,6 @@ static fpa_head *matrix_head(fpa_matrix_kind kind, bool per_head)
 {
     fpa_head *head = bench_head(1);
     int rows = kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? D : 3;
-
     head->matrix_count = 1;
     head->matrices = arena_array(&head->memory, 1, sizeof *head->matrices);
     head->matrices[0] = (fpa_matrix){.kind = kind, .rows = rows, .cols = D, .per_head = per_head};
@@ -282,7 +252,6 @@ static double weight_of(const bench *b, int64_t h, int r, int c)
 {
     const fpa_matrix *matrix = &b->problem.head->matrices[0];
     int64_t slice = matrix->per_head ? h : 0;
-
     if (matrix->kind == FPA_MATRIX_CONSTANT)
         return matrix->data[r * D + c];
     if (matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL)
@@ -295,10 +264,8 @@ static double projected(const bench *b, int64_t batch, int64_t t, int64_t j, int
     const double *q = b->q + ((batch * LENGTH + t) * QUERY_HEADS + hq) * D;
     const double *k = b->k + ((batch * LENGTH + j) * HEADS + hq / 2) * D;
     double sum = 0;
-
     for (int r = 0; r < b->problem.head->matrices[0].rows; r++) {
         double left = 0, right = 0;
-
         for (int c = 0; c < D; c++) {
             left += weight_of(b, hq / 2, r, c) * q[c];
             right += weight_of(b, hq / 2, r, c) * k[c];
@@ -310,13 +277,11 @@ static double projected(const bench *b, int64_t batch, int64_t t, int64_t j, int
 
 static void matrices_of_every_kind_project_both_sides(void **state)
 {
-    (void)state;
     for (int kind = FPA_MATRIX_CONSTANT; kind <= FPA_MATRIX_TRAINABLE_DIAGONAL; kind++)
         for (int per_head = 0; per_head < 2; per_head++) {
             fpa_head *head = matrix_head((fpa_matrix_kind)kind, per_head && kind != FPA_MATRIX_CONSTANT);
             random_source random = {SEED};
             bench b;
-
             for (int i = 0; head->matrices[0].data && i < 3 * D; i++)
                 head->matrices[0].data[i] = random_normal(&random);
             bench_setup(&b, head, SEED + 8, false);
@@ -333,8 +298,6 @@ static void outputs_that_nobody_wants_are_left_alone(void **state)
     unsigned char wanted[BATCH * LENGTH * QUERY_HEADS];
     bench b;
     double *partial;
-
-    (void)state;
     bench_setup(&b, head, SEED + 11, false);
     bench_run(&b);
     partial = calloc((size_t)b.outputs * DV, sizeof *partial);

@@ -1,17 +1,12 @@
 /* test_reference_gradient: the reference's gradients against differences of the reference itself. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "lifted_heads.h"
 #include "random_head.h"
 #include "reference_bench.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { SEED = 41, SPAN = 3, QUERIES = BATCH * LENGTH * QUERY_HEADS, KEYS = BATCH * LENGTH * HEADS };
 
@@ -27,7 +22,6 @@ typedef struct slopes {
 static double *zeros(int64_t count)
 {
     double *x = calloc((size_t)count + 1, sizeof *x);
-
     assert_non_null(x);
     return x;
 }
@@ -55,7 +49,6 @@ static void slopes_setup(slopes *s, const fpa_head *head, uint64_t seed, bool po
 {
     random_source random = {seed};
     fpa_error error = {0};
-
     bench_setup(&s->b, head, seed, positive);
     s->d_o = zeros(QUERIES * head->dv);
     for (int64_t i = 0; i < QUERIES * head->dv; i++)
@@ -64,15 +57,14 @@ static void slopes_setup(slopes *s, const fpa_head *head, uint64_t seed, bool po
     s->exact = room_for(head, &s->weights[0]);
     s->sizes = room_for(head, &s->weights[1]);
     s->plain = room_for(head, &s->weights[2]);
-    if (reference_gradient(&s->b.problem, &s->backward, &s->exact, &s->sizes, &error) ||
-        reference_gradient_plain(&s->b.problem, &s->backward, &s->plain, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(reference_gradient(&s->b.problem, &s->backward, &s->exact, &s->sizes, &error) ||
+                  reference_gradient_plain(&s->b.problem, &s->backward, &s->plain, &error),
+              &error);
 }
 
 static void slopes_free(slopes *s)
 {
     const fpa_gradients *all[] = {&s->exact, &s->sizes, &s->plain};
-
     for (int i = 0; i < 3; i++) {
         for (int m = 0; m < s->b.problem.head->matrix_count; m++)
             free(s->weights[i][m]);
@@ -89,7 +81,6 @@ static void slopes_free(slopes *s)
 static double loss(slopes *s)
 {
     double sum = 0;
-
     bench_run(&s->b);
     for (int64_t i = 0; i < QUERIES * s->b.problem.head->dv; i++)
         sum += s->d_o[i] * s->b.o[i];
@@ -101,7 +92,6 @@ static double difference(slopes *s, double *x)
 {
     const double before = *x, step = 1e-4;
     double sum = 0;
-
     for (int side = -1; side <= 1; side += 2) {
         *x = before + side * step;
         sum += side * 8 * loss(s);
@@ -118,14 +108,12 @@ static void compare(slopes *s, const char *what, double *x, int64_t count, const
                     const double *sizes, const double *plain)
 {
     const int64_t step = count > 60 ? 7 : 1;
-
     for (int64_t i = 0; i < count; i++) {
         if (!(fabs(exact[i]) <= sizes[i] * (1 + 1e-12)) ||
             !(fabs(plain[i] - exact[i]) <= 1e-5 * sizes[i] + 1e-20))
             fail_msg("%s %d: %g, in float %g, magnitude %g", what, (int)i, exact[i], plain[i], sizes[i]);
         if (i % step == 0) {
             const double found = difference(s, &x[i]);
-
             if (!(fabs(exact[i] - found) <= 1e-7 * (1 + sizes[i])))
                 fail_msg("%s %d: %.12g, but the difference is %.12g", what, (int)i, exact[i], found);
         }
@@ -135,7 +123,6 @@ static void compare(slopes *s, const char *what, double *x, int64_t count, const
 static void check(fpa_head *head, uint64_t seed, bool positive)
 {
     slopes s;
-
     slopes_setup(&s, head, seed, positive);
     compare(&s, "dq", s.b.q, QUERIES * head_width(head), s.exact.q, s.sizes.q, s.plain.q);
     compare(&s, "dk", s.b.k, KEYS * head_width(head), s.exact.k, s.sizes.k, s.plain.k);
@@ -152,11 +139,9 @@ static void check(fpa_head *head, uint64_t seed, bool positive)
 
 static void powers_and_constants_with_every_normaliser(void **state)
 {
-    (void)state;
     for (int degree = 0; degree <= 3; degree++)
         for (int kind = 0; kind < FPA_NORMALIZE_KINDS; kind++) {
             fpa_head *head = power_head(degree);
-
             head->normalize = (fpa_normalize)kind;
             head->eps = 0.25;
             head->scale = 0.5;
@@ -169,8 +154,6 @@ static void powers_and_constants_with_every_normaliser(void **state)
 static void a_normaliser_where_eps_wins(void **state)
 {
     fpa_head *head = power_head(2);
-
-    (void)state;
     head->normalize = FPA_NORMALIZE_MAX;
     head->eps = 1e6;
     check(head, SEED + 20, false);
@@ -179,8 +162,6 @@ static void a_normaliser_where_eps_wins(void **state)
 static void all_keys_without_a_mask(void **state)
 {
     fpa_head *head = power_head(2);
-
-    (void)state;
     head->causal = false;
     head->normalize = FPA_NORMALIZE_SUM;
     check(head, SEED + 21, true);
@@ -189,10 +170,8 @@ static void all_keys_without_a_mask(void **state)
 /* A product of a run-time matrix, a diagonal and the input, and a constant. */
 static void run_time_matrices_shared_and_of_each_head(void **state)
 {
-    (void)state;
     for (int per_head = 0; per_head < 2; per_head++) {
         fpa_head *head = bench_head(3);
-
         head->gate = per_head;
         head->scale = 0.7;
         head->matrix_count = 2;
@@ -212,11 +191,9 @@ static void run_time_matrices_shared_and_of_each_head(void **state)
 
 static void random_heads(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 6; seed++) {
         random_limits limits = random_all;
         fpa_head *head;
-
         limits.d = D;
         limits.normalize = false;
         head = random_head(seed, &limits);
@@ -231,8 +208,6 @@ static void saved_outputs_are_taken_as_they_are(void **state)
     fpa_head *head = power_head(2);
     double den[QUERIES], *k;
     slopes s;
-
-    (void)state;
     head->normalize = FPA_NORMALIZE_ONE_PLUS_SUM;
     slopes_setup(&s, head, SEED + 50, true);
     bench_run(&s.b);
@@ -256,7 +231,6 @@ static void saved_outputs_are_taken_as_they_are(void **state)
 static fpa_head *favor_head(void)
 {
     lifted_text to;
-
     lifted_begin(&to, 3, "causal sum");
     lifted_add(&to, "matrices 1\ntrainable w 3 %d per_head\nlift width %d positions 0 key_mask 0 parts 1\n",
                WIDTH, WIDTH);
@@ -267,7 +241,6 @@ static fpa_head *favor_head(void)
 static fpa_head *maps_head(const char *maps)
 {
     lifted_text to;
-
     lifted_begin(&to, 2, "causal");
     lifted_add(&to, "matrices 1\ntrainable w 2 %d shared\nlift width %d positions 0 key_mask 0 parts 1\n",
                WIDTH + 1, WIDTH);
@@ -281,7 +254,6 @@ static fpa_head *maps_head(const char *maps)
 
 static void coordinates_that_are_made(void **state)
 {
-    (void)state;
     check(lifted_elu("causal sum"), SEED + 60, false);
     check(lifted_elu("gate causal mask"), SEED + 61, false);
     check(lifted_fourier(false, "causal"), SEED + 62, false);

@@ -1,18 +1,12 @@
 /* test_reference_lift: coordinates that are made of q and k, against formulas that know no coordinates. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "head/lift.h"
+#include "claims.h"
 #include "lifted_heads.h"
 #include "reference_bench.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { SEED = 11 };
 
@@ -107,7 +101,6 @@ static double elu_formula(const pair *x)
 
 static void linear_attention_with_elu(void **state)
 {
-    (void)state;
     compare(lifted_elu("causal sum"), elu_formula);
     compare(lifted_elu("sum"), elu_formula);
     compare(lifted_elu("causal gate"), elu_formula);
@@ -126,7 +119,6 @@ static double mixed_formula(const pair *x)
 static void maps_of_q_and_k_may_differ(void **state)
 {
     lifted_text to;
-    (void)state;
     lifted_begin(&to, 2, "causal");
     lifted_add(&to, "matrices 0\nlift width %d positions 0 key_mask 0 parts 1\n", WIDTH);
     lifted_part(&to, 2, "relu softplus", "0x3p-1 0x0p+0 0x1p-2", "0x1p+1 0x1p-1", "0 0 0", "input 4,1");
@@ -166,7 +158,6 @@ static double one_plus_cosine(const pair *x)
 
 static void fourier_kernels_of_positions(void **state)
 {
-    (void)state;
     compare(lifted_fourier(false, "causal"), seed_formula);
     compare(lifted_fourier(false, ""), seed_formula);
     compare(lifted_fourier(true, "causal sum"), one_plus_cosine);
@@ -200,7 +191,6 @@ static double sketch_formula(const pair *x)
 
 static void a_sketch_in_the_frequency_domain(void **state)
 {
-    (void)state;
     compare(lifted_sketch("causal"), sketch_formula);
 }
 
@@ -223,7 +213,6 @@ static double constants_formula(const pair *x)
 static void projections_may_add_constants(void **state)
 {
     lifted_text to;
-    (void)state;
     lifted_begin(&to, 2, "causal");
     lifted_add(&to, "matrices 1\ntrainable w 2 %d shared\nlift width %d positions 0 key_mask 0 parts 1\n",
                WIDTH + 1, WIDTH);
@@ -254,7 +243,6 @@ static double favor_formula(const pair *x)
 static void positive_random_features(void **state)
 {
     lifted_text to;
-    (void)state;
     lifted_begin(&to, 3, "causal sum");
     lifted_add(&to, "matrices 1\ntrainable w 3 %d per_head\nlift width %d positions 0 key_mask 0 parts 1\n",
                WIDTH, WIDTH);
@@ -284,7 +272,6 @@ static double product_formula(const pair *x)
 
 static void products_of_projections_of_each_kind(void **state)
 {
-    (void)state;
     compare(lifted_products("causal gate"), product_formula);
 }
 
@@ -301,7 +288,6 @@ static double with_constant(const pair *x)
 
 static void masked_keys_contribute_nothing(void **state)
 {
-    (void)state;
     compare(lifted_constant("causal"), with_constant);
     compare(lifted_constant(""), with_constant);
     compare(lifted_constant("causal gate sum"), with_constant);
@@ -313,7 +299,6 @@ static void what_masked_keys_hold_is_not_looked_at(void **state)
 {
     fpa_head *head = lifted_constant("causal gate sum");
     bench b;
-    (void)state;
     bench_setup(&b, head, SEED, false);
     for (int64_t i = 0; i < BATCH * LENGTH * HEADS; i++)
         if (!b.key_mask[i / HEADS]) {
@@ -353,7 +338,6 @@ static void coordinates_are_rounded_as_they_are_kept(void **state)
         fpa_dtype coordinates;
         double least, most;
     } kinds[] = {{FPA_F32, 0, 0x1p-20}, {FPA_F16, 0x1p-15, 0x1p-10}, {FPA_BF16, 0x1p-12, 0x1p-7}};
-    (void)state;
     for (int i = 0; i < 3; i++) {
         fpa_head *head = lifted_fourier(false, "causal");
         bench b;
@@ -375,7 +359,6 @@ static void sizes_are_those_of_the_arguments(void **state)
 {
     static const char *const maps[] = {"identity identity", "relu relu", "exp exp"};
     double magnitude[3];
-    (void)state;
     for (int m = 0; m < 3; m++) {
         lifted_text to;
         lifted_begin(&to, 1, "");
@@ -409,7 +392,6 @@ static void the_work_of_a_lift_is_counted(void **state)
     fpa_head *plain = power_head(2), *elu = lifted_elu(""), *turned = lifted_fourier(false, "");
     fpa_reference_size size[3];
     fpa_error error = {0};
-    (void)state;
     assert_int_equal(reference_size(plain, &size[0], &error), FPA_OK);
     assert_int_equal(reference_size(elu, &size[1], &error), FPA_OK);
     assert_int_equal(reference_size(turned, &size[2], &error), FPA_OK);

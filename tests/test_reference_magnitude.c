@@ -1,15 +1,10 @@
 /* test_reference_magnitude: the magnitude bounds the result, and single precision stays within it. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "claims.h"
 #include "random_head.h"
 #include "reference_bench.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { SEED = 5, RANDOM_HEADS = 60 };
 
@@ -25,12 +20,10 @@ static const random_limits wide = {.d = 9,
 
 static void the_magnitude_is_never_below_the_result(void **state)
 {
-    (void)state;
     print_message("seeds %d..%d\n", SEED, SEED + RANDOM_HEADS - 1);
     for (int i = 0; i < RANDOM_HEADS; i++) {
         fpa_head *head = random_head(SEED + i, &wide);
         bench b;
-
         bench_setup(&b, head, SEED + i, false);
         bench_run(&b);
         for (int64_t n = 0; n < b.outputs * head->dv; n++)
@@ -44,8 +37,6 @@ static void without_cancellation_the_magnitude_is_the_result(void **state)
 {
     fpa_head *head = power_head(3);
     bench b;
-
-    (void)state;
     bench_setup(&b, head, SEED + 9, true);
     bench_run(&b);
     for (int64_t i = 0; i < b.outputs * DV; i++)
@@ -58,8 +49,6 @@ static void the_magnitude_of_a_quotient_counts_both_errors(void **state)
 {
     fpa_head *head = power_head(2);
     bench b;
-
-    (void)state;
     head->normalize = FPA_NORMALIZE_SUM;
     bench_setup(&b, head, SEED + 10, true);
     bench_run(&b);
@@ -71,13 +60,11 @@ static void the_magnitude_of_a_quotient_counts_both_errors(void **state)
 
 static void plain_evaluations_agree_to_single_precision(void **state)
 {
-    (void)state;
     for (int i = 0; i < RANDOM_HEADS; i++) {
         fpa_head *head = random_head(SEED + i, &wide);
         int columns = head->dv > 2 ? 2 : head->dv;
         bench b;
         float *scores, *features;
-
         bench_setup(&b, head, SEED + i, false);
         bench_run(&b);
         scores = calloc((size_t)b.outputs * (size_t)head->dv, sizeof *scores);
@@ -87,7 +74,6 @@ static void plain_evaluations_agree_to_single_precision(void **state)
         assert_int_equal(reference_plain_features(&b.problem, columns, features, NULL), FPA_OK);
         for (int64_t n = 0; n < b.outputs * head->dv; n++) {
             int64_t token = n / head->dv, c = n % head->dv;
-
             assert_true(fabs((double)scores[n] - b.o[n]) <= 1e-5 * b.magnitude[n] + 1e-30);
             if (c < columns)
                 assert_true(fabs((double)features[token * columns + c] - b.o[n]) <=

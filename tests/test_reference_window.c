@@ -1,17 +1,11 @@
 /* test_reference_window: softmax over the newest keys and a kernel of the older ones, against the formula as it stands,
  * whose exponentials long double can hold. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "head/lift.h"
+#include "claims.h"
 #include "reference_bench.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { SEED = 23 };
 
@@ -92,14 +86,12 @@ static void compare(fpa_head *head, double scale)
 
 static void the_newest_keys_have_exponentials(void **state)
 {
-    (void)state;
     compare(power_head(2), 0.75);
     compare(power_head(2), -0.75);
 }
 
 static void exponentials_do_not_overflow(void **state)
 {
-    (void)state;
     compare(power_head(2), 60);
 }
 
@@ -116,9 +108,7 @@ static void masked_keys_are_in_no_window(void **state)
                                "branch coordinates input 1-5\nend\n";
     fpa_error error = {0};
     fpa_head *head = NULL;
-    (void)state;
-    if (head_parse(text, strlen(text), &head, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(head_parse(text, strlen(text), &head, &error), &error);
     compare(head, 1);
 }
 
@@ -127,7 +117,6 @@ static void a_window_of_all_keys_is_softmax(void **state)
 {
     fpa_head *head = power_head(1), *softmax = power_head(2);
     bench a, b;
-    (void)state;
     head->window = softmax->window = LENGTH;
     head->normalize = softmax->normalize = FPA_NORMALIZE_SUM;
     bench_setup(&a, head, SEED, false);

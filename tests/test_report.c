@@ -1,19 +1,14 @@
 /* fpac report: pages that are well-formed, self-contained, escaped, the same for the same input, and true. */
+#include "claims.h"
 #include "command_place.h"
 #include "program.h"
 #include "xml.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* Everything that a page draws: all branch kinds, gates and normalisers, a head that sees everything. */
 static const char many_heads_spec[] =
@@ -111,7 +106,6 @@ static double json_number_of(const char *json, const char *after, const char *na
 static void every_page_is_well_formed_and_self_contained(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, many_heads_spec);
     for (int i = 0; i < MANY; i++) {
         char *page = page_of(here.spec, many_names[i], "c:avx2");
@@ -127,7 +121,6 @@ static void a_page_has_all_its_sections(void **state)
     static const char *const ids[] = {"formula", "terms", "features", "state",
                                       "visible", "cost",  "kernels",  "verdict"};
     place here;
-    (void)state;
     place_begin(&here, many_heads_spec);
     char *page = page_of(here.spec, "square", "c:avx2");
     const char *at = page;
@@ -148,7 +141,6 @@ static void a_page_has_all_its_sections(void **state)
 static void a_non_causal_head_says_that_every_query_sees_every_key(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, many_heads_spec);
     char *page = page_of(here.spec, "seen", "c:avx2");
     assert_non_null(strstr(page, "Every query sees every key"));
@@ -162,7 +154,6 @@ static void what_the_page_is_told_stays_text(void **state)
     static const char name[] = "<img src=x onerror=alert(1)>&\"'\n\x01\xff.lua";
     place here;
     char spec[PATH];
-    (void)state;
     place_begin(&here, tiny_spec);
     place_file(&here, name, spec);
     text_write(spec, tiny_spec);
@@ -187,7 +178,6 @@ static void what_the_page_is_told_stays_text(void **state)
 static void the_same_head_gives_the_same_bytes(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, many_heads_spec);
     for (int i = 0; i < MANY; i++) {
         char *one = page_of(here.spec, many_names[i], "c"), *again = page_of(here.spec, many_names[i], "c");
@@ -215,7 +205,6 @@ static void numbers_of_a_page_are_those_of_explain(void **state)
                    {"flop_parallel", "parallel"},
                    {"flop_chunked", "chunked"}};
     place here;
-    (void)state;
     place_begin(&here, many_heads_spec);
     char *page = page_of(here.spec, "square", "c:avx2");
     program_result told =
@@ -243,7 +232,6 @@ static double fastest_of(const char *json)
 static void seconds_of_a_page_are_those_of_explain(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, many_heads_spec);
     char *page = page_of(here.spec, "cube", "c:avx2");
     program_result c = RUN("fpac", "explain", here.spec, "--head", "cube", "--target", "c:avx2", "--length",
@@ -267,7 +255,6 @@ static void a_verified_head_has_its_margins(void **state)
 {
     place here;
     char path[PATH];
-    (void)state;
     place_begin(&here, tiny_spec);
     place_file(&here, "page.html", path);
     expect(RUN("fpac", "report", here.spec, "--verify", "--measure", "-o", path), 0, NULL, NULL);
@@ -285,7 +272,6 @@ static void a_refused_head_has_a_page_that_says_so(void **state)
 {
     place here;
     char path[PATH];
-    (void)state;
     place_begin(&here, "return head { name = 'gated', d = 4, dv = 4, gate = true, terms = linear {} }\n");
     place_file(&here, "page.html", path);
     char *kept = getenv("FPA_CFLAGS") ? strdup(getenv("FPA_CFLAGS")) : NULL;
@@ -307,7 +293,6 @@ static void a_refused_head_has_a_page_that_says_so(void **state)
 static void a_page_goes_where_it_is_sent(void **state)
 {
     place here;
-    (void)state;
     place_begin(&here, tiny_spec);
     expect(RUN("fpac", "report", here.spec, "-o", "/dev/stdout"), 0, "<!DOCTYPE html>", NULL);
     scratch_remove(here.folder);
@@ -317,7 +302,6 @@ static void measured_lines_of_the_head_and_size_are_drawn(void **state)
 {
     place here;
     char lines[PATH], path[PATH];
-    (void)state;
     place_begin(&here, tiny_spec);
     place_file(&here, "lines.tsv", lines);
     place_file(&here, "page.html", path);
@@ -345,7 +329,6 @@ static void a_folder_has_a_page_a_head_and_an_index_of_them(void **state)
 {
     place here;
     char out[PATH], path[PATH + 64];
-    (void)state;
     place_begin(&here, many_heads_spec);
     place_file(&here, "pages", out);
     expect(RUN("fpac", "report", here.spec, "-o", out), 0, NULL, NULL);
@@ -367,7 +350,6 @@ static void a_small_picture_shows_every_product(void **state)
 {
     place here;
     char out[PATH], path[PATH + 64];
-    (void)state;
     place_begin(&here,
                 "return head { name = 'spow2', d = 64, dv = 4, terms = spow { d = 64, degree = 2 } },\n"
                 "       head { name = 'plain', d = 4, dv = 4, terms = linear {} }\n");
@@ -385,7 +367,6 @@ static void every_shipped_head_has_a_page(void **state)
 {
     place here;
     char out[PATH], line[3 * PATH];
-    (void)state;
     place_begin(&here, tiny_spec);
     place_file(&here, "pages", out);
     snprintf(line, sizeof line, "\"$FPAC\" report specs/*.lua specs/models/*.lua -o %s", out);
@@ -407,7 +388,6 @@ static void mistakes_are_told_with_a_remedy(void **state)
 {
     place here;
     char path[PATH], folder[PATH], again[PATH];
-    (void)state;
     place_begin(&here, many_heads_spec);
     place_file(&here, "page.html", path);
     place_file(&here, "pages", folder);

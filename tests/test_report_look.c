@@ -1,18 +1,14 @@
 /* fpac report, looked at: headless Chromium lays pages out, narrow and wide, light and dark (tools/page-look.py). All of it
  * is dear, and skipped where there is no browser. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "command_place.h"
 #include "dear.h"
 #include "program.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* tools/page-look.py said why it did not look: no browser, or (127) no Python. */
 static bool did_not_look(int code)
@@ -25,7 +21,6 @@ static void a_browser_finds_nothing_wrong(void **state)
 {
     place here;
     char out[PATH], line[3 * PATH];
-    (void)state;
     if (!dear_tests())
         skip();
     place_begin(&here, tiny_spec);
@@ -60,7 +55,6 @@ static void a_browser_finds_what_is_wrong(void **state)
                                        "asks for "};
     place here;
     char path[PATH];
-    (void)state;
     if (!dear_tests())
         skip();
     place_begin(&here, tiny_spec);

@@ -1,20 +1,15 @@
 /* libfpa-run opens bundles: nothing of what makes a kernel is in it, no generator, no Lua, no C compiler's
  * process, no NVRTC. What is in it is what nm prints of its archive, hidden symbols and open ones too. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "program.h"
 
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 enum { MOST_PATH = 4096 };
 
@@ -154,7 +149,6 @@ static found count_makers(const char *name, bool tell)
 
 static void the_library_that_opens_bundles_makes_no_kernel(void **state)
 {
-    (void)state;
     const found f = count_makers("libfpa-run.a", true);
     assert_int_equal(f.defined, 0);
     assert_int_equal(f.called, 0);
@@ -163,7 +157,6 @@ static void the_library_that_opens_bundles_makes_no_kernel(void **state)
 /* The check must be able to fail: the whole library has all of it. */
 static void the_whole_library_makes_kernels(void **state)
 {
-    (void)state;
     const found f = count_makers("libfpa.a", false);
     assert_true(f.sources > 50);
     assert_true(f.defined > f.sources);

@@ -1,15 +1,10 @@
 /* tools/run-tests.sh: what it sums up, and what it does not run again where it goes on after an interruption. */
+#include "claims.h"
 #include "program.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 typedef struct place {
     char build[64], fine[96], wrong[96];

@@ -1,13 +1,9 @@
 /* The sandbox: what a script may use, how it ends, and where its errors point. */
 #include "gen/spec/script.h"
+#include "claims.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 static const char prelude[] = "function twice(x) return x + x end\n"
                               "function refuse(x) error('refused ' .. x) end\n"
@@ -67,8 +63,6 @@ static void a_script_may_use_the_vocabulary_and_the_prelude(void **state)
     };
     fpa_error error;
     lua_Integer result;
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(run_text(cases[i].text, &result, &error), FPA_OK);
         assert_int_equal(result, cases[i].result);
@@ -87,8 +81,6 @@ static void nothing_outside_the_allow_list_can_be_reached(void **state)
     char text[80], quoted[40];
     fpa_error error;
     lua_Integer result;
-
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strncmp(names[i], "math.", 5) == 0) {
             snprintf(text, sizeof text, "return %s == nil and 1 or 0", names[i]);
@@ -107,7 +99,6 @@ static void nothing_outside_the_allow_list_can_be_reached(void **state)
 static void strings_have_no_methods(void **state)
 {
     fpa_error error;
-    (void)state;
     assert_int_equal(run_text("local s = ('x'):rep(9)", NULL, &error), FPA_INVALID);
     assert_string_equal(error.message, "a string has no fields and no methods");
 }
@@ -141,8 +132,6 @@ static void an_error_names_the_users_line_and_stays_on_one(void **state)
         {"local function f(x) return 1 + f(x) end\nf(1)", "dir/mine.lua:1", "stack overflow"},
     };
     fpa_error error;
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(run_text(cases[i].text, NULL, &error), FPA_INVALID);
         assert_string_equal(error.where, cases[i].where);
@@ -154,7 +143,6 @@ static void an_error_names_the_users_line_and_stays_on_one(void **state)
 static void an_endless_loop_ends_with_its_line(void **state)
 {
     fpa_error error;
-    (void)state;
     assert_int_equal(run_text("local n = 0\nwhile true do\n  n = n + 1\nend", NULL, &error), FPA_INVALID);
     assert_string_equal(error.message, "still running after 100 million instructions: an endless loop?");
     assert_true(strcmp(error.where, "dir/mine.lua:2") == 0 || strcmp(error.where, "dir/mine.lua:3") == 0);
@@ -171,8 +159,6 @@ static void memory_beyond_the_limit_is_refused_with_its_line(void **state)
          "dir/mine.lua:3"},
     };
     fpa_error error;
-
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(run_text(cases[i].text, NULL, &error), FPA_INVALID);
         assert_string_equal(error.message, "needs more than 256 MiB of memory, the limit for a spec");
@@ -191,8 +177,6 @@ static void bytecode_is_refused(void **state)
 {
     fpa_script *script;
     fpa_error error;
-
-    (void)state;
     assert_int_equal(script_new("mine.lua", &script, &error), FPA_OK);
     assert_int_equal(script_protect(script, run_bytecode, NULL, &error), FPA_INVALID);
     assert_non_null(strstr(error.message, "attempt to load a binary chunk"));
@@ -205,8 +189,6 @@ static void the_line_of_a_file_with_a_long_path_is_kept(void **state)
     fpa_script *script;
     fpa_error error;
     run request = {.text = "\nerror('x')"};
-
-    (void)state;
     memset(path, 'a', sizeof path - 1);
     strcpy(path + sizeof path - 10, "/mine.lua");
     assert_int_equal(script_new(path, &script, &error), FPA_OK);
@@ -219,7 +201,6 @@ static void a_script_can_be_freed_before_it_ran(void **state)
 {
     fpa_script *script;
     fpa_error error;
-    (void)state;
     assert_int_equal(script_new("mine.lua", &script, &error), FPA_OK);
     script_free(script);
     script_free(NULL);

@@ -1,13 +1,10 @@
 /* test_sequences_choice: how sequences of different lengths are walked by the split schedule, and which are whole. */
 #include "split_choice.h"
 
-#include <stdio.h>
-
 #include "machine/cuda_chunk.h"
 
 static int plan_heads(void **state)
 {
-    (void)state;
     plan_squares();
     return 0;
 }
@@ -35,7 +32,6 @@ static void equal_lengths_are_walked_as_a_batch_is(void **state)
         .form = FORM_CHUNKED, .batch = 16, .length = 4000, .query_heads = 16, .heads = 16};
     const fpa_candidate expected = choose_for(&square64, &room, &batch),
                         packed = choose_packed(16, 64000, 4000);
-    (void)state;
     assert_int_equal(packed.variant, expected.variant);
     assert_int_equal(packed.blocks, expected.blocks);
     assert_int_equal(packed.segments, expected.segments);
@@ -46,7 +42,6 @@ static void lengths_that_nobody_knows_are_walked_as_one(void **state)
 {
     const fpa_gpu_room room = on_gpu(&square64);
     const fpa_candidate one = choose(&square64, &room, 16, 65536), many = choose_packed(16, 65536, 65536);
-    (void)state;
     assert_int_equal(many.variant, one.variant);
     assert_int_equal(many.blocks, one.blocks);
     assert_int_equal(many.segments, one.segments);
@@ -58,7 +53,6 @@ static void blocks_that_walk_have_as_much_whatever_the_lengths(void **state)
     static const struct {
         int64_t sequences, longest;
     } mixes[] = {{34, 14868}, {11, 20761}}; /* of bench/bench_sequences.c */
-    (void)state;
     for (size_t i = 0; i < sizeof mixes / sizeof *mixes; i++) {
         const fpa_candidate best = choose_packed(mixes[i].sequences, 65536, mixes[i].longest);
         assert_true(is_overlapped(&best));
@@ -83,7 +77,6 @@ static double seconds_of_form(const struct fpa_cuda_geometry *geometry, fpa_form
 static void sequences_are_whole_up_to_where_forms_cross(void **state)
 {
     const struct fpa_cuda_geometry *const heads[] = {&square64, &square128};
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const int64_t whole = cuda_whole_tokens(gpu_find("h200"), heads[i], heads[i]->chunk);
         print_message("whole up to %lld tokens\n", (long long)whole);
@@ -106,7 +99,6 @@ static void where_states_are_asked_for_or_lengths_are_alike_none_is_whole(void *
 {
     fpa_call_size size = {
         .form = FORM_CHUNKED, .batch = 4, .length = 16384, .sequences = 34, .query_heads = 16, .heads = 16};
-    (void)state;
     assert_true(whole_tokens(&size) > square64.chunk);
     size.state_out = true;
     assert_int_equal(whole_tokens(&size), 0);

@@ -3,19 +3,15 @@
  *
  * make test: of the heads that no target is named for, some that have every function, type, normaliser and other trait
  * which any has, in brief codes; make test-all: every head of every file. */
+#include "claims.h"
 #include "dear.h"
 #include "gen/gen.h"
 #include "program.h"
 
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { PATH = 512, MANY_SPECS = 128, MANY_HEADS = 512 };
 

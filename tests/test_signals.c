@@ -1,12 +1,10 @@
 /* A signal in the middle of a compilation: no process, no file is left, and the exit status is the signal's. */
+#include "claims.h"
 #include "command_place.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +12,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* A compiler that never ends, and its child: each says its number. */
 static const char slow_compiler[] = "#!/bin/sh\n"

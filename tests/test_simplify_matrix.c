@@ -1,16 +1,12 @@
 /* simplify: constant and run-time matrices. */
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "heads.h"
-
-#include <cmocka.h>
-
 #include "simplify_checked.h"
 
 /* --- memory that runs out (not under the address sanitizer, which has its own allocator) --- */
@@ -97,7 +93,6 @@ static fpa_head *dense_head(int d, int count, const int *rows, const double *con
 
 static void a_matrix_of_lower_rank_gets_as_many_rows(void **state)
 {
-    (void)state;
     double a[6 * 2], b[2 * 8], low[6 * 8], full[3 * 8];
     random_rows(a, 6, 2);
     random_rows(b, 2, 8);
@@ -109,7 +104,6 @@ static void a_matrix_of_lower_rank_gets_as_many_rows(void **state)
 
 static void a_projector_becomes_orthonormal_rows(void **state)
 {
-    (void)state;
     double u[3 * 8], columns[8 * 3], projector[8 * 8], other[2 * 8];
     orthogonal_rows(u, 3, 8);
     for (int i = 0; i < 24; i++)
@@ -126,7 +120,6 @@ static void a_projector_becomes_orthonormal_rows(void **state)
 
 static void an_orthogonal_matrix_is_the_identity_to_the_kernel(void **state)
 {
-    (void)state;
     double w[16 * 16];
     orthogonal_rows(w, 16, 16);
     char *rotated = simplified_text(dense_head(16, 2, (int[]){16, 16}, (const double *[]){w, w}));
@@ -139,7 +132,6 @@ static void an_orthogonal_matrix_is_the_identity_to_the_kernel(void **state)
 /* TSPOW over blocks of rows of an orthogonal matrix: only the merged form has a diagonal Gram. */
 static void blocks_of_an_orthogonal_matrix_merge_and_then_are_the_identity(void **state)
 {
-    (void)state;
     double w[16 * 16];
     orthogonal_rows(w, 16, 16);
     fpa_head *head = construct(add_tspow_full, 16, 2, 4, 0);
@@ -157,7 +149,6 @@ static void blocks_of_an_orthogonal_matrix_merge_and_then_are_the_identity(void 
 
 static void multiples_and_rotations_of_a_matrix_are_one_form(void **state)
 {
-    (void)state;
     double w[5 * 8], half[5 * 8], turn[5 * 5], turned[5 * 8];
     random_rows(w, 5, 8);
     orthogonal_rows(turn, 5, 5);
@@ -177,7 +168,6 @@ static void multiples_and_rotations_of_a_matrix_are_one_form(void **state)
 
 static void rows_with_one_entry_are_read_from_the_input(void **state)
 {
-    (void)state;
     const double w[4 * 4] = {0, 0, 1, 0, /**/ 0, 0, 0, 0, /**/ 2, 0, 0, 0, /**/ 0, sqrt(2), 0, 0};
     fpa_head *head = dense_head(4, 1, (int[]){4}, (const double *[]){w});
     fpa_simplified simple = simplify_checked(head);
@@ -193,7 +183,6 @@ static void rows_with_one_entry_are_read_from_the_input(void **state)
 
 static void a_rank_one_matrix_is_a_scalar_a_token(void **state)
 {
-    (void)state;
     double a[6], b[8], w[6 * 8];
     random_rows(a, 6, 1);
     random_rows(b, 1, 8);
@@ -219,7 +208,6 @@ static void scaled_rows(const double *q, int rows, int d, int seed, double *w)
 
 static void a_commuting_set_shares_its_monomials(void **state)
 {
-    (void)state;
     double q[6 * 8], w[3][6 * 8];
     orthogonal_rows(q, 6, 8);
     for (int i = 0; i < 3; i++)
@@ -235,7 +223,6 @@ static void a_commuting_set_shares_its_monomials(void **state)
 
 static void any_two_matrices_are_diagonal_together(void **state)
 {
-    (void)state;
     double a[8 * 8], b[8 * 8];
     random_rows(a, 8, 8);
     random_rows(b, 8, 8);
@@ -244,7 +231,6 @@ static void any_two_matrices_are_diagonal_together(void **state)
 
 static void a_matrix_and_the_identity_are_diagonal_together(void **state)
 {
-    (void)state;
     double a[8 * 8];
     random_rows(a, 8, 8);
     fpa_head *head = dense_head(8, 1, (int[]){8}, (const double *[]){a});
@@ -255,7 +241,6 @@ static void a_matrix_and_the_identity_are_diagonal_together(void **state)
 
 static void matrices_with_nothing_to_share_stay_as_written(void **state)
 {
-    (void)state;
     static const struct {
         int count, rows;
     } cases[] = {{2, 3}, {3, 4}}; /* disjoint row spaces; three that do not commute */
@@ -278,7 +263,6 @@ static void matrices_with_nothing_to_share_stay_as_written(void **state)
 
 static void a_run_time_matrix_used_twice_is_a_power(void **state)
 {
-    (void)state;
     fpa_head *head = new_head(16);
     add_matrix(head, FPA_MATRIX_TRAINABLE, "unused", 3, NULL);
     int source = add_matrix(head, FPA_MATRIX_TRAINABLE, "w", 16, NULL);
@@ -295,7 +279,6 @@ static void a_run_time_matrix_used_twice_is_a_power(void **state)
 
 static void different_run_time_matrices_stay_as_written(void **state)
 {
-    (void)state;
     fpa_head *head = new_head(4);
     const double w[4] = {1, 2, 0, 0};
     fpa_branch branches[4];
@@ -317,7 +300,6 @@ static void different_run_time_matrices_stay_as_written(void **state)
 #if CAN_FAIL_MEMORY
 static void simplify_survives_every_failed_allocation(void **state)
 {
-    (void)state;
     double a[6 * 2], b[2 * 8], low[6 * 8], full[3 * 8], square[6 * 8];
     random_rows(a, 6, 2);
     random_rows(b, 2, 8);

@@ -1,21 +1,15 @@
 /* What simplification refuses, and what it warns of. */
 #include <inttypes.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "heads.h"
-
-#include <cmocka.h>
-
 #include "simplify_checked.h"
 
 static void a_kernel_whose_terms_cancel_is_refused(void **state)
 {
-    (void)state;
     fpa_head *head = construct(add_power, 8, 2, 0, 0);
     fpa_simplified simple;
     fpa_error error;
@@ -29,7 +23,6 @@ static void a_kernel_whose_terms_cancel_is_refused(void **state)
 
 static void a_negative_weight_under_a_normaliser_is_warned_of(void **state)
 {
-    (void)state;
     for (int normalize = 0; normalize < 2; normalize++) {
         fpa_head *head = construct(add_power, 8, 2, 0, 0);
         head->normalize = normalize ? FPA_NORMALIZE_SUM : FPA_NORMALIZE_NONE;
@@ -43,7 +36,6 @@ static void a_negative_weight_under_a_normaliser_is_warned_of(void **state)
 
 static void a_normaliser_that_nothing_keeps_from_zero_is_warned_of(void **state)
 {
-    (void)state;
     for (int i = 0; i < 8; i++) {
         fpa_head *head = construct(add_power, 8, 2, 0, 0);
         head->normalize = i & 1 ? FPA_NORMALIZE_SUM : FPA_NORMALIZE_ONE_PLUS_SUM;
@@ -61,7 +53,6 @@ static void a_normaliser_that_nothing_keeps_from_zero_is_warned_of(void **state)
 static void terms_that_nearly_cancel_are_warned_of(void **state)
 {
     static const double changes[] = {1e-12, 1e-9, 1e-2, 3};
-    (void)state;
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         fpa_head *head = new_head(4);
         double rows[2][8] = {{1, 2, 3, 4, 2, -1, 5, 1}};
@@ -83,7 +74,6 @@ static void terms_that_nearly_cancel_are_warned_of(void **state)
 /* Blocks of cubes stay whole: 16^3. */
 static void more_features_than_any_kernel_needs_are_warned_of(void **state)
 {
-    (void)state;
     fpa_head *head = construct(add_power, 16, 3, 0, 16);
     fpa_simplified simple = simplify_checked(head);
     assert_true(has_text(simple.warnings, simple.warning_count,

@@ -1,16 +1,11 @@
 /* Simplification of random heads: the kernel stays the same polynomial. */
 #include <inttypes.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "heads.h"
-
-#include <cmocka.h>
-
 #include "simplify_checked.h"
 
 static fpa_number random_weight(fpa_head *head)
@@ -99,7 +94,6 @@ static fpa_head *random_head(void)
  * larger, but in rare heads with blocks, whose pieces of squares merge into forms with larger blocks. */
 static void random_heads_keep_their_kernel(void **state)
 {
-    (void)state;
     int checked = 0, smaller = 0, grown = 0;
     for (int i = 0; i < 400; i++) {
         fpa_head *head = random_head();

@@ -2,17 +2,11 @@
  * make: right in the mean, and with no more variance than is promised. The judge finds wrong ones. */
 #include "gen/spec/spec.h"
 #include "runtime/reference/reference.h"
+#include "claims.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* Seeds are 1 .. SEEDS, BATCH of them a text. A verdict stands DEVIATIONS standard errors off. */
 enum { WIDTH = 6, PAIRS = 4, SEEDS = 400, BATCH = 20, DEVIATIONS = 4 };
@@ -50,8 +44,7 @@ static void evaluate(const fpa_head *head, double values[PAIRS])
                                  .k = keys[0],
                                  .v = ones};
     fpa_error error = {0};
-    if (reference_forward(&problem, values, NULL, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(reference_forward(&problem, values, NULL, &error), &error);
 }
 
 /* spec: makes `terms`; where it has %d it gets the seed. Some seeds a text: the vocabulary takes longer to read than a head to make. */
@@ -174,7 +167,6 @@ static void tensorsketches_are_right_in_the_mean_and_within_their_bounds(void **
         {"terms = tensorsketch { d = 6, degree = 2, size = 32, seed = %d, constant = 0.5, gamma = 0.25 }", 2,
          0.5, 0.25, 0, 8.0 / 32, 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof promises / sizeof *promises; i++)
         keeps(&promises[i]);
 }
@@ -189,7 +181,6 @@ static void count_sketches_are_right_in_the_mean_and_within_their_bounds(void **
          "gain = sqrt(ratio(1, 32)) } }",
          1, 0, 1, 0, 3.0 / 32, 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof promises / sizeof *promises; i++)
         keeps(&promises[i]);
 }
@@ -202,7 +193,6 @@ static void product_sketches_are_right_in_the_mean_and_within_their_bounds(void 
         {"terms = product_sketch { d = 6, degree = 2, size = 32, seed = %d, constant = 0.5, gamma = 0.25 }",
          2, 0.5, 0.25, 0, 9.0 / 32, 0},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof promises / sizeof *promises; i++)
         keeps(&promises[i]);
 }
@@ -219,7 +209,6 @@ static void favor_is_right_in_the_mean_and_within_its_bound(void **state)
         0.5,
         0,
         24};
-    (void)state;
     const verdict less = keeps(&orthogonal), more = keeps(&independent);
     double gain = 0;
     for (int i = 0; i < PAIRS; i++) {
@@ -237,7 +226,6 @@ static void polysketch_is_too_large_by_its_variance_at_most(void **state)
 {
     const promise square = {NULL, 2, 0, 1, 0, 9.0 / 16, 0};
     moments seen[PAIRS];
-    (void)state;
     estimate("terms = polysketch { d = 6, rows = 16, seed = %d }", seen);
     for (int i = 0; i < PAIRS; i++) {
         const double least = exact(&square, i) * exact(&square, i), most = least + bound(&square, i),
@@ -260,7 +248,6 @@ static void a_hash_that_both_factors_have_is_biased(void **state)
                        0,
                        8.0 / 32,
                        0};
-    (void)state;
     assert_true(judge(&p).biased >=
                 PAIRS / 2); /* by (q.k)^2 less the sum of q_i^2 k_i^2, which may be little */
 }
@@ -275,7 +262,6 @@ static void the_same_signs_in_both_factors_are_biased(void **state)
                        0,
                        9.0 / 32,
                        0};
-    (void)state;
     assert_int_equal(judge(&p).biased, PAIRS);
 }
 
@@ -289,7 +275,6 @@ static void random_features_without_their_square_are_biased(void **state)
                        0,
                        0,
                        24};
-    (void)state;
     assert_int_equal(judge(&p).biased, PAIRS);
 }
 
@@ -298,7 +283,6 @@ static void fewer_features_than_were_promised_vary_too_much(void **state)
     const promise p = {
         "terms = tensorsketch { d = 6, degree = 2, size = 8, seed = %d }", 2, 0, 1, 0, 8.0 / 512, 0};
     const verdict v = judge(&p);
-    (void)state;
     assert_int_equal(v.biased, 0);
     assert_int_equal(v.too_wide, PAIRS);
 }

@@ -1,18 +1,14 @@
 /* The spec language: what its vocabulary means, and what is said of every likely mistake. */
 #include "gen/spec/spec.h"
 #include "gen/gen.h"
+#include "claims.h"
 #include "scratch.h"
 
 #include <dirent.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 static fpa_status load_text(const char *text, fpa_head_list *list, fpa_error *error)
 {
@@ -80,7 +76,6 @@ static void tspow_has_the_features_of_the_design_in_both_constructions(void **st
     char text[512];
     fpa_head_list list;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(text, sizeof text,
                  "local d, p, b = %d, %d, %d\n"
@@ -112,7 +107,6 @@ static void every_construction_of_a_power_is_the_same_kernel(void **state)
     fpa_head_list list;
     unsigned seed = SEED;
 
-    (void)state;
     for (int p = 1; p <= 5; p++)
         for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
             double q[7], k[7], dot = 0;
@@ -160,7 +154,6 @@ static void sums_have_their_formulas(void **state)
     char text[256];
     fpa_head_list list;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(text, sizeof text, "return head { name = 'a', d = 2, terms = %s }", cases[i].terms);
         load_good(text, &list);
@@ -182,7 +175,6 @@ static void a_diagonal_names_the_coordinates_that_it_is_given(void **state)
     char text[256];
     fpa_head_list list;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(text, sizeof text, "return head { name = 'a', d = 9, terms = term { diagonal %s } }",
                  cases[i].entries);
@@ -204,7 +196,6 @@ static void kernel_weights_stay_exact(void **state)
     char text[256];
     fpa_head_list list;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(text, sizeof text,
                  "return head { name = 'a', d = 2, terms = term { diagonal { [2] = %s } } }", cases[i].entry);
@@ -220,7 +211,6 @@ static void numbers_of_any_size_stay_exact(void **state)
 {
     fpa_head_list list;
 
-    (void)state;
     load_good(
         "local tenth = ratio(1, 10)\n"
         "local tiny = tenth ^ 40\n"
@@ -253,7 +243,6 @@ static void fields_of_a_head_arrive(void **state)
 {
     fpa_head_list list;
 
-    (void)state;
     load_good(
         "local d = 16\n"
         "local W = trainable { name = 'W', rows = 3, shared = true }\n"
@@ -292,7 +281,6 @@ static void fields_of_a_head_arrive(void **state)
 static void equal_matrices_are_one_matrix(void **state)
 {
     fpa_head_list list;
-    (void)state;
     load_good("local W = dense { { 1, 2 } }\n"
               "return head { name = 'a', d = 2, terms = { term { W, W }, term { dense { { 1, 2 } } },\n"
               "  term { dense { { 1, 3 } } } } }",
@@ -305,7 +293,6 @@ static void an_orthogonal_matrix_is_orthonormal_and_the_same_everywhere(void **s
 {
     fpa_head_list list;
 
-    (void)state;
     load_good("return head { name = 'a', d = 24, terms = term { dense(orthogonal { d = 24, rows = 20, seed = "
               "7 }) } }",
               &list);
@@ -335,7 +322,6 @@ static void a_matrix_is_read_from_the_specs_own_folder(void **state)
     fpa_head_list list;
     fpa_error error;
 
-    (void)state;
     scratch_make(folder);
     snprintf(path, sizeof path, "%s/w.npy", folder);
     FILE *file = fopen(path, "wb");
@@ -361,7 +347,6 @@ static void a_file_that_is_not_there_is_refused(void **state)
     fpa_head_list list;
     fpa_error error;
 
-    (void)state;
     assert_int_equal(spec_load("specs/no_such.lua", &list, &error), FPA_IO);
     assert_string_equal(error.where, "specs/no_such.lua");
     assert_string_equal(error.message, "cannot be opened: No such file or directory");
@@ -407,7 +392,6 @@ static void every_shipped_spec_loads_the_same_twice_under_names_of_its_own(void 
     static char names[256][HEAD_MAX_NAME + 1];
     int heads = 0;
 
-    (void)state;
     for (int f = 0; f < 2; f++) {
         struct dirent **files;
         const int count = scandir(folders[f], &files, ends_in_lua, alphasort);

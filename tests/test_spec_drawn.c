@@ -1,14 +1,8 @@
 /* Orthogonal matrices are drawn when somebody looks at them: nobody sees when, and who wants one head waits for its numbers alone. */
 #include "gen/spec/spec.h"
+#include "claims.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void load(const char *text, const char *wanted, fpa_head_list *list)
 {
@@ -43,7 +37,6 @@ static void numbers_are_the_same_whoever_looks_and_when(void **state)
     static const char *const looks[] = {"dense(rows(m))", "dense(counted(m))", "dense(again(m))",
                                         "dense(orthogonal { rows = 9, d = 16, seed = 7 })"};
     char plain[DIGEST_TEXT], looked_at[DIGEST_TEXT];
-    (void)state;
     digest_of("dense(m)", plain);
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
         digest_of(looks[i], looked_at);
@@ -63,7 +56,6 @@ static void who_wants_one_head_gets_it_alone(void **state)
 {
     static const char *const names[] = {"a", "b", "c"};
     fpa_head_list all, one;
-    (void)state;
     load(several, NULL, &all);
     assert_int_equal(all.count, 3);
     assert_int_equal(all.layer_count, 1);
@@ -95,7 +87,6 @@ static void mistakes_in_other_heads_are_told_all_the_same(void **state)
         "return head { name = 'a', d = 4, terms = linear {} }, 3",
         "return head { name = 'a', d = 4, terms = linear {} },\n"
         "  head { name = 'b', d = 12, terms = term { dense(orthogonal { rows = 9, d = 16, seed = 1 }) } }"};
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         fpa_head_list list;
         fpa_error error;

@@ -1,18 +1,14 @@
 /* test_spec_lift: what coordinates {...}, maps, positions and masks of a spec become, and what is said of mistakes. */
 #include "gen/spec/spec.h"
 #include "gen/gen.h"
+#include "claims.h"
 #include "lift_features.h"
 #include "scratch.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static void load_good(const char *text, fpa_head_list *list)
 {
@@ -246,7 +242,6 @@ static const struct {
 
 static void coordinates_become_parts(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof lowered / sizeof *lowered; i++) {
         fpa_head_list list;
         load_good(lowered[i].spec, &list);
@@ -262,7 +257,6 @@ static void coordinates_become_parts(void **state)
 static void copies_of_one_branch_are_one_part(void **state)
 {
     fpa_head_list list;
-    (void)state;
     load_good("local sum, w = {}, gaussian { rows = 8, d = 16, seed = 1 }\n"
               "for i = 1, 500 do sum[i] = term { dense(w):map(relu), identity() } end\n"
               "return head { name = 'a', d = 16, terms = sum }",
@@ -326,7 +320,6 @@ static void families_take_maps(void **state)
         {"taylor { of = dense { { 1, 2, 0, 0, 0 } } }", 1 + w + w * w / 2},
         {"{ linear { map = elu_plus_one }, linear { weight = 2 } }", s + 2 * dot(q, k, WIDTH)},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[256];
         fpa_head_list list;
@@ -351,7 +344,6 @@ static void fourier_has_its_formula(void **state)
     };
     const double place[2][POSITIONS] = {{3, -0.5}, {-1, 2}};
     double weights[3][2 * WIDTH];
-    (void)state;
     for (int w = 0; w < 3; w++)
         for (int i = 0; i < 2 * WIDTH; i++)
             weights[w][i] = sin(1 + w + 3 * i);
@@ -401,7 +393,6 @@ static void families_say_what_they_estimate(void **state)
     char digests[2][DIGEST_TEXT];
     fpa_head_list list;
     fpa_error error;
-    (void)state;
     load_good(text, &list);
     assert_int_equal(list.heads[0]->note_count, 2);
     for (int i = 0; i < 3; i++)
@@ -447,7 +438,6 @@ static void arrays_of_hashes_and_a_matrix_a_head_come_from_files(void **state)
         "         head { name = 'b', d = 2, terms = term { dense 'w.npy' } } }";
     fpa_head_list list;
     fpa_error error = {0};
-    (void)state;
     scratch_make(folder);
     snprintf(path, sizeof path, "%s/index.npy", folder);
     write_npy(path, "<i4", "(2, 1, 2)", index, sizeof index);

@@ -1,19 +1,14 @@
 /* Specs end: whatever they do in Lua or in the vocabulary's C functions is counted, and so are heads and files. */
+#include "base/clock.h"
 #include "gen/spec/spec.h"
+#include "claims.h"
 #include "scratch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* The seconds that are allowed while the text is read. */
 static fpa_status load(const char *folder, const char *text, const char *seconds, fpa_error *error)
@@ -27,13 +22,6 @@ static fpa_status load(const char *folder, const char *text, const char *seconds
     if (status == FPA_OK)
         head_list_free(&list);
     return status;
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
 /* Each of them ran for minutes or for ever, since it spends its time in C. */
@@ -50,20 +38,18 @@ static void what_is_done_in_c_is_counted_as_well(void **state)
          "for i = 1, 2000 do rows[i] = row end\nwhile true do dense(rows) end",
          "still running after"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fpa_error error;
-        const double start = now();
+        const double start = clock_seconds();
         assert_int_equal(load(NULL, cases[i].text, "1", &error), FPA_INVALID);
         assert_non_null(strstr(error.message, cases[i].what));
-        assert_true(now() - start < 20); /* with sanitizers, on a busy machine */
+        assert_true(clock_seconds() - start < 20); /* with sanitizers, on a busy machine */
     }
 }
 
 static void a_largest_orthogonal_matrix_is_within_the_limits(void **state)
 {
     fpa_error error;
-    (void)state;
     assert_int_equal(load(NULL,
                           "local m = orthogonal { rows = 512, d = 512, seed = 1 }\n"
                           "return head { name = 'x', d = 512, dv = 4, terms = { term { dense(m) } } }",
@@ -74,7 +60,6 @@ static void a_largest_orthogonal_matrix_is_within_the_limits(void **state)
 static void heads_are_counted_while_the_spec_holds_them(void **state)
 {
     fpa_error error;
-    (void)state;
     assert_int_equal(
         load(NULL,
              "local l = {}\n"
@@ -116,7 +101,6 @@ static void files_are_looked_at_before_they_are_read(void **state)
 {
     char folder[64], path[96];
     fpa_error error;
-    (void)state;
     scratch_make(folder);
     snprintf(path, sizeof path, "%s/large.npy", folder);
     write_sparse(path, 65536, 6144);
@@ -140,7 +124,6 @@ static void a_fifo_is_no_matrix_and_is_not_waited_for(void **state)
 {
     char folder[64], path[96];
     fpa_error error;
-    (void)state;
     scratch_make(folder);
     snprintf(path, sizeof path, "%s/fifo.npy", folder);
     assert_int_equal(mkfifo(path, 0600), 0);

@@ -2,14 +2,10 @@
 #include "gen/spec/spec.h"
 #include "gen/gen.h"
 #include "head/layer.h"
+#include "claims.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 typedef struct mistake {
     const char *text;
@@ -75,7 +71,6 @@ static void widths_and_indices_are_checked_against_d(void **state)
          "terms for d = 2 stand in the head 'a' of d = 4"},
         {HEAD4("power { degree = 2, d = 5 }"), 1, "terms for d = 5 stand in the head 'a' of d = 4"},
     };
-    (void)state;
     CHECK(cases);
 }
 
@@ -109,7 +104,6 @@ static void matrices_are_checked(void **state)
          1, "trainable 'W' is used twice"},
         {HEAD4("term { trainable { name = 'W-1', rows = 2 } }"), 1, "name of trainable is 'W-1'"},
     };
-    (void)state;
     CHECK(cases);
 }
 
@@ -149,7 +143,6 @@ static void coordinates_are_checked(void **state)
                "trainable { name = 'w', rows = 2, bias = true } }"),
          2, "trainable 'w' is used twice, but once with 4 columns and once with 5"},
     };
-    (void)state;
     CHECK(cases);
 }
 
@@ -192,7 +185,6 @@ static void complex_and_moving_coordinates_are_checked(void **state)
          "terms = term { coordinates { identity(), angle = 'a', phase = 'a' } } }",
          2, "trainable 'a' is used twice, but once with 2 columns and once with 1"},
     };
-    (void)state;
     CHECK(cases);
 }
 
@@ -210,7 +202,6 @@ static void matrices_of_heads_are_checked(void **state)
                "dense { heads = { { { 1, 2, 3, 4 } }, { { 5, 6, 7, 8 } } } } }"),
          1, "matrix 2 is for 2 heads, another one for 1: all that are given per head are for as many"},
     };
-    (void)state;
     CHECK(cases);
 }
 
@@ -261,7 +252,6 @@ static void sketches_are_checked(void **state)
          "index of spectrum is 1, but a list of 1 to 1025 numbers is needed"},
         {"local m = gaussian { rows = 2, d = 3 }", 1, "gaussian needs seed"},
     };
-    (void)state;
     CHECK(cases);
 }
 
@@ -321,7 +311,6 @@ static void fields_are_checked_and_the_nearest_is_named(void **state)
         {"local t = power()", 1, "power takes one table, power {...}, not nothing"},
         {"local t = inhomogeneous { degree = 2 }", 1, "inhomogeneous needs a constant"},
     };
-    (void)state;
     CHECK(cases);
 }
 
@@ -375,7 +364,6 @@ static void terms_and_weights_are_checked(void **state)
         {"local x = sqrt2 * 'y'", 1, "arithmetic with exact numbers takes finite numbers, not 'y'"},
         {"local x = sqrt2 ^ 0.5", 1, "the exponent of an exact number is an integer of -64..64, not 0.5"},
     };
-    (void)state;
     CHECK(cases);
 }
 
@@ -405,7 +393,6 @@ static void a_file_that_is_no_spec_is_refused(void **state)
         {"while true do end", 1, "still running after 100 million instructions: an endless loop?"},
         {"local s = 'xx'\nfor i = 1, 30 do s = s .. s end", 2, "needs more than 256 MiB of memory"},
     };
-    (void)state;
     CHECK(cases);
 }
 
@@ -446,7 +433,6 @@ static void layers_are_of_heads_that_go_together(void **state)
          "       head { name = 'b', d = 4, terms = linear {} }",
          3, "the name 'b' is used twice (the layer is at specs/mine.lua:2)"},
     };
-    (void)state;
     CHECK(cases);
 }
 
@@ -460,7 +446,6 @@ static void a_layers_heads_are_the_files(void **state)
         "       layer { name = 'm', heads = { { head = c, count = 3 }, { head = b, count = 4 } } }, b";
     fpa_head_list list;
     fpa_error error = {0};
-    (void)state;
     assert_int_equal(spec_load_text("specs/mine.lua", NULL, text, strlen(text), &list, &error), FPA_OK);
     assert_int_equal(list.count, 3);
     assert_string_equal(list.heads[2]->name, "c");

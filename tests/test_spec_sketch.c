@@ -3,18 +3,14 @@
 #include "gen/spec/spec.h"
 #include "gen/gen.h"
 #include "gen/spec/steady.h"
+#include "claims.h"
 #include "lift_features.h"
 #include "random_head.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 enum { WIDTH = 6, MOST_SIZE = 33, MOST_DEGREE = 4, HEADS = 2 };
 
@@ -142,7 +138,6 @@ static void check_sketch(const sketch *s, const fpa_head *head, random_source *r
 static void half_the_spectrum_is_the_convolution_of_count_sketches(void **state)
 {
     random_source random = {20261123};
-    (void)state;
     for (int i = 0; i < 200; i++) {
         sketch s = random_sketch(&random);
         fpa_head_list list;
@@ -173,7 +168,6 @@ static void features_of_given_rows_have_their_formulas(void **state)
         "  head { name = 'peer', d = 2, terms = polysketch { w1 = w, w2 = u, gain = ratio(1, 3) } } }";
     fpa_head_list list;
     double favor = 0, m = 0;
-    (void)state;
     load_good(text, &list);
     for (int r = 0; r < 3; r++) {
         const double wq = dot(w[r], some_q, 2), wk = dot(w[r], some_k, 2);
@@ -211,7 +205,6 @@ static void seeds_give_the_same_numbers_for_ever(void **state)
                                             {-0x1df9a8418ba085p-52, -0xb6b9994012863p-55},
                                             {-0x1905d810b6a781p-53, 0xd42fbdbfe73ffp-52}};
     fpa_head_list list;
-    (void)state;
     load_good(text, &list);
     assert_memory_equal(list.heads[0]->matrices[0].data, whole, sizeof whole);
     assert_memory_equal(list.heads[1]->matrices[0].data, normal, sizeof normal);
@@ -259,7 +252,6 @@ static void hashes_are_as_independent_as_they_are_called(void **state)
         "end\n"
         "return head { name = 'a', d = 2, terms = linear {} }";
     fpa_head_list list;
-    (void)state;
     load_good(text, &list);
     head_list_free(&list);
 }
@@ -268,7 +260,6 @@ static void gaussian_rows_are_normal_and_blocks_stand_at_right_angles(void **sta
 {
     enum { ROWS = 1000, D = 20 };
     fpa_head_list list;
-    (void)state;
     for (int orthogonal = 0; orthogonal < 2; orthogonal++) {
         char text[256];
         double sums[4] = {0};
@@ -294,7 +285,6 @@ static void gaussian_rows_are_normal_and_blocks_stand_at_right_angles(void **sta
 
 static void steady_functions_are_those_of_the_library(void **state)
 {
-    (void)state;
     for (int denominator = 1; denominator < 300; denominator++)
         for (int numerator = -denominator; numerator < 2 * denominator; numerator++) {
             double c, s;

@@ -1,6 +1,7 @@
 /* The rotations that leave a kernel as it is: what is claimed holds in double on the head as written, what is not
  * claimed changes it, and the dimension is that of the linear equations. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "base/splitmix.h"
 #include "command_place.h"
 #include "dear.h"
@@ -10,13 +11,7 @@
 #include "random_head.h"
 
 #include <glob.h>
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { MOST_WIDTH = 128 };
 
@@ -231,8 +226,7 @@ static fpa_symmetry symmetry_of(const fpa_head *head)
     fpa_simplified simple;
     fpa_symmetry symmetry;
     fpa_error error = {0};
-    if (simplify(head, &simple, &error) || symmetry_find(head, &simple, &symmetry, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(simplify(head, &simple, &error) || symmetry_find(head, &simple, &symmetry, &error), &error);
     simplified_free(&simple);
     return symmetry;
 }
@@ -263,7 +257,6 @@ static void shipped_heads_keep_what_is_claimed(void **state)
 {
     glob_t specs;
     int heads = 0;
-    (void)state;
     assert_int_equal(glob("specs/*.lua", 0, NULL, &specs), 0);
     for (size_t i = 0; i < specs.gl_pathc; i++) {
         fpa_head_list list = {0};
@@ -281,7 +274,6 @@ static void random_heads_keep_what_is_claimed(void **state)
 {
     random_limits limits = random_plain;
     int dense = 0;
-    (void)state;
     limits.dense = true;
     const uint64_t seeds = dear_tests() ? 120 : 60;
     for (uint64_t seed = 1; seed <= seeds; seed++) {
@@ -360,7 +352,6 @@ static fpa_head_list load(const char *terms)
 
 static void known_groups_are_found(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         char text[SYMMETRY_TEXT];
         fpa_head_list list = load(known[i].terms);
@@ -383,7 +374,6 @@ static void known_groups_are_found(void **state)
 static void explain_tells_it_in_words_and_as_json(void **state)
 {
     place here;
-    (void)state;
     place_begin(
         &here,
         "return head { name = 'a', d = 8, dv = 8, terms = { term { select(range(1, 4)), select(range(5, 8)) "

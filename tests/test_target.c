@@ -1,17 +1,11 @@
 #include "gen/gen.h"
+#include "claims.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
-
 static void every_target_is_found_by_its_name(void **state)
 {
-    (void)state;
     static const char *const names[BACKENDS] = {[BACKEND_C] = "c:", [BACKEND_CUDA] = "cuda:"};
     assert_true(target_count() >= 4);
     for (int i = 0; i < target_count(); i++) {
@@ -23,7 +17,6 @@ static void every_target_is_found_by_its_name(void **state)
 
 static void names_of_no_target_find_nothing(void **state)
 {
-    (void)state;
     static const char *const names[] = {"",        "c:",   "c:avx1024", "avx2",      "C:avx2",
                                         "c:avx2 ", "cuda", "cuda:",     "cuda:sm_9", "cuda:sm_900",
                                         "sm_",     "sm_9", "c:sm_90",   "SM_90"};
@@ -35,7 +28,6 @@ static void names_of_no_target_find_nothing(void **state)
 
 static void plain_c_is_the_widest_target_that_runs_here(void **state)
 {
-    (void)state;
     const fpa_target *best = target_find("c");
     assert_ptr_equal(best, target_best());
     assert_non_null(best);
@@ -47,7 +39,6 @@ static void plain_c_is_the_widest_target_that_runs_here(void **state)
 
 static void only_targets_of_this_machine_run(void **state)
 {
-    (void)state;
 #if defined(__x86_64__)
     assert_true(target_runs(target_find("c:sse2")));
     assert_false(target_runs(target_find("c:neon")));
@@ -59,7 +50,6 @@ static void only_targets_of_this_machine_run(void **state)
 
 static void a_level_runs_only_where_all_below_it_run(void **state)
 {
-    (void)state;
     if (target_runs(target_find("c:avx512")))
         assert_true(target_runs(target_find("c:avx2")));
     if (target_runs(target_find("c:avx2")))
@@ -68,7 +58,6 @@ static void a_level_runs_only_where_all_below_it_run(void **state)
 
 static void a_gpu_is_found_by_its_short_name_too(void **state)
 {
-    (void)state;
     int found = 0;
     for (int i = 0; i < target_count(); i++) {
         char name[32];
@@ -102,7 +91,6 @@ static void a_gpu_runs_the_newest_target_of_its_own_generation(void **state)
         {110, NULL},          {0, NULL},
         {999, NULL},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const fpa_target *target = target_for_capability(cases[i].capability);
         if (cases[i].name)
@@ -114,7 +102,6 @@ static void a_gpu_runs_the_newest_target_of_its_own_generation(void **state)
 
 static void no_target_is_compiled_for_native(void **state)
 {
-    (void)state;
     for (int i = 0; i < target_count(); i++) {
         const char *start = target_at(i)->backend == BACKEND_CUDA ? "sm_" : "-march=";
         assert_int_equal(strncmp(target_at(i)->march, start, strlen(start)), 0);

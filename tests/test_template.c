@@ -1,15 +1,11 @@
 /* template: line templates -> text. */
 #include "gen/emit/template.h"
 #include "gen/fault.h"
+#include "claims.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <lauxlib.h>
 #include <lualib.h>
 
@@ -69,7 +65,6 @@ static void text_and_values_are_printed(void **state)
         {"dollar", "costs 5$ or $\n"},
         {"points", "a\n    b;\n1\nlast\nint a;\n\n    return \"a\\n\";\n"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         char *text;
         fpa_error error = {0};
@@ -86,7 +81,6 @@ static void every_message_names_the_template_and_its_line(void **state)
         {"unclosed", "unclosed:3:"}, {"boolean", "boolean:1:"},   {"missing", "no template 'nowhere'"},
         {"nameless", "nameless:3:"}, {"misnamed", "misnamed:3:"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         char *text;
         fpa_error error = {0};
@@ -109,7 +103,6 @@ static void a_fault_stands_in_the_lines_of_its_point(void **state)
         {{.point = "three", .wrong = "${x}, once"}, "a\n    b;\n1, once\n"},
         {{.point = "on", .wrong = NULL}, "a\n    b;\n1\nlast\n"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         char *text;
         fpa_error error = {0};
@@ -125,7 +118,6 @@ static void points_are_found_in_order(void **state)
     static const char *const names[] = {"one", "two", "three", "three", "four"};
     const char *text = find("points"), *name;
     size_t size, count = 0;
-    (void)state;
     for (; (name = template_next_point(&text, &size)); count++) {
         assert_true(count < sizeof names / sizeof *names);
         assert_int_equal(size, strlen(names[count]));
@@ -136,7 +128,6 @@ static void points_are_found_in_order(void **state)
 
 static void each_template_line_becomes_one_lua_line(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         int bad_line = 0, lines = 0, lua_lines = 0;
         char *lua = template_translate(files[i][1], NULL, &bad_line);

@@ -1,57 +1,20 @@
 /* Hosts with threads: they open one head or different ones at once, share a kernel, and open and close kernels while
  * others compute. `make tsan` runs this under the thread sanitizer. */
-#include "scratch.h"
-#include "toy.h"
+#include "open_fixture.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "command/bundle.h"
 #include "gen/gen.h"
 
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
-
 enum { MANY = 64, SOME = 8, HEADS = 6 };
 
-/* Kernels are compiled by a script that notes each call. */
-typedef struct fixture {
-    char folder[64], cache[96], compiler[96], calls[96], bundle[96];
-    fpa_options options;
-} fixture;
-
-static int make_fixture(void **state)
+/* Without a log, which threads would write into together. */
+static int make_silent(void **state)
 {
-    fixture *f = calloc(1, sizeof *f);
-    char script[512];
-    scratch_make(f->folder);
-    snprintf(f->cache, sizeof f->cache, "%s/cache", f->folder);
-    snprintf(f->compiler, sizeof f->compiler, "%s/cc", f->folder);
-    snprintf(f->calls, sizeof f->calls, "%s/calls", f->folder);
-    snprintf(f->bundle, sizeof f->bundle, "%s/bundle", f->folder);
-    snprintf(script, sizeof script, "#!/bin/sh\necho call >>%s\nexec cc \"$@\"\n", f->calls);
-    scratch_write(f->compiler, script, strlen(script));
-    scratch_write(f->calls, "", 0);
-    f->options = (fpa_options){.cache_dir = f->cache, .compiler = f->compiler};
-    *state = f;
-    return chmod(f->compiler, 0755);
-}
-
-static int drop_fixture(void **state)
-{
-    fixture *f = *state;
-    scratch_remove(f->folder);
-    free(f);
-    return 0;
-}
-
-static int compilations(const fixture *f)
-{
-    struct stat facts;
-    assert_int_equal(stat(f->calls, &facts), 0);
-    return (int)(facts.st_size / (off_t)strlen("call\n"));
+    const int failed = make_fixture(state);
+    ((fixture *)*state)->options.log = NULL;
+    return failed;
 }
 
 /* Heads that go through different parts of the generator and of the verifier. */
@@ -207,8 +170,7 @@ static fpa_kernel *open_spec(const fixture *f, const char *spec)
 {
     fpa_error error;
     fpa_kernel *kernel;
-    if (fpa_open_text("text.lua", spec, NULL, &f->options, &kernel, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(fpa_open_text("text.lua", spec, NULL, &f->options, &kernel, &error), &error);
     return kernel;
 }
 
@@ -262,8 +224,7 @@ static void threads_that_share_a_kernel_get_the_bits_of_one(void **state)
         fpa_kernel *kernel = open_spec(f, specs[i]);
         for (fpa_form form = FPA_FORM_PARALLEL; form <= FPA_FORM_RECURRENT; form++) {
             call_long(kernel, form, &alone[form]);
-            if (alone[form].status)
-                fail_msg("%s: %s", alone[form].error.where, alone[form].error.message);
+            assert_ok(alone[form].status, &alone[form].error);
         }
         run_workers(f, kernel, SOME, compute_with_a_shared_kernel);
         fpa_close(kernel);
@@ -292,7 +253,8 @@ static void kernels_come_and_go_while_others_compute(void **state)
     assert_int_equal(compilations(f), 1);
 }
 
-#define CLAIM(name) cmocka_unit_test_setup_teardown(name, make_fixture, drop_fixture)
+#undef CLAIM
+#define CLAIM(name) cmocka_unit_test_setup_teardown(name, make_silent, drop_fixture)
 
 int main(void)
 {

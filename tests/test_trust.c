@@ -1,21 +1,17 @@
 /* What decides the code that is loaded: variables, folders, the verifier; and what the installer leaves behind. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "command_place.h"
 #include "runtime/cuda/nvrtc_library.h"
 #include "runtime/verify/verify.h"
 
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* ---- variables ---- */
 
@@ -50,7 +46,6 @@ static void every_variable_that_decides_what_is_loaded_is_told(void **state)
                                            "machine/*.c", "runtime/*.c", "runtime/*/*.c", "command/*.c"};
     char *security = text_read("SECURITY.md", NULL), name[64], quoted[68];
     int seen = 0, missing = 0;
-    (void)state;
     assert_non_null(security);
     for (unsigned p = 0; p < sizeof patterns / sizeof *patterns; p++) {
         glob_t files;
@@ -94,7 +89,6 @@ static void nvrtc_in_a_cache_obeys_the_rules_of_the_cache(void **state)
 {
     place here;
     char outer[PATH], inner[PATH], library[PATH], builtins[PATH], link[PATH], through[2 * PATH], reason[256];
-    (void)state;
     place_begin(&here, tiny_spec);
     place_file(&here, "fpac", outer);
     place_file(&here, "fpac/nvrtc", inner);
@@ -155,7 +149,6 @@ static void another_verifier_asks_again(void **state)
 {
     place here;
     char program[PATH], cache[PATH], bundle[PATH];
-    (void)state;
     assert_int_equal(strlen(verifier_digest), 64);
     place_begin(&here, tiny_spec);
     place_file(&here, "fpac", program);
@@ -200,7 +193,6 @@ static void proxies_survive_sudo(void **state)
 {
     place here;
     char bin[PATH], seen[PATH];
-    (void)state;
     place_begin(&here, tiny_spec);
     place_file(&here, "bin", bin);
     place_file(&here, "seen", seen);
@@ -232,7 +224,6 @@ static void a_killed_download_is_swept_and_the_folder_kept_private(void **state)
                                         ".cache/fpac/nvrtc"};
     char paths[6][PATH], inside[PATH];
     struct stat facts;
-    (void)state;
     place_begin(&here, tiny_spec);
     for (int i = 0; i < 6; i++) {
         place_file(&here, names[i], paths[i]);
@@ -254,7 +245,6 @@ static void a_killed_download_is_swept_and_the_folder_kept_private(void **state)
 
 static void a_compiler_may_have_options(void **state)
 {
-    (void)state;
     expect(RUN("/usr/bin/env", "CC=gcc -O1", "tools/install-deps.sh", "--check", "gcc", "libc6-dev"), 0, NULL,
            NULL);
     expect(RUN("/usr/bin/env", "CC=nowhere-cc -O1", "tools/install-deps.sh", "--check", "gcc"), 1, NULL,

@@ -1,29 +1,22 @@
 /* test_verify: correct modules are accepted, and verified modules become kernels. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/dtype.h"
+#include "claims.h"
 #include "hand_module.h"
 #include "random_head.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 enum { SEED = 3, RANDOM_HEADS = 60 };
 
 static void a_correct_module_is_accepted(void **state)
 {
-    (void)state;
     for (int kind = 0; kind < FPA_NORMALIZE_KINDS; kind++)
         for (int gate = 0; gate < 2; gate++) {
             fpa_head *head = tspow_head(8, 5, 4);
             fpa_verdict verdict;
             fpa_error error = {0};
-
             head->normalize = (fpa_normalize)kind;
             head->gate = gate;
             if (hand_verify(head, NO_FAULT, &verdict, &error) != FPA_OK)
@@ -46,14 +39,11 @@ static void a_correct_module_is_accepted(void **state)
 static void a_module_on_a_device_gets_the_verdict_of_the_same_module_here(void **state)
 {
     random_limits limits = random_all;
-
-    (void)state;
     limits.features = 80;
     for (int i = 0; i < 12; i++) {
         fpa_head *head = random_head(SEED + i, &limits);
         fpa_verdict here, there;
         fpa_error error = {0};
-
         assert_int_equal(hand_verify(head, NO_FAULT, &here, &error), FPA_OK);
         if (hand_device_verify(head, NO_FAULT, &there, &error) != FPA_OK)
             fail_msg("seed %d: %s: %s", SEED + i, error.where, error.message);
@@ -68,8 +58,6 @@ static void a_module_on_a_device_gets_the_verdict_of_the_same_module_here(void *
 static void correct_modules_of_random_heads_are_accepted(void **state)
 {
     random_limits limits = random_all;
-
-    (void)state;
     limits.features = 80;
     limits.half = true;
     print_message("seeds %d..%d\n", SEED, SEED + RANDOM_HEADS - 1);
@@ -77,7 +65,6 @@ static void correct_modules_of_random_heads_are_accepted(void **state)
         fpa_head *head = random_head(SEED + i, &limits);
         fpa_verdict verdict;
         fpa_error error = {0};
-
         if (hand_verify(head, NO_FAULT, &verdict, &error) != FPA_OK)
             fail_msg("seed %d: %s: %s", SEED + i, error.where, error.message);
         assert_true(verdict.form[FORM_PARALLEL].checked);
@@ -91,8 +78,6 @@ static void a_verdict_does_not_depend_on_when_it_is_made(void **state)
 {
     fpa_head *head = tspow_head(8, 5, 4);
     fpa_verdict first, second;
-
-    (void)state;
     assert_int_equal(hand_verify(head, NO_FAULT, &first, NULL), FPA_OK);
     assert_int_equal(hand_verify(head, NO_FAULT, &second, NULL), FPA_OK);
     assert_string_equal(first.text, second.text);
@@ -106,8 +91,6 @@ static void long_chunks_are_checked_on_some_tokens_and_the_text_says_so(void **s
     fpa_verdict verdict;
     fpa_error error = {0};
     long long judged, written;
-
-    (void)state;
     head->chunk = 4096;
     if (hand_verify(head, NO_FAULT, &verdict, &error) != FPA_OK)
         fail_msg("%s: %s", error.where, error.message);
@@ -126,8 +109,6 @@ static void a_kernel_describes_its_head_and_owns_its_module(void **state)
     fpa_facts facts = hand_facts(head);
     fpa_kernel *kernel = NULL;
     fpa_error error = {0};
-
-    (void)state;
     module_unloads = 0;
     if (verify_kernel(head, &facts, &module, NULL, false, &kernel, &error) != FPA_OK)
         fail_msg("%s: %s", error.where, error.message);
@@ -167,8 +148,6 @@ static void a_kernel_takes_tensors_of_its_own_device_only(void **state)
     int64_t wide[] = {1, 1, 1, 8}, narrow[] = {1, 1, 1, 5};
     float memory[64];
     size_t size;
-
-    (void)state;
     facts.arithmetic = FPA_BF16;
     assert_int_equal(verify_kernel(head, &facts, &module, "checked before", true, &kernel, &error), FPA_OK);
     assert_int_equal(kernel->description.device, HAND_DEVICE);
@@ -197,8 +176,6 @@ static void a_stored_verdict_is_taken_over_without_a_run(void **state)
     fpa_module module = hand_module(head, FAULT_WEIGHT);
     fpa_facts facts = hand_facts(head);
     fpa_kernel *kernel = NULL;
-
-    (void)state;
     assert_int_equal(verify_kernel(head, &facts, &module, "checked before", true, &kernel, NULL), FPA_OK);
     assert_string_equal(kernel->description.verdict, "checked before");
     assert_int_equal(kernel->description.from_cache, 1);
@@ -208,10 +185,8 @@ static void a_stored_verdict_is_taken_over_without_a_run(void **state)
 
 static void halves_round_to_nearest_even_and_back(void **state)
 {
-    (void)state;
     for (uint32_t bits = 0; bits < 65536; bits++) {
         float half = f16_to_float((uint16_t)bits), brain = bf16_to_float((uint16_t)bits);
-
         if (!isnan(half))
             assert_int_equal(f16_from_float(half), bits);
         if (!isnan(brain))

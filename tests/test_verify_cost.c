@@ -1,14 +1,9 @@
 /* What verification asks of a module and of the formula is counted, whatever the head. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
+#include "claims.h"
 #include "hand_module.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 /* FLOP that a module was asked for: by the facts, and as many as moving a state takes. */
 static struct {
@@ -100,7 +95,6 @@ static void dear_heads_are_verified_by_a_bounded_number_of_operations(void **sta
         int64_t features;
         int d, dv, chunk;
     } cases[] = {{496128, 32, 32, 768}, {33024, 256, 64, 192}, {525312, 1024, 64, 768}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fpa_head *head = zero_head(8, 4, 1); /* small: the module computes nothing */
         fpa_facts facts = hand_facts(head);
@@ -121,7 +115,6 @@ static void zeros_of_a_written_head_cost_nothing(void **state)
 {
     fpa_head *head = zero_head(64, 4, 5);
     fpa_facts facts = hand_facts(head);
-    (void)state;
     facts.features = facts.state_elements = 6;
     for (int form = 0; form < FORMS; form++)
         facts.flop[form] = 24;

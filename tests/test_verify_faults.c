@@ -1,21 +1,14 @@
 /* test_verify_faults: each way of being wrong is refused in words. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
+#include "claims.h"
 #include "hand_module.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 static void one_wrong_weight_of_2304_features_is_seen(void **state)
 {
     fpa_head *head = tspow_head(64, 2, 8);
     fpa_verdict verdict;
     fpa_error error = {0};
-
-    (void)state;
     assert_true(head_features(head) == 2304);
     assert_int_equal(hand_verify(head, FAULT_WEIGHT, &verdict, &error), FPA_REFUSED);
     assert_non_null(strstr(error.message, "but the formula gives"));
@@ -56,7 +49,6 @@ static void expect_refusals(verifier *verify)
         fpa_head *head = tspow_head(8, 5, 4);
         fpa_verdict verdict;
         fpa_error error = {0};
-
         head->gate = true;
         if (verify(head, refusals[i].kind, &verdict, &error) != FPA_REFUSED)
             fail_msg("fault %d was accepted: %s", (int)refusals[i].kind, verdict.text);
@@ -71,13 +63,11 @@ static void expect_refusals(verifier *verify)
 
 static void every_fault_is_refused_in_its_words(void **state)
 {
-    (void)state;
     expect_refusals(hand_verify);
 }
 
 static void every_fault_on_a_device_is_refused_in_its_words(void **state)
 {
-    (void)state;
     expect_refusals(hand_device_verify);
     assert_int_equal(hand_device.allocations, 0);
 }
@@ -87,14 +77,11 @@ static void every_failing_call_of_a_device_ends_in_its_own_error(void **state)
 {
     fpa_head *head = tspow_head(8, 5, 4);
     fpa_facts facts = hand_facts(head);
-
-    (void)state;
     head->gate = true;
     for (int call = 1; call <= 80; call++) {
         fpa_module module = hand_device_module(head, NO_FAULT);
         fpa_verdict verdict;
         fpa_error error = {0};
-
         hand_device.failing = call;
         assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_DEVICE);
         assert_non_null(strstr(error.message, "was told to fail"));
@@ -111,13 +98,10 @@ static void what_a_device_has_no_memory_for_is_asked_alone(void **state)
     fpa_facts facts = hand_facts(head);
     fpa_verdict plenty, verdict;
     fpa_error error = {0};
-
-    (void)state;
     head->gate = true;
     assert_int_equal(hand_device_verify(head, NO_FAULT, &plenty, &error), FPA_OK);
     for (int lacking = 1; lacking <= 24; lacking++) {
         fpa_module module = hand_device_module(head, NO_FAULT);
-
         hand_device.lacking = lacking;
         if (verify_module(head, &facts, &module, &verdict, &error))
             fail_msg("allocation %d: %s", lacking, error.message);
@@ -159,8 +143,6 @@ static void every_candidate_is_verified(void **state)
     fpa_facts facts = hand_facts(head);
     fpa_verdict verdict;
     fpa_error error;
-
-    (void)state;
     module.handle = head;
     module.candidates = list_candidates;
     module.forward = forward_by;
@@ -180,7 +162,6 @@ static int list_by_size(const fpa_module *module, const fpa_call_size *size, fpa
 {
     const bool best = size->state_in && size->state_out;
     const int count = size->length > 20 ? 2 : 1;
-    (void)module;
     for (int i = 0; i < count && i < most; i++)
         out[i] = (fpa_candidate){
             .mechanism = i ? "faulty" : "right", .segments = 1, .cost.seconds = i ? (best ? 1 : 3) : 2};
@@ -194,8 +175,6 @@ static void a_candidate_that_is_the_fastest_of_other_calls_only_is_verified(void
     fpa_facts facts = hand_facts(head);
     fpa_verdict verdict;
     fpa_error error;
-
-    (void)state;
     module.handle = head;
     module.candidates = list_by_size;
     module.forward = forward_by;
@@ -211,8 +190,6 @@ static void a_module_without_forms_is_refused(void **state)
     fpa_facts facts = hand_facts(head);
     fpa_verdict verdict;
     fpa_error error;
-
-    (void)state;
     facts.forms = 0;
     assert_int_equal(verify_module(head, &facts, &module, &verdict, &error), FPA_REFUSED);
     assert_non_null(strstr(error.message, "no form"));
@@ -226,8 +203,6 @@ static void a_refused_module_is_unloaded_and_no_kernel_is_made(void **state)
     fpa_facts facts = hand_facts(head);
     fpa_kernel *kernel = NULL;
     fpa_error error;
-
-    (void)state;
     module_unloads = 0;
     assert_int_equal(verify_kernel(head, &facts, &module, NULL, false, &kernel, &error), FPA_REFUSED);
     assert_null(kernel);

@@ -1,18 +1,13 @@
 /* test_verify_lift: modules of heads with a lift are accepted where they are right, and each way of getting
  * coordinates, positions or masks wrong is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "claims.h"
 #include "hand_module.h"
 #include "head/lift.h"
 #include "lifted_heads.h"
 #include "random_head.h"
-
-#include <cmocka.h> /* last: it defines fail() */
 
 typedef fpa_head *maker(const char *options);
 
@@ -33,7 +28,6 @@ static void correct_modules_are_accepted(void **state)
 {
     static const char *const options[] = {
         "causal", "causal gate", "causal sum", "causal sum gate mask", "causal mask", "", "sum mask"};
-    (void)state;
     for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
         for (size_t j = 0; j < sizeof options / sizeof *options; j++) {
             fpa_head *head = makers[i](options[j]);
@@ -56,7 +50,6 @@ static void correct_modules_of_random_heads_are_accepted(void **state)
     enum { SEED = 700, HEADS = 60 };
     random_limits limits = random_all;
     int lifted = 0, checked = 0;
-    (void)state;
     limits.features = 80;
     limits.lift = true;
     print_message("seeds %d..%d\n", SEED, SEED + HEADS - 1);
@@ -80,7 +73,6 @@ static void correct_modules_of_random_heads_are_accepted(void **state)
 /* Far positions and masked first tokens keep few outputs from being compared. */
 static void most_outputs_are_compared(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
         fpa_head *head = makers[i]("causal sum mask");
         fpa_verdict verdict = {0};
@@ -101,17 +93,14 @@ static void a_normaliser_without_keys_refuses_nobody(void **state)
     fpa_head *head = lifted_elu("causal sum mask");
     fpa_verdict verdict = {0};
     fpa_error error = {0};
-    (void)state;
     head->eps = 0;
     head->chunk = 8;
-    if (hand_verify(head, NO_FAULT, &verdict, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(hand_verify(head, NO_FAULT, &verdict, &error), &error);
     head_free(head);
 }
 
 static void a_device_gets_the_same_verdict(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
         fpa_head *head = makers[i]("causal sum mask");
         fpa_verdict here = {0}, there = {0};
@@ -160,7 +149,6 @@ static fpa_head *two_maps(const char *options)
 
 static void every_fault_is_refused_in_its_words(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         fpa_head *head = (refusals[i].make ? refusals[i].make : two_maps)(refusals[i].options);
         fpa_verdict verdict = {0};

@@ -1,14 +1,10 @@
 /* test_verify_rounded: modules whose products are rounded to bf16 or f16 are accepted, and their
  * mistakes are refused all the same. */
-#include <stdarg.h>
-#include <setjmp.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/dtype.h"
+#include "claims.h"
 #include "dear.h"
 #include "runtime/reference/round.h"
 #include "runtime/verify/bound.h"
@@ -17,8 +13,6 @@
 #include "reference_bench.h"
 #include "rounded_module.h"
 
-#include <cmocka.h> /* last: it defines fail() */
-
 enum { SEED = 11, RANDOM_HEADS = 60, FIXED = 12 /* of make test: each pair of types twice */, ALL = 7 };
 
 static const fpa_dtype narrow[] = {FPA_BF16, FPA_F16};
@@ -26,7 +20,6 @@ static const fpa_dtype narrow[] = {FPA_BF16, FPA_F16};
 static fpa_head *square(int d, int dv, int block, int chunk, fpa_dtype dtype)
 {
     fpa_head *head = tspow_head(d, dv, block);
-
     head->chunk = chunk;
     head->dtype = dtype;
     return head;
@@ -35,7 +28,6 @@ static fpa_head *square(int d, int dv, int block, int chunk, fpa_dtype dtype)
 static void expect_accepted(const fpa_head *head, fpa_verdict *verdict)
 {
     fpa_error error = {0};
-
     if (rounded_verify(head, ALL, ROUNDED_RIGHT, verdict, &error) != FPA_OK)
         fail_msg("%s: %s", error.where, error.message);
 }
@@ -43,16 +35,12 @@ static void expect_accepted(const fpa_head *head, fpa_verdict *verdict)
 static void floats_round_as_the_storage_types_do(void **state)
 {
     random_source random = {SEED};
-
-    (void)state;
     for (int i = 0; i < 1 << (dear_tests() ? 20 : 17); i++) {
         uint32_t bits = (uint32_t)random_bits(&random);
         float x;
-
         memcpy(&x, &bits, sizeof x);
         for (int type = 0; !isnan(x) && type < FPA_DTYPES; type++) {
             float rounded = round_float((fpa_dtype)type, x);
-
             if (rounded != (float)dtype_round((fpa_dtype)type, x) || signbit(rounded) != signbit(x))
                 fail_msg("%a becomes %a", (double)x, (double)rounded);
         }
@@ -60,7 +48,6 @@ static void floats_round_as_the_storage_types_do(void **state)
     for (uint32_t half = 0; half < 1 << 16; half++) /* ties, and the ends of the range */
         for (int more = -1; more <= 1; more++) {
             float x = f16_to_float((uint16_t)half);
-
             x = nextafterf(x + 0x1p-25f, (float)more * INFINITY);
             if (!isnan(x))
                 assert_true(round_f16(x) == (float)dtype_round(FPA_F16, x));
@@ -72,8 +59,6 @@ static void the_bound_counts_the_roundings_of_each_form(void **state)
     fpa_head *head = square(8, 5, 4, 8, FPA_BF16);
     fpa_facts facts = rounded_facts(head, ALL);
     fpa_bound step, own, read, resumed;
-
-    (void)state;
     step = bound_of(head, &facts, FORM_RECURRENT, 100, 0);
     own = bound_of(head, &facts, FORM_PARALLEL, 100, 0);
     read = bound_of(head, &facts, FORM_CHUNKED, 100, 0);
@@ -104,7 +89,6 @@ static double pairs_tau(int degree)
 /* Rows of a score's dots may be products of the rows of a half of the branches, n - 2 products a side. */
 static void the_bound_counts_products_of_halves(void **state)
 {
-    (void)state;
     for (int degree = 1; degree <= 5; degree++) {
         const double roundings = pairs_tau(degree) / 0x1p-8, most = 1 + 2 * fmax(degree - 2, 0);
         assert_true(roundings > most && roundings < 1.2 * most);
@@ -121,13 +105,11 @@ static void products_of_halves_are_accepted(void **state)
         bool right;
     } cases[] = {{ROUNDED_RIGHT, true}, {ROUNDED_HALVES, true}, {ROUNDED_SCORE, false}};
 
-    (void)state;
     for (int i = 0; i < 2; i++)
         for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
             fpa_head *head = bench_head(1);
             fpa_verdict verdict;
             fpa_error error = {0};
-
             head->d = WIDTH;
             head->dtype = narrow[i];
             for (int l = 0; l < 4; l++)
@@ -142,13 +124,11 @@ static void products_of_halves_are_accepted(void **state)
 
 static void correct_modules_are_accepted(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++)
         for (int kind = 0; kind < FPA_NORMALIZE_KINDS; kind++)
             for (int gate = 0; gate < 2; gate++) {
                 fpa_head *head = square(16, 5, 8, 24, narrow[i]);
                 fpa_verdict verdict;
-
                 head->normalize = (fpa_normalize)kind;
                 head->gate = gate;
                 head->scale = gate ? 0.3 : 0.25;
@@ -165,8 +145,6 @@ static void correct_modules_of_random_heads_are_accepted(void **state)
 {
     random_limits limits = random_all;
     double worst = 0, ratio = 0;
-
-    (void)state;
     limits.features = 80;
     const int heads = dear_tests() ? RANDOM_HEADS : FIXED;
     print_message("seeds %d..%d\n", SEED, SEED + heads - 1);
@@ -174,7 +152,6 @@ static void correct_modules_of_random_heads_are_accepted(void **state)
         fpa_head *head = random_head(SEED + i, &limits);
         fpa_verdict verdict;
         fpa_error error = {0};
-
         head->dtype = narrow[i % 2];
         head->state_dtype = i % 3 ? FPA_F32 : head->dtype;
         if (rounded_verify(head, ALL, ROUNDED_RIGHT, &verdict, &error) != FPA_OK)
@@ -193,7 +170,6 @@ static void expect_refused(const fpa_head *head, int forms, rounded_fault kind)
 {
     fpa_verdict verdict;
     fpa_error error = {0};
-
     if (rounded_verify(head, forms, kind, &verdict, &error) != FPA_REFUSED)
         fail_msg("%s, D = %.0f: fault %d was accepted: %s%s", dtype_name(head->dtype), head_features(head),
                  (int)kind, verdict.text, error.message);
@@ -203,12 +179,10 @@ static void expect_refused(const fpa_head *head, int forms, rounded_fault kind)
 
 static void every_fault_is_refused(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++)
         for (int kind = ROUNDED_WEIGHT; kind <= ROUNDED_DECAY; kind++)
             for (int normalized = 0; normalized < 2; normalized++) {
                 fpa_head *head = square(16, 8, 8, 24, narrow[i]);
-
                 head->gate = kind == ROUNDED_DECAY;
                 head->normalize = normalized ? FPA_NORMALIZE_SUM : FPA_NORMALIZE_NONE;
                 expect_refused(head, kind == ROUNDED_SCORE ? 1 << FORM_PARALLEL : 1 << FORM_CHUNKED,
@@ -221,10 +195,8 @@ static void every_fault_is_refused(void **state)
  * of the others, a tile's does not. Recurrent, in float, one is enough. */
 static void half_a_tile_of_2304_features_is_missed(void **state)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         fpa_head *head = square(64, 8, 8, 64, narrow[i % 2]);
-
         head->normalize = i < 2 ? FPA_NORMALIZE_NONE : FPA_NORMALIZE_SUM;
         assert_true(head_features(head) == 2304);
         expect_refused(head, 1 << FORM_CHUNKED, ROUNDED_TILE);
@@ -235,11 +207,9 @@ static void half_a_tile_of_2304_features_is_missed(void **state)
 
 static void a_correct_module_of_2304_features_is_accepted(void **state)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         fpa_head *head = square(64, 8, 8, 64, narrow[i]);
         fpa_verdict verdict;
-
         expect_accepted(head, &verdict);
         print_message("%s\n", verdict.text);
         head_free(head);

@@ -1,20 +1,15 @@
 /* Heads with a window through the C API: however a sequence is cut, in whatever forms, with a state and the keys and
  * values of the window handed over, it is one sequence. */
 #include "c_hurry.h"
+#include "claims.h"
 #include "gen/gen.h"
 #include "runtime/api/fpa.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { D = 6, DV = 5, HEADS = 2, QUERY_HEADS = 4, WINDOW = 7, TOKENS = 150 };
 
@@ -130,8 +125,7 @@ static fpa_status run(struct fixture *f, fpa_form form, int from, int end, int r
 static void expect_run(struct fixture *f, fpa_form form, int from, int end, int recent, bool updates)
 {
     fpa_error error;
-    if (run(f, form, from, end, recent, updates, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(run(f, form, from, end, recent, updates, &error), &error);
 }
 
 static void expect_outputs(struct fixture *f, const char *how)
@@ -217,8 +211,7 @@ static void keys_enter_without_queries(void **state)
         assert_int_equal(fpa_workspace_size(f->kernel, (fpa_form)form, &tensors, &size, &error), FPA_OK);
         void *workspace = aligned_alloc(64, (size + 127) / 64 * 64);
         memset(f->state, 0xff, (size_t)(HEADS * states[2]) * sizeof(float));
-        if (fpa_forward(f->kernel, (fpa_form)form, &tensors, workspace, size, &error))
-            fail_msg("%s: %s", error.where, error.message);
+        assert_ok(fpa_forward(f->kernel, (fpa_form)form, &tensors, workspace, size, &error), &error);
         free(workspace);
         expect_run(f, FPA_FORM_AUTO, 0, 90, 0, false);
         expect_run(f, FPA_FORM_AUTO, 90, TOKENS, WINDOW - 1, false);
@@ -259,7 +252,6 @@ static void windows_of_other_heads_are_verified(void **state)
         "  terms = fourier { map = softplus }",
     };
     static const fpa_options options = {.cache_dir = ""};
-    (void)state;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         char text[512];
         fpa_error error;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "runtime/api/fpa.h"
+#include "scratch.h"
 
 #define TOY_HEAD(name)                                                                                       \
     "head { name = \"" name "\", d = 4, dv = 4, chunk = 4, terms = power { degree = 2 } }\n"
@@ -22,6 +23,22 @@ static inline void toy_hurry(void)
     snprintf(longer, sizeof longer, "%s -O0", flags ? flags : "");
     setenv("FPA_CFLAGS", longer, 1);
     setenv("OMP_WAIT_POLICY", "passive", 0);
+}
+
+/* A compiler that works once and hands out its first result from then on, for tests that start it hundreds of times. */
+static inline void toy_compiler(const char *path)
+{
+    static const char script[] = "#!/bin/sh\n"
+                                 "saved=${0%/*}/saved.so\n"
+                                 "if [ -f $saved ]; then\n"
+                                 "  while [ \"$1\" != -o ]; do shift; done\n"
+                                 "  exec cp $saved $2\n"
+                                 "fi\n"
+                                 "gcc \"$@\" || exit 1\n"
+                                 "while [ \"$1\" != -o ]; do shift; done\n"
+                                 "cp $2 $saved\n";
+    scratch_write(path, script, strlen(script));
+    chmod(path, 0755);
 }
 
 enum { TOY_BATCH = 2, TOY_TOKENS = 11, TOY_HEADS = 3, TOY_WIDTH = 4 };

@@ -1,14 +1,9 @@
 #include "xml.h"
+#include "claims.h"
 
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { DEPTH = 24, NAME = 32 };
 

@@ -2,7 +2,6 @@
  * without the NUL as `const size_t SYMBOL_size`; the templates (*.in) also as a table by name.
  * The same files give the same bytes. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static void write_byte(FILE *out, int byte)

@@ -1,7 +1,5 @@
 #include "feature_line.h"
 
-#include <math.h>
-
 #include "base/round.h"
 #include "features.h"
 #include "passes.h"

@@ -1,7 +1,5 @@
 #include "passes.h"
 
-#include <math.h>
-
 #include "base/round.h"
 #include "passes_contracted.h"
 #include "passes_parts.h"

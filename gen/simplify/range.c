@@ -2,7 +2,6 @@
  * that product before anything is rounded: exactly, because weights are rationals and matrices are divided by
  * powers of two. What is out of range even so is refused. */
 #include <math.h>
-#include <string.h>
 
 #include "passes.h"
 

@@ -2,9 +2,6 @@
 #include "simplify.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "passes.h"
 

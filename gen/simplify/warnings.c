@@ -1,6 +1,5 @@
 /* Warnings on a head: what it computes as written, and a user may not have meant. */
 #include <math.h>
-#include <string.h>
 
 #include "passes.h"
 

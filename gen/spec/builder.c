@@ -26,7 +26,6 @@ void *builder_take(builder *b, size_t count, size_t size)
 static int add_matrix(builder *b, fpa_matrix matrix)
 {
     fpa_head *head = b->head;
-
     if (head->matrix_count == HEAD_MAX_MATRICES)
         script_refuse(b->L, 0, "the head '%s' has more than %d matrices", head->name, HEAD_MAX_MATRICES);
     if (head->matrix_count == b->matrix_capacity) {
@@ -110,7 +109,6 @@ static int share_constant(builder *b, const spec_branch *branch, double *made)
     const size_t count =
         (size_t)(matrix.heads ? matrix.heads : 1) * (size_t)matrix.rows * (size_t)matrix.cols;
     const double *data = made ? made : branch->data;
-
     for (int m = 0; m < b->head->matrix_count; m++) {
         if (!is_alike(b, m, &matrix))
             continue;
@@ -136,7 +134,6 @@ int builder_constant_later(builder *b, const spec_branch *branch)
 {
     const spec_drawing *drawing = &branch->drawing;
     fpa_matrix matrix = {.kind = FPA_MATRIX_CONSTANT, .rows = branch->width, .cols = branch->listed};
-
     if (!drawing->rows)
         return builder_constant(b, branch);
     for (int m = 0; m < b->head->matrix_count; m++) {
@@ -174,7 +171,6 @@ int builder_trainable(builder *b, const spec_branch *branch, int rows, int colum
                          .rows = rows,
                          .cols = columns,
                          .per_head = !branch->shared};
-
     if (!rows)
         script_refuse(b->L, branch->line, "trainable needs rows, an integer of 1..%d", HEAD_MAX_ROWS);
     for (int m = 0; m < b->head->matrix_count; m++) {

@@ -23,7 +23,6 @@ static double dot(const double *a, const double *b, int d)
 static void orthogonalize_row(double *rows, int r, int d)
 {
     double *row = rows + (size_t)r * (size_t)d;
-
     for (int pass = 0; pass < 2; pass++) {
         for (int before = 0; before < r; before++) {
             const double *other = rows + (size_t)before * (size_t)d;

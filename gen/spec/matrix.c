@@ -1,9 +1,7 @@
 /* Matrices of a spec as tables of rows, which loops can slice: from a .npy file. */
 #include "value.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/npy.h"
 #include "script.h"
@@ -87,7 +85,6 @@ int spec_push_npy(lua_State *L, const char *name)
     npy_matrices read = {0};
     fpa_error error = {0};
     const npy_limit limit = {HEAD_MAX_ROWS, HEAD_MAX_WIDTH, script_room(L) / NUMBER_BYTES};
-
     if (npy_read_matrices(path, &limit, &read, &error) != FPA_OK)
         return script_raise(L, error.code, 0, "%s: %s", error.where, error.message);
     *values = read.data;

@@ -6,7 +6,6 @@
 static void take_value(lua_State *L, int index, int line, fpa_head_list *list)
 {
     spec_head *value = luaL_testudata(L, index, SPEC_HEAD);
-
     if (luaL_testudata(L, index, SPEC_LAYER)) {
         spec_take_layer(L, index, list);
         return;
@@ -34,7 +33,6 @@ static void check_list(lua_State *L, int index, int line)
 void spec_take_heads(lua_State *L, int count, int line, fpa_head_list *list)
 {
     int first = lua_gettop(L) - count + 1;
-
     for (int i = first; i < first + count; i++) {
         if (!lua_istable(L, i)) {
             take_value(L, i, line, list);

@@ -47,7 +47,6 @@ static fpa_script *script_of(lua_State *L)
 int script_line(lua_State *L)
 {
     lua_Debug frame;
-
     for (int level = 0; lua_getstack(L, level, &frame); level++)
         if (lua_getinfo(L, "Sl", &frame) && strcmp(frame.source, user_chunk) == 0)
             return frame.currentline > 0 ? frame.currentline : 0;
@@ -69,7 +68,6 @@ static void *refuse_memory(fpa_script *script, bool new_object)
 static void *allocate(void *owner, void *block, size_t old_size, size_t size)
 {
     fpa_script *script = owner;
-
     if (!block)
         old_size = 0; /* Lua passes the kind of the object instead */
     if (size == 0) {
@@ -94,14 +92,12 @@ static int limit_of_seconds(void)
 {
     const char *text = getenv("FPA_SPEC_SECONDS");
     int64_t seconds = text ? strtol(text, NULL, 10) : 0;
-
     return seconds >= 1 && seconds <= 1000000 ? (int)seconds : SCRIPT_SECONDS;
 }
 
 void script_charge(lua_State *L, int64_t instructions)
 {
     fpa_script *script = script_of(L);
-
     script->instructions += instructions;
     if (script->instructions < script->look_at)
         return;
@@ -121,7 +117,6 @@ void script_charge(lua_State *L, int64_t instructions)
 int64_t script_room(lua_State *L)
 {
     const fpa_script *script = script_of(L);
-
     return script->memory > SCRIPT_MEMORY ? 0 : (int64_t)(SCRIPT_MEMORY - script->memory);
 }
 
@@ -135,7 +130,6 @@ static void collect(lua_State *L, fpa_script *script)
 void script_hold(lua_State *L, int64_t bytes)
 {
     fpa_script *script = script_of(L);
-
     if (bytes > 0 && (bytes > script_room(L) || script->held + bytes > script->collect_at))
         collect(L, script);
     if (bytes > script_room(L))
@@ -156,7 +150,6 @@ int script_raise(lua_State *L, fpa_status code, int line, const char *format, ..
 {
     fpa_script *script = script_of(L);
     va_list arguments;
-
     script->code = code;
     script->line = line ? line : script_line(L);
     va_start(arguments, format);
@@ -177,7 +170,6 @@ static const char *skip_position(const char *message, int *line)
 {
     char chunk[8], space;
     int number, length = 0;
-
     *line = 0;
     if (sscanf(message, "%7[a-z]:%d:%c%n", chunk, &number, &space, &length) != 3 || space != ' ')
         return message;
@@ -194,7 +186,6 @@ static int keep_message(lua_State *L)
     fpa_script *script = script_of(L);
     int line = 0;
     const char *text = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "an error without a message";
-
     text = skip_position(text, &line);
     if (!script->line)
         script->line = line ? line : script_line(L);
@@ -210,7 +201,6 @@ static fpa_status report(const fpa_script *script, fpa_status code, int line, co
 {
     char number[16] = "", where[sizeof error->where];
     size_t room, length = strlen(script->file);
-
     if (line)
         snprintf(number, sizeof number, ":%d", line);
     room = sizeof where - 4 - strlen(number);
@@ -224,7 +214,6 @@ static fpa_status report(const fpa_script *script, fpa_status code, int line, co
 static fpa_status report_memory(const fpa_script *script, fpa_error *error)
 {
     char message[80];
-
     if (!script->refused)
         return fail_memory(error);
     snprintf(message, sizeof message, "needs more than %d MiB of memory, the limit for a spec",
@@ -235,7 +224,6 @@ static fpa_status report_memory(const fpa_script *script, fpa_error *error)
 fpa_status script_protect(fpa_script *script, lua_CFunction body, void *argument, fpa_error *error)
 {
     lua_State *L = script->L;
-
     script->code = FPA_INVALID;
     script->line = 0;
     lua_settop(L, 0);
@@ -257,7 +245,6 @@ fpa_status script_protect(fpa_script *script, lua_CFunction body, void *argument
 fpa_status script_new(const char *file, fpa_script **script, fpa_error *error)
 {
     fpa_script *made = calloc(1, sizeof *made);
-
     if (!made)
         return fail_memory(error);
     made->file = file;
@@ -316,7 +303,6 @@ static const struct {
 static const char *nearest_global(lua_State *L, int vocabulary, const char *word)
 {
     const char *nearest = NULL;
-
     for (lua_pushnil(L); lua_next(L, vocabulary); lua_pop(L, 1)) {
         const char *name = lua_tostring(L, -2);
         if (!nearest_plausible(word, name))
@@ -396,7 +382,6 @@ static void load_chunk(lua_State *L, const char *text, size_t size, const char *
 {
     int status = luaL_loadbufferx(L, text, size, chunk, "t");
     int line;
-
     if (status == LUA_ERRMEM && !script_of(L)->refused)
         script_no_memory(L);
     if (status != LUA_OK) {
@@ -437,7 +422,6 @@ static const char vocabulary_key; /* its address is the registry's key */
 void script_vocabulary(lua_State *L, const luaL_Reg *functions, const char *const *preludes)
 {
     int vocabulary = lua_gettop(L) + 1;
-
     lua_newtable(L);
     allow_lua(L, vocabulary);
     luaL_setfuncs(L, functions, 0);

@@ -41,7 +41,6 @@ static void set_branch(lua_State *L, int i)
 static int make_term(lua_State *L)
 {
     fpa_number weight = number_int(1);
-
     arena_free(spec_numbers(L));
     spec_fields(L, 1, "term", term_fields, true);
     lua_Unsigned count = lua_rawlen(L, 1);
@@ -61,7 +60,6 @@ static int make_term(lua_State *L)
 static void push_scaled_term(lua_State *L, int index, fpa_number weight)
 {
     const spec_term *term = lua_touserdata(L, index);
-
     push_term(L, term->line, term->branch_count,
               spec_checked(L, number_mul(spec_numbers(L), term->weight, weight)));
     for (int i = 1; i <= term->branch_count; i++) {

@@ -48,7 +48,6 @@ static wanted vectors(const call *c, const char *name, const DLTensor *tensor, b
 {
     const struct fpa_launch *f = &c->launch.forward;
     const bool packed = f->cu_seqlens;
-
     return (wanted){.name = name,
                     .tensor = tensor,
                     .dtype = c->kernel->head->dtype,
@@ -61,7 +60,6 @@ static wanted vectors(const call *c, const char *name, const DLTensor *tensor, b
 static wanted numbers(const call *c, const char *name, const DLTensor *tensor, bool queries)
 {
     wanted w = vectors(c, name, tensor, queries, 0);
-
     w.dtype = FPA_F32;
     w.axes = w.contiguous = 3;
     return w;
@@ -74,7 +72,6 @@ static wanted state(const call *c, const char *name, const DLTensor *tensor, int
     const fpa_head *head = c->kernel->head;
     const fpa_facts *facts = &c->kernel->facts;
     const bool matrix = tensor && tensor->ndim == 4 && head->normalize == FPA_NORMALIZE_NONE;
-
     return (wanted){.name = name,
                     .tensor = tensor,
                     .dtype = head->state_dtype,
@@ -88,7 +85,6 @@ static wanted tensor_at(const call *c, int i)
     const fpa_gradient_tensors *t = c->tensors;
     const fpa_head *head = c->kernel->head;
     const struct fpa_launch *f = &c->launch.forward;
-
     switch (i) {
     case Q:
         return vectors(c, "q", t->q, true, head_width(head));
@@ -130,7 +126,6 @@ static wanted matrix_at(const call *c, int i, bool gradient, char name[HEAD_MAX_
     const DLTensor *const *all = gradient ? (const DLTensor *const *)t->d_weights : t->weights;
     const fpa_head *head = c->kernel->head;
     int m = 0, axes = 0;
-
     for (int left = i; left > 0 || head->matrices[m].kind == FPA_MATRIX_CONSTANT; m++)
         left -= head->matrices[m].kind != FPA_MATRIX_CONSTANT;
     const fpa_matrix *matrix = &head->matrices[m];
@@ -161,7 +156,6 @@ static fpa_status look(const call *c, const wanted *w, bool written, fpa_view *v
                        .axes = w->axes,
                        .with_data = c->with_data};
     fpa_status status = view_check(view, error);
-
     for (int a = 0; !status && a < w->axes; a++)
         status = view_axis(view, a, w->shape[a], "elements", "the operands have", error);
     if (!status)
@@ -173,7 +167,6 @@ static fpa_status look(const call *c, const wanted *w, bool written, fpa_view *v
 static bool find(const call *c, int i, bool *written, wanted *w, char name[HEAD_MAX_NAME + 48])
 {
     const int matrices = c->kernel->description.weight_count;
-
     *written = i >= D_Q && i < TENSORS;
     if (i < TENSORS) {
         *w = tensor_at(c, i);
@@ -194,7 +187,6 @@ static fpa_status check_apart_from_numbers(const call *c, const fpa_view *output
 {
     const DLTensor *const numbers[] = {c->tensors->cu_seqlens, c->tensors->state_index};
     fpa_status status = FPA_OK;
-
     for (int i = 0; i < 2 && !status; i++) {
         fpa_view other = {.name = i ? "state_index" : "cu_seqlens",
                           .tensor = numbers[i],
@@ -217,12 +209,10 @@ static fpa_status check_apart(const call *c, const fpa_view *output, int index, 
 {
     char name[HEAD_MAX_NAME + 48];
     fpa_status status = FPA_OK;
-
     for (int i = 0; i < count_of(c) && !status; i++) {
         fpa_view other;
         bool written;
         wanted w;
-
         if (i == index || !find(c, i, &written, &w, name))
             continue;
         status = look(c, &w, false, &other, error);
@@ -236,12 +226,10 @@ static fpa_status check_gradients(const call *c, fpa_error *error)
 {
     char name[HEAD_MAX_NAME + 48];
     fpa_status status = FPA_OK;
-
     for (int i = D_O; i < count_of(c) && !status; i++) {
         fpa_view view;
         bool written;
         wanted w;
-
         if (!find(c, i, &written, &w, name))
             continue;
         status = look(c, &w, written, &view, error);
@@ -256,7 +244,6 @@ static fpa_status check_given(const call *c, fpa_error *error)
 {
     const fpa_gradient_tensors *t = c->tensors;
     const fpa_head *head = c->kernel->head;
-
     if (t->d_log_gate && !head->gate)
         return fail(error, FPA_INVALID, "d_log_gate", "is given, but %s has no gate", head->name);
     if (t->den && head->normalize == FPA_NORMALIZE_NONE)
@@ -278,7 +265,6 @@ static void *place(const call *c, int i, int64_t *stride, size_t axes)
     fpa_view view;
     bool written;
     wanted w;
-
     if (!find(c, i, &written, &w, name) || look(c, &w, false, &view, NULL))
         return NULL;
     memcpy(stride, view.stride, axes * sizeof *stride);
@@ -289,7 +275,6 @@ static void fill(call *c, float **matrices)
 {
     struct fpa_backward_launch *a = &c->launch;
     int64_t none[4];
-
     a->d_o = place(c, D_O, a->d_o_stride, 3);
     a->d_state_out = place(c, D_STATE_OUT, a->d_state_out_stride, 2);
     a->d_q = place(c, D_Q, a->d_q_stride, 3);
@@ -320,7 +305,6 @@ static fpa_status check(call *c, const float **weights, float **matrices, fpa_fo
 {
     const fpa_gradient_tensors *t = c->tensors;
     const fpa_kernel *kernel = c->kernel;
-
     if (!t)
         return fail(error, FPA_INVALID, "tensors", "is NULL");
     if (!kernel->backward.backward)
@@ -343,7 +327,6 @@ static fpa_status check(call *c, const float **weights, float **matrices, fpa_fo
     fpa_status status = tensors_check(kernel->head, &kernel->facts, device_of(c),
                                       c->with_data ? TENSORS_DATA : TENSORS_SHAPES, &operands, weights,
                                       &c->launch.forward, error);
-
     if (!status)
         status = check_given(c, error);
     if (!status)
@@ -364,11 +347,9 @@ static bool is_empty(const call *c)
 static void clear_matrices(const call *c)
 {
     char name[HEAD_MAX_NAME + 48];
-
     for (int i = 0; c->launch.d_weights && i < c->kernel->description.weight_count; i++) {
         const wanted w = matrix_at(c, i, true, name);
         size_t entries = 1;
-
         for (int a = 0; a < w.axes; a++)
             entries *= (size_t)w.shape[a];
         if (c->launch.d_weights[i])
@@ -398,7 +379,6 @@ static fpa_status check_workspace(const call *c, fpa_form form, fpa_error *error
     const size_t needed = module->backward_workspace(module, (int)form, &c->launch);
     const size_t alignment = c->kernel->module.backend->memory ? 256 : 64; /* as device memory is allocated */
     const fpa_view memory = {.name = "workspace", .data = f->workspace, .high = (int64_t)needed};
-
     if (f->workspace_size < needed || (needed && !f->workspace))
         return fail(error, FPA_INVALID, "workspace",
                     "has %zu bytes, but this call needs %zu (fpa_backward_workspace)",

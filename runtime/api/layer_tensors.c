@@ -1,7 +1,6 @@
 /* The tensors of a call on a layer: looked at as a whole, and cut into those of its parts, which share their memory. */
 #include "layer.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const DLTensor *tensor_of(const layer_call *c, int row)

@@ -9,8 +9,6 @@
 #include "runtime/kernel.h"
 #include "runtime/store/cache.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Take the head out of the list: the kernel keeps it, as the formula that it stands for. */

@@ -10,7 +10,6 @@
 #include "runtime/store/manifest.h"
 #include "runtime/verify/verify.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

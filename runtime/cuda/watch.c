@@ -1,7 +1,5 @@
 #include "watch.h"
 
-#include <stddef.h>
-
 static _Thread_local cuda_watcher *told;
 static _Thread_local void *told_user;
 

@@ -21,7 +21,6 @@ static void lift_row(const walk *w, const fpa_lift_token *token, real *row)
 static real narrow(const walk *w, real x)
 {
     static const double smallest_normal = 0x1p-14;
-
     if (!w->absolute || w->problem->arithmetic != FPA_F16)
         return x;
     return x + fmin(smallest_normal, x / dtype_roundoff(FPA_F16));
@@ -33,7 +32,6 @@ static real narrow(const walk *w, real x)
 static real gate_of(const walk *w, int64_t t, real *running)
 {
     const real part = w->read[t] + w->written[t];
-
     if (!w->absolute)
         return w->crossing[t];
     if ((t + 1) % w->given->span == 0 && !w->problem->key_mask)
@@ -51,7 +49,6 @@ static fpa_status measure(const fpa_problem *problem, fpa_saved given, const fpa
     fpa_problem bare = *problem;
     fpa_head plain = *problem->head;
     fpa_status status = FPA_OK;
-
     if (!given.o && problem->head->normalize != FPA_NORMALIZE_NONE) {
         o = calloc(outputs * (size_t)problem->head->dv + 1, sizeof *o);
         den = calloc(outputs + 1, sizeof *den);
@@ -75,6 +72,5 @@ fpa_status reference_gradient(const fpa_problem *problem, const fpa_saved *backw
                               const fpa_gradients *gradient, const fpa_gradients *magnitude, fpa_error *error)
 {
     fpa_status status = walk_all(problem, backward, gradient, false, error);
-
     return status == FPA_OK && magnitude ? measure(problem, *backward, magnitude, error) : status;
 }

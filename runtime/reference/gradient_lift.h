@@ -24,7 +24,6 @@ static lifted lifted_row(const lifting *l, int matrix, int r)
     const fpa_matrix *shape = &l->walk->problem->head->matrices[matrix];
     const double *row = lift_entries(&l->token, matrix);
     real sum = 0, squares = 0;
-
     if (shape->kind == FPA_MATRIX_TRAINABLE_DIAGONAL) {
         sum = (real)row[r] * l->x[r];
         return (lifted){sum, 0, (real)fabs((double)sum)};
@@ -32,7 +31,6 @@ static lifted lifted_row(const lifting *l, int matrix, int r)
     row += (int64_t)r * shape->cols;
     for (int c = 0; c < shape->cols; c++) {
         const real product = (real)row[c] * l->x[c];
-
         sum += product;
         squares += product * product;
     }
@@ -68,7 +66,6 @@ static void pass_row(lifting *l, int matrix, int r, real gradient)
     const int64_t at = diagonal ? 0 : (int64_t)r * shape->cols;
     const double *row = lift_entries(&l->token, matrix) + at;
     double *to = w->to.weights ? w->to.weights[matrix] : NULL;
-
     if (to)
         to += at + (shape->per_head ? l->token.head * (diagonal ? 1 : shape->rows) * shape->cols : 0);
     for (int c = diagonal ? r : 0; c < (diagonal ? r + 1 : shape->cols); c++) {
@@ -94,7 +91,6 @@ static void pass_product(lifting *l, const fpa_lift_part *part, const lifted *fa
 {
     for (int f = 0; f < part->factor_count; f++) {
         lifted others = {1, 0, 1};
-
         for (int o = 0; o < part->factor_count; o++)
             if (o != f)
                 others = times(others, factors[o]);
@@ -110,7 +106,6 @@ static void pass_product(lifting *l, const fpa_lift_part *part, const lifted *fa
 static real slope_of(const lifting *l, fpa_map map, real a, real size)
 {
     const double y = (double)a;
-
     if (!l->walk->absolute)
         return (real)lift_map_slope(map, y);
     return (real)(lift_slope_near(map, y, (double)size) + lift_map_bend(map, y) * (double)size);
@@ -122,7 +117,6 @@ static void add_entry(const lifting *l, int matrix, int64_t at, real gradient)
     const walk *w = l->walk;
     const fpa_matrix *shape = &w->problem->head->matrices[matrix];
     double *to = w->to.weights ? w->to.weights[matrix] : NULL;
-
     if (!to)
         return;
     to += at + (shape->per_head ? l->token.head * shape->rows * shape->cols : 0);
@@ -139,7 +133,6 @@ static real pass_turn(lifting *l, const fpa_lift_part *part, lifted u, int r, re
     const real cosine = absolute ? 1 : (real)cos(t), sine = absolute ? 1 : (real)sin(t);
     const real along = cosine * c + sine * s, around = absolute ? c + s : cosine * s - sine * c;
     const real size = absolute ? u.size : u.re;
-
     for (int p = 0; p < numbers; p++)
         add_entry(l, part->angle, (int64_t)r * numbers + p,
                   a * size * around * size_of(l->walk, (real)l->token.position[p]));
@@ -165,7 +158,6 @@ static void pass_mapped(lifting *l, const fpa_lift_part *part, const lifted *fac
     const lifted u = {value, 0, (real)fmax(fabs((double)value), fabs((double)(gain * slope * size)))};
     const real du = part->angle == FPA_NO_MATRIX ? d[r] : pass_turn(l, part, u, r, d[r], d[part->rows + r]);
     const real da = size_of(w, gain) * slope * du;
-
     l->d_norm += size_of(w, -square) * da;
     pass_product(l, part, factors, r, size_of(w, inner) * da, 0);
 }
@@ -173,10 +165,8 @@ static void pass_mapped(lifting *l, const fpa_lift_part *part, const lifted *fac
 static void pass_part(lifting *l, const fpa_lift_part *part, const real *du)
 {
     const real gain = size_of(l->walk, (real)part->gain[l->token.side]);
-
     for (int r = 0; r < part->rows; r++) {
         lifted factors[HEAD_MAX_BRANCHES], y = {1, 0, 1};
-
         for (int f = 0; f < part->factor_count; f++) {
             factors[f] = lifted_factor(l, &part->factors[f], r);
             y = times(y, factors[f]);
@@ -195,7 +185,6 @@ static void lift_back(const walk *w, const fpa_lift_token *token, const real *du
     const fpa_lift *lift = head->lift;
     const real scale = (real)(token->side == FPA_QUERY ? head->scale : 1);
     lifting l = {.walk = w, .token = *token};
-
     for (int c = 0; c < lift->width; c++) {
         l.x[c] = scale * (real)token->x[c];
         l.norm += l.x[c] * l.x[c];

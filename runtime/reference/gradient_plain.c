@@ -25,7 +25,6 @@ static real narrow(const walk *w, real x)
 static real gate_of(const walk *w, int64_t t, real *running)
 {
     const bool last = t + 1 == w->problem->length;
-
     if (last)
         *running = 0;
     else if ((t + 1) % w->given->span == 0)

@@ -62,7 +62,6 @@ static fpa_status walk_make(walk *w, fpa_error *error)
     const size_t tokens = (size_t)p->length + 1, total = (size_t)w->rows.total;
     const size_t dv = (size_t)p->head->dv, dots = (size_t)w->rows.dot_count + 1;
     const size_t rows = total - (size_t)p->head->d;
-
     if (status != FPA_OK)
         return status;
     struct {
@@ -103,7 +102,6 @@ static void load_matrices(walk *w, int64_t head)
 {
     const fpa_head *shape = w->problem->head;
     real *to = w->matrix;
-
     for (int m = 0; m < shape->matrix_count && !shape->lift; m++)
         for (int r = 0; r < shape->matrices[m].rows; r++)
             for (int c = 0; c < shape->d; c++)
@@ -137,7 +135,6 @@ static void add_squares(const real *restrict w, int d, int64_t rows, const real 
 static void project_token(const walk *w, real scale, const double *x, real *row)
 {
     const int d = w->problem->head->d;
-
     for (int c = 0; c < d; c++)
         row[c] = narrow_row(w, scale * (real)x[c]);
     add_products(w->columns, d, w->rows.total - d, row, row + d);
@@ -157,7 +154,6 @@ static void matrices_back(const walk *w, int64_t head, real scale, const real *r
     const fpa_head *shape = w->problem->head;
     const int d = shape->d;
     int64_t r = d;
-
     memcpy(w->back, gradient, sizeof(real) * (size_t)d);
     for (int64_t at = d; dx && at < w->rows.total; at++)
         for (int c = 0; c < d; c++)
@@ -168,14 +164,12 @@ static void matrices_back(const walk *w, int64_t head, real scale, const real *r
         const fpa_matrix *matrix = &shape->matrices[m];
         const bool diagonal = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
         double *to = w->to.weights ? w->to.weights[m] : NULL;
-
         if (!to)
             continue;
         to += matrix->per_head ? head * d * (diagonal ? 1 : matrix->rows) : 0;
         for (int i = 0; i < matrix->rows; i++)
             for (int c = diagonal ? i : 0; c < (diagonal ? i + 1 : d); c++) {
                 double *entry = to + (diagonal ? c : i * d + c);
-
                 *entry = (double)((real)*entry + gradient[r + i] * row[c]);
             }
     }
@@ -208,11 +202,9 @@ static void pass_back(const walk *w, const fpa_lift_token *token, const real *ro
 static real score_of(walk *w, const real *q, const real *k)
 {
     real sum = 0;
-
     for (int i = 0; i < w->rows.dot_count; i++) {
         const fpa_rows_dot *dot = &w->rows.dots[i];
         real value = 0;
-
         if (dot->weight)
             for (int n = 0; n < dot->count; n++)
                 value += (real)dot->weight[n] * q[dot->at[n]] * k[dot->at[n]];
@@ -224,7 +216,6 @@ static real score_of(walk *w, const real *q, const real *k)
     for (int t = 0; t < w->rows.term_count; t++) {
         const fpa_rows_term *term = &w->rows.terms[t];
         real product = size_of(w, (real)term->weight);
-
         for (int l = 0; l < term->count; l++)
             product *= w->value[term->dot[l]];
         sum += product;
@@ -238,10 +229,8 @@ static void score_slopes(walk *w, real gradient)
     memset(w->slope, 0, sizeof(real) * (size_t)w->rows.dot_count);
     for (int t = 0; t < w->rows.term_count; t++) {
         const fpa_rows_term *term = &w->rows.terms[t];
-
         for (int l = 0; l < term->count; l++) {
             real product = size_of(w, (real)term->weight) * gradient;
-
             for (int other = 0; other < term->count; other++)
                 product *= other == l ? 1 : w->value[term->dot[other]];
             w->slope[term->dot[l]] += product;
@@ -258,7 +247,6 @@ static void add_dot_pair(const walk *w, const fpa_rows_dot *dot, real slope, con
     for (int n = 0; n < dot->count; n++) {
         const int64_t at = dot->at[n];
         const real own = dot->weight ? narrow(w, (real)dot->weight[n] * slope) : whole;
-
         dq[at] += own * k[at];
         dk[at] += own * q[at];
     }
@@ -273,7 +261,6 @@ static void add_pair(walk *w, int64_t t, int64_t j, real decay)
     const real *const out = w->out;
     real *const dv_of_key = w->dv + j * dv;
     real gradient = out[dv];
-
     for (int c = 0; c < dv; c++)
         gradient += out[c] * v[c];
     for (int c = 0; c < dv; c++)
@@ -282,7 +269,6 @@ static void add_pair(walk *w, int64_t t, int64_t j, real decay)
     for (int i = 0; i < w->rows.dot_count; i++)
         add_dot_pair(w, &w->rows.dots[i], narrow(w, w->slope[i]), k, dk);
     const real seen = decay * score, narrow_seen = narrow(w, seen), narrow_gradient = narrow(w, gradient);
-
     /* the query has it from a state and its gradient, the key from another state and its own: roundings differ */
     w->read[t] += narrow_seen * gradient;
     w->written[j] += seen * narrow_gradient;
@@ -303,11 +289,9 @@ static void gather_output(walk *w, int64_t b, int64_t t, int64_t h)
     const fpa_problem *p = w->problem;
     const int dv = p->head->dv;
     real log_decay = 0;
-
     memset(w->sum, 0, sizeof(real) * ((size_t)dv + 1));
     for (int64_t j = p->head->causal ? t : p->length - 1; j >= 0; j--) {
         const real score = (real)exp((double)log_decay) * score_of(w, w->q, w->k + j * w->rows.total);
-
         for (int c = 0; c < dv; c++)
             w->sum[c] += score * w->v[j * dv + c];
         w->sum[dv] += score;
@@ -341,13 +325,11 @@ static void set_output(walk *w, int64_t b, int64_t t, int64_t hq)
     const int dv = p->head->dv;
     const double *d_o = w->given->d_o + token * dv;
     real slope, n, product = 0;
-
     if (p->head->normalize != FPA_NORMALIZE_NONE && !w->given->o)
         gather_output(w, b, t, hq / (p->query_heads / p->heads));
     n = divisor(p->head, w->given->den ? (real)w->given->den[token] : w->sum[dv], &slope);
     for (int c = 0; c < dv; c++) {
         const real o = w->given->o ? (real)w->given->o[token * dv + c] : w->sum[c] / n;
-
         w->out[c] = narrow(w, size_of(w, (real)d_o[c] / n));
         product += size_of(w, slope > 0 ? o * (real)d_o[c] / n : 0);
     }
@@ -361,13 +343,11 @@ static void walk_query(walk *w, int64_t b, int64_t t, int64_t hq)
     const int width = head_width(p->head);
     const fpa_lift_token query = lift_token(p, b, t, h, FPA_QUERY, p->q + token * width);
     real log_decay = 0;
-
     make_row(w, &query, w->q);
     set_output(w, b, t, hq);
     memset(w->dq, 0, sizeof(real) * (size_t)w->rows.total);
     for (int64_t j = p->head->causal ? t : p->length - 1; j >= 0; j--) {
         const real decay = (real)rows_fade((double)log_decay);
-
         if (decay == 0)
             break;
         add_pair(w, t, j, decay);
@@ -384,11 +364,9 @@ static void walk_keys(walk *w, int64_t b, int64_t h)
 {
     const fpa_problem *p = w->problem;
     const int width = head_width(p->head), dv = p->head->dv;
-
     load_matrices(w, h);
     for (int64_t j = 0; j < p->length; j++) {
         const int64_t token = (b * p->length + j) * p->heads + h;
-
         const fpa_lift_token key = lift_token(p, b, j, h, FPA_KEY, p->k + token * width);
 
         const bool kept = problem_keeps(p, b, j);
@@ -415,10 +393,8 @@ static void store_keys(walk *w, int64_t b, int64_t h)
     const fpa_problem *p = w->problem;
     const int width = head_width(p->head), dv = p->head->dv;
     real running = 0;
-
     for (int64_t j = p->length - 1; j >= 0; j--) {
         const int64_t token = (b * p->length + j) * p->heads + h;
-
         const fpa_lift_token key = lift_token(p, b, j, h, FPA_KEY, p->k + token * width);
 
         double *dk = w->to.k ? w->to.k + token * width : NULL;
@@ -437,12 +413,10 @@ static void store_keys(walk *w, int64_t b, int64_t h)
 static void clear_weights(const walk *w)
 {
     const fpa_problem *p = w->problem;
-
     for (int m = 0; w->to.weights && m < p->head->matrix_count; m++) {
         const fpa_matrix *matrix = &p->head->matrices[m];
         const int64_t entries = (int64_t)(matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : matrix->rows) *
                                 matrix->cols * (matrix->per_head ? p->heads : 1);
-
         if (w->to.weights[m])
             memset(w->to.weights[m], 0, sizeof(double) * (size_t)entries);
     }
@@ -453,7 +427,6 @@ static fpa_status walk_all(const fpa_problem *p, const fpa_saved *given, const f
 {
     walk w = {.problem = p, .given = given, .to = *to, .absolute = absolute};
     fpa_status status;
-
     if (p->head->window)
         return fail(error, FPA_UNSUPPORTED, p->head->name,
                     "has a window: the reference has no gradients of it yet");

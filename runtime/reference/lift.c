@@ -30,7 +30,6 @@ const double *lift_entries(const fpa_lift_token *token, int matrix)
     const bool diagonal = m->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
     const int64_t size = (int64_t)(diagonal ? 1 : m->rows) * m->cols;
     const double *all = m->kind == FPA_MATRIX_CONSTANT ? m->data : token->problem->weights[matrix];
-
     return all + (m->per_head ? token->head * size : 0);
 }
 
@@ -44,7 +43,6 @@ double lift_phase(const fpa_lift_token *token, const fpa_lift_part *part, int r)
     const int numbers = token->problem->head->lift->positions;
     const double *angle = lift_entries(token, part->angle) + (int64_t)r * numbers;
     double sum = 0;
-
     for (int p = 0; p < numbers; p++)
         sum += angle[p] * token->position[p];
     return token->side == FPA_QUERY && part->phase != FPA_NO_MATRIX
@@ -55,7 +53,6 @@ double lift_phase(const fpa_lift_token *token, const fpa_lift_part *part, int r)
 double lift_amplitude(const fpa_lift_token *token, const fpa_lift_part *part, int r)
 {
     const bool has = token->side == FPA_QUERY && part->amplitude != FPA_NO_MATRIX;
-
     return has ? lift_entries(token, part->amplitude)[r] : 1;
 }
 
@@ -77,7 +74,6 @@ static sized project(const fpa_lift_token *token, const double *x, int matrix, i
     const int cols = token->problem->head->matrices[matrix].cols;
     const double *row = lift_entries(token, matrix);
     double sum = 0, squares = 0;
-
     if (is_diagonal(token, matrix)) {
         sum = row[r] * x[r];
         return (sized){sum, 0, fabs(sum)};
@@ -106,7 +102,6 @@ static sized factor_of(const fpa_lift_token *token, const double *x, const fpa_l
 static sized product_of(const fpa_lift_token *token, const double *x, const fpa_lift_part *part, int r)
 {
     sized y = {1, 0, 1};
-
     for (int f = 0; f < part->factor_count; f++) {
         const sized factor = factor_of(token, x, &part->factors[f], r);
         y = (sized){y.re * factor.re - y.im * factor.im, y.re * factor.im + y.im * factor.re,
@@ -129,7 +124,6 @@ static sized mapped(const fpa_lift_token *token, const fpa_lift_part *part, size
     const double size = fabs(part->inner) * y.size + fabs(part->square) * norm + fabs(part->shift);
     const double value = lift_map(map, argument);
     const double slope = lift_slope_near(map, argument, size);
-
     return (sized){gain * value, 0, fabs(gain) * fmax(fabs(value), slope > 0 ? slope * size : 0)};
 }
 
@@ -138,7 +132,6 @@ static void exact_part(const fpa_lift_token *token, const double *x, double norm
 {
     for (int r = 0; r < part->rows; r++) {
         sized y = product_of(token, x, part, r);
-
         if (part->is_complex) {
             const double gain = part->gain[token->side];
             y = (sized){gain * y.re, gain * y.im, fabs(gain) * y.size};
@@ -161,8 +154,7 @@ static void exact_part(const fpa_lift_token *token, const double *x, double norm
 void lift_exact(const fpa_lift_token *token, double *value, double *size)
 {
     const fpa_lift *lift = token->problem->head->lift;
-    double x[HEAD_MAX_WIDTH + 1] = {0}, norm = 0; /* and 1, which constants multiply */
-
+    double x[HEAD_MAX_WIDTH + 1], norm = 0; /* and 1, which constants multiply */
     for (int c = 0; c < lift->width; c++) {
         x[c] = scale_of(token) * token->x[c];
         norm += x[c] * x[c];
@@ -183,7 +175,6 @@ static float plain_project(const fpa_lift_token *token, const float *x, int matr
     const int cols = token->problem->head->matrices[matrix].cols;
     const double *row = lift_entries(token, matrix);
     float sum = 0;
-
     if (is_diagonal(token, matrix))
         return (float)row[r] * x[r];
     row += (int64_t)r * cols;
@@ -195,7 +186,6 @@ static float plain_project(const fpa_lift_token *token, const float *x, int matr
 static rounded plain_product(const fpa_lift_token *token, const float *x, const fpa_lift_part *part, int r)
 {
     rounded y = {1, 0};
-
     for (int f = 0; f < part->factor_count; f++) {
         const fpa_lift_factor *factor = &part->factors[f];
         const float re =
@@ -232,7 +222,6 @@ static rounded plain_turn(const fpa_lift_token *token, const fpa_lift_part *part
 {
     const double phase = lift_phase(token, part, r);
     const float reduced = (float)(phase - turn * rint(phase / turn));
-
     u *= (float)lift_amplitude(token, part, r);
     return (rounded){u * cosf(reduced), u * sinf(reduced)};
 }
@@ -241,10 +230,8 @@ static void plain_part(const fpa_lift_token *token, const float *x, float norm, 
                        float *value)
 {
     const float gain = (float)part->gain[token->side];
-
     for (int r = 0; r < part->rows; r++) {
         rounded y = plain_product(token, x, part, r);
-
         if (!part->is_complex)
             y.re = plain_map(part->map[token->side],
                              (float)part->inner * y.re - (float)part->square * norm - (float)part->shift);
@@ -260,8 +247,7 @@ static void plain_part(const fpa_lift_token *token, const float *x, float norm, 
 void lift_plain(const fpa_lift_token *token, float *value)
 {
     const fpa_lift *lift = token->problem->head->lift;
-    float x[HEAD_MAX_WIDTH + 1] = {0}, norm = 0;
-
+    float x[HEAD_MAX_WIDTH + 1], norm = 0;
     for (int c = 0; c < lift->width; c++) {
         x[c] = (float)scale_of(token) * (float)token->x[c];
         norm += x[c] * x[c];
@@ -276,11 +262,9 @@ double lift_work(const fpa_head *head)
 {
     enum { PRODUCT = 3, MAP = 30, POSITION = 60 }; /* a product with its square; e^y; cosine and sine */
     double work = 0;
-
     for (int i = 0; head->lift && i < head->lift->part_count; i++) {
         const fpa_lift_part *part = &head->lift->parts[i];
         double row = MAP + (part->angle == FPA_NO_MATRIX ? 0 : POSITION + 2 * head->lift->positions);
-
         for (int f = 0; f < part->factor_count; f++)
             if (part->factors[f].source != FPA_INPUT &&
                 head->matrices[part->factors[f].source].kind != FPA_MATRIX_TRAINABLE_DIAGONAL)

@@ -37,7 +37,6 @@ static fpa_status plain_make(const fpa_problem *problem, plain *p, fpa_error *er
 {
     size_t tokens = (size_t)(problem->length ? problem->length : 1);
     fpa_status status;
-
     *p = (plain){.problem = problem,
                  .arithmetic = problem->arithmetic,
                  .copy = problem->arithmetic == FPA_F32 ? FPA_F32 : FPA_BF16};
@@ -60,7 +59,6 @@ static fpa_status plain_make(const fpa_problem *problem, plain *p, fpa_error *er
 static void load_matrices(plain *p, int64_t head)
 {
     const int64_t d = p->problem->head->d, entries = (p->rows.total - d) * d;
-
     rows_matrices(p->problem, head, p->exact);
     for (int64_t i = 0; i < entries; i++)
         p->matrix[i] = (float)p->exact[i];
@@ -81,13 +79,11 @@ static void project_rows(const plain *p, float scale, const double *x, float *ro
 {
     const fpa_head *head = p->problem->head;
     const int d = head->d;
-
     for (int c = 0; c < d; c++)
         row[c] = scale * (float)x[c];
     round_floats(p->arithmetic, row, d);
     for (int m = 0; m < head->matrix_count; m++) {
         const int64_t at = p->rows.offset[m + 1];
-
         project_matrix(p->matrix + (at - d) * d, d, head->matrices[m].rows, row, row + at);
     }
     round_floats(p->arithmetic, row + d, p->rows.total - d);
@@ -97,7 +93,6 @@ static void project(const plain *p, int64_t b, int64_t t, int64_t h, fpa_side si
                     float *row)
 {
     const fpa_head *head = p->problem->head;
-
     if (head->lift) {
         const fpa_lift_token token = lift_token(p->problem, b, t, h, side, x);
         lift_plain(&token, row);
@@ -118,11 +113,9 @@ static void load_tokens(plain *p, int64_t b, int64_t hq)
     const fpa_problem *problem = p->problem;
     int64_t h = hq / (problem->query_heads / problem->heads), width = head_width(problem->head);
     float gate = 0;
-
     load_matrices(p, h);
     for (int64_t t = 0; t < problem->length; t++) {
         int64_t token = b * problem->length + t;
-
         project(p, b, t, h, FPA_QUERY, problem->q + (token * problem->query_heads + hq) * width,
                 p->q + t * p->rows.total);
         if (problem_keeps(problem, b, t))
@@ -138,18 +131,15 @@ static float score(const plain *p, const float *q, const float *k)
 {
     const fpa_rows *rows = &p->rows;
     float sum = 0;
-
     for (int i = 0; i < rows->dot_count; i++) {
         const fpa_rows_dot *dot = &rows->dots[i];
         float product = 0;
-
         for (int w = 0; w < dot->count; w++)
             product += q[dot->at[w]] * weighted(p, dot, w, k[dot->at[w]]);
         rows->value[i] = product;
     }
     for (int t = 0; t < rows->term_count; t++) {
         float product = (float)rows->terms[t].weight;
-
         for (int l = 0; l < rows->terms[t].count; l++)
             product *= (float)rows->value[rows->terms[t].dot[l]];
         sum += product;
@@ -174,7 +164,6 @@ static float normalizer(const fpa_head *head, float den, float shrink)
 static const double *value_of(const plain *p, int64_t b, int64_t j, int64_t h)
 {
     const fpa_problem *problem = p->problem;
-
     return problem->v + ((b * problem->length + j) * problem->heads + h) * problem->head->dv;
 }
 
@@ -183,7 +172,6 @@ static fpa_window_query query_of(const plain *p, int64_t b, int64_t t, int64_t h
 {
     const fpa_problem *problem = p->problem;
     const int64_t row = (b * problem->length + t) * problem->query_heads + hq;
-
     return (fpa_window_query){problem, b, t, hq / (problem->query_heads / problem->heads),
                               problem->q + row * head_width(problem->head)};
 }
@@ -220,13 +208,11 @@ static void plain_token(plain *p, int64_t b, int64_t t, int64_t hq, float *o)
     const fpa_window_query query = query_of(p, b, t, hq);
     const float largest = largest_of(p, &query), shrink = expf(-largest);
     int64_t keys = head->causal ? t + 1 - head->window : problem->length;
-
     memset(p->sum, 0, ((size_t)head->dv + 1) * sizeof(float));
     for (int64_t j = 0; j < keys; j++) {
         if (!problem_keeps(problem, b, j))
             continue;
         float value = shrink * score(p, p->q + t * p->rows.total, p->k + j * p->rows.total);
-
         if (problem->log_gate)
             value *= t == j ? 1 : expf(p->gate[t] - p->gate[j]);
         add_value(p, round_float(p->arithmetic, value), value_of(p, b, j, query.head), head->dv);
@@ -240,7 +226,6 @@ fpa_status reference_plain(const fpa_problem *problem, float *o, fpa_error *erro
 {
     plain p;
     fpa_status status = plain_make(problem, &p, error);
-
     if (status != FPA_OK)
         return status;
     for (int64_t b = 0; b < problem->batch; b++)
@@ -262,19 +247,15 @@ fpa_status reference_plain(const fpa_problem *problem, float *o, fpa_error *erro
 static void write_features(const plain *p, const float *row, bool key, float *phi)
 {
     fpa_dtype type = key ? p->arithmetic : p->copy;
-
     for (int t = 0; t < p->rows.term_count; t++) {
         const fpa_rows_term *term = &p->rows.terms[t];
         int64_t count = 1;
-
         phi[0] = key ? (float)term->weight : 1;
         for (int l = 0; l < term->count; l++) {
             const fpa_rows_dot *dot = &p->rows.dots[term->dot[l]];
-
             for (int64_t f = count - 1; f >= 0; f--)
                 for (int w = dot->count - 1; w >= 0; w--) {
                     float factor = row[dot->at[w]];
-
                     factor = key ? weighted(p, dot, w, factor) : round_float(p->copy, factor);
                     phi[f * dot->count + w] = phi[f] * factor;
                 }
@@ -305,7 +286,6 @@ static void add_token(plain *p, const running *r, int64_t t, float gate, const d
     write_features(p, p->k + t * p->rows.total, true, r->phi);
     for (int64_t f = 0; f < r->features; f++) {
         float *state = r->state + f * r->width;
-
         for (int c = 0; c + 1 < r->width; c++)
             state[c] = gate * state[c] + r->phi[f] * (float)v[c];
         state[r->width - 1] = gate * state[r->width - 1] + r->phi[f];
@@ -316,7 +296,6 @@ static void query_token(plain *p, const running *r, int64_t b, int64_t t, int64_
 {
     const fpa_window_query query = query_of(p, b, t, hq);
     const float largest = largest_of(p, &query), shrink = expf(-largest);
-
     write_features(p, p->q + t * p->rows.total, false, r->phi);
     if (r->read != r->state) {
         memcpy(r->read, r->state, (size_t)r->features * (size_t)r->width * sizeof(float));
@@ -337,7 +316,6 @@ static void query_token(plain *p, const running *r, int64_t b, int64_t t, int64_
 static void enter_token(plain *p, const running *r, int64_t b, int64_t t, int64_t h)
 {
     const fpa_problem *problem = p->problem;
-
     if (t < 0)
         return;
     add_token(p, r, t,
@@ -353,7 +331,6 @@ static void run_features(plain *p, const running *r, int64_t b, int64_t hq, floa
     const fpa_problem *problem = p->problem;
     int64_t h = hq / (problem->query_heads / problem->heads);
     bool causal = problem->head->causal;
-
     memset(r->state, 0, (size_t)r->features * (size_t)r->width * sizeof(float));
     load_tokens(p, b, hq);
     for (int pass = causal ? 1 : 0; pass < 2; pass++)
@@ -371,7 +348,6 @@ fpa_status reference_plain_features(const fpa_problem *problem, int columns, flo
     running r = {.width = columns + 1};
     plain p;
     fpa_status status = plain_make(problem, &p, error);
-
     if (status != FPA_OK)
         return status;
     r.features = (int64_t)rows_features(&p.rows);

@@ -13,7 +13,6 @@
 static inline float round_fraction(float x, int dropped)
 {
     uint32_t bits;
-
     memcpy(&bits, &x, sizeof bits);
     bits += (UINT32_C(1) << (dropped - 1)) - 1 + (bits >> dropped & 1);
     bits &= ~((UINT32_C(1) << dropped) - 1);
@@ -30,7 +29,6 @@ static inline float round_bf16(float x)
 static inline float round_f16(float x)
 {
     float size = fabsf(x);
-
     if (size < 0x1p-14f)
         return copysignf(size + 0.5f - 0.5f, x);
     if (size >= 65520)

@@ -26,10 +26,8 @@ static bool same_branch(const fpa_branch *a, const fpa_branch *b)
 static uint64_t hash_branch(const fpa_branch *branch)
 {
     uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)(branch->source + 1);
-
     for (int w = 0; w < branch->width; w++) {
         uint64_t bits = 0;
-
         if (branch->gram)
             memcpy(&bits, &branch->gram[w].value, sizeof bits);
         hash = (hash ^ (uint64_t)branch->row[w]) * 0x100000001b3u;
@@ -67,7 +65,6 @@ typedef struct dot_table {
 static int find_dot(fpa_rows *rows, const dot_table *table, const fpa_branch *branch)
 {
     size_t slot = (size_t)hash_branch(branch) & table->mask;
-
     for (; table->slots[slot]; slot = (slot + 1) & table->mask)
         if (same_branch(rows->dots[table->slots[slot] - 1].branch, branch))
             return table->slots[slot] - 1;
@@ -82,7 +79,6 @@ static bool add_term(fpa_rows *rows, const dot_table *table, const fpa_term *ter
 {
     fpa_rows_term *to = &rows->terms[rows->term_count];
     bool zero = term->weight.value == 0;
-
     *to = (fpa_rows_term){.weight = term->weight.value, .count = term->branch_count};
     to->dot = arena_array(&rows->memory, (size_t)term->branch_count, sizeof *to->dot);
     if (!to->dot)
@@ -102,7 +98,6 @@ static bool add_terms(fpa_rows *rows, const fpa_head *head)
     size_t branches = 0;
     dot_table table = {.mask = 1};
     bool done;
-
     for (int t = 0; t < head->term_count; t++)
         branches += (size_t)head->terms[t].branch_count;
     while (table.mask < 2 * branches)
@@ -141,10 +136,8 @@ void rows_free(fpa_rows *rows)
 double rows_features(const fpa_rows *rows)
 {
     double features = 0;
-
     for (int t = 0; t < rows->term_count; t++) {
         double product = 1;
-
         for (int l = 0; l < rows->terms[t].count; l++)
             product *= rows->dots[rows->terms[t].dot[l]].count;
         features += product;
@@ -156,7 +149,6 @@ double rows_entry(const fpa_problem *problem, int matrix, int64_t head, int r, i
 {
     const fpa_matrix *shape = &problem->head->matrices[matrix];
     int64_t slice = shape->per_head ? head : 0;
-
     switch (shape->kind) {
     case FPA_MATRIX_CONSTANT:
         return shape->data[(int64_t)r * shape->cols + c];
@@ -171,7 +163,6 @@ double rows_entry(const fpa_problem *problem, int matrix, int64_t head, int r, i
 void rows_matrices(const fpa_problem *problem, int64_t head, double *to)
 {
     const fpa_head *shape = problem->head;
-
     for (int m = 0; m < shape->matrix_count && !shape->lift; m++)
         for (int c = 0; c < shape->d; c++)
             for (int r = 0; r < shape->matrices[m].rows; r++)

@@ -8,7 +8,6 @@
 static double longest_dot(const fpa_head *head)
 {
     double longest = head->window ? fmax(head->d, head_width(head)) : head->d;
-
     for (int m = 0; m < head->matrix_count && !head->lift; m++)
         longest = fmax(longest, head->matrices[m].rows);
     return longest;
@@ -35,11 +34,9 @@ static double part_sum(const fpa_head *head, const fpa_lift_part *part)
 static double lift_roundings(const fpa_head *head)
 {
     double most = 0;
-
     for (int i = 0; head->lift && i < head->lift->part_count; i++) {
         const fpa_lift_part *part = &head->lift->parts[i];
         const double sums = 4 * sqrt(part_sum(head, part)) * (part->is_complex ? 2 : 1);
-
         most = fmax(most, part->factor_count * (sums + 4) + 16);
     }
     return most;
@@ -65,7 +62,6 @@ static double float_roundings(const fpa_head *head, const fpa_facts *facts, int6
         8 + 4 * sqrt(longest_dot(head)) + (has_rows(head) ? 8 * sqrt(head->d) : 0) + 2 * lift_roundings(head);
     double degree = fmax(head_degree(head), head->window > 0);
     double count = degree * branch + 2 * sqrt((double)facts->features + (double)length) + 8;
-
     if (head->window)
         count += 3 * (2 + head->window / 48.0);
     return count + (head->gate ? 4 * sqrt((double)length) : 0);
@@ -76,14 +72,12 @@ static double float_roundings(const fpa_head *head, const fpa_facts *facts, int6
 static double cut_roundings(const fpa_head *head, const fpa_facts *facts, int64_t length)
 {
     double dots = head_degree(head) * longest_dot(head) + (has_rows(head) ? 2.0 * head->d : 0);
-
     return 2 * ((dots + (double)facts->features + (double)length) / 8 + 4);
 }
 
 static bool power_of_two(double x)
 {
     int exponent;
-
     return x == 0 || fabs(frexp(x, &exponent)) == 0.5;
 }
 
@@ -92,7 +86,6 @@ static bool weights_round(const fpa_head *head)
     for (int t = 0; t < head->term_count; t++)
         for (int l = 0; l < head->terms[t].branch_count; l++) {
             const fpa_branch *branch = &head->terms[t].branches[l];
-
             for (int w = 0; branch->gram && w < branch->width; w++)
                 if (!power_of_two(branch->gram[w].value))
                     return true;
@@ -108,7 +101,6 @@ static double row_roundings(const fpa_head *head)
     if (head->lift)
         return 2 + weights_round(head);
     double scale = power_of_two(head->scale) ? 0 : head->matrix_count ? 3 : 1;
-
     return scale + (head->matrix_count ? 2 : 0) + weights_round(head);
 }
 
@@ -131,7 +123,6 @@ static double narrow_error(const fpa_head *head, const fpa_facts *facts, bool st
     double halves = facts->formed ? 2 * (products + 1) : 2 * fmax(degree - 2, 0);
     double pairs = (rows + halves + 1) * narrow;
     double through = (rows + products + 1 + head->gate) * narrow + read * copy;
-
     return expm1(state ? fmax(pairs, through) : pairs);
 }
 
@@ -139,7 +130,6 @@ static double narrow_error(const fpa_head *head, const fpa_facts *facts, bool st
 static double constants_error(const fpa_head *head, const fpa_facts *facts)
 {
     int most = 0;
-
     for (int i = 0; head->lift && i < head->lift->part_count; i++)
         if (part_sum(head, &head->lift->parts[i]) > 0 && most < head->lift->parts[i].factor_count)
             most = head->lift->parts[i].factor_count;
@@ -151,7 +141,6 @@ static double constants_error(const fpa_head *head, const fpa_facts *facts)
 static double split_error(const fpa_head *head, const fpa_facts *facts)
 {
     double roundoff = dtype_roundoff(facts->arithmetic);
-
     if (!head->matrix_count)
         return 0;
     return head_degree(head) * 4 * roundoff * roundoff + constants_error(head, facts);
@@ -169,7 +158,6 @@ static double arithmetic_error(const fpa_head *head, const fpa_facts *facts, fpa
                                int64_t length, int resumes)
 {
     double error;
-
     if (facts->arithmetic == FPA_F32)
         return 0;
     if (form == FORM_RECURRENT)
@@ -188,7 +176,6 @@ double bound_condition(const fpa_facts *facts)
 static double smallest_error(const fpa_head *head, const fpa_facts *facts)
 {
     double error = 1e-30; /* products below float's range are lost by everybody */
-
     if (head->dtype == FPA_F16)
         error += 0x1p-25;
     if (head->state_dtype == FPA_F16)
@@ -203,7 +190,6 @@ fpa_bound bound_of(const fpa_head *head, const fpa_facts *facts, fpa_form_index 
 {
     double stored = head->dtype == FPA_F32 ? 0 : dtype_roundoff(head->dtype);
     fpa_bound bound = {.smallest = smallest_error(head, facts)};
-
     bound.tau = float_roundings(head, facts, length) * dtype_roundoff(FPA_F32);
     if (facts->arithmetic == FPA_F32)
         bound.tau += stored;

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/dtype.h"
 #include "bound.h"
@@ -16,7 +15,6 @@
 static double half_place(fpa_dtype dtype, double value)
 {
     int exponent;
-
     frexp(value, &exponent); /* value in [2^(exponent-1), 2^exponent) */
     if (dtype == FPA_F16 && exponent < -13)
         exponent = -13;
@@ -29,12 +27,10 @@ static fpa_errors errors_of(const fpa_trial *t, const fpa_field *o)
     int64_t outputs = t->shape.batch * t->shape.length * t->shape.query_heads;
     bool narrow = t->facts->arithmetic != FPA_F32;
     fpa_errors errors = {0};
-
     for (int64_t i = 0; i < outputs; i++)
         for (int c = 0; c < t->plain.columns; c++) {
             int64_t token = i / t->shape.query_heads, head = i % t->shape.query_heads;
             double value = field_get(o, token / t->shape.length, token % t->shape.length, head, c);
-
             errors_add(t, i, c, value, narrow ? half_place(t->head->dtype, value) : 0, &errors);
         }
     return errors;
@@ -55,7 +51,6 @@ static double yardstick(const fpa_trial *t, fpa_form_index form, int part)
 {
     const fpa_errors *const of_form[FORMS] = {&t->plain.pairs, &t->plain.narrow, &t->plain.floats};
     double rms = errors_rms(of_form[form], part);
-
     if (form == FORM_PARALLEL && head_degree(t->head) > 2)
         rms = fmax(rms, errors_rms(&t->plain.narrow, part) * dtype_roundoff(t->facts->arithmetic) /
                             dtype_roundoff(FPA_BF16));
@@ -70,11 +65,9 @@ static fpa_status check_narrow(const fpa_trial *t, fpa_form_index form, const fp
     enum { FEWEST_VALUES = 64 };
     static const char *const names[PARTS] = {"of the first chunk", "after the first chunk"};
     char text[256];
-
     for (int part = 0; part < PARTS; part++) {
         double rms = errors_rms(errors, part);
         double unit = yardstick(t, form, part);
-
         if (errors->count[part] < FEWEST_VALUES)
             continue;
         m->count += errors->count[part];
@@ -96,7 +89,6 @@ static fpa_status check_errors(const fpa_trial *t, fpa_form_index form, const fp
                                fpa_error *error)
 {
     fpa_errors errors;
-
     if (!t->plain.known)
         return FPA_OK;
     errors = errors_of(t, o);
@@ -127,7 +119,6 @@ static double unit_of(const fpa_trial *t, const fpa_field *den)
 {
     const fpa_shape *s = &t->shape;
     const double far = 0x1p50;
-
     if (t->head->eps != 0 || t->head->normalize == FPA_NORMALIZE_ONE_PLUS_SUM)
         return 1;
     for (int64_t i = 0; i < s->batch * s->length * s->query_heads; i++) {
@@ -147,13 +138,11 @@ static fpa_status check_den(const fpa_trial *t, fpa_form_index form, const fpa_f
     const fpa_shape *s = &t->shape;
     const double unit = unit_of(t, den);
     char text[160];
-
     for (int64_t i = 0; i < s->batch * s->length * s->query_heads; i++) {
         const int64_t b = i / s->query_heads / s->length, token = i / s->query_heads % s->length,
                       h = i % s->query_heads;
         const double value = divisor(t->head, unit * field_get(den, b, token, h, 0)),
                      exact = t->normalizer[i];
-
         if (field_is_poison(den, b, token, h, 0) ||
             (t->judged[i] &&
              !(fabs(value - exact) <= bound.tau * t->condition[i] * fabs(exact) + bound.smallest))) {
@@ -175,7 +164,6 @@ static fpa_status check_repeat(const fpa_trial *t, const fpa_module *module, fpa
     const bool saves = module->saves_den && t->normalizer && !t->head->window;
     fpa_field again = {0}, den = {0};
     fpa_status status = check_make_output(t, &again, error);
-
     if (status == FPA_OK && saves)
         status = field_make(&den, t->blocks, FPA_F32, t->shape.layout, t->shape.batch, t->shape.length,
                             t->shape.query_heads, 1, error);
@@ -198,7 +186,6 @@ static fpa_status check_future(fpa_trial *t, const fpa_module *module, fpa_form_
     fpa_field changed = {0};
     char text[128];
     fpa_status status = check_make_output(t, &changed, error);
-
     trial_change_future(t, from);
     if (status == FPA_OK)
         status = trial_run(t, module, form, 0, t->shape.length, &changed, NULL, NULL, error);
@@ -231,7 +218,6 @@ static fpa_status run_parts(const fpa_trial *t, const fpa_module *module, fpa_fo
                             fpa_form_index producer, handover *x, fpa_error *error)
 {
     fpa_status status = trial_run(t, module, producer, 0, x->cut[0], &x->o, NULL, &x->state, error);
-
     if (status == FPA_OK)
         status = check_state(t, form, x->how, &x->state, x->cut[0], error);
     if (status == FPA_OK)
@@ -254,7 +240,6 @@ static fpa_status check_resume(const fpa_trial *t, const fpa_module *module, fpa
     handover x;
     const fpa_bound bound = handover_bound(t, form, producer);
     fpa_status status = handover_make(t, LAYOUT_PLAIN, &x, error);
-
     snprintf(x.how, sizeof x.how, " (cut after %lld and %lld, the first by the %s form)", (long long)x.cut[0],
              (long long)x.cut[1], form_name(producer));
     if (status == FPA_OK)
@@ -276,7 +261,6 @@ static fpa_status check_resume(const fpa_trial *t, const fpa_module *module, fpa
 static int form_before(const fpa_trial *t, fpa_form_index form)
 {
     int before = (int)form;
-
     do
         before = (before + FORMS - 1) % FORMS;
     while (!(t->facts->forms & 1 << before));
@@ -288,7 +272,6 @@ static int form_before(const fpa_trial *t, fpa_form_index form)
 static bool takes_over(const fpa_trial *t, fpa_form_index form, int producer)
 {
     const int checks = t->shape.checks;
-
     if (!(t->facts->forms & 1 << producer))
         return false;
     return checks & CHECK_HANDOVER || (checks & CHECK_RESUME && producer == (int)form) ||
@@ -308,7 +291,6 @@ fpa_status check_trial(fpa_trial *t, const fpa_module *module, fpa_form_index fo
     fpa_bound bound = bound_of(t->head, t->facts, form, t->shape.length, 0);
     fpa_field o = {0};
     fpa_status status = check_make_output(t, &o, error);
-
     if (status == FPA_OK)
         status = trial_run(t, module, form, 0, t->shape.length, &o, NULL, NULL, error);
     if (status == FPA_OK)
@@ -350,7 +332,6 @@ fpa_status check_rms(const fpa_head *head, fpa_form_index form, const fpa_measur
     /* Where the plain evaluation is exact, a few roundings are still no fault. */
     double floor = 2 * (dtype_roundoff(FPA_F32) + (head->dtype == FPA_F32 ? 0 : dtype_roundoff(head->dtype)));
     double rms, plain;
-
     *ratio = m->rms_ratio;
     if (m->count == 0 || m->rms_ratio > 0)
         return FPA_OK;

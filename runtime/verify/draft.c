@@ -18,7 +18,6 @@ typedef struct drafts {
 static fpa_status expect_untouched(const fpa_trial *t, drafts *d, fpa_error *error)
 {
     const handover *x = &d->x;
-
     return memcmp(x->other.bytes, x->state.bytes, x->state.size) == 0
                ? FPA_OK
                : check_refuse(t, FORM_RECURRENT, x->how, "a state that stays as it is was changed", error);
@@ -31,7 +30,6 @@ static fpa_status ask(const fpa_trial *t, const fpa_module *module, drafts *d, f
     const fpa_draft_trial draft = {.from = d->first, .length = d->tokens};
     handover *x = &d->x;
     fpa_status status;
-
     field_copy(&x->other, &x->state);
     status = trial_run_draft(t, module, &draft, &x->o, &x->state, NULL, error);
     if (status == FPA_OK)
@@ -54,7 +52,6 @@ static fpa_status accept_and_ask(const fpa_trial *t, const fpa_module *module, d
                                    .accepted = d->tokens,
                                    .counts = d->counts};
     fpa_status status;
-
     field_poison(&x->o);
     field_poison(&x->other);
     status = trial_run_draft(t, module, &draft, length ? &x->o : NULL, &x->state, &x->other, error);
@@ -79,7 +76,6 @@ static fpa_status catch_up(const fpa_trial *t, const fpa_module *module, drafts 
                                    .accepted_apart = apart > 0,
                                    .counts = d->counts};
     fpa_status status;
-
     if (accepted == 0 || d->most + accepted > d->room || here >= end)
         return FPA_OK;
     for (int64_t b = 0; b < t->shape.batch; b++)
@@ -100,7 +96,6 @@ static void set_counts(const fpa_trial *t, drafts *d)
     const int64_t batch = t->shape.batch;
     const bool apart =
         batch > 1 && batch - 1 <= d->tokens; /* 3, 4 ... of long drafts, 0, 1 ... of short ones */
-
     d->least = apart && d->tokens < batch + 2 ? 0 : d->tokens < 3 ? d->tokens : 3;
     d->most = apart ? d->least + batch - 1 : d->least;
     for (int64_t b = 0; b < batch; b++)
@@ -113,7 +108,6 @@ static fpa_status run_drafts(const fpa_trial *t, const fpa_module *module, draft
     handover *x = &d->x;
     const int64_t left = d->room < 16 ? d->room : 16;
     fpa_status status = trial_run(t, module, FORM_RECURRENT, 0, d->first, NULL, NULL, &x->state, error);
-
     d->tokens = left > 6 && t->shape.batch > 1 ? 6 : left;
     set_counts(t, d);
     if (status == FPA_OK)
@@ -128,7 +122,6 @@ fpa_status check_draft(const fpa_trial *t, const fpa_module *module, fpa_measure
     drafts d = {.bound = handover_bound(t, FORM_RECURRENT, FORM_CHUNKED)};
     handover *x = &d.x;
     fpa_status status;
-
     if (t->head->window || t->shape.batch > 64)
         return FPA_OK;
     status = handover_make(t, LAYOUT_PADDED, x, error);

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/dtype.h"
@@ -18,7 +17,6 @@ static const unsigned char poison[4] = {0xad, 0xff, 0xad, 0xff};
 static void put_poison(unsigned char *bytes, size_t size)
 {
     size_t filled = size < sizeof poison ? size : sizeof poison;
-
     memcpy(bytes, poison, filled);
     for (size_t more; filled < size; filled += more) {
         more = filled < size - filled ? filled : size - filled;
@@ -30,7 +28,6 @@ static void choose_strides(fpa_field *f, fpa_layout layout)
 {
     enum { PIECE = 8 };
     const int64_t gap = layout == LAYOUT_PADDED || layout == LAYOUT_HEAD_MAJOR ? 3 : 0;
-
     if (layout == LAYOUT_HEAD_MAJOR) {
         f->stride[1] = f->entries + gap;
         f->stride[2] = f->stride[1] * f->tokens + gap;
@@ -48,7 +45,6 @@ fpa_status field_make(fpa_field *field, fpa_blocks *blocks, fpa_dtype dtype, fpa
                       int64_t tokens, int64_t heads, int64_t entries, fpa_error *error)
 {
     size_t element = dtype_size(dtype);
-
     *field =
         (fpa_field){.dtype = dtype, .batch = batch, .tokens = tokens, .heads = heads, .entries = entries};
     choose_strides(field, layout);
@@ -74,7 +70,6 @@ void field_free(fpa_field *field)
 unsigned char *field_at(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry)
 {
     int64_t at = b * field->stride[0] + t * field->stride[1] + h * field->stride[2] + entry;
-
     return field->first + at * (int64_t)dtype_size(field->dtype);
 }
 
@@ -92,7 +87,6 @@ void field_put(fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry,
 void field_settle(fpa_field *field)
 {
     static _Atomic uint64_t last = STAMP_FIRST;
-
     field->stamp = atomic_fetch_add(&last, 1);
 }
 
@@ -121,7 +115,6 @@ void field_poison(fpa_field *field)
 uint16_t field_poison_unit(void)
 {
     uint16_t unit;
-
     memcpy(&unit, poison, sizeof unit);
     return unit;
 }
@@ -136,7 +129,6 @@ static bool holds_poison(const fpa_field *field, size_t from, size_t to)
 {
     const unsigned char *bytes = field->bytes + from;
     size_t size = to - from;
-
     if (size > 0 && bytes[0] != poison[from % 2])
         return false;
     if (size > 1 && bytes[1] != poison[(from + 1) % 2])
@@ -156,7 +148,6 @@ static size_t row_offset(const fpa_field *field, int64_t i)
     bool by_head = field->stride[2] > field->stride[1];
     int64_t inner = by_head ? field->tokens : field->heads, outer = by_head ? field->heads : field->tokens;
     int64_t t = i % inner, h = i / inner % outer;
-
     if (!by_head) {
         int64_t swap = t;
         t = h;
@@ -169,10 +160,8 @@ bool field_guards_hold(const fpa_field *field)
 {
     size_t row = (size_t)field->entries * dtype_size(field->dtype), at = 0;
     int64_t rows = field->batch * field->tokens * field->heads;
-
     for (int64_t i = 0; i < rows; i++) {
         size_t next = row_offset(field, i);
-
         if (!holds_poison(field, at, next))
             return false;
         at = next + row;
@@ -183,7 +172,6 @@ bool field_guards_hold(const fpa_field *field)
 bool field_equal(const fpa_field *a, const fpa_field *b, int64_t from, int64_t to)
 {
     size_t row = (size_t)a->entries * dtype_size(a->dtype);
-
     for (int64_t batch = 0; batch < a->batch; batch++)
         for (int64_t t = from; t < to; t++)
             for (int64_t h = 0; h < a->heads; h++)
@@ -196,11 +184,9 @@ bool field_same_numbers(const fpa_field *field, int64_t a, int64_t b, int64_t h)
 {
     const unsigned char *one = field_at(field, a, 0, h, 0), *other = field_at(field, b, 0, h, 0);
     bool differ = false;
-
     if (field->dtype == FPA_F32)
         for (int64_t i = 0; i < field->entries; i++) { /* without branches, so that vectors do it */
             float x, y;
-
             memcpy(&x, one + i * (int64_t)sizeof x, sizeof x);
             memcpy(&y, other + i * (int64_t)sizeof y, sizeof y);
             differ |= !(x == y);
@@ -214,11 +200,9 @@ bool field_same_numbers(const fpa_field *field, int64_t a, int64_t b, int64_t h)
 static void scan_float(const float *at, int64_t count, fpa_scan *scan)
 {
     uint32_t unwritten, poisoned = 0, infinite = 0, nonzero = 0;
-
     memcpy(&unwritten, poison, sizeof unwritten);
     for (int64_t i = 0; i < count; i++) { /* without branches, so that vectors do it */
         uint32_t bits;
-
         memcpy(&bits, at + i, sizeof bits);
         poisoned |= bits == unwritten;
         infinite |= (bits & 0x7f800000) == 0x7f800000;
@@ -232,7 +216,6 @@ static void scan_float(const float *at, int64_t count, fpa_scan *scan)
 fpa_scan field_scan(const fpa_field *field)
 {
     fpa_scan scan = {0};
-
     for (int64_t b = 0; b < field->batch; b++)
         for (int64_t t = 0; t < field->tokens; t++)
             for (int64_t h = 0; h < field->heads; h++) {
@@ -243,7 +226,6 @@ fpa_scan field_scan(const fpa_field *field)
                 }
                 for (int64_t i = 0; i < field->entries; i++) {
                     double value = field_get(field, b, t, h, i);
-
                     scan.poison |= field_is_poison(field, b, t, h, i);
                     scan.infinite |= !isfinite(value);
                     scan.nonzero |= value != 0;

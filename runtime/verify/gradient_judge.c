@@ -18,7 +18,6 @@ static fpa_bound bound(const fpa_gradient_judgement *j, int kind)
     const fpa_head *head = j->head;
     const double stored = head->dtype == FPA_F32 ? 0 : dtype_roundoff(head->dtype);
     fpa_bound b = bound_of(head, j->facts, FORM_CHUNKED, j->trial->known, j->resumes);
-
     b.tau = 2 * (b.tau - stored) + (8 * sqrt(head->dv) + 16) * dtype_roundoff(FPA_F32);
     b.rounding = kind < OF_GATE ? stored : 0;
     return b;
@@ -49,7 +48,6 @@ enum { NAME = 160 };
 static int run_time_matrix(const fpa_head *head, int index)
 {
     int m = 0;
-
     for (int left = index; left > 0 || head->matrices[m].kind == FPA_MATRIX_CONSTANT; m++)
         left -= head->matrices[m].kind != FPA_MATRIX_CONSTANT;
     return m;
@@ -70,7 +68,6 @@ static fpa_status refuse_number(const comparison *c, const place *at, double val
                                 double allowed, fpa_error *error)
 {
     char text[TEXT], what[NAME];
-
     name_place(c->judgement->head, at, what);
     if (isfinite(value))
         snprintf(text, sizeof text, "%s is %.9g, but the formula gives %.9g: off by %.3g, allowed is %.3g",
@@ -86,7 +83,6 @@ static fpa_status compare(comparison *c, double value, const double *const evalu
 {
     const double exact = evaluations[EXACT][i], magnitude = evaluations[MAGNITUDE][i];
     const double allowed = bound_allows(&c->bound, magnitude, exact), off = fabs(value - exact);
-
     if (stored == FPA_F16 && magnitude > 30000) /* where half precision ends */
         return FPA_OK;
     if (!isfinite(value) || !(off <= allowed))
@@ -107,7 +103,6 @@ fpa_status gradient_check_rms(const fpa_head *head, fpa_form_index form, const f
 {
     const double count = (double)s->count, found = sqrt(s->found / count);
     const double plain = fmax(sqrt(s->plain / count), dtype_roundoff(FPA_F32) / 2);
-
     if (!s->count)
         return FPA_OK;
     to->ratio = fmax(to->ratio, found / plain);
@@ -122,14 +117,12 @@ fpa_status gradient_check_rms(const fpa_head *head, fpa_form_index form, const f
 static const double *evaluated(const fpa_gradient_trial *g, int kind, int evaluation)
 {
     const fpa_gradients *to = &g->to[evaluation];
-
     return kind == OF_Q ? to->q : kind == OF_K ? to->k : kind == OF_V ? to->v : to->log_gate;
 }
 
 static fpa_status refuse_unwritten(const comparison *c, const place *at, fpa_error *error)
 {
     char text[TEXT], what[NAME];
-
     name_place(c->judgement->head, at, what);
     snprintf(text, sizeof text, "%s was not written", what);
     return refuse(c->judgement, text, error);
@@ -141,7 +134,6 @@ static fpa_status compare_field(comparison *c, int kind, const fpa_field *field,
     const double *all[EVALUATIONS];
     place at = {.kind = kind};
     fpa_status status = FPA_OK;
-
     for (int i = 0; i < EVALUATIONS; i++)
         all[i] = evaluated(g, kind, i);
     for (at.b = 0; at.b < field->batch; at.b++)
@@ -150,7 +142,6 @@ static fpa_status compare_field(comparison *c, int kind, const fpa_field *field,
                 for (at.e = 0; at.e < field->entries && status == FPA_OK; at.e++) {
                     const int64_t i =
                         ((at.b * g->known + at.t) * field->heads + at.h) * field->entries + at.e;
-
                     if (field_is_poison(field, at.b, at.t, at.h, at.e))
                         return refuse_unwritten(c, &at, error);
                     status = compare(c, field_get(field, at.b, at.t, at.h, at.e), all, i, field->dtype, &at,
@@ -165,7 +156,6 @@ static fpa_status compare_matrix(comparison *c, int index, const float *matrix, 
     const double *all[EVALUATIONS];
     place at = {.kind = GRADIENT_KINDS, .index = index};
     fpa_status status = FPA_OK;
-
     for (int i = 0; i < EVALUATIONS; i++)
         all[i] = g->weights[i][run_time_matrix(c->judgement->head, index)];
     for (at.e = 0; at.e < gradient_entries(g, index) && status == FPA_OK; at.e++)
@@ -179,7 +169,6 @@ fpa_status gradient_judge(fpa_gradient_judgement j, const fpa_gradient_run *run,
     comparison c = {.judgement = &j};
     char text[TEXT];
     fpa_status status = FPA_OK;
-
     for (int kind = 0; kind < GRADIENT_KINDS && status == FPA_OK; kind++) {
         if (!(run->kinds & 1 << kind) || (kind == OF_GATE && !j.head->gate))
             continue;

@@ -15,14 +15,12 @@ static double uniform(uint64_t *state)
 static double normal(uint64_t *state)
 {
     double radius = sqrt(-2 * log(uniform(state)));
-
     return radius * cos(6.283185307179586 * uniform(state));
 }
 
 static double entry(const fpa_trial *t, double deviation, uint64_t *state)
 {
     double value = deviation * normal(state);
-
     return dtype_round(t->head->dtype, t->shape.inputs == INPUTS_POSITIVE ? fabs(value) : value);
 }
 
@@ -32,7 +30,6 @@ static void thin(const fpa_trial *t, int64_t token, double *x)
 {
     int d = head_width(t->head), kept = head_degree(t->head) + 1;
     uint64_t state = 77 + (uint64_t)token;
-
     for (int c = 0, left = d; c < d; c++, left--) {
         if (splitmix_bits(&state) % (uint64_t)left < (uint64_t)kept)
             kept--;
@@ -65,7 +62,6 @@ static double *draw_vectors(const fpa_trial *t, int64_t heads, int width, double
 {
     int64_t tokens = t->shape.batch * t->shape.length * heads;
     double *x = calloc((size_t)(tokens * width) + 1, sizeof *x);
-
     for (int64_t i = 0; x && i < tokens * width; i++)
         x[i] = entry(t, deviation, state);
     for (int64_t i = 0; x && key && t->shape.inputs == INPUTS_SPARSE && i < tokens; i++)
@@ -80,10 +76,8 @@ static double *draw_gate(const fpa_trial *t, uint64_t *state)
 {
     int64_t count = t->shape.batch * t->shape.length * t->shape.heads;
     double *gate = calloc((size_t)count + 1, sizeof *gate);
-
     for (int64_t i = 0; gate && i < count; i++) {
         uint64_t kind = splitmix_bits(state);
-
         gate[i] = kind % 8 ? (double)(float)(-0.5 * uniform(state)) : 0;
         if (t->shape.inputs == INPUTS_EXTREME_GATE && kind % 32 == 1)
             gate[i] = -1e4;
@@ -97,7 +91,6 @@ typedef enum fpa_role { PROJECTION, ANGLE, PHASE, AMPLITUDE } fpa_role;
 static fpa_role role_of(const fpa_head *head, int m)
 {
     fpa_role found = PROJECTION;
-
     for (int i = 0; head->lift && i < head->lift->part_count; i++) {
         const fpa_lift_part *part = &head->lift->parts[i];
         found = part->angle == m       ? ANGLE
@@ -114,7 +107,6 @@ static double draw_entry(const fpa_trial *t, fpa_role role, double deviation, ui
 {
     const bool positive = t->shape.inputs == INPUTS_POSITIVE;
     const double value = normal(state);
-
     switch (role) {
     case ANGLE:
         return positive ? value / (2 * (double)(t->shape.length + 1)) : value;
@@ -137,7 +129,6 @@ static fpa_status draw_matrix(fpa_trial *t, int m, int slot, uint64_t *state, fp
                    (size_t)(shape->per_head ? t->shape.heads : 1);
     const fpa_role role = role_of(t->head, m);
     float *single = calloc(count, sizeof *single);
-
     t->launch_weights[slot] = single;
     t->weights[m] = calloc(count, sizeof **t->weights);
     if (!single || !t->weights[m])
@@ -154,7 +145,6 @@ static fpa_status draw_weights(fpa_trial *t, uint64_t *state, fpa_error *error)
     size_t count = (size_t)t->head->matrix_count + 1;
     int slot = 0;
     fpa_status status = FPA_OK;
-
     t->weights = calloc(count, sizeof *t->weights);
     t->launch_weights = calloc(count, sizeof *t->launch_weights);
     if (!t->weights || !t->launch_weights)
@@ -170,7 +160,6 @@ static fpa_status draw_weights(fpa_trial *t, uint64_t *state, fpa_error *error)
 static double query_divisor(const fpa_trial *t)
 {
     const double scale = fabs(t->head->scale);
-
     return scale > 0x1p-20 && scale < 0x1p20 && t->shape.layout != LAYOUT_HEAD_MAJOR ? scale : 1;
 }
 
@@ -188,7 +177,6 @@ fpa_status inputs_draw(fpa_trial *t, uint64_t seed, fpa_error *error)
     const int width = head_width(head);
     double present = t->shape.inputs == INPUTS_SPARSE ? fmin(width, head_degree(head) + 1) : width;
     double deviation = pow(present, -0.25);
-
     t->q = draw_vectors(t, t->shape.query_heads, width, query_factor(t) * deviation / query_divisor(t), true,
                         &state);
     t->k = draw_vectors(t, t->shape.heads, width, deviation, true, &state);

@@ -13,7 +13,6 @@ fpa_status check_refuse(const fpa_trial *trial, fpa_form_index form, const char 
                         fpa_error *error)
 {
     char text[TRIAL_TEXT];
-
     trial_describe(trial, form, text);
     return fail(error, FPA_REFUSED, trial->head->name, "%s%s: %s", text, how, what);
 }
@@ -22,7 +21,6 @@ static fpa_status refuse_element(const fpa_trial *trial, fpa_form_index form, co
                                  const char *what, fpa_error *error)
 {
     char text[384];
-
     snprintf(text, sizeof text, "o at batch %lld, token %lld, head %lld, column %d %s", (long long)at.b + 1,
              (long long)at.t + 1, (long long)at.h + 1, at.c + 1, what);
     return check_refuse(trial, form, how, text, error);
@@ -31,7 +29,6 @@ static fpa_status refuse_element(const fpa_trial *trial, fpa_form_index form, co
 static void note(fpa_measure *m, double difference, double allowed, double tau, double reference)
 {
     double share = difference / allowed;
-
     if (share > m->worst || m->tau == 0) {
         m->worst = share;
         m->tau = tau;
@@ -69,7 +66,6 @@ static fpa_status check_element(const fpa_trial *trial, fpa_form_index form, con
     double expected = trial->reference[index];
     double allowed = bound_allows(bound, trial->magnitude[index], expected);
     char text[256];
-
     m->outputs++;
     if (field_is_poison(o, at.b, at.t, at.h, at.c))
         return refuse_element(trial, form, how, at, "was not written", error);
@@ -93,7 +89,6 @@ fpa_status check_values(const fpa_trial *trial, fpa_form_index form, const char 
 {
     fpa_status status = FPA_OK;
     element at;
-
     for (at.b = 0; at.b < trial->shape.batch; at.b++)
         for (at.t = from; at.t < end; at.t++)
             for (at.h = 0; at.h < trial->shape.query_heads; at.h++)
@@ -106,7 +101,6 @@ fpa_status check_guards(const fpa_trial *trial, fpa_form_index form, const char 
                         const fpa_field *field, fpa_error *error)
 {
     char text[96];
-
     if (field_guards_hold(field))
         return FPA_OK;
     snprintf(text, sizeof text, "the module wrote outside the elements of %s", name);
@@ -129,7 +123,6 @@ fpa_status check_state(const fpa_trial *t, fpa_form_index form, const char *how,
                        int64_t tokens, fpa_error *error)
 {
     fpa_scan scan = field_scan(state);
-
     if (scan.infinite && !scan.poison && state->dtype == FPA_F16)
         return check_refuse(
             t, form, how,

@@ -12,7 +12,6 @@ static fpa_status list_weights(fpa_kernel *kernel, fpa_error *error)
 {
     const fpa_head *head = kernel->head;
     int count = 0;
-
     kernel->weight_names = calloc((size_t)head->matrix_count + 1, sizeof *kernel->weight_names);
     kernel->weight_shapes = calloc((size_t)head->matrix_count + 1, sizeof *kernel->weight_shapes);
     if (!kernel->weight_names || !kernel->weight_shapes)
@@ -36,7 +35,6 @@ static fpa_status describe(fpa_kernel *kernel, bool from_cache, fpa_error *error
 {
     const fpa_head *head = kernel->head;
     const fpa_facts *facts = &kernel->facts;
-
     kernel->description = (fpa_description){
         .name = kernel->facts.name,
         .target = kernel->facts.target,
@@ -70,7 +68,6 @@ fpa_status verify_kernel(fpa_head *head, const fpa_facts *facts, fpa_module *mod
 {
     fpa_kernel *made = calloc(1, sizeof *made);
     fpa_status status;
-
     if (!made) {
         if (module->backend)
             module->backend->unload(module);

@@ -8,7 +8,6 @@ static fpa_status run_pieces(const fpa_trial *t, const fpa_module *module, hando
                              fpa_error *error)
 {
     fpa_status status = trial_run_piece(t, module, 0, x->cut[0], &x->o, NULL, &x->state, kept, error);
-
     if (status != FPA_OK || !*kept)
         return status;
     status = check_state(t, FORM_CHUNKED, x->how, &x->state, x->cut[0], error);
@@ -23,7 +22,6 @@ fpa_status check_piece(const fpa_trial *t, const fpa_module *module, fpa_measure
     bool kept = false;
     const fpa_bound bound = handover_bound(t, FORM_CHUNKED, FORM_CHUNKED);
     fpa_status status = handover_make(t, LAYOUT_PLAIN, &x, error);
-
     snprintf(x.how, sizeof x.how, " (a piece of %lld tokens and the rest, with copies of states kept)",
              (long long)x.cut[0]);
     if (status == FPA_OK && x.cut[0] > 0)

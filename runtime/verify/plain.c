@@ -18,7 +18,6 @@ void errors_add(const fpa_trial *t, int64_t output, int column, double value, do
     int64_t index = output * t->head->dv + column, token = output / t->shape.query_heads % t->shape.length;
     bool narrow = t->facts->arithmetic != FPA_F32;
     fpa_part part = narrow && token >= t->facts->chunk ? PART_LATER : PART_FIRST;
-
     double error = fabs(value - t->reference[index]) - stored;
 
     if (!t->compared[output])
@@ -44,7 +43,6 @@ static void keep_worse(const fpa_trial *t, const float *o, int stride, fpa_error
 {
     fpa_dtype stored = t->facts->arithmetic == FPA_F32 ? t->head->dtype : FPA_F32;
     fpa_errors errors = {0};
-
     for (int64_t i = 0; i < outputs(t); i++)
         for (int c = 0; c < t->plain.columns; c++)
             errors_add(t, i, c, dtype_round(stored, o[i * stride + c]), 0, &errors);
@@ -61,7 +59,6 @@ static fpa_status evaluate(const fpa_trial *t, const fpa_problem *problem, fpa_e
     float *scores = calloc((size_t)outputs(t) * (size_t)t->head->dv + 1, sizeof *scores);
     float *columns = calloc((size_t)outputs(t) * (size_t)t->plain.columns + 1, sizeof *columns);
     fpa_status status = scores && columns ? FPA_OK : fail_memory(error);
-
     if (status == FPA_OK)
         status = reference_plain(problem, scores, error);
     if (status == FPA_OK)
@@ -85,7 +82,6 @@ fpa_status plain_measure(fpa_trial *t, fpa_problem problem, fpa_error *error)
     double features = fmax((double)outputs(t), 1) * t->size.features;
     fpa_errors pairs = {0};
     fpa_status status;
-
     t->plain = (fpa_plain){.columns = t->head->dv < most ? t->head->dv : most};
     t->plain.known =
         t->shape.inputs != INPUTS_EXTREME_GATE &&

@@ -77,7 +77,6 @@ static fpa_status make_fields(call *c, fpa_error *error)
     const fpa_trial *t = c->trial;
     fpa_status status = field_make(&c->packed.q_field, t->blocks, t->q_field.dtype, t->shape.layout, 1,
                                    query_tokens(c), t->q_field.heads, t->q_field.entries, error);
-
     if (status == FPA_OK)
         status = make_field(c, &t->k_field, &c->packed.k_field, error);
     if (status == FPA_OK)
@@ -96,10 +95,8 @@ static void pack(call *c)
 {
     const fpa_trial *t = c->trial;
     int64_t place = LEAD;
-
     for (int64_t s = 0; s < c->list.count; s++) {
         const int64_t b = s / 2, from = s % 2 ? c->from[b] : 0, to = s % 2 ? c->to[b] : 0;
-
         c->list.cu_seqlens[s] = (int32_t)place;
         for (int64_t token = from; token < to; token++, place++) {
             copy_token(t, b, token, &c->packed, place);
@@ -112,7 +109,6 @@ static void pack(call *c)
 static int64_t cut_of(const fpa_trial *t, int n, int64_t b)
 {
     const int64_t length = t->shape.length, cut = (n * length + n) / 3 + (n % 3 ? b : 0);
-
     return n == 3 || cut > length ? length : cut;
 }
 
@@ -121,11 +117,9 @@ static void unpack(const call *c, fpa_field *o)
 {
     for (int64_t b = 0; b < c->trial->shape.batch; b++) {
         const int64_t first = c->recent ? c->to[b] - 1 : cut_of(c->trial, c->first, b);
-
         for (int64_t token = first; token < c->to[b]; token++) {
             const int64_t at = c->list.cu_seqlens[2 * b + 1] + token - c->from[b];
             const int64_t place = query_place(c, 2 * b + 1, at);
-
             o->stamp = STAMP_NONE;
             for (int64_t h = 0; h < o->heads; h++)
                 memcpy(field_at(o, b, token, h, 0), field_at(&c->o, 0, place, h, 0),
@@ -147,7 +141,6 @@ static fpa_status check_between(const ragged *r, const call *c, fpa_error *error
 {
     const int64_t end = c->packed.shape.length;
     bool untouched = true;
-
     for (int64_t s = 0; c->recent && s < c->list.count; s += 2) /* of no tokens */
         untouched = untouched && is_untouched(&c->o, s);
     for (int64_t i = 0; !c->recent && i < LEAD; i++)
@@ -229,7 +222,6 @@ static fpa_status make_call(const ragged *r, int first, int last, int64_t end, c
     const fpa_trial *t = r->trial;
     const size_t rows = (size_t)t->shape.batch;
     int64_t total = LEAD + TAIL, longest = 0;
-
     *c = (call){.trial = t, .packed = *t, .list = {.count = r->count}, .first = first};
     c->packed.q_field = c->packed.k_field = c->packed.v_field = c->packed.gate_field =
         c->packed.position_field = (fpa_field){0};
@@ -271,7 +263,6 @@ static fpa_status run_call(ragged *r, int n, int first, int last, bool reads, bo
 {
     call c;
     fpa_status status = make_call(r, first, last, 0, &c, error);
-
     if (status == FPA_OK) {
         pack(&c);
         set_slots(r, n, &c.list);
@@ -299,11 +290,9 @@ static fpa_status run_call(ragged *r, int n, int first, int last, bool reads, bo
 static bool same_before(const ragged *r, const call *c, int64_t edge)
 {
     const fpa_field *o = &r->o;
-
     for (int64_t b = 0; b < r->trial->shape.batch; b++)
         for (int64_t token = c->from[b]; token < c->to[b] && token < edge; token++) {
             const int64_t place = c->list.cu_seqlens[2 * b + 1] + token - c->from[b];
-
             for (int64_t h = 0; h < o->heads; h++)
                 if (memcmp(field_at(o, b, token, h, 0), field_at(&c->o, 0, place, h, 0),
                            (size_t)(field_at(o, 0, 0, 0, o->entries) - field_at(o, 0, 0, 0, 0))) != 0)
@@ -319,7 +308,6 @@ static fpa_status check_later(const ragged *r, fpa_trial *t, int last, fpa_error
     const int64_t edge = (cut_of(t, last, 0) + 1) / 2;
     call c;
     fpa_status status = make_call(r, 0, last, 0, &c, error);
-
     trial_change_future(t, edge);
     if (status == FPA_OK)
         pack(&c);
@@ -349,7 +337,6 @@ static fpa_status check_query(ragged *r, int64_t end, const fpa_bound *bound, fp
     const bool here = !r->module->backend->memory; /* a device's own is what later calls begin with */
     fpa_status status = make_call(r, 1, 1, end, &c, error);
     unsigned char *before = status == FPA_OK && here ? malloc(r->pool.size) : NULL;
-
     if (status == FPA_OK && here && !before)
         status = fail_memory(error);
     if (status == FPA_OK) {
@@ -381,7 +368,6 @@ static fpa_status check_queries(ragged *r, fpa_measure *m, fpa_error *error)
     const fpa_bound bound = handover_bound(t, FORM_RECURRENT, r->form);
     const int64_t most = cut_of(t, 1, t->shape.batch - 1), ends[] = {most + 1, most + 6};
     fpa_status status = FPA_OK;
-
     if (!r->module->decodes_recent || !(t->facts->forms & 1 << FORM_RECURRENT))
         return FPA_OK;
     for (int i = 0; i < 2 && status == FPA_OK; i++)
@@ -400,7 +386,6 @@ static fpa_status run_equal(ragged *r, fpa_error *error)
     fpa_sequence_list first = {.count = t->shape.batch, .in = none, .out = slots};
     fpa_sequence_list second = {.count = t->shape.batch, .in = slots, .out = none};
     fpa_status status;
-
     for (int64_t b = 0; b < t->shape.batch; b++) {
         slots[b] = (int32_t)(r->slots - 1 - 2 * b);
         none[b] = NONE;
@@ -423,7 +408,6 @@ static fpa_status check_outputs(const ragged *r, int64_t from, int64_t to, fpa_m
 {
     const fpa_bound bound = handover_bound(r->trial, r->form, r->form);
     fpa_status status = check_values(r->trial, r->form, r->how, &r->o, from, to, &bound, m, error);
-
     return status == FPA_OK ? check_guards(r->trial, r->form, r->how, "o", &r->o, error) : status;
 }
 
@@ -431,7 +415,6 @@ static fpa_status check_outputs(const ragged *r, int64_t from, int64_t to, fpa_m
 static fpa_status run_stateless(ragged *r, fpa_trial *t, fpa_measure *m, fpa_error *error)
 {
     fpa_status status = run_call(r, 0, 0, 3, false, false, error);
-
     if (status == FPA_OK)
         status = check_outputs(r, 0, t->shape.length, m, error);
     return status == FPA_OK && t->head->causal ? check_later(r, t, 3, error) : status;
@@ -443,7 +426,6 @@ static fpa_status run_ragged(ragged *r, fpa_trial *t, fpa_measure *m, fpa_error 
     const fpa_head *head = t->head;
     int64_t from = 0;
     fpa_status status = run_stateless(r, t, m, error);
-
     if (status == FPA_OK)
         status = run_call(r, 0, 0, 1, false, true, error);
     if (status == FPA_OK && head->causal && !head->window)
@@ -461,7 +443,6 @@ fpa_status check_ragged(fpa_trial *t, const fpa_module *module, fpa_form_index f
 {
     ragged r = {.trial = t, .module = module, .form = form, .count = 2 * t->shape.batch + 1};
     fpa_status status = check_make_output(t, &r.o, error);
-
     r.slots = 2 * r.count + 3;
     if (status == FPA_OK)
         status = field_make(&r.pool, t->blocks, t->head->state_dtype, LAYOUT_PADDED, r.slots, 1,

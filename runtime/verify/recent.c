@@ -11,7 +11,6 @@ static fpa_status decode_recent_token(const fpa_trial *t, const fpa_module *modu
                                       int64_t token, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
 {
     fpa_status status;
-
     field_copy(&x->other, &x->state);
     status = trial_decode_recent(t, module, from, token, &x->o, &x->state, error);
     if (status == FPA_OK && memcmp(x->other.bytes, x->state.bytes, x->state.size) != 0)
@@ -28,7 +27,6 @@ static fpa_status decode_recent_tokens(const fpa_trial *t, const fpa_module *mod
 {
     const int64_t tokens[] = {from, from + 1, from + 4, end - 1};
     fpa_status status = FPA_OK;
-
     for (int i = 0; i < 4 && status == FPA_OK; i++)
         if (tokens[i] >= from && tokens[i] < end && (i == 0 || tokens[i] > tokens[i - 1]))
             status = decode_recent_token(t, module, x, from, tokens[i], bound, m, error);
@@ -39,7 +37,6 @@ static fpa_status run_recent(const fpa_trial *t, const fpa_module *module, fpa_f
                              handover *x, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
 {
     fpa_status status = trial_run(t, module, producer, 0, x->cut[0], NULL, NULL, &x->state, error);
-
     if (status == FPA_OK)
         status = check_state(t, producer, x->how, &x->state, x->cut[0], error);
     if (status == FPA_OK)
@@ -59,7 +56,6 @@ fpa_status check_recent(const fpa_trial *t, const fpa_module *module, fpa_form_i
     handover x;
     const fpa_bound bound = handover_bound(t, FORM_RECURRENT, producer);
     fpa_status status = handover_make(t, LAYOUT_PADDED, &x, error);
-
     snprintf(x.how, sizeof x.how, " (with recent tokens behind %lld and %lld, the states by the %s form)",
              (long long)x.cut[0], (long long)x.cut[1], form_name(producer));
     if (status == FPA_OK)

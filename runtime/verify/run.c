@@ -38,7 +38,6 @@ static void copy_strides(int64_t to[3], const fpa_field *field)
 static void set_queries(const run *r, struct fpa_launch *launch)
 {
     const fpa_trial *t = r->trial;
-
     launch->query_heads = t->shape.query_heads;
     launch->q = field_at(&t->q_field, 0, r->first, 0, 0);
     launch->o = field_at(r->o, 0, r->first, 0, 0);
@@ -95,7 +94,6 @@ static struct fpa_launch launch_of(const run *r)
 static void set_sequences(const run *r, struct fpa_launch *launch)
 {
     const fpa_sequence_list *list = r->list;
-
     launch->total = launch->batch * launch->length;
     if (!list)
         return;
@@ -126,7 +124,6 @@ static void choose_candidate(run *r)
 {
     const fpa_trial *t = r->trial;
     const fpa_call_size size = call_size(r->form, &r->launch);
-
     r->forced = t->choose && !r->draft && !r->piece && t->choose(t->choice, r->module, &size, &r->candidate);
 }
 
@@ -141,7 +138,6 @@ static fpa_status make_workspace(run *r, fpa_form_index form, fpa_error *error)
 {
     const size_t size = workspace_size(r, form), all = guarded_bytes(size);
     char text[TRIAL_TEXT];
-
     r->workspace.bytes = all ? blocks_take(r->trial->blocks, GUARDED_ALIGNMENT, all) : NULL;
     if (!r->workspace.bytes) {
         trial_describe(r->trial, form, text);
@@ -158,13 +154,11 @@ static void take_weights(run *r, fpa_error *error)
 {
     const fpa_head *head = r->trial->head;
     int slot = 0;
-
     for (int m = 0; m < head->matrix_count; m++) {
         const fpa_matrix *matrix = &head->matrices[m];
         const float *values = r->trial->launch_weights[slot];
         size_t rows = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : (size_t)matrix->rows;
         size_t heads = matrix->per_head ? (size_t)r->trial->shape.heads : 1;
-
         if (matrix->kind != FPA_MATRIX_CONSTANT)
             r->weights[slot++] =
                 place_take(&r->place, values, heads * rows * (size_t)matrix->cols * sizeof *values, false,
@@ -183,7 +177,6 @@ static const void *take_numbers(run *r, const void *numbers, int64_t count, fpa_
 static void take_sequences(run *r, fpa_error *error)
 {
     struct fpa_launch *a = &r->launch;
-
     a->cu_seqlens = take_numbers(r, a->cu_seqlens, a->batch + 1, error);
     a->state_in_index = take_numbers(r, a->state_in_index, a->batch, error);
     a->state_out_index = take_numbers(r, a->state_out_index, a->batch, error);
@@ -194,7 +187,6 @@ static void take_accepted(run *r, fpa_error *error)
 {
     const fpa_trial *t = r->trial;
     struct fpa_launch *a = &r->keys;
-
     a->k = place_take_field(&r->place, &t->k_field, a->k, error);
     a->v = place_take_field(&r->place, &t->v_field, a->v, error);
     a->log_gate = place_take_field(&r->place, &t->gate_field, a->log_gate, error);
@@ -213,7 +205,6 @@ static fpa_status take_operands(run *r, fpa_error *error)
     const fpa_trial *t = r->trial;
     struct fpa_launch *a = &r->launch;
     fpa_status status = place_make(&r->place, r->module, t->spares, OTHERS + t->head->matrix_count, error);
-
     if (status != FPA_OK)
         return status;
     a->q = place_take_field(&r->place, &t->q_field, a->q, error);
@@ -238,7 +229,6 @@ static fpa_status take_operands(run *r, fpa_error *error)
 static fpa_status run_halves(const run *r, fpa_error *error)
 {
     struct fpa_launch total = r->launch, outputs = r->launch;
-
     total.q = NULL;
     total.o = NULL;
     total.query_heads = 0;
@@ -252,7 +242,6 @@ static fpa_status forward(const run *r, fpa_form_index form, fpa_error *error)
 {
     const fpa_module *module = r->module;
     fpa_status status = place_enter(module, error);
-
     if (status != FPA_OK)
         return status;
     status = r->piece   ? run_halves(r, error)
@@ -266,7 +255,6 @@ static fpa_status tell_failure(const run *r, fpa_form_index form, fpa_status sta
                                fpa_error *error)
 {
     char text[TRIAL_TEXT];
-
     trial_describe(r->trial, form, text);
     if (status == FPA_INVALID)
         return fail(error, FPA_REFUSED, r->trial->head->name,
@@ -277,7 +265,6 @@ static fpa_status tell_failure(const run *r, fpa_form_index form, fpa_status sta
 static fpa_status check_workspace(const run *r, fpa_form_index form, fpa_error *error)
 {
     char text[TRIAL_TEXT];
-
     if (guarded_is_whole(&r->workspace))
         return FPA_OK;
     trial_describe(r->trial, form, text);
@@ -290,7 +277,6 @@ static void shift_sequences(struct fpa_launch *a, int64_t more)
 {
     int64_t *strides[] = {a->q_stride,    a->k_stride,        a->v_stride,       a->o_stride,
                           a->gate_stride, a->position_stride, a->key_mask_stride};
-
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
         strides[i][0] += more * strides[i][1];
 }
@@ -300,7 +286,6 @@ static void set_halves(run *r)
 {
     const fpa_draft_trial *draft = r->draft;
     run keys = *r;
-
     r->halves = (fpa_draft_launch){.element = dtype_size(r->trial->head->dtype),
                                    .state_element = dtype_size(r->trial->head->state_dtype)};
     keys.from = draft->accepted_from;
@@ -323,7 +308,6 @@ static fpa_status compute(run *r, fpa_error *error)
 {
     fpa_error reason = {0};
     fpa_status status;
-
     r->launch = launch_of(r);
     set_sequences(r, &r->launch);
     if (r->draft)
@@ -357,7 +341,6 @@ fpa_status trial_run_saving(const fpa_trial *t, const fpa_module *module, fpa_fo
                             fpa_field *den, fpa_error *error)
 {
     run r = {.trial = t, .module = module, .form = form, .to = t->shape.length, .o = o, .den = den};
-
     return compute(&r, error);
 }
 

@@ -27,7 +27,6 @@ static double draw_position(const fpa_trial *t, uint64_t kind, int64_t token, in
     const int64_t side = 7; /* of a grid: where a position has several numbers */
     const double step =
         numbers_of(t) == 1 ? (double)token : (double)(number % 2 ? token / side : token % side);
-
     switch (kind % 3) {
     case 0:
         return step;
@@ -42,7 +41,6 @@ static bool draw_kept(const fpa_trial *t, uint64_t kind, int64_t token, uint64_t
 {
     const bool chance = splitmix_bits(state) % 3 > 0;
     const int64_t chunk = t->facts->chunk > 0 ? t->facts->chunk : 1;
-
     switch (kind % 4) {
     case 0:
         return chance;
@@ -59,7 +57,6 @@ static bool draw_kept(const fpa_trial *t, uint64_t kind, int64_t token, uint64_t
 static void draw_sequence(fpa_trial *t, uint64_t seed, int64_t b, uint64_t *state)
 {
     const int64_t length = t->shape.length, numbers = numbers_of(t);
-
     for (int64_t token = b * length; token < (b + 1) * length; token++) {
         for (int64_t n = 0; n < numbers; n++)
             t->positions[token * numbers + n] =
@@ -77,7 +74,6 @@ fpa_status tokens_draw(fpa_trial *t, uint64_t seed, fpa_error *error)
     const size_t tokens = (size_t)(t->shape.batch * t->shape.length);
     const bool masks = t->head->lift && t->head->lift->key_mask;
     uint64_t state = ~seed;
-
     if (numbers)
         t->positions = calloc(tokens * (size_t)numbers + 1, sizeof *t->positions);
     if (masks)
@@ -96,7 +92,6 @@ static fpa_status place_mask(fpa_trial *t, fpa_error *error)
 {
     const fpa_shape *s = &t->shape;
     fpa_mask *mask = &t->mask;
-
     mask->stride[0] = s->layout == LAYOUT_HEAD_MAJOR ? 1
                       : s->layout == LAYOUT_PLAIN    ? s->length
                                                      : 3 * s->length + 5;
@@ -114,7 +109,6 @@ fpa_status tokens_place(fpa_trial *t, fpa_error *error)
 {
     const fpa_shape *s = &t->shape;
     fpa_status status = FPA_OK;
-
     if (t->positions) /* their numbers stand where others have heads, so that they have a stride too */
         status = field_make(&t->position_field, NULL, FPA_F32, s->layout, s->batch, s->length, numbers_of(t),
                             1, error);

@@ -63,11 +63,9 @@ static void choose_judged(fpa_trial *t)
         ((double)length * pair_cost(t) + t->size.token) * (double)(t->shape.batch * t->shape.query_heads);
     double affordable = fmax(FEWEST_TOKENS, floor(reference_budget / fmax(row, 1)));
     int64_t step = affordable >= (double)length ? 1 : (int64_t)((double)length / affordable) + 1;
-
     for (int64_t b = 0; b < t->shape.batch; b++)
         for (int64_t token = 0; token < length; token++) {
             bool kept = token % step == 0 || token == length - 1 || llabs(token - chunk) <= 1;
-
             memset(t->judged + (b * length + token) * t->shape.query_heads, kept,
                    (size_t)t->shape.query_heads);
         }
@@ -83,7 +81,6 @@ static fpa_status drop_loose(fpa_trial *t, fpa_error *error)
     fpa_bound bound = bound_of(t->head, t->facts, FORM_CHUNKED, t->shape.length, 2);
     double *value, *condition;
     fpa_status status;
-
     if (t->head->normalize == FPA_NORMALIZE_NONE)
         return FPA_OK;
     t->normalizer = value = calloc((size_t)outputs(t) + 1, sizeof *value);
@@ -116,12 +113,10 @@ static void drop_overflows(fpa_trial *t)
     fpa_bound bound = bound_of(t->head, t->facts, FORM_CHUNKED, t->shape.length, 2);
     bool narrow = t->facts->arithmetic != FPA_F32;
     double limit = most[t->head->dtype], largest = 0;
-
     for (int64_t i = 0; i < outputs(t); i++)
         for (int c = 0; c < t->head->dv && t->compared[i]; c++) {
             double magnitude = t->magnitude[i * t->head->dv + c], value = t->reference[i * t->head->dv + c];
             double farthest = narrow ? fabs(value) + bound_allows(&bound, magnitude, value) : magnitude;
-
             largest = fmax(largest, farthest);
             if (!(farthest < limit))
                 drop(t, i);
@@ -138,7 +133,6 @@ static fpa_status drop_peaks(fpa_trial *t, fpa_error *error)
     fpa_problem problem = trial_problem(t);
     double *peak;
     fpa_status status;
-
     if (t->facts->arithmetic != FPA_F16 && t->shape.inputs != INPUTS_LARGE)
         return FPA_OK;
     peak = calloc((size_t)outputs(t) + 1, sizeof *peak);
@@ -169,7 +163,6 @@ static fpa_status fill_fields(fpa_trial *t, fpa_error *error)
     const fpa_head *head = t->head;
     fpa_status status = field_make(&t->q_field, NULL, head->dtype, s->layout, s->batch, s->length,
                                    s->query_heads, head_width(head), error);
-
     if (status == FPA_OK)
         status = field_make(&t->k_field, NULL, head->dtype, s->layout, s->batch, s->length, s->heads,
                             head_width(head), error);
@@ -192,7 +185,6 @@ fpa_status trial_make(fpa_trial *t, const fpa_head *head, const fpa_facts *facts
     size_t count = (size_t)(shape.batch * shape.length * shape.query_heads) + 1;
     fpa_problem problem;
     fpa_status status;
-
     *t = (fpa_trial){.head = head, .facts = facts, .shape = shape};
     t->spares = calloc(1, sizeof *t->spares);
     t->judged = calloc(count, 1);

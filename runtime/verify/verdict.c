@@ -25,12 +25,10 @@ fpa_status verdict_conclude(const fpa_head *head, fpa_form_index form, const fpa
 void verdict_write(const fpa_measure measures[FORMS], fpa_verdict *verdict)
 {
     size_t used = 0;
-
     for (int form = 0; form < FORMS; form++) {
         const fpa_form_verdict *v = &verdict->form[form];
         const fpa_measure *m = &measures[form];
         int length;
-
         if (!v->checked)
             continue;
         length = snprintf(

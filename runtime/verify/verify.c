@@ -2,7 +2,6 @@
 #include "verify.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,7 +93,6 @@ enum {
 static int64_t windows_of(const row *r)
 {
     static const int windows[ROWS - WINDOW_ROWS] = {2, 1, 1, 3, 1, 2};
-
     return r < &rows[WINDOW_ROWS] ? 0 : windows[r - &rows[WINDOW_ROWS]];
 }
 
@@ -102,7 +100,6 @@ static double run_cost(const fpa_head *head, const fpa_facts *facts, const fpa_s
 {
     double length = (double)s->length, heads = (double)(s->batch * s->query_heads);
     double pairs = head->causal ? length * (length + 1) / 2 : length * length;
-
     return heads * facts->flop[form] * (form == FORM_PARALLEL ? pairs : length);
 }
 
@@ -127,7 +124,6 @@ static double handover_cost(const fpa_facts *facts, const fpa_shape *s, int form
 {
     enum { HANDED = 4 }; /* runs, which together are as long as the sequence */
     const double elements = (double)(s->batch * s->heads) * (double)facts->state_elements;
-
     return (form == FORM_PARALLEL ? states_cost(facts, s) : 0) + HANDED * state_work * elements;
 }
 
@@ -140,7 +136,6 @@ static double row_cost(const fpa_head *head, const fpa_facts *facts, const fpa_s
         2 * ((s->checks & CHECK_RAGGED) != 0);
     const int again = (s->checks & CHECK_REPEAT) != 0, changed = (s->checks & CHECK_FUTURE) != 0;
     double flop = 0;
-
     for (int form = 0; form < FORMS; form++)
         if (affordable(head, facts, s, form))
             flop += (1 + again + changed + handovers) * run_cost(head, facts, s, (fpa_form_index)form) +
@@ -155,7 +150,6 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
     int chunk = facts->chunk > 0 ? facts->chunk : 1;
     const int fixed = lift_heads(head); /* of the head's constants */
     bool heavy = false;
-
     if (windows_of(r) && !head->window)
         return false;
     if ((r->inputs == INPUTS_EXTREME_GATE && !head->gate) || (r->more == 97 && chunk <= 97))
@@ -233,7 +227,6 @@ static void pose(int index, void *user)
     examination *x = user;
     problem *p = &x->problems[index];
     fpa_shape shape;
-
     if (is_of_module(index) == !x->module || !make_shape(x->head, x->facts, x->module, &rows[index], &shape))
         return;
     for (int form = 0; form < FORMS; form++)
@@ -247,14 +240,12 @@ static void pose(int index, void *user)
 static bool is_walked(const examination *x, int index, int form)
 {
     int later = 0;
-
     if (!(x->problems[index].trial.shape.checks & CHECK_CANDIDATES))
         return false;
     if (index >= CLUSTER_ROWS)
         return form != FORM_RECURRENT;
     for (int i = index; i < CLUSTER_ROWS; i++) {
         const fpa_trial *t = &x->problems[i].trial;
-
         if (x->problems[i].posed && t->shape.checks & CHECK_CANDIDATES &&
             affordable(x->head, x->facts, &t->shape, form) &&
             (form != FORM_RECURRENT || walk_is_short(&t->shape)))
@@ -276,7 +267,6 @@ static int walked_checks(int checks)
 static void ask(examination *x, int index, int form, const fpa_pick *pick)
 {
     question *q = &x->questions[x->count++];
-
     *q = (question){.row = index, .form = (fpa_form_index)form, .walks = pick};
     if (pick)
         q->pick = *pick;
@@ -289,7 +279,6 @@ static void ask_form(examination *x, int index, int form)
     const fpa_shape *shape = &x->problems[index].trial.shape;
     const int count =
         is_walked(x, index, form) ? walk_list(x->module, shape, (fpa_form_index)form, picks) : 0;
-
     ask(x, index, form, NULL);
     for (int i = 0; i < count; i++)
         if (index < CLUSTER_ROWS || strcmp(picks[i].mechanism, "cluster_scan") == 0)
@@ -310,7 +299,6 @@ static fpa_status list_questions(examination *x, fpa_error *error)
 static fpa_status put(const examination *x, question *q, fpa_trial *t)
 {
     const int checks = t->shape.checks;
-
     t->choose = q->walks ? walk_choose : NULL;
     t->choice = &q->pick;
     t->shape.checks = q->walks ? walked_checks(checks) : checks;
@@ -326,7 +314,6 @@ static fpa_status put_at_once(examination *x, question *q, const fpa_trial *t)
     scratch its = scratch_take(&x->scratch);
     fpa_trial own;
     fpa_status status = trial_borrow(t, &own, &its.spares, &q->reason);
-
     own.blocks = &its.blocks;
     if (status == FPA_OK)
         status = put(x, q, &own);
@@ -339,7 +326,6 @@ static fpa_status put_at_once(examination *x, question *q, const fpa_trial *t)
 static void note_refused(examination *x, int index)
 {
     int first = atomic_load(&x->refused);
-
     while (index < first && !atomic_compare_exchange_weak(&x->refused, &first, index))
         ;
 }
@@ -349,7 +335,6 @@ static void answer(int index, void *user)
     examination *x = user;
     question *q = &x->questions[index];
     problem *p = &x->problems[q->row];
-
     if (atomic_load(&x->refused) < index)
         return;
     q->measure = (fpa_measure){0};
@@ -370,7 +355,6 @@ fpa_status module_problems_pose(const fpa_head *head, const fpa_facts *facts, fp
 {
     const locale_t before = locale_plain();
     examination *x = calloc(1, sizeof *x);
-
     *problems = x;
     if (x) {
         x->head = head;
@@ -416,14 +400,12 @@ static void answer_all(examination *x)
 static fpa_status examine(examination *x, fpa_measure measures[FORMS], int *count, fpa_error *error)
 {
     fpa_status status;
-
     parallel_run(ROWS, pose, x);
     status = list_questions(x, error);
     if (status == FPA_OK)
         answer_all(x);
     for (int i = 0; i < x->count && status == FPA_OK; i++) {
         const question *q = &x->questions[i];
-
         status = q->status;
         if (status != FPA_OK && error)
             *error = q->reason;
@@ -445,7 +427,6 @@ fpa_status verify_module_of(fpa_module_problems *problems, const fpa_module *mod
     fpa_measure measures[FORMS] = {0};
     const locale_t before = locale_plain();
     fpa_status status = FPA_OK;
-
     *verdict = (fpa_verdict){0};
     problems->module = module;
     if (!module->forward)
@@ -469,7 +450,6 @@ fpa_status verify_module(const fpa_head *head, const fpa_facts *facts, const fpa
 {
     fpa_module_problems *problems;
     fpa_status status = module_problems_pose(head, facts, &problems, error);
-
     if (status == FPA_OK)
         status = verify_module_of(problems, module, verdict, error);
     module_problems_free(problems);

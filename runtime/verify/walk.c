@@ -13,7 +13,6 @@ static int list_candidates(const fpa_module *module, const fpa_call_size *size,
 {
     const int count = module->candidates ? module->candidates(module, size, list, MANY_CANDIDATES) : 0;
     int kept = 0;
-
     for (int i = 0; i < count && i < MANY_CANDIDATES; i++)
         if (!list[i].refused)
             list[kept++] = list[i];
@@ -37,7 +36,6 @@ static void add_pick(const fpa_candidate *candidate, bool last, fpa_pick picks[M
 static int find_fastest(const fpa_candidate *list, int count)
 {
     int best = 0;
-
     for (int i = 1; i < count; i++)
         if (list[i].cost.seconds < list[best].cost.seconds)
             best = i;
@@ -49,7 +47,6 @@ static bool is_taken(const fpa_module *module, const fpa_call_size *size, const 
 {
     fpa_candidate list[MANY_CANDIDATES];
     fpa_call_size plain = *size;
-
     plain.state_in = plain.state_out = false;
     const int candidates = list_candidates(module, &plain, list);
     const fpa_candidate *other = &list[find_fastest(list, candidates)];
@@ -64,7 +61,6 @@ static void add_picks(const fpa_module *module, const fpa_call_size *size, fpa_p
     fpa_candidate list[MANY_CANDIDATES];
     const int candidates = list_candidates(module, size, list);
     int fastest = find_fastest(list, candidates);
-
     if (candidates > 1 && !is_taken(module, size, &list[fastest]))
         fastest = -1;
 
@@ -100,7 +96,6 @@ int walk_list(const fpa_module *module, const fpa_shape *shape, fpa_form_index f
 {
     fpa_call_size size = size_of(shape, form);
     int count = 0;
-
     add_picks(module, &size, picks, &count);
     if (form != FORM_RECURRENT || !walk_is_short(shape))
         return count;
@@ -119,7 +114,6 @@ bool walk_choose(const void *choice, const fpa_module *module, const fpa_call_si
     fpa_candidate list[MANY_CANDIDATES];
     const int count = list_candidates(module, size, list);
     bool found = false;
-
     for (int i = 0; i < count && (pick->last || !found); i++)
         if (is_of(&list[i], pick->mechanism, pick->variant)) {
             *candidate = list[i];
@@ -133,7 +127,6 @@ bool walk_has(const fpa_module *module, const fpa_shape *shape, fpa_form_index f
     const fpa_call_size size = size_of(shape, form);
     fpa_candidate list[MANY_CANDIDATES];
     const int count = list_candidates(module, &size, list);
-
     for (int i = 0; i < count; i++)
         if (strcmp(list[i].mechanism, mechanism) == 0)
             return true;

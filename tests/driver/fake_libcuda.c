@@ -23,7 +23,6 @@ static int is_missing(const char *name)
 
 int cuInit(unsigned flags)
 {
-    (void)flags;
     return fake_state.devices ? call() : NO_DEVICE;
 }
 
@@ -60,14 +59,12 @@ int cuDeviceGet(int *device, int number)
 
 int cuDeviceGetName(char *name, int size, int device)
 {
-    (void)device;
     strncpy(name, "Fake GPU", (size_t)size);
     return call();
 }
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-    (void)device;
     *value = attribute == 75   ? fake_state.capability / 10
              : attribute == 76 ? fake_state.capability % 10
              : attribute == 97 ? fake_state.shared_memory
@@ -77,7 +74,6 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
-    (void)device;
     int result = call();
     *context = &fake_state;
     fake_state.contexts += !result;
@@ -86,7 +82,6 @@ int cuDevicePrimaryCtxRetain(void **context, int device)
 
 int cuDevicePrimaryCtxRelease_v2(int device)
 {
-    (void)device;
     fake_state.contexts--;
     return 0;
 }
@@ -140,21 +135,18 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *op
 
 int cuModuleUnload(void *module)
 {
-    (void)module;
     fake_state.modules--;
     return 0;
 }
 
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
-    (void)module;
     *function = &fake_state;
     return is_missing(name) ? NOT_FOUND : call();
 }
 
 int cuModuleGetGlobal_v2(unsigned long long *address, size_t *size, void *module, const char *name)
 {
-    (void)module;
     *address = (uintptr_t)&fake_state.geometry;
     *size = fake_state.geometry_size;
     return is_missing(name) ? NOT_FOUND : call();
@@ -203,8 +195,6 @@ int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t size)
 /* A kernel takes a quarter of a millisecond. */
 int cuEventElapsedTime(float *milliseconds, void *start, void *end)
 {
-    (void)start;
-    (void)end;
     *milliseconds = 0.25F;
     return call();
 }
@@ -241,7 +231,6 @@ static void note(const char *verb, const void *stream, const char *with, const v
 
 int cuStreamCreate(void **stream, unsigned flags)
 {
-    (void)flags;
     int result = call();
     if (result)
         return result;
@@ -252,14 +241,12 @@ int cuStreamCreate(void **stream, unsigned flags)
 
 int cuStreamDestroy_v2(void *stream)
 {
-    (void)stream;
     fake_state.streams--;
     return 0;
 }
 
 int cuEventCreate(void **event, unsigned flags)
 {
-    (void)flags;
     int result = call();
     if (result)
         return result;
@@ -270,7 +257,6 @@ int cuEventCreate(void **event, unsigned flags)
 
 int cuEventDestroy_v2(void *event)
 {
-    (void)event;
     fake_state.events--;
     return 0;
 }
@@ -283,7 +269,6 @@ int cuEventRecord(void *event, void *stream)
 
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
-    (void)flags;
     note("wait", stream, "for", event);
     return call();
 }

@@ -3,18 +3,13 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "runtime/builder.h"
+#include "../claims.h"
 #include "../kernels.h"
 #include "../scratch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 /* Each with something that the others lack. */
 static const char heads[] =

@@ -23,7 +23,7 @@ static const struct cuda_backward_fault {
       "a.weight[i >> 1][i & 1] = 1.0f;"}},
     {"fp32",
      {"rows whose gradients go to others", "but the formula gives", "cuda_backward_blocks",
-      "$ for i = 1, #list, 32 do local line = string.rep(\"1, \", math.min(32, #list - i + 1)):sub(1, -3)"}},
+      "${string.rep(\"1, \", #list)}"}},
     {"plain",
      {"a suffix that its prefix does not multiply", "but the formula gives", "cuda_cells_rows",
       "a.rows[m][i] += d[u][m][s][i];"}},
@@ -41,9 +41,7 @@ static const struct cuda_backward_fault {
       "$     lists[l][group] = (\"{%du, %du}\"):format(at | count << 16, 1 | 1 << 16)"}},
     {"plain",
      {"units that have the first one's suffix", "but the formula gives", "cuda_cells_suffix",
-      "$ for i = 1, #cells.suffix, 32 do local line = string.rep(cells.suffix[1] .. \", \", math.min(32, "
-      "#cells.suffix - "
-      "i + 1)):sub(1, -3)"}},
+      "${string.rep(cells.suffix[1] .. \", \", #cells.suffix)}"}},
     {"manyrows",
      {"steps of a product whose sums are lost", "but the formula gives", "cuda_backward_chains",
       "first[n][i] += turn > 0 ? other[turn][n][i] : 0.0f;"}},
@@ -55,15 +53,13 @@ static const struct cuda_backward_fault {
       "if ((f = feature_of(unit + u, i >> 1)) < FEATURES && column < VALUES)"}},
     {"plain",
      {"states of rows that are others'", "but the formula gives", "cuda_cells_packed",
-      "$ for i = 1, #rows, 32 do local line = string.rep(\"1, \", math.min(32, #rows - i + 1)):sub(1, -3)"}},
+      "${string.rep(\"1, \", #rows)}"}},
     {"plain",
      {"pieces of a token that are its first one", "but the formula gives", "cuda_cells_pieces",
-      "$ for i = 1, #pieces, 32 do local line = string.rep(\"0, \", math.min(32, #pieces - i + 1)):sub(1, "
-      "-3)"}},
+      "${string.rep(\"0, \", #pieces)}"}},
     {"plain",
      {"states whose prefixes are ones", "but the formula gives", "cuda_cells_prefixes",
-      "$ for i = 1, #factors[l], 32 do local line = string.rep(\"0, \", math.min(32, #factors[l] - i + "
-      "1)):sub(1, -3)"}},
+      "${string.rep(\"0, \", #factors[l])}"}},
     {"cubic",
      {"states whose prefixes are their last factor", "but the formula gives", "cuda_cells_prefix",
       "word[t] = factor;"}},
@@ -92,14 +88,10 @@ static const struct cuda_backward_fault {
       "there |= 1u << i;"}},
     {"widecells",
      {"states of keys without rows' weights", "the RMS error of d_log_gate ... more than twice",
-      "cuda_cells_packed_weights",
-      "$ for i = 1, #row_weights, 16 do local line = string.rep(\"1.0f, \", math.min(16, #row_weights - i + "
-      "1)):sub(1, -3)"}},
+      "cuda_cells_packed_weights", "${string.rep(\"1.0f, \", #row_weights)}"}},
     {"widecells",
      {"states of keys without prefixes' weights", "the RMS error of d_log_gate ... more than twice",
-      "cuda_cells_prefix_weights",
-      "$ for i = 1, #factor_weights[l], 16 do local line = string.rep(\"1.0f, \", math.min(16, "
-      "#factor_weights[l] - i + 1)):sub(1, -3)"}},
+      "cuda_cells_prefix_weights", "${string.rep(\"1.0f, \", #factor_weights[l])}"}},
     {"plain",
      {"a reversed state of the chunk before", "d_k at batch ... is not a number", "cuda_backward_reversed",
       "if (chunk + 1 < count_chunks(call, length) || back.d_state_out) {\n"

@@ -3,9 +3,6 @@
 #include <lauxlib.h>
 #include <lualib.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +11,8 @@
 #include "gen/emit/template.h"
 #include "base/file.h"
 #include "base/dtype.h"
+#include "../claims.h"
 #include "../random_head.h"
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 #define TEMPLATE "tests/emulate/instructions.cu.in"
 
@@ -121,8 +117,7 @@ char *instructions_code(const char *arithmetic)
     fpa_file file;
     fpa_error error;
     assert_non_null(L);
-    if (file_read(TEMPLATE, &file, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(file_read(TEMPLATE, &file, &error), &error);
     own_text = (const char *)file.bytes;
     luaL_openlibs(L);
     lua_newtable(L);
@@ -137,8 +132,7 @@ char *instructions_code(const char *arithmetic)
     lua_setglobal(L, "columns_of_products");
     lua_pushstring(L, fpa_embedded_cuda_call_h);
     lua_setglobal(L, "call_text");
-    if (template_run(L, find_template, TEMPLATE, NULL, &code, &error))
-        fail_msg("%s: %s", error.where, error.message);
+    assert_ok(template_run(L, find_template, TEMPLATE, NULL, &code, &error), &error);
     lua_close(L);
     free(file.bytes);
     return code;

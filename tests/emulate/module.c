@@ -125,7 +125,6 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
     const emulated_kernel *kernel = (const emulated_kernel *)(const void *)function;
     unsigned neighbours = 1;
     int overlaps = 0;
-    (void)extra;
     for (unsigned i = 0; i < config->attribute_count; i++)
         if (config->attributes[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
             neighbours = config->attributes[i].value.cluster.x;
@@ -150,7 +149,6 @@ static CUresult launch_kernel_ex(const CUlaunchConfig *config, CUfunction functi
 
 static CUresult set_memory(CUdeviceptr to, unsigned char value, size_t size, CUstream stream)
 {
-    (void)stream;
     memset((void *)(uintptr_t)to, value, size);
     return CUDA_SUCCESS;
 }

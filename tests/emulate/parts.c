@@ -1,17 +1,12 @@
 #include "parts.h"
 
+#include "../claims.h"
 #include "../dear.h"
 #include "abi/cuda_kernels.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum {
     FIXED = sizeof emulated_fixed / sizeof *emulated_fixed,

@@ -1,20 +1,15 @@
 #include "trials.h"
 
+#include "../claims.h"
 #include "../dear.h"
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "head/lift.h"
 #include "machine/cuda_mechanism.h"
 #include "../scratch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
-
-#include <cmocka.h> /* last: its macro fail() would hide error.h's */
 
 enum { SEED = 20260722 };
 
@@ -115,7 +110,6 @@ static bool choose_crowded(const void *choice, const fpa_module *module, const f
 {
     const struct fpa_cuda_module *cuda = module->handle;
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    (void)choice;
     *candidate = (fpa_candidate){.mechanism = "split", .segments = 1};
     if (size->form == FORM_RECURRENT)
         candidate->mechanism = size->recent && !g->window ? "decode_recent" : "decode";
@@ -137,7 +131,6 @@ static bool choose_spread(const void *choice, const fpa_module *module, const fp
     fpa_candidate list[MANY];
     const int count = module->candidates(module, size, list, MANY);
     bool found = false, resident = false;
-    (void)choice;
     for (int i = 0; i < count && i < MANY && !resident && size->form == FORM_RECURRENT; i++)
         if (!list[i].refused) {
             *candidate = list[i];
@@ -153,7 +146,6 @@ static bool choose_segments(const void *choice, const fpa_module *module, const 
     enum { MANY = 768 };
     fpa_candidate list[MANY];
     const int count = module->candidates(module, size, list, MANY);
-    (void)choice;
     candidate->segments = 0;
     for (int i = 0; i < count && i < MANY && size->form == FORM_CHUNKED; i++)
         if (!list[i].refused && cuda_mechanism_of(&list[i]) == MECHANISM_SPLIT &&
@@ -215,13 +207,6 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
 
 static emulated_fixture fixture;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool concerns(const struct fpa_cuda_module *cuda, int index)
 {
     if (calls[index].windows && !cuda->geometry.window)
@@ -247,16 +232,16 @@ static void run_job(int index, void *argument)
     char folder[96];
     snprintf(folder, sizeof folder, "%s/%d", j->fixture->folder, j->number);
     mkdir(folder, 0700);
-    const double start = now();
+    const double start = clock_seconds();
     j->status = emulated_open(&emulated, j->code, j->base, facts->name, folder, &j->error);
-    j->seconds[0] = now() - start;
+    j->seconds[0] = clock_seconds() - start;
     for (int i = j->first; i < j->end && !j->status; i += j->step ? j->step : 1)
         if (concerns(&emulated.cuda, i)) {
             j->called |= UINT64_C(1) << i;
             j->status = check_call(&emulated, j->fixture->list.heads[j->head], facts, &calls[i],
                                    late_of(j, i), &j->forms, &j->error);
         }
-    j->seconds[1] = now() - start - j->seconds[0];
+    j->seconds[1] = clock_seconds() - start - j->seconds[0];
     j->launched = emulated.launched;
     emulated_close(&emulated);
 }

@@ -121,7 +121,6 @@ int omp_get_num_threads(void)
 void GOMP_parallel(void (*body)(void *), void *data, unsigned threads, unsigned flags)
 {
     region r = {.body = body, .data = data};
-    (void)flags;
     run_region(&r, threads);
 }
 
@@ -130,7 +129,6 @@ void GOMP_parallel_loop_nonmonotonic_dynamic(void (*body)(void *), void *data, u
                                              long end, long step, long chunk, unsigned flags)
 {
     region r = {.body = body, .data = data, .begun = true, .loop = {start, end, step, chunk}};
-    (void)flags;
     if (step <= 0)
         abort();
     run_region(&r, threads);

@@ -1,11 +1,11 @@
 #include "patience.h"
+#include "base/clock.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_PROCESSES = 4096, LOOK_SECONDS = 1, LOADED = 20 };
@@ -15,13 +15,6 @@ struct process {
     double own, children; /* ticks: its own, those of its children that have ended */
     bool below;           /* the caller */
 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 /* Of /proc/ID/stat; the name in it, in parentheses, may have anything. */
 static bool read_process(const char *id, struct process *process)
@@ -84,13 +77,13 @@ static double used_below(void)
 
 struct patience patience_for(double seconds)
 {
-    const double time = now(), used = used_below();
+    const double time = clock_seconds(), used = used_below();
     return (struct patience){seconds, time, time, time, used, used};
 }
 
 bool patience_is_over(struct patience *p)
 {
-    const double time = now();
+    const double time = clock_seconds();
     if (time - p->looked < LOOK_SECONDS)
         return false;
     const double used = used_below();

@@ -2,7 +2,6 @@
 #include "torture.h"
 #include "patience.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>

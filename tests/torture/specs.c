@@ -209,7 +209,6 @@ enum { NAMES = 5 };
 static const char *pick_word(random_source *random, char (*paths)[TORTURE_PATH])
 {
     int at = random_between(random, 0, COUNT(words) + NAMES - 1);
-
     return at < COUNT(words) ? words[at] : paths[at - COUNT(words)];
 }
 

@@ -1,6 +1,5 @@
 /* Damaged files of the cache and of bundles. A head that opens all the same computes the toy's formula. */
 #include <dirent.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 
 typedef struct kind {
@@ -72,13 +73,6 @@ static const kind all_kinds[] = {
 };
 
 enum { KINDS = sizeof all_kinds / sizeof *all_kinds, CASE_SECONDS = 480 };
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static const kind *find_kind(const char *name)
 {
@@ -185,7 +179,7 @@ static void one_case(const char *self, kind *k, uint64_t seed, const char *above
 {
     char folder[TORTURE_PATH / 2], number[32];
     torture runner = {.tries = 0};
-    const double start = now();
+    const double start = clock_seconds();
     snprintf(number, sizeof number, "%" PRIu64, seed);
     snprintf(folder, sizeof folder, "%.200s/%s-%s", above, k->name, number);
     snprintf(runner.folder, sizeof runner.folder, "%s", folder);
@@ -199,7 +193,7 @@ static void one_case(const char *self, kind *k, uint64_t seed, const char *above
     int status = torture_wait(torture_start(&runner, arguments, "output", 0), CASE_SECONDS);
     k->cases++;
     k->tries += read_tries(folder);
-    k->seconds += now() - start;
+    k->seconds += clock_seconds() - start;
     if (status == 0) {
         folder_remove(folder);
         return;
@@ -252,12 +246,12 @@ int main(int count, char **arguments)
     const char *only = count > 4 ? find_kind(arguments[4])->name : NULL;
     const uint64_t given = strtoull(arguments[2], NULL, 10), seed = given ? given : (uint64_t)time(NULL);
     random_source random = {seed};
-    const double start = now(), end = start + strtod(arguments[1], NULL);
+    const double start = clock_seconds(), end = start + strtod(arguments[1], NULL);
     printf("torture: seed %" PRIu64 "\n", seed);
     fflush(stdout);
     if (!folder_create(arguments[3], 0700))
         return perror(arguments[3]), 2;
-    while (now() < end)
+    while (clock_seconds() < end)
         one_case(arguments[0], next_kind(kinds, only), random_bits(&random) >> 16, arguments[3]);
-    return print_table(kinds, now() - start, seed);
+    return print_table(kinds, clock_seconds() - start, seed);
 }

@@ -1,7 +1,5 @@
 #include "register_tile.h"
 
-#include <math.h>
-
 #include "machine/cpu_cost.h"
 
 /* Beside sums and factors compilers want a register; without a fused multiply-add a product takes one. */
