@@ -317,7 +317,7 @@ tsan-run: all $(tsan_tests)
 smoke_tests := $(addprefix $(BUILD)/tests/test_,spec_mistakes head_text npy bundle cache simplify plan_outer plan_outer_rows fpa)
 # Of subcommands and of tests' helpers there are those alone that these programs, and the fuzzers, are linked with.
 smoke_sources := command_sources='$(addprefix command/,bundle.c bundle_entry.c)' \
-                 helper_sources='$(addprefix tests/,example_head.c random_head.c random_lift.c)'
+                 helper_sources='$(addprefix tests/,example_head.c planned.c random_head.c random_lift.c)'
 smoke:
 	@$(MAKE) --no-print-directory $(at_once) BUILD=build/fuzz SANITIZE=address,undefined $(smoke_sources) smoke-run
 smoke-run: $(smoke_tests)

@@ -74,7 +74,8 @@ static void heads_whose_state_registers_hold_have_one_pass(void **state)
 static void blocks_have_as_many_columns_as_a_warpgroup_holds_sums_of(void **state)
 {
     planned_head m;
-    planned_make(&m, "d = 24, dv = 200, chunk = 64, terms = term { " SOME(8, 24, 1) ", " SOME(20, 24, 2) " }",
+    planned_make(&m,
+                 "d = 24, dv = 200, chunk = 64, terms = term { " SOME(10, 24, 1) ", " SOME(20, 24, 2) " }",
                  "cuda:sm_90a");
     const fpa_fused_packed *fused = m.plan.cuda.fused_packed;
     assert_non_null(fused);

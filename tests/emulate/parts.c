@@ -73,8 +73,8 @@ uint64_t emulated_part_kernels(emulated_part part)
 
 uint64_t emulated_part_calls(emulated_part part)
 {
-    const uint64_t others =
-        UINT64_C(1) << TOTALS_CALL | ((UINT64_C(1) << WINDOW_CALL) - (UINT64_C(1) << CLUSTER_CALL));
+    const uint64_t others = UINT64_C(1) << TOTALS_CALL | UINT64_C(1) << AHEAD_CALL |
+                            ((UINT64_C(1) << WINDOW_CALL) - (UINT64_C(1) << CLUSTER_CALL));
     return ((UINT64_C(1) << calls_of(part)) - 1) & ~(part == PART_WINDOW ? others : 0);
 }
 
