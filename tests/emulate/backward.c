@@ -207,6 +207,8 @@ static const char heads[] =
     "size = 40, seed = 2, gamma = 1 / 4 } }),\n"
     "  h('fp32sketch', { d = 9, dv = 6, dtype = 'f32', scale = 1 / 2, terms = tensorsketch { d = 9, degree = "
     "3, size = 15, seed = 2, constant = 1 / 2 } }),\n"
+    "  h('sketches', { d = 9, dv = 6, terms = tensorsketch { d = 9, degree = 3, size = 15, seed = 2, constant "
+    "= 1 / 2, gamma = 1 / 4, heads = 2 } }),\n"
     "  h('factors', { d = 72, dv = 16, scale = 1 / 4, terms = { term { coordinates { trainable { name = 'a', "
     "rows = 72 }, trainable { name = 'g', diagonal = true } } }, term { coordinates { select { 7, 1, 3 }, "
     "map "
