@@ -9,7 +9,8 @@ static const struct emulated_fault cluster_scan_faults[] = {
      OTHER_PLACE,
      {"boxes of the next batch entry that come near", "cluster_scan ... a box comes near from place",
       "near_boxes",
-      "bring_box(map, column, head, token, part.b + 1);"}},
+      "cluster_scan_boxes(maps, part, [&](int, const struct fpa_tensor_map &map, int column, int head) { "
+      "bring_box(map, column, head, token, part.b + 1); });"}},
     {IN_CLUSTER_SCAN,
      LEFT_OUT,
      {"values behind the edge of half a span", "chunked form ... changed an earlier output", "half_edge",
