@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "command/candidates.h"
 #include "command/device.h"
@@ -349,39 +348,6 @@ static void set_strides(bench_call *c, int64_t total)
     c->gate.strides = c->gate_stride;
 }
 
-static int compare_numbers(const void *a, const void *b);
-static void dump(bench_call *c)
-{
-    enum { BLOCKS = 128 };
-    static unsigned long long n[BLOCKS][32][8];
-    fpa_error error = {0};
-    const fpa_module *module = &c->kernel->module;
-    check(module->backend->memory->download(module, n, (char *)c->state.data + 256 * 16384, sizeof n, &error), &error);
-    double waited[BLOCKS], zero;
-    for (int b = 0; b < BLOCKS; b++)
-        waited[b] = (double)(long long)(n[b][0][7] - n[0][0][7]);
-    qsort(waited, BLOCKS, sizeof *waited, compare_numbers);
-    zero = waited[BLOCKS / 2];
-    for (int i = 0; i < 32; i++) {
-        printf("span %2d", i);
-        for (int k = 0; k < 8; k++) {
-            double t[BLOCKS];
-            for (int b = 0; b < BLOCKS; b++)
-                t[b] = n[b][i][k] ? (double)(long long)(n[b][i][k] - n[0][0][7]) - zero : 0;
-            qsort(t, BLOCKS, sizeof *t, compare_numbers);
-            printf(" | %5.1f %5.1f %5.1f", 1e-3 * t[0], 1e-3 * t[BLOCKS / 2], 1e-3 * t[BLOCKS - 1]);
-        }
-        printf("\n");
-    }
-    for (int b = 0; b < BLOCKS; b++) { /* begins, waited, asked 0, keys 0, o 0, asked 3, o 31, ends */
-        const unsigned long long list[8] = {n[b][0][6], n[b][2][6], n[b][0][7], n[b][0][0], n[b][0][1], n[b][0][5], n[b][31][5], n[b][1][7]};
-        printf("block %d", b);
-        for (int k = 0; k < 8; k++)
-            printf(" %.1f", 1e-3 * ((double)(long long)(list[k] - n[0][0][7]) - zero));
-        printf("\n");
-    }
-}
-
 /* Of as many whole pieces as a prompt of `total` tokens has. */
 static void compare_pieces(fpa_kernel *kernel, int64_t prompts, int64_t total, int64_t piece)
 {
@@ -400,31 +366,11 @@ static void compare_pieces(fpa_kernel *kernel, int64_t prompts, int64_t total, i
     c.state_shape[0] = prompts;
     c.state_shape[1] = heads;
     c.state_shape[2] = fpa_describe(kernel)->state_elements;
-    c.state_shape[0] += 64;
     c.state = make(kernel, fpa_describe(kernel)->state_dtype, 3, c.state_shape, 0, 0, NULL);
-    c.state_shape[0] -= 64;
     snprintf(what, sizeof what, "pieces of %lld tokens", (long long)piece);
-    if (getenv("HOLD")) {
-        for (int which = 0; which < 2; which++) {
-            bench_call *p = which ? &c : &whole;
-            struct timespec a, b;
-            double sum = 0;
-            int n = 0;
-            clock_gettime(CLOCK_REALTIME, &a);
-            do {
-                sum += measure(p), n++;
-                clock_gettime(CLOCK_REALTIME, &b);
-            } while ((double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec) < atof(getenv("HOLD")));
-            printf("hold %s %.3f %.3f %.4f\n", which ? "pieces" : "whole", (double)a.tv_sec + 1e-9 * (double)a.tv_nsec,
-                   (double)b.tv_sec + 1e-9 * (double)b.tv_nsec, sum / n);
-        }
-        return;
-    }
     const both times = measure_by_turns(&whole, &c);
     line("one pass", &one, times.first, times.first);
     line_of_turns(what, &one, &times);
-    if (getenv("TRACE"))
-        dump(&c);
     free_call(&whole), free_call(&c);
 }
 
@@ -454,8 +400,6 @@ static void compare_all_pieces(fpa_kernel *kernel, int64_t total)
 {
     const int64_t prompts = heads < FULL ? FULL / heads : 1;
     compare_pieces(kernel, prompts, total / 4, 2048);
-    if (getenv("ONLY"))
-        return;
     compare_pieces(kernel, prompts, total / 4, whole_chunks(kernel, 2048));
     compare_pieces(kernel, prompts, total / 4, 8192);
     compare_pieces(kernel, 1, total, 2048);
