@@ -183,9 +183,9 @@ static void draw(mix *m, int64_t total, int64_t most)
     }
 }
 
-static void make_mix(bench_call *c, fpa_kernel *kernel, mix *m)
+static void make_mix(bench_call *c, fpa_kernel *kernel, fpa_form form, mix *m)
 {
-    *c = (bench_call){.kernel = kernel, .form = FPA_FORM_CHUNKED, .pieces = 1};
+    *c = (bench_call){.kernel = kernel, .form = form, .pieces = 1};
     make_operands(c, 1, m->total);
     c->offset_shape[0] = m->count + 1;
     c->offsets = make(kernel, NULL, 1, c->offset_shape, 0, 0, m->offsets);
@@ -197,6 +197,15 @@ static void make_equal(bench_call *c, fpa_kernel *kernel, int64_t batch, int64_t
 {
     *c = (bench_call){.kernel = kernel, .form = FPA_FORM_CHUNKED, .pieces = 1};
     make_operands(c, batch, length);
+}
+
+static double time_mix(fpa_kernel *kernel, fpa_form form, mix *m)
+{
+    bench_call c;
+    make_mix(&c, kernel, form, m);
+    const double milliseconds = measure(&c);
+    free_call(&c);
+    return milliseconds;
 }
 
 static double time_equal(fpa_kernel *kernel, int64_t batch, int64_t length)
@@ -231,7 +240,7 @@ static void compare_equal(fpa_kernel *kernel, int64_t total, int64_t length, con
         return;
     bench_call equal, packed;
     make_equal(&equal, kernel, m.count, length);
-    make_mix(&packed, kernel, &m);
+    make_mix(&packed, kernel, FPA_FORM_CHUNKED, &m);
     const both times = measure_by_turns(&equal, &packed);
     line("equal lengths", &m, times.first, times.first);
     line_of_turns("cu_seqlens", &m, &times);
@@ -247,12 +256,11 @@ static void compare_mix(fpa_kernel *kernel, int64_t total, int64_t most, const c
     draw(&m, total, most);
     if (m.count == 0)
         return;
-    bench_call packed;
-    make_mix(&packed, kernel, &m);
-    const double ragged = measure(&packed);
-    free_call(&packed);
+    const double ragged = time_mix(kernel, FPA_FORM_CHUNKED, &m);
     const int64_t mean = (m.total + m.count - 1) / m.count;
     line("cu_seqlens", &m, ragged, ragged);
+    if (fpa_choose_form(kernel, m.longest, 0) != FPA_FORM_CHUNKED)
+        line("cu_seqlens, in the form that auto takes", &m, time_mix(kernel, FPA_FORM_AUTO, &m), ragged);
     line("equal lengths, as many tokens", &m, time_equal(kernel, m.count, mean), ragged);
     if (m.count * m.longest <= PADDED_TOKENS)
         line("padded to the longest", &m, time_equal(kernel, m.count, m.longest), ragged);
@@ -313,7 +321,7 @@ static void compare_ways(fpa_kernel *kernel, int64_t total, int64_t length, int6
         add(&m, length);
     if (!length)
         draw(&m, total, most);
-    make_mix(&call, kernel, &m);
+    make_mix(&call, kernel, FPA_FORM_CHUNKED, &m);
     time_ways(&call, &m);
     if (!length)
         return;

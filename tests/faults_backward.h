@@ -71,4 +71,14 @@ static const struct fault backward_sketch_faults[] = {
      "backward_conjugate", "set${VL}(x + ${factor_row(part, f, 1)} * T + t, c * im + d * re);"},
 };
 
+/* Of a head without a mask. */
+static const struct fault backward_everywhere_faults[] = {
+    {"queries that miss later keys of their chunk", "d_q at batch ... but the formula gives",
+     "backward_all_keys", "for (int j = 0; j <= block; j++) {"},
+    {"queries that miss the last chunk's keys", "chunked form ... d_q at batch ... but the formula gives",
+     "backward_state_of_all", "for (int64_t chunk = 0; chunk + 1 < c->cut->chunks && !pairs; chunk++) {"},
+    {"keys that miss the first chunk's queries", "chunked form ... d_k at batch ... but the formula gives",
+     "backward_reversed_of_all", "for (int64_t chunk = 1; chunk < c->cut->chunks && !pairs; chunk++) {"},
+};
+
 #endif

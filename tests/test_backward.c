@@ -365,7 +365,6 @@ static void heads_without_gradients_are_refused_before_anything_runs(void **stat
 {
     fixture *f = *state;
 
-    refuse_open(f, "everywhere", NULL, "no mask (causal = false), of which there are no gradients yet");
     refuse_open(f, "near", NULL, "a window, of which there are no gradients yet");
 }
 
@@ -438,6 +437,29 @@ static void coordinates_that_are_made_have_gradients(void **state)
     forward(f);
 }
 
+/* On C targets; of a GPU's the text is refused, which needs no GPU. */
+static void without_a_mask_c_targets_have_gradients(void **state)
+{
+    fixture *f = *state;
+    fpa_head_list list;
+    fpa_source source;
+    fpa_kernel *kernel = NULL;
+
+    if (open_head(f, "everywhere", NULL, 1, &kernel))
+        fail_msg("%s: %s", f->error.where, f->error.message);
+    assert_non_null(strstr(fpa_describe(kernel)->backward_verdict, "gradients: "));
+    fpa_close(kernel);
+    assert_int_equal(spec_load_text("backward.lua", NULL, spec, strlen(spec), &list, &f->error), FPA_OK);
+    for (int i = 0; i < list.count; i++) {
+        if (list.heads[i]->causal)
+            continue;
+        assert_int_equal(source_generate_backward(list.heads[i], "cuda:sm_90a", &source, &f->error),
+                         FPA_UNSUPPORTED);
+        assert_non_null(strstr(f->error.message, "has no mask (causal = false), of which"));
+    }
+    head_list_free(&list);
+}
+
 static void a_kernel_opened_without_gradients_says_so(void **state)
 {
     fixture *f = *state;
@@ -474,6 +496,7 @@ int main(void)
         cmocka_unit_test_setup(heads_without_gradients_are_refused_before_anything_runs, again),
         cmocka_unit_test_setup(gradients_of_made_coordinates_are_refused_on_gpus, again),
         cmocka_unit_test_setup(coordinates_that_are_made_have_gradients, again),
+        cmocka_unit_test_setup(without_a_mask_c_targets_have_gradients, again),
         cmocka_unit_test_setup(a_kernel_opened_without_gradients_says_so, again),
         cmocka_unit_test_setup(gradients_come_from_the_cache_with_their_verdict, again),
     };

@@ -28,9 +28,11 @@ static const char spec[] =
     "  head { name = 'random', d = 8, dv = 6, normalize = 'sum', terms = favor { d = 8, size = 12, seed = 2, "
     "gamma = 1 / 2 } },\n"
     "  head { name = 'sketch', d = 9, dv = 5, terms = tensorsketch { d = 9, degree = 3, size = 15, seed = 2, "
-    "constant = 1 / 2 } }\n";
+    "constant = 1 / 2 } },\n"
+    "  head { name = 'everywhere', d = 8, dv = 6, causal = false, normalize = { 'sum', eps = 1e-6 }, terms = "
+    "power { degree = 2 } }\n";
 
-enum { CUBE, LEARNED, WAVES, RANDOM, SKETCH, HEADS };
+enum { CUBE, LEARNED, WAVES, RANDOM, SKETCH, EVERYWHERE, HEADS };
 
 /* A head's own modules: forward, and what is said of gradients is asked of another text. */
 struct subject {
@@ -241,7 +243,9 @@ static void every_fault_is_refused_in_its_words(void **state)
                          survivors(f, RANDOM, backward_random_faults,
                                    sizeof backward_random_faults / sizeof *backward_random_faults) +
                          survivors(f, SKETCH, backward_sketch_faults,
-                                   sizeof backward_sketch_faults / sizeof *backward_sketch_faults),
+                                   sizeof backward_sketch_faults / sizeof *backward_sketch_faults) +
+                         survivors(f, EVERYWHERE, backward_everywhere_faults,
+                                   sizeof backward_everywhere_faults / sizeof *backward_everywhere_faults),
                      0);
 }
 

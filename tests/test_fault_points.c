@@ -48,6 +48,7 @@ static const struct table tables[] = {
     FAULTS_OF(backward_faults),
     FAULTS_OF(backward_matrix_faults),
     FAULTS_OF(backward_wave_faults),
+    FAULTS_OF(backward_everywhere_faults),
     FAULTS_OF(backward_random_faults),
     FAULTS_OF(backward_sketch_faults),
     HEADS_OF(split_faults),

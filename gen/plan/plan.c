@@ -134,7 +134,7 @@ fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target
         missing = "maps, positions, sketches or a mask of keys";
     else if (written->window)
         missing = "a window";
-    else if (!written->causal)
+    else if (!written->causal && target->backend != BACKEND_C)
         missing = "no mask (causal = false)";
     return missing ? fail(error, FPA_UNSUPPORTED, written->name,
                           "has %s, of which there are no gradients yet", missing)

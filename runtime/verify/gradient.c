@@ -125,12 +125,11 @@ static fpa_status make_state(const fpa_gradient_trial *g, fpa_field *state, fpa_
                       g->inputs.shape.heads, g->inputs.facts->state_elements, error);
 }
 
-/* The second part of the tokens with the state of the first, then the first part with its gradient. The recurrent form
- * makes that state: in float, also where the others round products. */
+/* The second part of the tokens with the state of the first, then the first part with its gradient. */
 static fpa_status check_states(const examination *x, problem *p, fpa_form_index form, fpa_error *error)
 {
     const fpa_gradient_trial *g = &p->trial;
-    const int64_t length = g->inputs.shape.length, cut = (2 * length + 2) / 5;
+    const int64_t length = g->inputs.shape.length, cut = g->cut;
     fpa_field state = {0}, gradient = {0};
     fpa_gradient_outputs outputs = {0};
     fpa_gradient_squares sums[GRADIENT_KINDS + 1] = {0}; /* states may be narrow: not among the others */
@@ -147,7 +146,7 @@ static fpa_status check_states(const examination *x, problem *p, fpa_form_index 
     if (status == FPA_OK)
         status = gradient_outputs_make(g, &outputs, error);
     if (status == FPA_OK)
-        status = trial_run(&g->inputs, x->forward, FORM_RECURRENT, 0, cut, NULL, NULL, &state, error);
+        status = gradient_make_states(g, x->forward, &state, error);
     if (status == FPA_OK)
         status = gradient_run(g, x->backward, &second, &outputs, error);
     if (status == FPA_OK && field_scan(&gradient).poison)
@@ -269,11 +268,14 @@ static void pose(int index, void *user)
     const row *r = &rows[index];
     const uint64_t draw = r->layout == LAYOUT_PIECES ? LEANING_DRAW : (uint64_t)index;
     fpa_shape shape;
+    int64_t cut = 0;
 
     p->posed = make_shape(x, r, &shape);
+    if (p->posed && r->checks & (STATES | RAGGED))
+        cut = r->checks & STATES ? (2 * shape.length + 2) / 5 : (3 * shape.length + 4) / 5;
     if (p->posed)
         p->status = gradient_trial_make(&p->trial, x->head, x->facts, shape, r->checks & LONG ? PERIOD : 0,
-                                        SEED + draw, &p->error);
+                                        cut, SEED + draw, &p->error);
 }
 
 static void answer(int index, void *user)

@@ -102,16 +102,23 @@ static fpa_status run_twice(ragged *r, const fpa_module *module, const fpa_gradi
     return gradient_run(r->trial, module, &second, outputs, error);
 }
 
+fpa_status gradient_make_states(const fpa_gradient_trial *trial, const fpa_module *forward, fpa_field *states,
+                                fpa_error *error)
+{
+    const fpa_form_index form = trial->inputs.head->causal ? FORM_RECURRENT : FORM_CHUNKED;
+
+    return trial_run(&trial->inputs, forward, form, 0, trial->cut, NULL, NULL, states, error);
+}
+
 fpa_status gradient_run_ragged(const fpa_gradient_trial *trial, const fpa_module *backward,
                                const fpa_module *forward, const fpa_gradient_run *run,
                                fpa_gradient_outputs *outputs, fpa_error *error)
 {
-    const int64_t cut = (3 * run->to + 4) / 5;
     ragged r = {.trial = trial};
-    fpa_status status = make(&r, cut, error);
+    fpa_status status = make(&r, trial->cut, error);
 
     if (status == FPA_OK)
-        status = trial_run(&trial->inputs, forward, FORM_RECURRENT, 0, cut, NULL, NULL, &r.states, error);
+        status = gradient_make_states(trial, forward, &r.states, error);
     if (status == FPA_OK)
         status = run_twice(&r, backward, run, outputs, error);
     free(r.sequences.cu_seqlens);

@@ -105,6 +105,9 @@ static fpa_status draw(fpa_gradient_trial *g, int64_t period, uint64_t seed, fpa
         g->d_o[i] = i < drawn
                         ? dtype_round(t->head->dtype, (double)(splitmix_bits(&state) >> 11) * 0x1p-52 - 1)
                         : g->d_o[i - drawn];
+    for (int64_t b = 0; status == FPA_OK && g->cut && !t->head->causal && b < t->shape.batch; b++)
+        memset(g->d_o + b * outputs / t->shape.batch * dv, 0,
+               sizeof *g->d_o * (size_t)(g->cut * t->shape.query_heads * dv));
     return status;
 }
 
@@ -236,13 +239,14 @@ static fpa_status place_all(fpa_gradient_trial *g, fpa_error *error)
 }
 
 fpa_status gradient_trial_make(fpa_gradient_trial *g, const fpa_head *head, const fpa_facts *facts,
-                               fpa_shape shape, int64_t period, uint64_t seed, fpa_error *error)
+                               fpa_shape shape, int64_t period, int64_t cut, uint64_t seed, fpa_error *error)
 {
     fpa_status status;
 
     *g = (fpa_gradient_trial){.inputs = {.head = head, .facts = facts, .shape = shape}};
     g->known = period ? 2 * period : shape.length;
     g->judged = period ? period : shape.length;
+    g->cut = cut;
     g->inputs.spares = calloc(1, sizeof *g->inputs.spares);
     status = g->inputs.spares ? draw(g, period, seed, error) : fail_memory(error);
     if (status == FPA_OK)

@@ -15,6 +15,8 @@ typedef struct fpa_gradient_trial {
     fpa_trial inputs; /* made by its parts: no outputs are judged */
     int64_t known;    /* tokens of the sequence that the formula was evaluated for; the others repeat them */
     int64_t judged;   /* tokens whose gradients are compared: from the first on */
+    int64_t
+        cut; /* tokens before it and from it on are also two calls with a state between them; 0: are not */
     double *d_o, *o, *den; /* of the known tokens; o and den as they are stored */
     double **weights[EVALUATIONS];
     fpa_gradients to[EVALUATIONS];
@@ -22,9 +24,10 @@ typedef struct fpa_gradient_trial {
 } fpa_gradient_trial;
 
 /* period > 0: log-gates are -0.5 and tokens repeat after so many; the formula is evaluated for two periods, of which the
- * first is judged. 0: as the shape says. Freed also after an error. */
+ * first is judged. 0: as the shape says. Without a mask outputs of tokens before the cut have gradients of 0: their queries
+ * see keys that the first of two calls does not have. Freed also after an error. */
 fpa_status gradient_trial_make(fpa_gradient_trial *trial, const fpa_head *head, const fpa_facts *facts,
-                               fpa_shape shape, int64_t period, uint64_t seed, fpa_error *error);
+                               fpa_shape shape, int64_t period, int64_t cut, uint64_t seed, fpa_error *error);
 void gradient_trial_free(fpa_gradient_trial *trial);
 
 /* What a run writes. */

@@ -119,7 +119,7 @@ static fpa_status check_shape(const fpa_head *head, const fpa_facts *facts, cons
                               fpa_shape shape, fpa_error *error)
 {
     fpa_gradient_trial trial;
-    fpa_status status = gradient_trial_make(&trial, head, facts, shape, 0, SEED, error);
+    fpa_status status = gradient_trial_make(&trial, head, facts, shape, 0, 0, SEED, error);
     for (int form = FORM_PARALLEL; form <= FORM_CHUNKED && !status; form++)
         status = check_form(&trial, module, (fpa_form_index)form, error);
     gradient_trial_free(&trial);

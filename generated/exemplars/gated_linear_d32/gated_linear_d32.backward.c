@@ -1809,7 +1809,8 @@ static void pack_key_block(const struct pass *c, int block)
         ones[t] = t < tokens ? ones[t] : 0.0f;
 }
 
-static void pack_chunk(struct pass *c, int64_t chunk)
+/* Where the chunk lies, and its gates. */
+static void enter_chunk(struct pass *c, int64_t chunk)
 {
     c->first = chunk * c->cut->tokens;
     c->tokens = (int)(c->a->forward.length - c->first < c->cut->tokens ? c->a->forward.length - c->first
@@ -1820,11 +1821,26 @@ static void pack_chunk(struct pass *c, int64_t chunk)
         gates_read(f->log_gate + c->b * f->gate_stride[0] + (c->first + block * T) * f->gate_stride[1]
                    + c->h * f->gate_stride[2],
                    f->gate_stride[1], block_tokens(c->tokens, block), &c->w->gates[block]);
-    for (int block = 0; block < c->blocks; block++) {
+}
+
+static void pack_keys(const struct pass *c)
+{
+    for (int block = 0; block < c->blocks; block++)
         pack_key_block(c, block);
-        for (int64_t g = 0; g < c->cut->queries; g++)
+}
+
+static void pack_queries(const struct pass *c)
+{
+    for (int64_t g = 0; g < c->cut->queries; g++)
+        for (int block = 0; block < c->blocks; block++)
             pack_query_block(c, g, block);
-    }
+}
+
+static void pack_chunk(struct pass *c, int64_t chunk)
+{
+    enter_chunk(c, chunk);
+    pack_keys(c);
+    pack_queries(c);
 }
 
 /* ---- a chunk and the states: S of the tokens before, R of those behind ---- */
