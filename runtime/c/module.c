@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
@@ -165,9 +166,15 @@ static fpa_status load_file(const fpa_object *object, loaded *l, fpa_error *erro
 }
 
 /* OpenMP's threads wait inside its library between calls; were it unloaded with the last module,
- * they would wake up in unmapped memory. libgomp does not guard against that, so it stays. False: no memory. */
+ * they would wake up in unmapped memory. libgomp does not guard against that, so it stays. False: no memory.
+ *
+ * Teams end some time after the thread that they worked for, by pthread_exit, for which libc loads libgcc_s the first time. A process
+ * that is forked in that moment has a loader in the middle of its work, which stops the child when it opens a module. So it is loaded
+ * now, by what loads it as well. */
 static bool keep_openmp(void *code)
 {
+    void *frame;
+    backtrace(&frame, 1);
     Dl_info info;
     dlerror();
     void *function = dlsym(code, "omp_get_max_threads");
