@@ -421,6 +421,25 @@ static fpa_status explain_spec(const char *spec, explain_options *options, int *
     return status;
 }
 
+static int explain_as(explain_options *options, const char *spec, const fpa_syntax *syntax)
+{
+    fpa_error error;
+    int form, code = EXIT_OK;
+    if (options->dump && !known_stage(options->dump)) {
+        fail(&error, FPA_INVALID, "--dump", "%s is no stage; there are head, simplified, plan, source",
+             options->dump);
+        report(&error);
+        return EXIT_USAGE;
+    }
+    if (options->backward && (options->mechanism || options->call.length))
+        return option_conflict(syntax, "--backward", options->mechanism ? "--mechanism" : "--length");
+    if (select_form(options->call.form, &form, &error))
+        return report(&error);
+    if (explain_spec(spec, options, &code, &error))
+        return report(&error);
+    return finish_output(code);
+}
+
 int command_explain(int count, char **arguments)
 {
     explain_options options = {.call = {.form = "auto", .batch = 1, .heads = 1, .machine.threads = 1}};
@@ -464,23 +483,8 @@ int command_explain(int count, char **arguments)
         1,
         NULL};
     fpa_texts operands;
-    fpa_error error;
     int code;
     if (!options_parse(&syntax, count, arguments, &operands, &code))
         return code;
-    if (options.dump && !known_stage(options.dump)) {
-        fail(&error, FPA_INVALID, "--dump", "%s is no stage; there are head, simplified, plan, source",
-             options.dump);
-        report(&error);
-        return EXIT_USAGE;
-    }
-    if (options.backward && (options.mechanism || options.call.length))
-        return option_conflict(&syntax, "--backward", options.mechanism ? "--mechanism" : "--length");
-    int form;
-    if (select_form(options.call.form, &form, &error))
-        return report(&error);
-    code = EXIT_OK;
-    if (explain_spec(operands.text[0], &options, &code, &error))
-        return report(&error);
-    return finish_output(code);
+    return explain_as(&options, operands.text[0], &syntax);
 }
