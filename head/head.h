@@ -115,17 +115,18 @@ typedef struct fpa_head {
     fpa_dtype dtype;       /* of q, k, v, o */
     fpa_dtype state_dtype; /* of the state given in and out; it runs in fp32 */
     fpa_products products;
-    bool
-        numbers; /* of forward passes that are gradients: a factor and a number beside each token (gen/plan/passes.h). Not part of the text: such heads have
-                     names of their own */
-    bool
-        beside; /* and that number as columns behind queries and keys: likewise not part of the text, but of the name */
-    bool
-        adds; /* of such passes: o may be added to what is there, of another part of values. Likewise not part of the text, but of the name */
-    bool
-        zeros; /* of such passes: coordinates that no branch has are zero, of queries and of keys. Likewise not part of the text */
-    bool
-        narrows; /* of such passes of bf16: of an f16 head, whose gradients o may be. Likewise not part of the text */
+    /* of forward passes that are gradients: a factor and a number beside each token (gen/plan/passes.h). Not part of
+     * the text: such heads have names of their own */
+    bool numbers;
+    /* and that number as columns behind queries and keys: likewise not part of the text, but of the name */
+    bool beside;
+    /* of such passes: o may be added to what is there, of another part of values. Likewise not part of the text, but of
+     * the name */
+    bool adds;
+    /* of such passes: coordinates that no branch has are zero, of queries and of keys. Likewise not part of the text */
+    bool zeros;
+    /* of such passes of bf16: of an f16 head, whose gradients o may be. Likewise not part of the text */
+    bool narrows;
     int window; /* newest keys that have the weight exp(scale q.k), of q and k as given; 0: none has */
 } fpa_head;
 

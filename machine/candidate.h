@@ -18,8 +18,8 @@ typedef struct fpa_call_size {
     int64_t sequences;
     int64_t recent; /* recurrent form: tokens beside the state */
     bool state_in, state_out;
-    bool
-        joined; /* of one length: the first token of a batch entry lies behind the last one of the entry before, in all operands */
+    /* of one length: the first token of a batch entry lies behind the last one of the entry before, in all operands */
+    bool joined;
 } fpa_call_size;
 
 typedef struct fpa_cost {
@@ -34,8 +34,8 @@ typedef struct fpa_candidate {
     int64_t segments; /* of a sequence's walk, or blocks of a cluster, or blocks that share a head; 1 */
     int64_t blocks;   /* of the launch; 0: the call's size decides */
     int variant;      /* the mechanism's own: which of its kernels, overlapped or not */
-    int64_t
-        fused_segments; /* cluster_scan: of fused_chunk, which is launched where boxes cannot be; 0: nobody has looked */
+    /* cluster_scan: of fused_chunk, which is launched where boxes cannot be; 0: nobody has looked */
+    int64_t fused_segments;
 } fpa_candidate;
 
 #endif

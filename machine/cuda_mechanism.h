@@ -38,16 +38,16 @@ enum {
 /* What fused_chunk's says. */
 enum {
     FUSED_AHEAD_LEAST = 3, /* segments: the first, one whose total is made, and the last */
-    FUSED_AHEAD =
-        1, /* first segments, which are short, are walked with their queries beside the totals of others */
+    /* first segments, which are short, are walked with their queries beside the totals of others */
+    FUSED_AHEAD = 1,
 };
 
 /* What cluster_scan's says. */
 enum {
-    SCAN_SHARED =
-        1, /* sequences of one length are dealt to fewer clusters, fpa_candidate.blocks in all: NAME_sequence_scan */
-    SCAN_WHOLE =
-        2, /* likewise, each sequence to one cluster; they need not have one length. Of an ordinary call NAME_cluster_scan */
+    /* sequences of one length are dealt to fewer clusters, fpa_candidate.blocks in all: NAME_sequence_scan */
+    SCAN_SHARED = 1,
+    /* likewise, each sequence to one cluster; they need not have one length. Of an ordinary call NAME_cluster_scan */
+    SCAN_WHOLE = 2,
 };
 
 /* Whether a launch can have it: it is of the call's form, and the module has its kernels. NULL, or why not.

@@ -95,8 +95,8 @@ static int most_blocks(const fpa_score *score)
 /* ---- whether they suit ---- */
 
 enum {
-    MOST_SUMS =
-        33, /* blocks of a monomial's rows and steps of rows g, beside which two warpgroups have registers */
+    /* blocks of a monomial's rows and steps of rows g, beside which two warpgroups have registers */
+    MOST_SUMS = 33,
     MOST_VALUES = 256, /* of all blocks of columns */
     LEAST_TILES = 8,   /* as many as a square of 32 rows has */
     MOST_WIDTH = 512,  /* of a vector */

@@ -34,8 +34,8 @@ typedef struct fpa_simplified {
     char **notes; /* what was applied and why, one line each, for explain */
     int warning_count;
     char **warnings; /* for example: a normalised head that does not depend on the query */
-    bool
-        made; /* its rows were made of another head's (gen/plan/row_head.h): those that nothing has are zero */
+    /* its rows were made of another head's (gen/plan/row_head.h): those that nothing has are zero */
+    bool made;
     double written; /* D of the head as written */
     /* The fewest features known: of the products of rows found, as written or multiplied out, with
      * blocks of 1, or of all monomials of these degrees (head_features_bound). Exact for polynomials of one

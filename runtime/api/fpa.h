@@ -154,8 +154,8 @@ typedef struct fpa_tensors {
      * possibly none; outputs of tokens that belong to no sequence are not written; states are [S, H, N]. NULL: no packing.
      * See "Sequences of different lengths" below. */
     const DLTensor *cu_seqlens;
-    int64_t
-        max_length; /* with cu_seqlens: an upper bound of the lengths (0: total). Longer sequences are cut there */
+    /* with cu_seqlens: an upper bound of the lengths (0: total). Longer sequences are cut there */
+    int64_t max_length;
 
     /* int32, [B], or [S] with cu_seqlens. With state_index, state_in is a pool [slots, H, N] with any stride between
      * slots, and sequence s starts from slot state_index[s]; -1: from zero. With state_out_index, sequence s leaves its
@@ -356,9 +356,9 @@ typedef struct fpa_layer fpa_layer;
 typedef struct fpa_layer_part {
     const fpa_description *head; /* of their kernel */
     int first, heads;            /* the part is the layer's key/value heads first .. first + heads - 1 */
-    int64_t
-        state_offset; /* where its states begin in the state of a sequence, in elements: [heads, state_elements] in
-                             C order, with the state_elements of `head` */
+    /* where its states begin in the state of a sequence, in elements: [heads, state_elements] in C order, with the
+     * state_elements of `head` */
+    int64_t state_offset;
     int first_weight; /* index of its first run-time matrix among the layer's */
 } fpa_layer_part;
 

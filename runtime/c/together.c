@@ -17,8 +17,8 @@ typedef struct meeting {
 /* One round's pieces of each part: `singles`, dealt out one a thread, then `rest`, each by a team. */
 typedef struct deal {
     int64_t singles[MOST_PARTS], rest[MOST_PARTS];
-    bool
-        all; /* every thread is in the team of each of the rest, one after the other; else teams work at once */
+    /* every thread is in the team of each of the rest, one after the other; else teams work at once */
+    bool all;
 } deal;
 
 typedef struct call {

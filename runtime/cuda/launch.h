@@ -37,8 +37,8 @@ typedef struct cuda_dots {
     bool narrows;     /* by fused_chunk: o is of f16 (geometry.fused_narrows) */
     bool adds;        /* by fused_chunk: to what o is */
     int64_t reversed; /* of so many tokens, from the last one on (cuda_turns); 0: from the first one */
-    bool
-        apart; /* no rows of all heads are described as one: those of the walk whose states these meet are not, or begin elsewhere */
+    /* no rows of all heads are described as one: those of the walk whose states these meet are not, or begin elsewhere */
+    bool apart;
 } cuda_dots;
 
 void cuda_set_dots(const cuda_dots *dots, struct cuda_sizes *s);

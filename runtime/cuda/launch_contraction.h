@@ -8,8 +8,8 @@
 typedef struct cuda_contraction {
     const void *rows; /* gradients of o, of o's type */
     int64_t stride[3];
-    bool
-        walked; /* cuda_forward of the same sizes has left copies of states in the workspace; else they are made */
+    /* cuda_forward of the same sizes has left copies of states in the workspace; else they are made */
+    bool walked;
     int64_t reversed; /* of so many tokens, from the last one on (cuda_turns); 0: from the first one */
     float *dots;      /* of a gated head: outputs times rows, [B][heads][length]; NULL: not wanted */
     void *

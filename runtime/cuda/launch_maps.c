@@ -22,8 +22,8 @@ typedef struct tensor {
     const void *base;
     const long long *stride; /* batch, token, head; elements */
     long long width, heads, tokens, batch;
-    unsigned
-        box; /* numbers of a token that a copy fetches; 0: BOX. What lies behind them in a row of 128 bytes stays as it is */
+    /* numbers of a token that a copy fetches; 0: BOX. What lies behind them in a row of 128 bytes stays as it is */
+    unsigned box;
     bool dense; /* a row in shared memory is no longer than the box's, of 16 or 32 numbers */
 } tensor;
 

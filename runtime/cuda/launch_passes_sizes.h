@@ -59,8 +59,8 @@ typedef struct passes {
     float *weights; /* of coordinates, where passes of rows weigh their outputs; else NULL */
     const void *states, *reversed_states; /* in these */
     bool apart; /* of passes of rows, which keep them: no operand's rows of all heads are described as one */
-    bool
-        narrows; /* their results, and those of values, leave as the gradients are, of f16, where operands are of bf16 */
+    /* their results, and those of values, leave as the gradients are, of f16, where operands are of bf16 */
+    bool narrows;
     int64_t value_stride; /* else, if their values' are, from head to head */
     bool gives_ahead;     /* given_dots are of tokens from the first one on */
 } passes;

@@ -18,10 +18,10 @@ struct fpa_cuda_module {
     struct fpa_cuda_geometry geometry;
     CUfunction kernel[FPA_CUDA_KERNELS]; /* NULL: the head has no such kernel */
     fpa_gpu_room room;
-    size_t
-        pass_limit; /* bytes of the workspace of gradients by forward passes, and twice those of states in walks of chunks, above which sequences are taken some at a
-                          time */
-    char name[64];  /* of the head */
+    /* bytes of the workspace of gradients by forward passes, and twice those of states in walks of chunks, above which
+     * sequences are taken some at a time */
+    size_t pass_limit;
+    char name[64]; /* of the head */
 };
 
 /* Load for options->device; the symbols are NAME_geometry and the kernels of cuda_call.h, of which

@@ -84,8 +84,8 @@ typedef struct fpa_saved {
     /* What the forward pass saved, as it was stored: o like d_o, and the sum of scores by which the normaliser is made,
      * [batch, length, query_heads]. NULL: the formula's own. */
     const double *o, *den;
-    int64_t
-        span; /* tokens after which a running sum of log-gates' gradients is begun anew, counted from the first */
+    /* tokens after which a running sum of log-gates' gradients is begun anew, counted from the first */
+    int64_t span;
 } fpa_saved;
 
 /* Fills what is wanted of gradient. magnitude (may be NULL, else with the same arrays): the same sums without

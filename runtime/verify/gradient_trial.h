@@ -15,8 +15,8 @@ typedef struct fpa_gradient_trial {
     fpa_trial inputs; /* made by its parts: no outputs are judged */
     int64_t known;    /* tokens of the sequence that the formula was evaluated for; the others repeat them */
     int64_t judged;   /* tokens whose gradients are compared: from the first on */
-    int64_t
-        cut; /* tokens before it and from it on are also two calls with a state between them; 0: are not */
+    /* tokens before it and from it on are also two calls with a state between them; 0: are not */
+    int64_t cut;
     double *d_o, *o, *den; /* of the known tokens; o and den as they are stored */
     double **weights[EVALUATIONS];
     fpa_gradients to[EVALUATIONS];

@@ -108,8 +108,8 @@ typedef struct fpa_sequence_list {
     int64_t longest;     /* what a call says of them */
     int32_t *cu_seqlens; /* [count + 1]; NULL: the trial's batch */
     int32_t *in, *out;   /* [count]: slots of a state_in and of a state_out */
-    int64_t
-        recent; /* not 0: sequences are of keys, of which a state lacks at most so many; q and o have one token each */
+    /* not 0: sequences are of keys, of which a state lacks at most so many; q and o have one token each */
+    int64_t recent;
 } fpa_sequence_list;
 
 /* All tokens of a trial of one batch, in which those sequences lie one behind the other. */

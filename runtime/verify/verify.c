@@ -196,8 +196,8 @@ typedef struct problem {
 typedef struct question {
     int row;
     fpa_form_index form;
-    bool
-        walks; /* by the pick; else by the candidate that the module finds the fastest for calls of this size */
+    /* by the pick; else by the candidate that the module finds the fastest for calls of this size */
+    bool walks;
     fpa_pick pick;
     fpa_measure measure;
     fpa_status status;

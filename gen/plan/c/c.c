@@ -6,8 +6,8 @@
 #include "work.h"
 
 enum {
-    PANEL =
-        48, /* tokens: a multiple of the micro-tile's 6 rows and of every vector's width; twice as many in pairs of bf16 */
+    /* tokens: a multiple of the micro-tile's 6 rows and of every vector's width; twice as many in pairs of bf16 */
+    PANEL = 48,
     TILE = 48, /* features: of fewer, products read and write their sums again after too few steps */
     UNROLL_LIMIT = 4096,  /* features that are printed one by one: a few seconds of compile time */
     SLICE_FEATURES = 200, /* of a slice at least: what a part of a chunk's outputs is worth */

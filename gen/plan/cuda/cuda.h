@@ -34,8 +34,8 @@ enum {
     CUDA_DECODE_WINDOW_THREADS = 128,
     CUDA_PAD_THREADS = 256,
     CUDA_SCAN_THREADS = 256, /* of gate_scan, and of segment_scan */
-    CUDA_CARRY_THREADS =
-        1024, /* which has at most so many where it may run beside queries: a block fills a multiprocessor */
+    /* which has at most so many where it may run beside queries: a block fills a multiprocessor */
+    CUDA_CARRY_THREADS = 1024,
     CUDA_CARRIED = 8,            /* elements of a copy, that each of its threads takes */
     WHY = 160,                   /* bytes of a reason */
     CUDA_MAX_WIDTH = 256,        /* d */
@@ -133,8 +133,8 @@ typedef struct fpa_cuda_lift {
     /* by warpgroups: how many a block has, 0 where warps do it; bytes of matrices, and behind them of each
      * warpgroup; rows are those of all matrices in one product */
     int groups, matrix_bytes, group_bytes;
-    bool
-        in_f16; /* a bf16 head's matrices in one part of f16, and its tokens, each times a power of two of its own */
+    /* a bf16 head's matrices in one part of f16, and its tokens, each times a power of two of its own */
+    bool in_f16;
 } fpa_cuda_lift;
 
 /* A mechanism and a head. */

@@ -32,10 +32,11 @@ enum {
     OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
     OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
     MOST_SUMS_OF_BOTH = 72, /* of the state and of o: with more nothing is known to be gained, and */
-    MOST_TILES_OF_BOTH =
-        2, /* of features, whose keys', queries' and copies' turns come one after the other: three lose (docs/decisions/0134-two-blocks-of-packed-rows.md) */
-    OTHERS_OF_BOTH =
-        48, /* and of one that has queries, too: features and factors of a group of products and of the next one */
+    /* of features, whose keys', queries' and copies' turns come one after the other: three lose
+     * (docs/decisions/0134-two-blocks-of-packed-rows.md) */
+    MOST_TILES_OF_BOTH = 2,
+    /* and of one that has queries, too: features and factors of a group of products and of the next one */
+    OTHERS_OF_BOTH = 48,
     NARROW = 32,      /* bytes that the copy engine can swizzle */
     BLOCK_OWN = 1024, /* bytes of a multiprocessor, for each block */
 };

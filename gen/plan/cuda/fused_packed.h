@@ -15,8 +15,8 @@
 
 enum {
     FUSED_TOKENS = 64, /* tokens */
-    FUSED_COPIES =
-        2, /* of the state: one is read while the next is written; one where who writes it reads it */
+    /* of the state: one is read while the next is written; one where who writes it reads it */
+    FUSED_COPIES = 2,
     FUSED_MOST_UNITS = 32,  /* of 16 features */
     FUSED_MATRIX_ROWS = 48, /* projected rows that one matrix instruction forms, at most */
     FUSED_ROW_PITCH =
@@ -35,8 +35,8 @@ typedef struct fpa_fused_fragment {
     int row[16]; /* from row_base on */
     bool one;    /* all the same row */
     bool run;    /* rows that follow each other */
-    bool
-        halves; /* its first and last 8 rows are halves of others: of `low` number low_half, of `high` number high_half */
+    /* its first and last 8 rows are halves of others: of `low` number low_half, of `high` number high_half */
+    bool halves;
     int low, low_half, high, high_half;
     int first; /* row; where it is none of these, its number among those that are looked up */
 } fpa_fused_fragment;

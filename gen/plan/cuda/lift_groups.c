@@ -13,8 +13,9 @@ enum {
     TOKENS = 64,     /* that a warpgroup multiplies: 16 a warp */
     MOST_ROWS = 128, /* of matrices in one product, so that a thread has sums of two on their way; */
     LEAST_MOST = 64, /* or so many, where that leaves registers for one warpgroup more */
-    LEAST_ROWS =
-        128, /* of all matrices: with fewer, tensor cores are not what blocks of warps wait for, and two parts take less than tokens in f16 */
+    /* of all matrices: with fewer, tensor cores are not what blocks of warps wait for, and two parts take less than
+     * tokens in f16 */
+    LEAST_ROWS = 128,
     MOST_WIDTH = 128,  /* so that 16 tokens stay in a warp's registers */
     SLAB_NUMBERS = 64, /* of a row, */
     REST = 56,         /* registers of a thread beside sums and tokens */

@@ -7,12 +7,12 @@
 enum {
     LIFT_THREADS = 128, /* of a block; of many rows whose matrices are kept twice as many */
     LIFT_TOKENS = 64,   /* that it takes at a time; of wide q and k half as many */
-    LIFT_MOST_KEPT =
-        160, /* registers of a thread for matrices and angles: 255 less what sums and addresses take */
+    /* registers of a thread for matrices and angles: 255 less what sums and addresses take */
+    LIFT_MOST_KEPT = 160,
     LIFT_MOST_STRIPS = 4,    /* of what is kept, so that there is room for several blocks */
     LIFT_STEP_REGISTERS = 4, /* 16 rows and 16 columns of a matrix's part of 16 bits, a lane */
-    LIFT_MOST_TURNS =
-        32, /* numbers of the positions of a thread's rows that are kept, or made once for its tokens */
+    /* numbers of the positions of a thread's rows that are kept, or made once for its tokens */
+    LIFT_MOST_TURNS = 32,
 };
 
 extern const fpa_field cuda_lift_fields[];

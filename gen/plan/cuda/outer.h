@@ -34,8 +34,8 @@ typedef struct fpa_outer_plan {
     /* rows of a vector, in a numbering of its own, by blocks of 8 */
     int *row;    /* [plan->row_count] vector row of a plan's row, -1: not kept */
     int *source; /* [8 row_blocks] plan's row of a vector row (some twice), -1: zero for every token */
-    bool
-        by_dots; /* rows lie as dots have them; else as they are made: coordinates, projections, weighted ones */
+    /* rows lie as dots have them; else as they are made: coordinates, projections, weighted ones */
+    bool by_dots;
     int row_blocks;   /* of a vector */
     int vector_rows;  /* the first ones, which device memory has; the copy engine adds zeros */
     bool coordinates; /* the rows are the coordinates, then zeros: q and k are read as they lie */

@@ -15,13 +15,13 @@ enum {
     LEAST_TILES = 2,
     PAIR_KEYS = 32, /* of a stage; of a square's 64 */
     KEYS = 64,
-    PAIR_TILES =
-        3, /* of products of two dots, but where half of the queries would read each tile twice as often */
-    BESIDE_TILES =
-        128, /* registers: two tiles' products, 64, a group's prefixes and what they are given, 32, addresses */
+    /* of products of two dots, but where half of the queries would read each tile twice as often */
+    PAIR_TILES = 3,
+    /* registers: two tiles' products, 64, a group's prefixes and what they are given, 32, addresses */
+    BESIDE_TILES = 128,
     COLUMNS_BEHIND = 1024, /* bytes of 8 columns, which the last tile's step of 16 has where those are odd */
-    MOST_WRITTEN =
-        16, /* tiles of a set that are written out, so that they leave room where instructions are kept */
+    /* tiles of a set that are written out, so that they leave room where instructions are kept */
+    MOST_WRITTEN = 16,
     BARRIERS = 16, /* bytes, of a stage */
     GATE = 8,      /* bytes, of a token */
 };

@@ -14,8 +14,8 @@ enum {
     BARRIERS = 16,        /* bytes, of a stage */
     SINK_BARRIER = 8,     /* a barrier that nobody waits for */
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
-    SPARE_REGISTERS =
-        4, /* with fewer beside those ptxas may serialise products; with many of these three times as many */
+    /* with fewer beside those ptxas may serialise products; with many of these three times as many */
+    SPARE_REGISTERS = 4,
     SPARED_PORTION = 3,
     ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
 };

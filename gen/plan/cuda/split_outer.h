@@ -10,8 +10,8 @@
 enum {
     WARPGROUP_THREADS = 128,
     WARPGROUP_KERNELS = 2, /* state kernels, of blocks of several sizes */
-    SPLIT_MOST_COLUMNS =
-        16, /* tiles of 8, for which a warpgroup has registers beside those of several tiles of features, or of queries */
+    /* tiles of 8, for which a warpgroup has registers beside those of several tiles of features, or of queries */
+    SPLIT_MOST_COLUMNS = 16,
     SPLIT_WIDE_COLUMNS = 32, /* beside those of one, with the normaliser's: a product has no more */
     PACK_TOKENS = 32,        /* of a packer of vectors, at a time */
     PRODUCT_THREADS = 256,   /* of NAME_state_product */
@@ -143,8 +143,8 @@ typedef struct fpa_split_outer {
     int query_tokens;
     bool dots_in_turn; /* of the score, monomial by monomial: all at once do not fit into registers */
     int turn_keys;     /* of which dots in turn are made at a time, 64 or 32 */
-    bool
-        leaves_dots; /* of outputs, where a call wants them, and products of states: gradients of gates (gen/plan/passes.h) */
+    /* of outputs, where a call wants them, and products of states: gradients of gates (gen/plan/passes.h) */
+    bool leaves_dots;
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
     int query_stages, tile_stages, key_stages, output_bytes;
     int most_key_stages; /* with those that lie where tiles do, which are through when keys are wanted */
