@@ -15,7 +15,7 @@ enum {
         128,         /* and for a block of so many queries: half of them would read a copy twice as often, */
     FEWER_TILES = 2, /* which the second-level cache has no time for */
     TILE_STAGES = 8,
-    ITEM_BYTES = 64,             /* what a kernel knows of a warpgroup's queries in a stage */
+    ITEM_BYTES = 64,             /* what a kernel knows of a stage of queries */
     ITEMS = 16 + 160,            /* places of items are rounded up; two that a block has taken */
     EDGES = 12 * KEY_STAGES + 4, /* of a stage of keys, whether its values are finite, and a barrier */
     BARRIERS = 16,               /* bytes, of a stage */
@@ -68,7 +68,7 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
 {
     const int tiles = split->columns.all, blocks = split->outer.row_blocks;
     const int query = (blocks + 7) / 8 * SLAB_ROW + (plan->head->gate ? 8 : 0);
-    const int queries = query * split->query_tokens + (BARRIERS + ITEM_BYTES) * split->output_groups;
+    const int queries = query * split->query_tokens + BARRIERS + ITEM_BYTES;
     const int keys = split_fetched_bytes(split, row_slabs(split)) + (plan->head->gate ? GATES : 0) + BARRIERS;
     const int tile = 1024 * tiles + BARRIERS,
               fixed = ITEMS + EDGES + (split->columns.tiles == 8 ? split_ones_bytes(plan, split) : 0);
