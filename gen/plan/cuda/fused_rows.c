@@ -8,6 +8,8 @@
 
 enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
+    MADE_BARRIERS = 4 * 2,  /* of each warp, for two panels' coordinates */
+    SWIZZLED = 1024,        /* of 8 rows of slabs */
     GATES = 1024,           /* sums, what keys keep, what is left of the state, sums before: slabs follow */
     SCALED_GATES = 2048,    /* and what queries' scores are multiplied by */
     BESIDE = 2,             /* columns: 8 bits of a number, and what is left of it */
@@ -96,11 +98,27 @@ static const fpa_split_outer *find_vectors(const fpa_cuda_inputs *in)
 static void take_vectors(const fpa_split_outer *split, int features, fpa_fused_rows *rows)
 {
     rows->packed = true;
+    rows->makes = split->pack.lent;
     rows->width = features;
     rows->vector = split->outer.vector_rows;
     rows->scale_power = split->dot_degree[0];
     for (int i = 0; i < features; i++)
         rows->slot_feature[i] = i, rows->slot_weight[i] = 1;
+}
+
+/* Coordinates of a panel and of the next one, queries' and keys', rows that are derived of them, matrices. False: some feature lies there as it is, or matrices come by
+ * turns. */
+static bool find_made(const fpa_split_outer *split, fpa_fused_rows *rows)
+{
+    enum { SIDES = 2, STAGES = MADE_BARRIERS / 4 };
+    const fpa_pack_kernel *pack = &split->pack;
+    rows->made_pitch = cuda_odd_pitch(2 * (pack->first_formed - pack->given));
+    rows->made_bytes = pack->chunk_places * pack->chunk_bytes +
+                       SIDES * FUSED_TOKENS * (STAGES * pack->raw_pitch + rows->made_pitch);
+    for (int b = 0; b < pack->blocks_of_vector; b++)
+        if (pack->block[b] < pack->first_formed)
+            return false;
+    return pack->kept;
 }
 
 /* ---- warpgroups ---- */
@@ -147,9 +165,9 @@ static bool allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 
 /* Clusters of two leave no multiprocessor without a block. Who waits for gates does not wait for memory: lockstep costs more than it spares
  * (docs/decisions/0066-who-stores-o.md). */
-static int choose_cluster(const fpa_cuda_inputs *in)
+static int choose_cluster(const fpa_cuda_inputs *in, bool makes)
 {
-    return in->columns->blocks == 2 && !in->plan->head->gate ? 2 : 1;
+    return in->columns->blocks == 2 && !in->plan->head->gate && !makes ? 2 : 1;
 }
 
 /* ---- shared memory ---- */
@@ -167,14 +185,18 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
               values = (in->columns->all + 7) / 8 * SLAB;
     const int value_tails = any_address ? tail_bytes(8 * in->columns->tiles) : 0;
     rows->panels = panels, rows->copies = copies, rows->any_address = any_address;
-    rows->vector_tails = any_address ? tail_bytes(rows->width) : 0;
+    rows->vector_tails = any_address && !rows->makes ? tail_bytes(rows->width) : 0;
     rows->query_bytes = vectors > values ? vectors : values;
     rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + value_tails;
     rows->panel_bytes = rows->at_gates + (rows->scales ? SCALED_GATES : gate ? GATES : 0);
     rows->at_copies = panels * rows->panel_bytes;
-    rows->at_barriers = rows->at_copies + copies * rows->slots * 16 * in->columns->all;
-    rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
-    rows->at_part = round_up(rows->at_barriers + 8 * ((gate ? 7 : 6) * rows->total_panels + 2 * copies), 16);
+    rows->at_made = rows->at_copies + copies * rows->slots * 16 * in->columns->all;
+    rows->total_panels = rows->at_made / (rows->panel_bytes - rows->query_bytes);
+    if (rows->makes) /* matrices begin at a multiple of swizzled rows */
+        rows->at_made = round_up(rows->at_made, SWIZZLED);
+    rows->at_barriers = rows->at_made + rows->made_bytes;
+    const int barriers = (gate ? 7 : 6) * rows->total_panels + 2 * copies + (rows->makes ? MADE_BARRIERS : 0);
+    rows->at_part = round_up(rows->at_barriers + 8 * barriers, 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
     return rows->blocks * (rows->bytes + BLOCK_OWN) <= in->plan->target->shared_memory + BLOCK_OWN;
 }
@@ -188,8 +210,8 @@ static bool begins_anywhere(const fpa_fused_rows *rows, const fpa_head *head)
 /* Keys are weighed, or some rows come as words in any call: three warps take longer for that than the product of keys and values. */
 static bool finishes_much(const fpa_fused_rows *rows, const fpa_head *head)
 {
-    return rows->weighted || cuda_most_lean(rows->vector) > rows->vector_room ||
-           cuda_most_lean(head->dv) > rows->value_room;
+    return !rows->makes && (rows->weighted || cuda_most_lean(rows->vector) > rows->vector_room ||
+           cuda_most_lean(head->dv) > rows->value_room);
 }
 
 /* Steps of 16 features, and all blocks' columns, have places behind the last one. */
@@ -273,11 +295,13 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         take_vectors(vectors, (int)plan->features, rows);
     else if (!find_features(plan, rows))
         return unsuited(why, "its features are not its first coordinates");
+    if (rows->makes && !find_made(vectors, rows))
+        return unsuited(why, "its matrices do not stay in shared memory");
     if (!choose_blocks(in, rows))
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
     rows->finishes_much = finishes_much(rows, plan->head);
-    rows->cluster = choose_cluster(in);
+    rows->cluster = choose_cluster(in, rows->makes);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots =
         cuda_leaves_dots(plan) && (rows->beside || !rows->scales); /* d_v's pass leaves none */
@@ -299,7 +323,9 @@ void print_fused_rows(FILE *out, const fpa_plan *plan)
         "fused_chunk  chunked%s: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
         "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared "
         "memory%s\n",
-        rows->packed ? ", on features as packed rows" : "", rows->key_groups,
+        rows->makes    ? ", on features that who fetches makes"
+        : rows->packed ? ", on features as packed rows"
+                       : "", rows->key_groups,
         rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles, rows->key_tiles == 1 ? "" : "s",
         rows->query_groups, rows->query_groups == 1 ? "s" : "", rows->panels, rows->total_panels,
         rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0,
@@ -315,8 +341,8 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_totals = 1;
     g->fused_total =
         (rows->slots + (rows->numbers && !rows->scales ? 64 : 0)) * columns->all * 8 * columns->blocks;
-    g->fused_vector = rows->vector;
-    g->fused_packs = rows->packed;
+    g->fused_vector = rows->makes ? plan->head->d : rows->vector;
+    g->fused_packs = rows->packed && !rows->makes;
     g->fused_value = plan->head->dv;
     g->fused_unpadded = rows->leans ? 2 : 1;
     g->fused_reverses = rows->reverses;
@@ -331,6 +357,7 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 #define ROWS(member) FIELD(fpa_fused_rows, member)
 const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(packed),
+                                       ROWS(makes),
                                        ROWS(scale_power),
                                        ROWS(weighted),
                                        ROWS(key_groups),
@@ -364,7 +391,9 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(adds),
                                        ROWS(kept),
                                        ROWS(at_gates),
+                                       ROWS(made_pitch),
                                        ROWS(at_copies),
+                                       ROWS(at_made),
                                        ROWS(at_barriers),
                                        ROWS(at_part),
                                        ROWS(bytes),
