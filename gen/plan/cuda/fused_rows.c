@@ -8,7 +8,6 @@
 
 enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
-    MADE_BARRIERS = 4 * 2,  /* of each warp, for two panels' coordinates */
     SWIZZLED = 1024,        /* of 8 rows of slabs */
     GATES = 1024,           /* sums, what keys keep, what is left of the state, sums before: slabs follow */
     SCALED_GATES = 2048,    /* and what queries' scores are multiplied by */
@@ -106,15 +105,13 @@ static void take_vectors(const fpa_split_outer *split, int features, fpa_fused_r
         rows->slot_feature[i] = i, rows->slot_weight[i] = 1;
 }
 
-/* Coordinates of a panel and of the next one, queries' and keys', rows that are derived of them, matrices. False: some feature lies there as it is, or matrices come by
- * turns. */
+/* Of features that are made. False: some lies there as it is, or matrices come by turns. */
 static bool find_made(const fpa_split_outer *split, fpa_fused_rows *rows)
 {
-    enum { SIDES = 2, STAGES = MADE_BARRIERS / 4 };
     const fpa_pack_kernel *pack = &split->pack;
     rows->made_pitch = cuda_odd_pitch(2 * (pack->first_formed - pack->given));
-    rows->made_bytes = pack->chunk_places * pack->chunk_bytes +
-                       SIDES * FUSED_TOKENS * (STAGES * pack->raw_pitch + rows->made_pitch);
+    rows->given_pitch = pack->raw_pitch;
+    rows->matrix_bytes = pack->chunk_places * pack->chunk_bytes;
     for (int b = 0; b < pack->blocks_of_vector; b++)
         if (pack->block[b] < pack->first_formed)
             return false;
@@ -167,7 +164,7 @@ static bool allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
  * (docs/decisions/0066-who-stores-o.md). */
 static int choose_cluster(const fpa_cuda_inputs *in, bool makes)
 {
-    return in->columns->blocks == 2 && !in->plan->head->gate && !makes ? 2 : 1;
+    return in->columns->blocks == 2 && (!in->plan->head->gate || makes) ? 2 : 1;
 }
 
 /* ---- shared memory ---- */
@@ -176,6 +173,13 @@ static int choose_cluster(const fpa_cuda_inputs *in, bool makes)
 static int tail_bytes(int width)
 {
     return (2 * width + 14 + 15) / 16 > (width + 63) / 64 * 8 ? 16 * FUSED_TOKENS : 0;
+}
+
+/* Coordinates of some panels, rows that are derived of one's, matrices. */
+static int made_bytes(const fpa_fused_rows *rows)
+{
+    const int sides = rows->cluster > 1 ? 1 : 2;
+    return rows->makes ? rows->matrix_bytes + sides * FUSED_TOKENS * (rows->made_stages * rows->given_pitch + rows->made_pitch) : 0;
 }
 
 static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_address, fpa_fused_rows *rows)
@@ -194,8 +198,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
     rows->total_panels = rows->at_made / (rows->panel_bytes - rows->query_bytes);
     if (rows->makes) /* matrices begin at a multiple of swizzled rows */
         rows->at_made = round_up(rows->at_made, SWIZZLED);
-    rows->at_barriers = rows->at_made + rows->made_bytes;
-    const int barriers = (gate ? 7 : 6) * rows->total_panels + 2 * copies + (rows->makes ? MADE_BARRIERS : 0);
+    rows->at_barriers = rows->at_made + made_bytes(rows);
+    const int barriers = (gate ? 7 : 6) * rows->total_panels + 2 * copies + (rows->makes ? 4 * rows->made_stages : 0);
     rows->at_part = round_up(rows->at_barriers + 8 * barriers, 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
     return rows->blocks * (rows->bytes + BLOCK_OWN) <= in->plan->target->shared_memory + BLOCK_OWN;
@@ -235,8 +239,9 @@ static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     static const int sizes[][2] = {{4, 2}, {3, 2}, {2, 2}, {2, 1}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (place(in, sizes[i][0], sizes[i][1], true, rows))
-            return true;
+        for (rows->made_stages = 4; rows->made_stages > 1; rows->made_stages /= 2)
+            if (place(in, sizes[i][0], sizes[i][1], true, rows))
+                return true;
     return !begins_anywhere(rows, in->plan->head) && place(in, 2, 1, false, rows);
 }
 
@@ -297,11 +302,11 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         return unsuited(why, "its features are not its first coordinates");
     if (rows->makes && !find_made(vectors, rows))
         return unsuited(why, "its matrices do not stay in shared memory");
+    rows->cluster = choose_cluster(in, rows->makes);
     if (!choose_blocks(in, rows))
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
     rows->finishes_much = finishes_much(rows, plan->head);
-    rows->cluster = choose_cluster(in, rows->makes);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots =
         cuda_leaves_dots(plan) && (rows->beside || !rows->scales); /* d_v's pass leaves none */
@@ -392,6 +397,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(kept),
                                        ROWS(at_gates),
                                        ROWS(made_pitch),
+                                       ROWS(made_stages),
                                        ROWS(at_copies),
                                        ROWS(at_made),
                                        ROWS(at_barriers),

@@ -54,7 +54,8 @@ typedef struct fpa_fused_rows {
     int kept;         /* numbers of such a state, of all columns */
     int at_gates;     /* of a panel */
     int made_pitch;   /* bytes of a token's rows that made features are products of, beside coordinates; */
-    int made_bytes;   /* those of two panels' coordinates, of such rows and of matrices */
+    int made_stages;  /* panels whose coordinates have places, */
+    int given_pitch, matrix_bytes; /* of a token's, and of matrices */
     int at_copies, at_made, at_barriers, at_part, bytes;
 } fpa_fused_rows;
 

@@ -263,7 +263,7 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
     add_words(1, odd_pieces(plan->head->dv, rows->value_room, columns->tiles, 0), &step);
     if (rows->makes) {
         const struct fpa_cuda_work made = work_made_features(plan, plan->cuda.split_outer);
-        add_side(&made, queries ? 2 : 1, &step);
+        add_side(&made, queries && rows->cluster == 1 ? 2 : 1, &step);
     }
     const int vector = rows->makes ? plan->head->d : rows->vector;
     work->warpgroups = 1;
