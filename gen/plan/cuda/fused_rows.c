@@ -97,7 +97,6 @@ static const fpa_split_outer *find_vectors(const fpa_cuda_inputs *in)
 static void take_vectors(const fpa_split_outer *split, int features, fpa_fused_rows *rows)
 {
     rows->packed = true;
-    rows->makes = split->pack.lent;
     rows->width = features;
     rows->vector = split->outer.vector_rows;
     rows->scale_power = split->dot_degree[0];
@@ -128,7 +127,7 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     rows->key_groups = one ? 1 : 2;
     rows->query_groups = 3 - rows->key_groups;
     rows->key_tiles = (tiles + rows->key_groups - 1) / rows->key_groups;
-    rows->query_registers = one ? 136 : rows->numbers ? 128 : 120;
+    rows->query_registers = one ? 136 : rows->numbers ? 128 : rows->makes ? 112 : 120;
     rows->key_registers = one && sums * tiles > MOST_SUMS_OF_TWO ? 184 : 168;
     rows->fetch_registers =
         512 - rows->key_groups * rows->key_registers - rows->query_groups * rows->query_registers;
@@ -292,6 +291,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     rows->numbers = cuda_leaves_dots(plan) && plan->written->numbers;
     rows->scales = rows->numbers && plan->head->dtype == FPA_F16;
     rows->beside = rows->scales && plan->written->beside ? BESIDE : 0;
+    rows->makes = vectors && vectors->pack.lent;
     if (!choose_groups(in, rows))
         return unsuited(why, "its state does not fit into the registers of a block");
     if (!allocate(in, rows))
