@@ -125,23 +125,6 @@ static const struct emulated_fault rows_faults[] = {
      OTHER_PLACE,
      {"whole pieces of o that are all of one turn", "chunked form ... but the formula gives", "whole_piece",
       "return get_words(own);"}},
-    {IN_FEATURES,
-     NOT_AWAITED,
-     {"coordinates that nobody waits for", "but the formula gives", "given_awaited", NULL}},
-    {IN_FEATURES,
-     NOT_AWAITED,
-     {"rows of which features are made too early", "but the formula gives", "derived_awaited", NULL}},
-    {IN_FEATURES,
-     TOO_EARLY,
-     {"features in a panel that others still read", "fused_chunk ... has passed no fence since",
-      "made_place_awaited", NULL}},
-    {IN_FEATURES,
-     LEFT_OUT,
-     {"coordinates of features that are not put together", "but the formula gives", "made_aligned", ";"}},
-    {IN_FEATURES,
-     OTHER_PLACE,
-     {"features in the first slab alone", "chunked form ... is not a number", "made_block",
-      "put_words(row ^ block % 8 * 16, words);"}},
 };
 
 #endif

@@ -99,11 +99,10 @@ typedef struct combination {
     bool alone; /* no pass of another mechanism, even if one suits */
     bool lifts; /* the pass on coordinates makes them itself */
     column_width width;
-    bool features; /* rows of vectors are the features, for a pass on rows as they lie, */
-    bool makes;    /* which makes them itself */
+    bool features; /* rows of vectors are the features, for a pass on rows as they lie */
 } combination;
 
-enum { COMBINATIONS = 9 };
+enum { COMBINATIONS = 8 };
 static const double clearly = 0.85; /* twice the median error of its predictions: docs/performance.md */
 /* A split of the few tiles that linear heads have takes up to 1.5 times its prediction: linear heads of d = 160, dv = 64,
  * 0.64 and 0.74 ns at 4,096 and 65,536 tokens for 0.42 and 0.47 (docs/decisions/0028-operands-of-any-width.md). */
@@ -143,7 +142,7 @@ static double margin(const fpa_plan *plan, const fpa_cuda_plan *best, const comb
 {
     if (tried->features && (best->chosen[FUSED_PACKED] || has_product_rows(best, first)))
         return cuda_columns(plan->head, SPLIT_MOST_COLUMNS).blocks > 1 ? clearly_of_features : 1;
-    if (tried->lifts || (tried->makes && first->features)) /* against a kernel before it and the same products */
+    if (tried->lifts) /* against a kernel before it and the same products */
         return 1;
     if (tried->width == WIDE_COLUMNS && is_lone_split(best))
         return clearly_of_wide;
@@ -170,8 +169,7 @@ static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBI
                                              {.split = SPLIT_OUTER, .width = NARROW_COLUMNS},
                                              {.split = SPLIT_OUTER, .alone = true, .width = WIDE_COLUMNS},
                                              {.split = SPLIT_PANEL, .lifts = true},
-                                             {.split = SPLIT_OUTER, .features = true},
-                                             {.split = SPLIT_OUTER, .features = true, .makes = true}};
+                                             {.split = SPLIT_OUTER, .features = true}};
     memcpy(list, order, sizeof order);
 }
 
@@ -202,14 +200,12 @@ static fpa_status plan_width(const fpa_cuda_inputs *in, column_width width, fpa_
 }
 
 /* The split of vectors whose rows are the features, or none. What reads its states for gradients has the head's own. */
-static fpa_status plan_feature_rows_split(const fpa_cuda_inputs *in, bool makes, fpa_cuda_plan *cuda,
-                                          fpa_error *error)
+static fpa_status plan_feature_rows_split(const fpa_cuda_inputs *in, fpa_cuda_plan *cuda, fpa_error *error)
 {
     const fpa_split_outer *own_rows = cuda->suited[SPLIT_OUTER].plan;
     fpa_cuda_inputs own = *in;
     own.suited = cuda->suited;
     own.feature_rows = true;
-    own.makes = makes;
     if (in->plan->target->warpgroups && !(own_rows && own_rows->contraction.groups))
         return plan_rows(&own, SPLIT_OUTER, SPLIT_OUTER + 1, cuda->suited, error);
     cuda->suited[SPLIT_OUTER].plan = NULL;
@@ -241,7 +237,7 @@ static fpa_status try_combination(const fpa_plan *plan, const fpa_cuda_inputs *i
     else if (tried->lifts)
         status = plan_lifting(in, &other.cuda, error);
     else if (tried->features)
-        status = plan_feature_rows_split(in, tried->makes, &other.cuda, error);
+        status = plan_feature_rows_split(in, &other.cuda, error);
     if (status || !is_possible(&other.cuda, tried->split, forced))
         return status;
     status = plan_beside(in, tried->split, forced, tried->alone, &other.cuda, error);

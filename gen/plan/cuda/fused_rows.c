@@ -8,7 +8,6 @@
 
 enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
-    SWIZZLED = 1024,        /* of 8 rows of slabs */
     GATES = 1024,           /* sums, what keys keep, what is left of the state, sums before: slabs follow */
     SCALED_GATES = 2048,    /* and what queries' scores are multiplied by */
     BESIDE = 2,             /* columns: 8 bits of a number, and what is left of it */
@@ -104,19 +103,6 @@ static void take_vectors(const fpa_split_outer *split, int features, fpa_fused_r
         rows->slot_feature[i] = i, rows->slot_weight[i] = 1;
 }
 
-/* Of features that are made. False: some lies there as it is, or matrices come by turns. */
-static bool find_made(const fpa_split_outer *split, fpa_fused_rows *rows)
-{
-    const fpa_pack_kernel *pack = &split->pack;
-    rows->made_pitch = cuda_odd_pitch(2 * (pack->first_formed - pack->given));
-    rows->given_pitch = pack->raw_pitch;
-    rows->matrix_bytes = pack->chunk_places * pack->chunk_bytes;
-    for (int b = 0; b < pack->blocks_of_vector; b++)
-        if (pack->block[b] < pack->first_formed)
-            return false;
-    return pack->kept;
-}
-
 /* ---- warpgroups ---- */
 
 /* Of 512 registers for a thread of each of four warpgroups: who fetches has what sums of keys do not need. */
@@ -127,7 +113,7 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     rows->key_groups = one ? 1 : 2;
     rows->query_groups = 3 - rows->key_groups;
     rows->key_tiles = (tiles + rows->key_groups - 1) / rows->key_groups;
-    rows->query_registers = one ? 136 : rows->numbers ? 128 : rows->makes ? 112 : 120;
+    rows->query_registers = one ? 136 : rows->numbers ? 128 : 120;
     rows->key_registers = one && sums * tiles > MOST_SUMS_OF_TWO ? 184 : 168;
     rows->fetch_registers =
         512 - rows->key_groups * rows->key_registers - rows->query_groups * rows->query_registers;
@@ -161,9 +147,9 @@ static bool allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 
 /* Clusters of two leave no multiprocessor without a block. Who waits for gates does not wait for memory: lockstep costs more than it spares
  * (docs/decisions/0066-who-stores-o.md). */
-static int choose_cluster(const fpa_cuda_inputs *in, bool makes)
+static int choose_cluster(const fpa_cuda_inputs *in)
 {
-    return in->columns->blocks == 2 && (!in->plan->head->gate || makes) ? 2 : 1;
+    return in->columns->blocks == 2 && !in->plan->head->gate ? 2 : 1;
 }
 
 /* ---- shared memory ---- */
@@ -174,13 +160,6 @@ static int tail_bytes(int width)
     return (2 * width + 14 + 15) / 16 > (width + 63) / 64 * 8 ? 16 * FUSED_TOKENS : 0;
 }
 
-/* Coordinates of some panels, rows that are derived of one's, matrices. */
-static int made_bytes(const fpa_fused_rows *rows)
-{
-    const int sides = rows->cluster > 1 ? 1 : 2;
-    return rows->makes ? rows->matrix_bytes + sides * FUSED_TOKENS * (rows->made_stages * rows->given_pitch + rows->made_pitch) : 0;
-}
-
 static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_address, fpa_fused_rows *rows)
 {
     const bool gate = in->plan->head->gate;
@@ -188,18 +167,14 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
               values = (in->columns->all + 7) / 8 * SLAB;
     const int value_tails = any_address ? tail_bytes(8 * in->columns->tiles) : 0;
     rows->panels = panels, rows->copies = copies, rows->any_address = any_address;
-    rows->vector_tails = any_address && !rows->makes ? tail_bytes(rows->width) : 0;
+    rows->vector_tails = any_address ? tail_bytes(rows->width) : 0;
     rows->query_bytes = vectors > values ? vectors : values;
     rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + value_tails;
     rows->panel_bytes = rows->at_gates + (rows->scales ? SCALED_GATES : gate ? GATES : 0);
     rows->at_copies = panels * rows->panel_bytes;
-    rows->at_made = rows->at_copies + copies * rows->slots * 16 * in->columns->all;
-    rows->total_panels = rows->at_made / (rows->panel_bytes - rows->query_bytes);
-    if (rows->makes) /* matrices begin at a multiple of swizzled rows */
-        rows->at_made = round_up(rows->at_made, SWIZZLED);
-    rows->at_barriers = rows->at_made + made_bytes(rows);
-    const int barriers = (gate ? 7 : 6) * rows->total_panels + 2 * copies + (rows->makes ? 4 * rows->made_stages : 0);
-    rows->at_part = round_up(rows->at_barriers + 8 * barriers, 16);
+    rows->at_barriers = rows->at_copies + copies * rows->slots * 16 * in->columns->all;
+    rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
+    rows->at_part = round_up(rows->at_barriers + 8 * ((gate ? 7 : 6) * rows->total_panels + 2 * copies), 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
     return rows->blocks * (rows->bytes + BLOCK_OWN) <= in->plan->target->shared_memory + BLOCK_OWN;
 }
@@ -213,8 +188,8 @@ static bool begins_anywhere(const fpa_fused_rows *rows, const fpa_head *head)
 /* Keys are weighed, or some rows come as words in any call: three warps take longer for that than the product of keys and values. */
 static bool finishes_much(const fpa_fused_rows *rows, const fpa_head *head)
 {
-    return !rows->makes && (rows->weighted || cuda_most_lean(rows->vector) > rows->vector_room ||
-           cuda_most_lean(head->dv) > rows->value_room);
+    return rows->weighted || cuda_most_lean(rows->vector) > rows->vector_room ||
+           cuda_most_lean(head->dv) > rows->value_room;
 }
 
 /* Steps of 16 features, and all blocks' columns, have places behind the last one. */
@@ -238,9 +213,8 @@ static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     static const int sizes[][2] = {{4, 2}, {3, 2}, {2, 2}, {2, 1}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (rows->made_stages = 4; rows->made_stages > 1; rows->made_stages /= 2)
-            if (place(in, sizes[i][0], sizes[i][1], true, rows))
-                return true;
+        if (place(in, sizes[i][0], sizes[i][1], true, rows))
+            return true;
     return !begins_anywhere(rows, in->plan->head) && place(in, 2, 1, false, rows);
 }
 
@@ -291,7 +265,6 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     rows->numbers = cuda_leaves_dots(plan) && plan->written->numbers;
     rows->scales = rows->numbers && plan->head->dtype == FPA_F16;
     rows->beside = rows->scales && plan->written->beside ? BESIDE : 0;
-    rows->makes = vectors && vectors->pack.lent;
     if (!choose_groups(in, rows))
         return unsuited(why, "its state does not fit into the registers of a block");
     if (!allocate(in, rows))
@@ -300,13 +273,11 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         take_vectors(vectors, (int)plan->features, rows);
     else if (!find_features(plan, rows))
         return unsuited(why, "its features are not its first coordinates");
-    if (rows->makes && !find_made(vectors, rows))
-        return unsuited(why, "its matrices do not stay in shared memory");
-    rows->cluster = choose_cluster(in, rows->makes);
     if (!choose_blocks(in, rows))
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
     rows->finishes_much = finishes_much(rows, plan->head);
+    rows->cluster = choose_cluster(in);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots =
         cuda_leaves_dots(plan) && (rows->beside || !rows->scales); /* d_v's pass leaves none */
@@ -328,9 +299,7 @@ void print_fused_rows(FILE *out, const fpa_plan *plan)
         "fused_chunk  chunked%s: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
         "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared "
         "memory%s\n",
-        rows->makes    ? ", on features that who fetches makes"
-        : rows->packed ? ", on features as packed rows"
-                       : "", rows->key_groups,
+        rows->packed ? ", on features as packed rows" : "", rows->key_groups,
         rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles, rows->key_tiles == 1 ? "" : "s",
         rows->query_groups, rows->query_groups == 1 ? "s" : "", rows->panels, rows->total_panels,
         rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0,
@@ -346,8 +315,8 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_totals = 1;
     g->fused_total =
         (rows->slots + (rows->numbers && !rows->scales ? 64 : 0)) * columns->all * 8 * columns->blocks;
-    g->fused_vector = rows->makes ? plan->head->d : rows->vector;
-    g->fused_packs = rows->packed && !rows->makes;
+    g->fused_vector = rows->vector;
+    g->fused_packs = rows->packed;
     g->fused_value = plan->head->dv;
     g->fused_unpadded = rows->leans ? 2 : 1;
     g->fused_reverses = rows->reverses;
@@ -362,7 +331,6 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 #define ROWS(member) FIELD(fpa_fused_rows, member)
 const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(packed),
-                                       ROWS(makes),
                                        ROWS(scale_power),
                                        ROWS(weighted),
                                        ROWS(key_groups),
@@ -396,10 +364,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(adds),
                                        ROWS(kept),
                                        ROWS(at_gates),
-                                       ROWS(made_pitch),
-                                       ROWS(made_stages),
                                        ROWS(at_copies),
-                                       ROWS(at_made),
                                        ROWS(at_barriers),
                                        ROWS(at_part),
                                        ROWS(bytes),

@@ -20,7 +20,6 @@
 typedef struct fpa_fused_rows {
     int width;       /* features: the first so many coordinates, */
     bool packed;     /* or rows of vectors that NAME_pack_rows leaves (feature_rows.h), */
-    bool makes;      /* or who fetches makes, of q and k as they are given, */
     int vector;      /* which have so many numbers, or q and k do */
     int scale_power; /* of queries, in all features */
     bool weighted;   /* some weigh other than 1: keys are multiplied by that where they lie */
@@ -53,10 +52,7 @@ typedef struct fpa_fused_rows {
     bool adds;        /* o may be added to what is there, of passes of parts of values */
     int kept;         /* numbers of such a state, of all columns */
     int at_gates;     /* of a panel */
-    int made_pitch;   /* bytes of a token's rows that made features are products of, beside coordinates; */
-    int made_stages;  /* panels whose coordinates have places, */
-    int given_pitch, matrix_bytes; /* of a token's, and of matrices */
-    int at_copies, at_made, at_barriers, at_part, bytes;
+    int at_copies, at_barriers, at_part, bytes;
 } fpa_fused_rows;
 
 /* It has the columns of the split that is chosen. */

@@ -24,7 +24,6 @@ typedef struct fpa_cuda_inputs {
     const fpa_suited *suited;   /* [CUDA_MECHANISMS] rows before this one */
     const fpa_columns *columns; /* of the split that is chosen; NULL before that */
     bool feature_rows;          /* a vector's rows are the features (feature_rows.h) */
-    bool makes;                 /* which a pass on rows is to make itself */
     bool lifts;                 /* passes on coordinates are to make these themselves, where they can */
     int most_columns;           /* tiles of 8 of a block's columns; 0: as many as a split has registers for */
     arena *memory;

@@ -50,7 +50,6 @@ typedef struct fpa_pack_kernel {
     bool kept;       /* all of them; else two, and chunks come by turns, as a launch before has split them */
     int chunk_bytes; /* of a chunk's rows of matrices, in two parts */
     bool per_head;   /* heads have matrices of their own */
-    bool lent; /* a pass makes features as this kernel does: two warps have 32 tokens, so that a warpgroup has a panel */
     int threads, bytes;
     int given;  /* rows of a tile that are coordinates */
     int rows;   /* all of them */

@@ -243,7 +243,7 @@ static void choose_groups(const fpa_plan *plan, fpa_pack_kernel *pack)
     const int matrices = pack->chunk_places * pack->chunk_bytes + (pack->kept ? 0 : BARRIERS);
     pack->warps = 1;
     choose_stages(plan, pack, matrices);
-    if (pack->groups < ENOUGH || pack->stages == 1 || !pack->kept || pack->lent) {
+    if (pack->groups < ENOUGH || pack->stages == 1 || !pack->kept) {
         pack->warps = 2;
         choose_stages(plan, pack, matrices);
     }
@@ -281,8 +281,7 @@ fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *wh
     fpa_pack_kernel *pack = &split->pack;
     *pack = (fpa_pack_kernel){.places = in->rows->row_count,
                               .blocks_of_vector = split->outer.vector_rows / BLOCK,
-                              .per_head = has_own_matrices(in->plan),
-                              .lent = in->makes};
+                              .per_head = has_own_matrices(in->plan)};
     pack->place = arena_array(in->memory, pack->places, sizeof *pack->place);
     pack->block = arena_array(in->memory, pack->blocks_of_vector, sizeof *pack->block);
     if (!pack->place || !pack->block)

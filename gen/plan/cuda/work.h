@@ -26,8 +26,6 @@ struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_spl
                                              const fpa_chunk_state_kernel *kernel);
 /* Queries of warpgroups: once split->outer, columns and what is chosen for queries are there. */
 struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_split_outer *split);
-/* Features of one side of 16 tokens, made where they are read, as NAME_pack_rows makes them. */
-struct fpa_cuda_work work_made_features(const fpa_plan *plan, const fpa_split_outer *split);
 /* What fpa_cuda_geometry.awaited_keys is for them. */
 int work_awaited_keys(const fpa_plan *plan, const fpa_split_outer *split);
 

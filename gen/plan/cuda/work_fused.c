@@ -226,7 +226,7 @@ static int boxed_bytes(const fpa_plan *plan, bool queries)
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
     const fpa_columns *columns = &plan->cuda.columns;
     const fpa_head *head = plan->head;
-    const int sides = rows->makes ? 0 : queries ? 2 : 1, own = 8 * columns->tiles, slabs = round_up(own, 64);
+    const int sides = queries ? 2 : 1, own = 8 * columns->tiles, slabs = round_up(own, 64);
     const int vector = rows->vector % 8 ? round_up(rows->width, 64) : rows->width;
     const int values =
         head->dv % 8 ? columns->blocks * slabs : head->dv + (columns->blocks - 1) * (slabs - own);
@@ -261,17 +261,12 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
     }
     add_words(queries ? 2 : 1, odd_pieces(rows->vector, rows->vector_room, 2 * units, 2), &step);
     add_words(1, odd_pieces(plan->head->dv, rows->value_room, columns->tiles, 0), &step);
-    if (rows->makes) {
-        const struct fpa_cuda_work made = work_made_features(plan, plan->cuda.split_outer);
-        add_side(&made, queries && rows->cluster == 1 ? 2 : 1, &step);
-    }
-    const int vector = rows->makes ? plan->head->d : rows->vector;
     work->warpgroups = 1;
     work->step = (struct fpa_cuda_work){
         .products = columns->blocks * step.products,
         .shared = columns->blocks * step.shared,
         .instructions = columns->blocks * step.instructions,
-        .bytes = work_operand_bytes(plan, (queries ? 2 : 1) * (vector + plan->head->dv)),
+        .bytes = work_operand_bytes(plan, (queries ? 2 : 1) * (rows->vector + plan->head->dv)),
         .cached = boxed_bytes(plan, queries)};
     work->trips = 4;
 }

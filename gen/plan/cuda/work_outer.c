@@ -252,29 +252,21 @@ static bool is_shifted(const fpa_pack_kernel *pack)
 }
 
 /* 16 tokens. Coordinates come by words of 16 bytes (14 instructions), which are put together where rows begin amid 16 (14). Of a formed block a lane has a
- * token: for each factor it loads 16 bytes or two, and selects, weighs and multiplies four words. What else a warp does of them are 40. */
-struct fpa_cuda_work work_made_features(const fpa_plan *plan, const fpa_split_outer *split)
-{
-    const fpa_pack_kernel *pack = &split->pack;
-    const int d = plan->head->d, pieces = (d + 7) / 8, words = (2 * d + 29) / 16;
-    const int formed = count_formed(pack), factors = largest(split->product_factors, 1);
-    const bool amid = d % 8;
-    struct fpa_cuda_work step = pack->chunks ? count_projections(plan, pack) : (struct fpa_cuda_work){0};
-    step.shared += 2 * words + (amid ? 4 * pieces : 0) + (3 * factors + 2) * formed;
-    step.instructions += 40 + 7 * words + (amid ? 7 * pieces : 0) + (5 * factors + 2) * formed;
-    return step;
-}
-
-/* Blocks leave by 16 bytes, 7 instructions; 12 more where they begin amid 16 bytes. */
+ * token: for each factor it loads 16 bytes or two, and selects, weighs and multiplies four words. Blocks leave by 16 bytes, 7 instructions; 12 more where
+ * they begin amid 16 bytes. What else a warp does of them are 40. */
 static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_pack_kernel *pack = &split->pack;
-    const int blocks = pack->blocks_of_vector;
-    const bool shifted = is_shifted(pack);
-    struct fpa_cuda_work step = work_made_features(plan, split);
-    step.shared += (shifted ? 4 : 2) * blocks;
-    step.instructions += (shifted ? 19 : 7) * blocks / 2;
-    step.bytes = work_operand_bytes(plan, plan->head->d + 8 * blocks);
+    const int d = plan->head->d, pieces = (d + 7) / 8, words = (2 * d + 29) / 16,
+              blocks = pack->blocks_of_vector;
+    const int formed = count_formed(pack), factors = largest(split->product_factors, 1);
+    const bool amid = d % 8, shifted = is_shifted(pack);
+    struct fpa_cuda_work step = pack->chunks ? count_projections(plan, pack) : (struct fpa_cuda_work){0};
+    step.shared +=
+        2 * words + (amid ? 4 * pieces : 0) + (3 * factors + 2) * formed + (shifted ? 4 : 2) * blocks;
+    step.instructions += 40 + 7 * words + (amid ? 7 * pieces : 0) + (5 * factors + 2) * formed +
+                         (shifted ? 19 : 7) * blocks / 2;
+    step.bytes = work_operand_bytes(plan, d + 8 * blocks);
     return (struct fpa_cuda_kernel_work){.warpgroups = pack->chunks > 0, .step = step, .trips = 2};
 }
 
