@@ -218,16 +218,7 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
     {IN_OWN_PASS,
      OTHER_PLACE,
      {"the next unit of the copy for a unit of queries in registers", "the RMS error of tokens",
-      "fused_own_reads", "multiply_tile(&out[0][0][0], pairs + 4 * u, further(first_row, (u - 1) * 256));"}},
-    {IN_OWN_PASS,
-     NO_FENCE,
-     {"keys of a total without a fence", "fused_chunk ... has passed no fence since",
-      "fused_own_total_fenced", NULL}},
-    {IN_OWN_PASS,
-     NOT_AWAITED,
-     {"keys of a total that the other warpgroup has not made yet", "but the formula gives",
-      "fused_own_total_made",
-      NULL}},
+      "fused_own_reads", "multiply_tile(&out[0][0][0], pairs + 4 * u, further(first_row, (u ^ 1) * 256));"}},
 };
 
 #endif
