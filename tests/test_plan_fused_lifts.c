@@ -17,7 +17,8 @@ static const struct lifting {
     int places; /* of 64 tokens' coordinates of a side */
     bool own;   /* each side's by who multiplies it */
 } heads[] = {
-    {"d = 64, dv = 64, normalize = 'sum', positions = 1, terms = fourier { map = softplus }", 1, true, 2, false},
+    {"d = 64, dv = 64, normalize = 'sum', positions = 1, terms = fourier { map = softplus }", 1, true, 2,
+     false},
     {"d = 64, dv = 24, dtype = 'f16', positions = 1, normalize = 'sum', terms = fourier { map = exp }", 1,
      true, 2, false},
     {"d = 64, dv = 64, normalize = 'sum', terms = favor { d = 64, size = 128, seed = 1, gamma = 1 / 8 }", 1,
@@ -30,7 +31,8 @@ static const struct lifting {
     {"d = 24, dv = 64, scale = 1 / 2, normalize = 'one_plus_sum', terms = tensorsketch { d = 24, degree = 2, "
      "size = 128, seed = 1, constant = 1 }",
      1, false, 2, false},
-    {"d = 64, dv = 64, terms = tensorsketch { d = 64, degree = 2, size = 256, seed = 1 }", 2, false, 2, false},
+    {"d = 64, dv = 64, terms = tensorsketch { d = 64, degree = 2, size = 256, seed = 1 }", 2, false, 2,
+     false},
     /* numbers of four positions have no room in registers; nor is there a pass with a gate, or without whole pieces of values */
     {"d = 64, dv = 64, positions = 4, terms = fourier { map = softplus }", 0, false, 0, false},
     {"d = 64, dv = 64, gate = true, positions = 1, terms = fourier { map = softplus }", 0, false, 0, false},
