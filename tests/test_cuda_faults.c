@@ -55,6 +55,7 @@ static const struct {
     [IN_LIFT_GROUP_WEIGHTS] = {"groupedtrained", LONG_CALL, 2},
     [IN_LIFTING_PASS] = {"liftedpass", LONG_CALL, 5},
     [IN_ALIKE_LIFTING_PASS] = {"liftedalike", LONG_CALL, 5},
+    [IN_OWN_PASS] = {"owned", LONG_CALL, 5},
     [IN_TURNING_PASS] = {"clusteredwaves", LONG_CALL, 5},
     [IN_TURNING_STATES] = {"clusteredwaves", SEQUENCES_CALL, 2},
     [IN_PLAIN_LIFT] = {"lonely", LONG_CALL, 2},
