@@ -17,6 +17,7 @@ enum {
     MOST_SUMS_OF_ONE = 144, /* registers of a thread for sums, of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128, /* and of two */
     MOST_SUMS_OF_PAIR = 48, /* of one, in each of two blocks on a multiprocessor */
+    FACTOR_ROOM = 64,       /* of 126: as much is left for scores, values and their sums */
     SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
 };
 
@@ -265,6 +266,8 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     rows->numbers = cuda_leaves_dots(plan) && plan->written->numbers;
     rows->scales = rows->numbers && plan->head->dtype == FPA_F16;
     rows->beside = rows->scales && plan->written->beside ? BESIDE : 0;
+    rows->factored = plan->head->gate && plan->head->dtype == FPA_BF16 && !rows->numbers;
+    rows->factor_room = FACTOR_ROOM;
     if (!choose_groups(in, rows))
         return unsuited(why, "its state does not fit into the registers of a block");
     if (!allocate(in, rows))
@@ -356,6 +359,8 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(vector_room),
                                        ROWS(value_room),
                                        ROWS(reverses),
+                                       ROWS(factored),
+                                       ROWS(factor_room),
                                        ROWS(leaves_dots),
                                        ROWS(numbers),
                                        ROWS(scales),
