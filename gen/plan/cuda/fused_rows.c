@@ -186,11 +186,24 @@ static bool begins_anywhere(const fpa_fused_rows *rows, const fpa_head *head)
     return rows->vector % 8 || head->dv % 8;
 }
 
-/* Keys are weighed, or some rows come as words in any call: three warps take longer for that than the product of keys and values. */
+/* Some heads' rows come as words in any call, which a warp fetches. */
+static bool comes_as_words(const fpa_fused_rows *rows, const fpa_head *head)
+{
+    return cuda_most_lean(rows->vector) > rows->vector_room || cuda_most_lean(head->dv) > rows->value_room;
+}
+
+/* Keys are weighed, or rows come as words: three warps take longer for that than the product of keys and values. */
 static bool finishes_much(const fpa_fused_rows *rows, const fpa_head *head)
 {
-    return rows->weighted || cuda_most_lean(rows->vector) > rows->vector_room ||
-           cuda_most_lean(head->dv) > rows->value_room;
+    return rows->weighted || comes_as_words(rows, head);
+}
+
+/* Factors are made by who fetches, who has no time for that where rows come as words; in f16 they have no room. Of passes of gradients nothing is measured
+ * (docs/decisions/0172-what-gates-cost-a-pass-on-rows.md). */
+static bool has_factors(const fpa_plan *plan, const fpa_fused_rows *rows)
+{
+    return plan->head->gate && plan->head->dtype == FPA_BF16 && !plan->pass &&
+           !comes_as_words(rows, plan->head);
 }
 
 /* Steps of 16 features, and all blocks' columns, have places behind the last one. */
@@ -266,8 +279,6 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     rows->numbers = cuda_leaves_dots(plan) && plan->written->numbers;
     rows->scales = rows->numbers && plan->head->dtype == FPA_F16;
     rows->beside = rows->scales && plan->written->beside ? BESIDE : 0;
-    rows->factored = plan->head->gate && plan->head->dtype == FPA_BF16 && !rows->numbers;
-    rows->factor_room = FACTOR_ROOM;
     if (!choose_groups(in, rows))
         return unsuited(why, "its state does not fit into the registers of a block");
     if (!allocate(in, rows))
@@ -280,6 +291,8 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
     rows->finishes_much = finishes_much(rows, plan->head);
+    rows->factored = has_factors(plan, rows);
+    rows->factor_room = FACTOR_ROOM;
     rows->cluster = choose_cluster(in);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots =
