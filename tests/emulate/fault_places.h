@@ -73,6 +73,7 @@ enum fault_place {
     IN_CUT_GROUPS,
     IN_PACKED,
     IN_PACKED_TURNS,
+    IN_PACKED_NARROW,
     PLACES
 };
 

@@ -194,6 +194,7 @@ const fpa_field split_outer_fields[] = {
     FIELD_PARTS(fpa_split_outer, "contraction_sets", contraction.sets, contraction.set_count, set_fields,
                 true),
     PACK(groups), PACK(warps), PACK(stages), PACK(raw_pitch), PACK(pitch), PACK(chunks), PACK(chunk_rows),
-    PACK(chunk_places), PACK(kept), PACK(given), TABLE("pack_place", pack.place, pack.places, 1, 0),
+    PACK(chunk_places), PACK(kept), PACK(parts), PACK(narrows), PACK(given),
+    TABLE("pack_place", pack.place, pack.places, 1, 0),
     TABLE("pack_block", pack.block, pack.blocks_of_vector, 1, 0),
     FIELD_AS(fpa_split_outer, "pack_formed", pack.first_formed), FIELDS_END};

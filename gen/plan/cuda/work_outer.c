@@ -229,17 +229,18 @@ static int count_formed(const fpa_pack_kernel *pack)
 
 /* Projections of 16 tokens, a warp's share of 64: they are loaded once, and matrices read from shared memory for all four warps. A chunk's product has
  * three instructions for each 16 coordinates, and sums leave 16 rows at a time. Matrices that are not kept come from the second-level cache, once for the tokens
- * of all warpgroups, and their chunks are waited for. */
+ * of all warpgroups, and their chunks are waited for. Tokens in f16 are five instructions a word, and each sum one more. */
 static struct fpa_cuda_work count_projections(const fpa_plan *plan, const fpa_pack_kernel *pack)
 {
     const int d = plan->head->d, steps = (d + 15) / 16, slabs = (d + 63) / 64,
               rows = pack->chunks * pack->chunk_rows;
     const int turns = pack->kept ? 0 : 4 * pack->groups;
-    return (struct fpa_cuda_work){.products = 2 * rows / 8 * steps,
-                                  .shared = 4 * steps + rows * steps / 8 + rows / 4,
-                                  .instructions =
-                                      steps + pack->chunks * (3 * steps + (turns ? 40 : 20)) + 10 * rows / 16,
-                                  .cached = turns ? rows * slabs * 256 / turns : 0};
+    const int narrowed = pack->narrows ? 20 * steps + rows / 2 : 0;
+    return (struct fpa_cuda_work){.products = pack->parts * rows / 8 * steps,
+                                  .shared = 4 * steps + pack->parts * rows * steps / 16 + rows / 4,
+                                  .instructions = steps + pack->chunks * (3 * steps + (turns ? 40 : 20)) +
+                                                  10 * rows / 16 + narrowed,
+                                  .cached = turns ? rows * slabs * pack->parts * 128 / turns : 0};
 }
 
 /* Blocks of a vector that begin amid 16 bytes of a tile. */
