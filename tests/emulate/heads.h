@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 125 };
+enum { EMULATED_MOST_HEADS = 127 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -307,6 +307,8 @@ static const char emulated_heads[] =
     "    term { trainable { name = 'f', rows = 4 }, trainable { name = 'g', rows = 4 }, trainable { name = "
     "'h', "
     "rows = 4 }, weight = 0.66 } } }),\n"
+    "  h('givenrows', { d = 80, dv = 40, normalize = 'sum', chunk = 128, terms = term { some(4, 80, 1), select(range(4, 75)) } }),\n"
+    "  h('givenparts', { d = 248, dv = 96, dtype = 'f16', scale = 1 / 4, terms = term { trainable { name = 'a', rows = 40 }, select(range(14, 214)) } }),\n"
     "}\n";
 
 /* The part that `make test` runs: a mechanism that any of the heads has is in one of these (a test walks
@@ -333,6 +335,7 @@ static const char *const emulated_fixed[] = {
     "thin",           /* that can begin with the last token; */
     "clusteredwaves", /* rows that are turned, not projected; a cluster that turns them, */
     "clusteredfavor", /* or projects them */
+    "givenrows",      /* coordinates of slabs of their own, from q and k as they are given */
     "chosen",         /* dots one after the other, rows as they have them */
     "broadlift",      /* matrices that are read for each 64 tokens */
     "anyrows",        /* rows that begin at any address, by words */

@@ -106,6 +106,8 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->value_room = split->value_room;
     g->vector_rows = split->outer.vector_rows;
     g->vector_box = split->outer.vector_box;
+    g->given_first = split->outer.given_first;
+    g->given_rows = split->outer.given_rows;
     if (!split->outer.coordinates && split->pack.chunks && !split->pack.kept) {
         g->pack_chunks = split->pack.chunks;
         g->pack_operand = split->pack.chunks * split->pack.chunk_bytes;
@@ -170,7 +172,7 @@ const fpa_field split_outer_fields[] = {
     TABLE("copy_weight", outer.copied, outer.tiles, OUTER_TILE, 0), OUTER(weighted), OUTER(powers),
     OUTER(padded),
     /* vectors and dots */
-    OUTER(row_blocks), OUTER(vector_rows), OUTER(vector_box), OUTER(coordinates),
+    OUTER(row_blocks), OUTER(vector_rows), OUTER(given_rows), OUTER(given_first), OUTER(given_slab), OUTER(vector_box), OUTER(coordinates),
     TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
     TABLE("product_row", product_row, product_entries, 1, 0), SPLIT(product_factors),
     SPLIT(products_weighted), TABLE("product_weight", product_weight, product_weights, 1, 0),
