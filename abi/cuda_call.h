@@ -143,7 +143,8 @@ struct fpa_cuda_geometry {
     int key_mask;         /* 1: a mask of keys is given */
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     int vector_box; /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
-    int given_first, given_rows; /* and coordinates of q and k as they are given, which NAME_chunk_state and NAME_chunk_output have behind them; 0: none */
+    int given_rows;  /* and coordinates of q and k as they are given that slabs behind them have, 0: none; */
+    int given_first; /* number of the first one */
     int pack_tokens; /* that a block of it takes */
     int pack_operand; /* bytes of the matrices that a launch before splits, where chunks of them come by turns; 0: none */
     int pack_chunks;        /* of them, a block of that launch each */

@@ -74,6 +74,8 @@ enum fault_place {
     IN_PACKED,
     IN_PACKED_TURNS,
     IN_PACKED_NARROW,
+    IN_GIVEN_ROWS,
+    IN_GIVEN_SEQUENCES,
     PLACES
 };
 

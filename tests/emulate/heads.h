@@ -307,8 +307,9 @@ static const char emulated_heads[] =
     "    term { trainable { name = 'f', rows = 4 }, trainable { name = 'g', rows = 4 }, trainable { name = "
     "'h', "
     "rows = 4 }, weight = 0.66 } } }),\n"
-    "  h('givenrows', { d = 80, dv = 40, normalize = 'sum', chunk = 128, terms = term { some(4, 80, 1), select(range(4, 75)) } }),\n"
-    "  h('givenparts', { d = 248, dv = 96, dtype = 'f16', scale = 1 / 4, terms = term { trainable { name = 'a', rows = 40 }, select(range(14, 214)) } }),\n"
+    "  h('givenrows', { d = 136, dv = 40, terms = term { some(3, 136, 1), select(range(4, 131)) } }),\n"
+    "  h('givenparts', { d = 248, dv = 96, dtype = 'f16', scale = 1 / 4, terms = term { trainable { name = "
+    "'a', rows = 40 }, select(range(14, 214)) } }),\n"
     "}\n";
 
 /* The part that `make test` runs: a mechanism that any of the heads has is in one of these (a test walks

@@ -187,7 +187,7 @@ static int place_given(fpa_outer_plan *outer, int blocks)
     outer->given_slab = divide_up(blocks * OUTER_BLOCK, OUTER_TILE);
     for (int i = 0; i < outer->given_rows; i++)
         outer->row[outer->given_first + i] = outer->given_slab * OUTER_TILE + i;
-    return (outer->given_slab * OUTER_TILE + outer->given_rows) / OUTER_BLOCK;
+    return (outer->given_slab * OUTER_TILE + round_up(outer->given_rows, OUTER_STEP)) / OUTER_BLOCK;
 }
 
 /* Rows dot by dot, each padded with zero rows up to 16, then those that no dot has: what is in none of both has no place,
@@ -390,7 +390,8 @@ static int find_run(const fpa_plan *plan, const bool *kept, int *first)
 {
     int longest = 0;
     for (int begin = 0, end; begin < plan->head->d; begin = end) {
-        for (end = begin + 1; end < plan->head->d && kept[end - 1] && kept[end] && !dots_part(plan, end - 1, end);)
+        for (end = begin + 1;
+             end < plan->head->d && kept[end - 1] && kept[end] && !dots_part(plan, end - 1, end);)
             end++;
         if (kept[begin] && end - begin > longest) {
             longest = end - begin;

@@ -172,8 +172,8 @@ const fpa_field split_outer_fields[] = {
     TABLE("copy_weight", outer.copied, outer.tiles, OUTER_TILE, 0), OUTER(weighted), OUTER(powers),
     OUTER(padded),
     /* vectors and dots */
-    OUTER(row_blocks), OUTER(vector_rows), OUTER(given_rows), OUTER(given_first), OUTER(given_slab), OUTER(vector_box), OUTER(coordinates),
-    TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
+    OUTER(row_blocks), OUTER(vector_rows), OUTER(given_rows), OUTER(given_first), OUTER(given_slab),
+    OUTER(vector_box), OUTER(coordinates), TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
     TABLE("product_row", product_row, product_entries, 1, 0), SPLIT(product_factors),
     SPLIT(products_weighted), TABLE("product_weight", product_weight, product_weights, 1, 0),
     SPLIT(queries_weighted), TABLE("query_weight", query_weight, product_weights, 1, 0),
