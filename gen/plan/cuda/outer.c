@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "contraction.h"
+#include "outer_given.h"
 #include "outer_tiles.h"
 
 static fpa_status refuse(fpa_outer_plan *outer, const char *why)
@@ -54,19 +55,6 @@ static int place_run(fpa_outer_plan *outer, const bool *kept, int first, int cou
     return round_up(next + count, OUTER_STEP);
 }
 
-/* True when some dot has one of two rows only: blocks of a dot hold no other dot's rows. */
-static bool dots_part(const fpa_plan *plan, int a, int b)
-{
-    for (int i = 0; i < plan->score->dot_count; i++) {
-        int found = 0;
-        for (int r = 0; r < plan->dots[i].row_count; r++)
-            found += plan->dots[i].rows[r] == a || plan->dots[i].rows[r] == b;
-        if (found == 1)
-            return true;
-    }
-    return false;
-}
-
 /* Weighted rows follow each other as in the plan; a run that a dot ends or begins starts 16 rows. */
 static int place_weighted(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept, int next)
 {
@@ -75,7 +63,7 @@ static int place_weighted(const fpa_plan *plan, fpa_outer_plan *outer, const boo
         const int row = plan->weighted[i].row;
         if (!kept[row])
             continue;
-        if (last < 0 || row != last + 1 || dots_part(plan, last, row))
+        if (last < 0 || row != last + 1 || outer_dots_part(plan, last, row))
             next = round_up(next, OUTER_STEP);
         outer->row[row] = next++;
         last = row;
@@ -174,22 +162,6 @@ static bool comes_late(const fpa_plan *plan, int dot)
     return false;
 }
 
-static bool is_given(const fpa_outer_plan *outer, int row)
-{
-    return row >= outer->given_first && row < outer->given_first + outer->given_rows;
-}
-
-/* Rows as they are given lie behind the others, in slabs of their own. Returns blocks. */
-static int place_given(fpa_outer_plan *outer, int blocks)
-{
-    if (!outer->given_rows)
-        return blocks;
-    outer->given_slab = divide_up(blocks * OUTER_BLOCK, OUTER_TILE);
-    for (int i = 0; i < outer->given_rows; i++)
-        outer->row[outer->given_first + i] = outer->given_slab * OUTER_TILE + i;
-    return (outer->given_slab * OUTER_TILE + round_up(outer->given_rows, OUTER_STEP)) / OUTER_BLOCK;
-}
-
 /* Rows dot by dot, each padded with zero rows up to 16, then those that no dot has: what is in none of both has no place,
  * and what a dot shares with one before it is gathered once more. */
 static int place_by_dots(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept)
@@ -205,14 +177,14 @@ static int place_by_dots(const fpa_plan *plan, fpa_outer_plan *outer, const bool
             continue;
         next = round_up(next, OUTER_STEP);
         for (int r = 0; r < dot->row_count; r++)
-            if (outer->row[dot->rows[r]] < 0 && !is_given(outer, dot->rows[r]))
+            if (outer->row[dot->rows[r]] < 0 && !outer_is_given(outer, dot->rows[r]))
                 outer->row[dot->rows[r]] = next++;
     }
     next = round_up(next, OUTER_STEP);
     for (int i = 0; i < plan->row_count; i++)
-        if (kept[i] && outer->row[i] < 0 && i != plan->ones_row && !is_given(outer, i))
+        if (kept[i] && outer->row[i] < 0 && i != plan->ones_row && !outer_is_given(outer, i))
             outer->row[i] = next++;
-    return place_given(outer, place_ones(plan, outer, kept, round_up(next, OUTER_STEP)));
+    return outer_place_given(outer, place_ones(plan, outer, kept, round_up(next, OUTER_STEP)));
 }
 
 /* The inverse of vector->row, up to whole steps, with room for rows that dots gather. */
@@ -383,63 +355,18 @@ static bool keeps_diagonals(const fpa_plan *plan, const fpa_outer_plan *outer)
     return true;
 }
 
-/* ---- coordinates that are read as they are given ---- */
-
-/* The longest run of coordinates that features or dots name, and no dot parts. */
-static int find_run(const fpa_plan *plan, const bool *kept, int *first)
-{
-    int longest = 0;
-    for (int begin = 0, end; begin < plan->head->d; begin = end) {
-        for (end = begin + 1;
-             end < plan->head->d && kept[end - 1] && kept[end] && !dots_part(plan, end - 1, end);)
-            end++;
-        if (kept[begin] && end - begin > longest) {
-            longest = end - begin;
-            *first = begin;
-        }
-    }
-    return longest;
-}
-
-/* Pieces of 16 bytes of that run, if what is left of it is one block more at most than there would be without: boxes begin at whole pieces. */
-static void choose_given(const fpa_plan *plan, const bool *kept, fpa_outer_plan *outer)
-{
-    enum { LEAST = OUTER_TILE };
-    int first = 0;
-    const int run = find_run(plan, kept, &first), begin = round_up(first, OUTER_BLOCK);
-    const int rows = (first + run - begin) / OUTER_BLOCK * OUTER_BLOCK;
-    if (plan->head->d % OUTER_BLOCK || rows < LEAST ||
-        divide_up(run - rows, OUTER_BLOCK) > divide_up(run, OUTER_BLOCK) - rows / OUTER_BLOCK)
-        return;
-    outer->given_first = begin;
-    outer->given_rows = rows;
-}
-
-static int count_dot_steps(const fpa_plan *plan, const fpa_outer_plan *outer)
-{
-    return outer->dot_first[plan->score->dot_count];
-}
-
-/* Whether rows of q and k are coordinates of the head, and every kernel that reads vectors takes them from two places. */
-static bool may_be_given(const fpa_plan *plan, const fpa_outer_plan *outer)
-{
-    return !outer->rows && !outer->coordinates && !plan->written->lift && !plan->head->window &&
-           contraction_of(plan) == CONTRACTS_NOTHING;
-}
-
-/* The same vectors, shorter in memory by such coordinates; in no more slabs, of which dots have one step more at most: what is left of the run. */
+/* The same vectors, shorter in memory by such coordinates. */
 static fpa_status give_rows(const fpa_plan *plan, const bool *kept, arena *memory, arena *lasting,
                             fpa_outer_plan *outer, fpa_error *error)
 {
     fpa_outer_plan other = *outer;
-    if (!may_be_given(plan, outer))
+    if (!outer_may_be_given(plan, outer))
         return FPA_OK;
-    choose_given(plan, kept, &other);
+    outer_choose_given(plan, kept, &other);
     if (!other.given_rows)
         return FPA_OK;
     fpa_status status = lay_vectors(plan, kept, true, memory, lasting, &other, error);
-    if (!status && divide_up(other.row_blocks, OUTER_BLOCK) <= divide_up(outer->row_blocks, OUTER_BLOCK) &&
-        count_dot_steps(plan, &other) <= count_dot_steps(plan, outer) + 1 && keeps_diagonals(plan, &other))
+    if (!status && outer_is_as_short(plan, &other, outer) && keeps_diagonals(plan, &other))
         *outer = other;
     return status;
 }
