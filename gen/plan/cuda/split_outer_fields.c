@@ -33,9 +33,13 @@ static void print_tiles(FILE *out, const fpa_plan *plan, const fpa_outer_plan *o
         fprintf(out, "parted       %d of the groups, of few prefixes: tiles of two or four suffix blocks\n",
                 count_parted(outer));
     fprintf(out, "vectors      %d blocks of 8 rows a token, %s\n", outer->row_blocks,
-            !outer->coordinates              ? "packed by a kernel of its own"
+            outer->given_rows                ? "packed by a kernel of its own but for coordinates:"
+            : !outer->coordinates            ? "packed by a kernel of its own"
             : outer->vector_box < OUTER_TILE ? "read as they lie; behind them ones"
                                              : "read as they lie");
+    if (outer->given_rows)
+        fprintf(out, "given        %d of them, from number %d on, are read from q and k\n", outer->given_rows,
+                outer->given_first + 1);
     fprintf(out, "strips       %d, of up to %d tiles of a group\n", outer->strips, outer->strip_length);
 }
 
