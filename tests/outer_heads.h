@@ -78,7 +78,8 @@ static const struct suited {
      384, false, 16, 3, 6, 0},
 };
 
-/* Which coordinates kernels read as they are given, behind packed rows: whole pieces of 16 bytes, in no more slabs of 64 rows than all would need. */
+/* Which coordinates kernels read as they are given, behind packed rows: whole pieces of 16 bytes, in no more slabs of 64 rows than all would need, and not many more
+ * lines of 128 bytes. */
 static const struct {
     const char *body;
     int first, rows, slab;
@@ -93,6 +94,12 @@ static const struct {
      0, 0},
     {"d = 88, dv = 64, terms = term { dense(orthogonal { rows = 16, d = 88, seed = 1 }), select(range(4, "
      "83)) }",
+     0, 0, 0},
+    {"d = 136, dv = 64, terms = term { dense(orthogonal { rows = 16, d = 136, seed = 1 }), select(range(60, "
+     "131)) }",
+     64, 64, 1},
+    {"d = 136, dv = 64, terms = term { dense(orthogonal { rows = 16, d = 136, seed = 1 }), select(range(44, "
+     "115)) }",
      0, 0, 0},
     {"d = 64, dv = 64, terms = power { degree = 2 }", 0, 0, 0},
 };
