@@ -72,6 +72,36 @@ static const struct suited {
     {"d = 200, dv = 16, terms = { term { select(range(3, 18)), select(range(50, 60)) }, "
      "term { select(range(11, 26)), select(range(100, 107)) } }",
      304, false, 6, 3, 3, 0},
+    /* coordinates behind rows that are packed */
+    {"d = 136, dv = 40, terms = term { dense(orthogonal { rows = 3, d = 136, seed = 1 }), select(range(4, "
+     "131)) }",
+     384, false, 16, 3, 6, 0},
+};
+
+/* Which coordinates kernels read as they are given, behind packed rows: whole pieces of 16 bytes, in no more slabs of 64 rows than all would need, and not many more
+ * lines of 128 bytes. */
+static const struct {
+    const char *body;
+    int first, rows, slab;
+} of_given_rows[] = {
+    {"d = 256, dv = 64, terms = { term { dense(orthogonal { rows = 2, d = 256, seed = 1 }), trainable { name "
+     "= 'a', rows = 44 } }, "
+     "term { select(range(26, 31)), select(range(42, 233)) } }",
+     48, 184, 2},
+    {"d = 128, dv = 64, terms = term { dense(orthogonal { rows = 16, d = 128, seed = 1 }), identity() }", 0,
+     128, 1},
+    {"d = 130, dv = 64, terms = term { dense(orthogonal { rows = 16, d = 130, seed = 1 }), identity() }", 0,
+     0, 0},
+    {"d = 88, dv = 64, terms = term { dense(orthogonal { rows = 16, d = 88, seed = 1 }), select(range(4, "
+     "83)) }",
+     0, 0, 0},
+    {"d = 136, dv = 64, terms = term { dense(orthogonal { rows = 16, d = 136, seed = 1 }), select(range(60, "
+     "131)) }",
+     64, 64, 1},
+    {"d = 136, dv = 64, terms = term { dense(orthogonal { rows = 16, d = 136, seed = 1 }), select(range(44, "
+     "115)) }",
+     0, 0, 0},
+    {"d = 64, dv = 64, terms = power { degree = 2 }", 0, 0, 0},
 };
 
 /* The others, and why. */

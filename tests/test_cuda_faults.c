@@ -80,7 +80,10 @@ static const struct {
     [IN_PARTS] = {"onesrow", LONG_CALL, 2},
     [IN_CUT_GROUPS] = {"cutgroups", LONG_CALL, 2},
     [IN_PACKED] = {"chosen", LONG_CALL, 2},
-    [IN_PACKED_TURNS] = {"wide", LONG_CALL, 2},
+    [IN_PACKED_TURNS] = {"widetrained", LONG_CALL, 2},
+    [IN_PACKED_NARROW] = {"wide", LONG_CALL, 2},
+    [IN_GIVEN_ROWS] = {"givenrows", LONG_CALL, 2},
+    [IN_GIVEN_SEQUENCES] = {"givenrows", SEQUENCES_CALL, 2},
 };
 
 /* The first of its mechanism or of its kind. */

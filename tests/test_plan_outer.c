@@ -51,6 +51,21 @@ static void flips_leave_stars_of_36_tiles_without_padding(void **state)
     }
 }
 
+static void coordinates_behind_packed_rows_are_whole_pieces_of_a_run(void **state)
+{
+    for (size_t i = 0; i < sizeof of_given_rows / sizeof *of_given_rows; i++) {
+        struct made m;
+        make(of_given_rows[i].body, WARPGROUP_TILES, 1, &m);
+        assert_true(m.outer.used);
+        assert_int_equal(m.outer.given_rows, of_given_rows[i].rows);
+        assert_int_equal(m.outer.given_first, of_given_rows[i].first);
+        assert_int_equal(m.outer.given_slab, of_given_rows[i].slab);
+        for (int r = 0; r < m.outer.given_rows; r++)
+            assert_int_equal(m.outer.source[OUTER_TILE * m.outer.given_slab + r], m.outer.given_first + r);
+        planned_free(&m.head);
+    }
+}
+
 /* ---- features ---- */
 
 static double piece_product(const fpa_piece *piece, int i, const double *row)
@@ -295,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tiles_and_stars_of_heads_of_every_family_are_as_many_as_known),
         cmocka_unit_test(heads_that_tiles_do_not_suit_say_why),
+        cmocka_unit_test(coordinates_behind_packed_rows_are_whole_pieces_of_a_run),
         cmocka_unit_test(flips_leave_stars_of_36_tiles_without_padding),
         cmocka_unit_test(tiles_hold_every_feature_once_with_its_factors_weight_and_degree),
         cmocka_unit_test(features_of_equal_factors_have_tiles_of_their_own),

@@ -288,18 +288,43 @@ static void chunks_of_larger_matrices_come_by_turns(void **state)
 {
     planned_head made;
     const fpa_pack_kernel *pack;
-    plan_packing(&made, "d = 240, dv = 64, terms = { term { " SOME(160, 240, 1) ", " SOME(6, 240, 2) " } }",
-                 166, &pack);
+    plan_packing(
+        &made,
+        "d = 240, dv = 64, dtype = 'f16', terms = { term { " SOME(160, 240, 1) ", " SOME(6, 240, 2) " } }",
+        166, &pack);
     assert_true(!pack->kept && pack->chunks > 2);
     assert_int_equal(pack->chunk_places, 2);
     assert_true(pack->groups >= 2);
     planned_free(&made);
 }
 
+static void many_constant_rows_of_bf16_are_one_number_of_f16(void **state)
+{
+    static const struct {
+        const char *spec;
+        int rows, parts;
+        bool narrows;
+    } of[] = {
+        {"d = 240, dv = 64, terms = { term { " SOME(160, 240, 1) ", " SOME(6, 240, 2) " } }", 166, 1, true},
+        {"d = 240, dv = 64, dtype = 'f16', terms = { term { " SOME(160, 240, 1) ", " SOME(6, 240, 2) " } }",
+         166, 2, false},
+        {"d = 240, dv = 64, terms = { term { " SOME(40, 240, 1) ", " SOME(6, 240, 2) " } }", 46, 2, false},
+        {"d = 240, dv = 64, terms = { term { " SOME(160, 240, 1) ", trainable { name = 'w', rows = 6 } } }",
+         166, 2, false}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        planned_head made;
+        const fpa_pack_kernel *pack;
+        plan_packing(&made, of[i].spec, of[i].rows, &pack);
+        assert_int_equal(pack->parts, of[i].parts);
+        assert_int_equal(pack->narrows, of[i].narrows);
+        planned_free(&made);
+    }
+}
+
 static void matrices_whose_chunks_come_by_turns_are_split_before(void **state)
 {
     static const char *const specs[] = {
-        "d = 240, dv = 64, terms = { term { " SOME(160, 240, 1) ", " SOME(6, 240, 2) " } }",
+        "d = 240, dv = 64, dtype = 'f16', terms = { term { " SOME(160, 240, 1) ", " SOME(6, 240, 2) " } }",
         "d = 240, dv = 64, terms = { term { " SOME(40, 240, 1) ", " SOME(6, 240, 2) " } }"};
     for (int i = 0; i < 2; i++) {
         planned_head made;
@@ -382,6 +407,7 @@ int main(void)
         cmocka_unit_test(blocks_fetch_the_slabs_of_their_strips),
         cmocka_unit_test(matrices_of_packed_rows_stay_where_two_warpgroups_have_room),
         cmocka_unit_test(chunks_of_larger_matrices_come_by_turns),
+        cmocka_unit_test(many_constant_rows_of_bf16_are_one_number_of_f16),
         cmocka_unit_test(matrices_whose_chunks_come_by_turns_are_split_before),
         cmocka_unit_test(values_lean_where_the_largest_lean_has_columns),
         cmocka_unit_test(powers_of_few_coordinates_fill_few_tiles),

@@ -208,13 +208,46 @@ static struct fpa_cuda_call with_tokens(const struct fpa_cuda_call *call)
     return with;
 }
 
+/* Coordinates of q or k as they are given, from number given_first on. */
+static tensor given_rows(const struct fpa_cuda_geometry *g, const void *x, const long long *stride,
+                         long long heads, long long tokens, long long batch)
+{
+    const void *first = x ? (const uint16_t *)x + g->given_first : NULL; /* walks have no queries */
+    return (tensor){first, stride, g->given_rows, heads, tokens, batch, 0, false};
+}
+
+/* Those that lie behind packed vectors in shared memory. */
+static fpa_status fill_given(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                             struct fpa_cuda_maps *maps, fpa_error *error)
+{
+    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const tensor queries =
+        given_rows(g, call->given_q, call->given_q_stride, call->query_heads, call->length, call->batch);
+    const tensor keys = given_rows(g, call->given_k, call->given_k_stride, call->heads,
+                                   call->length + call->recent, call->batch);
+    bool there[2];
+    fpa_status status = fill_map(cuda, &queries, BOX, &maps->given_query, &there[0], error);
+    if (!status)
+        status = fill_map(cuda, &keys, BOX, &maps->given_key, &there[1], error);
+    if (status)
+        return status;
+    maps->queries &= there[0];
+    maps->keys &= there[1];
+    maps->keys_alone &= there[1];
+    return FPA_OK;
+}
+
 fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
                           struct fpa_cuda_maps *maps, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const struct fpa_cuda_call with = with_tokens(call);
-    return fill_operands(cuda, &with, fill_map, g->vector_rows, g->vector_box, false, g->value_width,
-                         g->value_box, BOX, g->value_room ? JOINS_VALUES : JOINS_NOTHING, maps, error);
+    const fpa_status status =
+        fill_operands(cuda, &with, fill_map, g->vector_rows, g->vector_box, false, g->value_width,
+                      g->value_box, BOX, g->value_room ? JOINS_VALUES : JOINS_NOTHING, maps, error);
+    return !status && g->given_rows && cuda->driver->cuTensorMapEncodeTiled
+               ? fill_given(cuda, &with, maps, error)
+               : status;
 }
 
 fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,

@@ -126,10 +126,18 @@ static double narrow_error(const fpa_head *head, const fpa_facts *facts, bool st
     return expm1(state ? fmax(pairs, through) : pairs);
 }
 
-/* Constants that a lift of bf16 multiplies by may be one number of f16 each: of every factor, on both sides. */
+static bool has_constants_alone(const fpa_head *head)
+{
+    for (int i = 0; i < head->matrix_count; i++)
+        if (head->matrices[i].kind != FPA_MATRIX_CONSTANT)
+            return false;
+    return true;
+}
+
+/* Constants that rows or coordinates of bf16 are made by may be one number of f16 each: of every factor of a lift's, on both sides. */
 static double constants_error(const fpa_head *head, const fpa_facts *facts)
 {
-    int most = 0;
+    int most = !head->lift && has_constants_alone(head);
     for (int i = 0; head->lift && i < head->lift->part_count; i++)
         if (part_sum(head, &head->lift->parts[i]) > 0 && most < head->lift->parts[i].factor_count)
             most = head->lift->parts[i].factor_count;

@@ -76,6 +76,9 @@ enum fault_place {
     IN_CUT_GROUPS,
     IN_PACKED,
     IN_PACKED_TURNS,
+    IN_PACKED_NARROW,
+    IN_GIVEN_ROWS,
+    IN_GIVEN_SEQUENCES,
     PLACES
 };
 

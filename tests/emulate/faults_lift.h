@@ -105,7 +105,7 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
       "a[n] = get_words(tokens + (i / PIECES ^ 1) * LIFT_STRIP_PITCH + i % PIECES * 16);"}},
     {IN_LIFT_GROUPS,
      OTHER_PLACE,
-     {"the power of a lane's own numbers as the whole token's", "but the formula gives", "lift_group_largest",
+     {"the power of a lane's own numbers as the whole token's", "but the formula gives", "narrow_largest",
       ";"}},
     {IN_LIFT_GROUPS,
      LEFT_OUT,

@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 126 };
+enum { EMULATED_MOST_HEADS = 130 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -14,6 +14,14 @@ static const char emulated_heads[] =
     "  for r = 1, rows do\n"
     "    rows_of[r] = {}\n"
     "    for c = 1, d do rows_of[r][c] = (r * r + 3 * r * c + c // 2) % 5 < 3 and 1 or -1 end\n"
+    "  end\n"
+    "  return dense(rows_of)\n"
+    "end\n"
+    "local function bits(rows, d)\n"
+    "  local rows_of = {}\n"
+    "  for r = 1, rows do\n"
+    "    rows_of[r] = {}\n"
+    "    for c = 1, d do rows_of[r][c] = c == r and 1 or (c - r) % 11 == 4 and 1 / 2 or 0 end\n"
     "  end\n"
     "  return dense(rows_of)\n"
     "end\n"
@@ -309,6 +317,12 @@ static const char emulated_heads[] =
     "rows = 4 }, weight = 0.66 } } }),\n"
     "  h('owned', { d = 24, dv = 24, normalize = 'one_plus_sum', scale = 1 / 4, terms = "
     "favor { d = 24, size = 128, seed = 1, gamma = 1 / 8 } }),\n" /* each side by who multiplies it */
+    "  h('givenrows', { d = 136, dv = 40, terms = term { some(3, 136, 1), select(range(4, 131)) } }),\n"
+    "  h('packednarrow', { d = 64, dv = 64, terms = { term { some(10, 64, 1), some(60, 64, 2) },\n"
+    "    term { some(10, 64, 3), some(60, 64, 4) } } }),\n"
+    "  h('packedwhole', { d = 64, dv = 64, scale = 1 / 8, terms = term { bits(12, 64), bits(52, 64) } }),\n"
+    "  h('givenparts', { d = 248, dv = 96, dtype = 'f16', scale = 1 / 4, terms = term { trainable { name = "
+    "'a', rows = 40 }, select(range(14, 214)) } }),\n"
     "}\n";
 
 /* The part that `make test` runs: a mechanism that any of the heads has is in one of these (a test walks
@@ -335,6 +349,7 @@ static const char *const emulated_fixed[] = {
     "thin",           /* that can begin with the last token; */
     "clusteredwaves", /* rows that are turned, not projected; a cluster that turns them, */
     "clusteredfavor", /* or projects them */
+    "givenrows",      /* coordinates of slabs of their own, from q and k as they are given */
     "chosen",         /* dots one after the other, rows as they have them */
     "broadlift",      /* matrices that are read for each 64 tokens */
     "anyrows",        /* rows that begin at any address, by words */

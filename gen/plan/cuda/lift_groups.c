@@ -6,8 +6,6 @@
 #include "parts.h"
 #include "work.h"
 
-#include <math.h>
-
 enum {
     WARPGROUP = 128, /* threads */
     TOKENS = 64,     /* that a warpgroup multiplies: 16 a warp */
@@ -64,20 +62,6 @@ static part_shape shape_of(const fpa_plan *plan, const fpa_cuda_lift *l, const f
     return (part_shape){rows, blocks, matrices * rows, l->in_f16 || is_whole(plan, part) ? 1 : 2};
 }
 
-/* Rows of ordinary numbers: f16 has all of them, and what it rounds off is at most 2^-12 of a row's largest. */
-static bool is_ordinary(const fpa_matrix *matrix, int width)
-{
-    const double most = 0x1p15, least = 0x1p-12;
-    for (int64_t row = 0; matrix->kind == FPA_MATRIX_CONSTANT && row < matrix->rows; row++) {
-        double largest = 0;
-        for (int i = 0; i < width; i++)
-            largest = fmax(largest, fabs(matrix->data[row * matrix->cols + i]));
-        if (largest >= most || (largest > 0 && largest < least))
-            return false;
-    }
-    return matrix->kind == FPA_MATRIX_CONSTANT;
-}
-
 /* Of all parts, those of all factors. */
 static int count_matrix_rows(const fpa_lift *lift)
 {
@@ -99,7 +83,7 @@ static bool is_for_f16(const fpa_plan *plan)
         whole = whole && is_whole(plan, part);
         for (int f = 0; f < part->factor_count; f++)
             for (int s = 0; s < factor_sides(part); s++)
-                if (!is_ordinary(&plan->written->matrices[factor_matrix(part, f, s)], lift->width))
+                if (!lift_is_ordinary(&plan->written->matrices[factor_matrix(part, f, s)], lift->width))
                     return false;
     }
     return !whole && plan->head->dtype == FPA_BF16;

@@ -3,6 +3,8 @@
 #include "parts.h"
 #include "work.h"
 
+#include <math.h>
+
 enum { LANES = 32 };
 
 bool lift_is_whole(const fpa_matrix *matrix, int width, fpa_dtype dtype)
@@ -14,6 +16,19 @@ bool lift_is_whole(const fpa_matrix *matrix, int width, fpa_dtype dtype)
         if (i % matrix->cols < width && dtype_round(dtype, matrix->data[i]) != matrix->data[i])
             return false;
     return true;
+}
+
+bool lift_is_ordinary(const fpa_matrix *matrix, int width)
+{
+    const double most = 0x1p15, least = 0x1p-12;
+    for (int64_t row = 0; matrix->kind == FPA_MATRIX_CONSTANT && row < matrix->rows; row++) {
+        double largest = 0;
+        for (int i = 0; i < width; i++)
+            largest = fmax(largest, fabs(matrix->data[row * matrix->cols + i]));
+        if (largest >= most || (largest > 0 && largest < least))
+            return false;
+    }
+    return matrix->kind == FPA_MATRIX_CONSTANT;
 }
 
 /* Instructions of a number's map: the special function unit's, or functions of fp32. */

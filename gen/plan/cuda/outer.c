@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "contraction.h"
+#include "outer_given.h"
 #include "outer_tiles.h"
 
 static fpa_status refuse(fpa_outer_plan *outer, const char *why)
@@ -54,19 +55,6 @@ static int place_run(fpa_outer_plan *outer, const bool *kept, int first, int cou
     return round_up(next + count, OUTER_STEP);
 }
 
-/* True when some dot has one of two rows only: blocks of a dot hold no other dot's rows. */
-static bool dots_part(const fpa_plan *plan, int a, int b)
-{
-    for (int i = 0; i < plan->score->dot_count; i++) {
-        int found = 0;
-        for (int r = 0; r < plan->dots[i].row_count; r++)
-            found += plan->dots[i].rows[r] == a || plan->dots[i].rows[r] == b;
-        if (found == 1)
-            return true;
-    }
-    return false;
-}
-
 /* Weighted rows follow each other as in the plan; a run that a dot ends or begins starts 16 rows. */
 static int place_weighted(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept, int next)
 {
@@ -75,7 +63,7 @@ static int place_weighted(const fpa_plan *plan, fpa_outer_plan *outer, const boo
         const int row = plan->weighted[i].row;
         if (!kept[row])
             continue;
-        if (last < 0 || row != last + 1 || dots_part(plan, last, row))
+        if (last < 0 || row != last + 1 || outer_dots_part(plan, last, row))
             next = round_up(next, OUTER_STEP);
         outer->row[row] = next++;
         last = row;
@@ -189,14 +177,14 @@ static int place_by_dots(const fpa_plan *plan, fpa_outer_plan *outer, const bool
             continue;
         next = round_up(next, OUTER_STEP);
         for (int r = 0; r < dot->row_count; r++)
-            if (outer->row[dot->rows[r]] < 0)
+            if (outer->row[dot->rows[r]] < 0 && !outer_is_given(outer, dot->rows[r]))
                 outer->row[dot->rows[r]] = next++;
     }
     next = round_up(next, OUTER_STEP);
     for (int i = 0; i < plan->row_count; i++)
-        if (kept[i] && outer->row[i] < 0 && i != plan->ones_row)
+        if (kept[i] && outer->row[i] < 0 && i != plan->ones_row && !outer_is_given(outer, i))
             outer->row[i] = next++;
-    return place_ones(plan, outer, kept, round_up(next, OUTER_STEP));
+    return outer_place_given(outer, place_ones(plan, outer, kept, round_up(next, OUTER_STEP)));
 }
 
 /* The inverse of vector->row, up to whole steps, with room for rows that dots gather. */
@@ -216,10 +204,11 @@ static fpa_status invert_rows(const fpa_plan *plan, arena *lasting, fpa_outer_pl
     return FPA_OK;
 }
 
-/* Rows of a vector that device memory has: all up to the last one that is not zero, in whole blocks; or coordinates. */
+/* Rows of a vector that device memory has: all up to the last one that is not zero, in whole blocks; or coordinates. Without those that are read as they
+ * are given. */
 static int count_stored(const fpa_plan *plan, const fpa_outer_plan *outer)
 {
-    int rows = OUTER_BLOCK * outer->row_blocks;
+    int rows = outer->given_rows ? OUTER_TILE * outer->given_slab : OUTER_BLOCK * outer->row_blocks;
     while (rows > OUTER_BLOCK && outer->source[rows - 1] < 0)
         rows--;
     return outer->coordinates ? plan->head->d : round_up(rows, OUTER_BLOCK);
@@ -366,15 +355,27 @@ static bool keeps_diagonals(const fpa_plan *plan, const fpa_outer_plan *outer)
     return true;
 }
 
-/* Coordinates as they lie, where those are all; else what is shorter. */
-static fpa_status plan_vectors(const fpa_plan *plan, arena *memory, arena *lasting, fpa_outer_plan *outer,
-                               fpa_error *error)
+/* The same vectors, shorter in memory by such coordinates. */
+static fpa_status give_rows(const fpa_plan *plan, const bool *kept, arena *memory, arena *lasting,
+                            fpa_outer_plan *outer, fpa_error *error)
 {
-    bool *kept = arena_array(memory, plan->row_count, sizeof *kept);
     fpa_outer_plan other = *outer;
-    if (!kept)
-        return fail_memory(error);
-    mark_rows(plan, outer->rows ? 0 : outer->prefix_factors, kept);
+    if (!outer_may_be_given(plan, outer))
+        return FPA_OK;
+    outer_choose_given(plan, kept, &other);
+    if (!other.given_rows)
+        return FPA_OK;
+    fpa_status status = lay_vectors(plan, kept, true, memory, lasting, &other, error);
+    if (!status && outer_is_as_short(plan, &other, outer) && keeps_diagonals(plan, &other))
+        *outer = other;
+    return status;
+}
+
+/* Coordinates as they lie, where those are all; else what is shorter. */
+static fpa_status choose_vectors(const fpa_plan *plan, const bool *kept, arena *memory, arena *lasting,
+                                 fpa_outer_plan *outer, fpa_error *error)
+{
+    fpa_outer_plan other = *outer;
     if (outer->products)
         return lay_vectors(plan, kept, true, memory, lasting, outer, error);
     fpa_status status = lay_vectors(plan, kept, false, memory, lasting, outer, error);
@@ -384,6 +385,17 @@ static fpa_status plan_vectors(const fpa_plan *plan, arena *memory, arena *lasti
     if (!status && other.row_blocks < outer->row_blocks && keeps_diagonals(plan, &other))
         *outer = other;
     return status;
+}
+
+static fpa_status plan_vectors(const fpa_plan *plan, arena *memory, arena *lasting, fpa_outer_plan *outer,
+                               fpa_error *error)
+{
+    bool *kept = arena_array(memory, plan->row_count, sizeof *kept);
+    if (!kept)
+        return fail_memory(error);
+    mark_rows(plan, outer->rows ? 0 : outer->prefix_factors, kept);
+    const fpa_status status = choose_vectors(plan, kept, memory, lasting, outer, error);
+    return status ? status : give_rows(plan, kept, memory, lasting, outer, error);
 }
 
 static bool begins_amid_block(const fpa_outer_plan *outer)

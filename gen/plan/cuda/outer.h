@@ -36,8 +36,12 @@ typedef struct fpa_outer_plan {
     int *source; /* [8 row_blocks] plan's row of a vector row (some twice), -1: zero for every token */
     /* rows lie as dots have them; else as they are made: coordinates, projections, weighted ones */
     bool by_dots;
-    int row_blocks;   /* of a vector */
-    int vector_rows;  /* the first ones, which device memory has; the copy engine adds zeros */
+    int row_blocks;  /* of a vector */
+    int vector_rows; /* the first ones, which device memory has; the copy engine adds zeros */
+    /* Behind those, in slabs of their own, coordinates that boxes bring from q and k as they are given: */
+    int given_rows;   /* so many, 0: none; */
+    int given_first;  /* number of the first one; */
+    int given_slab;   /* and the slab that it begins */
     bool coordinates; /* the rows are the coordinates, then zeros: q and k are read as they lie */
     int vector_box; /* coordinates of a slab of 64 rows: fewer where the row of ones lies behind them, which nobody fetches */
     int ones_row, zero_row; /* vector rows, -1: there is none */

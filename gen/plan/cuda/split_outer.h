@@ -47,8 +47,11 @@ typedef struct fpa_pack_kernel {
     int raw_pitch, pitch;   /* bytes of a token's coordinates, and of its derived rows */
     int chunks, chunk_rows; /* of projected rows, which are the first derived ones: a product has a chunk's */
     int chunk_places;       /* for the matrices of chunks in shared memory: */
-    bool kept;       /* all of them; else two, and chunks come by turns, as a launch before has split them */
-    int chunk_bytes; /* of a chunk's rows of matrices, in two parts */
+    bool kept; /* all of them; else two, and chunks come by turns, as a launch before has split them */
+    int parts; /* numbers of 16 bits that an element of the matrices is: two, or one that has all of it, */
+    bool
+        narrows; /* or one of f16, in a head of bf16, whose tokens are f16 then by powers of two of their own */
+    int chunk_bytes; /* of a chunk's rows of matrices, in all parts */
     bool per_head;   /* heads have matrices of their own */
     int threads, bytes;
     int given;  /* rows of a tile that are coordinates */

@@ -33,9 +33,13 @@ static void print_tiles(FILE *out, const fpa_plan *plan, const fpa_outer_plan *o
         fprintf(out, "parted       %d of the groups, of few prefixes: tiles of two or four suffix blocks\n",
                 count_parted(outer));
     fprintf(out, "vectors      %d blocks of 8 rows a token, %s\n", outer->row_blocks,
-            !outer->coordinates              ? "packed by a kernel of its own"
+            outer->given_rows                ? "packed by a kernel of its own but for coordinates:"
+            : !outer->coordinates            ? "packed by a kernel of its own"
             : outer->vector_box < OUTER_TILE ? "read as they lie; behind them ones"
                                              : "read as they lie");
+    if (outer->given_rows)
+        fprintf(out, "given        %d of them, from number %d on, are read from q and k\n", outer->given_rows,
+                outer->given_first + 1);
     fprintf(out, "strips       %d, of up to %d tiles of a group\n", outer->strips, outer->strip_length);
 }
 
@@ -106,6 +110,8 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->value_room = split->value_room;
     g->vector_rows = split->outer.vector_rows;
     g->vector_box = split->outer.vector_box;
+    g->given_first = split->outer.given_first;
+    g->given_rows = split->outer.given_rows;
     if (!split->outer.coordinates && split->pack.chunks && !split->pack.kept) {
         g->pack_chunks = split->pack.chunks;
         g->pack_operand = split->pack.chunks * split->pack.chunk_bytes;
@@ -170,8 +176,8 @@ const fpa_field split_outer_fields[] = {
     TABLE("copy_weight", outer.copied, outer.tiles, OUTER_TILE, 0), OUTER(weighted), OUTER(powers),
     OUTER(padded),
     /* vectors and dots */
-    OUTER(row_blocks), OUTER(vector_rows), OUTER(vector_box), OUTER(coordinates),
-    TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
+    OUTER(row_blocks), OUTER(vector_rows), OUTER(given_rows), OUTER(given_first), OUTER(given_slab),
+    OUTER(vector_box), OUTER(coordinates), TABLE("source", source, outer.row_blocks, OUTER_BLOCK, 0),
     TABLE("product_row", product_row, product_entries, 1, 0), SPLIT(product_factors),
     SPLIT(products_weighted), TABLE("product_weight", product_weight, product_weights, 1, 0),
     SPLIT(queries_weighted), TABLE("query_weight", query_weight, product_weights, 1, 0),
@@ -194,6 +200,7 @@ const fpa_field split_outer_fields[] = {
     FIELD_PARTS(fpa_split_outer, "contraction_sets", contraction.sets, contraction.set_count, set_fields,
                 true),
     PACK(groups), PACK(warps), PACK(stages), PACK(raw_pitch), PACK(pitch), PACK(chunks), PACK(chunk_rows),
-    PACK(chunk_places), PACK(kept), PACK(given), TABLE("pack_place", pack.place, pack.places, 1, 0),
+    PACK(chunk_places), PACK(kept), PACK(parts), PACK(narrows), PACK(given),
+    TABLE("pack_place", pack.place, pack.places, 1, 0),
     TABLE("pack_block", pack.block, pack.blocks_of_vector, 1, 0),
     FIELD_AS(fpa_split_outer, "pack_formed", pack.first_formed), FIELDS_END};

@@ -1,4 +1,5 @@
 /* The kernel that packs vectors: where a token's rows lie in shared memory, and how many tokens at a time. */
+#include "lift_numbers.h"
 #include "parts.h"
 #include "split_outer.h"
 
@@ -131,12 +132,13 @@ static void place_coordinates(places *p, fpa_pack_kernel *pack)
     pack->given = p->next;
 }
 
-/* Rows of a chunk, at most so many, of whole blocks: those of which chunks have the fewest, where a chunk's own waits count as a block. */
-static int best_chunk(int rows, int most)
+/* Rows of a chunk, at most so many, of whole blocks: those of which chunks have the fewest, where a chunk's own waits count as a block of both parts. */
+static int best_chunk(int rows, int most, int parts)
 {
+    const int wait = 2 * BLOCK / parts;
     int best = BLOCK;
     for (int chunk = BLOCK; chunk <= most; chunk += BLOCK)
-        if (divide_up(rows, chunk) * (chunk + BLOCK) <= divide_up(rows, best) * (best + BLOCK))
+        if (divide_up(rows, chunk) * (chunk + wait) <= divide_up(rows, best) * (best + wait))
             best = chunk;
     return best;
 }
@@ -153,7 +155,7 @@ static void place_projected(places *p, fpa_pack_kernel *pack, int most)
         if (pack->block[b] < 0)
             place_sources(p, b, true);
     const int rows = p->next - pack->given;
-    pack->chunk_rows = rows ? best_chunk(rows, most) : 0;
+    pack->chunk_rows = rows ? best_chunk(rows, most, pack->parts) : 0;
     pack->chunks = rows ? (int)divide_up(rows, pack->chunk_rows) : 0;
     p->next = pack->given + pack->chunks * pack->chunk_rows;
 }
@@ -191,17 +193,19 @@ static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, 
     pack->pitch = cuda_odd_pitch(2 * (pack->rows - pack->given));
 }
 
-/* A chunk's rows of matrices, in two numbers of 16 bits each, in slabs of 64 columns. */
-static int chunk_bytes(const fpa_plan *plan, int rows)
+/* A chunk's rows of matrices, in one number of 16 bits or two each, in slabs of 64 columns. */
+static int chunk_bytes(const fpa_plan *plan, const fpa_pack_kernel *pack, int rows)
 {
-    return 2 * divide_up(plan->head->d, 64) * rows * 128;
+    return pack->parts * divide_up(plan->head->d, 64) * rows * 128;
 }
 
-/* Warpgroups that registers suffice for: sums of both parts of a chunk, tokens, the rest. */
+/* Warpgroups that registers suffice for: sums of all parts of a chunk, tokens, the rest. */
 static int most_groups(const fpa_plan *plan, const fpa_pack_kernel *pack)
 {
     enum { REGISTERS = 65536 / WARPGROUP_THREADS, REST = 48, MOST = 6 };
-    const int own = pack->chunks ? pack->chunk_rows + 4 * (int)divide_up(plan->head->d, STEP) + REST : REST;
+    const int own = pack->chunks
+                        ? pack->parts * pack->chunk_rows / 2 + 4 * (int)divide_up(plan->head->d, STEP) + REST
+                        : REST;
     return REGISTERS / own < MOST ? REGISTERS / own : MOST;
 }
 
@@ -239,7 +243,7 @@ static void choose_stages(const fpa_plan *plan, fpa_pack_kernel *pack, int taken
 static void choose_groups(const fpa_plan *plan, fpa_pack_kernel *pack)
 {
     enum { BARRIERS = 32, ENOUGH = 3 }; /* bytes of those of two places */
-    pack->chunk_bytes = chunk_bytes(plan, pack->chunk_rows);
+    pack->chunk_bytes = chunk_bytes(plan, pack, pack->chunk_rows);
     const int matrices = pack->chunk_places * pack->chunk_bytes + (pack->kept ? 0 : BARRIERS);
     pack->warps = 1;
     choose_stages(plan, pack, matrices);
@@ -251,29 +255,64 @@ static void choose_groups(const fpa_plan *plan, fpa_pack_kernel *pack)
     pack->threads = WARPGROUP_THREADS * pack->groups;
 }
 
-/* Matrices stay in shared memory where that leaves room for two warpgroups; else a chunk comes while another is multiplied, for all warpgroups. False: a tile
- * does not fit. */
+/* Chunks of at most so many rows come by turns, unless there is one. */
+static void take_turns(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack,
+                       int most)
+{
+    place_rows(in, split, pack, most);
+    pack->kept = pack->chunks == 1, pack->chunk_places = pack->kept ? 1 : 2;
+    choose_groups(in->plan, pack);
+}
+
+/* Matrices stay in shared memory where that leaves room for two warpgroups; else a chunk comes while another is multiplied, for all warpgroups, and is as
+ * large as leaves that room. False: a tile does not fit. */
 static bool choose_pack(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack)
 {
-    enum { MOST_ROWS = 64, TURN_BYTES = 32 << 10, ENOUGH = 2 };
-    const int turn = TURN_BYTES / chunk_bytes(in->plan, 1) / BLOCK * BLOCK;
-    place_rows(in, split, pack, MOST_ROWS);
+    enum { MOST_COLUMNS = 128, TURN_BYTES = 32 << 10, ENOUGH = 2 };
+    const int most = MOST_COLUMNS / pack->parts;
+    const int turn = TURN_BYTES / chunk_bytes(in->plan, pack, 1) / BLOCK * BLOCK;
+    place_rows(in, split, pack, most);
     pack->kept = true, pack->chunk_places = pack->chunks;
     choose_groups(in->plan, pack);
     if (pack->groups >= ENOUGH || !pack->chunks)
         return pack->groups > 0;
-    place_rows(in, split, pack, turn < BLOCK ? BLOCK : turn < MOST_ROWS ? turn : MOST_ROWS);
-    pack->kept = pack->chunks == 1, pack->chunk_places = pack->kept ? 1 : 2;
-    choose_groups(in->plan, pack);
+    for (int rows = largest(turn < most ? turn : most, BLOCK); rows >= BLOCK && pack->groups < ENOUGH;
+         rows -= BLOCK)
+        take_turns(in, split, pack, rows);
     return pack->groups > 0;
+}
+
+static const fpa_matrix *matrix_of(const fpa_plan *plan, int projection)
+{
+    return &plan->head->matrices[plan->projections[projection].matrix];
 }
 
 static bool has_own_matrices(const fpa_plan *plan)
 {
     for (int i = 0; i < plan->projection_count; i++)
-        if (plan->head->matrices[plan->projections[i].matrix].per_head)
+        if (matrix_of(plan, i)->per_head)
             return true;
     return false;
+}
+
+/* One number of 16 bits for each element of the matrices where that is all of it; or where it is of f16, which has three bits more than the rows of bf16
+ * that come of it: what is rounded off is an eighth of what rows lose. With few rows tensor cores are not what packing waits for, and tokens in f16 are
+ * more instructions. */
+static void choose_parts(const fpa_plan *plan, fpa_pack_kernel *pack)
+{
+    enum { LEAST_ROWS = 128 };
+    bool whole = true, ordinary = plan->head->dtype == FPA_BF16;
+    int64_t rows = 0;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = matrix_of(plan, i);
+        if (matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL)
+            continue;
+        whole = whole && lift_is_whole(matrix, matrix->cols, plan->head->dtype);
+        ordinary = ordinary && lift_is_ordinary(matrix, matrix->cols);
+        rows += matrix->rows;
+    }
+    pack->narrows = !whole && ordinary && rows >= LEAST_ROWS;
+    pack->parts = whole || pack->narrows ? 1 : 2;
 }
 
 fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
@@ -282,6 +321,7 @@ fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *wh
     *pack = (fpa_pack_kernel){.places = in->rows->row_count,
                               .blocks_of_vector = split->outer.vector_rows / BLOCK,
                               .per_head = has_own_matrices(in->plan)};
+    choose_parts(in->plan, pack);
     pack->place = arena_array(in->memory, pack->places, sizeof *pack->place);
     pack->block = arena_array(in->memory, pack->blocks_of_vector, sizeof *pack->block);
     if (!pack->place || !pack->block)

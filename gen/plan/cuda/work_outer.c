@@ -9,6 +9,12 @@
 
 enum { POLYNOMIAL_DEGREE = 16 }; /* of one dot, which is counted operation by operation */
 
+/* Of a vector, packed or as they are given. */
+static int rows_of(const fpa_outer_plan *outer)
+{
+    return outer->vector_rows + outer->given_rows;
+}
+
 /* What a warp fetches for 16 tokens of its strips: rows of suffixes, rows of prefixes, and words of prefixes that lanes
  * exchange, 128 bytes each. */
 static int words_of_round(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel)
@@ -71,7 +77,7 @@ struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_spl
                  .instructions = (outer->rows ? 4 : 6) * 4 * tiles +
                                  (outer->rows ? 0 : 7 * outer->prefix_factors * kernel->shares * rounds) +
                                  (19 + (plan->head->gate ? 12 : 0)) * warps,
-                 .bytes = work_operand_bytes(plan, outer->vector_rows + plan->head->dv),
+                 .bytes = work_operand_bytes(plan, rows_of(outer) + plan->head->dv),
                  .cached = cached_bytes(split, fetched_bytes(split, kernel))},
         .copy = count_copy(split),
         .trips = 3};
@@ -111,7 +117,7 @@ static struct fpa_cuda_work count_reading(const fpa_split_outer *split)
 static double stage_clocks(const fpa_gpu *gpu, const fpa_split_outer *split)
 {
     const double share = gpu->cache / gpu->clock / gpu->multiprocessors;
-    return GPU_TRIP * gpu->clock + 64 * 2.0 * (split->outer.vector_rows + 8 * split->columns.tiles) / share;
+    return GPU_TRIP * gpu->clock + 64 * 2.0 * (rows_of(&split->outer) + 8 * split->columns.tiles) / share;
 }
 
 /* Clocks that a warp waits for keys of one stage, for 16 queries and 64 keys. */
@@ -191,7 +197,7 @@ static struct fpa_cuda_work count_keys(const fpa_plan *plan, const fpa_split_out
 {
     const fpa_gpu *gpu = gpu_of_target(plan->target);
     const int blocks = split->columns.blocks, columns = split->columns.all,
-              vector = split->outer.vector_rows + plan->head->dv;
+              vector = rows_of(&split->outer) + plan->head->dv;
     const int steps = split->outer.dot_first[plan->score->dot_count];
     const bool halves = split->dots_in_turn && split->turn_keys < 64;
     const int products = blocks * work_score_products(steps, columns);
@@ -208,7 +214,7 @@ struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_sp
 {
     const int blocks = split->columns.blocks, tiles = split->columns.tiles;
     const int steps = split->outer.dot_first[plan->score->dot_count];
-    const int vector = split->outer.vector_rows + plan->head->dv;
+    const int vector = rows_of(&split->outer) + plan->head->dv;
     return (struct fpa_cuda_kernel_work){.warpgroups = 1,
                                          .step = {.shared = blocks * (4 * tiles + 11 * steps),
                                                   .instructions = blocks * (455 + 25 * tiles),
@@ -229,17 +235,18 @@ static int count_formed(const fpa_pack_kernel *pack)
 
 /* Projections of 16 tokens, a warp's share of 64: they are loaded once, and matrices read from shared memory for all four warps. A chunk's product has
  * three instructions for each 16 coordinates, and sums leave 16 rows at a time. Matrices that are not kept come from the second-level cache, once for the tokens
- * of all warpgroups, and their chunks are waited for. */
+ * of all warpgroups, and their chunks are waited for. Tokens in f16 are five instructions a word, and each sum one more. */
 static struct fpa_cuda_work count_projections(const fpa_plan *plan, const fpa_pack_kernel *pack)
 {
     const int d = plan->head->d, steps = (d + 15) / 16, slabs = (d + 63) / 64,
               rows = pack->chunks * pack->chunk_rows;
     const int turns = pack->kept ? 0 : 4 * pack->groups;
-    return (struct fpa_cuda_work){.products = 2 * rows / 8 * steps,
-                                  .shared = 4 * steps + rows * steps / 8 + rows / 4,
-                                  .instructions =
-                                      steps + pack->chunks * (3 * steps + (turns ? 40 : 20)) + 10 * rows / 16,
-                                  .cached = turns ? rows * slabs * 256 / turns : 0};
+    const int narrowed = pack->narrows ? 20 * steps + rows / 2 : 0;
+    return (struct fpa_cuda_work){.products = pack->parts * rows / 8 * steps,
+                                  .shared = 4 * steps + pack->parts * rows * steps / 16 + rows / 4,
+                                  .instructions = steps + pack->chunks * (3 * steps + (turns ? 40 : 20)) +
+                                                  10 * rows / 16 + narrowed,
+                                  .cached = turns ? rows * slabs * pack->parts * 128 / turns : 0};
 }
 
 /* Blocks of a vector that begin amid 16 bytes of a tile. */

@@ -206,6 +206,8 @@ struct fpa_cuda_geometry {
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
     int vector_box;
+    int given_rows;  /* and coordinates of q and k as they are given that slabs behind them have, 0: none; */
+    int given_first; /* number of the first one */
     int pack_tokens; /* that a block of it takes */
     /* bytes of the matrices that a launch before splits, where chunks of them come by turns; 0: none */
     int pack_operand;
@@ -383,7 +385,7 @@ struct fpa_cuda_call {
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; beside a window of k and v before q's
      * first. With cu_seqlens, which are of keys: how many more keys than queries there are, which are one a sequence */
     long long recent;
-    /* beside a window: as they are given, whatever coordinates q and k become */
+    /* beside a window, and where vectors have given_rows: as they are given, whatever rows q and k become */
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
     long long
@@ -527,7 +529,8 @@ struct fpa_tensor_map {
  * there. What it cannot describe, threads fetch and store. */
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
-    int queries, keys, outputs;   /* 1: query, key and value, output are there */
+    struct fpa_tensor_map given_query, given_key; /* of geometry.given_rows */
+    int queries, keys, outputs;   /* 1: query, key and value, output are there, and what belongs to them */
     int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
 };
 
@@ -799,6 +802,8 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
     0, /* key_mask */
     24, /* vector_rows */
     64, /* vector_box */
+    0, /* given_rows */
+    0, /* given_first */
     0, /* pack_tokens */
     0, /* pack_operand */
     0, /* pack_chunks */
