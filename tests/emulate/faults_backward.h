@@ -338,7 +338,7 @@ static const struct cuda_backward_fault {
       "const int own = width;"}},
     {"waves",
      {"a phase that keys have, too", "the RMS error of d_k ... more than twice", "cuda_lifted_phase",
-      "put_float(to + ${part.rows * 8 * positions} + row * 4, lift_phase((${phase})[row]));"}},
+      "put_float(to + ${phases} + row * 4, lift_phase((${phase})[row]));"}},
     {"waves",
      {"sums of one warp's tokens alone", "the RMS error of d_weights ... more than twice",
       "cuda_lifted_joined", ";"}},

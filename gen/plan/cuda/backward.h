@@ -49,6 +49,11 @@ typedef struct fpa_cuda_backward_plan {
      * and gradients of a factor's rows to the next one's; */
     int lift_rows, lift_x_pitch, lift_dx_pitch, lift_df_pitch;
     int lift_turns; /* bytes of what rows are turned by, of a block */
+    int lift_groups; /* 1: a block is a warpgroup, which multiplies: */
+    int lift_tiles, lift_stages; /* 64 of its tokens after the other; of so many what is read is there or on its way */
+    int lift_pieces;     /* of 16 bytes, of matrices in one part of 16 bits */
+    int lift_rows_pitch; /* bytes from a token's coordinates to the next one's */
+    int lift_sums;       /* of its tokens' gradients of numbers of a row */
     int lift_kept,
         lift_kept_pairs; /* bytes that a token keeps for learned matrices, numbers as operands first */
     int lift_sides;      /* blocks that share a strip of tokens of their gradients */
