@@ -214,6 +214,8 @@ static const char heads[] =
     "rows = 72 }, trainable { name = 'g', diagonal = true } } }, term { coordinates { select { 7, 1, 3 }, "
     "map "
     "= relu } } } }),\n"
+    "  h('swung', { d = 16, dv = 16, positions = 1, scale = 1 / 4, terms = term { identity(), coordinates { "
+    "select { 1, 2, 3 }, map = one, angle = 'a', phase = 'b', amplitude = 'c' } } }),\n"
     "}\n";
 
 /* ---- the fixture ---- */
