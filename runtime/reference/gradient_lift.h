@@ -163,7 +163,8 @@ static void pass_mapped(lifting *l, const fpa_lift_part *part, const lifted *fac
     const real value = gain * (real)lift_map(part->map[side], (double)a);
     const lifted u = {value, 0, (real)fmax(fabs((double)value), fabs((double)(gain * slope * size)))};
     const real c = arrived(l, d[r]);
-    const real du = part->angle == FPA_NO_MATRIX ? c : pass_turn(l, part, u, r, c, arrived(l, d[part->rows + r]));
+    const real du =
+        part->angle == FPA_NO_MATRIX ? c : pass_turn(l, part, u, r, c, arrived(l, d[part->rows + r]));
     const real da = size_of(w, gain) * slope * du;
     l->d_norm += size_of(w, -square) * da;
     pass_product(l, part, factors, r, size_of(w, inner) * da, 0);
@@ -179,7 +180,8 @@ static void pass_part(lifting *l, const fpa_lift_part *part, const real *du)
             y = times(y, factors[f]);
         }
         if (part->is_complex)
-            pass_product(l, part, factors, r, gain * arrived(l, du[r]), gain * arrived(l, du[part->rows + r]));
+            pass_product(l, part, factors, r, gain * arrived(l, du[r]),
+                         gain * arrived(l, du[part->rows + r]));
         else
             pass_mapped(l, part, factors, y, r, du);
     }

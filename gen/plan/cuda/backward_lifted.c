@@ -259,11 +259,13 @@ static int group_bytes(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
 {
     const fpa_head *written = plan->made.lifted;
     const int copies = gradients && written->dtype == FPA_F16 ? 2 : 1;
-    const int rows = back->lift_x_pitch * (gradients ? stages : 2) + back->lift_rows_pitch * (gradients ? stages : 1);
+    const int rows =
+        back->lift_x_pitch * (gradients ? stages : 2) + back->lift_rows_pitch * (gradients ? stages : 1);
     const int sums = gradients ? (adds_numbers(written) ? GROUP_TOKENS * back->lift_dx_pitch : 0) +
                                      GROUP_WARPS * (int)round_up(back->lift_sums * 4, PIECE)
                                : 0;
-    return 2 * copies * back->lift_pieces * PIECE + group_turn_bytes(written->lift) + GROUP_TOKENS * rows + sums;
+    return 2 * copies * back->lift_pieces * PIECE + group_turn_bytes(written->lift) + GROUP_TOKENS * rows +
+           sums;
 }
 
 /* Tokens of a block: a strip's are whole blocks'. Matrices are fetched once for them. */
@@ -355,6 +357,10 @@ void fill_backward_lifted(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
     g->kernel[CUDA_BACKWARD_PROJECT] = (struct fpa_cuda_block){threads, project, 0};
     g->kernel[CUDA_BACKWARD_UNPROJECT] = (struct fpa_cuda_block){threads, unproject, 0};
     if (g->made_sides)
-        g->kernel[CUDA_BACKWARD_PRODUCTS] = (struct fpa_cuda_block){
-            threads, back->lift_kept_pairs ? products_bytes(element) : groups ? 0 : threads * 4, 0};
+        g->kernel[CUDA_BACKWARD_PRODUCTS] =
+            (struct fpa_cuda_block){threads,
+                                    back->lift_kept_pairs ? products_bytes(element)
+                                    : groups              ? 0
+                                                          : threads * 4,
+                                    0};
 }
