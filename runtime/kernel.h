@@ -17,6 +17,7 @@ struct fpa_kernel {
     fpa_verdict verdict;       /* figures are those of this process; of a stored verdict only the text */
     const char **weight_names; /* [description.weight_count], texts of the head */
     fpa_weight_shape *weight_shapes; /* [description.weight_count] */
+    const char **weight_kinds;       /* [description.weight_count] */
     fpa_description description;     /* its texts are the head's, the facts' and the verdict's */
 };
 

@@ -138,6 +138,7 @@ static const place_of soversion_0[] = {
     AT(fpa_description, window, 160),
     AT(fpa_description, backward_verdict, 168),
     AT(fpa_description, weight_shapes, 176),
+    AT(fpa_description, weight_kinds, 184),
     AT(fpa_weight_shape, rows, 0),
     AT(fpa_weight_shape, columns, 4),
     AT(fpa_weight_shape, per_head, 8),

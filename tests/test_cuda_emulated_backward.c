@@ -16,8 +16,9 @@
  * by warpgroups that have two slabs of features or one, and by warps; "gated" and "coordinates" are walked in segments below, "gatednorm" in
  * test_passes.c. FPA_TEST_HEAD: one alone, by its name. */
 static const char *const fixed[] = {
-    "half",     "manydots",  "odd",    "shared",       "tf32",   "coordinates", "coordinates_of_warps",
-    "manyrows", "widecells", "parted", "line_of_rows", "rowful", "hedgehog",    "waves"};
+    "half",           "manydots",  "odd",    "shared",       "tf32",   "coordinates", "coordinates_of_warps",
+    "manyrows",       "widecells", "parted", "line_of_rows", "rowful", "hedgehog",    "waves",
+    "waves_of_warps", "swung"};
 
 /* Of those, whose gradients are looked at when something is not finite: products with and without tensor cores, coordinates. */
 static const char *const edges[] = {"half", "coordinates", "tf32"};

@@ -202,6 +202,7 @@ class Description(Structure):
         ("window", c_int),
         ("backward_verdict", c_char_p),
         ("weight_shapes", POINTER(WeightShape)),
+        ("weight_kinds", POINTER(c_char_p)),
     ]
 
 

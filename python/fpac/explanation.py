@@ -51,6 +51,7 @@ class Explanation:
     heads: int  # key and value heads that calls have, as the head's constants do; 0: any number
     window: int  # newest keys that have the weight exp(scale q.k); 0: none
     weight_shapes: tuple[WeightShape, ...]  # in the order of weight_names
+    weight_kinds: tuple[str, ...]  # likewise: projection, affine, diagonal, angle, phase, amplitude
 
     @property
     def state_bytes(self) -> int:
@@ -91,6 +92,7 @@ def explain(about: abi.Description) -> Explanation:
         heads=about.heads,
         window=about.window,
         weight_shapes=tuple(_shape(about.weight_shapes[i]) for i in range(about.weight_count)),
+        weight_kinds=tuple(about.weight_kinds[i].decode() for i in range(about.weight_count)),
     )
 
 

@@ -21,7 +21,7 @@ from torch.nn import functional
 from . import torch as _operators  # noqa: F401  so that torch.compile finds them
 from .errors import ArgumentTypeError, InvalidError, UnsupportedError
 from .heads import Head
-from .initial import initialize_weight, weight_roles
+from .initial import initialize_weight
 from .layers import Layer
 from .opening import head as open_text
 from .opening import load
@@ -143,9 +143,9 @@ class FPAttention(nn.Module):
                 self.gate.bias.copy_((memory - 1).log())  # sigmoid gives 1 - 1 / memory
         if self.out_norm is not None:
             nn.init.ones_(self.out_norm)
-        shapes = self.head.explain().weight_shapes
-        for weight, shape, role in zip(self.weights.values(), shapes, weight_roles(self.head, self.key_heads)):
-            initialize_weight(weight, shape, role)
+        about = self.head.explain()
+        for weight, shape, kind in zip(self.weights.values(), about.weight_shapes, about.weight_kinds):
+            initialize_weight(weight, shape, kind)
 
     @property
     def weights(self) -> dict[str, Tensor]:

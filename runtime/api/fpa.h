@@ -104,6 +104,9 @@ typedef struct fpa_description {
     int window; /* w: the newest w keys have the weight exp(scale q.k); 0: no window */
     const char *backward_verdict;          /* as verdict, of the gradients; NULL: opened without them */
     const fpa_weight_shape *weight_shapes; /* [weight_count] */
+    /* [weight_count]: "projection"; "affine", one whose last column is added; "diagonal"; of coordinates with positions "angle", "phase",
+     * "amplitude" */
+    const char *const *weight_kinds;
 } fpa_description;
 
 /* Operands of one call. Axes: B batch, L tokens, Hq query heads, H key/value heads (Hq is a multiple of H: query head h

@@ -15,9 +15,16 @@ int64_t made_sequence_bytes(const struct fpa_cuda_geometry *g, const struct fpa_
     return sequence_bytes(g->made_width, g, launch);
 }
 
+/* Of one query head of a sequence, or of its keys. */
+static int64_t side_kept_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
+{
+    const int64_t tokens = row_tokens_of(launch);
+    return tokens * g->made_kept + (g->made_sums ? divide_up(tokens, g->made_tokens) * g->made_sums : 0);
+}
+
 int64_t made_kept_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
 {
-    return (row_group_of(launch) + 1) * row_tokens_of(launch) * g->made_kept;
+    return (row_group_of(launch) + 1) * side_kept_bytes(g, launch);
 }
 
 int64_t made_feature_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
@@ -56,8 +63,7 @@ void made_place_kept(made_rows *m, char *kept, int64_t sequences)
 {
     const struct fpa_launch *f = &m->launch->forward;
     m->back.made_kept_queries = kept;
-    m->back.made_kept_keys =
-        kept + sequences * row_group_of(f) * row_tokens_of(f) * m->cuda->geometry.made_kept;
+    m->back.made_kept_keys = kept + sequences * row_group_of(f) * side_kept_bytes(&m->cuda->geometry, f);
 }
 
 static bool wants_queries(const made_rows *m)
@@ -188,9 +194,10 @@ static fpa_status launch_products(made_rows *m, CUstream stream, fpa_error *erro
 
 fpa_status made_unproject(made_rows *m, CUstream stream, fpa_error *error)
 {
+    const struct fpa_cuda_geometry *g = &m->cuda->geometry;
     fpa_status status =
         wants_queries(m) || wants_keys(m) ? launch_line(m, CUDA_BACKWARD_JOIN, stream, error) : FPA_OK;
-    if (!status && (m->launch->d_q || m->launch->d_k || (m->matrices && m->cuda->geometry.made_kept)))
+    if (!status && (m->launch->d_q || m->launch->d_k || (m->matrices && (g->made_kept || g->made_sums))))
         status = launch_product(m, CUDA_BACKWARD_UNPROJECT, stream, error);
     return status || !m->matrices ? status : launch_products(m, stream, error);
 }

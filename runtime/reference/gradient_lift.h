@@ -143,6 +143,12 @@ static real pass_turn(lifting *l, const fpa_lift_part *part, lifted u, int r, re
     return a * along;
 }
 
+/* The gradient of a coordinate, which kernels of 16-bit numbers leave in those on its way (docs/numerics.md). */
+static real arrived(const lifting *l, real d)
+{
+    return narrow_row(l->walk, d);
+}
+
 /* d: gradients of the coordinates; of one with a position the second stands behind all first ones. */
 static void pass_mapped(lifting *l, const fpa_lift_part *part, const lifted *factors, lifted y, int r,
                         const real *d)
@@ -156,7 +162,9 @@ static void pass_mapped(lifting *l, const fpa_lift_part *part, const lifted *fac
     const real gain = (real)part->gain[side], slope = slope_of(l, part->map[side], a, size);
     const real value = gain * (real)lift_map(part->map[side], (double)a);
     const lifted u = {value, 0, (real)fmax(fabs((double)value), fabs((double)(gain * slope * size)))};
-    const real du = part->angle == FPA_NO_MATRIX ? d[r] : pass_turn(l, part, u, r, d[r], d[part->rows + r]);
+    const real c = arrived(l, d[r]);
+    const real du =
+        part->angle == FPA_NO_MATRIX ? c : pass_turn(l, part, u, r, c, arrived(l, d[part->rows + r]));
     const real da = size_of(w, gain) * slope * du;
     l->d_norm += size_of(w, -square) * da;
     pass_product(l, part, factors, r, size_of(w, inner) * da, 0);
@@ -172,7 +180,8 @@ static void pass_part(lifting *l, const fpa_lift_part *part, const real *du)
             y = times(y, factors[f]);
         }
         if (part->is_complex)
-            pass_product(l, part, factors, r, gain * du[r], gain * du[part->rows + r]);
+            pass_product(l, part, factors, r, gain * arrived(l, du[r]),
+                         gain * arrived(l, du[part->rows + r]));
         else
             pass_mapped(l, part, factors, y, r, du);
     }

@@ -8,13 +8,32 @@
 #include "head/lift.h"
 #include "runtime/kernel.h"
 
+/* What a run-time matrix is, as a caller begins it. */
+static const char *kind_of(const fpa_head *head, int m)
+{
+    const fpa_matrix *matrix = &head->matrices[m];
+    for (int i = 0; head->lift && i < head->lift->part_count; i++) {
+        const fpa_lift_part *part = &head->lift->parts[i];
+        if (part->angle == m)
+            return "angle";
+        if (part->phase == m)
+            return "phase";
+        if (part->amplitude == m)
+            return "amplitude";
+    }
+    if (matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL)
+        return "diagonal";
+    return head->lift && lift_has_constants(head->lift, matrix) ? "affine" : "projection";
+}
+
 static fpa_status list_weights(fpa_kernel *kernel, fpa_error *error)
 {
     const fpa_head *head = kernel->head;
     int count = 0;
     kernel->weight_names = calloc((size_t)head->matrix_count + 1, sizeof *kernel->weight_names);
     kernel->weight_shapes = calloc((size_t)head->matrix_count + 1, sizeof *kernel->weight_shapes);
-    if (!kernel->weight_names || !kernel->weight_shapes)
+    kernel->weight_kinds = calloc((size_t)head->matrix_count + 1, sizeof *kernel->weight_kinds);
+    if (!kernel->weight_names || !kernel->weight_shapes || !kernel->weight_kinds)
         return fail_memory(error);
     for (int m = 0; m < head->matrix_count; m++) {
         const fpa_matrix *matrix = &head->matrices[m];
@@ -22,12 +41,14 @@ static fpa_status list_weights(fpa_kernel *kernel, fpa_error *error)
             continue;
         const bool diagonal = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
         kernel->weight_names[count] = matrix->name;
+        kernel->weight_kinds[count] = kind_of(head, m);
         kernel->weight_shapes[count++] =
             (fpa_weight_shape){matrix->rows, diagonal ? 0 : matrix->cols, matrix->per_head};
     }
     kernel->description.weight_count = count;
     kernel->description.weight_names = kernel->weight_names;
     kernel->description.weight_shapes = kernel->weight_shapes;
+    kernel->description.weight_kinds = kernel->weight_kinds;
     return FPA_OK;
 }
 
@@ -105,5 +126,6 @@ void kernel_free(fpa_kernel *kernel)
     head_free(kernel->head);
     free(kernel->weight_names);
     free(kernel->weight_shapes);
+    free(kernel->weight_kinds);
     free(kernel);
 }

@@ -214,6 +214,15 @@ static const char heads[] =
     "rows = 72 }, trainable { name = 'g', diagonal = true } } }, term { coordinates { select { 7, 1, 3 }, "
     "map "
     "= relu } } } }),\n"
+    "  h('swung', { d = 16, dv = 16, positions = 1, scale = 1 / 4, terms = term { identity(), coordinates { "
+    "select { 1, 2, 3 }, map = one, angle = 'a', phase = 'b', amplitude = 'c' } } }),\n"
+    "  h('waves_of_warps', { d = 13, dv = 20, positions = 1, key_mask = true, normalize = { 'sum', eps = "
+    "1e-6 }, "
+    "terms = fourier { map = softplus, form = 'one_plus' } }),\n"
+    "  h('factors_of_warps', { d = 72, dv = 16, scale = 1 / 4, terms = { term { coordinates { trainable { "
+    "name = 'a', "
+    "rows = 72 }, trainable { name = 'g', diagonal = true } } }, term { coordinates { select { 7, 1, 3 }, "
+    "map = relu } } } }),\n"
     "}\n";
 
 /* ---- the fixture ---- */
@@ -221,7 +230,7 @@ static const char heads[] =
 /* Heads of warpgroups are products of warps elsewhere. */
 const char *backward_target(const fpa_head *head)
 {
-    return strcmp(head->name, "coordinates_of_warps") == 0 ? "cuda:sm_90" : "cuda:sm_90a";
+    return strstr(head->name, "_of_warps") ? "cuda:sm_90" : "cuda:sm_90a";
 }
 
 static fpa_status load_forward(backward_fixture *f, int i, fpa_error *error)

@@ -20,7 +20,6 @@ if REASON:
     raise unittest.SkipTest(REASON)
 
 import fpac.nn  # noqa: E402
-from fpac.initial import weight_roles  # noqa: E402
 
 SPEC = """
 local square = power { degree = 2 }
@@ -64,7 +63,7 @@ class OnAGpu(unittest.TestCase):
 
     def test_positions_and_a_mask_of_keys(self):
         gpu, cpu = (attention("waves", device, backward=False) for device in ("cuda", "cpu"))
-        self.assertEqual(weight_roles(gpu.head, 2), ("angle", "phase", "amplitude"))
+        self.assertEqual(gpu.head.explain().weight_kinds, ("angle", "phase", "amplitude"))
         x, positions = tokens(300, device="cpu"), torch.arange(300).repeat(2, 1)
         mask = positions >= torch.tensor([[0], [70]])
         with torch.no_grad():

@@ -12,7 +12,6 @@ try:
 except ImportError:
     raise unittest.SkipTest("torch is not installed") from None
 
-from fpac.initial import weight_roles
 from test_torch_nn import attention, by_formula, tokens
 
 HEADS = """
@@ -128,14 +127,14 @@ class Results(unittest.TestCase):
 
 class Beginning(unittest.TestCase):
     def test_the_head_tells_what_its_matrices_are(self):
-        for name, roles in (
+        for name, kinds in (
             ("waves", ("angle", "phase", "amplitude")),
             ("mapped", ("affine",)),
             ("named", ("projection", "angle", "phase", "amplitude")),
             ("fixed", ("angle", "amplitude")),
             ("plain", ()),
         ):
-            self.assertEqual(weight_roles(made(name).head, 2), roles)
+            self.assertEqual(made(name).head.explain().weight_kinds, kinds)
 
     def test_waves_begin_as_rotary_embeddings(self):
         module = made("waves")
@@ -148,13 +147,6 @@ class Beginning(unittest.TestCase):
         W = made("mapped").weight_w.detach()
         self.assertFalse(W[..., -1].any())
         torch.testing.assert_close(W[0, :, :-1] @ W[0, :, :-1].mT, torch.eye(8), rtol=1e-5, atol=1e-5)
-
-    def test_asking_the_head_draws_none_of_torch_s_random_numbers(self):
-        head = made("waves").head
-        torch.manual_seed(0)
-        before = torch.random.get_rng_state()
-        weight_roles(head, 2)
-        self.assertTrue(torch.equal(torch.random.get_rng_state(), before))
 
     def test_a_state_dict_goes_round(self):
         for name in ("waves", "mapped"):

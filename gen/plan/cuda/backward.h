@@ -48,7 +48,13 @@ typedef struct fpa_cuda_backward_plan {
     /* of coordinates that a lift makes: rows of a part whose factors' gradients a warp has at a time; bytes from a token's x, sums of its gradient,
      * and gradients of a factor's rows to the next one's; */
     int lift_rows, lift_x_pitch, lift_dx_pitch, lift_df_pitch;
-    int lift_turns; /* bytes of what rows are turned by, of a block */
+    int lift_turns;  /* bytes of what rows are turned by, of a block */
+    int lift_groups; /* 1: a block is a warpgroup, which multiplies: */
+    int lift_tiles,
+        lift_stages; /* 64 of its tokens after the other; of so many what is read is there or on its way */
+    int lift_pieces; /* of 16 bytes, of matrices in one part of 16 bits */
+    int lift_rows_pitch; /* bytes from a token's coordinates to the next one's */
+    int lift_sums;       /* of its tokens' gradients of numbers of a row */
     int lift_kept,
         lift_kept_pairs; /* bytes that a token keeps for learned matrices, numbers as operands first */
     int lift_sides;      /* blocks that share a strip of tokens of their gradients */

@@ -1,6 +1,9 @@
 /* Coordinates that a lift makes before the other kernels of gradients run, and what their gradients are to q, k and run-time matrices:
- * sizes of backward_project, backward_unproject and backward_products (templates/cuda/backward_lifted.cu.in). */
+ * sizes of backward_project, backward_unproject and backward_products (templates/cuda/backward_lifted.cu.in; by warpgroups
+ * templates/hopper/backward_lifted_groups.cu.in). */
 #include "backward.h"
+
+#include <string.h>
 
 #include "head/lift.h"
 #include "parts.h"
@@ -81,6 +84,7 @@ typedef struct counts {
     int element;
     int kept_pairs,
         kept_numbers; /* of learned matrices' gradients of rows, of a token: as operands, and in fp32 */
+    int sums;         /* of the latter, where a block adds its tokens' up */
     int sides;        /* blocks of backward_products that share a strip */
     bool per_head;    /* a dense matrix is a head's own */
 } counts;
@@ -99,7 +103,9 @@ static void count_kept(void *user, const matrix_use *use)
     c->sides += use->dense ? sides_of(use->rows) * sides_of(use->matrix->cols) : 1;
     if (use->dense)
         c->kept_pairs += (int)round_up(use->rows, PIECE / c->element);
-    else if (!use->again)
+    else
+        c->sums += entries_of(use->matrix);
+    if (!use->dense && !use->again)
         c->kept_numbers += (int)round_up(use->rows, PIECE / 4);
 }
 
@@ -175,6 +181,135 @@ static int operand_parts(int element)
     return element == 2 ? 2 : 1;
 }
 
+/* ---- by warpgroups ---- */
+
+enum {
+    GROUP_WARPS = 4,
+    GROUP_TOKENS = STEP * GROUP_WARPS,
+    MOST_MULTIPLIED = 8, /* factors of a part, whose sums of 16 rows have registers; */
+    MOST_GIVEN = 128     /* numbers of a token, whose gradient's do, too */
+};
+
+/* Matrices that a part's factors are multiplied by, in their order; of rows of the vector in no order one that nobody else has. Gives how many. */
+static int list_multiplied(const fpa_head *written, int number, int *list)
+{
+    const fpa_lift_part *part = &written->lift->parts[number];
+    int count = 0;
+    for (int f = 0; f < part->factor_count; f++) {
+        const fpa_lift_factor *factor = &part->factors[f];
+        const bool given = factor->source == FPA_INPUT;
+        if (given ? !takes_the_vector(factor, part->rows) : is_dense(&written->matrices[factor->source]))
+            list[count++] = given ? -1 - number : factor->source;
+        if (factor->imaginary >= 0 && is_dense(&written->matrices[factor->imaginary]))
+            list[count++] = factor->imaginary;
+    }
+    return count;
+}
+
+static bool multiplies_as(const fpa_head *written, int number, int other)
+{
+    int own[MOST_MULTIPLIED], its[MOST_MULTIPLIED];
+    const int count = list_multiplied(written, number, own);
+    return count == list_multiplied(written, other, its) && !memcmp(own, its, (size_t)count * sizeof *own);
+}
+
+/* Pieces of 16 bytes of all matrices in one part of 16 bits; parts of the same ones share them. */
+static int count_group_pieces(const fpa_head *written)
+{
+    const fpa_lift *lift = written->lift;
+    int pieces = 0;
+    for (int i = 0; i < lift->part_count; i++) {
+        int j = 0;
+        while (j < i && !multiplies_as(written, i, j))
+            j++;
+        if (j == i)
+            pieces += count_multiplied(written, &lift->parts[i]) * (int)round_up(lift->parts[i].rows, STEP) *
+                      (int)round_up(lift->width, STEP) * 2 / PIECE;
+    }
+    return pieces;
+}
+
+/* What rows are turned by, in two parts, their phases and amplitudes. */
+static int group_turn_bytes(const fpa_lift *lift)
+{
+    int bytes = 0;
+    for (int i = 0; i < lift->part_count; i++)
+        if (lift->parts[i].angle != FPA_NO_MATRIX)
+            bytes += (int)round_up(lift->parts[i].rows, STEP) * 8 * (lift->positions + 1);
+    return bytes;
+}
+
+/* Whether any factor's gradients are added to those of numbers of the vector, or multiplied by a diagonal. */
+static bool adds_numbers(const fpa_head *written)
+{
+    for (int i = 0; i < written->lift->part_count; i++) {
+        const fpa_lift_part *part = &written->lift->parts[i];
+        int halves = 0;
+        for (int f = 0; f < part->factor_count; f++)
+            halves += 1 + (part->factors[f].imaginary >= 0);
+        if (halves > count_multiplied(written, part))
+            return true;
+    }
+    return false;
+}
+
+/* A block has matrices, in both parts, of gradients of f16 in bf16, too; of 64 tokens what is given and coordinates, and of `stages` times that many
+ * on their way; sums of gradients that no product has in registers; and sums of a number a row. */
+static int group_bytes(const fpa_plan *plan, const fpa_cuda_backward_plan *back, bool gradients, int stages)
+{
+    const fpa_head *written = plan->made.lifted;
+    const int copies = gradients && written->dtype == FPA_F16 ? 2 : 1;
+    const int rows =
+        back->lift_x_pitch * (gradients ? stages : 2) + back->lift_rows_pitch * (gradients ? stages : 1);
+    const int sums = gradients ? (adds_numbers(written) ? GROUP_TOKENS * back->lift_dx_pitch : 0) +
+                                     GROUP_WARPS * (int)round_up(back->lift_sums * 4, PIECE)
+                               : 0;
+    return 2 * copies * back->lift_pieces * PIECE + group_turn_bytes(written->lift) + GROUP_TOKENS * rows +
+           sums;
+}
+
+/* Tokens of a block: a strip's are whole blocks'. Matrices are fetched once for them. */
+static int choose_tiles(int pieces)
+{
+    enum { LARGE = 16 << 10, MANY = 8, SOME = 4 };
+    return 2 * pieces * PIECE > LARGE ? MANY : SOME;
+}
+
+static bool suits_groups(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+{
+    const fpa_head *written = plan->made.lifted;
+    return plan->target->warpgroups && back->warps == GROUP_WARPS && plan->cuda.rows->element == 2 &&
+           round_up(written->lift->width, STEP) <= MOST_GIVEN && most_multiplied(written) <= MOST_MULTIPLIED;
+}
+
+/* False: nothing is changed. */
+static bool plan_groups(const fpa_plan *plan, const counts *c, fpa_cuda_backward_plan *back)
+{
+    enum { RESERVED = 1024 };
+    fpa_cuda_backward_plan own = *back;
+    const int most = plan->target->shared_memory, given = (int)round_up(plan->made.lifted->lift->width, STEP);
+    if (!suits_groups(plan, back))
+        return false;
+    own.lift_groups = 1;
+    own.lift_rows = STEP;
+    own.lift_pieces = count_group_pieces(plan->made.lifted);
+    own.lift_tiles = choose_tiles(own.lift_pieces);
+    own.lift_turns = group_turn_bytes(plan->made.lifted->lift);
+    own.lift_x_pitch = cuda_odd_pitch(given * 2);
+    own.lift_dx_pitch = given * 4 + PIECE;
+    own.lift_rows_pitch = cuda_odd_pitch(plan->made.width * 2);
+    own.lift_kept = own.lift_kept_pairs * 2;
+    own.lift_sums = c->sums;
+    own.lift_stages = 2;
+    const int two = group_bytes(plan, &own, true, 2), one = group_bytes(plan, &own, true, 1);
+    if (two > most || (two > most / 2 - RESERVED && one <= most / 2 - RESERVED))
+        own.lift_stages = 1;
+    if (one > most || group_bytes(plan, &own, false, 2) > most)
+        return false;
+    *back = own;
+    return true;
+}
+
 int plan_backward_lifted(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { MOST = 64, FEW = 72 << 10 };
@@ -184,6 +319,8 @@ int plan_backward_lifted(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->lift_kept = back->lift_kept_pairs * c.element + c.kept_numbers * 4;
     back->lift_per_head = c.per_head;
     back->lift_sides = c.sides;
+    if (plan_groups(plan, &c, back))
+        return group_bytes(plan, back, true, back->lift_stages);
     int bytes = place(plan, MOST, back);
     while (bytes > FEW && back->lift_rows > STEP)
         bytes = place(plan, back->lift_rows / 2, back);
@@ -202,19 +339,28 @@ void fill_backward_lifted(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
 {
     const fpa_head *written = plan->made.lifted;
     const int threads = LANES * back->warps, element = plan->cuda.rows->element;
-    const int bytes = place(plan, back->lift_rows, &(fpa_cuda_backward_plan){.warps = back->warps});
+    const bool groups = back->lift_groups;
+    fpa_cuda_backward_plan warps = {.warps = back->warps};
+    const int project = groups ? group_bytes(plan, back, false, 2)
+                               : STEP * back->warps * back->lift_x_pitch + back->lift_turns;
+    const int unproject =
+        groups ? group_bytes(plan, back, true, back->lift_stages) : place(plan, back->lift_rows, &warps);
     g->made_width = plan->made.width;
-    g->made_tokens = STEP * back->warps;
-    g->made_operand = count_operand(written, element);
+    g->made_tokens = STEP * back->warps * (groups ? back->lift_tiles : 1);
+    g->made_operand = groups ? 2 * back->lift_pieces * PIECE : count_operand(written, element);
     g->made_per_head = back->lift_per_head;
     g->made_sides = back->lift_sides;
     g->made_kept = back->lift_kept;
+    g->made_sums = (int)round_up(back->lift_sums * 4, PIECE);
     if (g->made_operand)
         g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
-    g->kernel[CUDA_BACKWARD_PROJECT] =
-        (struct fpa_cuda_block){threads, STEP * back->warps * back->lift_x_pitch + back->lift_turns, 0};
-    g->kernel[CUDA_BACKWARD_UNPROJECT] = (struct fpa_cuda_block){threads, bytes, 0};
+    g->kernel[CUDA_BACKWARD_PROJECT] = (struct fpa_cuda_block){threads, project, 0};
+    g->kernel[CUDA_BACKWARD_UNPROJECT] = (struct fpa_cuda_block){threads, unproject, 0};
     if (g->made_sides)
-        g->kernel[CUDA_BACKWARD_PRODUCTS] = (struct fpa_cuda_block){
-            threads, back->lift_kept_pairs ? products_bytes(element) : threads * 4, 0};
+        g->kernel[CUDA_BACKWARD_PRODUCTS] =
+            (struct fpa_cuda_block){threads,
+                                    back->lift_kept_pairs ? products_bytes(element)
+                                    : groups              ? 0
+                                                          : threads * 4,
+                                    0};
 }

@@ -291,7 +291,8 @@ struct fpa_cuda_geometry {
     int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
     int made_per_head; /* 1: of each head */
     int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
-    int made_kept; /* bytes that NAME_backward_unproject leaves of a token for it, where a lift makes rows */
+    int made_kept; /* bytes that NAME_backward_unproject leaves of a token for it, where a lift makes rows, */
+    int made_sums; /* and of made_tokens of them, behind those of all tokens of a sequence */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
@@ -514,7 +515,8 @@ struct fpa_cuda_backward {
     /* rows of queries and keys, [sequences][query heads of a key head, or 1][length][made_width], and their gradients;
      * the matrix that makes them, and its transpose */
     void *made_queries, *made_keys, *made_d_queries, *made_d_keys, *made_operands;
-    /* of rows that a lift makes: gradients of rows of its matrices, likewise, of made_kept bytes; NULL: not wanted */
+    /* of rows that a lift makes: gradients of rows of its matrices, likewise, of made_kept and made_sums bytes; NULL:
+     * not wanted */
     void *made_kept_queries, *made_kept_keys;
     /* features of those rows, [sequences][query heads of a key head, or 1][length][pass_features], and their gradients;
      * NULL: not wanted */
@@ -824,6 +826,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
     0, /* made_per_head */
     0, /* made_sides */
     0, /* made_kept */
+    0, /* made_sums */
     { /* work: step, copy, keys, warpgroups, trips */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
