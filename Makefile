@@ -2,7 +2,7 @@
 #
 #   make demo      install what is missing, build, compile and verify heads of every kind, use them
 #   make test      install what is missing, build, run the tests, one summing line at the end
-#   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
+#   make test-all  the same with what is dear: every head for every target, every fault in every mechanism; ONLY="cuda_faults emit": these
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
 #
 #   results gallery experiments train docs-check torch-test gpu-test gpu-pack gpu-bench gpu-table asan ubsan tsan fuzz torture bench
@@ -269,8 +269,17 @@ test:
 test-all:
 	@FPA_TEST_ALL=1 $(MAKE) --no-print-directory test
 
-check: all $(test_programs) $(python_tests)
-	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(python_tests) $(test_programs)
+# Those that take shares (tests/share.h) run in SHARES of them where all is asked for: each is passed, and TEST_RESUME=yes knows
+# it, for itself. ONLY="cuda_faults:2/8 emit": these alone, of the first the second share.
+shared_tests := $(patsubst %,$(BUILD)/tests/test_%,cuda_faults cuda_faults_backward)
+SHARES       ?= 8
+share_list    = $(foreach share,$(shell seq $(SHARES)),$(1):$(share)/$(SHARES))
+with_shares   = $(foreach program,$(1),$(if $(filter $(shared_tests),$(program)),$(call share_list,$(program)),$(program)))
+wanted_tests := $(if $(ONLY),$(patsubst %,$(BUILD)/tests/test_%,$(ONLY)),$(python_tests) $(test_programs))
+wanted_programs := $(sort $(foreach test,$(wanted_tests),$(firstword $(subst :, ,$(test)))))
+
+check: all $(wanted_programs)
+	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(if $(filter-out 0,$(FPA_TEST_ALL)),$(call with_shares,$(wanted_tests)),$(wanted_tests))
 
 # What needs a GPU; it fails where there is none. The parity cases run in each storage type. For a
 # machine that has a GPU but cannot build: make gpu-pack here, see CONTRIBUTING.md.
