@@ -50,8 +50,11 @@ static void emitted_gradients_are_those_of_the_formula(void **state)
         skip();
     for (int i = 0; i < f->list.count; i++)
         if (is_run(f->list.heads[i])) {
-            jobs[count] =
-                (backward_job){.fixture = f, .head = i, .number = i, .code = backward_source(f, i)->code};
+            jobs[count] = (backward_job){.fixture = f,
+                                         .head = i,
+                                         .number = i,
+                                         .half = 1 + count % 2,
+                                         .code = backward_source(f, i)->code};
             if (!masks_keys(f->list.heads[i]) &&
                 (dear_tests() || is_one_of(edges, sizeof edges / sizeof *edges, f->list.heads[i]->name)))
                 jobs[count].check = backward_edge_check;
@@ -98,6 +101,7 @@ static void segments_of_a_walk_are_one_walk(void **state)
                                  .code = backward_source(f, head)->code,
                                  .multiprocessors = MANY,
                                  .pass_limit = i == 1 ? LITTLE : 0,
+                                 .half = 2,
                                  .longest = f->list.heads[head]->gate ? LONGER : 0};
     }
     dear_report("heads", count, HEADS);

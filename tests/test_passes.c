@@ -336,6 +336,7 @@ static void passes_are_the_gradients_of_the_formula(void **state)
         if (is_run(emulated[i])) {
             jobs[count] = (backward_job){.fixture = f, .head = head, .number = i, .passes = true};
             jobs[count].pass_limit = i % 2 ? 1 : 0; /* sequences one at a time */
+            jobs[count].half = 2 - count % 2;
             jobs[count].multiprocessors = is_one_of(cut, sizeof cut / sizeof *cut, emulated[i]) ? MANY : 0;
             jobs[count].check = dear_tests() || strcmp(emulated[i], "gatednorm") == 0 ||
                                         strcmp(emulated[i], "turned") == 0 ||
