@@ -68,7 +68,7 @@ static int setup(void **state)
     fpa_error error = {0};
     *state = &f;
     f.target = some_target();
-    c_hurry_a_little(); /* gradients are compiled in less time so, too */
+    c_hurry();
     assert_ok(spec_load_text("faults.lua", NULL, spec, strlen(spec), &f.list, &error), &error);
     for (int i = 0; i < HEADS; i++) {
         struct subject *s = &f.subjects[i];
