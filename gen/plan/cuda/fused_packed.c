@@ -209,8 +209,10 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->at_panels =
         fused->at_copies + fused->copies * fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
     fused->at_barriers = fused->at_panels + panels * fused->panel_bytes;
-    const int barriers = 2 * (panels + values) + FUSED_COPIES + largest(fused->query_groups, FUSED_COPIES) +
-                         raw_stages + (fused->near_panels ? 1 : 0);
+    const int near = fused->near_panels > 0; /* then values are free when rows are */
+    const int barriers = 2 * panels + (2 - near) * values + FUSED_COPIES +
+                         largest(fused->query_groups, FUSED_COPIES) + raw_stages + near +
+                         (fused->tasks ? raw_stages / 2 : 0);
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
     fused->bytes =
         fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
@@ -308,6 +310,12 @@ static bool join(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     return place_vectors(in, fused) && fused->lifts == (in->plan->written->lift != NULL);
 }
 
+/* Beside a window all wait for who packs. Matrices and weights are a whole warpgroup's. */
+static bool has_tasks(const fpa_cuda_inputs *in, const fpa_fused_packed *fused)
+{
+    return fused->near_panels && !fused->projected && !in->plan->weighted_count;
+}
+
 static bool set_apart(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     choose_groups(in, fused);
@@ -362,6 +370,7 @@ fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, f
     if (plan->written->window && fused->key_groups > 1)
         return unsuited(why, "it has a window, and its state takes two warpgroups");
     place_rows(in, fused);
+    fused->tasks = has_tasks(in, fused);
     if (!join(in, fused) && !set_apart(in, fused))
         return unsuited(why, "copies of its state and packed rows do not fit into shared memory");
     /* places for vectors and packed rows belong to them by turns */
@@ -444,7 +453,7 @@ static const fpa_field queries_fields[] = {
 #define FUSED(member) FIELD(fpa_fused_packed, member)
 const fpa_field fused_packed_fields[] = {
     FUSED(key_groups), FUSED(query_groups), FUSED(blocks), FUSED(copies), FUSED(key_tiles),
-    FUSED(total_parts), FUSED(total_packers), FUSED(near_panels),
+    FUSED(total_parts), FUSED(total_packers), FUSED(tasks), FUSED(near_panels),
     FIELD_PART(fpa_fused_packed, "walk", walk, share_fields),
     FIELD_PART(fpa_fused_packed, "totals", totals, share_fields),
     FIELD_ARRAY(fpa_fused_packed, "feature", slot_feature, slots, 1, 0),
