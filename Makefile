@@ -2,7 +2,7 @@
 #
 #   make demo      install what is missing, build, compile and verify heads of every kind, use them
 #   make test      install what is missing, build, run the tests, one summing line at the end
-#   make test-all  the same with what is dear: every head for every target, every fault in every mechanism
+#   make test-all  the same with what is dear: every head for every target, every fault in every mechanism; ONLY="cuda_faults emit": these
 #   make           build/fpac, the libraries libfpa and libfpa-run (which opens bundles, without Lua), examples
 #
 #   results gallery experiments train docs-check torch-test gpu-test gpu-pack gpu-bench gpu-table asan ubsan tsan fuzz torture bench
@@ -100,11 +100,11 @@ experiment_programs := $(addprefix $(BUILD)/experiments/,recall crossover varian
 example_programs := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard examples/*.c)))
 # by the time that they take, so that the last core does not wait for a long one alone; first what takes longest in make test-all alone
 dear_tests      := $(if $(filter-out 0,$(FPA_TEST_ALL)),cuda_compile_backward cuda_emulated cuda_compile)
-long_tests      := cuda_compile_hopper cuda_emulated_backward passes cuda_faults parity cuda_emulated \
-                   cuda_emulated_sequences emit cuda_compile shipped mutation invariants cuda_faults_backward properties cuda_emulated_fused \
-                   cuda_emulated_lift allocations bundle_backward cuda_compile_backward random cuda_ptx bundle_cuda damage readme cuda_sources \
-                   design cuda_accepted cuda_emulated_draft causal_edge report cuda_emulated_edge command_cuda backward_shipped backward_faults \
-                   faults verify_rounded bundle_layer cuda_emulated_window threads
+long_tests      := cuda_emulated_backward cuda_emulated_sequences cuda_faults_backward cuda_emulated cuda_compile_hopper passes cuda_ptx \
+                   cuda_emulated_lift cuda_faults cuda_emulated_fused parity cuda_emulated_edge emit backward_faults backward_shipped \
+                   allocations cuda_compile_backward bundle_backward accepted properties shipped mutation cuda_sources readme cuda_compile \
+                   verify_rounded design invariants causal_edge cuda_emulated_draft cuda_accepted bundle_cuda faults command_cuda damage \
+                   cuda_emulated_window report threads bundle_layer range verify_cost layer command_new backward_edge window cuda_recent
 long_tests      := $(patsubst %,tests/test_%.c,$(dear_tests) $(filter-out $(dear_tests),$(long_tests)))
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
@@ -269,8 +269,18 @@ test:
 test-all:
 	@FPA_TEST_ALL=1 $(MAKE) --no-print-directory test
 
-check: all $(test_programs) $(python_tests)
-	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(python_tests) $(test_programs)
+# Those that take shares (tests/share.h) run in SHARES of them where all is asked for: each is passed, and TEST_RESUME=yes knows
+# it, for itself. ONLY="cuda_faults:2/8 emit": these alone, of the first the second share.
+shared_tests := $(patsubst %,$(BUILD)/tests/test_%,cuda_faults cuda_faults_backward cuda_compile cuda_compile_backward cuda_compile_hopper \
+                cuda_emulated cuda_emulated_backward cuda_emulated_fused passes)
+SHARES       ?= 8
+share_list    = $(foreach share,$(shell seq $(SHARES)),$(1):$(share)/$(SHARES))
+with_shares   = $(foreach program,$(1),$(if $(filter $(shared_tests),$(program)),$(call share_list,$(program)),$(program)))
+wanted_tests := $(if $(ONLY),$(patsubst %,$(BUILD)/tests/test_%,$(ONLY)),$(python_tests) $(test_programs))
+wanted_programs := $(sort $(foreach test,$(wanted_tests),$(firstword $(subst :, ,$(test)))))
+
+check: all $(wanted_programs)
+	@FPAC=$(BUILD)/fpac tools/run-tests.sh $(BUILD) $(if $(filter-out 0,$(FPA_TEST_ALL)),$(call with_shares,$(wanted_tests)),$(wanted_tests))
 
 # What needs a GPU; it fails where there is none. The parity cases run in each storage type. For a
 # machine that has a GPU but cannot build: make gpu-pack here, see CONTRIBUTING.md.

@@ -6,6 +6,7 @@
 #include "emulate/backward.h"
 #include "head/lift.h"
 #include "runtime/cuda/launch_backward.h"
+#include "share.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,13 +47,17 @@ static void emitted_gradients_are_those_of_the_formula(void **state)
     static backward_job jobs[BACKWARD_MOST_HEADS];
     const backward_fixture *f = *state;
     uint64_t launched = 0;
-    int wrong = 0, count = 0;
+    share taken = {0};
+    int wrong = 0, count = 0, chosen = 0;
     if (!f->ready)
         skip();
     for (int i = 0; i < f->list.count; i++)
-        if (is_run(f->list.heads[i])) {
-            jobs[count] =
-                (backward_job){.fixture = f, .head = i, .number = i, .code = backward_source(f, i)->code};
+        if (is_run(f->list.heads[i]) && share_take(&taken, chosen++)) {
+            jobs[count] = (backward_job){.fixture = f,
+                                         .head = i,
+                                         .number = i,
+                                         .half = 1 + count % 2,
+                                         .code = backward_source(f, i)->code};
             if (!masks_keys(f->list.heads[i]) &&
                 (dear_tests() || is_one_of(edges, sizeof edges / sizeof *edges, f->list.heads[i]->name)))
                 jobs[count].check = backward_edge_check;
@@ -62,6 +67,7 @@ static void emitted_gradients_are_those_of_the_formula(void **state)
                                         : 0;
         }
     dear_report("heads", count, f->list.count);
+    share_report(&taken, "heads", chosen);
     backward_run(count, jobs);
     for (int i = 0; i < count; i++) {
         backward_report(&jobs[i], "");
@@ -70,7 +76,8 @@ static void emitted_gradients_are_those_of_the_formula(void **state)
     }
     assert_int_equal(wrong, 0);
     for (int i = CUDA_BACKWARD_OUTPUTS; i <= CUDA_BACKWARD_WEIGHTS; i++)
-        if (!getenv("FPA_TEST_HEAD") && i != CUDA_BACKWARD_SEGMENTS && !(launched >> i & 1))
+        if (!getenv("FPA_TEST_HEAD") && !share_is_part() && i != CUDA_BACKWARD_SEGMENTS &&
+            !(launched >> i & 1))
             fail_msg("no head launches NAME_%s", cuda_kernel_names[i]);
 }
 
@@ -87,21 +94,26 @@ static void segments_of_a_walk_are_one_walk(void **state)
     };
     static backward_job jobs[HEADS];
     const backward_fixture *f = *state;
-    const int count = dear_tests() ? HEADS : FIXED;
-    int wrong = 0;
+    const int all = dear_tests() ? HEADS : FIXED;
+    share taken = {0};
+    int wrong = 0, count = 0;
     if (!f->ready)
         skip();
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < all; i++) {
         const int head = backward_head_named(f, walked[i]);
-        jobs[i] = (backward_job){.fixture = f,
-                                 .head = head,
-                                 .number = BACKWARD_MOST_HEADS + i,
-                                 .code = backward_source(f, head)->code,
-                                 .multiprocessors = MANY,
-                                 .pass_limit = i == 1 ? LITTLE : 0,
-                                 .longest = f->list.heads[head]->gate ? LONGER : 0};
+        if (!share_take(&taken, i))
+            continue;
+        jobs[count++] = (backward_job){.fixture = f,
+                                       .head = head,
+                                       .number = BACKWARD_MOST_HEADS + i,
+                                       .code = backward_source(f, head)->code,
+                                       .multiprocessors = MANY,
+                                       .pass_limit = i == 1 ? LITTLE : 0,
+                                       .half = 2,
+                                       .longest = f->list.heads[head]->gate ? LONGER : 0};
     }
     dear_report("heads", count, HEADS);
+    share_report(&taken, "walks", all);
     backward_run(count, jobs);
     for (int i = 0; i < count; i++) {
         backward_report(&jobs[i], "in segments");

@@ -1,12 +1,13 @@
 /* The emulation of CUDA kernels must be able to fail: emitted kernels with one mistake each
  * (emulate/faults.h) are found out.
  *
- * make test: the first fault of each mechanism's table and the first of each kind, and races; make test-all: all faults, at every place. That
- * the templates have the points of all of them is tested always (test_fault_points.c). */
+ * make test: the first fault of each mechanism's table and the first of each kind, and races; make test-all: all faults, at every place, in
+ * shares (share.h). That the templates have the points of all of them is tested always (test_fault_points.c). */
 #include "claims.h"
 #include "dear.h"
 #include "emulate/faults.h"
 #include "emulate/trials.h"
+#include "share.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,12 +105,24 @@ static bool is_race(int index)
 }
 
 /* FPA_TEST_FAULT: those alone whose name has these words in it. */
-static bool is_wanted(int index)
+static bool is_chosen(int index)
 {
     const char *words = getenv("FPA_TEST_FAULT");
     if (words)
         return strstr(emulated_fault_at(index)->fault.what, words) != NULL;
     return dear_tests() || is_fixed(index) || is_race(index);
+}
+
+/* Of what is chosen this process's share. */
+static bool wanted[FAULTS];
+
+static void choose_faults(void)
+{
+    share taken = {0};
+    int chosen = 0;
+    for (int i = 0; i < FAULTS; i++)
+        wanted[i] = is_chosen(i) && share_take(&taken, chosen++);
+    share_report(&taken, "faults", chosen);
 }
 
 /* ---- what the fixed part has ---- */
@@ -147,7 +160,7 @@ static void every_fault_can_be_made_in_the_emitted_code(void **state)
 {
     const emulated_fixture *f = *state;
     for (int i = 0; i < FAULTS; i++)
-        if (is_wanted(i))
+        if (wanted[i])
             free(make(f, i));
 }
 
@@ -161,7 +174,7 @@ static void run_faults(const emulated_fixture *f, bool races)
     for (int i = 0; i < FAULTS; i++) {
         const int head = emulated_head_named(f, places[emulated_fault_at(i)->place].head),
                   first = places[emulated_fault_at(i)->place].first;
-        if (!is_wanted(i) || is_race(i) != races)
+        if (!wanted[i] || is_race(i) != races)
             continue;
         jobs[count++] = (emulated_job){.fixture = f,
                                        .head = head,
@@ -172,7 +185,7 @@ static void run_faults(const emulated_fixture *f, bool races)
                                        .end = first + places[emulated_fault_at(i)->place].calls};
     }
     dear_report("faults", count, FAULTS);
-    assert_true(count > 0 || getenv("FPA_TEST_FAULT"));
+    assert_true(count > 0 || share_is_part() || getenv("FPA_TEST_FAULT"));
     emulated_run(count, jobs);
     for (int i = 0; i < count; i++) {
         wrong += !fault_refused(&emulated_fault_at(jobs[i].number)->fault, f->list.heads[jobs[i].head]->name,
@@ -194,6 +207,13 @@ static void races_in_emitted_kernels_are_found(void **state)
     unsetenv("FPA_TEST_RACES");
 }
 
+static int setup(void **state)
+{
+    const int status = emulated_setup(state);
+    choose_faults();
+    return status;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,5 +222,5 @@ int main(void)
         cmocka_unit_test(faults_in_emitted_kernels_are_found),
         cmocka_unit_test(races_in_emitted_kernels_are_found),
     };
-    return cmocka_run_group_tests_name("cuda faults", tests, emulated_setup, emulated_teardown);
+    return cmocka_run_group_tests_name("cuda faults", tests, setup, emulated_teardown);
 }

@@ -1,10 +1,13 @@
-/* Emitted gradients for CUDA with one mistake each (emulate/faults_backward.h, faults_passes.h) are refused, in the emulation. */
+/* Emitted gradients for CUDA with one mistake each (emulate/faults_backward.h, faults_passes.h) are refused, in the emulation.
+ *
+ * make test: the first of each part of the table; make test-all: all, in shares (share.h). */
 #include "claims.h"
 #include "dear.h"
 #include "emulate/backward.h"
 #include "emulate/backward_edge.h"
 #include "emulate/faults_backward.h"
 #include "emulate/faults_passes.h"
+#include "share.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,11 +91,12 @@ static void every_fault_is_refused_in_its_words(void **state)
     enum { MANY = 132, LONGER = 1400, SEVERAL = 1600, SOME = 400 };
     static backward_job jobs[FAULTS];
     const backward_fixture *f = *state;
-    int wrong = 0, count = 0;
+    share taken = {0};
+    int wrong = 0, count = 0, chosen = 0;
     if (!f->ready)
         skip();
     for (int i = 0; i < FAULTS; i++) {
-        if (!dear_tests() && !is_fixed(i))
+        if ((!dear_tests() && !is_fixed(i)) || !share_take(&taken, chosen++))
             continue;
         const int head = backward_head_named(f, fault_at(i)->head);
         const bool forward = i >= OF_PASSES;
@@ -121,6 +125,7 @@ static void every_fault_is_refused_in_its_words(void **state)
             jobs[count - 1].pass[pass] = code;
     }
     dear_report("faults", count, FAULTS);
+    share_report(&taken, "faults", chosen);
     backward_run(count, jobs);
     for (int i = 0; i < count; i++) {
         const struct cuda_backward_fault *fault = fault_at(jobs[i].number);

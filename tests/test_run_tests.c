@@ -1,4 +1,4 @@
-/* tools/run-tests.sh: what it sums up, and what it does not run again where it goes on after an interruption. */
+/* tools/run-tests.sh: what it sums up, of shares too, and what it does not run again where it goes on after an interruption. */
 #include "claims.h"
 #include "program.h"
 
@@ -94,11 +94,37 @@ static void what_was_killed_is_a_failure_and_runs_again(void **state)
     assert_int_equal(count_runs(at->fine), 6);
 }
 
+/* A program of shares: which it is asked for is what it has. */
+static void run_shares(const place *at, const char *all, int code, const char *says)
+{
+    char shares[2][128], body[512];
+    snprintf(body, sizeof body,
+             "echo '[  PASSED  ] 1 test(s).'\n"
+             "echo \"share ${FPA_TEST_SHARE%%%%/*} of ${FPA_TEST_SHARE#*/}: 1 of %s faults, numbers that sum "
+             "up to ${FPA_TEST_SHARE%%%%/*}\"\n",
+             all);
+    write_program(at->fine, body);
+    for (int i = 0; i < 2; i++)
+        snprintf(shares[i], sizeof shares[i], "%s:%d/2", at->fine, i + 1);
+    program_result result = RUN("/usr/bin/env", "tools/run-tests.sh", at->build, shares[0], shares[1]);
+    assert_int_equal(result.code, code);
+    assert_non_null(strstr(result.out, says));
+    program_free(&result);
+}
+
+static void shares_have_everything_between_them(void **state)
+{
+    run_shares(*state, "2", 0, "\n2 passed, 0 failed, 0 skipped\n");
+    run_shares(*state, "3", 1,
+               "LACKS test_fine faults: 2 of 3 in 2 of 2 shares\n2 passed, 1 failed, 0 skipped\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_has_passed_is_not_run_again_where_an_interruption_is_resumed),
         cmocka_unit_test(what_was_killed_is_a_failure_and_runs_again),
+        cmocka_unit_test(shares_have_everything_between_them),
     };
     return cmocka_run_group_tests_name("run-tests", tests, setup, teardown);
 }

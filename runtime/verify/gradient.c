@@ -83,6 +83,7 @@ typedef struct fpa_gradient_problems {
     const fpa_module *backward, *forward;
     fpa_reference_size size;
     int64_t longest_allowed; /* tokens */
+    unsigned shapes;         /* bits of the rows that are tried; 0: all */
     problem problems[ROWS];
     form_squares squares; /* of all trials */
     fpa_gradient_findings found;
@@ -270,7 +271,7 @@ static void pose(int index, void *user)
     fpa_shape shape;
     int64_t cut = 0;
 
-    p->posed = make_shape(x, r, &shape);
+    p->posed = (!x->shapes || x->shapes >> index & 1) && make_shape(x, r, &shape);
     if (p->posed && r->checks & (STATES | RAGGED))
         cut = r->checks & STATES ? (2 * shape.length + 2) / 5 : (3 * shape.length + 4) / 5;
     if (p->posed)
@@ -380,8 +381,8 @@ static fpa_status examine_both(examination *x, const fpa_module *backward, char 
     return status;
 }
 
-fpa_status gradient_problems_pose(const fpa_head *head, const fpa_facts *facts, int64_t longest,
-                                  fpa_gradient_problems **problems, fpa_error *error)
+static fpa_status pose_some(const fpa_head *head, const fpa_facts *facts, int64_t longest, unsigned shapes,
+                            fpa_gradient_problems **problems, fpa_error *error)
 {
     examination *x = calloc(1, sizeof *x);
     const locale_t before = locale_plain();
@@ -392,12 +393,19 @@ fpa_status gradient_problems_pose(const fpa_head *head, const fpa_facts *facts, 
         x->head = head;
         x->facts = facts;
         x->longest_allowed = longest ? longest : LONGEST;
+        x->shapes = shapes;
         status = reference_size(head, &x->size, error);
     }
     if (status == FPA_OK)
         parallel_run(ROWS, pose, x);
     locale_restore(before);
     return status;
+}
+
+fpa_status gradient_problems_pose(const fpa_head *head, const fpa_facts *facts, int64_t longest,
+                                  fpa_gradient_problems **problems, fpa_error *error)
+{
+    return pose_some(head, facts, longest, 0, problems, error);
 }
 
 void gradient_problems_free(fpa_gradient_problems *problems)
@@ -426,11 +434,11 @@ fpa_status verify_gradients_of(fpa_gradient_problems *problems, const fpa_module
 }
 
 fpa_status verify_backward_up_to(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
-                                 const fpa_module *forward, int64_t longest, char text[GRADIENT_TEXT],
-                                 fpa_error *error)
+                                 const fpa_module *forward, int64_t longest, unsigned shapes,
+                                 char text[GRADIENT_TEXT], fpa_error *error)
 {
     fpa_gradient_problems *problems;
-    fpa_status status = gradient_problems_pose(head, facts, longest, &problems, error);
+    fpa_status status = pose_some(head, facts, longest, shapes, &problems, error);
 
     if (status == FPA_OK)
         status = verify_gradients_of(problems, backward, forward, text, error);
@@ -441,7 +449,7 @@ fpa_status verify_backward_up_to(const fpa_head *head, const fpa_facts *facts, c
 fpa_status verify_backward(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
                            const fpa_module *forward, char text[GRADIENT_TEXT], fpa_error *error)
 {
-    return verify_backward_up_to(head, facts, backward, forward, LONGEST, text, error);
+    return verify_backward_up_to(head, facts, backward, forward, LONGEST, 0, text, error);
 }
 
 fpa_status verify_add_backward(fpa_kernel *kernel, const fpa_facts *facts, fpa_module *module,

@@ -56,10 +56,10 @@ enum { GRADIENT_TEXT = 512 };
 fpa_status verify_backward(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
                            const fpa_module *forward, char text[GRADIENT_TEXT], fpa_error *error);
 
-/* The same, of sequences of at most so many tokens. */
+/* The same, of sequences of at most so many tokens, in those of the shapes whose bits are set (runtime/verify/gradient.c); 0: in all. */
 fpa_status verify_backward_up_to(const fpa_head *head, const fpa_facts *facts, const fpa_module *backward,
-                                 const fpa_module *forward, int64_t longest, char text[GRADIENT_TEXT],
-                                 fpa_error *error);
+                                 const fpa_module *forward, int64_t longest, unsigned shapes,
+                                 char text[GRADIENT_TEXT], fpa_error *error);
 
 /* The same in two steps, of which the first, the formula's part, needs no module: it can be done while one is compiled. Head and facts must
  * stay; longest: 0: as long as they are. The problems are the caller's, also on failure: once they have been put to a module they are freed before it

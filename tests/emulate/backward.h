@@ -41,7 +41,8 @@ typedef struct backward_job {
     int late;                 /* what is late; 0: copies or products, by the number */
     int multiprocessors;      /* that the GPU has; 0: one, so that nothing is walked in segments */
     int64_t longest;          /* tokens; 0: three chunks and some, in make test two where nothing is faulty */
-    backward_check *check;    /* NULL: nothing more */
+    int half; /* of the shapes, in make test, where nothing is faulty: 1 or 2, as long ones are of 2; 0: all */
+    backward_check *check; /* NULL: nothing more */
     /* what became of it */
     fpa_status status;
     fpa_error error;

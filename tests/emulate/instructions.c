@@ -110,7 +110,7 @@ static const char *find_template(const char *name)
     return NULL;
 }
 
-char *instructions_code(const char *arithmetic)
+char *instructions_code(const char *arithmetic, int first, int step)
 {
     lua_State *L = luaL_newstate();
     char *code = NULL;
@@ -125,9 +125,9 @@ char *instructions_code(const char *arithmetic)
     lua_setfield(L, -2, "arithmetic");
     lua_setglobal(L, "plan");
     lua_newtable(L);
-    for (int i = 0; i < PRODUCTS; i++) {
+    for (int i = first, n = 1; i < PRODUCTS; i += step, n++) {
         lua_pushinteger(L, product_columns[i]);
-        lua_rawseti(L, -2, i + 1);
+        lua_rawseti(L, -2, n);
     }
     lua_setglobal(L, "columns_of_products");
     lua_pushstring(L, fpa_embedded_cuda_call_h);

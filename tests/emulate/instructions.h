@@ -35,7 +35,8 @@ instruction instruction_at(int i, char name[INSTRUCTION_NAME]);
  * else. */
 void instruction_words(const instruction *kernel, bool f16, uint32_t words[INSTRUCTION_WORDS]);
 
-/* The text of all kernels, malloc'ed; arithmetic: "bf16" or "f16". Stops the test when it cannot be made. */
-char *instructions_code(const char *arithmetic);
+/* The text of all kernels, malloc'ed; arithmetic: "bf16" or "f16"; of products of a warpgroup the widths first, first + step, ... of product_columns. Stops
+ * the test when it cannot be made. */
+char *instructions_code(const char *arithmetic, int first, int step);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "../claims.h"
 #include "../dear.h"
+#include "../share.h"
 #include "abi/cuda_kernels.h"
 
 #include <stdio.h>
@@ -118,13 +119,16 @@ static emulated_job job_of(const emulated_fixture *f, emulated_part part, int he
 
 static int choose_jobs(const emulated_fixture *f, emulated_part part, emulated_job *jobs)
 {
-    int count = 0, before[2] = {0};
+    share taken = {0};
+    int count = 0, chosen = 0, before[2] = {0};
     for (int i = 0; i < f->list.count; i++)
-        if (is_wanted(f->list.heads[i]) && part_of(emulated_source(f, i)) == part)
+        if (is_wanted(f->list.heads[i]) && part_of(emulated_source(f, i)) == part &&
+            share_take(&taken, chosen++))
             jobs[count++] = job_of(f, part, i, before[has_clusters(f, i)]++);
     print_message(
         "%d heads of %d in all parts%s\n", count, f->list.count,
         dear_tests() ? "" : ", in each call with late products or with late copies; make test-all runs all");
+    share_report(&taken, "heads", chosen);
     return count;
 }
 
@@ -144,7 +148,7 @@ void emulated_expect_formula(const emulated_fixture *f, emulated_part part)
         launched |= jobs[i].launched, called |= jobs[i].called, forms |= jobs[i].forms;
     }
     assert_int_equal(wrong, 0);
-    if (only_head())
+    if (only_head() || share_is_part())
         return;
     for (int i = 0; i < CUDA_BACKWARD_OUTPUTS; i++)
         if (emulated_part_kernels(part) & ~launched & UINT64_C(1) << i)
