@@ -71,7 +71,7 @@ typedef struct fpa_fused_packed {
     int copies;                     /* of the state */
     int key_tiles;                  /* of 64 features, of each warpgroup of keys */
     int total_parts, total_packers; /* for totals: warpgroups that add up, or pack, panels by turns */
-    bool tasks; /* two warps pack, one looks at values, one fetches, each for itself */
+    bool tasks;                     /* two warps pack, one looks at values, one fetches, each for itself */
     int near_panels;                /* of keys that a panel's queries see beside a window; 0: there is none */
     fpa_fused_share walk, totals;   /* with queries, and without */
     int slots;                      /* of features: 64 a tile */
