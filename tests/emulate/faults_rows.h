@@ -69,7 +69,7 @@ static const struct emulated_fault rows_faults[] = {
     {IN_GATED_ROWS,
      OTHER_PLACE,
      {"panels before which nothing was forgotten", "chunked form ... but the formula gives",
-      "rows_gate_before", "gates.before = float2{0.0f, 0.0f};"}},
+      "rows_gate_before", "float2{0.0f, 0.0f}};"}},
     {IN_GATED_ROWS,
      OTHER_PLACE,
      {"panels of totals that lie in each other", "fused_chunk ... has passed no fence since",
