@@ -4202,7 +4202,9 @@ enum {
     PANEL_BARRIERS = 151808,       /* full, then free */
     COPY_BARRIERS = PANEL_BARRIERS + 16 * PANELS,
     VALUE_BARRIERS = COPY_BARRIERS + 16 * COPIES, /* free, then full by the copy engine: before their panel is */
-    RAW_BARRIERS = VALUE_BARRIERS + 16 * VALUES,  /* full, by the copy engine */
+    VALUE_FREE = VALUE_BARRIERS,
+    VALUE_FULL = VALUE_BARRIERS + 8 * VALUES,
+    RAW_BARRIERS = VALUE_FULL + 8 * VALUES, /* full, by the copy engine */
     AT_PART = 152032,
     /* of each place for a panel: behind the number of the last one that had a value which is not finite */
     AT_EDGES = AT_PART + 80
@@ -4437,11 +4439,12 @@ __device__ __forceinline__ void fetch_item(const struct fpa_cuda_call &call, con
         return;
     const int first = panel_token(part, i);
     const u32 raw = shared + AT_RAW_STAGES + slot * RAW_BYTES, value = shared + values.slot * SLAB;
-    const u32 free = shared + VALUE_BARRIERS + values.slot * 8;
+    const u32 free = shared + VALUE_FREE + values.slot * 8;
     if (!queries && (!boxes || own_thread() >> 5 == VALUE_STARTER >> 5))
         barrier_wait(free, values.phase);
     if (boxes)
-        copy_item(maps, part, raw, shared + RAW_BARRIERS + slot * 8, value, free + 8 * VALUES, queries, first);
+        copy_item(maps, part, raw, shared + RAW_BARRIERS + slot * 8, value, shared + VALUE_FULL + values.slot * 8,
+                  queries, first);
     else
         load_item(call, part, raw, value, queries, first);
     if (!queries)
@@ -4461,7 +4464,7 @@ __device__ __forceinline__ void wait_panel(bool boxes, u32 shared, const struct 
     if (has_queries)
         barrier_wait(shared + RAW_BARRIERS + queries.slot * 8, queries.phase);
     barrier_wait(shared + RAW_BARRIERS + keys.slot * 8, keys.phase);
-    barrier_wait(shared + VALUE_BARRIERS + (VALUES + values.slot) * 8, values.phase);
+    barrier_wait(shared + VALUE_FULL + values.slot * 8, values.phase);
 }
 
 template <bool totals>
@@ -4810,8 +4813,9 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
     begin_sums(c, call, part, first_tile, own);
     if (own > 0)
         advance<PANELS>(panels), advance<VALUES>(values);
+    const int count = part.panels; /* in registers: each panel would wait for them */
 #pragma unroll 1
-    for (int i = own; i < part.panels; i += turns) {
+    for (int i = own; i < count; i += turns) {
         const u32 panel = shared + AT_PANELS + panels.slot * PANEL_BYTES;
         const u32 full = shared + PANEL_BARRIERS + panels.slot * 8;
         u32 copied = 0;
@@ -4831,7 +4835,7 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
         for (int m = 0; m < GROUP_TILES; m++)
             make_opaque<4 * ALL_TILES>(c[m]);
         barrier_arrive(full + 8 * PANELS);
-        warp_arrive(shared + VALUE_BARRIERS + values.slot * 8);
+        warp_arrive(shared + VALUE_FREE + values.slot * 8);
         advance_by<PANELS>(panels, turns);
         advance_by<VALUES>(values, turns);
     }
@@ -5030,16 +5034,25 @@ __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
     __syncwarp();
 }
 
+/* Where boxes of o go, found once: a panel would wait for it. */
+struct output_place {
+    int column, head, before, entry;
+};
+
+__device__ __forceinline__ struct output_place find_output_place(const struct fused_part &part)
+{
+    return {COLUMN_BLOCKS > 1 ? part.block * COLUMN_TILES * 8 : 0, (int)part.query_head, part.before, part.entry};
+}
+
 /* The panel's sums -> o, by the copy engine, from the warp's own rows of a slab. The lane that sends them waits until
  * those before have been read. */
 __device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
-                                           const struct fused_part &part, int first, u32 rows)
+                                           const struct fused_part &part, const struct output_place &to, int first,
+                                           u32 rows)
 {
     const bool leads = is_first_lane();
-    /* behind the fence they would be waited for */
-    const int column = part.block * COLUMN_TILES * 8, head = (int)part.query_head;
-    const int token = part.before + first + own_warp() * 16, entry = part.entry;
-    if (part.block == 0)
+    const int token = to.before + first + own_warp() * 16;
+    if (COLUMN_BLOCKS == 1 || part.block == 0)
         store_scores(c, sum_of_scores(call, part.b, part.query_head, first + own_warp() * 16), call.den_stride[1],
                      part.end - first - (int)own_warp() * 16);
     normalize_rows(c);
@@ -5048,7 +5061,7 @@ __device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_call 
     __syncwarp();
     stage_rows(c, rows);
     if (leads) {
-        send_box(maps.output, rows, column, head, token, entry);
+        send_box(maps.output, rows, to.column, to.head, token, to.entry);
         bulk_commit();
     }
 }
@@ -5146,7 +5159,8 @@ __device__ __forceinline__ void find_copy(struct query_turns &at, int i, int fir
 /* o of panel i, from token first on. reads: a state before it. */
 __device__ __forceinline__ void read_panel(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                            const struct fused_part &part, const struct query_lane &lane, u32 shared,
-                                           const struct query_turns &at, int warpgroup, int i, int first, bool reads)
+                                           const struct query_turns &at, int warpgroup, int i, int first, bool reads,
+                                           const struct output_place &to)
 {
     const int warp = own_warp();
     const u32 panel = shared + AT_PANELS + at.panels.slot * PANEL_BYTES;
@@ -5171,9 +5185,9 @@ __device__ __forceinline__ void read_panel(const struct fpa_cuda_call &call, con
     if (panel_leaks(shared, at.panels.slot, i))
         spoil_panel(c, call, part, first);
     barrier_arrive(full + 8 * PANELS);
-    warp_arrive(shared + VALUE_BARRIERS + at.values.slot * 8);
+    warp_arrive(shared + VALUE_FREE + at.values.slot * 8);
     if (maps.outputs)
-        send_panel(c, call, maps, part, first, shared + AT_OUTPUTS + warpgroup * SLAB + warp * 2048);
+        send_panel(c, call, maps, part, to, first, shared + AT_OUTPUTS + warpgroup * SLAB + warp * 2048);
     else
         store_panel(c, call, part, first, wide);
 }
@@ -5187,11 +5201,12 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
     const struct query_lane lane = find_query_lane();
     const int count = part.panels, first = part.given ? 0 : 1; /* in registers: each panel would wait for them */
     struct query_turns at = {};
+    const struct output_place to = find_output_place(part);
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
         find_copy(at, i, first);
         if (i % QUERY_GROUPS == warpgroup)
-            read_panel(call, maps, part, lane, shared, at, warpgroup, i, part.start + i * FUSED_PANEL, i >= first);
+            read_panel(call, maps, part, lane, shared, at, warpgroup, i, part.start + i * FUSED_PANEL, i >= first, to);
         advance<PANELS>(at.panels);
         advance<VALUES>(at.values);
     }
@@ -5212,8 +5227,8 @@ __device__ __forceinline__ void init_fused(u32 shared, bool totals)
         barrier_init(shared + COPY_BARRIERS + (COPIES + i) * 8, 4);
     }
     for (int i = 0; i < VALUES; i++) {
-        barrier_init(shared + VALUE_BARRIERS + i * 8, readers);
-        barrier_init(shared + VALUE_BARRIERS + (VALUES + i) * 8, 1);
+        barrier_init(shared + VALUE_FREE + i * 8, readers);
+        barrier_init(shared + VALUE_FULL + i * 8, 1);
     }
     for (int i = 0; i < RAW_STAGES; i++)
         barrier_init(shared + RAW_BARRIERS + i * 8, 1);
