@@ -15,21 +15,28 @@ static const struct lifting {
     int lifters;      /* warpgroups that make coordinates; 0: others make them */
     bool turns;
     int places; /* of 64 tokens' coordinates of a side */
+    bool own;   /* each side's by who multiplies it */
 } heads[] = {
-    {"d = 64, dv = 64, normalize = 'sum', positions = 1, terms = fourier { map = softplus }", 1, true, 2},
+    {"d = 64, dv = 64, normalize = 'sum', positions = 1, terms = fourier { map = softplus }", 1, true, 2,
+     false},
     {"d = 64, dv = 24, dtype = 'f16', positions = 1, normalize = 'sum', terms = fourier { map = exp }", 1,
-     true, 2},
+     true, 2, false},
     {"d = 64, dv = 64, normalize = 'sum', terms = favor { d = 64, size = 128, seed = 1, gamma = 1 / 8 }", 1,
-     false, 3},
+     false, 2, true},
+    /* a state that leaves too few registers for keys' coordinates */
+    {"d = 64, dv = 64, normalize = 'sum', terms = favor { d = 64, size = 256, seed = 1, gamma = 1 / 8 }", 2,
+     false, 2, false},
+    {"d = 24, dv = 24, terms = tensorsketch { d = 24, degree = 2, size = 96, seed = 1 }", 1, false, 3, false},
     /* two blocks leave no room for a third one */
     {"d = 24, dv = 64, scale = 1 / 2, normalize = 'one_plus_sum', terms = tensorsketch { d = 24, degree = 2, "
      "size = 128, seed = 1, constant = 1 }",
-     1, false, 2},
-    {"d = 64, dv = 64, terms = tensorsketch { d = 64, degree = 2, size = 256, seed = 1 }", 2, false, 2},
+     1, false, 2, false},
+    {"d = 64, dv = 64, terms = tensorsketch { d = 64, degree = 2, size = 256, seed = 1 }", 2, false, 2,
+     false},
     /* numbers of four positions have no room in registers; nor is there a pass with a gate, or without whole pieces of values */
-    {"d = 64, dv = 64, positions = 4, terms = fourier { map = softplus }", 0, false, 0},
-    {"d = 64, dv = 64, gate = true, positions = 1, terms = fourier { map = softplus }", 0, false, 0},
-    {"d = 64, dv = 60, positions = 1, terms = fourier { map = softplus }", 0, false, 0},
+    {"d = 64, dv = 64, positions = 4, terms = fourier { map = softplus }", 0, false, 0, false},
+    {"d = 64, dv = 64, gate = true, positions = 1, terms = fourier { map = softplus }", 0, false, 0, false},
+    {"d = 64, dv = 60, positions = 1, terms = fourier { map = softplus }", 0, false, 0, false},
 };
 
 static void passes_make_coordinates_by_as_many_warpgroups_as_have_room(void **state)
@@ -46,6 +53,7 @@ static void passes_make_coordinates_by_as_many_warpgroups_as_have_room(void **st
             assert_int_equal(pass->turns, heads[i].turns);
             assert_int_equal(pass->lifters, heads[i].lifters);
             assert_int_equal(pass->places, heads[i].places);
+            assert_int_equal(pass->own, heads[i].own);
             assert_int_equal(pass->blocks, heads[i].lifters == 1 ? 2 : 1);
             assert_true(pass->blocks * WARPGROUP *
                             (pass->walker_registers + pass->lifters * pass->lifter_registers) <=

@@ -12,7 +12,7 @@ typedef enum fpa_inputs {
     INPUTS_DENSE,        /* normally distributed, scores near 1 */
     INPUTS_POSITIVE,     /* their absolute values: a normaliser far from zero */
     INPUTS_SPARSE,       /* a few coordinates a token: every feature counts by itself */
-    INPUTS_EXTREME_GATE, /* dense, with log-gates of -1e4 */
+    INPUTS_EXTREME_GATE, /* dense, with log-gates of -1e4 and -40 */
     INPUTS_LARGE,        /* dense, with queries that make exponents of a window of some hundreds */
 } fpa_inputs;
 

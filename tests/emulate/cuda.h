@@ -130,4 +130,14 @@ RUNTIME int __popc(unsigned a)
     return __builtin_popcount(a);
 }
 
+RUNTIME int __ffs(unsigned a)
+{
+    return __builtin_ffs((int)a);
+}
+
+RUNTIME int __clz(unsigned a)
+{
+    return a ? __builtin_clz(a) : 32;
+}
+
 #endif

@@ -6,7 +6,7 @@
 
 /* Kernels of tiles, whose vectors come by the copy engine or by threads, and of segments that begin with a state; the
  * kernel of one pass, the same, where it makes coordinates of packed rows, where keys of a total are shared out, where one warpgroup holds the state and has queries, of coordinates as they lie, also where they have one stage, and of rows as they
- * lie, by words, by boxes and with a gate, and of features that are packed as rows; of clusters, also where o has no place of its own, and where coordinates are made: maps, turned by
+ * lie, by words, by boxes and with a gate, also as factors of keys and of queries, and a strong one, and of features that are packed as rows; of clusters, also where o has no place of its own, and where coordinates are made: maps, turned by
  * positions, and of a product with a matrix; of one token; of tiles, of panels, and of one pass, where queries read the state of all keys; of coordinates, by tensor
  * cores, with sums of them, with run-time matrices, with matrices that are read each time, by warpgroups, also with run-time matrices, and by plain sums; of
  * windows, where keys in them are masked, and in one pass, also where rings are gone round; of tiles, also where tokens have positions, of one pass, and of
@@ -30,6 +30,8 @@ enum fault_place {
     IN_ROWS,
     IN_BOXED_ROWS,
     IN_GATED_ROWS,
+    IN_FACTORED_ROWS,
+    IN_STRONG_GATES,
     IN_FEATURES,
     IN_CLUSTER_SCAN,
     IN_WIDE_CLUSTER_SCAN,
@@ -50,6 +52,7 @@ enum fault_place {
     IN_LIFT_GROUP_WEIGHTS,
     IN_LIFTING_PASS,
     IN_ALIKE_LIFTING_PASS,
+    IN_OWN_PASS,
     IN_TURNING_PASS,
     IN_TURNING_STATES,
     IN_PLAIN_LIFT,

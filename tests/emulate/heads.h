@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 125 };
+enum { EMULATED_MOST_HEADS = 126 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -307,6 +307,8 @@ static const char emulated_heads[] =
     "    term { trainable { name = 'f', rows = 4 }, trainable { name = 'g', rows = 4 }, trainable { name = "
     "'h', "
     "rows = 4 }, weight = 0.66 } } }),\n"
+    "  h('owned', { d = 24, dv = 24, normalize = 'one_plus_sum', scale = 1 / 4, terms = "
+    "favor { d = 24, size = 128, seed = 1, gamma = 1 / 8 } }),\n" /* each side by who multiplies it */
     "}\n";
 
 /* The part that `make test` runs: a mechanism that any of the heads has is in one of these (a test walks

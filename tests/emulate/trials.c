@@ -37,8 +37,9 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 132, false, 0, 0, 0}, /* LONG_CALL: by segments */
     {3, 7, 1, 2, 2, LAYOUT_PIECES, 0, 1, false, 0, 0, 0},             /* and by one */
     {5, 70, 1, 1, 1, LAYOUT_PLAIN, 0, 2, false, 0, 0, 0},             /* by fewer, of several panels each */
-    {4, 100, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0, 0},            /* rings are gone round several times */
-    {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0, 0},            /* TOTALS_CALL: in totals, too */
+    {4, 100, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 1, false, 0, 0,
+     0}, /* rings are gone round several times; STRONG_CALL: by strong gates */
+    {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0, 0}, /* TOTALS_CALL: in totals, too */
     {4, 70, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, SEGMENTS_AHEAD, 0, 0},    /* AHEAD_CALL */
     {1, 63, 2, 3, 6, LAYOUT_PADDED, CHECK_RESUME | CHECK_REPEAT, FEW, false, 0, 0, 0}, /* ROUNDS_CALL */
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0, 0, 0},                                /* THREADS_CALL */
@@ -72,9 +73,10 @@ static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fp
                        .heads = heads,
                        .query_heads = heads * (c->query_heads / c->heads),
                        .layout = c->layout,
-                       .inputs = c->windows && c->times == 1 ? INPUTS_LARGE
-                                 : positive                  ? INPUTS_POSITIVE
-                                                             : INPUTS_DENSE,
+                       .inputs = c->windows && c->times == 1              ? INPUTS_LARGE
+                                 : head->gate && c == &calls[STRONG_CALL] ? INPUTS_EXTREME_GATE
+                                 : positive                               ? INPUTS_POSITIVE
+                                                                          : INPUTS_DENSE,
                        .checks = c->checks};
 }
 

@@ -27,8 +27,9 @@ enum { MOST_SEGMENTS = -1, SEGMENTS_AHEAD = -2 };
 /* Numbers of calls, from which on others of their kind follow. */
 enum {
     TOKEN_CALL = 1,
-    HEADS_CALL = 6, /* of several heads */
-    LONG_CALL = 12, /* by segments; the next: by one */
+    HEADS_CALL = 6,   /* of several heads */
+    LONG_CALL = 12,   /* by segments; the next: by one */
+    STRONG_CALL = 15, /* gated heads */
     TOTALS_CALL = 16,
     AHEAD_CALL = 17,  /* likewise, the first segment ahead */
     ROUNDS_CALL = 18, /* blocks take a second walk */

@@ -57,7 +57,9 @@ enum {
     MOST_REGISTERS = 240,
     WALKING = 96, /* beside sums of the state: of o, scores, operands */
     SPILT = 8,    /* registers of who makes coordinates that may be in local memory */
-    TURNING = 48, /* beside what 8 rows of a position need */
+    OWN_STATE = 72,
+    OWN_KEYS = 136, /* sums of a state beside which keys' coordinates are made, in so many registers */
+    TURNING = 48,   /* beside what 8 rows of a position need */
     SLAB_BYTES = 1024,
 };
 
@@ -70,13 +72,13 @@ static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split
     const int slab = split->panel * 128,
               vectors = in->rows->warp_units * slab; /* a unit of each warp in a slab */
     memory->raw = 0;
-    memory->values = pass->places * vectors;
+    memory->values = pass->places * vectors + (pass->own ? slab : 0);
     pass->given = memory->values + 2 * slab + (split->columns.all > 8 ? 2048 : 0);
+    memory->output = pass->own ? pass->places * vectors : memory->values; /* before the ones, as values are */
     pass->matrices = pass->given + given_bytes;
     memory->tiles = pass->matrices + (int)round_up(kept_bytes, SLAB_BYTES);
-    memory->output = memory->values;
     memory->edge = (int)round_up(memory->tiles + in->rows->features * 16 * split->columns.all, SLAB_BYTES);
-    memory->queries = memory->gates = memory->edge + 16 + 2 * pass->places * 8;
+    memory->queries = memory->gates = memory->edge + 16 + (2 * pass->places + pass->own) * 8;
     memory->size = memory->queries + SLAB_BYTES; /* to begin at a multiple */
 }
 
@@ -100,6 +102,29 @@ static bool place_made(const fpa_cuda_inputs *in, const fpa_split_panel *split, 
             return true;
     }
     return false;
+}
+
+/* Of real rows of one matrix, whole units of 16 in halves of 32, each side's warpgroup makes what it multiplies: queries stay in registers, and who adds keys has the state. */
+static bool can_own(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
+{
+    const fpa_plan *plan = in->plan;
+    const fpa_lift *lift = plan->written->lift;
+    fpa_cuda_lift sizes = {.vector = (int)round_up(plan->head->d, 8)};
+    const int state = 4 * in->rows->warp_units * split->columns.all;
+    if (!lift_is_constant(plan->written) || !lift_by_groups(plan, false, &sizes) || !sizes.in_f16 ||
+        lift->part_count != 1 || lift->parts[0].is_complex || lift->parts[0].factor_count != 1 ||
+        lift->parts[0].rows != plan->head->d || plan->head->d % 64 || state > OWN_STATE ||
+        lift_given_bytes(lift) > split->panel * 128)
+        return false;
+    pass->own = true;
+    pass->lifters = 1;
+    pass->blocks = SIDES;
+    pass->places = SIDES;
+    pass->walker_registers = OWN_KEYS;
+    pass->lifter_registers = 2 * SHARED_REGISTERS - OWN_KEYS;
+    place_lifted(in, split, SIDES * lift_given_bytes(lift), sizes.matrix_bytes, pass);
+    pass->own = blocks_fit(plan, pass, pass->blocks);
+    return pass->own;
 }
 
 /* Others make what the walk reads as NAME_lift_rows does by warpgroups: one, of two blocks a multiprocessor, or two. */
@@ -149,7 +174,7 @@ static bool can_lift(const fpa_cuda_inputs *in, const fpa_split_panel *split, fp
     if (!lift || !plan->head->causal || plan->head->gate || lift->key_mask || plan->head->dv % 8)
         return false;
     pass->stages = pass->copies = 1;
-    return (can_turn(in, split, pass) || can_multiply(in, split, pass)) &&
+    return (can_turn(in, split, pass) || can_own(in, split, pass) || can_multiply(in, split, pass)) &&
            pass->walker_registers <= MOST_REGISTERS && fused_fits(plan, pass);
 }
 
@@ -198,6 +223,13 @@ fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *w
 void print_fused_coordinates(FILE *out, const fpa_plan *plan)
 {
     const fpa_fused_pass *pass = plan->cuda.fused_coordinates;
+    if (pass->own) {
+        fprintf(out,
+                "fused_chunk  chunked: blocks of one warpgroup that adds keys and one that reads, which make "
+                "their coordinates; %.1f KiB of shared memory\n",
+                pass->memory.size / 1024.0);
+        return;
+    }
     if (pass->lifts) {
         fprintf(out,
                 "fused_chunk  chunked: blocks of one warpgroup that walks and %s its coordinates; "

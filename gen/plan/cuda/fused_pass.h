@@ -11,8 +11,9 @@ typedef struct fpa_fused_pass {
     bool maps;        /* coordinates are maps of q and k, made where these lie: fused_coordinates */
     bool lifts;       /* or are made by warpgroups of its own, as NAME_lift_rows makes them by warpgroups */
     bool turns;       /* which positions turn: both sides by one warpgroup */
-    int lifters;      /* warpgroups that make them */
-    int places;       /* of 64 tokens' coordinates of one side */
+    bool own; /* or each side by the warpgroup that multiplies it: who adds keys, and who reads the state */
+    int lifters; /* warpgroups that make them */
+    int places;  /* of 64 tokens' coordinates of one side */
     int given, matrices,
         positions; /* then: places of q and k as they are given, and of what they are multiplied by; */
     int walker_registers, lifter_registers; /* of threads that walk, and of those that make coordinates */

@@ -17,6 +17,7 @@ enum {
     MOST_SUMS_OF_ONE = 144, /* registers of a thread for sums, of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128, /* and of two */
     MOST_SUMS_OF_PAIR = 48, /* of one, in each of two blocks on a multiprocessor */
+    FACTOR_ROOM = 64,       /* of 126: as much is left for scores, values and their sums */
     SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
 };
 
@@ -185,11 +186,24 @@ static bool begins_anywhere(const fpa_fused_rows *rows, const fpa_head *head)
     return rows->vector % 8 || head->dv % 8;
 }
 
-/* Keys are weighed, or some rows come as words in any call: three warps take longer for that than the product of keys and values. */
+/* Some heads' rows come as words in any call, which a warp fetches. */
+static bool comes_as_words(const fpa_fused_rows *rows, const fpa_head *head)
+{
+    return cuda_most_lean(rows->vector) > rows->vector_room || cuda_most_lean(head->dv) > rows->value_room;
+}
+
+/* Keys are weighed, or rows come as words: three warps take longer for that than the product of keys and values. */
 static bool finishes_much(const fpa_fused_rows *rows, const fpa_head *head)
 {
-    return rows->weighted || cuda_most_lean(rows->vector) > rows->vector_room ||
-           cuda_most_lean(head->dv) > rows->value_room;
+    return rows->weighted || comes_as_words(rows, head);
+}
+
+/* Factors are made by who fetches, who has no time for that where rows come as words; in f16 they have no room. Of passes of gradients nothing is measured
+ * (docs/decisions/0172-what-gates-cost-a-pass-on-rows.md). */
+static bool has_factors(const fpa_plan *plan, const fpa_fused_rows *rows)
+{
+    return plan->head->gate && plan->head->dtype == FPA_BF16 && !plan->pass &&
+           !comes_as_words(rows, plan->head);
 }
 
 /* Steps of 16 features, and all blocks' columns, have places behind the last one. */
@@ -277,6 +291,8 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
     rows->finishes_much = finishes_much(rows, plan->head);
+    rows->factored = has_factors(plan, rows);
+    rows->factor_room = FACTOR_ROOM;
     rows->cluster = choose_cluster(in);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots =
@@ -356,6 +372,8 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(vector_room),
                                        ROWS(value_room),
                                        ROWS(reverses),
+                                       ROWS(factored),
+                                       ROWS(factor_room),
                                        ROWS(leaves_dots),
                                        ROWS(numbers),
                                        ROWS(scales),

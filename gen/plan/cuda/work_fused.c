@@ -123,15 +123,19 @@ static void work_open_coordinates(const fpa_plan *plan, const coordinate_sizes *
         .trips = 4};
 }
 
-/* Coordinates of both sides, made once for each block of columns; q and k come as they are given. */
+/* Coordinates of both sides, made once for each block of columns; q and k come as they are given. Queries that who multiplies them has made are not stored, and read by
+ * neither dots nor products with the copy. */
 static void add_lifted(const fpa_plan *plan, int blocks, struct fpa_cuda_geometry *g)
 {
+    enum { STORED = 4, READ = 8 };
     const bool turns = plan->cuda.fused_coordinates->turns;
     const struct fpa_cuda_work made = turns ? work_made(plan) : work_lift_beside(plan);
     const int given = plan->written->lift->width, dv = plan->head->dv,
               positions = turns ? (int)made.bytes : 0;
     add_side(&made, (turns ? 1 : 2) * blocks, &g->work[CUDA_FUSED_CHUNK].step);
     g->work[CUDA_FUSED_CHUNK].step.bytes = work_operand_bytes(plan, 2 * (given + dv)) + positions;
+    if (plan->cuda.fused_coordinates->own)
+        g->work[CUDA_FUSED_CHUNK].step.shared -= blocks * (STORED + READ) * ((plan->head->d + 15) / 16);
     add_side(&made, blocks, &g->totals.step);
     g->totals.step.bytes = work_operand_bytes(plan, given + dv) + positions;
 }

@@ -3494,25 +3494,9 @@ __device__ __forceinline__ u32 warp_word(u32 address)
     return from_lane(get_word(address), 0);
 }
 
-/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
- * loads on their way. */
-template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
-{
-    enum { PIECES = 64 * COLUMN_TILES };
-    u32 noted = 0;
-#pragma unroll together
-    for (int i = 0; i < (PIECES + threads - 1) / threads; i++) {
-        const int piece = thread + i * threads, block = piece % COLUMN_TILES;
-        if (PIECES % threads && piece >= PIECES)
-            break;
-        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
-        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
-    }
-    return noted;
-}
-
-/* The same, where warps have so many pieces of rows at a time, each some pieces further, and lanes a row: no two meet
- * in a bank. */
+/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. Warps have
+ * so many pieces of rows at a time, each some pieces further, and lanes a row: no two meet in a bank, and no piece's
+ * place takes a division. together: pieces on their way. */
 template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, u32 thread)
 {
     enum { WARPS = threads / 32 };
@@ -3536,7 +3520,7 @@ template <int threads, int together> __device__ __forceinline__ u32 note_rows(u3
 /* Zero in the place of what is not finite in a tile of values; whether there was such a thing. A warp calls. */
 __device__ __forceinline__ bool make_finite(u32 values)
 {
-    const u32 noted = note_values<32, 2>(values, threadIdx.x & 31);
+    const u32 noted = note_rows<32, 2>(values, threadIdx.x & 31);
     if (!__any_sync(0xffffffffu, noted))
         return false;
 #pragma unroll 1

@@ -3583,27 +3583,33 @@ __device__ __forceinline__ int edge_thread(void)
     return (u32)anew(threadIdx.x) % 128;
 }
 
-/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. together:
- * loads on their way. */
-template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
+/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. Warps have
+ * so many pieces of rows at a time, each some pieces further, and lanes a row: no two meet in a bank, and no piece's
+ * place takes a division. together: pieces on their way. */
+template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, u32 thread)
 {
-    enum { PIECES = 64 * COLUMN_TILES };
-    u32 noted = 0;
+    enum { WARPS = threads / 32 };
+    const u32 row = thread % 32;
+    u32 noted[2] = {0, 0};
 #pragma unroll together
-    for (int i = 0; i < (PIECES + threads - 1) / threads; i++) {
-        const int piece = thread + i * threads, block = piece % COLUMN_TILES;
-        if (PIECES % threads && piece >= PIECES)
+    for (int i = 0; i < (COLUMN_TILES + WARPS - 1) / WARPS; i++) {
+        const u32 piece = thread / 32 + i * WARPS;
+        if (COLUMN_TILES % WARPS && piece >= COLUMN_TILES)
             break;
-        const uint4 a = get_words(values + block / 8 * (64 * 128) + slab_place(piece / COLUMN_TILES, block % 8));
-        noted = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted, a.x), a.y), a.z), a.w);
+        const u32 place = values + piece / 8 * (64 * 128) + slab_place(row, piece % 8);
+#pragma unroll
+        for (int r = 0; r < 2; r++) {
+            const uint4 a = get_words(place + r * (32 * 128));
+            noted[r] = note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(noted[r], a.x), a.y), a.z), a.w);
+        }
     }
-    return noted;
+    return noted[0] | noted[1];
 }
 
 /* Zero in the place of what is not finite in a tile of values; whether there was such a thing. A warp calls. */
 __device__ __forceinline__ bool make_finite(u32 values)
 {
-    const u32 noted = note_values<32, 2>(values, threadIdx.x & 31);
+    const u32 noted = note_rows<32, 2>(values, threadIdx.x & 31);
     if (!__any_sync(0xffffffffu, noted))
         return false;
 #pragma unroll 1
