@@ -20,11 +20,6 @@ RUNTIME void ptx_rcp_approx_ftz_f32(float &d, float a)
     d = 1.0f / a;
 }
 
-RUNTIME void ptx_rcp_approx_f32(float &d, float a)
-{
-    d = 1.0f / a;
-}
-
 RUNTIME void ptx_cos_approx_ftz_f32(float &d, float a)
 {
     d = cosf(a);

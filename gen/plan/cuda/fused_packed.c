@@ -310,10 +310,10 @@ static bool join(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     return place_vectors(in, fused) && fused->lifts == (in->plan->written->lift != NULL);
 }
 
-/* Beside a window all wait for who packs. Matrices and weights are a whole warpgroup's. */
+/* Beside a window all wait for who packs (docs/decisions/0169-who-packs-by-tasks.md). Matrices, weights and gates are a whole warpgroup's. */
 static bool has_tasks(const fpa_cuda_inputs *in, const fpa_fused_packed *fused)
 {
-    return fused->near_panels && !fused->projected && !in->plan->weighted_count;
+    return fused->near_panels && !fused->projected && !in->plan->weighted_count && !in->plan->head->gate;
 }
 
 static bool set_apart(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
@@ -399,10 +399,11 @@ void print_fused_packed(FILE *out, const fpa_plan *plan)
     }
     fprintf(
         out,
-        "fused_chunk  chunked: 1 warpgroup packs, %d hold%s %d tiles of 64 features each, %d read%s them; "
+        "fused_chunk  chunked: 1 warpgroup packs%s, %d hold%s %d tiles of 64 features each, %d read%s them; "
         "totals of segments: %d pack%s, %d add%s up keys; stages: %d of 64 tokens, %d of values, %d of raw "
         "vectors; %.1f KiB of shared memory%s\n",
-        fused->key_groups, fused->key_groups == 1 ? "s" : "", fused->key_tiles, fused->query_groups,
+        fused->tasks ? " (a warp fetches, one looks at values)" : "", fused->key_groups,
+        fused->key_groups == 1 ? "s" : "", fused->key_tiles, fused->query_groups,
         fused->query_groups == 1 ? "s" : "", fused->total_packers, fused->total_packers == 1 ? "s" : "",
         adders, adders == 1 ? "s" : "", fused->panels, fused->values, fused->raw_stages,
         fused->bytes / 1024.0, fused->lifts ? "; who packs makes coordinates, without lift_rows" : "");

@@ -57,12 +57,14 @@ static void count_packed(const fpa_plan *plan, bool queries, struct fpa_cuda_ker
               units = rows->units;
     const int steps = rows->dot_steps, sides = queries ? 2 : 1, gate = plan->head->gate ? 1 : 0;
     const int blocks = plan->cuda.columns.blocks, factors = rows->factors;
+    /* packing a row of a side; warps with tasks of their own take as many for a row of both (docs/decisions/0169-who-packs-by-tasks.md) */
+    const int packing = queries && fused->tasks ? 7 * fused->rows : sides * 12 * fused->rows;
     struct fpa_cuda_work step = {
         .products =
             4 * columns * tiles + sides * fused->matrix_rows * fused->matrix_parts * plan->head->d / 64,
         .shared = 2 * columns * tiles + sides * (8 * units * factors / 5 + 10 * fused->rows / 3) +
                   30 * sides * gate,
-        .instructions = sides * (6 * units * (factors - 1) + 12 * fused->rows) + 70 + 290 * sides * gate,
+        .instructions = sides * 6 * units * (factors - 1) + packing + 70 + 290 * sides * gate,
     };
     if (queries) {
         step.products += columns * units + work_score_products(steps, columns);
