@@ -327,7 +327,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 47
+#define FPA_CUDA_VERSION 48
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -772,7 +772,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry tspow2_d32_bf16_geometry = {
-    47, /* version */
+    48, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -1387,19 +1387,10 @@ template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, 
         c[4 * n + 2 * i] *= factor, c[4 * n + 2 * i + 1] *= factor;
 }
 
-/* To one unit in the last place of fp32, of which 16 bits do not tell: an exact one branches, and rows would wait for
- * each other. */
-__device__ __forceinline__ float inverse_of(float a)
-{
-    float b;
-    asm("rcp.approx.f32 %0, %1;" : "=f"(b) : "f"(a));
-    return b;
-}
-
 /* What a row's sums are multiplied by; z: their normaliser. */
 __device__ __forceinline__ float normaliser(float z)
 {
-    return inverse_of(z + 0.001f);
+    return 1.0f / (z + 0.001f);
 }
 
 /* Of row i: the normaliser is the first column of the last tile. */
