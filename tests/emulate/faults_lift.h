@@ -134,7 +134,7 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
     {IN_LIFTING_PASS,
      OTHER_PLACE,
      {"tokens of a pass in each other's place", "the RMS error of tokens", "fused_lift_fetched",
-      "copy_async((place ^ m % 8 * 16 ^ 144) + m * 128, from + (i64)m * pitch, m < there ? 16 : 0);"}},
+      "copy_async((place ^ m % 8 * 16 ^ 144) + m * 128, from, m < there ? 16 : 0);"}},
     {IN_LIFTING_PASS,
      NO_FENCE,
      {"coordinates of a pass without a fence", "fused_chunk ... has passed no fence since",

@@ -154,7 +154,7 @@ static const struct emulated_fault window_faults_of_cuda[] = {
       "careful_shrinks", "const float all[2] = {1.0f, 1.0f};"}},
     {IN_NEAR_PASS,
      LEFT_OUT,
-     {"exponents of a base that is not the kernel's", "the RMS error", "pass_weights",
+     {"exponents of a base that is not the kernel's", "but the formula gives", "pass_weights",
       "w[i] = power_of_two(e[i >> 2][i & 3]);"}},
     {IN_NEAR_ROUNDS,
      OTHER_PLACE,
