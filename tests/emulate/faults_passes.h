@@ -328,7 +328,7 @@ static const struct cuda_backward_fault cuda_row_pass_faults[] = {
      {"sums of values that do not fade within a panel", "d_q at batch ... but the formula gives",
       "rows_number_kept", "return first + token < part.end ? 1.0f : 0.0f;"}},
     {"widenorm",
-     {"keys' numbers times their factors", "d_k at batch ... but the formula gives", "rows_number_of_key",
+     {"keys' numbers times their factors", "the RMS error of d_k ... more than twice", "rows_number_of_key",
       "return first + token < part.end && own.x != 0 ? kept * own.y : 0.0f;"}},
     {"widenorm",
      {"sums of values that do not fade", "d_q at batch ... but the formula gives", "rows_number_left",
