@@ -78,9 +78,9 @@ static char *fault_pass(const struct fault *fault, const fpa_head *head, fpa_pas
     fpa_error error;
     if (source_passes(head, "cuda:sm_90a", &passes, &error) || !(passes.head[pass] || passes.own[pass]))
         fail_msg("%s has no such pass", head->name);
-    const fpa_head *its = passes.own[pass] ? head : passes.head[pass];
-    char *code = pass == PASS_ROWS ? fault_make_rows(fault, its, "cuda:sm_90a")
-                                   : fault_make_values(fault, its, "cuda:sm_90a");
+    char *code = passes.own[pass]    ? fault_make(fault, head, "cuda:sm_90a")
+                 : pass == PASS_ROWS ? fault_make_rows(fault, passes.head[pass], "cuda:sm_90a")
+                                     : fault_make_values(fault, passes.head[pass], "cuda:sm_90a");
     head_free(passes.head[PASS_ROWS]);
     head_free(passes.head[PASS_VALUES]);
     return code;

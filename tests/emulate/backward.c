@@ -344,8 +344,8 @@ typedef struct emulated_passes {
     fpa_gpu gpu; /* whose memory is slow: tails of chunks are long */
 } emulated_passes;
 
-/* code: NULL: the head's own. */
-static fpa_status open_pass(emulated_passes *p, int i, const fpa_head *head, const char *code,
+/* alone: the pass is the head's own forward pass, as its module has it (runtime/api/open_gradients.c). code: NULL: what is emitted. */
+static fpa_status open_pass(emulated_passes *p, int i, const fpa_head *head, bool alone, const char *code,
                             const char *folder, fpa_error *error)
 {
     char own[160];
@@ -353,7 +353,8 @@ static fpa_status open_pass(emulated_passes *p, int i, const fpa_head *head, con
     snprintf(own, sizeof own, "%s/%s%d", folder, head->name, i);
     mkdir(own, 0700);
     const char *name = p->source[i].facts.name;
-    fpa_status status = source_generate_pass(head, "cuda:sm_90a", (fpa_pass)i, &p->source[i], error);
+    fpa_status status = alone ? source_generate(head, "cuda:sm_90a", &p->source[i], error)
+                              : source_generate_pass(head, "cuda:sm_90a", (fpa_pass)i, &p->source[i], error);
     char *whole =
         status ? NULL : kernels_without(p->source[i].code, name, "decode"); /* passes have all tokens */
     if (!status && !whole)
@@ -380,7 +381,7 @@ static fpa_status open_passes(emulated_passes *p, const backward_job *j, fpa_mod
     for (int i = 0; i < PASSES && !status; i++) {
         if (!its.head[i] && !its.own[i]) /* the other one's kernels contract */
             continue;
-        status = open_pass(p, i, its.own[i] ? head : its.head[i], j->pass[i], folder, error);
+        status = open_pass(p, i, its.own[i] ? head : its.head[i], its.own[i], j->pass[i], folder, error);
         module->passes[i] = &p->module[i].module;
     }
     for (int i = 0; i < PASSES; i++)
