@@ -27,7 +27,7 @@ enum {
     THREE_KEYS = 152,
     THREE_QUERIES = 96, /* registers, where three warpgroups have queries */
     THREE_TOTALS = 64,
-    MANY_PANELS = 3,        /* that queries see beside a window */
+    MANY_PANELS = 2,        /* that queries see beside a window */
     LEAST_REGISTERS = 24,   /* of a warpgroup that does nothing */
     OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
     OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
