@@ -175,11 +175,10 @@ static const struct emulated_fault window_faults_of_cuda[] = {
     {IN_NEAR_PASS,
      LEFT_OUT,
      {"older keys at the ends of windows that are weighed as newer ones", "the RMS error of tokens",
-      "pass_own_older", "d[i >> 2][i & 3] = power_of_two(d[i >> 2][i & 3]);"}},
+      "pass_own_older", "w[0][i] = power_of_two(d[i >> 2][i & 3]);"}},
     {IN_NEAR_PASS,
      OTHER_PLACE,
-     {"the end of windows that all queries see", "but the formula gives", "pass_last",
-      "e[i >> 2][i & 3] = d[i >> 2][i & 3];"}},
+     {"the end of windows that all queries see", "but the formula gives", "pass_last", "p[1][i] = p[0][i];"}},
     {IN_NEAR_PASS,
      NOT_AWAITED,
      {"a pass that leaves before its last products", "waits for its last matrix instructions never",
@@ -203,9 +202,6 @@ static const struct emulated_fault window_faults_of_cuda[] = {
      LEFT_OUT,
      {"values of which no panel hears that they are not finite", "changed an earlier output",
       "task_panel_edge", ";"}},
-    {IN_NEAR_PASS,
-     NO_FENCE,
-     {"vectors as given without a fence", "fused_chunk ... has passed no fence since", "given_fenced", NULL}},
 };
 
 #endif

@@ -199,8 +199,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->raw_row = raw_row(fused);
     fused->raw_bytes = slabs * FUSED_TOKENS * fused->raw_row;
     fused->matrix_bytes = fused->lifts ? fused->lift_bytes : 2 * slabs * rows * 128;
-    fused->panel_bytes = 2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0) +
-                         (fused->near_panels ? NORMS : 0) + 2 * fused->given;
+    fused->panel_bytes =
+        2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0) + (fused->near_panels ? NORMS : 0);
     fused->at_outputs = values * fused->value_bytes;
     fused->at_ones = fused->at_outputs + readers * fused->value_bytes;
     fused->at_raw_stages = fused->at_ones + (apart ? ONES : 0);
@@ -234,10 +234,9 @@ static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 /* Beside a window two warpgroups of queries are at panels that follow each other, and some more are on their way. */
 static bool choose_near_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
-    static const int more[][3] = {{4, 4, 1}, {3, 4, 1}, {4, 4, 0}, {3, 4, 0}, {2, 4, 0}, {2, 2, 0}};
+    static const int more[][2] = {{4, 4}, {3, 4}, {2, 4}, {2, 2}};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
         const int panels = round_up(fused->near_panels + more[i][0], 2); /* two that pack take turns */
-        fused->given = more[i][2] * 2 * FUSED_TOKENS * round_up(in->plan->head->d, 16);
         if (place(in, panels, panels, more[i][1], fused))
             return true;
     }
@@ -455,7 +454,7 @@ static const fpa_field queries_fields[] = {
 #define FUSED(member) FIELD(fpa_fused_packed, member)
 const fpa_field fused_packed_fields[] = {
     FUSED(key_groups), FUSED(query_groups), FUSED(blocks), FUSED(copies), FUSED(key_tiles),
-    FUSED(total_parts), FUSED(total_packers), FUSED(tasks), FUSED(near_panels), FUSED(given),
+    FUSED(total_parts), FUSED(total_packers), FUSED(tasks), FUSED(near_panels),
     FIELD_PART(fpa_fused_packed, "walk", walk, share_fields),
     FIELD_PART(fpa_fused_packed, "totals", totals, share_fields),
     FIELD_ARRAY(fpa_fused_packed, "feature", slot_feature, slots, 1, 0),

@@ -73,11 +73,10 @@ typedef struct fpa_fused_packed {
     int total_parts, total_packers; /* for totals: warpgroups that add up, or pack, panels by turns */
     bool tasks;                     /* two warps pack, one looks at values, one fetches, each for itself */
     int near_panels;                /* of keys that a panel's queries see beside a window; 0: there is none */
-    int given; /* bytes of a panel's keys, or queries, as given, operands of dots of a whole warpgroup; 0: warps make dots of packed rows */
-    fpa_fused_share walk, totals; /* with queries, and without */
-    int slots;                    /* of features: 64 a tile */
-    int *slot_feature;            /* [slots] -1: none */
-    int *slot_swapped;            /* [slots] its last two factors change places */
+    fpa_fused_share walk, totals;   /* with queries, and without */
+    int slots;                      /* of features: 64 a tile */
+    int *slot_feature;              /* [slots] -1: none */
+    int *slot_swapped;              /* [slots] its last two factors change places */
     fpa_fused_queries queries;
     /* packed rows: those of fpa_cuda_rows from row_base on */
     bool coordinates; /* some feature or dot has coordinates as they are */
