@@ -72,7 +72,6 @@ static const struct others {
     {"d = 201, dv = 200, terms = linear {}", "cuda:sm_90", "no warpgroups"},
     {"d = 201, dv = 200, dtype = 'f32', terms = linear {}", "cuda:sm_90a", "no coordinates of 16 bits"},
     {"d = 201, dv = 200, causal = false, terms = linear {}", "cuda:sm_90a", "it is not causal"},
-    {"d = 64, dv = 64, terms = linear {}", "cuda:sm_90a", "no more columns"},
     {"d = 40, dv = 64, causal = false, terms = term { select(range(3, 40)) }", "cuda:sm_90a",
      "it is not causal"},
     {"d = 24, dv = 64, causal = false, terms = term { trainable { name = 'w', rows = 20 } }", "cuda:sm_90a",
