@@ -167,6 +167,7 @@ struct fpa_cuda_geometry {
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
+    int fused_stays; /* tokens of a sequence from which on blocks of it may take others behind their first; 0: each has one */
     int fused_vector_box; /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
     int fused_packs;    /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
     int fused_unpadded; /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */

@@ -131,10 +131,9 @@ static fpa_status launch_fused(const struct fpa_cuda_module *cuda, const struct 
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     struct fpa_cuda_call walk = s->call;
     const struct fpa_cuda_maps *maps = g->fused_total ? &s->maps : NULL;
-    const fpa_cuda_grid fused = {CUDA_FUSED_CHUNK,
-                                 cuda_batch(launch) * launch->query_heads *
-                                     (s->call.segments - s->call.ahead) * g->column_blocks,
-                                 maps, 0};
+    const int64_t parts =
+        cuda_batch(launch) * launch->query_heads * (s->call.segments - s->call.ahead) * g->column_blocks;
+    const fpa_cuda_grid fused = {CUDA_FUSED_CHUNK, fused_blocks(cuda, &s->call, maps, parts), maps, 0};
     const bool totals = g->unmasked || (launch->cu_seqlens ? s->in_segments : s->call.segments > 1);
     fpa_status status = FPA_OK;
     if (!g->unmasked &&

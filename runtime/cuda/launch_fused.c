@@ -1,5 +1,17 @@
 #include "launch_fused.h"
 
+/* Of whole sequences that boxes bring as many as run at a time: each goes on with another one, whose begin passes beside the end of the one
+ * before. They are long enough that no task is two sequences ahead of another one. */
+int64_t fused_blocks(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
+                     const struct fpa_cuda_maps *maps, int64_t parts)
+{
+    const int least = cuda->geometry.fused_stays;
+    const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_FUSED_CHUNK];
+    const bool stays = least && maps && maps->queries && maps->keys && !call->cu_seqlens &&
+                       call->segments == 1 && call->length >= least;
+    return stays && room > 0 && parts > room ? room : parts;
+}
+
 fpa_status fused_totals(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                         const struct fpa_cuda_call *walk, const struct fpa_cuda_maps *maps, CUstream stream,
                         fpa_error *error)

@@ -14,7 +14,8 @@ enum {
     ONES = 16 * 128,                /* by which values become z, where they fill their slab: behind them */
     GATES = 14 * FUSED_TOKENS + 16, /* sums, what keys keep, what is left of the state */
     NORMS = 2 * 16, /* the largest ones of each 16 tokens' queries and keys, beside a window */
-    PART = 80,      /* what a block knows of its part of the work */
+    PART = 80,      /* what a block, or each of its tasks, knows of its part of the work */
+    PACKERS = 4,    /* warps of tasks of their own */
     EDGE = 4,       /* and of each panel's values */
     LEAST_EDGES = 4,
     FACTORS = 256,          /* of gates of segments */
@@ -209,13 +210,14 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->at_panels =
         fused->at_copies + fused->copies * fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
     fused->at_barriers = fused->at_panels + panels * fused->panel_bytes;
+    fused->part_bytes = PART * (fused->tasks ? PACKERS + fused->key_groups + fused->query_groups : 1);
     const int near = fused->near_panels > 0; /* then values are free when rows are */
     const int barriers = 2 * panels + (2 - near) * values + FUSED_COPIES +
                          largest(fused->query_groups, FUSED_COPIES) + raw_stages + near +
                          (fused->tasks ? raw_stages / 2 : 0);
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
     fused->bytes =
-        fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
+        fused->at_part + fused->part_bytes + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
     return fused->blocks * (fused->bytes + BLOCK_OWN) <= plan->target->shared_memory + BLOCK_OWN;
 }
 
@@ -420,6 +422,7 @@ void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_vector = fused->vector;
     g->fused_vector_box = fused->raw_row < SLAB / FUSED_TOKENS ? fused->raw_row / 2 : 0;
     g->fused_maps = fused->lifts;
+    g->fused_stays = fused->tasks ? fused->panels * FUSED_TOKENS : 0;
     g->fused_value = plan->head->dv;
     work_fused_packed(plan, g);
 }
@@ -468,4 +471,4 @@ const fpa_field fused_packed_fields[] = {
     FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes), FUSED(panel_bytes), FUSED(raw_bytes),
     FUSED(raw_row), FUSED(matrix_bytes), FUSED(outputs), FUSED(at_ones), FUSED(at_outputs),
     FUSED(at_raw_stages), FUSED(at_matrix), FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers),
-    FUSED(at_part), FUSED(bytes), FIELDS_END};
+    FUSED(at_part), FUSED(part_bytes), FUSED(bytes), FIELDS_END};

@@ -94,7 +94,7 @@ typedef struct fpa_fused_packed {
     /* shared memory: bytes of one of each, and from where on they lie */
     int panel_bytes, raw_bytes, value_bytes, matrix_bytes;
     int raw_row; /* of a raw vector: 128, or fewer where these hold all of it */
-    int at_ones, at_outputs, at_raw_stages, at_matrix, at_copies, at_panels, at_barriers, at_part, bytes;
+    int at_ones, at_outputs, at_raw_stages, at_matrix, at_copies, at_panels, at_barriers, at_part, part_bytes, bytes;
 } fpa_fused_packed;
 
 /* Tiles of 8 of a block's columns, of which one warpgroup of keys holds all sums. */
