@@ -66,6 +66,7 @@ static const struct {
     [IN_MASKED_WINDOW] = {"nearlifted", WINDOW_CALL, 5},
     [IN_NEAR_PASS] = {"nearpass", WINDOW_CALL, 5},
     [IN_NEAR_ROUNDS] = {"nearpassodd", LONG_CALL + 3, 1},
+    [IN_NEAR_TASKS] = {"nearpass", RINGS_CALL, 1},
     [IN_SEQUENCES] = {"plain", SEQUENCES_CALL, 2},
     [IN_PLACED_SEQUENCES] = {"placed", SEQUENCES_CALL, 2},
     [IN_PASSED_SEQUENCES] = {"few", SEQUENCES_CALL, 1},
