@@ -106,6 +106,9 @@ static void run_goes_on_from_a_layers_state(void **state)
     npy_free(&again);
     expect(APPLY(f, "both"), 2, NULL, "learned.w is missing: give --weights learned.w=FILE.npy");
     expect(APPLY(f, "both", "--weights", f.weight, "--state-in", f.q), 1, NULL, "(state_in)");
+    char wrong[PATH + 16];
+    snprintf(wrong, sizeof wrong, "learned.w=%s", f.q);
+    expect(APPLY(f, "both", "--weights", wrong), 1, NULL, "q.npy (--weights learned.w=");
     expect(APPLY(f, "nothing"), 1, NULL, "there is no head \"nothing\"");
     scratch_remove(f.here.folder);
 }

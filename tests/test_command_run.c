@@ -201,6 +201,11 @@ static void run_refuses_wrong_files_and_writes_nothing(void **state)
     scratch_remove(here.folder);
 }
 
+static float no_number(int64_t i, int seed)
+{
+    return -NAN;
+}
+
 static void trainable_weights_are_named(void **state)
 {
     place here;
@@ -217,6 +222,10 @@ static void trainable_weights_are_named(void **state)
     expect(APPLY(here, paths, "--weights", "w="), 2, NULL, "--weights: w= names no file");
     expect(APPLY(here, paths, "--weights", option, "--weights", option), 2, NULL, "w is given twice");
     expect(APPLY(here, paths, "--weights", option), 0, NULL, NULL);
+    write_numbers(weight, 2, shape, no_number, 11);
+    program_result checked = APPLY(here, paths, "--weights", option, "--check-finite");
+    assert_non_null(strstr(checked.err, "): [0, 0] is nan"));
+    expect(checked, 1, NULL, "w.npy (--weights w=");
     write_numbers(weight, 1, shape, small_number, 11);
     expect(APPLY(here, paths, "--weights", option), 1, NULL, "w.npy (--weights w=");
     scratch_remove(here.folder);
