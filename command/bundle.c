@@ -4,8 +4,10 @@
 #include "runtime/backend.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static fpa_status write_manifest(const bundle *b, const fpa_manifest *manifest, fpa_error *error)
@@ -80,32 +82,34 @@ typedef struct bundle_work {
     fpa_head *const *heads;
     int count, targets_count, failures;
     const fpa_target *const *targets;
-    fpa_manifest written, old; /* entries of this call; what the folder had before */
-    bool *stays;               /* [old.count]: still in the folder, as it was */
+    fpa_manifest written; /* entries of this call so far */
 } bundle_work;
 
-/* whole: written to its end. */
-static void supersede(bundle_work *work, const fpa_bundle_entry *entry, bool whole)
+/* Whether an entry of before is still in the folder, as it was. withdrawn: of which some files were written; NULL: none. */
+static bool stays(const bundle *b, const bundle_work *work, const fpa_bundle_entry *before,
+                  const fpa_bundle_entry *withdrawn)
 {
-    for (int i = 0; i < work->old.count; i++) {
-        const fpa_bundle_entry *before = &work->old.entries[i];
-        if (!is_untouched(before, entry) || (whole && is_same_kernel(before, entry)))
-            work->stays[i] = false;
-    }
+    bool same =
+        !names_layer(&b->parts, before->facts.name) && (!withdrawn || is_untouched(before, withdrawn));
+    for (int i = 0; i < work->written.count && same; i++)
+        same = !is_same_kernel(before, &work->written.entries[i]) &&
+               is_untouched(before, &work->written.entries[i]);
+    return same;
 }
 
 /* Of this call, then those of before. */
-static fpa_status list_entries(const bundle_work *work, fpa_manifest *listed, fpa_error *error)
+static fpa_status list_entries(const bundle *b, const bundle_work *work, const fpa_manifest *old,
+                               const fpa_bundle_entry *withdrawn, fpa_manifest *listed, fpa_error *error)
 {
     const int written = work->written.count;
-    listed->entries = malloc(((size_t)written + (size_t)work->old.count + 1) * sizeof *listed->entries);
+    listed->entries = malloc(((size_t)written + (size_t)old->count + 1) * sizeof *listed->entries);
     if (!listed->entries)
         return fail_memory(error);
     for (int i = 0; i < written; i++)
         listed->entries[listed->count++] = work->written.entries[i];
-    for (int i = 0; i < work->old.count; i++)
-        if (work->stays[i])
-            listed->entries[listed->count++] = work->old.entries[i];
+    for (int i = 0; i < old->count; i++)
+        if (stays(b, work, &old->entries[i], withdrawn))
+            listed->entries[listed->count++] = old->entries[i];
     return FPA_OK;
 }
 
@@ -139,11 +143,10 @@ static const char *unwritten_head(const bundle_work *work, const fpa_bundle_laye
 }
 
 /* Those of this call whose heads it has written, and those of before. */
-static fpa_status list_layers(const bundle *b, const bundle_work *work, fpa_manifest *listed,
-                              fpa_error *error)
+static fpa_status list_layers(const bundle *b, const bundle_work *work, const fpa_manifest *old,
+                              fpa_manifest *listed, fpa_error *error)
 {
     const bundle_parts *parts = &b->parts;
-    const fpa_manifest *old = &work->old;
     listed->layers =
         calloc((size_t)parts->layer_count + (size_t)old->layer_count + 1, sizeof *listed->layers);
     if (!listed->layers)
@@ -214,13 +217,28 @@ static bool concerns_all(fpa_status status)
     return status == FPA_NO_MEMORY || status == FPA_IO;
 }
 
+/* What was written of an entry that is not listed; targets share NAME.head. */
+static void remove_files(const bundle *b, const fpa_manifest *listed, const fpa_bundle_entry *entry)
+{
+    for (int i = 0; i < MANIFEST_FILES; i++) {
+        bool kept = !entry->files[i].digest[0];
+        for (int j = 0; j < listed->count && !kept; j++)
+            kept = has_file(&listed->entries[j], entry->files[i].name);
+        if (!kept)
+            bundle_file_remove(b, entry->files[i].name);
+    }
+}
+
 /* The manifest of what there is now; of nothing there is none. */
-static fpa_status save(const bundle *b, const bundle_work *work, fpa_error *error)
+static fpa_status list(const bundle *b, const bundle_work *work, const fpa_manifest *old,
+                       const fpa_bundle_entry *withdrawn, fpa_error *error)
 {
     fpa_manifest listed = {0};
-    fpa_status status = list_entries(work, &listed, error);
+    fpa_status status = list_entries(b, work, old, withdrawn, &listed, error);
     if (!status)
-        status = list_layers(b, work, &listed, error);
+        status = list_layers(b, work, old, &listed, error);
+    if (!status && withdrawn)
+        remove_files(b, &listed, withdrawn);
     if (!status && listed.count)
         status = write_manifest(b, &listed, error);
     else if (!status)
@@ -229,23 +247,21 @@ static fpa_status save(const bundle *b, const bundle_work *work, fpa_error *erro
     return status;
 }
 
-static bool is_listed(const bundle_work *work, const char *file)
+/* The same, of what others may have written into the folder meanwhile, too: they wait here. */
+static fpa_status save(const bundle *b, const bundle_work *work, const fpa_bundle_entry *withdrawn,
+                       fpa_error *error)
 {
-    for (int i = 0; i < work->written.count; i++)
-        if (has_file(&work->written.entries[i], file))
-            return true;
-    for (int i = 0; i < work->old.count; i++)
-        if (work->stays[i] && has_file(&work->old.entries[i], file))
-            return true;
-    return false;
-}
-
-/* What was written of an entry that is not listed; targets share NAME.head. */
-static void remove_files(const bundle *b, const bundle_work *work, const fpa_bundle_entry *entry)
-{
-    for (int i = 0; i < MANIFEST_FILES; i++)
-        if (entry->files[i].digest[0] && !is_listed(work, entry->files[i].name))
-            bundle_file_remove(b, entry->files[i].name);
+    fpa_manifest old = {0};
+    const int folder = open(b->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0)
+        flock(folder, LOCK_EX); /* where a folder has locks */
+    fpa_status status = read_old(b, &old, error);
+    if (!status)
+        status = list(b, work, &old, withdrawn, error);
+    manifest_free(&old);
+    if (folder >= 0)
+        close(folder);
+    return status;
 }
 
 static bool is_begun(const fpa_bundle_entry *entry)
@@ -266,16 +282,14 @@ static fpa_status write_entry(const bundle *b, bundle_work *work, const fpa_head
     fpa_status status = bundle_entry_write(b, head, target, &entry, error);
     if (!is_begun(&entry))
         return status;
-    supersede(work, &entry, status == FPA_OK);
     if (!status) {
         work->written.entries[work->written.count++] = entry;
-        status = save(b, work, error);
+        status = save(b, work, NULL, error);
         if (!status)
             return FPA_OK;
         work->written.count--;
     }
-    remove_files(b, work, &entry);
-    save(b, work, &ignored); /* without what the entry took the place of */
+    save(b, work, &entry, &ignored);
     return status;
 }
 
@@ -307,22 +321,6 @@ static fpa_status write_entries(const bundle *b, bundle_work *work, fpa_error *f
     return work->failures ? first->code : FPA_OK;
 }
 
-/* Once the folder was read. Heads that are named as a layer now do not stay. */
-static fpa_status begin_work(const bundle *b, bundle_work *work, fpa_error *error)
-{
-    const size_t most = (size_t)work->count * (size_t)work->targets_count + 1;
-    fpa_status status = read_old(b, &work->old, error);
-    if (status)
-        return status;
-    work->written.entries = calloc(most, sizeof *work->written.entries);
-    work->stays = calloc((size_t)work->old.count + 1, sizeof *work->stays);
-    if (!work->written.entries || !work->stays)
-        return fail_memory(error);
-    for (int i = 0; i < work->old.count; i++)
-        work->stays[i] = !names_layer(&b->parts, work->old.entries[i].facts.name);
-    return FPA_OK;
-}
-
 fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, const char *const *targets,
                         int targets_count, bundle_parts parts, const fpa_options *options, fpa_error *error)
 {
@@ -330,9 +328,8 @@ fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, c
     const bool was_there = access(folder, F_OK) == 0;
     const fpa_target **found = calloc((size_t)targets_count + 1, sizeof *found);
     bundle_work work = {.heads = heads, .count = count, .targets_count = targets_count, .targets = found};
-    fpa_status status = FPA_OK;
-    if (!found)
-        status = fail_memory(error);
+    work.written.entries = calloc((size_t)count * (size_t)targets_count + 1, sizeof *work.written.entries);
+    fpa_status status = found && work.written.entries ? FPA_OK : fail_memory(error);
     if (!status)
         status = find_targets(targets, targets_count, found, error);
     if (!status)
@@ -340,14 +337,10 @@ fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, c
     if (!status && !folder_create(folder, 0777))
         status = fail(error, FPA_IO, folder, "cannot be made: %s", strerror(errno));
     if (!status)
-        status = begin_work(&b, &work, error);
-    if (!status)
         status = write_entries(&b, &work, error);
     if (status && !was_there)
         rmdir(folder); /* if nothing could be written into it */
     manifest_free(&work.written);
-    manifest_free(&work.old);
-    free(work.stays);
     free(found);
     return status;
 }

@@ -310,6 +310,29 @@ static void what_gen_finished_is_a_bundle_when_it_is_ended(void **state)
     expect_only_small(f);
 }
 
+/* The compiler of the first waits until the second has written its head. */
+static void two_that_write_into_a_folder_list_each_others_heads(void **state)
+{
+    fixture *f = *state;
+    static const char *const both[] = {"entry one c:sse2\n", "entry two c:sse2\n"};
+    char out[PATH], compiler[PATH], line[9 * PATH];
+    place_file(&f->here, "out", out);
+    place_file(&f->here, "cc", compiler);
+    text_write(f->here.spec, two_heads_spec);
+    text_write(compiler,
+               "#!/bin/sh\ncase \"$*\" in *--version*) exec cc \"$@\";; esac\n"
+               ": >\"$0.began\"\nfor i in $(seq 1000); do [ -e \"$0.go\" ] && exec cc \"$@\"; sleep 0.01; "
+               "done\n");
+    assert_int_equal(chmod(compiler, 0755), 0);
+    snprintf(line, sizeof line,
+             "FPA_CC=%s '%s' gen %s --head one -o %s --target c:sse2 --object & "
+             "for i in $(seq 1000); do [ -e %s.began ] && break; sleep 0.01; done; "
+             "'%s' gen %s --head two -o %s --target c:sse2; : >%s.go; wait $!",
+             compiler, fpac_path(), f->here.spec, out, compiler, fpac_path(), f->here.spec, out, compiler);
+    expect(RUN("/bin/sh", "-c", line), 0, NULL, NULL);
+    expect_listed(f, both, 2);
+}
+
 /* ---- temporaries ---- */
 
 static void what_a_killed_writer_left_is_swept_a_day_later(void **state)
@@ -371,6 +394,7 @@ int main(void)
         CLAIM(a_closed_standard_output_is_told),
         CLAIM(gen_keeps_the_other_heads_of_a_folder),
         CLAIM(what_gen_cannot_finish_it_removes),
+        CLAIM(two_that_write_into_a_folder_list_each_others_heads),
         CLAIM(what_gen_finished_is_a_bundle_when_it_is_ended),
         CLAIM(what_a_killed_writer_left_is_swept_a_day_later),
     };
