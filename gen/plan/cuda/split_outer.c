@@ -11,7 +11,7 @@ enum {
     SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
     SHARED_PRODUCER_REGISTERS = 24,
     STAGES = 8,
-    ENOUGH_STAGES = 4, /* of which those that are fetched hide a trip to memory */
+    ENOUGH_STAGES = 4,    /* of which those that are fetched hide a trip to memory */
     BARRIERS = 16,        /* bytes, of a stage */
     SINK_BARRIER = 8,     /* a barrier that nobody waits for */
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
@@ -104,9 +104,10 @@ static void divide_room(const fpa_plan *plan, const fpa_split_outer *split, int 
 {
     const fpa_outer_plan *outer = &split->outer;
     const int turns = leaving < kernel->layers ? leaving : 1; /* of places that are told of by themselves */
-    const int rest = kernel->groups * kernel->shares *
-                         (leaving * 1024 * split->columns.all + kernel->layers * (outer->weighted ? 256 : 0)) +
-                     split_ones_bytes(plan, split) + BARRIERS * kernel->groups * turns + SINK_BARRIER;
+    const int rest =
+        kernel->groups * kernel->shares *
+            (leaving * 1024 * split->columns.all + kernel->layers * (outer->weighted ? 256 : 0)) +
+        split_ones_bytes(plan, split) + BARRIERS * kernel->groups * turns + SINK_BARRIER;
     const int stage =
         split_fetched_bytes(split, kernel->slabs) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
     const int room = plan->target->shared_memory - rest;
