@@ -11,7 +11,7 @@ enum {
     SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
     SHARED_PRODUCER_REGISTERS = 24,
     STAGES = 8,
-    ENOUGH_STAGES = 4,    /* of which those that are fetched hide a trip to memory */
+    ENOUGH_STAGES = 3,    /* with four for three r3_02 took as long */
     BARRIERS = 16,        /* bytes, of a stage */
     SINK_BARRIER = 8,     /* a barrier that nobody waits for */
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
@@ -116,8 +116,8 @@ static void divide_room(const fpa_plan *plan, const fpa_split_outer *split, int 
     kernel->bytes = rest + kernel->stages * stage;
 }
 
-/* Copies of all a block's tiles have a place on their way out. Where stages are few half of them at least have one, if that is one stage more: a copy leaves once
- * a chunk, and each 64 tokens wait for their stage. */
+/* Copies of all a block's tiles have a place on their way out. Where stages are two half of them at least have one, if that is one stage more: a copy leaves once
+ * a chunk, and each 64 tokens wait for their stage. (States that are handed over need 1 KB a tile there.) */
 static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
 {
     const fpa_outer_plan *outer = &split->outer;
@@ -128,7 +128,8 @@ static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_c
     choose_depth(split, kernel);
     if (kernel->stages < 2)
         return false;
-    for (int leaving = kernel->layers - 1; 2 * leaving >= kernel->layers; leaving--) {
+    const int least = split->columns.all > 1 ? (int)divide_up(kernel->layers, 2) : kernel->layers;
+    for (int leaving = kernel->layers - 1; leaving >= least; leaving--) {
         fpa_chunk_state_kernel other = *kernel;
         divide_room(plan, split, leaving, &other);
         if (kernel->stages < ENOUGH_STAGES && other.stages > kernel->stages)
