@@ -257,12 +257,9 @@ static void copies_leave_in_turns_where_that_is_a_third_stage(void **state)
         const char *spec;
         int stages, layers, leaving;
     } heads[] = {
-        {"d = 160, dv = 161, dtype = 'f16', terms = { term { " SOME(
-             144, 160, 1) " }, term { " SOME(2, 160,
-                                             2) ", select(range(1, 16)), select(range(17, 56)) }, term "
-                                                "{ " SOME(6, 160,
-                                                          3) ", " SOME(2, 160,
-                                                                       4) ", select(range(60, 91)) } }",
+        {"d = 160, dv = 161, dtype = 'f16', terms = { term { " SOME(144, 160, 1) " }, term { " SOME(
+             2, 160, 2) ", select(range(1, 16)), select(range(17, 56)) }, term "
+                        "{ " SOME(6, 160, 3) ", " SOME(2, 160, 4) ", select(range(60, 91)) } }",
          3, 2, 1},
         {"d = 64, dv = 64, terms = { term { " SOME(12, 64, 1) ", " SOME(40, 64, 2) " } }", 8, 3, 3},
     };
