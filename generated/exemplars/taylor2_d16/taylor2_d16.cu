@@ -2768,8 +2768,9 @@ __device__ __forceinline__ void send_copies(const struct fpa_cuda_call &call, co
 #pragma unroll 1
             for (int group = 0; group < sizes::GROUPS; group++) {
                 const int layer = turn * sizes::TOGETHER + lane / sizes::SHARES, share = lane % sizes::SHARES;
-                const int tile = tile_of(block_strip<sizes>() + group * sizes::GROUP_STRIPS,
-                                         (layer / STRIP * sizes::SHARES + share) * STRIP + layer % STRIP);
+                const int strip = block_strip<sizes>() + group * sizes::GROUP_STRIPS + layer / STRIP * sizes::SHARES
+                    + share;
+                const int tile = tile_of(strip, layer % STRIP);
                 barrier_wait(ring + sizes::STAGED + turn_barrier<sizes>(group, turn),
                              turn_count<sizes>(count, turn) & 1);
                 if (lane < sizes::TOGETHER * sizes::SHARES && tile < TILES)
@@ -2944,7 +2945,7 @@ __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_c
                   "a warp's rows have room where its copies leave from");
     const int warpgroup = threadIdx.x >> 7;
     const struct known_rows known =
-        {ring + layer_place<sizes>(warpgroup, 0) + own_warp() * (sizes::LEAVING * sizes::SHARES * COPIED / 4)};
+        {ring + sizes::OUT + (warpgroup * 4 + own_warp()) * (sizes::LEAVING * sizes::SHARES * COPIED / 4)};
     if (to.s || given.s)
 #pragma unroll
         for (int turn = 0; turn < sizes::TURN_PLACES; turn++)
