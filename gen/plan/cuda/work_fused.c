@@ -123,14 +123,14 @@ static void work_open_coordinates(const fpa_plan *plan, const coordinate_sizes *
         .trips = 4};
 }
 
-/* Coordinates of totals that stay in registers: tokens become operands, and 64 rows of the matrix are read for each 32 of them; of each 64 x 32 sums 70 instructions of a
- * warp (docs/decisions/0176-totals-whose-coordinates-stay-in-registers.md). */
+/* Coordinates of totals that stay in registers: tokens become operands, which each 64 rows of the matrix read; of each 64 x 32 sums 80 instructions of a warp
+ * (docs/decisions/0176-totals-whose-coordinates-stay-in-registers.md). */
 static void count_own_totals(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const int units = plan->cuda.rows->warp_units, given = (plan->written->lift->width + 15) / 16;
     const coordinate_sizes s = sizes_of(plan);
-    g->totals.step.shared = s.blocks * (12 * units * given + 2 * s.tiles + 80);
-    g->totals.step.instructions = s.blocks * (140 * units + 240);
+    g->totals.step.shared = s.blocks * (4 * units * given + 2 * s.tiles + 128);
+    g->totals.step.instructions = s.blocks * (160 * units + 360);
 }
 
 /* Coordinates of both sides, made once for each block of columns; q and k come as they are given. Queries that who multiplies them has made are not stored, and read by
