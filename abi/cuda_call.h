@@ -303,6 +303,7 @@ struct fpa_cuda_call {
     long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
     long long
         ahead; /* NAME_fused_chunk: 1: but first segments have queries in that launch, and none in the next */
+    long long lacking_chunks; /* then of the second one, which is walked last, on places that no other one has */
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
     long long beside; /* query heads whose tokens NAME_chunk_output takes in turn */

@@ -21,12 +21,13 @@ static void list_chunks(const struct fpa_cuda_geometry *g, const fpa_gpu_room *r
                         const fpa_call_size *size, cuda_listing *l)
 {
     const cuda_task task = cuda_task_of(g, room, size);
-    cuda_task split = task;
+    cuda_task split = task, fused = task;
     cuda_take_tail(&split);
+    cuda_take_panels(&fused);
     if (!refuses(g, size, MECHANISM_SPLIT, l))
         list_split(&split, l);
     if (!refuses(g, size, MECHANISM_FUSED_CHUNK, l))
-        list_fused(&task, l);
+        list_fused(&fused, l);
     if (!refuses(g, size, MECHANISM_CLUSTER_SCAN, l))
         list_cluster_scan(&task, l);
 }
@@ -62,7 +63,9 @@ static bool fastest_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *ro
                        fpa_candidate *best)
 {
     cuda_listing l = {.found = false};
-    const cuda_task task = cuda_task_of(g, room, size);
+    cuda_task task = cuda_task_of(g, room, size);
+    if (mechanism == MECHANISM_FUSED_CHUNK)
+        cuda_take_panels(&task);
     if (!refuses(g, size, mechanism, &l))
         list(&task, &l);
     *best = l.best;

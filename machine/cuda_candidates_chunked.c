@@ -146,12 +146,13 @@ static void list_ahead(const cuda_task *task, cuda_listing *l)
                                .variant = FUSED_AHEAD};
     for (int64_t segments = FUSED_AHEAD_LEAST; segments <= most; segments++) {
         candidate.segments = segments;
-        if (segments != filled && (segments != FUSED_AHEAD_LEAST || !l->all))
+        const bool fills = segments == filled || (segments == filled + 1 && filled && cuda_has_short(task, segments));
+        if (!fills && (segments != FUSED_AHEAD_LEAST || !l->all))
             continue;
         if (cuda_refusal(task->geometry, task->size, &candidate))
             return;
         candidate.cost = cuda_estimate_fused(task, &candidate);
-        if (segments == filled ? candidate.cost.seconds < gain * alike : candidate.cost.seconds > alike)
+        if (fills ? candidate.cost.seconds < gain * alike : candidate.cost.seconds > alike)
             listing_offer(l, &candidate);
     }
 }

@@ -5,6 +5,7 @@
 #include "base/round.h"
 #include "cuda_chunk.h"
 #include "cuda_estimate.h"
+#include "cuda_mechanism.h"
 #include "cuda_shares.h"
 #include "head/form.h"
 
@@ -47,6 +48,15 @@ void cuda_take_chunk(cuda_task *task, int64_t chunk)
     task->walked = is_walked(task);
 }
 
+void cuda_take_panels(cuda_task *task)
+{
+    enum { PANEL = 64 };
+    const struct fpa_cuda_geometry *g = task->geometry;
+    if (g->fused_totals && !g->gate && !g->unmasked && task->size->form == FORM_CHUNKED &&
+        !task->size->sequences && task->chunk > PANEL && task->size->length > 0)
+        cuda_take_chunk(task, PANEL);
+}
+
 void cuda_take_tail(cuda_task *task)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -64,9 +74,9 @@ void cuda_take_tail(cuda_task *task)
 cuda_division cuda_divide(int64_t chunks, int64_t segments)
 {
     if (chunks == 0)
-        return (cuda_division){1, 1, 1};
+        return (cuda_division){1, 1, 1, 0};
     const int64_t run = divide_up(chunks, segments);
-    return (cuda_division){divide_up(chunks, run), run, run};
+    return (cuda_division){divide_up(chunks, run), run, run, 0};
 }
 
 cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments)
@@ -77,18 +87,56 @@ cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments)
     const int64_t longer = (int64_t)(cuda_first_share(task, segments) * (double)chunks + 0.5);
     const int64_t equal = divide_up(chunks, segments), first = longer > equal ? longer : equal;
     const int64_t rest = chunks - first, run = segments > 1 && rest ? divide_up(rest, segments - 1) : 1;
-    return (cuda_division){1 + divide_up(rest, run), run, first};
+    return (cuda_division){1 + divide_up(rest, run), run, first, 0};
+}
+
+static int64_t walk_places(const cuda_task *task)
+{
+    return (int64_t)task->room->multiprocessors * task->room->occupancy[CUDA_FUSED_CHUNK];
+}
+
+/* Segments that are walked in turn on a place of those that are left; 0: none is, or nobody needs it. */
+static int64_t short_rounds(const cuda_task *task, int64_t segments)
+{
+    const int64_t lines = cuda_fused_blocks(task), left = walk_places(task) - lines * (segments - 2);
+    return !task->geometry->gate && segments > FUSED_AHEAD_LEAST && left > 0 && left < lines
+               ? divide_up(lines, left)
+               : 0;
+}
+
+bool cuda_has_short(const cuda_task *task, int64_t segments)
+{
+    return short_rounds(task, segments) > 0 && cuda_divide_ahead(task, segments).lacking_chunks > 0;
+}
+
+/* Chunks of a run of so many that leave totals, and are walked, in a round's time. A block begins in BEGIN clocks, whatever it walks. */
+static double short_chunks(const cuda_task *task, int64_t rounds, double run)
+{
+    enum { BEGIN = 8000 };
+    const double begin = BEGIN / (cuda_total_clocks(task) * (double)task->chunk / 16 *
+                                  task->room->occupancy[CUDA_FUSED_CHUNK]);
+    return fmax(run / (double)rounds - begin, 0);
 }
 
 cuda_division cuda_divide_ahead(const cuda_task *task, int64_t segments)
 {
-    const double later = (double)(segments - 1),
-                 run = (double)task->chunks / (later + cuda_total_ratio(task));
-    cuda_division division = {segments, (int64_t)ceil(run), 0};
-    if ((segments - 1) * division.segment_chunks >=
-        task->chunks) /* a chunk, at least, is left for the first */
-        division.segment_chunks = (task->chunks - 1) / (segments - 1);
-    division.first_chunks = task->chunks - (segments - 1) * division.segment_chunks;
+    const int64_t rounds = short_rounds(task, segments), chunks = task->chunks;
+    const double later = (double)(segments - 1), ratio = cuda_total_ratio(task);
+    double run = (double)chunks / (later + ratio), second = run;
+    if (rounds) { /* chunks = ratio run + (later - 1) run + run / rounds - begin */
+        const double begin = run / (double)rounds - short_chunks(task, rounds, run);
+        run = ((double)chunks + begin) / (later - 1 + ratio + 1 / (double)rounds);
+        second = floor(short_chunks(task, rounds, run));
+    }
+    cuda_division division = {segments, (int64_t)ceil(run), 0, 0};
+    if (rounds && second >= 1)
+        division.lacking_chunks = division.segment_chunks - (int64_t)second;
+    if ((segments - 1) * division.segment_chunks - division.lacking_chunks >=
+        chunks) { /* a chunk, at least, is left for the first */
+        division.segment_chunks = (chunks - 1) / (segments - 1);
+        division.lacking_chunks = 0;
+    }
+    division.first_chunks = chunks - (segments - 1) * division.segment_chunks + division.lacking_chunks;
     return division;
 }
 

@@ -28,6 +28,9 @@ cuda_task cuda_task_of(const struct fpa_cuda_geometry *geometry, const fpa_gpu_r
 /* The same with chunks of so many tokens. */
 void cuda_take_chunk(cuda_task *task, int64_t chunk);
 
+/* The same for NAME_fused_chunk: segments are whole panels, where no sums of gates begin with chunks. */
+void cuda_take_panels(cuda_task *task);
+
 /* The same by the split schedule where no other call reads its copies: a short last chunk is the tail of the one before,
  * whose copy of the state its queries read. Of heads on warpgroups with a mask and without gates, whose sums begin with chunks. */
 void cuda_take_tail(cuda_task *task);
@@ -36,7 +39,8 @@ void cuda_take_tail(cuda_task *task);
 typedef struct cuda_division {
     int64_t segments;       /* at least 1; perhaps fewer than were asked for */
     int64_t segment_chunks; /* of each, but the last may be shorter, */
-    int64_t first_chunks;   /* and the first longer, or shorter where it goes ahead */
+    int64_t first_chunks;   /* and the first longer, or shorter where it goes ahead, */
+    int64_t lacking_chunks; /* and then the second, where there are places for so many and some are left */
 } cuda_division;
 
 cuda_division cuda_divide(int64_t chunks, int64_t segments);
@@ -52,8 +56,10 @@ static inline int64_t cuda_walked_chunks(const cuda_task *task)
 /* For NAME_fused_chunk: a first segment that has no totals to wait for may be longer. */
 cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments);
 
-/* The same where first segments go ahead: they take no longer than totals of one of the others, of which at least two are left. */
+/* The same where first segments go ahead: they take no longer than totals of one of the others, of which at least two are left. Of one segment more than there are places for
+ * the second is so short that those of all lines are walked one after another, on the places that are left, while others are. */
 cuda_division cuda_divide_ahead(const cuda_task *task, int64_t segments);
+bool cuda_has_short(const cuda_task *task, int64_t segments);
 
 /* Places of spans that NAME_sequence_scan deals to its clusters, of one head: at least as many as there are. */
 static inline int64_t cuda_span_places(int64_t tokens, int64_t sequences)

@@ -39,13 +39,14 @@ static fpa_cost totals_cost(const cuda_task *task, int64_t segments)
     return cost;
 }
 
-/* First segments with their queries beside the totals of those between; then all later ones, which are alike. */
+/* First segments with their queries beside the totals of those between; then all later ones, which are alike. A short one takes no longer, on places of its own. */
 static fpa_cost ahead_cost(const cuda_task *task, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const cuda_division division = cuda_divide_ahead(task, segments);
     const double chunks = (double)task->chunks, run = (double)division.segment_chunks / chunks;
-    const double blocks = (double)cuda_fused_blocks(task), later = (double)(segments - 1);
+    const double blocks = (double)cuda_fused_blocks(task),
+                 later = (double)(segments - (cuda_has_short(task, segments) ? 2 : 1));
     const fpa_pass totals = {.kernel = CUDA_FUSED_CHUNK,
                              .work = &g->totals,
                              .sequences = (double)task->sequences,

@@ -4,15 +4,22 @@
 #include "cuda_estimate.h"
 #include "cuda_launches.h"
 
+static double walk_clocks(const cuda_task *task, const struct fpa_cuda_kernel_work *work)
+{
+    fpa_cuda_sum sum = {0};
+    cuda_sum_add(&sum, &work->step, 1);
+    return cuda_clocks(task->room->gpu, &sum, work->warpgroups, launch_warps(task, CUDA_FUSED_CHUNK, 1));
+}
+
+double cuda_total_clocks(const cuda_task *task)
+{
+    return walk_clocks(task, &task->geometry->totals);
+}
+
 double cuda_total_ratio(const cuda_task *task)
 {
-    const struct fpa_cuda_geometry *g = task->geometry;
-    const double warps = launch_warps(task, CUDA_FUSED_CHUNK, 1);
-    fpa_cuda_sum walk = {0}, totals = {0};
-    cuda_sum_add(&walk, &g->work[CUDA_FUSED_CHUNK].step, 1);
-    cuda_sum_add(&totals, &g->totals.step, 1);
-    const double alone = cuda_clocks(task->room->gpu, &totals, g->totals.warpgroups, warps);
-    const double all = cuda_clocks(task->room->gpu, &walk, g->work[CUDA_FUSED_CHUNK].warpgroups, warps);
+    const double alone = cuda_total_clocks(task),
+                 all = walk_clocks(task, &task->geometry->work[CUDA_FUSED_CHUNK]);
     return alone < all ? alone / all : 1;
 }
 

@@ -4,6 +4,9 @@
 
 #include "cuda_division.h"
 
+/* Clocks in which a block that is alone on a multiprocessor walks 16 tokens for a segment's totals. */
+double cuda_total_clocks(const cuda_task *task);
+
 /* A walk for a segment's totals over one of it with queries, where nothing else is on the multiprocessor: 1 where it
  * takes as long. */
 double cuda_total_ratio(const cuda_task *task);

@@ -19,6 +19,7 @@ static int plan_heads(void **state)
     plan_squares();
     fused = planned_geometry("d = 16, dv = 64, terms = taylor { degree = 2 }", "cuda:sm_90a");
     assert_true(fused.fused_total > 0);
+    fused.chunk = 64; /* as segments are divided */
     return 0;
 }
 
@@ -175,21 +176,27 @@ static void segments_of_a_few_sequences_are_alike(void **state)
     assert_int_equal(many.first_chunks, many.segment_chunks);
 }
 
-/* All places are taken while totals are made, and behind them: 7 totals beside a first segment, then 8 segments. */
+/* All places are taken while totals are made, and behind them: 7 totals beside a first segment, then 8 segments, and on the 4 places that are left short ones. */
 static void first_segments_that_go_ahead_are_shorter(void **state)
 {
     const fpa_gpu_room room = {
         .gpu = gpu_find("h200"), .multiprocessors = MULTIPROCESSORS, .occupancy[CUDA_FUSED_CHUNK] = 1};
     const fpa_call_size size = {
-        .form = FORM_CHUNKED, .batch = 1, .length = 342 * fused.chunk, .query_heads = 16, .heads = 16};
+        .form = FORM_CHUNKED, .batch = 1, .length = 1024 * fused.chunk, .query_heads = 16, .heads = 16};
     const cuda_task task = cuda_task_of(&fused, &room, &size);
+    const int64_t places = MULTIPROCESSORS / 16;
     fpa_candidate best;
     assert_true(cuda_fastest(&fused, &room, &size, &best));
     assert_int_equal(best.variant, FUSED_AHEAD);
-    assert_int_equal(best.segments, 1 + MULTIPROCESSORS / 16);
-    const cuda_division division = cuda_divide_ahead(&task, best.segments);
-    assert_in_range(division.first_chunks, 1, division.segment_chunks - 1);
-    assert_int_equal(division.first_chunks + (best.segments - 1) * division.segment_chunks, task.chunks);
+    assert_int_equal(best.segments, 2 + places);
+    for (int64_t segments = 1 + places; segments <= 2 + places; segments++) {
+        const cuda_division division = cuda_divide_ahead(&task, segments);
+        const bool has_short = segments > 1 + places;
+        assert_in_range(division.first_chunks, 1, division.segment_chunks - 1);
+        assert_int_equal(division.lacking_chunks > 0, has_short);
+        assert_true(!has_short || 4 * (division.segment_chunks - division.lacking_chunks) < division.segment_chunks);
+        assert_true(division.lacking_chunks < division.segment_chunks);
+    }
 }
 
 static void segments_behind_first_ones_cover_every_sequence(void **state)
@@ -200,14 +207,16 @@ static void segments_behind_first_ones_cover_every_sequence(void **state)
         const int64_t most = chunks < MOST_SEGMENTS ? chunks : MOST_SEGMENTS;
         const int64_t segments =
             FUSED_AHEAD_LEAST + (int64_t)(next_random(&seed) % (uint64_t)(most - FUSED_AHEAD_LEAST + 1));
-        const fpa_gpu_room room = {.gpu = gpu_find("h200"), .multiprocessors = MULTIPROCESSORS};
+        const int64_t heads = 1 + (int64_t)(next_random(&seed) % 40);
+        const fpa_gpu_room room = {
+            .gpu = gpu_find("h200"), .multiprocessors = MULTIPROCESSORS, .occupancy[CUDA_FUSED_CHUNK] = 1};
         const fpa_call_size size = {
-            .form = FORM_CHUNKED, .batch = 1, .length = chunks * fused.chunk, .query_heads = 1, .heads = 1};
+            .form = FORM_CHUNKED, .batch = 1, .length = chunks * fused.chunk, .query_heads = heads, .heads = heads};
         const cuda_task task = cuda_task_of(&fused, &room, &size);
         const cuda_division division = cuda_divide_ahead(&task, segments);
         assert_int_equal(division.segments, segments);
-        assert_true(division.first_chunks >= 1 && division.segment_chunks >= 1);
-        assert_int_equal(division.first_chunks + (segments - 1) * division.segment_chunks, chunks);
+        assert_true(division.first_chunks >= 1 && division.segment_chunks > division.lacking_chunks && division.lacking_chunks >= 0);
+        assert_int_equal(division.first_chunks + (segments - 1) * division.segment_chunks, chunks + division.lacking_chunks);
     }
 }
 

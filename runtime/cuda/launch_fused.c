@@ -28,7 +28,7 @@ fpa_status fused_final(const struct fpa_cuda_module *cuda, const struct fpa_laun
     last.cu_seqlens = NULL; /* of no tokens all are alike */
     last.batch = launch->batch;
     last.segments = 2;
-    last.segment_chunks = last.first_chunks = last.length = last.ahead = 0;
+    last.segment_chunks = last.first_chunks = last.lacking_chunks = last.length = last.ahead = 0;
     last.query_heads = last.heads;
     last.totals = call->partial;
     last.partial = NULL;

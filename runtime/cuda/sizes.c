@@ -20,6 +20,7 @@ static void set_division(cuda_division division, struct fpa_cuda_call *call)
     call->segments = division.segments;
     call->segment_chunks = division.segment_chunks;
     call->first_chunks = division.first_chunks;
+    call->lacking_chunks = division.lacking_chunks;
 }
 
 /* NAME_cluster_scan walks in one piece; where the copy engine cannot fetch its operands, NAME_fused_chunk is
@@ -37,7 +38,9 @@ static void size_fused(const cuda_task *task, const fpa_candidate *candidate, cu
     set_division(call->ahead ? cuda_divide_ahead(task, segments) : cuda_divide_fused(task, segments), call);
     call->walk_end = call->segments == 1
                          ? 0
-                         : (call->first_chunks + (call->segments - 2) * call->segment_chunks) * call->chunk;
+                         : (call->first_chunks + (call->segments - 2) * call->segment_chunks -
+                            call->lacking_chunks) *
+                               call->chunk;
 }
 
 /* Without a mask: segments of one chunk each, then a chunk without tokens, before which all queries read the state. */
@@ -262,6 +265,8 @@ static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
         cuda_take_chunk(&task, kept);
     else if (mechanism == MECHANISM_SPLIT)
         cuda_take_tail(&task);
+    else if (mechanism == MECHANISM_FUSED_CHUNK)
+        cuda_take_panels(&task);
     memset(s, 0, sizeof *s);
     divide_call(cuda, launch, &task, candidate, s);
     if (kept && task.queries)

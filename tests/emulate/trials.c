@@ -40,7 +40,7 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {4, 100, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE, 1, false, 0, 0,
      0}, /* rings are gone round several times; STRONG_CALL: by strong gates */
     {18, 20, 1, 1, 1, LAYOUT_PLAIN, 0, 4, false, 0, 0, 0}, /* TOTALS_CALL: in totals, too */
-    {4, 70, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, SEGMENTS_AHEAD, 0, 0},    /* AHEAD_CALL */
+    {8, 70, 1, 1, 2, LAYOUT_PLAIN, CHECK_RESUME, 0, false, SEGMENTS_AHEAD, 0, 0},      /* AHEAD_CALL */
     {1, 63, 2, 3, 6, LAYOUT_PADDED, CHECK_RESUME | CHECK_REPEAT, FEW, false, 0, 0, 0}, /* ROUNDS_CALL */
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, 0, 1, true, 0, 0, 0},                                /* THREADS_CALL */
     {4, 100, 1, 2, 2, LAYOUT_PLAIN, 0, 1, true, 0, 0, 0},
@@ -156,20 +156,31 @@ static bool choose_segments(const void *choice, const fpa_module *module, const 
     return candidate->segments > 0;
 }
 
-/* Three segments, whatever the size, of which the first is walked beside the total of the second. Calls of no tokens, which states are tried with, as ever. */
+/* Four segments, whatever the size, of which the first is walked beside totals of the next two. Calls of no tokens, which states are tried with, as ever. */
 static bool choose_ahead(const void *choice, const fpa_module *module, const fpa_call_size *size,
                          fpa_candidate *candidate)
 {
     const struct fpa_cuda_module *cuda = module->handle;
     (void)choice;
     *candidate =
-        (fpa_candidate){.mechanism = "fused_chunk", .segments = FUSED_AHEAD_LEAST, .variant = FUSED_AHEAD};
+        (fpa_candidate){.mechanism = "fused_chunk", .segments = FUSED_AHEAD_LEAST + 1, .variant = FUSED_AHEAD};
     return size->form == FORM_CHUNKED && size->length > 0 && !cuda_refusal(&cuda->geometry, size, candidate);
+}
+
+/* Places for two segments of each line, and one more, where the second ones are walked; blocks that begin at once, as they seem to where a total takes long. */
+static void leave_a_place(const emulated_call *c, emulated_module *emulated)
+{
+    struct fpa_cuda_module *cuda = &emulated->cuda;
+    cuda->room.multiprocessors = 2 * c->batch * c->query_heads * (int)cuda->geometry.column_blocks + 1;
+    cuda->room.occupancy[CUDA_FUSED_CHUNK] = 1;
+    cuda->geometry.totals.step.instructions = 1000000;
 }
 
 void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_trial *trial)
 {
     emulated->cuda.room.multiprocessors = c->multiprocessors;
+    if (c->cluster == SEGMENTS_AHEAD)
+        leave_a_place(c, emulated);
     emulated_copies_boxes(emulated, !c->threads);
     trial->choice = c;
     if (c->checks & CHECK_RAGGED && c->cluster)
@@ -190,6 +201,7 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
 {
     static const int late[] = {LATE_PRODUCTS, LATE_COPIES};
     fpa_trial trial = {0};
+    const struct fpa_cuda_module before = emulated->cuda;
     fpa_status status = trial_make(&trial, head, facts, shape_of(c, head, facts), SEED, error);
     emulated_choose(c, emulated, &trial);
     for (int i = 0; i < 2; i++)
@@ -201,6 +213,8 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
             *forms |= 1u << form;
             status = check_trial(&trial, &emulated->module, (fpa_form_index)form, &measure, error);
         }
+    emulated->cuda.room.occupancy[CUDA_FUSED_CHUNK] = before.room.occupancy[CUDA_FUSED_CHUNK];
+    emulated->cuda.geometry.totals = before.geometry.totals;
     trial_free(&trial);
     return status;
 }
