@@ -29,7 +29,7 @@ static const struct {
     [IN_LIFTED_ROWS] = {"fewliftedhalf", LONG_CALL, 5},
     [IN_TOTALS] = {"few", LONG_CALL, 5},
     [IN_AHEAD] = {"few", AHEAD_CALL, 1},
-    [IN_COORDINATES_AHEAD] = {"linear", AHEAD_CALL, 1},
+    [IN_COORDINATES_AHEAD] = {"thin", AHEAD_CALL, 1},
     [IN_JOINED] = {"fewtrained", LONG_CALL, 5},
     [IN_COORDINATES] = {"linear", LONG_CALL, 5},
     [IN_ONE_STAGE] = {"clusteredtrained", LONG_CALL, 5},
