@@ -139,6 +139,36 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
     }
 }
 
+/* Where two warpgroups hold keys these make scores, which lie in a slab before the copy, if there is room; values lean in several blocks, too. */
+static void two_warpgroups_of_keys_make_scores(void **state)
+{
+    static const struct scored {
+        const char *body;
+        int blocks, tiles;
+        bool keys_score;
+    } heads[] = {
+        {"d = 194, dv = 235, gate = true, terms = linear {}", 2, 16, true},
+        {"d = 203, dv = 82, dtype = 'f16', terms = linear {}", 1, 11, true},
+        {"d = 203, dv = 82, dtype = 'f16', gate = true, terms = linear {}", 1, 11, false},
+        {"d = 128, dv = 256, gate = true, terms = linear {}", 2, 16, false},
+        {"d = 256, dv = 256, terms = linear {}", 2, 16, false},
+        {"d = 150, dv = 253, terms = linear {}", 3, 11, false},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        planned_head m;
+        planned_make(&m, heads[i].body, "cuda:sm_90a");
+        const fpa_fused_rows *rows = m.plan.cuda.suited[FUSED_ROWS].plan;
+        const fpa_columns *columns = &m.plan.cuda.columns;
+        assert_non_null(rows);
+        if (rows->keys_score != heads[i].keys_score || columns->blocks != heads[i].blocks ||
+            columns->tiles != heads[i].tiles)
+            fail_msg("%s: %d, %d blocks of %d tiles", heads[i].body, rows->keys_score, columns->blocks,
+                     columns->tiles);
+        assert_true(!rows->keys_score || (rows->at_copies % 1024 == 0 && rows->copied >= rows->width));
+        planned_free(&m);
+    }
+}
+
 /* In totals, who has no queries finishes panels, where that takes longer than products: where keys are weighed, or rows have no room to lean. */
 static void totals_are_finished_by_more_where_panels_take_long(void **state)
 {
@@ -147,7 +177,8 @@ static void totals_are_finished_by_more_where_panels_take_long(void **state)
         bool much;
     } heads[] = {
         {"d = 201, dv = 200, terms = linear {}", false},
-        {"d = 194, dv = 235, gate = true, terms = linear {}", true},
+        {"d = 194, dv = 235, gate = true, terms = linear {}", false},
+        {"d = 190, dv = 235, gate = true, terms = linear {}", true},
         {"d = 256, dv = 256, gate = true, terms = linear {}", false},
         {"d = 75, dv = 40, normalize = 'sum', terms = linear { weight = 3 }", true},
     };
@@ -212,6 +243,7 @@ int main(void)
         cmocka_unit_test(few_features_of_wide_values_are_packed_as_rows),
         cmocka_unit_test(heads_without_it_say_why),
         cmocka_unit_test(warpgroups_share_all_registers_and_memory_suffices),
+        cmocka_unit_test(two_warpgroups_of_keys_make_scores),
         cmocka_unit_test(totals_are_finished_by_more_where_panels_take_long),
         cmocka_unit_test(features_have_the_slots_of_their_coordinates),
         cmocka_unit_test(rows_are_chosen_beside_clusters_where_these_were_measured_to_take_longer),

@@ -45,6 +45,10 @@ typedef struct fpa_fused_rows {
     bool finishes_much;          /* so that in totals warpgroups of queries take part */
     bool reverses;               /* it can take tokens from the last one on */
     bool
+        keys_score; /* warpgroups of keys make the scores of half of a panel's keys each, and leave them beside the copy */
+    int copied;               /* rows of a copy */
+    bool fetch_makes_factors; /* else who finishes panels */
+    bool
         factored; /* what a gate leaves between two tokens is a factor of each: of bf16, which has room for these */
     int factor_room;  /* largest exponent of these, to base 2 */
     bool numbers;     /* tokens have factors and numbers beside them: passes of normalised lines */
