@@ -139,20 +139,19 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
     }
 }
 
-/* Where two warpgroups hold keys these make scores, which lie in a slab before the copy, if there is room; values lean in several blocks, too. */
-static void two_warpgroups_of_keys_make_scores(void **state)
+/* In several blocks, too, all heads' values have columns to lean, in one block more if need be; copies have the rows that queries read. */
+static void values_lean_in_several_blocks(void **state)
 {
-    static const struct scored {
+    static const struct leaning {
         const char *body;
-        int blocks, tiles;
-        bool keys_score;
+        int blocks, tiles, copied;
     } heads[] = {
-        {"d = 194, dv = 235, gate = true, terms = linear {}", 2, 16, true},
-        {"d = 203, dv = 82, dtype = 'f16', terms = linear {}", 1, 11, true},
-        {"d = 203, dv = 82, dtype = 'f16', gate = true, terms = linear {}", 1, 11, false},
-        {"d = 128, dv = 256, gate = true, terms = linear {}", 2, 16, false},
-        {"d = 256, dv = 256, terms = linear {}", 2, 16, false},
-        {"d = 150, dv = 253, terms = linear {}", 3, 11, false},
+        {"d = 194, dv = 235, gate = true, terms = linear {}", 2, 16, 208},
+        {"d = 42, dv = 155, terms = linear {}", 2, 11, 48},
+        {"d = 67, dv = 171, dtype = 'f16', normalize = 'sum', terms = linear {}", 2, 12, 80},
+        {"d = 128, dv = 256, gate = true, terms = linear {}", 2, 16, 128},
+        {"d = 24, dv = 254, terms = power { degree = 2 }", 3, 11, 304},
+        {"d = 150, dv = 253, terms = linear {}", 3, 11, 160},
     };
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         planned_head m;
@@ -160,11 +159,10 @@ static void two_warpgroups_of_keys_make_scores(void **state)
         const fpa_fused_rows *rows = m.plan.cuda.suited[FUSED_ROWS].plan;
         const fpa_columns *columns = &m.plan.cuda.columns;
         assert_non_null(rows);
-        if (rows->keys_score != heads[i].keys_score || columns->blocks != heads[i].blocks ||
-            columns->tiles != heads[i].tiles)
-            fail_msg("%s: %d, %d blocks of %d tiles", heads[i].body, rows->keys_score, columns->blocks,
-                     columns->tiles);
-        assert_true(!rows->keys_score || (rows->at_copies % 1024 == 0 && rows->copied >= rows->width));
+        if (columns->blocks != heads[i].blocks || columns->tiles != heads[i].tiles ||
+            rows->copied != heads[i].copied)
+            fail_msg("%s: %d blocks of %d tiles, %d rows", heads[i].body, columns->blocks, columns->tiles,
+                     rows->copied);
         planned_free(&m);
     }
 }
@@ -243,7 +241,7 @@ int main(void)
         cmocka_unit_test(few_features_of_wide_values_are_packed_as_rows),
         cmocka_unit_test(heads_without_it_say_why),
         cmocka_unit_test(warpgroups_share_all_registers_and_memory_suffices),
-        cmocka_unit_test(two_warpgroups_of_keys_make_scores),
+        cmocka_unit_test(values_lean_in_several_blocks),
         cmocka_unit_test(totals_are_finished_by_more_where_panels_take_long),
         cmocka_unit_test(features_have_the_slots_of_their_coordinates),
         cmocka_unit_test(rows_are_chosen_beside_clusters_where_these_were_measured_to_take_longer),

@@ -16,9 +16,9 @@ enum {
     FACTORS = 256,          /* of gates of segments */
     MOST_SUMS_OF_ONE = 144, /* registers of a thread for sums, of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128, /* and of two */
+    MOST_SUMS_BESIDE = 60,  /* of o, beside dots in 120 registers */
     MOST_SUMS_OF_PAIR = 48, /* of one, in each of two blocks on a multiprocessor */
     FACTOR_ROOM = 64,       /* of 126: as much is left for scores, values and their sums */
-    SCORES = SLAB,          /* bytes of a panel's, before a copy */
     SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
 };
 
@@ -107,15 +107,24 @@ static void take_vectors(const fpa_split_outer *split, int features, fpa_fused_r
 
 /* ---- warpgroups ---- */
 
+/* Factors are made by who fetches, who has no time for that where rows come as words; in f16 they have no room. Of passes of gradients nothing is measured
+ * (docs/decisions/0172-what-gates-cost-a-pass-on-rows.md). */
+static bool has_factors(const fpa_plan *plan)
+{
+    return plan->head->gate && plan->head->dtype == FPA_BF16 && !plan->pass;
+}
+
 /* Of 512 registers for a thread of each of four warpgroups: who fetches has what sums of keys do not need. */
 static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const int tiles = (int)divide_up(in->plan->features + rows->beside, 64), sums = 4 * in->columns->all;
     const bool one = sums * tiles <= MOST_SUMS_OF_ONE;
+    /* beside sums of o a panel's dots, while the product with the copy is in flight; else ptxas serialises products (docs/decisions/0179-columns-to-lean.md) */
+    const bool beside = sums > MOST_SUMS_BESIDE && has_factors(in->plan);
     rows->key_groups = one ? 1 : 2;
     rows->query_groups = 3 - rows->key_groups;
     rows->key_tiles = (tiles + rows->key_groups - 1) / rows->key_groups;
-    rows->query_registers = one ? 136 : rows->numbers ? 128 : 120;
+    rows->query_registers = one ? 136 : rows->numbers ? 128 : beside ? 136 : 120;
     rows->key_registers = one && sums * tiles > MOST_SUMS_OF_TWO ? 184 : 168;
     rows->fetch_registers =
         512 - rows->key_groups * rows->key_registers - rows->query_groups * rows->query_registers;
@@ -173,10 +182,9 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
     rows->query_bytes = vectors > values ? vectors : values;
     rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + value_tails;
     rows->panel_bytes = rows->at_gates + (rows->scales ? SCALED_GATES : gate ? GATES : 0);
-    rows->copied = rows->keys_score ? round_up(rows->width, 16) : rows->slots;
+    rows->copied = in->plan->pass ? rows->slots : round_up(rows->width, 16);
     rows->at_copies = panels * rows->panel_bytes;
-    rows->at_barriers =
-        rows->at_copies + copies * (rows->copied * 16 * in->columns->all + (rows->keys_score ? SCORES : 0));
+    rows->at_barriers = rows->at_copies + copies * rows->copied * 16 * in->columns->all;
     rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
     rows->at_part = round_up(rows->at_barriers + 8 * ((gate ? 7 : 6) * rows->total_panels + 2 * copies), 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
@@ -201,21 +209,6 @@ static bool finishes_much(const fpa_fused_rows *rows, const fpa_head *head)
     return rows->weighted || comes_as_words(rows, head);
 }
 
-/* In f16 factors have no room. Of passes of gradients nothing is measured. */
-static bool has_factors(const fpa_plan *plan)
-{
-    return plan->head->gate && plan->head->dtype == FPA_BF16 && !plan->pass;
-}
-
-/* Factors are made by who fetches, but where rows come as words, for which it has no time (docs/decisions/0172-what-gates-cost-a-pass-on-rows.md): by who finishes panels then. */
-static void choose_factors(const fpa_plan *plan, fpa_fused_rows *rows)
-{
-    const bool words = comes_as_words(rows, plan->head);
-    rows->factored = has_factors(plan) && (rows->keys_score || !words);
-    rows->fetch_makes_factors = rows->factored && !words;
-    rows->factor_room = FACTOR_ROOM;
-}
-
 /* Steps of 16 features, and all blocks' columns, have places behind the last one. */
 static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
@@ -229,21 +222,6 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     /* the last block's columns are a piece of o at least, whatever they lean by */
     rows->value_room =
         head->dv % 8 && columns->last >= 16 ? 8 * columns->blocks * columns->tiles - head->dv : 0;
-}
-
-/* One warpgroup of queries is what two of keys wait for: these make scores then, half each (docs/decisions/0179-scores-by-keys.md). */
-static bool choose_scores(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
-{
-    const fpa_plan *plan = in->plan;
-    const fpa_fused_rows before = *rows;
-    if (rows->key_groups == 1 || plan->pass || (plan->head->gate && !has_factors(plan)))
-        return false;
-    rows->keys_score = true;
-    rows->key_registers = 176, rows->query_registers = 104;
-    if (place(in, 2, 1, true, rows))
-        return true;
-    *rows = before;
-    return false;
 }
 
 /* A second copy lets keys run ahead of queries; panels on their way hide the memory's latency. Rows of whole pieces, which the copy
@@ -264,7 +242,7 @@ static bool choose_blocks(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     if (choose_pair(in, rows) && choose_places(in, rows))
         return true;
     *rows = one;
-    return choose_scores(in, rows) || choose_places(in, rows);
+    return choose_places(in, rows);
 }
 
 bool cuda_leaves_dots(const fpa_plan *plan)
@@ -316,7 +294,8 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
     rows->finishes_much = finishes_much(rows, plan->head);
-    choose_factors(plan, rows);
+    rows->factored = has_factors(plan) && !comes_as_words(rows, plan->head);
+    rows->factor_room = FACTOR_ROOM;
     rows->cluster = choose_cluster(in);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots =
@@ -387,6 +366,8 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(panels),
                                        ROWS(total_panels),
                                        ROWS(copies),
+                                       ROWS(copied),
+                                       ROWS(slots),
                                        ROWS(panel_bytes),
                                        ROWS(query_bytes),
                                        ROWS(any_address),
@@ -396,10 +377,7 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(vector_room),
                                        ROWS(value_room),
                                        ROWS(reverses),
-                                       ROWS(keys_score),
-                                       ROWS(copied),
                                        ROWS(factored),
-                                       ROWS(fetch_makes_factors),
                                        ROWS(factor_room),
                                        ROWS(leaves_dots),
                                        ROWS(numbers),

@@ -35,6 +35,7 @@ typedef struct fpa_fused_rows {
     double *slot_weight;                                 /* [slots] on the key side */
     /* shared memory: places for panels and copies of the state, bytes of a panel, and from where on they lie */
     int panels, copies;
+    int copied;       /* rows of a copy: of no more slots than queries read */
     int total_panels; /* places for panels without queries, of segments' totals */
     int panel_bytes;
     int query_bytes;  /* of a panel, for queries, then values where some are not finite */
@@ -44,10 +45,6 @@ typedef struct fpa_fused_rows {
     int vector_room, value_room; /* by at most so many numbers */
     bool finishes_much;          /* so that in totals warpgroups of queries take part */
     bool reverses;               /* it can take tokens from the last one on */
-    bool
-        keys_score; /* warpgroups of keys make the scores of half of a panel's keys each, and leave them beside the copy */
-    int copied;               /* rows of a copy */
-    bool fetch_makes_factors; /* else who finishes panels */
     bool
         factored; /* what a gate leaves between two tokens is a factor of each: of bf16, which has room for these */
     int factor_room;  /* largest exponent of these, to base 2 */
