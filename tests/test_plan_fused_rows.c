@@ -150,7 +150,6 @@ static void values_lean_in_several_blocks(void **state)
         {"d = 42, dv = 155, terms = linear {}", 2, 11, 48},
         {"d = 67, dv = 171, dtype = 'f16', normalize = 'sum', terms = linear {}", 2, 12, 80},
         {"d = 128, dv = 256, gate = true, terms = linear {}", 2, 16, 128},
-        {"d = 24, dv = 254, terms = power { degree = 2 }", 3, 11, 304},
         {"d = 150, dv = 253, terms = linear {}", 3, 11, 160},
     };
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
@@ -158,7 +157,8 @@ static void values_lean_in_several_blocks(void **state)
         planned_make(&m, heads[i].body, "cuda:sm_90a");
         const fpa_fused_rows *rows = m.plan.cuda.suited[FUSED_ROWS].plan;
         const fpa_columns *columns = &m.plan.cuda.columns;
-        assert_non_null(rows);
+        if (!rows)
+            fail_msg("%s: no rows", heads[i].body);
         if (columns->blocks != heads[i].blocks || columns->tiles != heads[i].tiles ||
             rows->copied != heads[i].copied)
             fail_msg("%s: %d blocks of %d tiles, %d rows", heads[i].body, columns->blocks, columns->tiles,
