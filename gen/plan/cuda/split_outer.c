@@ -315,12 +315,12 @@ static fpa_columns choose_columns(const fpa_cuda_inputs *in)
     const fpa_head *head = in->plan->head;
     const bool has_ones = head->normalize != FPA_NORMALIZE_NONE;
     fpa_columns columns = cuda_columns(head, split_most_columns(in));
+    const int most = columns.blocks > 1 ? split_most_columns(in) : SPLIT_MOST_COLUMNS;
     const int tiles = divide_up(head->dv + cuda_most_lean(head->dv), 8);
-    const int blocks = columns.blocks > 1 && tiles > columns.blocks * SPLIT_MOST_COLUMNS ? columns.blocks + 1
-                                                                                         : columns.blocks;
+    const int blocks = columns.blocks + (columns.blocks > 1 && tiles > columns.blocks * most);
     const int leaning = divide_up(tiles, blocks);
     if ((in->rows->factors != 1 && !in->feature_rows) || !head->causal || (blocks > 1 && in->plan->pass) ||
-        leaning > SPLIT_MOST_COLUMNS || (has_ones && leaning % 8 == 0))
+        leaning > most || (has_ones && leaning % 8 == 0))
         return columns;
     columns.all += leaning - columns.tiles;
     columns.blocks = blocks;
