@@ -86,7 +86,7 @@ static const struct emulated_fault rows_faults[] = {
      OTHER_PLACE,
      {"own keys that a query does not see", "chunked form ... but the formula gives", "rows_own_seen",
       "p[0] &= some;"}},
-    {IN_FACTORED_ROWS,
+    {IN_BLOCKS_OF_ROWS,
      OTHER_PLACE,
      {"rows that a copy has not", "chunked form ... is not a number", "rows_copied",
       "if ((first_tile + m) * 64 + own_warp() * 16 < COPIED_ROWS - 16)"}},

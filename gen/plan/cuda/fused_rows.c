@@ -203,7 +203,6 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
     rows->query_bytes = vectors > values ? vectors : values;
     rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + value_tails;
     rows->panel_bytes = rows->at_gates + (rows->scales ? SCALED_GATES : gate ? GATES : 0);
-    rows->copied = in->plan->pass ? rows->slots : round_up(rows->width, 16);
     rows->at_copies = panels * rows->panel_bytes;
     rows->at_barriers = rows->at_copies + copies * rows->copied * 16 * in->columns->all;
     rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
@@ -247,14 +246,19 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 
 /* A second copy lets keys run ahead of queries; panels on their way hide the memory's latency. Warpgroups of queries that take panels by turns have a copy each:
  * who waits for every second phase of one barrier would take the phase before for it. Rows of whole pieces, which the copy engine fetches in most calls, are fetched
- * number by number where it cannot and words have no room. */
+ * number by number where it cannot and words have no room. Where nothing else has room a copy has no more rows than queries read (of others that is not measured to gain,
+ * docs/decisions/0179-columns-to-lean.md). */
 static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     static const int sizes[][2] = {{4, 2}, {3, 2}, {2, 2}, {2, 1}};
+    rows->copied = rows->slots;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i][1] >= rows->query_groups && place(in, sizes[i][0], sizes[i][1], true, rows))
             return true;
-    return rows->query_groups == 1 && !begins_anywhere(rows, in->plan->head) && place(in, 2, 1, false, rows);
+    if (rows->query_groups == 1 && !begins_anywhere(rows, in->plan->head) && place(in, 2, 1, false, rows))
+        return true;
+    rows->copied = round_up(rows->width, 16);
+    return rows->query_groups == 1 && rows->blocks == 1 && !in->plan->pass && place(in, 2, 1, true, rows);
 }
 
 /* Two blocks on a multiprocessor, where they have room; else one, with one warpgroup of queries where there is no room for copies of two. */

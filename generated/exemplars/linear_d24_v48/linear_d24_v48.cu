@@ -744,7 +744,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d24_v48_geometry = {
         { 0, 0, 0 }, /* chunk_state_small */
         { 512, 0, 0 }, /* segment_scan */
         { 512, 213572, 1 }, /* chunk_output */
-        { 512, 104864, 1 }, /* fused_chunk */
+        { 512, 111008, 1 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
         { 0, 0, 0 }, /* sequence_scan */
         { 256, 72448, 3 }, /* decode */
@@ -3870,8 +3870,7 @@ enum {
     QUERY_GROUPS = 2,       /* and of queries, which take panels in turn */
     GROUP_TILES = 1,        /* of 64 features, of a warpgroup of keys */
     FUSED_TILES = KEY_GROUPS * GROUP_TILES,
-    COPIED_ROWS = 32,          /* of a copy of the state: queries read no more */
-    COPY_PITCH = COPIED_ROWS * 16, /* bytes from 8 columns to the next 8 */
+    COPY_PITCH = FUSED_TILES * 64 * 16, /* bytes from 8 columns of a copy of the state to the next 8 */
     COPY = COPY_PITCH * ALL_TILES,
     COPIES = 2,
     FUSED_THREADS = 128 * (1 + KEY_GROUPS + QUERY_GROUPS),
@@ -3892,13 +3891,13 @@ enum {
     TOTAL_FINISHERS = FINISHERS,              /* and of totals */
     /* shared memory, behind the panels */
     AT_COPIES = 98304,
-    PANEL_BARRIERS = 104448,       /* full, and from there on: */
+    PANEL_BARRIERS = 110592,       /* full, and from there on: */
     FREE = 8 * TOTAL_PANELS,
     COME = 2 * FREE,          /* of queries, keys, values: as they were fetched */
     NEXT_COME = FREE,
     LOOKED = 5 * FREE,        /* whether values are finite is known */
     COPY_BARRIERS = PANEL_BARRIERS + 6 * FREE, /* full, then free */
-    AT_PART = 104768,
+    AT_PART = 110912,
     /* of each place for a panel: behind the number of the last one that had a value which is not finite */
     AT_EDGES = AT_PART + 80
 };
@@ -4109,13 +4108,12 @@ __device__ __forceinline__ void leave_tile(const float *c, u32 row)
     }
 }
 
-__device__ __forceinline__ void leave_copy(const float (*c)[4 * ALL_TILES], u32 copy, int first_tile)
+__device__ __forceinline__ void leave_copy(const float (*c)[4 * ALL_TILES], u32 copy)
 {
     const u32 row = copy + own_warp() * 256 + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * COPY_PITCH;
 #pragma unroll
     for (int m = 0; m < GROUP_TILES; m++)
-        if ((first_tile + m) * 64 + own_warp() * 16 < COPIED_ROWS)
-            leave_tile(c[m], row + m * 1024);
+        leave_tile(c[m], row + m * 1024);
 }
 
 #define multiply_columns multiply_values
@@ -4274,31 +4272,26 @@ __device__ __forceinline__ void bring_panels(const struct fpa_cuda_call &call, c
 
 /* ---- fused_chunk: keys ---- */
 
-/* c += k' v of one panel, 16 keys and a tile of features at a time. Keys of the next product come while one is begun:
- * matrix instructions that read shared memory have them wait. */
+/* c += k' v of one panel, 16 keys and a tile of features at a time. */
 __device__ __forceinline__ void add_panel_keys(float (*c)[4 * ALL_TILES], u32 panel, int first_tile)
 {
-    enum { STEPS = FUSED_PANEL / 16 * GROUP_TILES };
-    u32 a[3][4];
-    const u64 values = value_operand(panel + PANEL_VALUES);
+    u32 a[2][4];
+    u64 values = value_operand(panel + PANEL_VALUES);
     const u32 keys = panel + PANEL_KEYS + slab_place((threadIdx.x & 7) + matrix_half() * 8,
                                                      own_warp() * 2 + (threadIdx.x >> 3 & 1));
-    auto load = [&](int step) {
-        /* behind the last slab there are no features: the last one again, whose products nobody reads */
-        const int tile = first_tile + step % GROUP_TILES, slab = tile < WIDTH_SLABS ? tile : WIDTH_SLABS - 1;
-        load_transposed(a[step % 3], keys + slab * SLAB + step / GROUP_TILES * 2048);
-    };
-    load(0);
 #pragma unroll
-    for (int step = 0; step < STEPS; step++) {
-        u32 *const at = a[step % 3];
-        const int k = step / GROUP_TILES;
-        multiply_wait<1>();
-        if (step + 1 < STEPS)
-            load(step + 1);
-        multiply_begin();
-        multiply_columns(c[step % GROUP_TILES], at, values + k * (u64)NEXT_VALUES);
-        multiply_commit();
+    for (int k = 0; k < FUSED_PANEL / 16; k++, values += (u64)NEXT_VALUES) {
+#pragma unroll
+        for (int m = 0; m < GROUP_TILES; m++) {
+            u32 *const at = a[(k * GROUP_TILES + m) & 1];
+            /* behind the last slab there are no features: the last one again, whose products nobody reads */
+            const int slab = first_tile + m < WIDTH_SLABS ? first_tile + m : WIDTH_SLABS - 1;
+            multiply_wait<1>();
+            load_transposed(at, keys + slab * SLAB + k * 2048);
+            multiply_begin();
+            multiply_columns(c[m], at, values);
+            multiply_commit();
+        }
     }
     multiply_wait<0>();
 }
@@ -4319,7 +4312,7 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
         const u32 panel = panel_place<totals>(shared, panels.slot), full = shared + PANEL_BARRIERS + panels.slot * 8;
         if (!totals && (i > 0 || given)) {
             barrier_wait(shared + COPY_BARRIERS + (COPIES + copies.slot) * 8, copies.phase);
-            leave_copy(c, shared + AT_COPIES + copies.slot * COPY + first_tile * 1024, first_tile);
+            leave_copy(c, shared + AT_COPIES + copies.slot * COPY + first_tile * 1024);
             fence_shared();
             warp_arrive(shared + COPY_BARRIERS + copies.slot * 8);
             advance<COPIES>(copies);
