@@ -110,6 +110,7 @@ static const char heads[] =
     "degree = 3 }, "
     "term { some(5, 12, 1), diagonal { [range(1, 4)] = 1, [range(5, 12)] = sqrt2 } } } }),\n"
     "  h('parted', { scale = 1 / 2, terms = term { select(range(1, 4)), select(range(5, 16)) } }),\n"
+    "  h('leanblocks', { d = 42, dv = 155, gate = true, scale = 1 / 8, terms = linear {} }),\n"
     "  h('manyrows', { d = 248, dv = 8, scale = 1 / 8, normalize = 'sum', gate = true, terms = { term { "
     "diagonal { [range(1, 100)] = 2, [range(101, 248)] = 3 } }, term { some(140, 248, 1), some(2, 248, 2) } "
     "} }),\n"

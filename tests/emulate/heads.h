@@ -155,6 +155,7 @@ static const char emulated_heads[] =
     "  h('anyrowsfirst', { d = 80, dv = 72, normalize = 'sum', terms = term { select(range(1, 75)) }, scale "
     "= 1 / 8 }),\n"
     "  h('anyrowsfull', { d = 256, dv = 256, gate = true, terms = linear {}, scale = 1 / 16 }),\n"
+    "  h('anyrowsblocks', { d = 194, dv = 235, gate = true, terms = linear {}, scale = 1 / 8 }),\n"
     "  h('rowsfew', { d = 25, dv = 18, dtype = 'f16', gate = true, normalize = 'sum', terms = linear {}, "
     "scale "
     "= 1 / 4 }),\n"

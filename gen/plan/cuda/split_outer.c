@@ -332,18 +332,23 @@ static bool leaves_dots(const fpa_plan *plan)
            head->dtype == FPA_BF16 && head->dv % 8 == 0;
 }
 
-/* One block of a linear head has columns for values that lean, too: fused_rows.h. */
+/* Blocks of a linear head have columns for values that lean, too: fused_rows.h. Of passes of several blocks nothing is measured. */
 static fpa_columns choose_columns(const fpa_cuda_inputs *in)
 {
     const fpa_head *head = in->plan->head;
-    const int leaning = divide_up(head->dv + cuda_most_lean(head->dv), 8);
     const bool has_ones = head->normalize != FPA_NORMALIZE_NONE;
     fpa_columns columns = cuda_columns(head, split_most_columns(in));
-    if (in->rows->factors != 1 || !head->causal || columns.blocks > 1 || leaning > SPLIT_MOST_COLUMNS ||
-        (has_ones && leaning % 8 == 0))
+    const int most = columns.blocks > 1 ? split_most_columns(in) : SPLIT_MOST_COLUMNS;
+    const int tiles = divide_up(head->dv + cuda_most_lean(head->dv), 8);
+    const int blocks = columns.blocks + (columns.blocks > 1 && tiles > columns.blocks * most);
+    const int leaning = divide_up(tiles, blocks);
+    if ((in->rows->factors != 1 && !in->feature_rows) || !head->causal || (blocks > 1 && in->plan->pass) ||
+        leaning > most || (has_ones && leaning % 8 == 0))
         return columns;
     columns.all += leaning - columns.tiles;
+    columns.blocks = blocks;
     columns.tiles = leaning;
+    columns.last = head->dv - 8 * (blocks - 1) * leaning;
     return columns;
 }
 

@@ -4139,24 +4139,29 @@ __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const 
     }
 }
 
-/* Sums -> a copy, [column / 8][feature][column % 8], four blocks of 8 x 8 at a time. */
+/* Sums of a tile -> a copy, [column / 8][feature][column % 8], four blocks of 8 x 8 at a time. */
+__device__ __forceinline__ void leave_tile(const float *c, u32 row)
+{
+#pragma unroll
+    for (int n = 0; n < ALL_TILES; n += 2) {
+        u32 a[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (n + i / 2 < ALL_TILES)
+                a[i] = copy_pair(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
+        if (n + 1 < ALL_TILES)
+            store_matrices(row + n * COPY_PITCH, a);
+        else
+            store_matrices2(row + n * COPY_PITCH, a);
+    }
+}
+
 __device__ __forceinline__ void leave_copy(const float (*c)[4 * ALL_TILES], u32 copy)
 {
     const u32 row = copy + own_warp() * 256 + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * COPY_PITCH;
 #pragma unroll
     for (int m = 0; m < GROUP_TILES; m++)
-#pragma unroll
-        for (int n = 0; n < ALL_TILES; n += 2) {
-            u32 a[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (n + i / 2 < ALL_TILES)
-                    a[i] = copy_pair(c[m][4 * n + 2 * i], c[m][4 * n + 2 * i + 1]);
-            if (n + 1 < ALL_TILES)
-                store_matrices(row + m * 1024 + n * COPY_PITCH, a);
-            else
-                store_matrices2(row + m * 1024 + n * COPY_PITCH, a);
-        }
+        leave_tile(c[m], row + m * 1024);
 }
 
 #define multiply_columns multiply_values
