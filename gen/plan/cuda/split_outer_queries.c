@@ -94,7 +94,7 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
 static int score_registers(const fpa_score *score, int turn)
 {
     enum { OPERANDS = 20 };
-    const bool several = score->monomial_count > 1;
+    const bool several = score->monomial_count > 1 && score->dot_count > 1; /* of one dot: Horner's way */
     if (turn)
         return 32 + turn / 2 * (several ? 2 : 1) + OPERANDS;
     return 32 * largest(score->dot_count, 1) + (several ? SEVERAL_MONOMIALS : 0);
