@@ -94,21 +94,33 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
 static int score_registers(const fpa_score *score, int turn)
 {
     enum { OPERANDS = 20 };
-    const bool several = score->monomial_count > 1 && score->dot_count > 1; /* of one dot: Horner's way */
+    const bool several = score->monomial_count > 1;
     if (turn)
         return 32 + turn / 2 * (several ? 2 : 1) + OPERANDS;
-    return 32 * largest(score->dot_count, 1) + (several ? SEVERAL_MONOMIALS : 0);
+    return 32 * largest(score->dot_count, 1);
+}
+
+/* Beside them, where all dots are made at once. One dot's polynomial is evaluated in its place; but where values have several blocks of columns two
+ * warpgroups of few queries were no slower than three, r2_05 4 % faster (docs/decisions/0180-what-pairs-wait-for.md). */
+static int spare_registers(const fpa_plan *plan, const fpa_columns *columns, int turn)
+{
+    const fpa_score *score = plan->score;
+    const bool several = score->monomial_count > 1 && (score->dot_count > 1 || columns->blocks > 1);
+    return !turn && several ? SEVERAL_MONOMIALS : 0;
 }
 
 /* Sums of queries, beside them either factors and features, or dots and scores; how many tiles of queries there is
  * room for scores of: 0, 1 or 2. */
-static int count_places(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, int turn)
+static int count_places(const fpa_plan *plan, const fpa_columns *columns, int warpgroups, int query_tiles,
+                        int turn)
 {
-    const int sums = 4 * columns * query_tiles, rest = split_registers(warpgroups) - 28;
+    const int sums = 4 * columns->all * query_tiles, rest = split_registers(warpgroups) - 28;
     const int values = score_registers(plan->score, turn) + (turn ? 10 * (query_tiles - 1) : 0);
-    if (sums + 10 * query_tiles + 16 > rest || sums + values + 16 > rest)
+    const int spare = spare_registers(plan, columns, turn);
+    if (sums + 10 * query_tiles + 16 > rest || sums + values + spare + 16 > rest)
         return 0;
-    return query_tiles > 1 && !turn && sums + values + 32 <= rest ? 2 : 1;
+    const int beside = plan->score->dot_count > 1 ? spare : 0;
+    return query_tiles > 1 && !turn && sums + values + beside + 32 <= rest ? 2 : 1;
 }
 
 /* Whether a block has room for so many queries; whole blocks divide a chunk that the spec asks for. */
@@ -118,7 +130,7 @@ static bool size_queries(const fpa_plan *plan, int groups, int tiles, fpa_split_
     split->output_groups = groups;
     split->query_tiles = tiles;
     split->query_tokens = 64 * groups * tiles;
-    split->score_places = count_places(plan, split->columns.all, groups, tiles, split->turn_keys);
+    split->score_places = count_places(plan, &split->columns, groups, tiles, split->turn_keys);
     return split->score_places && chunk % split->query_tokens == 0 &&
            (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
             place_queries(plan, split, 1, 1, LEAST_TILES) ||
@@ -136,16 +148,17 @@ static bool is_formed(const fpa_score *score)
 }
 
 /* Three warpgroups hide each other's waits; two of two tiles do so, too, where one's scores are formed beside the other's products and keys come meanwhile,
- * and read keys less often (docs/decisions/0180-what-pairs-wait-for.md). */
+ * and read keys less often (docs/decisions/0180-what-pairs-wait-for.md; where values have several blocks of columns that was not measured). */
 static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *split)
 {
     static const int sizes[][2] = {{3, 2}, {2, 2}, {3, 1}, {2, 2}, {2, 1}, {1, 1}};
     enum { BESIDE = 1 }; /* the one of these */
+    const bool beside = is_formed(plan->score) && split->columns.blocks == 1;
     split->dots_in_turn = turn > 0;
     split->turn_keys = turn;
     for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++)
         if (size_queries(plan, sizes[i][0], sizes[i][1], split) &&
-            (i != BESIDE || (is_formed(plan->score) && split->score_places > 1 && split->key_stages > 1)))
+            (i != BESIDE || (beside && split->score_places > 1 && split->key_stages > 1)))
             return true;
     return false;
 }
