@@ -97,30 +97,19 @@ static int score_registers(const fpa_score *score, int turn)
     const bool several = score->monomial_count > 1;
     if (turn)
         return 32 + turn / 2 * (several ? 2 : 1) + OPERANDS;
-    return 32 * largest(score->dot_count, 1);
-}
-
-/* Beside them, where all dots are made at once. One dot's polynomial is evaluated in its place; but where values have several blocks of columns two
- * warpgroups of few queries were no slower than three, r2_05 4 % faster (docs/decisions/0180-what-pairs-wait-for.md). */
-static int spare_registers(const fpa_plan *plan, const fpa_columns *columns, int turn)
-{
-    const fpa_score *score = plan->score;
-    const bool several = score->monomial_count > 1 && (score->dot_count > 1 || columns->blocks > 1);
-    return !turn && several ? SEVERAL_MONOMIALS : 0;
+    return 32 * largest(score->dot_count, 1) + (several ? SEVERAL_MONOMIALS : 0);
 }
 
 /* Sums of queries, beside them either factors and features, or dots and scores; how many tiles of queries there is
- * room for scores of: 0, 1 or 2. */
-static int count_places(const fpa_plan *plan, const fpa_columns *columns, int warpgroups, int query_tiles,
-                        int turn)
+ * room for scores of: 0, 1 or 2. Beside those of two a polynomial of one dot takes nothing more: it is evaluated in the dot's place. */
+static int count_places(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, int turn)
 {
-    const int sums = 4 * columns->all * query_tiles, rest = split_registers(warpgroups) - 28;
+    const int sums = 4 * columns * query_tiles, rest = split_registers(warpgroups) - 28;
     const int values = score_registers(plan->score, turn) + (turn ? 10 * (query_tiles - 1) : 0);
-    const int spare = spare_registers(plan, columns, turn);
-    if (sums + 10 * query_tiles + 16 > rest || sums + values + spare + 16 > rest)
+    if (sums + 10 * query_tiles + 16 > rest || sums + values + 16 > rest)
         return 0;
-    const int beside = plan->score->dot_count > 1 ? spare : 0;
-    return query_tiles > 1 && !turn && sums + values + beside + 32 <= rest ? 2 : 1;
+    const int dots = plan->score->dot_count > 1 ? values : 32;
+    return query_tiles > 1 && !turn && sums + dots + 32 <= rest ? 2 : 1;
 }
 
 /* Whether a block has room for so many queries; whole blocks divide a chunk that the spec asks for. */
@@ -130,7 +119,7 @@ static bool size_queries(const fpa_plan *plan, int groups, int tiles, fpa_split_
     split->output_groups = groups;
     split->query_tiles = tiles;
     split->query_tokens = 64 * groups * tiles;
-    split->score_places = count_places(plan, &split->columns, groups, tiles, split->turn_keys);
+    split->score_places = count_places(plan, split->columns.all, groups, tiles, split->turn_keys);
     return split->score_places && chunk % split->query_tokens == 0 &&
            (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
             place_queries(plan, split, 1, 1, LEAST_TILES) ||
@@ -148,12 +137,12 @@ static bool is_formed(const fpa_score *score)
 }
 
 /* Three warpgroups hide each other's waits; two of two tiles do so, too, where one's scores are formed beside the other's products and keys come meanwhile,
- * and read keys less often (docs/decisions/0180-what-pairs-wait-for.md; where values have several blocks of columns that was not measured). */
+ * and read keys less often (docs/decisions/0180-what-pairs-wait-for.md; of values of several blocks of columns, or one wide one, that was not measured). */
 static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *split)
 {
     static const int sizes[][2] = {{3, 2}, {2, 2}, {3, 1}, {2, 2}, {2, 1}, {1, 1}};
     enum { BESIDE = 1 }; /* the one of these */
-    const bool beside = is_formed(plan->score) && split->columns.blocks == 1;
+    const bool beside = is_formed(plan->score) && plan->head->dv <= OUTER_BLOCK * SPLIT_MOST_COLUMNS;
     split->dots_in_turn = turn > 0;
     split->turn_keys = turn;
     for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++)
