@@ -399,10 +399,16 @@ static void close_passes(emulated_passes *p)
 
 /* Of the rows of runtime/verify/gradient.c. Either half has calls of a few tokens, both edges of a chunk, calls that want some of the
  * gradients, a state between two calls, and sequences of different lengths; the second one what fades at once and for long. */
+enum {
+    FIRST_HALF = 1 << 0 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 8 | 1 << 11,
+    SECOND_HALF = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 9 | 1 << 10
+};
+_Static_assert((FIRST_HALF ^ SECOND_HALF) == (1 << GRADIENT_SHAPES) - 1,
+               "each shape is in one of the halves");
+
 static unsigned shapes_of(const backward_job *j)
 {
-    static const unsigned halves[] = {0, 1 << 0 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 8 | 1 << 11,
-                                      1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 9 | 1 << 10};
+    static const unsigned halves[] = {0, FIRST_HALF, SECOND_HALF};
     return dear_tests() || getenv("FPA_TEST_HEAD") ? 0 : halves[j->half];
 }
 
