@@ -3899,13 +3899,6 @@ __device__ __forceinline__ void pass_state(u32 shared, struct turn &at)
 
 /* ---- the chunk's own keys ---- */
 
-/* A stage of keys is given back. free: its barrier. */
-__device__ __forceinline__ void free_keys(u32 free)
-{
-    if (is_first_lane())
-        barrier_arrive(free);
-}
-
 /* The kernel as a polynomial of a dot, but for the scale's power, which sums get at last. */
 __device__ __forceinline__ float kernel_of_dot(float d0)
 {
@@ -4060,7 +4053,8 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
             if (is_first_lane()) /* who frees the stage */
                 leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
         }
-        free_keys(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
+        if (is_first_lane())
+            barrier_arrive(shared + KEY_BARRIERS + (KEY_STAGES + at.slot) * 8);
         advance<KEY_STAGES>(at);
     }
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
