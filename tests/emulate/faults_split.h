@@ -366,6 +366,15 @@ static const struct emulated_fault split_faults[] = {
      OTHER_PLACE,
      {"a block of values in another place", "chunk_output ... has passed no fence since", "tile_operand",
       "return operand(address, 256, 1024);"}},
+    {IN_BOXES,
+     LEFT_OUT,
+     {"scores that no normaliser has", "but the formula gives", "scores_summed", ";"}},
+    {IN_BOXES,
+     LEFT_OUT,
+     {"scores beside the edge that no normaliser has", "but the formula gives", "packed_summed", ";"}},
+    {IN_BOXES,
+     OTHER_COUNT,
+     {"a normaliser of half of the lanes", "but the formula gives", "sums_joined", ";"}},
 };
 
 #endif

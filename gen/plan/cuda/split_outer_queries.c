@@ -101,34 +101,54 @@ static int score_registers(const fpa_score *score, int turn)
 }
 
 /* Sums of queries, beside them either factors and features, or dots and scores; how many tiles of queries there is
- * room for scores of: 0, 1 or 2. */
+ * room for scores of: 0, 1 or 2. Beside those of two a polynomial of one dot takes nothing more: it is evaluated in the dot's place. */
 static int count_places(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, int turn)
 {
     const int sums = 4 * columns * query_tiles, rest = split_registers(warpgroups) - 28;
     const int values = score_registers(plan->score, turn) + (turn ? 10 * (query_tiles - 1) : 0);
     if (sums + 10 * query_tiles + 16 > rest || sums + values + 16 > rest)
         return 0;
-    return query_tiles > 1 && !turn && sums + values + 32 <= rest ? 2 : 1;
+    const int dots = plan->score->dot_count > 1 ? values : 32;
+    return query_tiles > 1 && !turn && sums + dots + 32 <= rest ? 2 : 1;
 }
 
-/* Three warpgroups hide each other's waits; whole blocks of queries divide a chunk that the spec asks for. */
+/* Whether a block has room for so many queries; whole blocks divide a chunk that the spec asks for. */
+static bool size_queries(const fpa_plan *plan, int groups, int tiles, fpa_split_outer *split)
+{
+    const int chunk = (plan->head->chunk + 127) / 128 * 128;
+    split->output_groups = groups;
+    split->query_tiles = tiles;
+    split->query_tokens = 64 * groups * tiles;
+    split->score_places = count_places(plan, split->columns.all, groups, tiles, split->turn_keys);
+    return split->score_places && chunk % split->query_tokens == 0 &&
+           (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
+            place_queries(plan, split, 1, 1, LEAST_TILES) ||
+            (split->query_tokens == FEW_QUERIES && place_queries(plan, split, 1, 1, FEWER_TILES)));
+}
+
+/* Whether there is more to a score than its dot: else nothing is formed beside products. */
+static bool is_formed(const fpa_score *score)
+{
+    for (int i = 0; i < score->monomial_count; i++)
+        for (int j = 0; j < score->dot_count; j++)
+            if (score->monomials[i].power[j] > 1)
+                return true;
+    return score->dot_count > 1;
+}
+
+/* Three warpgroups hide each other's waits; two of two tiles do so, too, where one's scores are formed beside the other's products and keys come meanwhile,
+ * and read keys less often (docs/decisions/0180-what-pairs-wait-for.md; of values of several blocks of columns, or one wide one, that was not measured). */
 static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *split)
 {
-    static const int sizes[][2] = {{3, 2}, {3, 1}, {2, 2}, {2, 1}, {1, 1}};
-    const int chunk = (plan->head->chunk + 127) / 128 * 128;
+    static const int sizes[][2] = {{3, 2}, {2, 2}, {3, 1}, {2, 2}, {2, 1}, {1, 1}};
+    enum { BESIDE = 1 }; /* the one of these */
+    const bool beside = is_formed(plan->score) && plan->head->dv <= OUTER_BLOCK * SPLIT_MOST_COLUMNS;
     split->dots_in_turn = turn > 0;
     split->turn_keys = turn;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        split->output_groups = sizes[i][0];
-        split->query_tiles = sizes[i][1];
-        split->query_tokens = 64 * sizes[i][0] * sizes[i][1];
-        split->score_places = count_places(plan, split->columns.all, sizes[i][0], sizes[i][1], turn);
-        if (split->score_places && chunk % split->query_tokens == 0 &&
-            (place_queries(plan, split, 2, 4, LEAST_TILES) || place_queries(plan, split, 1, 2, LEAST_TILES) ||
-             place_queries(plan, split, 1, 1, LEAST_TILES) ||
-             (split->query_tokens == FEW_QUERIES && place_queries(plan, split, 1, 1, FEWER_TILES))))
+    for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i++)
+        if (size_queries(plan, sizes[i][0], sizes[i][1], split) &&
+            (i != BESIDE || (beside && split->score_places > 1 && split->key_stages > 1)))
             return true;
-    }
     return false;
 }
 

@@ -1688,6 +1688,13 @@ __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
+/* An operand so many bytes further, whose columns behind the first slab begin so many less bytes behind: one sum, where
+ * an address has its bits put in place anew. */
+__device__ __forceinline__ u64 further(u64 operand, u32 bytes, u32 nearer = 0)
+{
+    return (operand & 0xffffffff00000000ull) | (u32)((u32)operand + (bytes >> 4) - (nearer >> 4 << 16));
+}
+
 /* Sums of a tile of features or queries: a in registers, 16 bytes of b along N. Of a tile of the state, all columns; of
  * values, and of ones, those that one operand has. */
 __device__ __forceinline__ void multiply_tile(float *c, const u32 *a, u64 b)
@@ -2205,10 +2212,16 @@ __device__ __forceinline__ bool lanes_arrive(const struct fpa_cuda_call &call, c
 
 enum { ONES_BYTES = 0 };
 
-/* c[N / 2] += a times the values of 16 tokens. next: bytes from slab to slab. */
-__device__ __forceinline__ void add_values(float *c, const u32 *a, u32 values, u32 next = SLAB64)
+/* Operand b of 16 tokens' values, the first ones of a stage or `step` times 16 tokens further. */
+__device__ __forceinline__ u64 values_operand(u32 values, int step)
 {
-    multiply_values(c, a, slab_operand(values, next));
+    return further(slab_operand(values, SLAB64), step * 2048);
+}
+
+/* c[N / 2] += a times the values of 16 tokens. */
+__device__ __forceinline__ void add_values(float *c, const u32 *a, u64 values)
+{
+    multiply_values(c, a, values);
 }
 
 /* Operand b of 16 rows of a tile of the state: blocks of 8 columns lie 1024 bytes apart. */
@@ -2946,7 +2959,7 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
             for (int n = 0; n < sizes::PORTION; n++)
                 if (portion * sizes::PORTION + n < sizes::PRODUCTS)
                     add_values(c[step % sizes::ROUNDS * sizes::PRODUCTS + portion * sizes::PORTION + n], a[n],
-                               values + step / sizes::ROUNDS * 2048);
+                               values_operand(values, step / sizes::ROUNDS));
             multiply_commit();
         }
         at = next;
@@ -3736,7 +3749,7 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
         fetch_suffix(suffix, queries, tile_suffix[tile]);
 #pragma unroll 1
         for (; tile < end; tile++) {
-            const u32 from = shared + TILE_RING + at.slot * TILE_BYTES;
+            const u64 rows = tile_operand(shared + TILE_RING + at.slot * TILE_BYTES);
 #pragma unroll
             for (int step = 0; step < 4 * PARTS; step++) {
                 const int s = step / PARTS, m = step % PARTS * FORMED;
@@ -3749,7 +3762,7 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
                 multiply_begin();
 #pragma unroll
                 for (int i = 0; i < FORMED; i++)
-                    multiply_tile(c[m + i], a[step & 1][i], tile_operand(from + s * 256));
+                    multiply_tile(c[m + i], a[step & 1][i], further(rows, s * 256));
                 multiply_commit();
             }
             if (tile + 1 < end)
@@ -3779,13 +3792,12 @@ __device__ __forceinline__ void pass_state(u32 shared, struct turn &at)
 /* ---- the chunk's own keys ---- */
 
 /* d[32]: dots of a warpgroup's 64 queries and 64 keys, for each dot of the score. */
-__device__ __forceinline__ void multiply_rows(float (*d)[32], u32 queries, u32 keys)
+__device__ __forceinline__ void multiply_rows(float (*d)[32], u64 rows, u64 keys)
 {
-    const u32 rows = queries - own_warp() * 2048; /* of the whole warpgroup */
     multiply_begin();
-    begin_keys(d[0], slab_operand(rows, 16), slab_operand(keys, 16));
-    multiply_keys(d[0], slab_operand(rows + 32, 16), slab_operand(keys + 32, 16));
-    begin_keys(d[1], slab_operand(rows + 64, 16), slab_operand(keys + 64, 16));
+    begin_keys(d[0], further(rows, 0), further(keys, 0));
+    multiply_keys(d[0], further(rows, 32), further(keys, 32));
+    begin_keys(d[1], further(rows, 64), further(keys, 64));
     multiply_commit();
 }
 
@@ -3824,13 +3836,14 @@ __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 val
     multiply_begin();
 #pragma unroll
     for (int step = 0; step < 4; step++)
-        add_values(c, a[step], values + step * 2048);
+        multiply_values(c, a[step], values_operand(values, step));
     multiply_commit();
 }
 
 /* A warpgroup's way through the tiles of keys of an item. */
 struct keys_walk {
     int count;             /* tiles of keys */
+    int edge;              /* the first tile of keys beside any of the block's queries */
     int own;               /* tile of keys that lies beside the warpgroup's first tile of queries */
     int tiles;             /* of queries that there are: behind the last one is nothing to do */
 };
@@ -3844,7 +3857,8 @@ __device__ __forceinline__ struct keys_walk find_schedule(const struct item &ite
     walk.count = (item.end_key - item.first_key + 63) / 64;
     walk.tiles = left <= 0 ? 0 : (left + CHUNK_OUTPUT_GROUPS - 1) / CHUNK_OUTPUT_GROUPS;
     walk.tiles = walk.tiles < QUERY_TILES64 ? walk.tiles : QUERY_TILES64;
-    walk.own = (item.first - item.first_key) / 64 + warpgroup;
+    walk.edge = (item.first - item.first_key) / 64;
+    walk.own = walk.edge + warpgroup;
     return walk;
 }
 
@@ -3862,12 +3876,13 @@ enum { SCORE_PLACES = 2 };
  * the first tile sees; masked: not all queries of that tile see all keys. looked: the barrier behind which values that
  * the edge lies in are finite. */
 template <int first, int end>
-__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u32 stage, bool masked, int last_key,
+__device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u64 rows, u32 stage, bool masked, int last_key,
                                               u32 looked, u32 phase)
 {
     float d[2][32];
     u32 a[SCORE_PLACES][4][4];
-    multiply_rows(d, queries + first * NEXT_TILE, stage);
+    const u64 keys = slab_operand(stage, 16);
+    multiply_rows(d, further(rows, first * NEXT_TILE), keys);
     barrier_wait(looked, phase);
     multiply_wait<0>();
 #pragma unroll
@@ -3879,13 +3894,13 @@ __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u32 queries, u3
         if (m == first && masked)
             mask_scores(a[m % SCORE_PLACES], last_key);
         if (SCORE_PLACES > 1 && m + 1 < end)
-            multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
+            multiply_rows(d, further(rows, (m + 1) * NEXT_TILE), keys);
         read_values(c[m], a[m % SCORE_PLACES], stage + KEY_VALUES);
         if (SCORE_PLACES > 1 && m + 1 < end)
             multiply_wait<1>();
         if (SCORE_PLACES == 1 && m + 1 < end) {
             multiply_wait<0>();
-            multiply_rows(d, queries + (m + 1) * NEXT_TILE, stage);
+            multiply_rows(d, further(rows, (m + 1) * NEXT_TILE), keys);
             multiply_wait<0>();
         }
     }
@@ -3896,6 +3911,7 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
                                           u32 shared, u32 queries, struct turn &at)
 {
     const struct keys_walk walk = find_schedule(item, item.length);
+    const u64 rows = slab_operand(from_lane(queries - own_warp() * 2048, 0), 16); /* of the whole warpgroup */
     u32 leaked = 0; /* not zero: zeros went in the place of values */
 #pragma unroll 1
     for (int tile = 0; tile < walk.count; tile++) {
@@ -3905,12 +3921,12 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
         const int last_key = own_warp() * 16 + lane_row();
         barrier_wait(shared + KEY_BARRIERS + at.slot * 8, at.phase);
         if (first == 0 && walk.tiles == 1)
-            read_key_tile<0, 1>(c, queries, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase);
+            read_key_tile<0, 1>(c, rows, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase);
         if (first == 0 && walk.tiles == 2)
-            read_key_tile<0, 2>(c, queries, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase);
+            read_key_tile<0, 2>(c, rows, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase);
         if (first == 1 && walk.tiles == 2)
-            read_key_tile<1, 2>(c, queries, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase);
-        if (tile * 64 >= item.first - item.first_key) {
+            read_key_tile<1, 2>(c, rows, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase);
+        if (tile >= walk.edge) {
             barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase); /* whosever queries it has the edge of */
             if (is_first_lane()) /* who frees the stage */
                 leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
