@@ -68,6 +68,8 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
             "tiles, %d of keys",
             split->query_tokens, split->output_groups, split->query_stages, split->tile_stages,
             split->most_key_stages);
+    if (split->key_slabs)
+        fprintf(out, "' values, keys by slabs");
     if (split->most_key_stages > split->key_stages)
         fprintf(out, " (%d among tiles)", split->most_key_stages - split->key_stages);
     fprintf(out, "; %.1f KiB of shared memory\n", split->output_bytes / 1024.0);
@@ -187,7 +189,7 @@ const fpa_field split_outer_fields[] = {
     /* kernels */
     FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
     SPLIT(dots_in_turn), SPLIT(turn_keys), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages),
-    SPLIT(most_key_stages), SPLIT(leaves_dots), SPLIT(partial_slabs), SPLIT(ones_behind), SPLIT(value_room),
+    SPLIT(most_key_stages), SPLIT(key_slabs), SPLIT(leaves_dots), SPLIT(partial_slabs), SPLIT(ones_behind), SPLIT(value_room),
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
