@@ -48,8 +48,9 @@ static void place_more_keys(const fpa_plan *plan, fpa_split_outer *split)
 /* Then keys come by slabs of 64 rows, each as soon as its dots are done, while values, which are through last, have two stages if there is room. */
 static void part_only_stage(const fpa_plan *plan, fpa_split_outer *split)
 {
-    const int slabs = row_slabs(split), stage = split_fetched_bytes(split, slabs), rows = slabs * 64 * SLAB_ROW,
-              told = slabs * BARRIERS + TOLD, own = BARRIERS + TOLD + (plan->head->gate ? GATES : 0),
+    const int slabs = row_slabs(split), stage = split_fetched_bytes(split, slabs),
+              rows = slabs * 64 * SLAB_ROW, told = slabs * BARRIERS + TOLD,
+              own = BARRIERS + TOLD + (plan->head->gate ? GATES : 0),
               left = plan->target->shared_memory - split->output_bytes - told;
     if (!split->dots_in_turn || split->query_tiles > 1 || split->outer.vector_box < 64 || left < 0)
         return;
