@@ -24,6 +24,9 @@ static const struct passes {
     {"d = 40, dv = 64, normalize = 'sum', terms = linear {}", 40, 1, 1, false, 1},
     {"d = 32, dv = 80, gate = true, terms = linear {}", 32, 1, 1, false, 2},
     {"d = 128, dv = 128, normalize = 'sum', gate = true, terms = linear {}", 128, 1, 2, false, 1},
+    {"d = 160, dv = 64, gate = true, terms = linear {}", 160, 1, 3, false, 1},
+    {"d = 256, dv = 64, normalize = 'sum', gate = true, terms = linear {}", 256, 2, 2, false, 1}, /* two copies have no room */
+    {"d = 24, dv = 16, gate = true, normalize = 'sum', terms = linear {}", 24, 1, 1, false, 2},
 };
 
 /* Heads of few features, which are packed as rows; and heads that keep what they have. */
@@ -65,6 +68,31 @@ static void few_features_of_wide_values_are_packed_as_rows(void **state)
     }
 }
 
+/* Columns of all values and the normaliser's have no registers: blocks of the pass's own width. */
+static void columns_are_as_many_as_sums_have_registers(void **state)
+{
+    static const struct widths {
+        const char *body;
+        int blocks, tiles;
+    } widths[] = {
+        {"d = 256, dv = 128, terms = linear {}", 1, 16},
+        {"d = 200, dv = 128, normalize = 'sum', terms = linear {}", 2, 8},
+        {"d = 256, dv = 128, normalize = 'sum', gate = true, terms = linear {}", 2, 8},
+        {"d = 256, dv = 256, normalize = 'sum', terms = linear {}", 3, 11},
+        {"d = 128, dv = 128, normalize = 'sum', terms = linear {}", 1, 16},
+    };
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        planned_head m;
+        planned_make(&m, widths[i].body, "cuda:sm_90a");
+        const fpa_columns *columns = &m.plan.cuda.columns;
+        if (!m.plan.cuda.fused_rows || columns->blocks != widths[i].blocks ||
+            columns->tiles != widths[i].tiles)
+            fail_msg("%s: fused_rows %d, %d blocks of %d tiles", widths[i].body, !!m.plan.cuda.fused_rows,
+                     columns->blocks, columns->tiles);
+        planned_free(&m);
+    }
+}
+
 /* Heads without, and why. */
 static const struct others {
     const char *body, *target, *why;
@@ -72,7 +100,6 @@ static const struct others {
     {"d = 201, dv = 200, terms = linear {}", "cuda:sm_90", "no warpgroups"},
     {"d = 201, dv = 200, dtype = 'f32', terms = linear {}", "cuda:sm_90a", "no coordinates of 16 bits"},
     {"d = 201, dv = 200, causal = false, terms = linear {}", "cuda:sm_90a", "it is not causal"},
-    {"d = 64, dv = 64, terms = linear {}", "cuda:sm_90a", "no more columns"},
     {"d = 40, dv = 64, causal = false, terms = term { select(range(3, 40)) }", "cuda:sm_90a",
      "it is not causal"},
     {"d = 24, dv = 64, causal = false, terms = term { trainable { name = 'w', rows = 20 } }", "cuda:sm_90a",
@@ -127,7 +154,7 @@ static void warpgroups_share_all_registers_and_memory_suffices(void **state)
         assert_true(rows->fetch_registers + rows->key_groups * rows->key_registers +
                         rows->query_groups * rows->query_registers <=
                     groups * rows->first_registers);
-        assert_true(rows->panels >= 2 && rows->copies >= 1);
+        assert_true(rows->panels >= 2 && rows->copies >= rows->query_groups);
         assert_int_equal(rows->panel_bytes % 1024, 0);
         assert_int_equal(rows->query_bytes % 1024, 0);
         assert_true(rows->total_panels > rows->panels);
@@ -211,6 +238,7 @@ int main(void)
         cmocka_unit_test(linear_heads_of_any_width_have_a_pass_on_rows_as_they_lie),
         cmocka_unit_test(few_features_of_wide_values_are_packed_as_rows),
         cmocka_unit_test(heads_without_it_say_why),
+        cmocka_unit_test(columns_are_as_many_as_sums_have_registers),
         cmocka_unit_test(warpgroups_share_all_registers_and_memory_suffices),
         cmocka_unit_test(totals_are_finished_by_more_where_panels_take_long),
         cmocka_unit_test(features_have_the_slots_of_their_coordinates),

@@ -39,7 +39,7 @@ static const struct kind {
     {"d = 201, dv = 200, gate = true, terms = linear {}", "cuda:sm_90a", "split_outer", "fused_rows", NULL},
     {"d = 21, dv = 256, terms = { term { select(range(1, 7)), select(range(9, 13)) }, term { identity() } }",
      "cuda:sm_90a", "split_outer", "fused_rows", NULL}, /* features as rows */
-    {"d = 256, dv = 64, terms = linear {}", "cuda:sm_90a", "split_panel", "fused_coordinates", NULL},
+    {"d = 256, dv = 64, terms = linear {}", "cuda:sm_90a", "split_outer", "fused_rows", NULL},
     {WINDOW, "cuda:sm_90a", "split_panel", "fused_packed", NULL},
     {WINDOW ", dtype = 'f32'", "cuda:sm_90a", "split_panel", NULL, NULL},
     {WINDOW, "cuda:sm_80", "split_panel", NULL, NULL},

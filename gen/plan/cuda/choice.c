@@ -89,9 +89,9 @@ static bool is_possible(const fpa_cuda_plan *cuda, fpa_cuda_mechanism split, int
     return cuda->suited[split].plan && (!has_role(forced, ROLE_FUSED) || goes_with(cuda, forced, split));
 }
 
-/* Of the split's blocks of columns: its own width; as many columns as the pass of packed rows has sums for, where that is less, and more than portable kernels
- * have; or, where that is less than all, as many as a product has. */
-typedef enum column_width { OWN_COLUMNS, NARROW_COLUMNS, WIDE_COLUMNS } column_width;
+/* Of the split's blocks of columns: its own width; as many columns as the pass of packed rows, or that of rows as they lie, has sums for, where that is less, and
+ * more than portable kernels have; or, where that is less than all, as many as a product has. */
+typedef enum column_width { OWN_COLUMNS, NARROW_COLUMNS, ROWS_COLUMNS, WIDE_COLUMNS } column_width;
 
 /* The order that measurements gave; what comes later has to be faster by more than the model errs by. */
 typedef struct combination {
@@ -102,7 +102,7 @@ typedef struct combination {
     bool features; /* rows of vectors are the features, for a pass on rows as they lie */
 } combination;
 
-enum { COMBINATIONS = 8 };
+enum { COMBINATIONS = 9 };
 static const double clearly = 0.85; /* twice the median error of its predictions: docs/performance.md */
 /* A split of the few tiles that linear heads have takes up to 1.5 times its prediction: linear heads of d = 160, dv = 64,
  * 0.64 and 0.74 ns at 4,096 and 65,536 tokens for 0.42 and 0.47 (docs/decisions/0028-operands-of-any-width.md). */
@@ -167,6 +167,7 @@ static void order_combinations(const fpa_cuda_plan *cuda, combination list[COMBI
                                              {.split = other},
                                              {.split = other, .alone = true},
                                              {.split = SPLIT_OUTER, .width = NARROW_COLUMNS},
+                                             {.split = SPLIT_OUTER, .width = ROWS_COLUMNS},
                                              {.split = SPLIT_OUTER, .alone = true, .width = WIDE_COLUMNS},
                                              {.split = SPLIT_PANEL, .lifts = true},
                                              {.split = SPLIT_OUTER, .features = true}};
@@ -178,9 +179,10 @@ static int most_columns(const fpa_cuda_inputs *in, const fpa_cuda_plan *cuda, co
 {
     const fpa_split_outer *own = cuda->suited[SPLIT_OUTER].plan;
     const fpa_split_panel *panel = cuda->suited[SPLIT_PANEL].plan;
-    const int fused = fused_packed_columns(in->plan, in->rows);
     if (!own)
         return 0;
+    const int fused =
+        width == ROWS_COLUMNS ? fused_rows_columns(in->plan) : fused_packed_columns(in->plan, in->rows);
     if (width == WIDE_COLUMNS)
         return own->columns.blocks > 1 ? SPLIT_WIDE_COLUMNS - (own->columns.all - own->columns.tiles) : 0;
     return fused < own->columns.tiles && fused > panel->columns.tiles ? fused : 0;

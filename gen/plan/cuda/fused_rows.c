@@ -106,20 +106,39 @@ static void take_vectors(const fpa_split_outer *split, int features, fpa_fused_r
 
 /* ---- warpgroups ---- */
 
-/* Of 512 registers for a thread of each of four warpgroups: who fetches has what sums of keys do not need. */
-static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
+static int count_tiles(const fpa_cuda_inputs *in, const fpa_fused_rows *rows)
 {
-    const int tiles = (int)divide_up(in->plan->features + rows->beside, 64), sums = 4 * in->columns->all;
-    const bool one = sums * tiles <= MOST_SUMS_OF_ONE;
-    rows->key_groups = one ? 1 : 2;
-    rows->query_groups = 3 - rows->key_groups;
-    rows->key_tiles = (tiles + rows->key_groups - 1) / rows->key_groups;
+    return (int)divide_up(in->plan->features + rows->beside, 64);
+}
+
+int fused_rows_columns(const fpa_plan *plan)
+{
+    const int tiles = (int)divide_up(plan->features, 64);
+    const int one = MOST_SUMS_OF_ONE / (4 * tiles), two = MOST_SUMS_OF_TWO / (4 * divide_up(tiles, 2));
+    return (one > two ? one : two) - (plan->head->normalize != FPA_NORMALIZE_NONE);
+}
+
+/* Of 512 registers for a thread of each of four warpgroups: who fetches has what sums of keys do not need. */
+static void share_registers(const fpa_cuda_inputs *in, int key_groups, fpa_fused_rows *rows)
+{
+    const int tiles = count_tiles(in, rows), sums = 4 * in->columns->all * tiles;
+    const bool one = key_groups == 1;
+    rows->key_groups = key_groups;
+    rows->query_groups = 3 - key_groups;
+    rows->key_tiles = divide_up(tiles, key_groups);
     rows->query_registers = one ? 136 : rows->numbers ? 128 : 120;
-    rows->key_registers = one && sums * tiles > MOST_SUMS_OF_TWO ? 184 : 168;
+    rows->key_registers = one && sums > MOST_SUMS_OF_TWO ? 184 : 168;
     rows->fetch_registers =
         512 - rows->key_groups * rows->key_registers - rows->query_groups * rows->query_registers;
     rows->slots = 64 * rows->key_groups * rows->key_tiles;
     rows->blocks = 1, rows->first_registers = 128;
+}
+
+static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
+{
+    const int sums = 4 * in->columns->all;
+    const bool one = sums * count_tiles(in, rows) <= MOST_SUMS_OF_ONE;
+    share_registers(in, one ? 1 : 2, rows);
     return one || sums * rows->key_tiles <= MOST_SUMS_OF_TWO;
 }
 
@@ -137,11 +156,13 @@ static bool choose_pair(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return true;
 }
 
+/* Slots of one warpgroup of keys or of two. */
 static bool allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
-    rows->slot_feature = arena_array(in->memory, rows->slots, sizeof *rows->slot_feature);
-    rows->slot_weight = arena_array(in->memory, rows->slots, sizeof *rows->slot_weight);
-    for (int i = 0; rows->slot_feature && i < rows->slots; i++)
+    const int most = 64 * round_up(count_tiles(in, rows), 2);
+    rows->slot_feature = arena_array(in->memory, most, sizeof *rows->slot_feature);
+    rows->slot_weight = arena_array(in->memory, most, sizeof *rows->slot_weight);
+    for (int i = 0; rows->slot_feature && i < most; i++)
         rows->slot_feature[i] = -1;
     return rows->slot_feature && rows->slot_weight;
 }
@@ -221,24 +242,28 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
         head->dv % 8 && columns->last >= 16 ? 8 * columns->blocks * columns->tiles - head->dv : 0;
 }
 
-/* A second copy lets keys run ahead of queries; panels on their way hide the memory's latency. Rows of whole pieces, which the copy
- * engine fetches in most calls, are fetched number by number where it cannot and words have no room. */
+/* A second copy lets keys run ahead of queries; panels on their way hide the memory's latency. Warpgroups of queries that take panels by turns have a copy each:
+ * who waits for every second phase of one barrier would take the phase before for it. Rows of whole pieces, which the copy engine fetches in most calls, are fetched
+ * number by number where it cannot and words have no room. */
 static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     static const int sizes[][2] = {{4, 2}, {3, 2}, {2, 2}, {2, 1}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (place(in, sizes[i][0], sizes[i][1], true, rows))
+        if (sizes[i][1] >= rows->query_groups && place(in, sizes[i][0], sizes[i][1], true, rows))
             return true;
-    return !begins_anywhere(rows, in->plan->head) && place(in, 2, 1, false, rows);
+    return rows->query_groups == 1 && !begins_anywhere(rows, in->plan->head) && place(in, 2, 1, false, rows);
 }
 
-/* Two blocks on a multiprocessor, where they have room; else one. */
+/* Two blocks on a multiprocessor, where they have room; else one, with one warpgroup of queries where there is no room for copies of two. */
 static bool choose_blocks(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const fpa_fused_rows one = *rows;
     if (choose_pair(in, rows) && choose_places(in, rows))
         return true;
     *rows = one;
+    if (choose_places(in, rows))
+        return true;
+    share_registers(in, 2, rows);
     return choose_places(in, rows);
 }
 
@@ -255,14 +280,6 @@ bool cuda_turns_anywhere(const fpa_plan *plan)
            (head->d % 8 || head->dv % 8);
 }
 
-/* Blocks of other passes on coordinates, which have fewer columns each, and leave nothing for gates' gradients. */
-static bool shares_nothing(const fpa_cuda_inputs *in)
-{
-    const fpa_split_panel *panel = in->suited[SPLIT_PANEL].plan;
-    return in->suited[FUSED_COORDINATES].plan && in->columns->blocks >= panel->columns.blocks &&
-           !cuda_leaves_dots(in->plan) && !in->plan->written->adds && !cuda_turns_anywhere(in->plan);
-}
-
 fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
 {
     fpa_fused_rows *rows = made;
@@ -274,8 +291,6 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     const fpa_split_outer *vectors = find_vectors(in);
     if (!plan->target->warpgroups || in->rows->element != 2 || (in->rows->factors != 1 && !vectors))
         return unsuited(why, "its features are no coordinates of 16 bits, or the GPU has no warpgroups");
-    if (shares_nothing(in))
-        return unsuited(why, "a block has no more columns than one of fused_coordinates");
     rows->numbers = cuda_leaves_dots(plan) && plan->written->numbers;
     rows->scales = rows->numbers && plan->head->dtype == FPA_F16;
     rows->beside = rows->scales && plan->written->beside ? BESIDE : 0;
