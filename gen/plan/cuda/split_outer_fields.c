@@ -65,11 +65,9 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
     }
     fprintf(out,
             "chunk_output %d a block of %d warpgroups, persistent blocks; stages: %d of queries, %d of "
-            "tiles, %d of keys",
+            "tiles, %d of %s",
             split->query_tokens, split->output_groups, split->query_stages, split->tile_stages,
-            split->most_key_stages);
-    if (split->key_slabs)
-        fprintf(out, "' values, keys by slabs");
+            split->most_key_stages, split->key_slabs ? "values beside keys by slabs" : "keys");
     if (split->most_key_stages > split->key_stages)
         fprintf(out, " (%d among tiles)", split->most_key_stages - split->key_stages);
     fprintf(out, "; %.1f KiB of shared memory\n", split->output_bytes / 1024.0);
