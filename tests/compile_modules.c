@@ -30,8 +30,8 @@ const module_name module_fixed[MODULE_FIXED] = {
     {"three", "bf16", "cuda:sm_90a"},     /* and products of rows, */
     {"tspow4_d8", "bf16", "cuda:sm_90a"}, /* with weights that are no powers of two */
     {"linear_d64_bf16", "bf16", "cuda:sm_90a"},
-    {"some", "bf16", "cuda:sm_90a"}, /* rows as they lie, no gate */
-    {"lift_linear", "bf16", "cuda:sm_90a"},   /* one pass on coordinates, normalised */
+    {"some", "bf16", "cuda:sm_90a"},        /* rows as they lie, no gate */
+    {"lift_linear", "bf16", "cuda:sm_90a"}, /* one pass on coordinates, normalised */
     {"linear_d64_bf16", "bf16", "cuda:sm_90"},
     {"linear_d24_v48", "bf16", "cuda:sm_90"},
     {"mixed_3x7x5", "bf16", "cuda:sm_90"},

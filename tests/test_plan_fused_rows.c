@@ -25,7 +25,8 @@ static const struct passes {
     {"d = 32, dv = 80, gate = true, terms = linear {}", 32, 1, 1, false, 2},
     {"d = 128, dv = 128, normalize = 'sum', gate = true, terms = linear {}", 128, 1, 2, false, 1},
     {"d = 160, dv = 64, gate = true, terms = linear {}", 160, 1, 3, false, 1},
-    {"d = 256, dv = 64, normalize = 'sum', gate = true, terms = linear {}", 256, 2, 2, false, 1}, /* two copies have no room */
+    {"d = 256, dv = 64, normalize = 'sum', gate = true, terms = linear {}", 256, 2, 2, false,
+     1}, /* two copies have no room */
     {"d = 24, dv = 16, gate = true, normalize = 'sum', terms = linear {}", 24, 1, 1, false, 2},
 };
 
