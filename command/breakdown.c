@@ -40,7 +40,7 @@ static void note_kernel(void *user, const char *kernel)
     if (r->status)
         return;
     if (r->count == BREAKDOWN_LAUNCHES) {
-        r->status = fail(r->error, FPA_INVALID, "--breakdown", "this call has more than %d kernels",
+        r->status = fail(r->error, FPA_UNSUPPORTED, "--breakdown", "this call has more than %d kernels",
                          BREAKDOWN_LAUNCHES);
         return;
     }
@@ -95,8 +95,8 @@ static fpa_status summarise(recording *r, fpa_breakdown *breakdown)
     for (int i = 0; i < r->count; i++) {
         kernel_part *part = part_of(breakdown, r->kernel[i]);
         if (!part)
-            return fail(r->error, FPA_INVALID, "--breakdown", "this call has more than %d different kernels",
-                        BREAKDOWN_KERNELS);
+            return fail(r->error, FPA_UNSUPPORTED, "--breakdown",
+                        "this call has more than %d different kernels", BREAKDOWN_KERNELS);
         part->launches++;
         part->seconds += median_of(r->seconds[i], SAMPLES);
     }

@@ -4,8 +4,10 @@
 #include "runtime/backend.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 static fpa_status write_manifest(const bundle *b, const fpa_manifest *manifest, fpa_error *error)
@@ -50,40 +52,64 @@ static bool names_layer(const bundle_parts *parts, const char *name)
     return false;
 }
 
-/* An entry stays when nothing of it was written anew with other bytes. */
+static bool has_file(const fpa_bundle_entry *entry, const char *name)
+{
+    for (int i = 0; i < MANIFEST_FILES; i++)
+        if (strcmp(entry->files[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_same_kernel(const fpa_bundle_entry *entry, const fpa_bundle_entry *other)
+{
+    return strcmp(entry->facts.name, other->facts.name) == 0 &&
+           strcmp(entry->facts.target, other->facts.target) == 0;
+}
+
+/* No file of it has other bytes now. */
 static bool is_untouched(const fpa_bundle_entry *entry, const fpa_bundle_entry *written)
 {
-    if (strcmp(entry->facts.name, written->facts.name) == 0 &&
-        strcmp(entry->facts.target, written->facts.target) == 0)
-        return false;
     for (int i = 0; i < MANIFEST_FILES; i++)
         for (int j = 0; j < MANIFEST_FILES; j++)
-            if (entry->files[i].name[0] && strcmp(entry->files[i].name, written->files[j].name) == 0 &&
+            if (written->files[j].digest[0] && strcmp(entry->files[i].name, written->files[j].name) == 0 &&
                 strcmp(entry->files[i].digest, written->files[j].digest) != 0)
                 return false;
     return true;
 }
 
-/* Behind the entries of this call, those that were there, but of heads that are named as a layer now; failed: what this
- * call began and did not finish. */
-static fpa_status keep_others(const bundle *b, const fpa_manifest *old, const fpa_manifest *failed,
-                              fpa_manifest *manifest, fpa_error *error)
+/* What one call writes. */
+typedef struct bundle_work {
+    fpa_head *const *heads;
+    int count, targets_count, failures;
+    const fpa_target *const *targets;
+    fpa_manifest written; /* entries of this call so far */
+} bundle_work;
+
+/* Whether an entry of before is still in the folder, as it was. withdrawn: of which some files were written; NULL: none. */
+static bool stays(const bundle *b, const bundle_work *work, const fpa_bundle_entry *before,
+                  const fpa_bundle_entry *withdrawn)
 {
-    const int written = manifest->count;
-    fpa_bundle_entry *entries =
-        realloc(manifest->entries, ((size_t)written + (size_t)old->count + 1) * sizeof *entries);
-    if (!entries)
+    bool same =
+        !names_layer(&b->parts, before->facts.name) && (!withdrawn || is_untouched(before, withdrawn));
+    for (int i = 0; i < work->written.count && same; i++)
+        same = !is_same_kernel(before, &work->written.entries[i]) &&
+               is_untouched(before, &work->written.entries[i]);
+    return same;
+}
+
+/* Of this call, then those of before. */
+static fpa_status list_entries(const bundle *b, const bundle_work *work, const fpa_manifest *old,
+                               const fpa_bundle_entry *withdrawn, fpa_manifest *listed, fpa_error *error)
+{
+    const int written = work->written.count;
+    listed->entries = malloc(((size_t)written + (size_t)old->count + 1) * sizeof *listed->entries);
+    if (!listed->entries)
         return fail_memory(error);
-    manifest->entries = entries;
-    for (int i = 0; i < old->count; i++) {
-        bool kept = !names_layer(&b->parts, old->entries[i].facts.name);
-        for (int j = 0; j < written && kept; j++)
-            kept = is_untouched(&old->entries[i], &entries[j]);
-        for (int j = 0; j < failed->count && kept; j++)
-            kept = is_untouched(&old->entries[i], &failed->entries[j]);
-        if (kept)
-            entries[manifest->count++] = old->entries[i];
-    }
+    for (int i = 0; i < written; i++)
+        listed->entries[listed->count++] = work->written.entries[i];
+    for (int i = 0; i < old->count; i++)
+        if (stays(b, work, &old->entries[i], withdrawn))
+            listed->entries[listed->count++] = old->entries[i];
     return FPA_OK;
 }
 
@@ -110,31 +136,44 @@ static const char *other_head(const fpa_bundle_layer *layer, const fpa_bundle_en
     return NULL;
 }
 
-/* Those of this call, whose heads are among its first `written` entries, and those of before. */
-static fpa_status list_layers(const bundle *b, const fpa_manifest *old, int written, fpa_manifest *manifest,
-                              fpa_error *error)
+/* The head that this call has not written, of a layer that it is to name; NULL: it wrote all. */
+static const char *unwritten_head(const bundle_work *work, const fpa_bundle_layer *layer)
+{
+    return other_head(layer, work->written.entries, work->written.count, NULL);
+}
+
+/* Those of this call whose heads it has written, and those of before. */
+static fpa_status list_layers(const bundle *b, const bundle_work *work, const fpa_manifest *old,
+                              fpa_manifest *listed, fpa_error *error)
 {
     const bundle_parts *parts = &b->parts;
-    manifest->layers =
-        calloc((size_t)parts->layer_count + (size_t)old->layer_count + 1, sizeof *manifest->layers);
-    if (!manifest->layers)
+    listed->layers =
+        calloc((size_t)parts->layer_count + (size_t)old->layer_count + 1, sizeof *listed->layers);
+    if (!listed->layers)
         return fail_memory(error);
-    for (int i = 0; i < parts->layer_count; i++) {
-        const char *lacks = other_head(&parts->layers[i], manifest->entries, written, NULL);
-        if (!lacks)
-            manifest->layers[manifest->layer_count++] = parts->layers[i];
-        else
-            log_line(b->options, "%s: warning: the layer is not listed, for its head %s is not written",
-                     parts->layers[i].name, lacks);
-    }
+    for (int i = 0; i < parts->layer_count; i++)
+        if (!unwritten_head(work, &parts->layers[i]))
+            listed->layers[listed->layer_count++] = parts->layers[i];
     for (int i = 0; i < old->layer_count; i++) {
         const fpa_bundle_layer *layer = &old->layers[i];
-        if (!manifest_find_layer(manifest, layer->name) && !manifest_has_head(manifest, layer->name) &&
-            !other_head(layer, manifest->entries, manifest->count, old))
-            manifest->layers[manifest->layer_count++] = *layer;
+        if (!manifest_find_layer(listed, layer->name) && !manifest_has_head(listed, layer->name) &&
+            !other_head(layer, listed->entries, listed->count, old))
+            listed->layers[listed->layer_count++] = *layer;
     }
     return FPA_OK;
 }
+
+static void warn_of_layers(const bundle *b, const bundle_work *work)
+{
+    for (int i = 0; i < b->parts.layer_count; i++) {
+        const char *lacks = unwritten_head(work, &b->parts.layers[i]);
+        if (lacks)
+            log_line(b->options, "%s: warning: the layer is not listed, for its head %s is not written",
+                     b->parts.layers[i].name, lacks);
+    }
+}
+
+/* ---- entries ---- */
 
 /* Two of one name would overwrite each other's files. */
 static fpa_status check_names(fpa_head *const *heads, int count, const bundle_parts *parts, fpa_error *error)
@@ -178,23 +217,89 @@ static bool concerns_all(fpa_status status)
     return status == FPA_NO_MEMORY || status == FPA_IO;
 }
 
-/* What one call writes. */
-typedef struct bundle_work {
-    fpa_head *const *heads;
-    int count, targets_count;
-    const fpa_target *const *targets;
-    fpa_manifest manifest, failed, old;
-} bundle_work;
+/* What was written of an entry that is not listed; targets share NAME.head. */
+static void remove_files(const bundle *b, const fpa_manifest *listed, const fpa_bundle_entry *entry)
+{
+    for (int i = 0; i < MANIFEST_FILES; i++) {
+        bool kept = !entry->files[i].digest[0];
+        for (int j = 0; j < listed->count && !kept; j++)
+            kept = has_file(&listed->entries[j], entry->files[i].name);
+        if (!kept)
+            bundle_file_remove(b, entry->files[i].name);
+    }
+}
+
+/* The manifest of what there is now; of nothing there is none. */
+static fpa_status list(const bundle *b, const bundle_work *work, const fpa_manifest *old,
+                       const fpa_bundle_entry *withdrawn, fpa_error *error)
+{
+    fpa_manifest listed = {0};
+    fpa_status status = list_entries(b, work, old, withdrawn, &listed, error);
+    if (!status)
+        status = list_layers(b, work, old, &listed, error);
+    if (!status && withdrawn)
+        remove_files(b, &listed, withdrawn);
+    if (!status && listed.count)
+        status = write_manifest(b, &listed, error);
+    else if (!status)
+        bundle_file_remove(b, MANIFEST_NAME);
+    manifest_free(&listed);
+    return status;
+}
+
+/* The same, of what others may have written into the folder meanwhile, too: they wait here. */
+static fpa_status save(const bundle *b, const bundle_work *work, const fpa_bundle_entry *withdrawn,
+                       fpa_error *error)
+{
+    fpa_manifest old = {0};
+    const int folder = open(b->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0)
+        flock(folder, LOCK_EX); /* where a folder has locks */
+    fpa_status status = read_old(b, &old, error);
+    if (!status)
+        status = list(b, work, &old, withdrawn, error);
+    manifest_free(&old);
+    if (folder >= 0)
+        close(folder);
+    return status;
+}
+
+static bool is_begun(const fpa_bundle_entry *entry)
+{
+    for (int i = 0; i < MANIFEST_FILES; i++)
+        if (entry->files[i].digest[0])
+            return true;
+    return false;
+}
+
+/* An entry's files, then a manifest with it: whenever this ends, by a full disk or a signal, the folder is a bundle of what
+ * was finished. */
+static fpa_status write_entry(const bundle *b, bundle_work *work, const fpa_head *head,
+                              const fpa_target *target, fpa_error *error)
+{
+    fpa_error ignored;
+    fpa_bundle_entry entry = {0};
+    fpa_status status = bundle_entry_write(b, head, target, &entry, error);
+    if (!is_begun(&entry))
+        return status;
+    if (!status) {
+        work->written.entries[work->written.count++] = entry;
+        status = save(b, work, NULL, error);
+        if (!status)
+            return FPA_OK;
+        work->written.count--;
+    }
+    save(b, work, &entry, &ignored);
+    return status;
+}
 
 /* The first failure is *first. */
-static void keep_failure(const bundle *b, bundle_work *work, const fpa_bundle_entry *entry,
-                         const fpa_error *failure, fpa_error *first)
+static void tell_failure(const bundle *b, bundle_work *work, const fpa_error *failure, fpa_error *first)
 {
-    if (work->failed.count++ == 0)
+    if (work->failures++ == 0)
         *first = *failure;
     else
         log_line(b->options, "%s: warning: %s", failure->where, failure->message);
-    work->failed.entries[work->failed.count - 1] = *entry;
 }
 
 /* Each that can be; the status is that of the first that cannot. */
@@ -203,43 +308,17 @@ static fpa_status write_entries(const bundle *b, bundle_work *work, fpa_error *f
     fpa_error failure;
     for (int h = 0; h < work->count; h++)
         for (int t = 0; t < work->targets_count; t++) {
-            fpa_bundle_entry entry = {0};
             log_line(b->options, "%d of %d: generating and compiling %s for %s",
                      h * work->targets_count + t + 1, work->count * work->targets_count, work->heads[h]->name,
                      work->targets[t]->name);
-            fpa_status status = bundle_entry_write(b, work->heads[h], work->targets[t], &entry, &failure);
-            if (!status)
-                work->manifest.entries[work->manifest.count++] = entry;
-            else
-                keep_failure(b, work, &entry, &failure, first);
+            fpa_status status = write_entry(b, work, work->heads[h], work->targets[t], &failure);
+            if (status)
+                tell_failure(b, work, &failure, first);
             if (concerns_all(status))
-                return status;
+                return first->code;
         }
-    return work->failed.count ? first->code : FPA_OK;
-}
-
-static fpa_status allocate_work(bundle_work *work, fpa_error *error)
-{
-    const size_t most = (size_t)work->count * (size_t)work->targets_count + 1;
-    work->manifest.entries = calloc(most, sizeof *work->manifest.entries);
-    work->failed.entries = calloc(most, sizeof *work->failed.entries);
-    return work->manifest.entries && work->failed.entries ? FPA_OK : fail_memory(error);
-}
-
-/* Entries, then the manifest; where nothing could be written the folder keeps what it says. */
-static fpa_status write_all(const bundle *b, bundle_work *work, fpa_error *error)
-{
-    fpa_error reason;
-    fpa_status first = write_entries(b, work, error);
-    if (concerns_all(first) || (first && work->manifest.count == 0))
-        return first;
-    const int written = work->manifest.count;
-    fpa_status status = keep_others(b, &work->old, &work->failed, &work->manifest, &reason);
-    if (!status)
-        status = list_layers(b, &work->old, written, &work->manifest, &reason);
-    if (!status)
-        status = write_manifest(b, &work->manifest, &reason);
-    return status ? fail(error, status, reason.where, "%s", reason.message) : first;
+    warn_of_layers(b, work);
+    return work->failures ? first->code : FPA_OK;
 }
 
 fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, const char *const *targets,
@@ -249,7 +328,8 @@ fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, c
     const bool was_there = access(folder, F_OK) == 0;
     const fpa_target **found = calloc((size_t)targets_count + 1, sizeof *found);
     bundle_work work = {.heads = heads, .count = count, .targets_count = targets_count, .targets = found};
-    fpa_status status = found ? allocate_work(&work, error) : fail_memory(error);
+    work.written.entries = calloc((size_t)count * (size_t)targets_count + 1, sizeof *work.written.entries);
+    fpa_status status = found && work.written.entries ? FPA_OK : fail_memory(error);
     if (!status)
         status = find_targets(targets, targets_count, found, error);
     if (!status)
@@ -257,14 +337,10 @@ fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, c
     if (!status && !folder_create(folder, 0777))
         status = fail(error, FPA_IO, folder, "cannot be made: %s", strerror(errno));
     if (!status)
-        status = read_old(&b, &work.old, error);
-    if (!status)
-        status = write_all(&b, &work, error);
+        status = write_entries(&b, &work, error);
     if (status && !was_there)
         rmdir(folder); /* if nothing could be written into it */
-    manifest_free(&work.manifest);
-    manifest_free(&work.failed);
-    manifest_free(&work.old);
+    manifest_free(&work.written);
     free(found);
     return status;
 }

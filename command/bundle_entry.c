@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The kernels of each are a module: a source, and files of its own. */
 typedef enum direction { FORWARD, BACKWARD, DIRECTIONS } direction;
@@ -32,7 +33,7 @@ static const kind_of_files kinds[BACKENDS] = {
         {.code = "cu", .object = "cubin", .ptx = "ptx", .always_objects = true, .object_mode = 0666},
 };
 
-/* What is being written: a head for a target, and what was made of a direction so far. */
+/* What is being written: a head for a target. */
 typedef struct writing {
     const bundle *b;
     const fpa_head *head;
@@ -40,10 +41,11 @@ typedef struct writing {
     fpa_bundle_entry *entry;
 } writing;
 
+/* All of a direction, before a file of it is written: what is refused leaves none. */
 typedef struct made {
     fpa_source source;
-    fpa_object object;
-    fpa_module module; /* without a back end: it was not compiled, or does not run here */
+    fpa_object object, ptx; /* no bytes: not asked for */
+    fpa_module module;      /* without a back end: it was not compiled, or does not run here */
 } made;
 
 /* ---- files ---- */
@@ -60,13 +62,23 @@ fpa_status bundle_file_write(const bundle *b, const char *name, const void *byte
     return status;
 }
 
-/* Write one file and note its name and digest. */
+void bundle_file_remove(const bundle *b, const char *name)
+{
+    char *path = file_path(b->folder, name);
+    if (path)
+        unlink(path);
+    free(path);
+}
+
+/* Write one file and note its digest. */
 static fpa_status write_file(const writing *w, const void *bytes, size_t size, manifest_file which,
                              mode_t mode, fpa_error *error)
 {
     fpa_bundle_file *file = &w->entry->files[which];
-    manifest_digest(bytes, size, file->digest);
-    return bundle_file_write(w->b, file->name, bytes, size, mode, error);
+    fpa_status status = bundle_file_write(w->b, file->name, bytes, size, mode, error);
+    if (!status)
+        manifest_digest(bytes, size, file->digest);
+    return status;
 }
 
 static fpa_status write_text(const writing *w, const char *text, manifest_file which, fpa_error *error)
@@ -97,6 +109,8 @@ static void name_file(const writing *w, direction of, manifest_file which, bool 
 static void name_files(const writing *w, direction of)
 {
     const bundle *b = w->b;
+    fpa_bundle_file *head = &w->entry->files[MANIFEST_HEAD];
+    snprintf(head->name, sizeof head->name, "%.63s.head", w->head->name);
     const kind_of_files *kind = &kinds[w->target->backend];
     const struct direction_files *its = &directions[of];
     name_file(w, of, its->code, b->several, kind->code);
@@ -109,11 +123,9 @@ static void name_files(const writing *w, direction of)
 
 static fpa_status write_head(const writing *w, fpa_error *error)
 {
-    fpa_bundle_file *file = &w->entry->files[MANIFEST_HEAD];
     char *text = head_print(w->head);
     if (!text)
         return fail_memory(error);
-    snprintf(file->name, sizeof file->name, "%.63s.head", w->head->name);
     fpa_status status = write_text(w, text, MANIFEST_HEAD, error);
     free(text);
     return status;
@@ -168,8 +180,7 @@ static fpa_status verify_object(const writing *w, const fpa_backend *backend, co
 }
 
 /* Gradients run where the forward pass does. */
-static fpa_status write_object(const writing *w, direction of, const fpa_module *forward, made *m,
-                               fpa_error *error)
+static fpa_status make_object(const writing *w, const fpa_module *forward, made *m, fpa_error *error)
 {
     const fpa_backend *backend = backend_find(w->target->name);
     bool runs = forward && forward->backend;
@@ -178,20 +189,13 @@ static fpa_status write_object(const writing *w, direction of, const fpa_module 
         status = ask_whether_it_runs(w, backend, &runs, error);
     if (!status && runs)
         status = verify_object(w, backend, forward, m, error);
-    if (!status)
-        status = write_file(w, m->object.bytes, m->object.size, directions[of].object,
-                            kinds[w->target->backend].object_mode, error);
     return status;
 }
 
-static fpa_status write_ptx(const writing *w, direction of, const fpa_source *source, fpa_error *error)
+static fpa_status make_ptx(const writing *w, made *m, fpa_error *error)
 {
     nvrtc_report report;
-    fpa_object text = {NULL, 0};
-    fpa_status status = cuda_compile(w->b->options, source, true, &text, &report, error);
-    if (!status)
-        status = write_file(w, text.bytes, text.size, directions[of].ptx, 0666, error);
-    free(text.bytes);
+    fpa_status status = cuda_compile(w->b->options, &m->source, true, &m->ptx, &report, error);
     nvrtc_report_free(&report);
     return status;
 }
@@ -204,8 +208,9 @@ static fpa_status generate(const writing *w, direction of, fpa_source *source, f
                          : source_generate_backward(w->head, w->target->name, source, error);
 }
 
-static fpa_status write_direction(const writing *w, direction of, const fpa_module *forward, made *m,
-                                  fpa_error *error)
+/* forward: NULL of a forward pass, as verify_object has it. */
+static fpa_status make_direction(const writing *w, direction of, const fpa_module *forward, made *m,
+                                 fpa_error *error)
 {
     const struct direction_files *its = &directions[of];
     fpa_status status = generate(w, of, &m->source, error);
@@ -213,16 +218,24 @@ static fpa_status write_direction(const writing *w, direction of, const fpa_modu
         return status;
     *(of == FORWARD ? &w->entry->facts : &w->entry->backward_facts) = m->source.facts;
     name_files(w, of);
-    if (of == FORWARD)
-        status = write_head(w, error);
-    if (!status)
-        status = write_text(w, m->source.code, its->code, error);
+    if (is_wanted(w, its->object))
+        status = make_object(w, forward, m, error);
+    if (!status && is_wanted(w, its->ptx))
+        status = make_ptx(w, m, error);
+    return status;
+}
+
+static fpa_status write_direction(const writing *w, direction of, const made *m, fpa_error *error)
+{
+    const struct direction_files *its = &directions[of];
+    fpa_status status = write_text(w, m->source.code, its->code, error);
     if (!status && is_wanted(w, its->header))
         status = write_text(w, m->source.header, its->header, error);
     if (!status && is_wanted(w, its->object))
-        status = write_object(w, of, forward, m, error);
+        status = write_file(w, m->object.bytes, m->object.size, its->object,
+                            kinds[w->target->backend].object_mode, error);
     if (!status && is_wanted(w, its->ptx))
-        status = write_ptx(w, of, &m->source, error);
+        status = write_file(w, m->ptx.bytes, m->ptx.size, its->ptx, 0666, error);
     return status;
 }
 
@@ -231,6 +244,7 @@ static void free_made(made *m)
     if (m->module.backend)
         m->module.backend->unload(&m->module);
     free(m->object.bytes);
+    free(m->ptx.bytes);
     source_free(&m->source);
 }
 
@@ -244,9 +258,16 @@ fpa_status bundle_entry_write(const bundle *b, const fpa_head *head, const fpa_t
     if (entry->backward)
         status = source_check_backward(head, target->name, error);
     if (!status)
-        status = write_direction(&w, FORWARD, NULL, &forward, error);
+        status = make_direction(&w, FORWARD, NULL, &forward, error);
     if (!status && entry->backward)
-        status = write_direction(&w, BACKWARD, &forward.module, &backward, error);
+        status = make_direction(&w, BACKWARD, &forward.module, &backward, error);
+    if (!status)
+        status = write_direction(&w, FORWARD, &forward, error);
+    if (!status && entry->backward)
+        status = write_direction(&w, BACKWARD, &backward, error);
+    if (!status)
+        status = write_head(
+            &w, error); /* last: the other targets' too, and a disk is full by the longer files before */
     free_made(&backward);
     free_made(&forward);
     return status;

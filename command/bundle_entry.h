@@ -19,7 +19,10 @@ typedef struct bundle {
 fpa_status bundle_file_write(const bundle *b, const char *name, const void *bytes, size_t size, mode_t mode,
                              fpa_error *error);
 
-/* *entry has what was written also when something later failed. */
+/* Where it can be. */
+void bundle_file_remove(const bundle *b, const char *name);
+
+/* All is made before the first file is written. Of what was written, also when a write failed, *entry has the digest. */
 fpa_status bundle_entry_write(const bundle *b, const fpa_head *head, const fpa_target *target,
                               fpa_bundle_entry *entry, fpa_error *error);
 

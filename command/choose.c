@@ -84,9 +84,9 @@ static fpa_status unknown_target(const char *name, fpa_error *error)
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, ", %s", target_at(i)->name);
     }
-    return fail(error, FPA_INVALID, name,
-                "is no target; there are c (the best for this machine), cuda (the best for its GPU)%s",
-                names);
+    return fail(error, FPA_INVALID, "--target",
+                "%s is no target; there are c (the best for this machine), cuda (the best for its GPU)%s",
+                name, names);
 }
 
 /* The back end of a target's name, short ones included; NULL: there is no such target. */

@@ -37,6 +37,10 @@ int command_cache(int count, char **arguments);
 /* Print `fpac: where: message` on stderr, after --json {"error": {"code", "where", "message"}} in one line; the
  * exit code that the error stands for. */
 int report(const fpa_error *error);
+
+/* Whether it is an option of the command line that is wrong (`--dtype: soup is no dtype`), whatever the spec is. */
+bool is_of_line(const fpa_error *error);
+
 void report_as_json(bool wanted);
 bool json_errors(void);
 

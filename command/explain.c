@@ -428,8 +428,7 @@ static int explain_as(explain_options *options, const char *spec, const fpa_synt
     if (options->dump && !known_stage(options->dump)) {
         fail(&error, FPA_INVALID, "--dump", "%s is no stage; there are head, simplified, plan, source",
              options->dump);
-        report(&error);
-        return EXIT_USAGE;
+        return report(&error);
     }
     if (options->backward && (options->mechanism || options->call.length))
         return option_conflict(syntax, "--backward", options->mechanism ? "--mechanism" : "--length");

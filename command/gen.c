@@ -127,7 +127,7 @@ static fpa_status add_spec(const char *spec, const gen_options *wanted, gen_work
                            fpa_error *error)
 {
     fpa_status status = add_heads(spec, wanted, work, error);
-    if (!status || status == FPA_NO_MEMORY)
+    if (!status || status == FPA_NO_MEMORY || is_of_line(error))
         return status;
     *code = report(error);
     return FPA_OK;

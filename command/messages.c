@@ -49,6 +49,11 @@ static void print_error(const fpa_error *error)
     fputc('\n', stderr);
 }
 
+bool is_of_line(const fpa_error *error)
+{
+    return error->code == FPA_INVALID && error->where[0] == '-';
+}
+
 int report(const fpa_error *error)
 {
     progress_end();
@@ -56,6 +61,8 @@ int report(const fpa_error *error)
         write_error(error);
     else
         print_error(error);
+    if (is_of_line(error))
+        return EXIT_USAGE;
     return error->code == FPA_REFUSED ? EXIT_REFUSED : EXIT_FAILED;
 }
 

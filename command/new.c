@@ -192,11 +192,7 @@ static void print_files(const beginning *all)
 static fpa_status make_files(beginning *all, fpa_error *error)
 {
     fpa_status status = FPA_OK;
-    if (!is_name(all->name))
-        status =
-            fail(error, FPA_INVALID, all->name,
-                 "is no name of a head: letters, digits and _, at most %d, no digit first", HEAD_MAX_NAME);
-    if (!status && !folder_create(all->folder, 0777))
+    if (!folder_create(all->folder, 0777))
         status = fail(error, FPA_IO, all->folder, "cannot be made: %s", strerror(errno));
     if (!status)
         status = name_files(all, error);
@@ -221,6 +217,15 @@ static fpa_status select_family(const char *name, const starter_family **family,
     for (int i = 0; i < MOST && starter_at(i); i++)
         names[i] = starter_at(i)->name;
     return *family ? FPA_OK : fail_unknown(error, "--family", name, "family", names);
+}
+
+static int refuse_name(const char *name)
+{
+    fpa_error error;
+    fail(&error, FPA_INVALID, name, "is no name of a head: letters, digits and _, at most %d, no digit first",
+         HEAD_MAX_NAME);
+    report(&error);
+    return EXIT_USAGE;
 }
 
 int command_new(int count, char **arguments)
@@ -254,6 +259,8 @@ int command_new(int count, char **arguments)
     if (sampled && bare)
         return option_conflict(&syntax, "--no-sample", "--sample");
     all.name = operands.text[0];
+    if (!is_name(all.name))
+        return refuse_name(all.name);
     if (select_family(family, &all.family, &error))
         return report(&error);
     if (!bare)

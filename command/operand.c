@@ -180,7 +180,7 @@ fpa_status operand_check_finite(const fpa_operand *operand, const char *where, c
         if (isfinite(operand->array.data[i]))
             continue;
         return fail(error, FPA_INVALID, where, "[%s] is %g%s", index_text(&operand->array, i, index),
-                    (double)operand->array.data[i], hint);
+                    isnan(operand->array.data[i]) ? (double)NAN : (double)operand->array.data[i], hint);
     }
     return FPA_OK;
 }

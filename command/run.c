@@ -52,7 +52,7 @@ static fpa_status read_inputs(const run_options *options, run_data *data, fpa_er
                   : check_axes(options->input[INPUT_K], &data->input[INPUT_K], "[B, L, H, d]", error);
 }
 
-static fpa_status bind_inputs(run_data *data, fpa_error *error)
+static fpa_status bind_inputs(const run_options *options, run_data *data, fpa_error *error)
 {
     const fpa_description *about = &data->opened.about;
     const fpa_dtype dtype = dtype_find(about->dtype);
@@ -63,6 +63,8 @@ static fpa_status bind_inputs(run_data *data, fpa_error *error)
         status = i > INPUT_MASK    ? operand_bind_index(&data->input[i], run_input_names[i], error)
                  : i == INPUT_MASK ? operand_bind_mask(&data->input[i], error)
                                    : operand_bind(&data->input[i], dtypes[i], error);
+    if (status)
+        run_name_file(options, error);
     return status;
 }
 
@@ -221,31 +223,6 @@ static void set_tensors(const run_options *options, run_data *data)
     tensors->state_out = options->state_output ? &data->state_out.tensor : NULL;
 }
 
-/* "weights[1] (w2)" is what --weights w2=FILE names. */
-static void name_weight_file(const run_options *options, fpa_error *error)
-{
-    const char *open = strchr(error->where, '('), *close = open ? strchr(open, ')') : NULL;
-    for (int i = 0; i < options->weights.count && close; i++) {
-        const char *text = options->weights.text[i];
-        const size_t length = (size_t)(close - open - 1);
-        if (strcspn(text, "=") == length && !memcmp(text, open + 1, length)) {
-            snprintf(error->where, sizeof error->where, "%s (--weights %.63s)", text + length + 1, text);
-            return;
-        }
-    }
-}
-
-/* The library names tensors; the person who called us knows files. */
-static void name_file(const run_options *options, fpa_error *error)
-{
-    if (!strncmp(error->where, "weights[", strlen("weights[")))
-        name_weight_file(options, error);
-    for (int i = 0; i < INPUTS; i++) {
-        if (!strcmp(error->where, run_input_names[i]) && options->input[i])
-            snprintf(error->where, sizeof error->where, "%s (%s)", options->input[i], run_input_names[i]);
-    }
-}
-
 /* What was read, and room for what is written, to where the kernel computes. */
 static fpa_status place_operands(const run_options *options, run_data *data, fpa_error *error)
 {
@@ -306,7 +283,7 @@ static fpa_status compute_draft(const run_options *options, run_data *data, fpa_
     if (!status)
         status = run_draft(&data->opened, &data->tensors, &data->input[INPUT_COUNT].tensor, error);
     if (status)
-        name_file(options, error);
+        run_name_file(options, error);
     return status ? status : fetch_outputs(data, error);
 }
 
@@ -324,7 +301,7 @@ static fpa_status compute(const run_options *options, int form, run_data *data, 
     if (!status)
         status = forward(form, data, error);
     if (status)
-        name_file(options, error);
+        run_name_file(options, error);
     return status ? status : fetch_outputs(data, error);
 }
 
@@ -343,10 +320,13 @@ static fpa_status check_inputs_finite(const run_options *options, const run_data
     for (int i = 0; i < INPUTS && !status && options->check_finite; i++)
         if (options->input[i])
             status = operand_check_finite(&data->input[i], run_input_names[i], "", error);
-    for (int i = 0; i < about->weight_count && !status && options->check_finite; i++)
-        status = operand_check_finite(&data->weight[i], about->weight_names[i], "", error);
+    for (int i = 0; i < about->weight_count && !status && options->check_finite; i++) {
+        char where[3 * HEAD_MAX_NAME]; /* HEAD@2.NAME */
+        snprintf(where, sizeof where, "weights[%d] (%s)", i, about->weight_names[i]);
+        status = operand_check_finite(&data->weight[i], where, "", error);
+    }
     if (status)
-        name_file(options, error);
+        run_name_file(options, error);
     return status;
 }
 
@@ -412,7 +392,7 @@ static fpa_status run_head(const char *spec, const run_options *options, fpa_err
     if (!status)
         status = check_tokens_given(options, &data, error);
     if (!status)
-        status = bind_inputs(&data, error);
+        status = bind_inputs(options, &data, error);
     if (!status)
         status = read_weights(&options->weights, &data, error);
     if (!status)

@@ -1,5 +1,6 @@
 #include "run_paths.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/output.h"
@@ -39,4 +40,28 @@ fpa_status run_check_paths(const char *spec, const run_options *options, fpa_err
     if (output_is_same(options->output, options->state_output))
         return fail(error, FPA_INVALID, options->output, "is what --state-out names too: one would be lost");
     return FPA_OK;
+}
+
+/* "weights[1] (w2)" is what --weights w2=FILE names. */
+static void name_weight_file(const run_options *options, fpa_error *error)
+{
+    const char *open = strchr(error->where, '('), *close = open ? strchr(open, ')') : NULL;
+    for (int i = 0; i < options->weights.count && close; i++) {
+        const char *text = options->weights.text[i];
+        const size_t length = (size_t)(close - open - 1);
+        if (strcspn(text, "=") == length && !memcmp(text, open + 1, length)) {
+            snprintf(error->where, sizeof error->where, "%s (--weights %.63s)", text + length + 1, text);
+            return;
+        }
+    }
+}
+
+void run_name_file(const run_options *options, fpa_error *error)
+{
+    if (!strncmp(error->where, "weights[", strlen("weights[")))
+        name_weight_file(options, error);
+    for (int i = 0; i < INPUTS; i++) {
+        if (!strcmp(error->where, run_input_names[i]) && options->input[i])
+            snprintf(error->where, sizeof error->where, "%s (%s)", options->input[i], run_input_names[i]);
+    }
 }

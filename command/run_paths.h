@@ -1,4 +1,4 @@
-/* What fpac run is asked for, and whether what it writes would replace what it reads. */
+/* What fpac run is asked for, and whether what it writes would replace what it reads; what its files are called. */
 #ifndef FPAC_COMMAND_RUN_PATHS_H
 #define FPAC_COMMAND_RUN_PATHS_H
 
@@ -32,5 +32,8 @@ extern const char *const run_input_names[INPUTS];
 
 /* INVALID when an output is the spec, an input, or the other output. */
 fpa_status run_check_paths(const char *spec, const run_options *options, fpa_error *error);
+
+/* The library names tensors; the person who called us knows files: "q" becomes "mine.q.npy (q)". */
+void run_name_file(const run_options *options, fpa_error *error);
 
 #endif

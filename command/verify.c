@@ -385,7 +385,7 @@ static fpa_status collect_spec(verify_work *work, const char *spec, fpa_error *e
     int first, end;
     fpa_status status =
         select_with_layers(spec, work->options->head, work->options->dtype, &list, &first, &end, error);
-    if (status == FPA_NO_MEMORY)
+    if (status == FPA_NO_MEMORY || (status && is_of_line(error)))
         return status;
     if (status) {
         work->code = report(error);

@@ -318,8 +318,8 @@ static bool row_is_zero(const fpa_head *head, const fpa_branch *branch, int w)
 
 static bool term_is_zero(const fpa_head *head, const fpa_term *term)
 {
-    if (term->weight.value == 0)
-        return true;
+    if (term->weight.value == 0 || (head->scale == 0 && term->branch_count && !head->lift))
+        return true; /* coordinates may be other than 0 where q is 0 */
     for (int l = 0; l < term->branch_count; l++) {
         bool zero = true;
         for (int w = 0; w < term->branches[l].width && zero; w++)
@@ -341,8 +341,9 @@ static fpa_status check_kernel(const fpa_head *head, fpa_error *error)
     while (zero < head->term_count && term_is_zero(head, &head->terms[zero]))
         zero++;
     if (zero == head->term_count)
-        return fail(error, FPA_INVALID, place(head),
-                    "the kernel is zero: every term has weight 0 or a branch of zeros");
+        return fail(
+            error, FPA_INVALID, place(head),
+            "the kernel is zero: every term has weight 0, a branch of zeros, or branches and the scale 0");
     return FPA_OK;
 }
 

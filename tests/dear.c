@@ -55,6 +55,8 @@ static size_t defined_name(const char *line, size_t size, const char *head, cons
         return 0;
     for (*name = open; *name > line && is_name((*name)[-1]);)
         --*name;
+    if (strncmp(*name, "__attribute__(", (size_t)(open - *name) + 1) == 0) /* of a table */
+        return 0;
     if ((size_t)(open - *name) > head_size && strncmp(*name, head, head_size) == 0 &&
         (*name)[head_size] == '_')
         *name += head_size;

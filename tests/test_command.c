@@ -71,9 +71,40 @@ static void every_wrong_line_is_told_with_its_word(void **state)
         {{"fpac", "report"}, "report: too few operands"},
         {{"fpac", "report", "a.lua"}, "-o: is needed"},
         {{"fpac", "bench", "a.lua", "--device", "-1"}, "--device: needs a whole number from 0"},
+        {{"fpac", "new", "a", "--family", "soup"}, "--family: soup is no family"},
+        {{"fpac", "design", "--d", "8", "--state", "soup"}, "--state: soup is no size"},
+        {{"fpac", "design", "--d=8", "--state=1MiB", "--normalize", "sun"}, "did you mean sum?"},
+        {{"fpac", "cache", "--limit", "soup"}, "--limit: soup is no size"},
+        {{"fpac", "plot", "a.tsv", "-o", "a.svg", "--kind", "pie"}, "--kind: pie is none"},
+        {{"fpac", "verify", "a.lua", "--target", "mmx"}, "--target: mmx is no target; there are c "},
+        {{"fpac", "bench", "a.lua", "--form", "soup"}, "--form: soup is no form"},
+        {{"fpac", "bench", "a.lua", "--graph"}, "--graph: replays a CUDA graph"},
+        {{"fpac", "report", "a.lua", "-o", "a.html", "--target", "sm_90"},
+         "--target: names the kernels for the CPU"},
     };
     for (unsigned i = 0; i < sizeof lines / sizeof *lines; i++)
         expect(program_run(lines[i].arguments), 2, NULL, lines[i].message);
+}
+
+/* Told once, however many specs there are; an option that the head does not take is as wrong as one that there is not. */
+static void a_wrong_word_exits_with_2_before_any_spec(void **state)
+{
+    place here;
+    char o[PATH];
+    place_begin(&here, tiny_spec);
+    place_file(&here, "o.npy", o);
+    program_result verified = RUN("fpac", "verify", here.spec, here.spec, "--dtype", "soup");
+    assert_null(strstr(strstr(verified.err, "soup is no dtype") + 1, "soup is no dtype"));
+    expect(verified, 2, NULL, "fpac: --dtype: soup is no dtype");
+    expect(RUN("fpac", "gen", here.spec, here.spec, "-o", here.folder, "--dtype", "soup"), 2, NULL,
+           "fpac: --dtype: soup is no dtype");
+    expect(RUN("fpac", "explain", here.spec, "--target", "sm_90a", "--mechanism", "fused_row"), 2, NULL,
+           "fpac: --mechanism: fused_row is no mechanism; did you mean fused_rows?");
+    expect(RUN("fpac", "explain", here.spec, "--mechanism", "fused_rows", "--target", "c:avx2"), 2, NULL,
+           "fpac: --mechanism: chooses on CUDA targets");
+    expect(RUN("fpac", "explain", here.spec, "--target", "sm_90", "--length", "9", "--gpu", "soup"), 2, NULL,
+           "fpac: --gpu: soup is no GPU");
+    scratch_remove(here.folder);
 }
 
 static void a_spec_that_fails_exits_with_1_and_its_line(void **state)
@@ -136,9 +167,9 @@ static void an_unknown_target_is_told_with_those_there_are(void **state)
 {
     place here;
     place_begin(&here, tiny_spec);
-    expect(RUN("fpac", "explain", here.spec, "--target", "c:mmx"), 1, NULL, "c:avx2");
-    expect(RUN("fpac", "verify", here.spec, "--target", "c:mmx"), 1, NULL, "c:avx2");
-    expect(RUN("fpac", "gen", here.spec, "-o", here.folder, "--target", "c:avx2,mmx"), 1, NULL, "c:avx512");
+    expect(RUN("fpac", "explain", here.spec, "--target", "c:mmx"), 2, NULL, "c:avx2");
+    expect(RUN("fpac", "verify", here.spec, "--target", "c:mmx"), 2, NULL, "c:avx2");
+    expect(RUN("fpac", "gen", here.spec, "-o", here.folder, "--target", "c:avx2,mmx"), 2, NULL, "c:avx512");
     scratch_remove(here.folder);
 }
 
@@ -175,7 +206,7 @@ static void explain_lists_candidates_of_a_call(void **state)
     expect(EXPLAIN("--length", "65536", "--heads", "16"), 0, "fused_packed does not suit head", NULL);
     expect(EXPLAIN("--length", "4096", "--json"), 0, "\"not_chosen\"", NULL);
     expect(EXPLAIN("--length", "4096", "--json"), 0, "\"fastest\": true", NULL);
-    expect(EXPLAIN("--length", "4096", "--form", "soup"), 1, NULL, "soup");
+    expect(EXPLAIN("--length", "4096", "--form", "soup"), 2, NULL, "soup");
     expect(RUN("fpac", "explain", "specs/linear.lua", "--head", "linear_d64", "--target", "c:avx2",
                "--length", "512"),
            0, "* c_chunked", NULL);
@@ -262,7 +293,7 @@ static void cache_counts_and_clears(void **state)
     snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --json", cache, command_path);
     expect(RUN("/bin/sh", "-c", command), 0, "\"limit\": 1610612736", NULL);
     snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --limit much", cache, command_path);
-    expect(RUN("/bin/sh", "-c", command), 1, NULL, "--limit: much is no size");
+    expect(RUN("/bin/sh", "-c", command), 2, NULL, "--limit: much is no size");
     snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --clear", cache, command_path);
     expect(RUN("/bin/sh", "-c", command), 0, "removed 1 entry", NULL);
     snprintf(command, sizeof command, "FPA_CACHE_DIR=%s %s cache --json", cache, command_path);
@@ -314,7 +345,7 @@ static void bench_times_candidates_and_tells_the_regret(void **state)
     assert_string_equal(both.out, "4\n"); /* parallel and chunked, twice */
     program_free(&both);
     expect(BENCH("--tsv", here.spec), 1, NULL, "is no list of candidates");
-    expect(BENCH("--recent", "4"), 1, NULL, "--recent");
+    expect(BENCH("--recent", "4"), 2, NULL, "--recent");
 #undef BENCH
     scratch_remove(here.folder);
 }
@@ -328,9 +359,9 @@ static void bench_reports_the_form_asked_for(void **state)
            0, "chunked", NULL);
     expect(RUN("fpac", "bench", here.spec, "--length", "64", "--form", "recurrent", "--json"), 0,
            "\"form\": \"recurrent\"", NULL);
-    expect(RUN("fpac", "bench", here.spec, "--form", "diagonal"), 1, NULL,
+    expect(RUN("fpac", "bench", here.spec, "--form", "diagonal"), 2, NULL,
            "diagonal is no form; there are auto");
-    expect(RUN("fpac", "bench", here.spec, "--form", "chunkd"), 1, NULL,
+    expect(RUN("fpac", "bench", here.spec, "--form", "chunkd"), 2, NULL,
            "did you mean chunked? (there are auto");
     scratch_remove(here.folder);
 }
@@ -421,6 +452,7 @@ int main(void)
         cmocka_unit_test(help_exits_with_0_and_usage_errors_with_2),
         cmocka_unit_test(verbose_says_what_was_found_and_written),
         cmocka_unit_test(every_wrong_line_is_told_with_its_word),
+        cmocka_unit_test(a_wrong_word_exits_with_2_before_any_spec),
         cmocka_unit_test(a_spec_that_fails_exits_with_1_and_its_line),
         cmocka_unit_test(errors_are_json_after_json),
         cmocka_unit_test(names_of_files_do_not_reach_the_terminal_raw),

@@ -82,8 +82,8 @@ static void what_cannot_be_is_told(void **state)
     files f;
     begin(&f);
     write_counts(&f, 1, L + 1);
-    expect(APPLY(f, "--draft", f.counts), 1, NULL, "--state-out, which is not given");
-    expect(APPLY(f, "--draft", f.counts, "--state-out", f.after, "--form", "chunked"), 1, NULL,
+    expect(APPLY(f, "--draft", f.counts), 2, NULL, "--state-out, which is not given");
+    expect(APPLY(f, "--draft", f.counts, "--state-out", f.after, "--form", "chunked"), 2, NULL,
            "--form: is of forwards");
     expect(APPLY(f, "--draft", f.counts, "--state-out", f.after), 1, NULL, "counts.npy (accepted.count)");
     expect(RUN("fpac", "run", f.here.spec, "--head", "both", "--q", f.q, "--k", f.k, "--v", f.v, "-o", f.o,

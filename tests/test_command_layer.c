@@ -104,8 +104,11 @@ static void run_goes_on_from_a_layers_state(void **state)
     assert_memory_not_equal(once.data, again.data, (size_t)once.count * sizeof *once.data);
     npy_free(&once);
     npy_free(&again);
-    expect(APPLY(f, "both"), 1, NULL, "learned.w is missing: give --weights learned.w=FILE.npy");
+    expect(APPLY(f, "both"), 2, NULL, "learned.w is missing: give --weights learned.w=FILE.npy");
     expect(APPLY(f, "both", "--weights", f.weight, "--state-in", f.q), 1, NULL, "(state_in)");
+    char wrong[PATH + 16];
+    snprintf(wrong, sizeof wrong, "learned.w=%s", f.q);
+    expect(APPLY(f, "both", "--weights", wrong), 1, NULL, "q.npy (--weights learned.w=");
     expect(APPLY(f, "nothing"), 1, NULL, "there is no head \"nothing\"");
     scratch_remove(f.here.folder);
 }
@@ -126,7 +129,7 @@ static void commands_tell_of_layers(void **state)
            "sum of the parts", NULL);
     expect(RUN("fpac", "bench", f.here.spec, "--head", "both", "--length", "32", "--json"), 0, "\"gain\"",
            NULL);
-    expect(RUN("fpac", "bench", f.here.spec, "--head", "both", "--backward"), 1, NULL, "both is a layer");
+    expect(RUN("fpac", "bench", f.here.spec, "--head", "both", "--backward"), 2, NULL, "both is a layer");
     place_file(&f.here, "out", out);
     expect(RUN("fpac", "gen", f.here.spec, "--head", "both", "-o", out), 0, NULL,
            "layer both: its heads are written, and the manifest names it");
@@ -159,7 +162,7 @@ static void a_bundle_has_its_layers(void **state)
     write_inputs(&f, 0, 2);
     expect(APPLY(f, "square"), 0, NULL, NULL);
     expect(APPLY(f, "other"), 1, NULL, "there is no head \"other\"");
-    expect(APPLY(f, "square", "--dtype", "bf16"), 1, NULL, "is that of a bundle's kernels");
+    expect(APPLY(f, "square", "--dtype", "bf16"), 2, NULL, "is that of a bundle's kernels");
     unsetenv("FPA_CC");
     scratch_remove(f.here.folder);
 }

@@ -81,9 +81,9 @@ static void a_spec_may_come_alone(void **state)
     assert_int_equal(scratch_count(mine.here.folder, NULL), 1);
     expect(RUN("fpac", "explain", mine.spec), 0, "D 2304 -> 2112", NULL);
     expect(RUN("fpac", "new", "b", "--sample", "--no-sample"), 2, NULL, "--no-sample: contradicts --sample");
-    expect(RUN("fpac", "new", "b", "--family", "soup"), 1, NULL,
+    expect(RUN("fpac", "new", "b", "--family", "soup"), 2, NULL,
            "soup is no family; there are tspow, linear");
-    expect(RUN("fpac", "new", "mine", "--family", "tspw"), 1, NULL,
+    expect(RUN("fpac", "new", "mine", "--family", "tspw"), 2, NULL,
            "did you mean tspow? (there are tspow, linear");
     scratch_remove(mine.here.folder);
 }
@@ -116,9 +116,9 @@ static void a_name_that_no_head_can_have_is_refused(void **state)
     char long_name[80] = "", folder[64];
     scratch_make(folder);
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-        expect(RUN("fpac", "new", names[i], "-o", folder), 1, NULL, "is no name of a head");
+        expect(RUN("fpac", "new", names[i], "-o", folder), 2, NULL, "is no name of a head");
     memset(long_name, 'a', 64);
-    expect(RUN("fpac", "new", long_name, "-o", folder), 1, NULL, "is no name of a head");
+    expect(RUN("fpac", "new", long_name, "-o", folder), 2, NULL, "is no name of a head");
     long_name[63] = 0;
     expect(RUN("fpac", "new", long_name, "-o", folder), 0, NULL, NULL);
     assert_int_equal(scratch_count(folder, NULL), 4);

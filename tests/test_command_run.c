@@ -110,7 +110,7 @@ static void commands_take_another_dtype_than_the_heads(void **state)
     assert_false(all_are_bf16(paths.o));
     expect(APPLY(here, paths, "--dtype", "bf16"), 0, NULL, NULL);
     assert_true(all_are_bf16(paths.o));
-    expect(APPLY(here, paths, "--dtype", "f64"), 1, NULL, "f64 is no dtype");
+    expect(APPLY(here, paths, "--dtype", "f64"), 2, NULL, "f64 is no dtype");
     expect(RUN("fpac", "explain", here.spec, "--dtype", "bf16", "--dump", "head"), 0, "dtype bf16", NULL);
     expect(RUN("fpac", "verify", here.spec, "--dtype", "bf16"), 0, "verified", NULL);
     expect(RUN("fpac", "gen", here.spec, "-o", here.folder, "--target", "c:sse2", "--dtype", "bf16"), 0, NULL,
@@ -196,9 +196,14 @@ static void run_refuses_wrong_files_and_writes_nothing(void **state)
                1, NULL, wrong[i]);
         assert_int_not_equal(access(paths.o, F_OK), 0);
     }
-    expect(APPLY(here, paths, "--log-gate", paths.v), 1, NULL, "--log-gate: is given, but tiny has no gate");
-    expect(APPLY(here, paths, "--weights", "w=w.npy"), 1, NULL, "--weights: w=w.npy");
+    expect(APPLY(here, paths, "--log-gate", paths.v), 2, NULL, "--log-gate: is given, but tiny has no gate");
+    expect(APPLY(here, paths, "--weights", "w=w.npy"), 2, NULL, "--weights: w=w.npy");
     scratch_remove(here.folder);
+}
+
+static float no_number(int64_t i, int seed)
+{
+    return -NAN;
 }
 
 static void trainable_weights_are_named(void **state)
@@ -213,10 +218,14 @@ static void trainable_weights_are_named(void **state)
     place_file(&here, "w.npy", weight);
     write_numbers(weight, 2, shape, small_number, 11);
     snprintf(option, sizeof option, "w=%s", weight);
-    expect(APPLY(here, paths), 1, NULL, "w is missing");
-    expect(APPLY(here, paths, "--weights", "w="), 1, NULL, "--weights: w= names no file");
-    expect(APPLY(here, paths, "--weights", option, "--weights", option), 1, NULL, "w is given twice");
+    expect(APPLY(here, paths), 2, NULL, "w is missing");
+    expect(APPLY(here, paths, "--weights", "w="), 2, NULL, "--weights: w= names no file");
+    expect(APPLY(here, paths, "--weights", option, "--weights", option), 2, NULL, "w is given twice");
     expect(APPLY(here, paths, "--weights", option), 0, NULL, NULL);
+    write_numbers(weight, 2, shape, no_number, 11);
+    program_result checked = APPLY(here, paths, "--weights", option, "--check-finite");
+    assert_non_null(strstr(checked.err, "): [0, 0] is nan"));
+    expect(checked, 1, NULL, "w.npy (--weights w=");
     write_numbers(weight, 1, shape, small_number, 11);
     expect(APPLY(here, paths, "--weights", option), 1, NULL, "w.npy (--weights w=");
     scratch_remove(here.folder);
@@ -353,7 +362,7 @@ static void gates_that_overflow_are_found_by_a_check(void **state)
     assert_int_equal(npy_write(gate, &gates, &error), FPA_OK);
     expect(APPLY(here, paths, "--log-gate", gate), 0, NULL, /* numbers are the caller's business */
            "gate.npy: 36 of 36 log-gates are positive, the first at [0, 0, 0]");
-    expect(APPLY(here, paths), 1, NULL, "--log-gate: is needed: gated is gated");
+    expect(APPLY(here, paths), 2, NULL, "--log-gate: is needed: gated is gated");
     unlink(paths.o);
     expect(APPLY(here, paths, "--log-gate", gate, "--check-finite"), 1, NULL, "o: [0, ");
     expect(APPLY(here, paths, "--log-gate", gate, "--check-finite"), 1, NULL, "positive log-gates");

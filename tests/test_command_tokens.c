@@ -107,13 +107,13 @@ static void what_does_not_fit_is_refused_by_its_option_or_file(void **state)
     files_make(&f);
     place_file(&f.here, "narrow.npy", wrong);
     write_numbers(wrong, 2, narrow, small_number, 11);
-    expect(APPLY(f, "turned", "--key-mask", f.mask), 1, NULL,
+    expect(APPLY(f, "turned", "--key-mask", f.mask), 2, NULL,
            "--positions: is needed: turned takes positions of 1 number");
-    expect(APPLY(f, "turned", "--positions", f.positions), 1, NULL,
+    expect(APPLY(f, "turned", "--positions", f.positions), 2, NULL,
            "--key-mask: is needed: turned takes a mask of keys");
-    expect(APPLY(f, "plain", "--positions", f.positions), 1, NULL,
+    expect(APPLY(f, "plain", "--positions", f.positions), 2, NULL,
            "--positions: is given, but plain takes no positions");
-    expect(APPLY(f, "plain", "--key-mask", f.mask), 1, NULL,
+    expect(APPLY(f, "plain", "--key-mask", f.mask), 2, NULL,
            "--key-mask: is given, but plain takes no mask of keys");
     expect(APPLY(f, "turned", "--positions", wrong, "--key-mask", f.mask), 1, NULL,
            "narrow.npy (positions): axis 1 has 8 tokens, but q has 9");

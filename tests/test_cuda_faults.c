@@ -1,7 +1,7 @@
 /* The emulation of CUDA kernels must be able to fail: emitted kernels with one mistake each
  * (emulate/faults.h) are found out.
  *
- * make test: the first fault of each mechanism's table and the first of each kind, and races; make test-all: all faults, at every place, in
+ * make test: the first fault of each mechanism's table, the first of each kind, and the first race; make test-all: all faults, at every place, in
  * shares (share.h). That the templates have the points of all of them is tested always (test_fault_points.c). */
 #include "claims.h"
 #include "dear.h"
@@ -66,6 +66,7 @@ static const struct {
     [IN_MASKED_WINDOW] = {"nearlifted", WINDOW_CALL, 5},
     [IN_NEAR_PASS] = {"nearpass", WINDOW_CALL, 5},
     [IN_NEAR_ROUNDS] = {"nearpassodd", LONG_CALL + 3, 1},
+    [IN_NEAR_TASKS] = {"nearpass", RINGS_CALL, 1},
     [IN_SEQUENCES] = {"plain", SEQUENCES_CALL, 2},
     [IN_PLACED_SEQUENCES] = {"placed", SEQUENCES_CALL, 2},
     [IN_PASSED_SEQUENCES] = {"few", SEQUENCES_CALL, 1},
@@ -88,21 +89,22 @@ static const struct {
     [IN_GIVEN_SEQUENCES] = {"givenrows", SEQUENCES_CALL, 2},
 };
 
-/* The first of its mechanism or of its kind. */
-static bool is_fixed(int index)
-{
-    bool table = false, kind = false; /* seen before */
-    for (int i = 0; i < index; i++) {
-        table = table || emulated_fault_table(i) == emulated_fault_table(index);
-        kind = kind || emulated_fault_at(i)->kind == emulated_fault_at(index)->kind;
-    }
-    return !table || !kind;
-}
-
 /* What no number shows: threads take turns here in which nothing comes of it (emulate/races.h). */
 static bool is_race(int index)
 {
     return strstr(emulated_fault_at(index)->fault.says, "a race") != NULL;
+}
+
+/* The first of its mechanism or of its kind, and the first race. */
+static bool is_fixed(int index)
+{
+    bool table = false, kind = false, race = false; /* seen before */
+    for (int i = 0; i < index; i++) {
+        table = table || emulated_fault_table(i) == emulated_fault_table(index);
+        kind = kind || emulated_fault_at(i)->kind == emulated_fault_at(index)->kind;
+        race = race || is_race(i);
+    }
+    return !table || !kind || (is_race(index) && !race);
 }
 
 /* FPA_TEST_FAULT: those alone whose name has these words in it. */
@@ -111,7 +113,7 @@ static bool is_chosen(int index)
     const char *words = getenv("FPA_TEST_FAULT");
     if (words)
         return strstr(emulated_fault_at(index)->fault.what, words) != NULL;
-    return dear_tests() || is_fixed(index) || is_race(index);
+    return dear_tests() || is_fixed(index);
 }
 
 /* Of what is chosen this process's share. */

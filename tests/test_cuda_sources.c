@@ -178,6 +178,22 @@ static void sources_stand_alone_and_are_the_same_every_time(void **state)
     }
 }
 
+/* A file is compiled in parts, of which some of a head without decode read no table: a warning at every open. */
+static void tables_of_heads_without_decode_may_stay_unread(void **state)
+{
+    static const char text[] = "return head { name = 'open', d = 6, dv = 4, causal = false,\n"
+                               "  terms = inhomogeneous { degree = 3, constant = 1 } }";
+    fpa_head_list list;
+    fpa_source source;
+    fpa_error error;
+    assert_ok(spec_load_text("open.lua", NULL, text, sizeof text - 1, &list, &error), &error);
+    assert_ok(source_generate(list.heads[0], "cuda:sm_90", &source, &error), &error);
+    assert_non_null(strstr(source.code, "__attribute__((unused)) const float feature_weights["));
+    assert_non_null(strstr(source.code, "__attribute__((unused)) const u16 feature_rows["));
+    source_free(&source);
+    head_list_free(&list);
+}
+
 /* ---- heads that CUDA does not serve ---- */
 
 static void expect_refused(const char *fields, const char *figure, const char *limit)
@@ -214,6 +230,7 @@ int main(void)
         cmocka_unit_test(the_fixed_part_has_every_function_that_is_emitted_for_any_module),
         cmocka_unit_test(kernels_that_are_compiled_reach_every_function_that_any_reaches),
         cmocka_unit_test(sources_stand_alone_and_are_the_same_every_time),
+        cmocka_unit_test(tables_of_heads_without_decode_may_stay_unread),
         cmocka_unit_test(a_head_that_is_too_large_for_cuda_is_refused_with_its_figure),
     };
     return cmocka_run_group_tests_name("cuda sources", tests, modules_setup, modules_teardown);

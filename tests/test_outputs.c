@@ -5,6 +5,7 @@
 #include "read_array.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,6 +259,80 @@ static void gen_keeps_the_other_heads_of_a_folder(void **state)
     expect_listed(f, all, 1);
 }
 
+static const char small_and_large[] =
+    "return head { name = 'small', d = 4, dv = 4, terms = linear {} },\n"
+    "       head { name = 'large', d = 64, dv = 4, terms = power { degree = 2 } }\n";
+
+/* What the folder has, and lists: small's files, or those of a refused large are there too. */
+static void expect_only_small(const fixture *f)
+{
+    char out[PATH];
+    place_file(&f->here, "out", out);
+    expect_listed(f, (const char *const[]){"entry small c:sse2\n"}, 1);
+    assert_int_equal(scratch_count(out, ".c"), 1);
+    assert_int_equal(scratch_count(out, ".head"), 1);
+    expect(RUN("fpac", "list", out), 0, "small", NULL);
+}
+
+/* Of a disk that is full, by a limit between the two: no source without a line of the manifest, and what was there before
+ * stays. */
+static void what_gen_cannot_finish_it_removes(void **state)
+{
+    fixture *f = *state;
+    char out[PATH];
+    place_file(&f->here, "out", out);
+    text_write(f->here.spec, small_and_large);
+#define GEN_LIMITED(shell)                                                                                   \
+    RUN("/bin/bash", "-c", shell "; \"$@\"", "bash", fpac_path(), "gen", f->here.spec, "-o", out,            \
+        "--target", "c:sse2")
+    expect(GEN_LIMITED("ulimit -f 100"), 1, NULL, "/large.c: cannot be written: File too large");
+    expect_only_small(f);
+    expect(GEN_LIMITED("true"), 0, NULL, NULL);
+    expect(GEN_LIMITED("ulimit -f 100"), 1, NULL, "/large.c: cannot be written: File too large");
+    expect_listed(f, (const char *const[]){"entry small c:sse2\n", "entry large c:sse2\n"}, 2);
+}
+
+/* The compiler of the second head ends its caller, as Ctrl-C does. */
+static void what_gen_finished_is_a_bundle_when_it_is_ended(void **state)
+{
+    fixture *f = *state;
+    char out[PATH], compiler[PATH];
+    place_file(&f->here, "out", out);
+    place_file(&f->here, "cc", compiler);
+    text_write(f->here.spec, small_and_large);
+    text_write(compiler, "#!/bin/sh\ncase \"$*\" in *--version*) exec cc \"$@\";; esac\n"
+                         "[ -e \"${0}ed\" ] && kill -INT $PPID && sleep 9\n: >\"${0}ed\"\nexec cc \"$@\"\n");
+    assert_int_equal(chmod(compiler, 0755), 0);
+    setenv("FPA_CC", compiler, 1);
+    expect(RUN("fpac", "gen", f->here.spec, "-o", out, "--target", "c:sse2", "--object"), 128 + SIGINT, NULL,
+           NULL);
+    unsetenv("FPA_CC");
+    expect_only_small(f);
+}
+
+/* The compiler of the first waits until the second has written its head. */
+static void two_that_write_into_a_folder_list_each_others_heads(void **state)
+{
+    fixture *f = *state;
+    static const char *const both[] = {"entry one c:sse2\n", "entry two c:sse2\n"};
+    char out[PATH], compiler[PATH], line[9 * PATH];
+    place_file(&f->here, "out", out);
+    place_file(&f->here, "cc", compiler);
+    text_write(f->here.spec, two_heads_spec);
+    text_write(compiler,
+               "#!/bin/sh\ncase \"$*\" in *--version*) exec cc \"$@\";; esac\n"
+               ": >\"$0.began\"\nfor i in $(seq 1000); do [ -e \"$0.go\" ] && exec cc \"$@\"; sleep 0.01; "
+               "done\n");
+    assert_int_equal(chmod(compiler, 0755), 0);
+    snprintf(line, sizeof line,
+             "FPA_CC=%s '%s' gen %s --head one -o %s --target c:sse2 --object & "
+             "for i in $(seq 1000); do [ -e %s.began ] && break; sleep 0.01; done; "
+             "'%s' gen %s --head two -o %s --target c:sse2; : >%s.go; wait $!",
+             compiler, fpac_path(), f->here.spec, out, compiler, fpac_path(), f->here.spec, out, compiler);
+    expect(RUN("/bin/sh", "-c", line), 0, NULL, NULL);
+    expect_listed(f, both, 2);
+}
+
 /* ---- temporaries ---- */
 
 static void what_a_killed_writer_left_is_swept_a_day_later(void **state)
@@ -294,7 +369,7 @@ static void beyond_the_limit_of_a_file_nothing_is_left(void **state)
     place_file(&f->here, "written", folder);
     expect(RUN("/bin/sh", "-c", "ulimit -f 8; \"$@\"", "sh", fpac_path(), "gen", f->here.spec, "-o", folder),
            1, NULL, "/tiny.c: cannot be written: File too large");
-    assert_int_equal(scratch_count(folder, NULL), scratch_count(folder, ".head"));
+    assert_int_equal(scratch_count(folder, NULL), -1);
     place_file(&f->here, "empty", folder);
     expect(RUN("/bin/sh", "-c", "ulimit -f 0; \"$@\"", "sh", fpac_path(), "gen", f->here.spec, "-o", folder),
            1, NULL, NULL); /* standard error is a file here, too */
@@ -318,6 +393,9 @@ int main(void)
         CLAIM(a_folder_is_refused),
         CLAIM(a_closed_standard_output_is_told),
         CLAIM(gen_keeps_the_other_heads_of_a_folder),
+        CLAIM(what_gen_cannot_finish_it_removes),
+        CLAIM(two_that_write_into_a_folder_list_each_others_heads),
+        CLAIM(what_gen_finished_is_a_bundle_when_it_is_ended),
         CLAIM(what_a_killed_writer_left_is_swept_a_day_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -396,7 +396,7 @@ static void mistakes_are_told_with_a_remedy(void **state)
     expect(RUN("fpac", "report", here.spec), 2, NULL, "-o: is needed");
     expect(RUN("fpac", "report", here.spec, "-o", path), 1, NULL, "choose one by --head, or name a folder");
     expect(RUN("fpac", "report", here.spec, "--head", "none", "-o", path), 1, NULL, "none");
-    expect(RUN("fpac", "report", here.spec, "--head", "cube", "--target", "cuda:sm_90", "-o", path), 1, NULL,
+    expect(RUN("fpac", "report", here.spec, "--head", "cube", "--target", "cuda:sm_90", "-o", path), 2, NULL,
            "--target: names the kernels for the CPU");
     expect(RUN("fpac", "report", here.spec, "-o", here.spec), 1, NULL, "is read too");
     expect(RUN("fpac", "report", here.spec, again, "-o", folder), 1, NULL, "has a head square, and so has ");

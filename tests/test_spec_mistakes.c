@@ -346,6 +346,8 @@ static void terms_and_weights_are_checked(void **state)
         {"return head { name = 'a', d = 1024, terms = power { degree = 9 } }", 1,
          "the head has 1237940039285380"},
         {HEAD4("scaled(0, linear {})"), 1, "the kernel is zero"},
+        {HEAD4("linear {}, scale = 0"), 1,
+         "the kernel is zero: every term has weight 0, a branch of zeros, or branches and the scale 0"},
         {"local x = sqrt2 + 1", 1, "a sum with a root in it is not kept exact"},
         {"local x = sqrt(-1)", 1, "sqrt(-1): the argument is a rational number >= 0"},
         {"local x = ratio(1, 0)", 1, "ratio(p, q) takes two rational numbers, q not 0"},

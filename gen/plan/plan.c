@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "facts.h"
 #include "feature_line.h"
@@ -72,22 +73,22 @@ static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
 
 static fpa_status find_mechanism(fpa_plan *plan, const char *mechanism, fpa_error *error)
 {
+    static const char option[] = "--mechanism"; /* who asks for one by name writes this */
     const fpa_generator *generator = generator_of(plan->target);
-    char names[128] = "";
+    enum { MOST = 32 };
+    const char *names[MOST + 1] = {NULL};
     plan->forced = -1;
     if (!mechanism)
         return FPA_OK;
     if (!generator->mechanism)
-        return fail(error, FPA_INVALID, mechanism, "%s has one mechanism only", plan->target->name);
-    for (int i = 0; generator->mechanism(i); i++) {
-        const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", generator->mechanism(i));
-        if (!strcmp(generator->mechanism(i), mechanism))
+        return fail(error, FPA_INVALID, option, "chooses on CUDA targets; %s has one mechanism only",
+                    plan->target->name);
+    for (int i = 0; i < MOST && generator->mechanism(i); i++) {
+        names[i] = generator->mechanism(i);
+        if (!strcmp(names[i], mechanism))
             plan->forced = i;
     }
-    if (plan->forced < 0)
-        return fail(error, FPA_INVALID, mechanism, "no such mechanism; there are %s", names);
-    return FPA_OK;
+    return plan->forced < 0 ? fail_unknown(error, option, mechanism, "mechanism", names) : FPA_OK;
 }
 
 /* start: what is known of the plan. */

@@ -9,7 +9,7 @@ from . import abi
 from .backward import NAMES, Saved, run_backward, run_saving
 from .call import STATE_DROPPED, STATE_NEW, STATE_UPDATED, Calls, Operands, Widths
 from .drafts import Accepted, run_draft
-from .errors import InvalidError, UnsupportedError
+from .errors import ArgumentTypeError, InvalidError, UnsupportedError
 from .explanation import Explanation, explain
 from .kinds import INDICES, Array, Kind, kind_of
 from .library import Kernel, library
@@ -162,6 +162,9 @@ class Head:
         not wanted is not computed. With cu_seqlens or state_index the gradient of the state is one a sequence,
         [S, H, N], not a pool's.
         """
+        if not isinstance(saved, Saved):
+            what = "is {}, but what a call with return_saved=True gave is needed"
+            raise ArgumentTypeError("saved", what.format(type(saved).__name__))
         given = [name for name in NAMES if getattr(saved.operands, name) is not None] + list(self.weight_names)
         names = given if wanted is None else list(wanted)
         for name in names:

@@ -3,6 +3,9 @@
 #include "layer.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* ---- forward ---- */
 
@@ -49,6 +52,19 @@ static double work_of(const fpa_kernel *kernel, int form, const struct fpa_launc
     return kernel->facts.flop[form] * (form == FORM_PARALLEL ? length * (length + 1) / 2 : length);
 }
 
+/* What a part's call says of its "weights[0] (A)" is of the layer's "weights[3] (HEAD.A)". */
+static fpa_status name_weight(const fpa_layer *layer, int part, fpa_status status, fpa_error *error)
+{
+    static const char list[] = "weights[";
+    char *name = status && error ? strstr(error->where, list) : NULL; /* behind "d_" of a gradient */
+    if (!name)
+        return status;
+    const int at = layer->parts[part].first_weight + (int)strtol(name + strlen(list), NULL, 10);
+    snprintf(name, sizeof error->where - (size_t)(name - error->where), "%s%d] (%.63s)", list, at,
+             layer->weight_names[at]);
+    return status;
+}
+
 static fpa_status prepare_part(const layer_call *c, int number, const fpa_tensors *whole, fpa_form form,
                                const float **weights, fpa_part *part, bool *empty, fpa_error *error)
 {
@@ -62,7 +78,7 @@ static fpa_status prepare_part(const layer_call *c, int number, const fpa_tensor
     fpa_status status = forward_prepare(kernel, c->with_data ? TENSORS_DATA : TENSORS_SHAPES, &tensors, &form,
                                         weights, &part->launch, empty, error);
     if (status)
-        return status;
+        return name_weight(layer, number, status, error);
     part->module = &kernel->module;
     part->form = form;
     part->work = work_of(kernel, form, &part->launch);
@@ -224,6 +240,7 @@ static fpa_status backward_bytes(const layer_call *c, fpa_form form, const fpa_g
         const fpa_gradient_tensors tensors = cut_backward(c, whole, i, slices);
         size_t its;
         status = fpa_backward_workspace(c->layer->kernels[i], form, &tensors, &its, error);
+        name_weight(c->layer, i, status, error);
         *bytes = !status && its > *bytes ? its : *bytes;
     }
     return status;
@@ -260,6 +277,7 @@ fpa_status fpa_layer_backward(const fpa_layer *layer, fpa_form form, const fpa_g
         layer_slice slices[LAYER_TENSORS];
         const fpa_gradient_tensors part = cut_backward(&c, tensors, i, slices);
         status = fpa_backward(layer->kernels[i], form, &part, workspace, workspace_size, error);
+        name_weight(layer, i, status, error);
     }
     return status;
 }

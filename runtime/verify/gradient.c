@@ -57,10 +57,11 @@ static const row rows[] = {
 };
 
 enum {
-    ROWS = sizeof rows / sizeof *rows,
+    ROWS = GRADIENT_SHAPES,
     LEANING_DRAW =
         8 /* of the last row's numbers: gates by which states fade slowly enough for its faults to be seen */
 };
+_Static_assert(sizeof rows == ROWS * sizeof *rows, "verify.h counts them");
 
 typedef fpa_gradient_squares form_squares[FORMS][GRADIENT_KINDS + 1]; /* of matrices last */
 

@@ -49,7 +49,10 @@ fpa_status verify_kernel(fpa_head *head, const fpa_facts *facts, fpa_module *mod
 
 /* ---- gradients: a module of its own, which belongs to a kernel only after it agreed with the formula ---- */
 
-enum { GRADIENT_TEXT = 512 };
+enum {
+    GRADIENT_TEXT = 512,
+    GRADIENT_SHAPES = 12 /* calls that they are tried in: rows of runtime/verify/gradient.c */
+};
 
 /* Both are of the head as written; forward makes states. text: what was found, one line. REFUSED names form, shape,
  * gradient, element and figures. */

@@ -60,6 +60,7 @@ enum fault_place {
     IN_MASKED_WINDOW,
     IN_NEAR_PASS,
     IN_NEAR_ROUNDS,
+    IN_NEAR_TASKS, /* the same of a pass whose packing is tasks */
     IN_SEQUENCES,
     IN_PLACED_SEQUENCES,
     IN_PASSED_SEQUENCES,

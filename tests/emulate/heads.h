@@ -369,6 +369,7 @@ static const char *const emulated_fixed[] = {
     "groupedfavor",   /* squares; */
     "liftedpass",     /* in the pass that reads them: complex rows; */
     "liftedfavor",    /* squares; */
+    "owned",          /* each side by who multiplies it, totals in registers; */
     "liftedalike",    /* tokens' powers behind the rounding; */
     "liftedhalf",     /* f16; */
     "turnedhalf",     /* rows that are turned there; */

@@ -42,6 +42,7 @@ enum {
     SCANNED_CALL = 35,   /* SEQUENCES_CALL by clusters, of faults alone, too */
     WHOLE_CALL = 36,     /* and by such that take whole ones in turn */
     ENTRIES_CALL = 37,   /* pieces of several batch entries, of faults alone, too */
+    RINGS_CALL = 38,     /* more panels by one block than there are places for, of faults alone, too */
     EMULATED_CALLS
 };
 

@@ -87,6 +87,9 @@ class Refusals(unittest.TestCase):
         self.refuses(ValueError, "weights[1] (B)", "stride", mine, *arrays, weights=[a, np.asfortranarray(b)])
         self.refuses(ValueError, "weights", "mean has none", self.head, self.q, self.k, self.v, weights=[a])
 
+    def test_gradients_of_nothing(self):
+        self.refuses(TypeError, "saved", "return_saved=True", self.head.backward, None, self.q)
+
     def test_states(self):
         q, k, v = self.q[:, :1], self.k[:, :1], self.v[:, :1]
         state = self.head.new_state(k)

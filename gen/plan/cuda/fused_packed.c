@@ -27,7 +27,7 @@ enum {
     THREE_KEYS = 152,
     THREE_QUERIES = 96, /* registers, where three warpgroups have queries */
     THREE_TOTALS = 64,
-    MANY_PANELS = 3,        /* that queries see beside a window */
+    LEAST_PANELS = 2,       /* that three warpgroups of queries see beside a window */
     LEAST_REGISTERS = 24,   /* of a warpgroup that does nothing */
     OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
     OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
@@ -96,15 +96,15 @@ int fused_packed_columns(const fpa_plan *plan, const fpa_cuda_rows *rows)
     return MOST_SUMS_OF_ONE / (4 * count_tiles(rows)) - (plan->head->normalize != FPA_NORMALIZE_NONE);
 }
 
-/* Beside a window queries wait for exponentials, dots and products by turns: where they see many panels, three warpgroups of fewer registers
- * each wait less than two; where few, all would wait for who packs (docs/decisions/0095-exponents-without-an-m.md,
- * 0101-who-packs-and-who-is-idle.md). They have their sums and, of
+/* Beside a window queries wait for exponentials, dots and products by turns: where they see two panels or more, three warpgroups of fewer
+ * registers each wait less than two (docs/decisions/0095-exponents-without-an-m.md, 0101-who-packs-and-who-is-idle.md,
+ * 0175-what-queries-beside-a-window-wait-for.md). They have their sums and, of
  * 16 queries, rows of what exponents and other dots are products of. */
 static bool wants_three(const fpa_cuda_inputs *in, const fpa_fused_packed *fused, int tiles)
 {
     const int sums = 4 * in->columns->all, dots = in->rows->dot_steps, given = (in->plan->head->d + 15) / 16;
     const int queries = sums + 4 * given + 4 * (dots > 4 ? 0 : dots) + OTHERS_OF_QUERIES;
-    return fused->near_panels >= MANY_PANELS && sums * tiles <= FEW_SUMS && queries <= THREE_QUERIES;
+    return fused->near_panels >= LEAST_PANELS && sums * tiles <= FEW_SUMS && queries <= THREE_QUERIES;
 }
 
 static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_packed *fused)

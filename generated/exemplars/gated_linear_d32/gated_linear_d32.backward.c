@@ -1596,7 +1596,8 @@ struct work {
     float *dx;         /* gradients of the rows of queries, then of those of keys */
     float *v, *vt;     /* [T][DV], [DV][T] */
     float *dv;         /* [T][DV] */
-    float *part;       /* of one panel: what some tiles add to dx, and to dv */
+    float *part;       /* of one panel: what some tiles add to dx */
+    float *tile;       /* [T][DV] what the features of a tile add to dv */
     float *g, *gt;     /* d_o / n of queries: [T][DV], [DV][T] */
     float *last;       /* [T] the last entry of d_o' of queries */
     float *ones;       /* [T] the last entry of v' of keys, decayed to the chunk's end */
@@ -1668,7 +1669,8 @@ static char *work_layout(struct work *w, char *base, const struct cut *c)
     w->v = carve(&at, sizeof(float) * keys * VALUES);
     w->vt = carve(&at, sizeof(float) * keys * VALUES);
     w->dv = carve(&at, sizeof(float) * keys * VALUES);
-    w->part = carve(&at, sizeof(float) * (PANEL + VALUES));
+    w->part = carve(&at, sizeof(float) * PANEL);
+    w->tile = carve(&at, sizeof(float) * VALUES);
     w->g = carve(&at, sizeof(float) * queries * VALUES);
     w->gt = carve(&at, sizeof(float) * queries * VALUES);
     w->last = carve(&at, sizeof(float) * queries * T);
@@ -1880,14 +1882,15 @@ static void feature_gradients(const struct tile_place *place, const float *s, co
     add_values(s + (int64_t)place->feature * DV, place->features, DV, x, d, count);
 }
 
-/* Tiles whose part of a gradient is summed by itself: of thousands of features one chain has too many roundings. */
+/* Tiles whose part of a panel's gradient is summed by itself: of thousands of features one chain has too many
+ * roundings. */
 enum { TOGETHER = 16 };
 
 /* to += what tiles behind the first ones have added up to. */
-static void join_part(const float *part, float *to, int count)
+static void join_part(const float *part, float *dx)
 {
-    for (int i = 0; i < count; i++)
-        to[i] += part[i];
+    for (int i = 0; i < PANEL; i++)
+        dx[i] += part[i];
 }
 
 /* What a panel's queries get from tiles of S, in dx. */
@@ -1921,13 +1924,23 @@ static void queries_from_state(const struct pass *c)
                 query_tiles(c, at, lanes(block_tokens(c->tokens, block)), tiles + first, end_of_part(first),
                             first ? w->part : dx);
                 if (first)
-                    join_part(w->part, dx, PANEL);
+                    join_part(w->part, dx);
             }
 }
 
-/* What a panel's keys and values get from tiles of R, in dx and dv. */
+/* dv += R' phi(k) of one tile, which has a sum of its own: a sum of thousands of features, each added to the last one,
+ * would err more than those of pairs do. */
+static void values_from_tile(const struct work *w, const struct tile_place *place, float *dv, int tokens)
+{
+    query(w->p, w->reversed + (int64_t)place->feature * DV, w->tile, tokens, place->features, NULL, w->reversed, NULL,
+          0, NULL);
+    for (int i = 0; i < tokens * DV; i++)
+        dv[i] += w->tile[i];
+}
+
+/* What a panel's keys get from tiles of R, in dx, and its values. */
 static void key_tiles(const struct pass *c, int block, const struct tile_place *first, const struct tile_place *end,
-                      float *dx, float *dv)
+                      float *dx)
 {
     const struct work *w = c->w;
     const vi key = ~(vi){0};
@@ -1938,7 +1951,7 @@ static void key_tiles(const struct pass *c, int block, const struct tile_place *
         ones[t] = 1.0f;
     for (const struct tile_place *place = first; place < end; place++) {
         form_tile(place, x, w->p, count, key);
-        query(w->p, r + (int64_t)place->feature * DV, dv, tokens, place->features, NULL, r, NULL, 1, NULL);
+        values_from_tile(w, place, w->dv + block * VALUES, tokens);
         feature_gradients(place, r, w->vt + block * VALUES, ones, w->d, count);
         contract_tile(place, x, w->d, dx, w->sum + block * T, count, key);
     }
@@ -1950,14 +1963,12 @@ static void keys_from_state(const struct pass *c)
     const struct work *w = c->w;
     for (int first = 0; first < TILES; first += TOGETHER)
         for (int block = 0; block < c->blocks; block++) {
-            float *dx = w->dx + block * PANEL, *dv = w->dv + block * VALUES;
+            float *dx = w->dx + block * PANEL;
             if (first)
-                memset(w->part, 0, sizeof(float) * (PANEL + VALUES));
-            key_tiles(c, block, tiles + first, end_of_part(first), first ? w->part : dx, first ? w->part + PANEL : dv);
-            if (first) {
-                join_part(w->part, dx, PANEL);
-                join_part(w->part + PANEL, dv, VALUES);
-            }
+                memset(w->part, 0, sizeof(float) * PANEL);
+            key_tiles(c, block, tiles + first, end_of_part(first), first ? w->part : dx);
+            if (first)
+                join_part(w->part, dx);
         }
 }
 
