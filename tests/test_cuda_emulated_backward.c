@@ -4,10 +4,14 @@
 #include "dear.h"
 #include "emulate/backward_edge.h"
 #include "emulate/backward.h"
+#include "emulate/states.h"
 #include "head/lift.h"
+#include "runtime/builder.h"
 #include "runtime/cuda/launch_backward.h"
+#include "runtime/verify/trial.h"
 #include "share.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +126,92 @@ static void segments_of_a_walk_are_one_walk(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* As portable kernels make them. */
+static fpa_status open_portable(const fpa_head *head, fpa_source *source, fpa_module *module,
+                                fpa_error *error)
+{
+    const fpa_options options = {.cache_dir = ""};
+    const fpa_target *target;
+    const fpa_backend *backend;
+    fpa_object object = {0};
+    fpa_status status = backend_choose(&options, "c", &backend, &target, error);
+    if (!status)
+        status = source_generate(head, target->name, source, error);
+    if (!status)
+        status = builder_c.compile(&options, source, &object, error);
+    if (!status)
+        status = backend->load(&options, &object, source->facts.name, module, error);
+    free(object.bytes);
+    return status;
+}
+
+static fpa_status make_states(const fpa_trial *trial, const fpa_module *module, fpa_field *states,
+                              fpa_error *error)
+{
+    const fpa_shape *s = &trial->shape;
+    const fpa_form_index form = trial->head->causal ? FORM_RECURRENT : FORM_CHUNKED;
+    fpa_status status = field_make(states, NULL, trial->head->state_dtype, LAYOUT_PADDED, s->batch, 1,
+                                   s->heads, trial->facts->state_elements, error);
+    return status ? status : trial_run(trial, module, form, 0, s->length, NULL, NULL, states, error);
+}
+
+/* The largest difference, in parts of the largest number; what is not finite is one. */
+static double difference(const fpa_field *a, const fpa_field *b)
+{
+    double most = 0, worst = 0;
+    for (int64_t i = 0; i < a->batch; i++)
+        for (int64_t h = 0; h < a->heads; h++)
+            for (int64_t e = 0; e < a->entries; e++) {
+                const double x = field_get(a, i, 0, h, e), y = field_get(b, i, 0, h, e);
+                most = fmax(most, fabs(x));
+                worst = isfinite(x - y) ? fmax(worst, fabs(x - y)) : INFINITY;
+            }
+    return worst / most;
+}
+
+/* Gradients begin with states that a module by hand makes, for which nothing is compiled. */
+static void states_by_hand_are_those_of_portable_kernels(void **state)
+{
+    static const char *const some[] = {"half", "hedgehog"};
+    const backward_fixture *f = *state;
+    share taken = {0};
+    int chosen = 0;
+    for (int i = 0; i < f->list.count; i++) {
+        const fpa_head *head = f->list.heads[i];
+        const double rounding = head->state_dtype == FPA_F32   ? 1e-5
+                                : head->state_dtype == FPA_F16 ? 2e-3
+                                                               : 2e-2;
+        const fpa_shape shape = {.batch = 2,
+                                 .length = 5,
+                                 .heads = lift_heads(head) ? lift_heads(head) : 3,
+                                 .query_heads = lift_heads(head) ? lift_heads(head) : 3,
+                                 .layout = LAYOUT_PADDED};
+        fpa_source source = {0};
+        fpa_module portable = {0}, by_hand = {0};
+        fpa_trial trial = {0};
+        fpa_field a = {0}, b = {0};
+        fpa_error error;
+        if (!(dear_tests() || is_one_of(some, sizeof some / sizeof *some, head->name)) ||
+            !share_take(&taken, chosen++))
+            continue;
+        assert_ok(open_portable(head, &source, &portable, &error), &error);
+        assert_ok(states_open(head, &by_hand, &error), &error);
+        assert_ok(trial_make(&trial, head, &source.facts, shape, 1, &error), &error);
+        assert_ok(make_states(&trial, &portable, &a, &error), &error);
+        assert_ok(make_states(&trial, &by_hand, &b, &error), &error);
+        if (!(difference(&a, &b) <= rounding))
+            fail_msg("%s: states differ by %g", head->name, difference(&a, &b));
+        assert_true(field_guards_hold(&b));
+        field_free(&a);
+        field_free(&b);
+        trial_free(&trial);
+        states_close(&by_hand);
+        portable.backend->unload(&portable);
+        source_free(&source);
+    }
+    share_report(&taken, "states", chosen);
+}
+
 /* A sequence without tokens: the gradient of its final state is that of its initial one, those of matrices are zero. */
 static void of_no_tokens_the_state_gets_its_gradient(void **state)
 {
@@ -192,7 +282,9 @@ int main(void)
         cmocka_unit_test(emitted_gradients_are_those_of_the_formula),
         cmocka_unit_test(segments_of_a_walk_are_one_walk),
         cmocka_unit_test(of_no_tokens_the_state_gets_its_gradient),
+        cmocka_unit_test(states_by_hand_are_those_of_portable_kernels),
         cmocka_unit_test(portable_texts_define_the_types_that_they_name),
     };
+    setenv("FPA_CFLAGS", "-O0", 0); /* of what is no user's */
     return cmocka_run_group_tests_name("cuda emulated backward", tests, backward_setup, backward_teardown);
 }

@@ -38,6 +38,7 @@ static const struct {
     [IN_GATED_ROWS] = {"anyrowstails", LONG_CALL, 2},
     [IN_FACTORED_ROWS] = {"scaled", LONG_CALL, 2},
     [IN_STRONG_GATES] = {"scaled", STRONG_CALL, 1},
+    [IN_BLOCKS_OF_ROWS] = {"anyrowsblocks", LONG_CALL, 2},
     [IN_FEATURES] = {"featureplain", HEADS_CALL, 8},
     [IN_CLUSTER_SCAN] = {"clustered", CLUSTER_CALL, 5},
     [IN_WIDE_CLUSTER_SCAN] = {"clustereddeep", CLUSTER_CALL, 5},

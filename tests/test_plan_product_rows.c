@@ -250,6 +250,33 @@ static void blocks_fetch_the_slabs_of_their_strips(void **state)
     planned_free(&made);
 }
 
+/* A third stage where half of a copy's tiles give it room; else all tiles have a place on their way out. */
+static void copies_leave_in_turns_where_that_is_a_third_stage(void **state)
+{
+    static const struct {
+        const char *spec;
+        int stages, layers, leaving;
+    } heads[] = {
+        {"d = 160, dv = 161, dtype = 'f16', terms = { term { " SOME(144, 160, 1) " }, term { " SOME(
+             2, 160, 2) ", select(range(1, 16)), select(range(17, 56)) }, term "
+                        "{ " SOME(6, 160, 3) ", " SOME(2, 160, 4) ", select(range(60, 91)) } }",
+         3, 2, 1},
+        {"d = 64, dv = 64, terms = { term { " SOME(12, 64, 1) ", " SOME(40, 64, 2) " } }", 8, 3, 3},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        planned_head made;
+        planned_make(&made, heads[i].spec, "cuda:sm_90a");
+        const fpa_split_outer *split = made.plan.cuda.suited[SPLIT_OUTER].plan;
+        assert_non_null(split);
+        const fpa_chunk_state_kernel *kernel = &split->state[0];
+        assert_int_equal(kernel->stages, heads[i].stages);
+        assert_int_equal(kernel->layers, heads[i].layers);
+        assert_int_equal(kernel->leaving, heads[i].leaving);
+        assert_true(kernel->bytes <= made.plan.target->shared_memory);
+        planned_free(&made);
+    }
+}
+
 /* Rows of projections come first in a tile, in whole chunks, with nothing else between them. */
 static void chunks_have_all_projected_rows(const fpa_pack_kernel *pack, int rows)
 {
@@ -405,6 +432,7 @@ int main(void)
         cmocka_unit_test(keys_carry_no_weights_where_products_of_states_are_wanted),
         cmocka_unit_test(heads_of_wide_dots_keep_their_rows),
         cmocka_unit_test(blocks_fetch_the_slabs_of_their_strips),
+        cmocka_unit_test(copies_leave_in_turns_where_that_is_a_third_stage),
         cmocka_unit_test(matrices_of_packed_rows_stay_where_two_warpgroups_have_room),
         cmocka_unit_test(chunks_of_larger_matrices_come_by_turns),
         cmocka_unit_test(many_constant_rows_of_bf16_are_one_number_of_f16),

@@ -2,10 +2,10 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
-#include "runtime/builder.h"
 #include "../claims.h"
 #include "../kernels.h"
 #include "../scratch.h"
+#include "states.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,6 +110,7 @@ static const char heads[] =
     "degree = 3 }, "
     "term { some(5, 12, 1), diagonal { [range(1, 4)] = 1, [range(5, 12)] = sqrt2 } } } }),\n"
     "  h('parted', { scale = 1 / 2, terms = term { select(range(1, 4)), select(range(5, 16)) } }),\n"
+    "  h('leanblocks', { d = 42, dv = 155, gate = true, scale = 1 / 8, terms = linear {} }),\n"
     "  h('manyrows', { d = 248, dv = 8, scale = 1 / 8, normalize = 'sum', gate = true, terms = { term { "
     "diagonal { [range(1, 100)] = 2, [range(101, 248)] = 3 } }, term { some(140, 248, 1), some(2, 248, 2) } "
     "} }),\n"
@@ -233,51 +234,17 @@ const char *backward_target(const fpa_head *head)
     return strstr(head->name, "_of_warps") ? "cuda:sm_90" : "cuda:sm_90a";
 }
 
-static fpa_status load_forward(backward_fixture *f, int i, fpa_error *error)
-{
-    fpa_object object = {0};
-    const fpa_target *target;
-    const fpa_backend *backend;
-    const fpa_options options = {.cache_dir = ""};
-    fpa_status status = backend_choose(&options, "c", &backend, &target, error);
-    if (!status)
-        status = source_generate(f->list.heads[i], target->name, &f->plain[i], error);
-    if (!status)
-        status = builder_c.compile(&options, &f->plain[i], &object, error);
-    if (!status)
-        status = backend->load(&options, &object, f->plain[i].facts.name, &f->forward[i], error);
-    free(object.bytes);
-    return status;
-}
-
 static backward_fixture fixture;
 
-typedef struct loading {
-    int count, head[BACKWARD_MOST_HEADS];
-    fpa_error error[BACKWARD_MOST_HEADS];
-} loading;
-
-static void load_one(int index, void *user)
-{
-    loading *l = user;
-    load_forward(&fixture, l->head[index], &l->error[index]);
-}
-
-/* The forward passes of the heads that jobs have, unless they are here. */
+/* States before the tokens of the heads that jobs have, unless they are here. */
 static void load_heads(int count, const backward_job *jobs)
 {
     backward_fixture *f = &fixture;
-    loading l = {0};
-    bool wanted[BACKWARD_MOST_HEADS] = {false};
+    fpa_error error;
     for (int i = 0; i < count; i++)
-        wanted[jobs[i].head] = true;
-    for (int i = 0; i < f->list.count; i++)
-        if (wanted[i] && !f->forward[i].backend)
-            l.head[l.count++] = i;
-    parallel_run(l.count, load_one, &l);
-    for (int i = 0; i < l.count; i++)
-        if (!f->forward[l.head[i]].backend)
-            fail_msg("%s: %s", l.error[i].where, l.error[i].message);
+        if (!f->states[jobs[i].head].backend &&
+            states_open(f->list.heads[jobs[i].head], &f->states[jobs[i].head], &error))
+            fail_msg("%s: %s", error.where, error.message);
 }
 
 int backward_setup(void **state)
@@ -289,7 +256,6 @@ int backward_setup(void **state)
     f->ready = compiled_possible();
     if (!f->ready)
         print_message("g++ or tests/emulate is not here: the emitted kernels are not run\n");
-    setenv("FPA_CFLAGS", "-O0", 0);
     scratch_make(f->folder);
     if (f->ready)
         status = compiled_prepare(f->folder, &error);
@@ -306,10 +272,8 @@ int backward_teardown(void **state)
 {
     backward_fixture *f = *state;
     for (int i = 0; i < f->list.count; i++) {
-        if (f->forward[i].backend)
-            f->forward[i].backend->unload(&f->forward[i]);
+        states_close(&f->states[i]);
         source_free(&f->source[i]);
-        source_free(&f->plain[i]);
     }
     head_list_free(&f->list);
     scratch_remove(f->folder);
@@ -440,7 +404,7 @@ static void run_job(int index, void *argument)
     }
     if (!j->status)
         j->status = verify_backward_up_to(f->list.heads[j->head], facts, &emulated.module,
-                                          &f->forward[j->head], longest, shapes_of(j), j->text, &j->error);
+                                          &f->states[j->head], longest, shapes_of(j), j->text, &j->error);
     if (!j->status && j->check)
         j->status = j->check(f->list.heads[j->head], facts, &emulated.module, &j->error);
     j->seconds = clock_seconds() - begin;

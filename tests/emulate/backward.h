@@ -12,9 +12,8 @@ typedef struct backward_fixture {
     bool ready; /* there is what it takes */
     char folder[64];
     fpa_head_list list;
-    fpa_source source[BACKWARD_MOST_HEADS];  /* gradients, of CUDA: backward_source */
-    fpa_source plain[BACKWARD_MOST_HEADS];   /* the forward pass, of C: states are its */
-    fpa_module forward[BACKWARD_MOST_HEADS]; /* of heads that jobs have had */
+    fpa_source source[BACKWARD_MOST_HEADS]; /* gradients, of CUDA: backward_source */
+    fpa_module states[BACKWARD_MOST_HEADS]; /* of heads that jobs have had: states.h */
 } backward_fixture;
 
 /* For cmocka: *state becomes the fixture. */

@@ -22,16 +22,23 @@ enum { SECONDS = 120, DIGEST = SHA256_DIGEST_STRING_LENGTH };
  * compiled once. */
 static const char text_level[] = "-O0", common_level[] = "-O3";
 
-#define COMPILER(level)                                                                                      \
-    "/usr/bin/env", "g++", "-std=c++17", level, "-w", "-fPIC", "-fno-strict-aliasing", "-fno-gnu-unique",    \
+#define COMPILER(name, own, level)                                                                           \
+    "/usr/bin/env", name, own, "-std=c++17", level, "-w", "-fPIC", "-fno-strict-aliasing",                   \
         "-ffp-contract=off", "-U_FORTIFY_SOURCE", "-fno-exceptions", "-fno-rtti",                            \
         "-fno-asynchronous-unwind-tables"
+
+/* Of texts: clang, where it is, takes half the time of the other one, which everybody has, and whose headers and library it uses. Templates
+ * that the header itself makes are in the compiled header. */
+static const struct {
+    const char *name, *own;
+} text_compiler[] = {{"g++", "-fno-gnu-unique"}, {"clang++", "-fpch-instantiate-templates"}};
 
 static struct {
     char here[PATH_MAX];  /* tests/emulate */
     char abi[PATH_MAX];   /* abi */
     char store[PATH_MAX]; /* of libraries and of compiled headers */
-    char version[256];    /* the compiler's first words */
+    char version[2][256]; /* the compilers' first words; of the second one none where it is not here */
+    bool brief;           /* it is */
     bool gold;            /* there is the linker that takes half the time */
     char headers[DIGEST]; /* of all that emitted files include, and of what is common */
 } compiled;
@@ -55,16 +62,42 @@ static bool has_gold(void)
     return process_run(&process, &outcome, NULL) == FPA_OK && outcome.exit_code == 0;
 }
 
-bool compiled_possible(void)
+static bool find_compiler(int number)
 {
-    static const char *const arguments[] = {"/usr/bin/env", "g++", "--version", NULL};
+    const char *const arguments[] = {"/usr/bin/env", text_compiler[number].name, "--version", NULL};
     const fpa_process process = {arguments, "/tmp", SECONDS};
     fpa_outcome outcome;
-    if (!realpath("tests/emulate", compiled.here) || !realpath("abi", compiled.abi) ||
-        process_run(&process, &outcome, NULL) || outcome.exit_code)
+    if (process_run(&process, &outcome, NULL) || outcome.exit_code)
         return false;
-    snprintf(compiled.version, sizeof compiled.version, "%.255s", outcome.output);
+    snprintf(compiled.version[number], sizeof compiled.version[number], "%.255s", outcome.output);
+    return true;
+}
+
+/* It may be too old, or find no headers of C++. */
+static bool compiles(int number)
+{
+    const char *const arguments[] = {"/usr/bin/env",
+                                     text_compiler[number].name,
+                                     "-std=c++17",
+                                     text_compiler[number].own,
+                                     "-fsyntax-only",
+                                     "-include",
+                                     "cstddef",
+                                     "-x",
+                                     "c++",
+                                     "/dev/null",
+                                     NULL};
+    const fpa_process process = {arguments, "/tmp", SECONDS};
+    fpa_outcome outcome;
+    return process_run(&process, &outcome, NULL) == FPA_OK && outcome.exit_code == 0;
+}
+
+bool compiled_possible(void)
+{
+    if (!realpath("tests/emulate", compiled.here) || !realpath("abi", compiled.abi) || !find_compiler(0))
+        return false;
     compiled.gold = has_gold();
+    compiled.brief = find_compiler(1) && compiles(1);
     return true;
 }
 
@@ -111,10 +144,11 @@ static fpa_status digest_headers(fpa_error *error)
 
 static void digest_text(const char *text, const char *level, char digest[DIGEST])
 {
-    const char *const parts[] = {compiled.version, compiled.headers, level, text};
+    const char *const parts[] = {compiled.version[0], compiled.version[compiled.brief], compiled.headers,
+                                 level, text};
     SHA2_CTX sha;
     SHA256Init(&sha);
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         SHA256Update(&sha, (const uint8_t *)parts[i], strlen(parts[i]) + 1);
     SHA256End(&sha, digest);
 }
@@ -155,7 +189,8 @@ static fpa_status compile_once(const char *const *options, const char *level, co
 {
     enum { MOST = 32 };
     char made[PATH_MAX + 16], wanted[PATH_MAX + 64], path[PATH_MAX + 64], digest[DIGEST];
-    const char *arguments[MOST] = {COMPILER(level)};
+    const bool brief = declared && compiled.brief;
+    const char *arguments[MOST] = {COMPILER(text_compiler[brief].name, text_compiler[brief].own, level)};
     fpa_status status = FPA_OK;
     int count = 0;
     digest_text(name, level, digest);
@@ -201,26 +236,30 @@ static fpa_status compile_common(char place[PATH_MAX], fpa_error *error)
 static fpa_status compile_text(const char *text, const char *library, const char *headers, const char *common,
                                fpa_error *error)
 {
-    char source[PATH_MAX], folder[PATH_MAX], object[PATH_MAX + 16];
+    char source[PATH_MAX], folder[PATH_MAX], object[PATH_MAX + 16], header[PATH_MAX + 16];
     const fpa_bytes part = {text, strlen(text)};
     snprintf(folder, sizeof folder, "%s", library);
     *strrchr(folder, '/') = 0;
     snprintf(source, sizeof source, "%.200s.cpp", strrchr(library, '/') + 1);
     snprintf(object, sizeof object, "%s/runtime.o", common);
+    snprintf(header, sizeof header, "%s/ptx.h", headers);
     fpa_status status = file_write(folder, source, 0600, &part, 1, error);
-    const char *const arguments[] = {COMPILER(text_level),
-                                     "-shared",
-                                     "-I",
-                                     headers,
-                                     "-Wl,-Bsymbolic",
-                                     "-Wl,--no-undefined",
-                                     "-o",
-                                     library,
-                                     source,
-                                     object,
-                                     "-lm",
-                                     compiled.gold ? "-fuse-ld=gold" : NULL,
-                                     NULL};
+    const char *const arguments[] = {
+        COMPILER(text_compiler[compiled.brief].name, text_compiler[compiled.brief].own, text_level),
+        "-shared",
+        "-include",
+        header,
+        "-I",
+        headers,
+        "-Wl,-Bsymbolic",
+        "-Wl,--no-undefined",
+        "-o",
+        library,
+        source,
+        object,
+        "-lm",
+        compiled.gold ? "-fuse-ld=gold" : NULL,
+        NULL};
     return status ? status : run_compiler(arguments, folder, source, error);
 }
 

@@ -307,7 +307,8 @@ static const struct emulated_fault split_faults[] = {
     {BY_BOXES,
      NOT_AWAITED,
      {"copies that wait for the copy before the last", "chunk_state ... can go on", "copy_before",
-      "barrier_wait(ring + sizes::SENT + warpgroup * 8, count & 1);"}},
+      "barrier_wait(ring + sizes::SENT + turn_barrier<sizes>(warpgroup, turn), turn_count<sizes>(count, "
+      "turn) & 1);"}},
     {BY_BOXES,
      NOT_TOLD,
      {"copies that are told of too late", "chunk_output ... a thread waits for a kernel that is through",

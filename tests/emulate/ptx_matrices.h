@@ -21,14 +21,15 @@ static void load_matrices(const char *what, words<size> d, u32 address, bool tra
         note_read(address, 16);
     }
     meet(g, what, current % WARP, &own, [&g, transposed] {
-        for (size_t matrix = 0; matrix < size; matrix++) {
-            u16 x[8][8];
-            for (int row = 0; row < 8; row++)
-                memcpy(x[row], at(((lane *)g.argument[matrix * 8 + row])->address, 16), 16);
-            for (int i = 0; i < WARP; i++) {
-                const int a = i / 4, b = i % 4 * 2;
-                *((lane *)g.argument[i])->d[matrix] =
-                    transposed ? both(x[b][a], x[b + 1][a]) : both(x[a][b], x[a][b + 1]);
+        const u16 *rows[size * 8];
+        for (size_t row = 0; row < size * 8; row++)
+            rows[row] = (const u16 *)at(((lane *)g.argument[row])->address, 16);
+        for (int i = 0; i < WARP; i++) {
+            const int a = i / 4, b = i % 4 * 2;
+            const lane *to = (const lane *)g.argument[i];
+            for (size_t matrix = 0; matrix < size; matrix++) {
+                const u16 *const *x = rows + matrix * 8;
+                *to->d[matrix] = transposed ? both(x[b][a], x[b + 1][a]) : both(x[a][b], x[a][b + 1]);
             }
         }
     });

@@ -189,25 +189,40 @@ struct part {
     float *c;
 };
 
+/* How operands lie and what signs they have: the last words of an instruction. */
+struct flags {
+    bool half, add;
+    int scale_a, scale_b, a_rows, b_columns;
+};
+
+/* Of a warp, but for what its lanes bring. */
+RUNTIME product product_of(const flags &f, int columns, const part &any)
+{
+    product p = {};
+    p.a_place = any.a_place, p.b_place = any.b_place, p.columns = columns;
+    p.half = f.half, p.add = f.add, p.a_rows = f.a_rows, p.b_columns = f.b_columns;
+    return p;
+}
+
 /* Warps of a warpgroup have the same columns; who looks for races notes who reads them. */
-RUNTIME void issue(const product &form, group &g, int lanes, int first_warp)
+RUNTIME void issue(const flags &f, int columns, const part &any, group &g, int lanes, int first_warp)
 {
     float b[16 * MOST_COLUMNS];
     for (int w = 0; w < lanes / WARP; w++) {
-        product p = form;
+        product p = product_of(f, columns, any);
         warp &own = warps[first_warp + w];
         if (lanes > WARP)
             warp_has_met(first_warp + w);
         for (int i = 0; i < WARP; i++) {
             const part *mine = (const part *)g.argument[w * WARP + i];
-            if (mine->a_place != form.a_place || mine->b_place != form.b_place)
+            if (mine->a_place != p.a_place || mine->b_place != p.b_place)
                 stop("lanes of a matrix instruction have other operands");
             memcpy(p.a[i], mine->a, sizeof p.a[i]);
             p.c[i] = mine->c;
         }
         if (!own.fenced)
             stop("a matrix instruction without wgmma.fence since the last commit");
-        own.issued = own.issued * 1000003 + form.a_place * 31 + form.b_place * 7 + form.add;
+        own.issued = own.issued * 1000003 + p.a_place * 31 + p.b_place * 7 + p.add;
         if (!late_products && (w == 0 || looking))
             fetch_columns(p, first_warp + w, b);
         if (late_products)
@@ -218,28 +233,22 @@ RUNTIME void issue(const product &form, group &g, int lanes, int first_warp)
 }
 
 /* All warps of a warpgroup together, or (late) each for itself, and not before somebody waits for it. */
-RUNTIME void multiply(product form, part mine)
+RUNTIME void multiply(const flags &f, int columns, part mine)
 {
     const int lanes = late_products ? WARP : WARPGROUP, first = current / lanes * lanes;
     group &g = late_products ? own_warp().lanes : warpgroups[current / WARPGROUP];
-    form.a_place = mine.a_place;
-    form.b_place = mine.b_place;
-    meet(g, "wgmma", current % lanes, &mine, [&] { issue(form, g, lanes, first / WARP); });
+    meet(g, "wgmma", current % lanes, &mine, [&] { issue(f, columns, mine, g, lanes, first / WARP); });
 }
 
 RUNTIME float *whole(float *const *c, size_t size)
 {
+    uintptr_t other = 0; /* bits of any: without a branch for each */
     for (size_t i = 0; i < size; i++)
-        if (c[i] != c[0] + i)
-            stop("sums of a matrix instruction that do not follow each other");
+        other |= (uintptr_t)c[i] ^ (uintptr_t)(c[0] + i);
+    if (other)
+        stop("sums of a matrix instruction that do not follow each other");
     return c[0];
 }
-
-/* How operands lie and what signs they have: the last words of an instruction. */
-struct flags {
-    bool half, add;
-    int scale_a, scale_b, a_rows, b_columns;
-};
 
 /* a: four registers, or NULL: it is at a_place. */
 RUNTIME void multiply_group(const flags &f, float *const *c, size_t size, const u32 *const *a, u64 a_place,
@@ -247,13 +256,10 @@ RUNTIME void multiply_group(const flags &f, float *const *c, size_t size, const 
 {
     if (f.scale_a != 1 || f.scale_b != 1)
         stop("a matrix instruction with another sign");
-    product form = {};
-    form.columns = 2 * size, form.half = f.half, form.add = f.add, form.a_rows = f.a_rows,
-    form.b_columns = f.b_columns;
     part mine = {{}, a_place, b, whole(c, size)};
     for (int i = 0; i < 4 && a; i++)
         mine.a[i] = *a[i];
-    multiply(form, mine);
+    multiply(f, 2 * (int)size, mine);
 }
 
 template <size_t size, typename word>

@@ -115,7 +115,7 @@ class Header(unittest.TestCase):
             "bits": "dtype.bits",
             "lanes": "dtype.lanes",
         }
-        for structure, name, other in (
+        structures = (
             (abi.DLTensor, "DLTensor", written_out),
             (abi.Tensors, "fpa_tensors", {}),
             (abi.Accepted, "fpa_accepted", {}),
@@ -126,14 +126,15 @@ class Header(unittest.TestCase):
             (abi.LayerPart, "fpa_layer_part", {}),
             (abi.LayerDescription, "fpa_layer_description", {}),
             (abi.ErrorText, "fpa_error", {}),
-        ):
-            fields = [field for field, _ in structure._fields_]
-            offsets = self.ask([f"offsetof({name}, {other.get(field, field)})" for field in fields])
-            sizes = self.ask([f"sizeof((({name} *)0)->{other.get(field, field)})" for field in fields])
-            for field, offset, size in zip(fields, offsets, sizes):
-                mine = getattr(structure, field)
-                self.assertEqual((mine.offset, mine.size), (offset, size), f"{name}.{field}")
-            self.assertEqual(self.ask([f"sizeof({name})"]), [ctypes.sizeof(structure)], name)
+        )
+        asked = {}
+        for structure, name, other in structures:
+            asked[f"sizeof({name})"] = ctypes.sizeof(structure)
+            for field, _ in structure._fields_:
+                mine, its = getattr(structure, field), other.get(field, field)
+                asked[f"offsetof({name}, {its})"] = mine.offset
+                asked[f"sizeof((({name} *)0)->{its})"] = mine.size
+        self.assertEqual(dict(zip(asked, self.ask(asked))), asked)
 
     def test_numbers(self):
         codes = {f"FPA_{code.name}": code.value for code in fpac.Code}

@@ -16,6 +16,7 @@ enum {
     FACTORS = 256,          /* of gates of segments */
     MOST_SUMS_OF_ONE = 144, /* registers of a thread for sums, of one warpgroup of keys */
     MOST_SUMS_OF_TWO = 128, /* and of two */
+    MOST_SUMS_BESIDE = 60,  /* of o, beside dots in 120 registers */
     MOST_SUMS_OF_PAIR = 48, /* of one, in each of two blocks on a multiprocessor */
     FACTOR_ROOM = 64,       /* of 126: as much is left for scores, values and their sums */
     SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
@@ -106,6 +107,13 @@ static void take_vectors(const fpa_split_outer *split, int features, fpa_fused_r
 
 /* ---- warpgroups ---- */
 
+/* Factors are made by who fetches, who has no time for that where rows come as words; in f16 they have no room. Of passes of gradients nothing is measured
+ * (docs/decisions/0172-what-gates-cost-a-pass-on-rows.md). */
+static bool has_factors(const fpa_plan *plan)
+{
+    return plan->head->gate && plan->head->dtype == FPA_BF16 && !plan->pass;
+}
+
 static int count_tiles(const fpa_cuda_inputs *in, const fpa_fused_rows *rows)
 {
     return (int)divide_up(in->plan->features + rows->beside, 64);
@@ -123,10 +131,12 @@ static void share_registers(const fpa_cuda_inputs *in, int key_groups, fpa_fused
 {
     const int tiles = count_tiles(in, rows), sums = 4 * in->columns->all * tiles;
     const bool one = key_groups == 1;
+    /* beside sums of o a panel's dots, while the product with the copy is in flight; else ptxas serialises products (docs/decisions/0179-columns-to-lean.md) */
+    const bool beside = 4 * in->columns->all > MOST_SUMS_BESIDE && has_factors(in->plan);
     rows->key_groups = key_groups;
     rows->query_groups = 3 - key_groups;
     rows->key_tiles = divide_up(tiles, key_groups);
-    rows->query_registers = one ? 136 : rows->numbers ? 128 : 120;
+    rows->query_registers = one ? 136 : rows->numbers ? 128 : beside ? 136 : 120;
     rows->key_registers = one && sums > MOST_SUMS_OF_TWO ? 184 : 168;
     rows->fetch_registers =
         512 - rows->key_groups * rows->key_registers - rows->query_groups * rows->query_registers;
@@ -194,7 +204,7 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
     rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + value_tails;
     rows->panel_bytes = rows->at_gates + (rows->scales ? SCALED_GATES : gate ? GATES : 0);
     rows->at_copies = panels * rows->panel_bytes;
-    rows->at_barriers = rows->at_copies + copies * rows->slots * 16 * in->columns->all;
+    rows->at_barriers = rows->at_copies + copies * rows->copied * 16 * in->columns->all;
     rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
     rows->at_part = round_up(rows->at_barriers + 8 * ((gate ? 7 : 6) * rows->total_panels + 2 * copies), 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
@@ -219,14 +229,6 @@ static bool finishes_much(const fpa_fused_rows *rows, const fpa_head *head)
     return rows->weighted || comes_as_words(rows, head);
 }
 
-/* Factors are made by who fetches, who has no time for that where rows come as words; in f16 they have no room. Of passes of gradients nothing is measured
- * (docs/decisions/0172-what-gates-cost-a-pass-on-rows.md). */
-static bool has_factors(const fpa_plan *plan, const fpa_fused_rows *rows)
-{
-    return plan->head->gate && plan->head->dtype == FPA_BF16 && !plan->pass &&
-           !comes_as_words(rows, plan->head);
-}
-
 /* Steps of 16 features, and all blocks' columns, have places behind the last one. */
 static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
@@ -244,14 +246,19 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 
 /* A second copy lets keys run ahead of queries; panels on their way hide the memory's latency. Warpgroups of queries that take panels by turns have a copy each:
  * who waits for every second phase of one barrier would take the phase before for it. Rows of whole pieces, which the copy engine fetches in most calls, are fetched
- * number by number where it cannot and words have no room. */
+ * number by number where it cannot and words have no room. Where nothing else has room a copy has no more rows than queries read (of others that is not measured to gain,
+ * docs/decisions/0179-columns-to-lean.md). */
 static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     static const int sizes[][2] = {{4, 2}, {3, 2}, {2, 2}, {2, 1}};
+    rows->copied = rows->slots;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i][1] >= rows->query_groups && place(in, sizes[i][0], sizes[i][1], true, rows))
             return true;
-    return rows->query_groups == 1 && !begins_anywhere(rows, in->plan->head) && place(in, 2, 1, false, rows);
+    if (rows->query_groups == 1 && !begins_anywhere(rows, in->plan->head) && place(in, 2, 1, false, rows))
+        return true;
+    rows->copied = round_up(rows->width, 16);
+    return rows->query_groups == 1 && rows->blocks == 1 && !in->plan->pass && place(in, 2, 1, true, rows);
 }
 
 /* Two blocks on a multiprocessor, where they have room; else one, with one warpgroup of queries where there is no room for copies of two. */
@@ -306,7 +313,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
     rows->finishes_much = finishes_much(rows, plan->head);
-    rows->factored = has_factors(plan, rows);
+    rows->factored = has_factors(plan) && !comes_as_words(rows, plan->head);
     rows->factor_room = FACTOR_ROOM;
     rows->cluster = choose_cluster(in);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
@@ -378,6 +385,8 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(panels),
                                        ROWS(total_panels),
                                        ROWS(copies),
+                                       ROWS(copied),
+                                       ROWS(slots),
                                        ROWS(panel_bytes),
                                        ROWS(query_bytes),
                                        ROWS(any_address),

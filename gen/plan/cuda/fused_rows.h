@@ -35,6 +35,7 @@ typedef struct fpa_fused_rows {
     double *slot_weight;                                 /* [slots] on the key side */
     /* shared memory: places for panels and copies of the state, bytes of a panel, and from where on they lie */
     int panels, copies;
+    int copied;       /* rows of a copy: of no more slots than queries read */
     int total_panels; /* places for panels without queries, of segments' totals */
     int panel_bytes;
     int query_bytes;  /* of a panel, for queries, then values where some are not finite */

@@ -117,18 +117,20 @@ static struct fpa_cuda_work count_turns(const fpa_plan *plan)
                                   .bytes = TOKENS * lift->positions * (int)sizeof(float)};
 }
 
-/* Each part of the matrix is read once for 64 tokens, x once; keys' coordinates are stored. Of a number half a pair, and of its product's instructions one. */
+/* Each part of the matrix is read once for 64 tokens, x once; keys' coordinates are stored. Of a number half a pair, and of its product's instructions one. Tokens
+ * become operands, and lanes that have one sum its squares: of 16 numbers of 16 tokens so many instructions; without squares such heads take no less
+ * (docs/decisions/0176-totals-whose-coordinates-stay-in-registers.md). */
 static struct fpa_cuda_work count_product(const fpa_plan *plan)
 {
-    enum { PANEL = 64, NORM = 24, NUMBERS = 2, PAIR = 3 };
+    enum { PANEL = 64, NORM = 24, FORMED = 20, NUMBERS = 2, PAIR = 3 };
     const fpa_lift *lift = plan->written->lift;
     const int parts = lift_matrix_parts(plan), slabs = slabs_of(lift->parts->rows),
               rows = slabs * SLAB_NUMBERS, steps = (lift->width + 15) / 16;
-    const int norms = lift->parts->square != 0 ? steps : 0;
     return (struct fpa_cuda_work){
-        .products = SIDES * (rows / 8 * steps * parts + 2 * norms),
+        .products = SIDES * (rows / 8 * steps * parts),
         .shared = SIDES * (rows * parts * TOKENS / PANEL + TOKENS) + 2 * TOKENS * rows / 128,
-        .instructions = work_maps(plan) / 2 + SIDES * TOKENS * rows * PAIR / NUMBERS / LANES + SIDES * NORM};
+        .instructions = work_maps(plan) / 2 + SIDES * TOKENS * rows * PAIR / NUMBERS / LANES +
+                        SIDES * (NORM + FORMED * steps)};
 }
 
 struct fpa_cuda_work work_made(const fpa_plan *plan)

@@ -11,6 +11,7 @@ enum {
     SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
     SHARED_PRODUCER_REGISTERS = 24,
     STAGES = 8,
+    ENOUGH_STAGES = 3,    /* with four for three r3_02 took as long */
     BARRIERS = 16,        /* bytes, of a stage */
     SINK_BARRIER = 8,     /* a barrier that nobody waits for */
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
@@ -97,22 +98,44 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     kernel->ahead = brief && left >= 2 * suffixes + 3 * SPARE_REGISTERS ? 2 : 1;
 }
 
-/* Copies of all a block's tiles have a place on their way out; the rest of shared memory is for stages. */
-static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
+/* So many layers of a copy have a place on their way out; the rest of shared memory is for stages. */
+static void divide_room(const fpa_plan *plan, const fpa_split_outer *split, int leaving,
+                        fpa_chunk_state_kernel *kernel)
 {
     const fpa_outer_plan *outer = &split->outer;
-    const int block = kernel->groups * kernel->strips, tiles = block * outer->strip_length;
-    const int rest = tiles * (1024 * split->columns.all + (outer->weighted ? 256 : 0)) +
-                     split_ones_bytes(plan, split) + BARRIERS * kernel->groups + SINK_BARRIER;
-    kernel->slices = divide_up(outer->strips, block);
-    split_count_slabs(outer, kernel);
+    const int turns = leaving < kernel->layers ? leaving : 1; /* of places that are told of by themselves */
+    const int rest =
+        kernel->groups * kernel->shares *
+            (leaving * 1024 * split->columns.all + kernel->layers * (outer->weighted ? 256 : 0)) +
+        split_ones_bytes(plan, split) + BARRIERS * kernel->groups * turns + SINK_BARRIER;
     const int stage =
         split_fetched_bytes(split, kernel->slabs) + (plan->head->gate ? FPA_CUDA_DECAYS : 0) + BARRIERS;
     const int room = plan->target->shared_memory - rest;
+    kernel->leaving = leaving;
     kernel->stages = room / stage < STAGES ? room / stage : STAGES;
     kernel->bytes = rest + kernel->stages * stage;
+}
+
+/* Copies of all a block's tiles have a place on their way out. Where stages are two half of them at least have one, if that is one stage more: a copy leaves once
+ * a chunk, and each 64 tokens wait for their stage. (States that are handed over need 1 KB a tile there.) */
+static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
+{
+    const fpa_outer_plan *outer = &split->outer;
+    kernel->slices = divide_up(outer->strips, kernel->groups * kernel->strips);
+    kernel->layers = kernel->strips / kernel->shares * outer->strip_length;
+    split_count_slabs(outer, kernel);
+    divide_room(plan, split, kernel->layers, kernel);
     choose_depth(split, kernel);
-    return kernel->stages >= 2;
+    if (kernel->stages < 2)
+        return false;
+    const int least = split->columns.all > 1 ? (int)divide_up(kernel->layers, 2) : kernel->layers;
+    for (int leaving = kernel->layers - 1; leaving >= least; leaving--) {
+        fpa_chunk_state_kernel other = *kernel;
+        divide_room(plan, split, leaving, &other);
+        if (kernel->stages < ENOUGH_STAGES && other.stages > kernel->stages)
+            *kernel = other;
+    }
+    return true;
 }
 
 /* Warps of a warpgroup that has an even number of strips share them where their prefixes then lie in one
@@ -309,18 +332,23 @@ static bool leaves_dots(const fpa_plan *plan)
            head->dtype == FPA_BF16 && head->dv % 8 == 0;
 }
 
-/* One block of a linear head has columns for values that lean, too: fused_rows.h. */
+/* Blocks of a linear head have columns for values that lean, too: fused_rows.h. Of passes of several blocks nothing is measured. */
 static fpa_columns choose_columns(const fpa_cuda_inputs *in)
 {
     const fpa_head *head = in->plan->head;
-    const int leaning = divide_up(head->dv + cuda_most_lean(head->dv), 8);
     const bool has_ones = head->normalize != FPA_NORMALIZE_NONE;
     fpa_columns columns = cuda_columns(head, split_most_columns(in));
-    if (in->rows->factors != 1 || !head->causal || columns.blocks > 1 || leaning > SPLIT_MOST_COLUMNS ||
-        (has_ones && leaning % 8 == 0))
+    const int most = columns.blocks > 1 ? split_most_columns(in) : SPLIT_MOST_COLUMNS;
+    const int tiles = divide_up(head->dv + cuda_most_lean(head->dv), 8);
+    const int blocks = columns.blocks + (columns.blocks > 1 && tiles > columns.blocks * most);
+    const int leaning = divide_up(tiles, blocks);
+    if ((in->rows->factors != 1 && !in->feature_rows) || !head->causal || (blocks > 1 && in->plan->pass) ||
+        leaning > most || (has_ones && leaning % 8 == 0))
         return columns;
     columns.all += leaning - columns.tiles;
+    columns.blocks = blocks;
     columns.tiles = leaning;
+    columns.last = head->dv - 8 * (blocks - 1) * leaning;
     return columns;
 }
 

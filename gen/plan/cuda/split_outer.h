@@ -28,7 +28,9 @@ typedef struct fpa_chunk_state_kernel {
     int fetched_slabs; /* of all blocks of a head */
     int *slab_mask;    /* [slices] and which each block does */
     int stages, bytes;
-    int shares; /* strips that a warpgroup's warps have side by side, so many times as many prefixes each */
+    int shares;  /* strips that a warpgroup's warps have side by side, so many times as many prefixes each */
+    int layers;  /* of a warpgroup's tiles: `shares` of them, one of each strip that lies side by side; */
+    int leaving; /* of these have a place for copies on their way out: all, or some, which others wait for */
     int prefix_blocks; /* of rows, that a factor of a warp's prefixes lies in: 1, or one for each prefix */
     bool own;          /* a copy of the loop for strips whose prefixes are a suffix of theirs */
     int portion;       /* products that are begun together */

@@ -136,6 +136,8 @@ static const fpa_field kernel_fields[] = {
     KERNEL(places),
     KERNEL(ahead),
     KERNEL(shares),
+    KERNEL(layers),
+    KERNEL(leaving),
     KERNEL(prefix_blocks),
     KERNEL(own),
     KERNEL(portion),

@@ -123,20 +123,35 @@ static void work_open_coordinates(const fpa_plan *plan, const coordinate_sizes *
         .trips = 4};
 }
 
+/* Coordinates of totals that stay in registers: tokens become operands, which each 64 rows of the matrix read; of each 64 x 32 sums 80 instructions of a warp
+ * (docs/decisions/0176-totals-whose-coordinates-stay-in-registers.md). */
+static void count_own_totals(const fpa_plan *plan, struct fpa_cuda_geometry *g)
+{
+    const int units = plan->cuda.rows->warp_units, given = (plan->written->lift->width + 15) / 16;
+    const coordinate_sizes s = sizes_of(plan);
+    g->totals.step.shared = s.blocks * (4 * units * given + 2 * s.tiles + 128);
+    g->totals.step.instructions = s.blocks * (160 * units + 360);
+}
+
 /* Coordinates of both sides, made once for each block of columns; q and k come as they are given. Queries that who multiplies them has made are not stored, and read by
  * neither dots nor products with the copy. */
 static void add_lifted(const fpa_plan *plan, int blocks, struct fpa_cuda_geometry *g)
 {
-    enum { STORED = 4, READ = 8 };
+    /* tokens take no powers; keys are told of once */
+    enum { STORED = 4, READ = 8, POWERS = 24, TOLD = 130 };
     const bool turns = plan->cuda.fused_coordinates->turns;
     const struct fpa_cuda_work made = turns ? work_made(plan) : work_lift_beside(plan);
     const int given = plan->written->lift->width, dv = plan->head->dv,
               positions = turns ? (int)made.bytes : 0;
     add_side(&made, (turns ? 1 : 2) * blocks, &g->work[CUDA_FUSED_CHUNK].step);
     g->work[CUDA_FUSED_CHUNK].step.bytes = work_operand_bytes(plan, 2 * (given + dv)) + positions;
-    if (plan->cuda.fused_coordinates->own)
+    if (plan->cuda.fused_coordinates->own) {
         g->work[CUDA_FUSED_CHUNK].step.shared -= blocks * (STORED + READ) * ((plan->head->d + 15) / 16);
+        g->work[CUDA_FUSED_CHUNK].step.instructions -= blocks * (2 * POWERS * ((given + 15) / 16) + TOLD);
+    }
     add_side(&made, blocks, &g->totals.step);
+    if (plan->cuda.fused_coordinates->own)
+        count_own_totals(plan, g);
     g->totals.step.bytes = work_operand_bytes(plan, given + dv) + positions;
 }
 

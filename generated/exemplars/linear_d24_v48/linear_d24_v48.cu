@@ -1957,7 +1957,8 @@ enum {
 };
 
 /* Blocks of a state kernel: their warpgroups, and what lies where in shared memory. */
-template <int groups, int strips, int shares, int prefix_blocks, bool own, int portion, int stages, int places,
+template <int groups, int strips, int shares, int leaving, int prefix_blocks, bool own, int portion, int stages,
+    int places,
           int ahead> struct walk_sizes {
     enum {
         GROUPS = groups,         /* warpgroups that multiply */
@@ -1977,21 +1978,44 @@ template <int groups, int strips, int shares, int prefix_blocks, bool own, int p
         PORTIONS = (PRODUCTS + portion - 1) / portion,
         STEPS = 4 * ROUNDS,      /* of a stage: 16 tokens and a round */
         STAGES = stages,         /* keys and values of 64 tokens each, on their way */
+        LAYERS = ROUNDS * STRIP, /* of a warpgroup's tiles: one of each strip that its warps have side by side */
+        LEAVING = leaving,       /* layers that have a place for copies on their way out: all at a time, */
+        TOGETHER = leaving < LAYERS ? 1 : LAYERS, /* or one after the other */
+        TURNS = LAYERS / TOGETHER,   /* in which a copy leaves, */
+        TURN_PLACES = LEAVING / TOGETHER, /* and that are on their way */
         /* steps whose suffixes are there: with two, those of the next one were read a step before features are formed
          * of them */
         AHEAD = ahead,
         PLACES = places,         /* for a portion's features: with two, some are formed while others are multiplied */
         ONES = STAGES * FETCHED,
         OUT = ONES + ONES_BYTES, /* copies on their way out */
-        DECAYS = OUT + BLOCK_TILES * TILE_NUMBERS * 2, /* of stages */
+        DECAYS = OUT + GROUPS * LEAVING * SHARES * COPIED, /* of stages */
         WEIGHTS = DECAYS, /* of the block's tiles */
         BARRIERS = WEIGHTS + BLOCK_TILES * 256, /* of stages: full, then free */
         /* a slot of which nobody waits to be free, behind the others: see add_chunk */
         SINK_BARRIER = STAGES,
-        STAGED = BARRIERS + STAGES * 16 + 8, /* barriers of a warpgroup's copy: it may leave */
-        SENT = STAGED + GROUPS * 8       /* it has left */
+        STAGED = BARRIERS + STAGES * 16 + 8, /* barriers of what a warpgroup's place has: it may leave */
+        SENT = STAGED + GROUPS * TURN_PLACES * 8 /* it has left */
     };
 };
+
+/* A warpgroup's tiles of layer i in the order of a copy's places, and its barrier of a turn's place. */
+template <class sizes> __device__ __forceinline__ u32 layer_place(int group, int i)
+{
+    return sizes::OUT + (group * sizes::LEAVING + i % sizes::LEAVING) * (sizes::SHARES * COPIED);
+}
+
+template <class sizes> __device__ __forceinline__ u32 turn_barrier(int group, int turn)
+{
+    return (group * sizes::TURN_PLACES + turn % sizes::TURN_PLACES) * 8;
+}
+
+/* How often the turn's place was taken before, behind so many copies. */
+template <class sizes> __device__ __forceinline__ u32 turn_count(u32 copies, int turn)
+{
+    return copies * ((sizes::TURNS - 1 - turn % sizes::TURN_PLACES) / sizes::TURN_PLACES + 1)
+        + turn / sizes::TURN_PLACES;
+}
 
 /* Blocks of 8 rows and 16 tokens in registers. They come in pairs, of which the last block ends one. */
 template <int blocks> struct fragments {
@@ -2330,21 +2354,32 @@ __device__ __forceinline__ void stage_tile(const float *c, u32 tile, int first, 
     }
 }
 
-/* A warpgroup's tiles of its count-th copy, to where they leave from. */
+/* A warpgroup's tiles of its count-th copy, to where they leave from. Turns of layers wait until what had their place
+ * before has left. */
 template <class sizes> __device__ __forceinline__ void stage_copy(const float (*c)[N / 2], u32 ring, u32 count)
 {
-    const int warpgroup = threadIdx.x >> 7, first = warpgroup * sizes::GROUP_TILES;
-    const u32 stage = ring + sizes::OUT + first * COPIED;
-    barrier_wait(ring + sizes::SENT + warpgroup * 8, ~count & 1); /* the copy before */
+    const int warpgroup = threadIdx.x >> 7;
 #pragma unroll
-    for (int i = 0; i < sizes::GROUP_TILES; i++) {
-        stage_tile(c[i], stage + sum_tile<sizes>(i) * COPIED, sum_row<sizes>(i),
-                   ring + sizes::WEIGHTS + (first + sum_tile<sizes>(i)) * 256 + sum_row<sizes>(i) * 4);
+    for (int layer = 0; layer < sizes::LAYERS; layer++) {
+        const int turn = layer / sizes::TOGETHER;
+        const u32 place = ring + layer_place<sizes>(warpgroup, layer) + warp_strip<sizes>() * COPIED;
+        if (layer % sizes::TOGETHER == 0)
+            barrier_wait(ring + sizes::SENT + turn_barrier<sizes>(warpgroup, turn),
+                         ~turn_count<sizes>(count, turn) & 1);
+#pragma unroll
+        for (int share = 0; share < sizes::SHARES; share++) {
+            const int i = layer / STRIP * sizes::PRODUCTS + share * STRIP + layer % STRIP;
+            stage_tile(c[i], place, sum_row<sizes>(i),
+                       ring + sizes::WEIGHTS + (warpgroup * sizes::GROUP_TILES + sum_tile<sizes>(i)) * 256
+                       + sum_row<sizes>(i) * 4);
+        }
+        if (layer % sizes::TOGETHER < sizes::TOGETHER - 1)
+            continue;
+        fence_shared();
+        __syncwarp();
+        if (is_first_lane())
+            barrier_arrive(ring + sizes::STAGED + turn_barrier<sizes>(warpgroup, turn));
     }
-    fence_shared();
-    __syncwarp();
-    if (is_first_lane())
-        barrier_arrive(ring + sizes::STAGED + warpgroup * 8);
 }
 
 /* Sums as they are, from a tile's row on, in the order of a copy. */
@@ -2483,26 +2518,33 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
 /* The fourth: warpgroups' tiles -> the copies that queries read. A lane sends a tile. */
 template <class sizes>
 __device__ __forceinline__ void send_copies(const struct fpa_cuda_call &call, const struct walk &w, u32 ring,
-                                            u32 &phase)
+                                            u32 &count)
 {
     const int lane = threadIdx.x & 31;
     const i64 first_copy = first_chunk_of(call, w.b, w.own.number, w.head);
 #pragma unroll 1
-    for (int chunk = copied_chunk(call, w); chunk < w.end_chunk; chunk++, phase ^= 1) {
+    for (int chunk = copied_chunk(call, w); chunk < w.end_chunk; chunk++, count++) {
         copy_element *copy = (copy_element *)call.states + ((first_copy + chunk) * COLUMN_BLOCKS + w.block)
             * (i64)COPY_NUMBERS;
 #pragma unroll 1
-        for (int group = 0; group < sizes::GROUPS; group++) {
-            const int tile = tile_of(block_strip<sizes>() + group * sizes::GROUP_STRIPS, lane);
-            barrier_wait(ring + sizes::STAGED + group * 8, phase);
-            if (lane < sizes::GROUP_TILES && tile < TILES)
-                copy_out(copy + tile_place(tile), ring + sizes::OUT + (group * sizes::GROUP_TILES + lane) * COPIED,
-                         tile_bytes(tile));
+        for (int turn = 0; turn < sizes::TURNS; turn++) {
+#pragma unroll 1
+            for (int group = 0; group < sizes::GROUPS; group++) {
+                const int layer = turn * sizes::TOGETHER + lane / sizes::SHARES, share = lane % sizes::SHARES;
+                const int strip = block_strip<sizes>() + group * sizes::GROUP_STRIPS + layer / STRIP * sizes::SHARES
+                    + share;
+                const int tile = tile_of(strip, layer % STRIP);
+                barrier_wait(ring + sizes::STAGED + turn_barrier<sizes>(group, turn),
+                             turn_count<sizes>(count, turn) & 1);
+                if (lane < sizes::TOGETHER * sizes::SHARES && tile < TILES)
+                    copy_out(copy + tile_place(tile), ring + layer_place<sizes>(group, layer) + share * COPIED,
+                             tile_bytes(tile));
+            }
             bulk_commit();
             bulk_wait_read();
             __syncwarp();
-            if (lane == 0)
-                barrier_arrive(ring + sizes::SENT + group * 8);
+            if (lane < sizes::GROUPS)
+                barrier_arrive(ring + sizes::SENT + turn_barrier<sizes>(lane, turn));
         }
         bulk_wait();
         __syncwarp();
@@ -2513,10 +2555,10 @@ __device__ __forceinline__ void send_copies(const struct fpa_cuda_call &call, co
 
 template <class sizes> __device__ __forceinline__ void send_walks(const struct fpa_cuda_call &call, u32 ring)
 {
-    u32 phase = 0;
+    u32 count = 0;
 #pragma unroll 1
     for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x)
-        send_copies<sizes>(call, find_walk<sizes>(call, index), ring, phase);
+        send_copies<sizes>(call, find_walk<sizes>(call, index), ring, count);
 }
 
 template <class sizes> __device__ __forceinline__ void free_stage(u32 ring, int slot)
@@ -2655,11 +2697,17 @@ __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_c
 {
     const struct state_at<state_element> to = {left.place < 0 ? 0 : (state_element *)call.state_out + left.place,
                                                left.block};
+    static_assert(sizes::LEAVING * COPIED >= sizes::LAYERS * 64 * KNOWN_ROW,
+                  "a warp's rows have room where its copies leave from");
     const int warpgroup = threadIdx.x >> 7;
     const struct known_rows known =
-        {ring + sizes::OUT + (warpgroup * 4 + own_warp()) * (sizes::GROUP_TILES * COPIED / 4)};
+        {ring + sizes::OUT + (warpgroup * 4 + own_warp()) * (sizes::LEAVING * sizes::SHARES * COPIED / 4)};
     if (to.s || given.s)
-        barrier_wait(ring + sizes::SENT + warpgroup * 8, ~copies & 1); /* the last copy has left the place */
+#pragma unroll
+        for (int turn = 0; turn < sizes::TURN_PLACES; turn++)
+            /* the last copy has left the place */
+            barrier_wait(ring + sizes::SENT + turn_barrier<sizes>(warpgroup, turn),
+                         ~turn_count<sizes>(copies, turn) & 1);
     exchange_states<sizes>(c, to, given, known, first_strip);
     /* before a copy comes into it; not behind a branch, for which ptxas would spill more */
     warpgroup_sync(1 + warpgroup);
@@ -2750,7 +2798,7 @@ __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, cons
         }
         barrier_init(ring + sizes::BARRIERS + (sizes::STAGES + sizes::SINK_BARRIER) * 8, 4 * sizes::GROUPS);
 #pragma unroll 1
-        for (int i = 0; i < sizes::GROUPS; i++) {
+        for (int i = 0; i < sizes::GROUPS * sizes::TURN_PLACES; i++) {
             barrier_init(ring + sizes::STAGED + i * 8, 4);
             barrier_init(ring + sizes::SENT + i * 8, 1);
         }
@@ -2785,7 +2833,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 linear_d24_v48_chunk_state(const __grid_constant__ struct fpa_cuda_call call,
                            const __grid_constant__ struct fpa_cuda_maps maps)
 {
-    walk_keys<walk_sizes<3, 4, 1, 1, false, 1, 8, 2, 1>, 160, 32>(call, maps);
+    walk_keys<walk_sizes<3, 4, 1, 4, 1, false, 1, 8, 2, 1>, 160, 32>(call, maps);
 }
 #endif
 
@@ -4107,24 +4155,29 @@ __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const 
     }
 }
 
-/* Sums -> a copy, [column / 8][feature][column % 8], four blocks of 8 x 8 at a time. */
+/* Sums of a tile -> a copy, [column / 8][feature][column % 8], four blocks of 8 x 8 at a time. */
+__device__ __forceinline__ void leave_tile(const float *c, u32 row)
+{
+#pragma unroll
+    for (int n = 0; n < ALL_TILES; n += 2) {
+        u32 a[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (n + i / 2 < ALL_TILES)
+                a[i] = copy_pair(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
+        if (n + 1 < ALL_TILES)
+            store_matrices(row + n * COPY_PITCH, a);
+        else
+            store_matrices2(row + n * COPY_PITCH, a);
+    }
+}
+
 __device__ __forceinline__ void leave_copy(const float (*c)[4 * ALL_TILES], u32 copy)
 {
     const u32 row = copy + own_warp() * 256 + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * COPY_PITCH;
 #pragma unroll
     for (int m = 0; m < GROUP_TILES; m++)
-#pragma unroll
-        for (int n = 0; n < ALL_TILES; n += 2) {
-            u32 a[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (n + i / 2 < ALL_TILES)
-                    a[i] = copy_pair(c[m][4 * n + 2 * i], c[m][4 * n + 2 * i + 1]);
-            if (n + 1 < ALL_TILES)
-                store_matrices(row + m * 1024 + n * COPY_PITCH, a);
-            else
-                store_matrices2(row + m * 1024 + n * COPY_PITCH, a);
-        }
+        leave_tile(c[m], row + m * 1024);
 }
 
 #define multiply_columns multiply_values
