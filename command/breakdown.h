@@ -18,7 +18,7 @@ typedef struct fpa_breakdown {
     kernel_part part[BREAKDOWN_KERNELS];
 } fpa_breakdown;
 
-/* Medians of several launches of the work, an event behind each kernel: none overlaps the next one then. INVALID: a
+/* Medians of several launches of the work, an event behind each kernel: none overlaps the next one then. UNSUPPORTED: a
  * launch has more than BREAKDOWN_LAUNCHES kernels. */
 fpa_status breakdown_measure(const fpa_device *device, const fpa_work *work, fpa_breakdown *breakdown,
                              fpa_error *error);

@@ -252,18 +252,19 @@ fpa_status bundle_entry_write(const bundle *b, const fpa_head *head, const fpa_t
                               fpa_bundle_entry *entry, fpa_error *error)
 {
     const writing w = {b, head, target, entry};
+    const bool gradients = b->parts.backward;
     made forward = {0}, backward = {0};
     fpa_status status = FPA_OK;
-    entry->backward = b->parts.backward;
-    if (entry->backward)
+    entry->backward = gradients;
+    if (gradients)
         status = source_check_backward(head, target->name, error);
     if (!status)
         status = make_direction(&w, FORWARD, NULL, &forward, error);
-    if (!status && entry->backward)
+    if (!status && gradients)
         status = make_direction(&w, BACKWARD, &forward.module, &backward, error);
     if (!status)
         status = write_direction(&w, FORWARD, &forward, error);
-    if (!status && entry->backward)
+    if (!status && gradients)
         status = write_direction(&w, BACKWARD, &backward, error);
     if (!status)
         status = write_head(
