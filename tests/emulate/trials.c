@@ -301,6 +301,10 @@ int emulated_setup(void **state)
             spec_load_text("emulated.lua", NULL, emulated_heads, sizeof emulated_heads - 1, &f->list, &error);
     if (status)
         print_error("%s: %s\n", error.where, error.message);
+    if (f->list.count > EMULATED_MOST_HEADS) {
+        print_error("tests/emulate/heads.h: %d heads, more than EMULATED_MOST_HEADS\n", (int)f->list.count);
+        return -1;
+    }
     return status ? -1 : 0;
 }
 
