@@ -8,12 +8,6 @@
 #include "parts.h"
 #include "work.h"
 
-/* o of a panel that has no other one behind it in shared memory leaves from the registers. */
-static bool stays_in_registers(const fpa_cuda_inputs *in, const fpa_fused_pass *pass)
-{
-    return in->plan->head->causal && pass->stages == 1;
-}
-
 /* Operands of warpgroups lie in slabs of 64 numbers a token, from multiples of 1024 bytes on: queries, keys
  * and values, in as many stages. Without a mask a launch has either queries or keys. */
 static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
@@ -25,7 +19,7 @@ static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_f
     memory->values = (in->plan->head->causal ? 2 : 1) * vectors;
     memory->tiles = memory->values + pass->stages * slab + ones;
     memory->output = memory->tiles + pass->copies * tile;
-    memory->edge = memory->output + (stays_in_registers(in, pass) ? 0 : split->panel * split->output_pitch);
+    memory->edge = memory->output + split->panel * split->output_pitch;
     memory->queries = memory->edge + 16;
     memory->raw = 0;
     memory->gates = memory->queries;
@@ -35,19 +29,6 @@ static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_f
 static bool blocks_fit(const fpa_plan *plan, const fpa_fused_pass *pass, int blocks)
 {
     return blocks * (pass->memory.size + 1024) <= plan->target->shared_memory;
-}
-
-/* One block of wide coordinates waits for its products, panel by panel; of two with one stage each one's panel comes while
- * the other multiplies. Gated ones wait at more barriers, and gain nothing. */
-static void share_multiprocessor(const fpa_cuda_inputs *in, const fpa_split_panel *split,
-                                 fpa_fused_pass *pass)
-{
-    fpa_fused_pass lean = *pass;
-    lean.stages = lean.copies = 1;
-    place(in, split, &lean);
-    if (in->plan->head->causal && !in->plan->head->gate && !blocks_fit(in->plan, pass, 2) &&
-        blocks_fit(in->plan, &lean, 2))
-        *pass = lean;
 }
 
 enum {
@@ -210,7 +191,6 @@ fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *w
         pass->stages--;
         place(in, split, pass);
     }
-    share_multiprocessor(in, split, pass);
     if (!fused_fits(in->plan, pass))
         return unsuited(why, "its state and vectors do not fit into shared memory");
     pass->blocks = blocks_fit(in->plan, pass, wanted) ? wanted : blocks_fit(in->plan, pass, 2) ? 2 : 1;
