@@ -20,7 +20,7 @@ static const struct emulated_fault fused_faults[] = {
     {IN_COORDINATES,
      OTHER_PLACE,
      {"a copy whose columns are twice the first 8 of two blocks", "chunked form ... but the formula gives",
-      "fused_shared", "store_matrices(own + u * 256 + n * (TILE_ROWS * 16), pairs);"}},
+      "fused_shared", "const u32 own = tile + unit * 256 + (threadIdx.x & 15) * 16;"}},
     {IN_COORDINATES,
      NOT_AWAITED,
      {"a panel that is not there yet", "chunked form ... is not a number", "fused_awaited",
