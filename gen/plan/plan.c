@@ -91,6 +91,20 @@ static fpa_status find_mechanism(fpa_plan *plan, const char *mechanism, fpa_erro
     return plan->forced < 0 ? fail_unknown(error, option, mechanism, "mechanism", names) : FPA_OK;
 }
 
+/* A back end's step. An allocation in the plan's arena that finds no memory ends it here, so that no planner asks. */
+static fpa_status run(fpa_status (*step)(fpa_plan *, fpa_error *), fpa_plan *plan, fpa_error *error)
+{
+    jmp_buf failure;
+    fpa_status status;
+    plan->memory.failure = &failure;
+    if (setjmp(failure))
+        status = fail_memory(error);
+    else
+        status = step(plan, error);
+    plan->memory.failure = NULL;
+    return status;
+}
+
 /* start: what is known of the plan. */
 static fpa_status choose(const fpa_plan *start, const fpa_simplified *simple, const char *mechanism,
                          fpa_plan *plan, fpa_error *error)
@@ -103,7 +117,7 @@ static fpa_status choose(const fpa_plan *start, const fpa_simplified *simple, co
     if (!status)
         status = check_limits(plan, error);
     if (!status)
-        status = generator_of(target)->plan(plan, error);
+        status = run(generator_of(target)->plan, plan, error);
     if (!status)
         plan_facts(plan);
     else
@@ -225,7 +239,7 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
     if (has_passes)
         plan->passes = passes_rows(passed);
     plan->passes.features = made.line ? made.line->head->d : 0;
-    status = generator->plan_backward(plan, error);
+    status = run(generator->plan_backward, plan, error);
     if (status)
         plan_free(plan);
     else

@@ -162,24 +162,23 @@ static bool can_lift(const fpa_cuda_inputs *in, const fpa_split_panel *split, fp
 /* As many panels on their way as leave room for two blocks a multiprocessor, which reach the bandwidth; more
  * blocks have no registers for sums, scores and operands on their way; without a mask there are no scores, and
  * three blocks. The state is there twice where its sums leave registers for a second address, and changes. */
-fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
+const char *plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan)
 {
-    (void)error;
     fpa_fused_pass *pass = plan;
     const fpa_split_panel *split = in->suited[SPLIT_PANEL].plan;
     if (!in->plan->target->warpgroups || !in->rows->coordinates)
-        return unsuited(why, "its features are no coordinates of 16 bits, or the GPU has no warpgroups");
+        return "its features are no coordinates of 16 bits, or the GPU has no warpgroups";
     if (in->plan->head->causal && !in->suited[FUSED_PANEL].plan)
-        return unsuited(why, in->suited[FUSED_PANEL].why);
+        return in->suited[FUSED_PANEL].why;
     if (fused_pass_refusal(in))
-        return unsuited(why, fused_pass_refusal(in));
+        return fused_pass_refusal(in);
     pass->coordinates = true;
     if (in->lifts) {
         pass->lifts = can_lift(in, split, pass);
         pass->chunk_state = place_coordinate_keys(in->plan, split);
         pass->chunk_state_blocks =
             cuda_occupancy(in->plan, in->rows->warp_units * split->columns.all, pass->chunk_state.size);
-        return pass->lifts ? FPA_OK : unsuited(why, "there is no room for who makes its coordinates");
+        return pass->lifts ? NULL : "there is no room for who makes its coordinates";
     }
     pass->maps = lift_in_place(in->plan);
     pass->stages = 4;
@@ -192,12 +191,12 @@ fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *w
         place(in, split, pass);
     }
     if (!fused_fits(in->plan, pass))
-        return unsuited(why, "its state and vectors do not fit into shared memory");
+        return "its state and vectors do not fit into shared memory";
     pass->blocks = blocks_fit(in->plan, pass, wanted) ? wanted : blocks_fit(in->plan, pass, 2) ? 2 : 1;
     pass->chunk_state = place_coordinate_keys(in->plan, split);
     pass->chunk_state_blocks =
         cuda_occupancy(in->plan, in->rows->warp_units * split->columns.all, pass->chunk_state.size);
-    return FPA_OK;
+    return NULL;
 }
 
 void print_fused_coordinates(FILE *out, const fpa_plan *plan)
