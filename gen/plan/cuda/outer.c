@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "contraction.h"
+#include "feature_rows.h"
 #include "outer_given.h"
 #include "outer_tiles.h"
 
@@ -11,15 +12,6 @@ static void refuse(fpa_outer_plan *outer, const char *why)
 {
     *outer = (fpa_outer_plan){.used = false};
     snprintf(outer->why, sizeof outer->why, "%s", why);
-}
-
-static int prefix_factors(const fpa_plan *plan)
-{
-    int factors = 0;
-    for (int i = 0; i < plan->piece_count; i++)
-        if (plan->pieces[i].prefix_count > factors)
-            factors = plan->pieces[i].prefix_count;
-    return factors;
 }
 
 /* ---- rows ---- */
@@ -440,7 +432,7 @@ static void plan_with(const fpa_plan *plan, int columns, int warpgroup_tiles, in
 void plan_outer(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *lasting,
                 fpa_outer_plan *outer)
 {
-    const int factors = prefix_factors(plan);
+    const int factors = feature_factors(plan) - 1;
     *outer = (fpa_outer_plan){.prefix_factors = factors ? factors : 1, .rows = !factors};
     plan_with(plan, columns, warpgroup_tiles, parts, lasting, outer);
 }
@@ -448,8 +440,8 @@ void plan_outer(const fpa_plan *plan, int columns, int warpgroup_tiles, int part
 void plan_outer_of_products(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, bool late,
                             arena *lasting, fpa_outer_plan *outer)
 {
-    *outer =
-        (fpa_outer_plan){.prefix_factors = 1, .products = true, .late = late, .rows = !prefix_factors(plan)};
+    *outer = (fpa_outer_plan){
+        .prefix_factors = 1, .products = true, .late = late, .rows = feature_factors(plan) == 1};
     plan_with(plan, columns, warpgroup_tiles, parts, lasting, outer);
 }
 

@@ -1,4 +1,5 @@
 /* plan_cuda_rows: where packed rows lie, and which of them features and dots are made of. */
+#include "feature_rows.h"
 #include "parts.h"
 
 /* ---- rows ---- */
@@ -39,14 +40,6 @@ static void place_rows(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
 }
 
 /* ---- features ---- */
-
-static int count_factors(const fpa_plan *plan)
-{
-    int factors = 1;
-    for (int i = 0; i < plan->piece_count; i++)
-        factors = largest(factors, plan->pieces[i].prefix_count + 1);
-    return factors;
-}
 
 /* Row of factor l of a piece's feature i. */
 static int piece_row(const fpa_cuda_rows *rows, const fpa_piece *piece, int l, int i)
@@ -89,7 +82,7 @@ void cuda_share_factors(arena *memory, fpa_cuda_rows *rows)
 
 static void place_features(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
 {
-    rows->factors = count_factors(plan);
+    rows->factors = feature_factors(plan);
     const size_t size = (size_t)rows->factors * (size_t)rows->features;
     rows->factor_row = arena_array(memory, size, sizeof *rows->factor_row);
     rows->weight = arena_array(memory, rows->features, sizeof *rows->weight);
