@@ -146,7 +146,7 @@ static void check_window(fpa_checks *c, const fpa_sequences *s, int64_t first, b
         if (is_in(left, slot))
             checks_fail(c, FPA_INVALID, s->out.name,
                         "[%lld] is %lld, where another sequence leaves its state, too", (long long)i,
-                        (long long)(slot + first));
+                        (long long)number_at(&s->out, i));
         if (slot >= 0 && slot < WINDOW_SLOTS)
             left[slot / 8] |= (unsigned char)(1 << slot % 8);
     }

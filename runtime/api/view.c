@@ -98,7 +98,7 @@ static void check_kind(fpa_checks *c, const fpa_view *view)
     const DLTensor *t = view->tensor;
     if (!t)
         checks_fail(c, FPA_INVALID, view->name, "is NULL, but it is needed");
-    if (c->status)
+    if (!t || c->status)
         return;
     check_type(c, view);
     if (t->ndim != view->axes)
