@@ -15,10 +15,11 @@ enum {
         128,         /* and for a block of so many queries: half of them would read a copy twice as often, */
     FEWER_TILES = 2, /* which the second-level cache has no time for */
     TILE_STAGES = 8,
-    ITEM_BYTES = 64,             /* what a kernel knows of a stage of queries */
+    ITEM_BYTES = 64,             /* what a kernel knows of a stage of queries, once or twice */
     ITEMS = 16 + 160,            /* places of items are rounded up; two that a block has taken */
     EDGES = 12 * KEY_STAGES + 4, /* of a stage of keys, whether its values are finite, and a barrier */
     BARRIERS = 16,               /* bytes, of a stage */
+    SLAB_BARRIER = 8,            /* of a slab of queries that have one stage: the first one's is a sink */
     TOLD = 16,    /* of a stage of keys in the room of tiles: who fetches either tells the other */
     GATES = 1040, /* of a tile of keys */
 };
@@ -67,8 +68,10 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
                           int least_tiles)
 {
     const int tiles = split->columns.all, blocks = split->outer.row_blocks;
-    const int query = (blocks + 7) / 8 * SLAB_ROW + (plan->head->gate ? 8 : 0);
-    const int queries = query * split->query_tokens + BARRIERS + ITEM_BYTES;
+    const int places = query_stages == 1 ? 2 : 1; /* of what is known of a stage's queries */
+    const int slabs = query_stages == 1 ? row_slabs(split) * SLAB_BARRIER : 0;
+    const int query = (blocks + 7) / 8 * SLAB_ROW + (plan->head->gate ? places * 8 : 0);
+    const int queries = query * split->query_tokens + BARRIERS + places * ITEM_BYTES + slabs;
     const int keys = split_fetched_bytes(split, row_slabs(split)) + (plan->head->gate ? GATES : 0) + BARRIERS;
     const int tile = 1024 * tiles + BARRIERS,
               fixed = ITEMS + EDGES + (split->columns.tiles == 8 ? split_ones_bytes(plan, split) : 0);
