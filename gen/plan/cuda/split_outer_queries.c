@@ -46,6 +46,23 @@ static void place_more_keys(const fpa_plan *plan, fpa_split_outer *split)
     }
 }
 
+/* Then keys come by slabs of 64 rows, each as soon as its dots are done, while values, which are through last, have two stages if there is room. */
+static void part_only_stage(const fpa_plan *plan, fpa_split_outer *split)
+{
+    const int slabs = row_slabs(split), stage = split_fetched_bytes(split, slabs),
+              rows = slabs * 64 * SLAB_ROW, told = slabs * BARRIERS + TOLD,
+              own = BARRIERS + TOLD + (plan->head->gate ? GATES : 0),
+              left = plan->target->shared_memory - split->output_bytes - told;
+    if (!split->dots_in_turn || split->query_tiles > 1 || split->outer.vector_box < 64 || left < 0)
+        return;
+    split->key_slabs = true;
+    split->output_bytes += told;
+    if (left < own || 2 * stage - rows > split->tile_stages * 1024 * split->columns.all)
+        return;
+    split->most_key_stages = 2;
+    split->output_bytes += own;
+}
+
 /* Wide vectors leave room for one stage of keys and few tiles: then tiles have that room, too, until keys are wanted. */
 static void share_only_stage(const fpa_plan *plan, fpa_split_outer *split)
 {
@@ -61,6 +78,7 @@ static void share_only_stage(const fpa_plan *plan, fpa_split_outer *split)
     split->output_bytes += TOLD - stage + (tiles - split->tile_stages) * (tile + BARRIERS);
     split->tile_stages = tiles;
     split->key_stages = 0;
+    part_only_stage(plan, split);
 }
 
 /* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
@@ -77,6 +95,7 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
               fixed = ITEMS + EDGES + (split->columns.tiles == 8 ? split_ones_bytes(plan, split) : 0);
     const int rest = plan->target->shared_memory - fixed - query_stages * queries;
     split->query_stages = query_stages;
+    split->key_slabs = false;
     split->key_stages = (rest - least_tiles * tile) / keys;
     if (split->key_stages > KEY_STAGES)
         split->key_stages = KEY_STAGES;
