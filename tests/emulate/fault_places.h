@@ -11,7 +11,7 @@
  * cores, with sums of them, with run-time matrices, with matrices that are read each time, by warpgroups, also with run-time matrices, and by plain sums; of
  * windows, where keys in them are masked, and in one pass, also where rings are gone round; of tiles, also where tokens have positions, of one pass, and of
  * clusters, where lengths of sequences differ, where clusters share sequences and where they take whole ones;
- * of tiles, where values lean; of product rows, where blocks fetch some slabs of vectors, where the row of ones lies behind boxes of coordinates, also where lengths differ, where dots go two after two, and where keys come by slabs; of packed rows that lie here and there, and whose matrices come by
+ * of tiles, where values lean; of product rows, where blocks fetch some slabs of vectors, where the row of ones lies behind boxes of coordinates, also where lengths differ, and where dots go two after two; of packed rows that lie here and there, and whose matrices come by
  * turns. */
 enum fault_place {
     BY_BOXES,
@@ -74,7 +74,6 @@ enum fault_place {
     IN_BOXES,
     IN_BOXED_SEQUENCES,
     IN_TURN,
-    IN_KEY_SLABS,
     IN_PARTS,
     IN_CUT_GROUPS,
     IN_PACKED,

@@ -346,7 +346,6 @@ static const char *const emulated_fixed[] = {
     "fewliftedhalf",  /* coordinates that who packs makes: squares, maps */
     "manydots",       /* products of rows, padded values */
     "turns",          /* dots two after two; keys in the place of tiles; tiles of several suffix blocks */
-    "onlystage",      /* keys by slabs, which have the tiles' room */
     "cutgroups",      /* groups of six prefixes, as four and two */
     "wide",           /* packed rows whose matrices come by turns */
     "openlinear",     /* no mask, f16, one pass, */

@@ -153,7 +153,6 @@ typedef struct fpa_split_outer {
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
     int query_stages, tile_stages, key_stages, output_bytes;
     int most_key_stages; /* with those that lie where tiles do, which are through when keys are wanted */
-    bool key_slabs;      /* keys come by slabs of 64 rows; stages are of values */
     fpa_contraction contraction;
     fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
     /* tables as kernels have them */

@@ -65,9 +65,9 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
     }
     fprintf(out,
             "chunk_output %d a block of %d warpgroups, persistent blocks; stages: %d of queries, %d of "
-            "tiles, %d of %s",
+            "tiles, %d of keys",
             split->query_tokens, split->output_groups, split->query_stages, split->tile_stages,
-            split->most_key_stages, split->key_slabs ? "values beside keys by slabs" : "keys");
+            split->most_key_stages);
     if (split->most_key_stages > split->key_stages)
         fprintf(out, " (%d among tiles)", split->most_key_stages - split->key_stages);
     fprintf(out, "; %.1f KiB of shared memory\n", split->output_bytes / 1024.0);
@@ -189,8 +189,8 @@ const fpa_field split_outer_fields[] = {
     /* kernels */
     FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
     SPLIT(dots_in_turn), SPLIT(turn_keys), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages),
-    SPLIT(most_key_stages), SPLIT(key_slabs), SPLIT(leaves_dots), SPLIT(partial_slabs), SPLIT(ones_behind),
-    SPLIT(value_room), FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
+    SPLIT(most_key_stages), SPLIT(leaves_dots), SPLIT(partial_slabs), SPLIT(ones_behind), SPLIT(value_room),
+    FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
     FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
     FIELD_AS(fpa_split_outer, "turns", contraction.turns), CONTRACTION(groups), CONTRACTION(states),

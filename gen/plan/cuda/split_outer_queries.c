@@ -15,11 +15,10 @@ enum {
         128,         /* and for a block of so many queries: half of them would read a copy twice as often, */
     FEWER_TILES = 2, /* which the second-level cache has no time for */
     TILE_STAGES = 8,
-    ITEM_BYTES = 64,             /* what a kernel knows of a stage of queries, once or twice */
+    ITEM_BYTES = 64,             /* what a kernel knows of a stage of queries */
     ITEMS = 16 + 160,            /* places of items are rounded up; two that a block has taken */
     EDGES = 12 * KEY_STAGES + 4, /* of a stage of keys, whether its values are finite, and a barrier */
     BARRIERS = 16,               /* bytes, of a stage */
-    SLAB_BARRIER = 8,            /* of a slab of queries that have one stage: the first one's is a sink */
     TOLD = 16,    /* of a stage of keys in the room of tiles: who fetches either tells the other */
     GATES = 1040, /* of a tile of keys */
 };
@@ -46,23 +45,6 @@ static void place_more_keys(const fpa_plan *plan, fpa_split_outer *split)
     }
 }
 
-/* Then keys come by slabs of 64 rows, each as soon as its dots are done, while values, which are through last, have two stages if there is room. */
-static void part_only_stage(const fpa_plan *plan, fpa_split_outer *split)
-{
-    const int slabs = row_slabs(split), stage = split_fetched_bytes(split, slabs),
-              rows = slabs * 64 * SLAB_ROW, told = slabs * BARRIERS + TOLD,
-              own = BARRIERS + TOLD + (plan->head->gate ? GATES : 0),
-              left = plan->target->shared_memory - split->output_bytes - told;
-    if (!split->dots_in_turn || split->query_tiles > 1 || split->outer.vector_box < 64 || left < 0)
-        return;
-    split->key_slabs = true;
-    split->output_bytes += told;
-    if (left < own || 2 * stage - rows > split->tile_stages * 1024 * split->columns.all)
-        return;
-    split->most_key_stages = 2;
-    split->output_bytes += own;
-}
-
 /* Wide vectors leave room for one stage of keys and few tiles: then tiles have that room, too, until keys are wanted. */
 static void share_only_stage(const fpa_plan *plan, fpa_split_outer *split)
 {
@@ -78,7 +60,6 @@ static void share_only_stage(const fpa_plan *plan, fpa_split_outer *split)
     split->output_bytes += TOLD - stage + (tiles - split->tile_stages) * (tile + BARRIERS);
     split->tile_stages = tiles;
     split->key_stages = 0;
-    part_only_stage(plan, split);
 }
 
 /* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
@@ -86,16 +67,13 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
                           int least_tiles)
 {
     const int tiles = split->columns.all, blocks = split->outer.row_blocks;
-    const int places = query_stages == 1 ? 2 : 1; /* of what is known of a stage's queries */
-    const int slabs = query_stages == 1 ? row_slabs(split) * SLAB_BARRIER : 0;
-    const int query = (blocks + 7) / 8 * SLAB_ROW + (plan->head->gate ? places * 8 : 0);
-    const int queries = query * split->query_tokens + BARRIERS + places * ITEM_BYTES + slabs;
+    const int query = (blocks + 7) / 8 * SLAB_ROW + (plan->head->gate ? 8 : 0);
+    const int queries = query * split->query_tokens + BARRIERS + ITEM_BYTES;
     const int keys = split_fetched_bytes(split, row_slabs(split)) + (plan->head->gate ? GATES : 0) + BARRIERS;
     const int tile = 1024 * tiles + BARRIERS,
               fixed = ITEMS + EDGES + (split->columns.tiles == 8 ? split_ones_bytes(plan, split) : 0);
     const int rest = plan->target->shared_memory - fixed - query_stages * queries;
     split->query_stages = query_stages;
-    split->key_slabs = false;
     split->key_stages = (rest - least_tiles * tile) / keys;
     if (split->key_stages > KEY_STAGES)
         split->key_stages = KEY_STAGES;

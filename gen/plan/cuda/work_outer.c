@@ -60,23 +60,6 @@ static int product_columns(int columns)
     return largest(columns, LEAST);
 }
 
-/* Clocks in which keys come that have one stage: a trip to memory, and their bytes at a multiprocessor's share of the second-level cache. */
-static double stage_clocks(const fpa_gpu *gpu, const fpa_split_outer *split)
-{
-    const double share = gpu->cache / gpu->clock / gpu->multiprocessors;
-    return GPU_TRIP * gpu->clock + 64 * 2.0 * (rows_of(&split->outer) + 8 * split->columns.tiles) / share;
-}
-
-/* Clocks that the warps of a walk wait for 16 tokens' keys: of two stages one is multiplied while the other one comes, which takes longer; what hides of it
- * counts as half, as it does for queries (docs/decisions/0177-keys-by-slabs.md). */
-static int count_walk_waits(const fpa_plan *plan, const fpa_split_outer *split,
-                            const fpa_chunk_state_kernel *kernel)
-{
-    return kernel->stages == 2 ? (int)(kernel->slices * split->columns.blocks * kernel->groups *
-                                       stage_clocks(gpu_of_target(plan->target), split) / 2)
-                               : 0;
-}
-
 /* A warp's instructions: 6 for a tile (four multiplications, the product, its wait), 7 for each of a prefix's factors, 19
  * for a step of the loop, 12 for gates. */
 struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_split_outer *split,
@@ -94,7 +77,6 @@ struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_spl
                  .instructions = (outer->rows ? 4 : 6) * 4 * tiles +
                                  (outer->rows ? 0 : 7 * outer->prefix_factors * kernel->shares * rounds) +
                                  (19 + (plan->head->gate ? 12 : 0)) * warps,
-                 .awaited = count_walk_waits(plan, split, kernel),
                  .bytes = work_operand_bytes(plan, rows_of(outer) + plan->head->dv),
                  .cached = cached_bytes(split, fetched_bytes(split, kernel))},
         .copy = count_copy(split),
@@ -129,6 +111,13 @@ static struct fpa_cuda_work count_reading(const fpa_split_outer *split)
         .instructions =
             split->columns.blocks *
             (whole * (24 + 67 / query_tiles) + 73 * outer->folded / query_tiles + 23 * blocks + 76 * others)};
+}
+
+/* Clocks in which keys come that have one stage: a trip to memory, and their bytes at a multiprocessor's share of the second-level cache. */
+static double stage_clocks(const fpa_gpu *gpu, const fpa_split_outer *split)
+{
+    const double share = gpu->cache / gpu->clock / gpu->multiprocessors;
+    return GPU_TRIP * gpu->clock + 64 * 2.0 * (rows_of(&split->outer) + 8 * split->columns.tiles) / share;
 }
 
 /* Clocks that a warp waits for keys of one stage, for 16 queries and 64 keys. */
