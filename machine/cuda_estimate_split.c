@@ -35,8 +35,8 @@ static double lone_output(const cuda_task *task)
            task->room->gpu->clock;
 }
 
-/* As few as keep up with the queries, which then find copies in the second-level cache: whole rounds of walks in the
- * time that all multiprocessors take for everything. */
+/* As few as keep up with the queries, which then find copies in the second-level cache: whole rounds of walks in seven
+ * eighths of the time that all multiprocessors take for everything. */
 int64_t cuda_overlapped_blocks(const cuda_task *task, bool small)
 {
     const int64_t head = blocks_of_head(task, small), walks = task->sequences * head;
@@ -44,7 +44,7 @@ int64_t cuda_overlapped_blocks(const cuda_task *task, bool small)
     const double all = (walk + lone_output(task)) / task->room->multiprocessors;
     const int64_t most = task->room->multiprocessors / head * head;
     const int64_t rounds = all < block || block <= 0 ? 1 : (int64_t)(all / block);
-    const int64_t blocks = round_up(divide_up(walks, rounds), head);
+    const int64_t blocks = round_up(divide_up(walks, rounds - rounds / 8), head);
     return blocks < most ? blocks : most;
 }
 
