@@ -190,9 +190,9 @@ static int count_gates(const fpa_plan *plan, const fpa_split_outer *split)
     const int sums = 4 * split->columns.all;
     if (!plan->head->gate)
         return 0;
-    if (plan->head->causal && plan->facts.arithmetic == FPA_BF16 && !split->contraction.turns)
-        return PAIRS + FACTORS;
-    return PAIRS + FACTORS + (is_polynomial(split) && sums < PAIRS ? sums : PAIRS);
+    if (!plan->head->causal || split->contraction.turns)
+        return PAIRS + FACTORS + PAIRS;
+    return PAIRS + FACTORS + (plan->facts.arithmetic == FPA_BF16 ? 0 : sums < PAIRS ? sums : PAIRS);
 }
 
 /* From dots to scores: of 16 queries and 64 keys a lane has 32 pairs. */
