@@ -197,6 +197,39 @@ static void values_lean_in_several_blocks(void **state)
     }
 }
 
+/* All heads' vectors have room to lean, in one step of 16 more, and one slab if need be; where a lane would have two words of a row they come as words. These need tails
+ * of whole pieces only where there is room. */
+static void vectors_lean_in_steps_for_that(void **state)
+{
+    static const struct steps {
+        const char *body;
+        int steps, slabs, room;
+        bool vector_words, value_words;
+    } heads[] = {
+        {"d = 160, dv = 64, gate = true, terms = linear {}", 10, 3, 0, true, true},
+        {"d = 41, dv = 64, gate = true, terms = linear {}", 3, 1, 7, true, true},
+        {"d = 47, dv = 64, gate = true, terms = linear {}", 4, 1, 17, true, true},
+        {"d = 63, dv = 128, terms = linear {}", 5, 2, 17, true, true},
+        {"d = 190, dv = 251, terms = linear {}", 13, 4, 18, true, true},
+        {"d = 253, dv = 64, gate = true, terms = linear {}", 16, 4, 3, true, true},
+        {"d = 242, dv = 256, gate = true, terms = linear {}", 16, 4, 14, true, false},
+        {"d = 256, dv = 239, terms = linear {}", 16, 4, 0, false, true},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        planned_head m;
+        planned_make(&m, heads[i].body, "cuda:sm_90a");
+        const fpa_fused_rows *rows = m.plan.cuda.fused_rows;
+        if (!rows)
+            fail_msg("%s: no rows", heads[i].body);
+        if (rows->steps != heads[i].steps || rows->slabs != heads[i].slabs ||
+            rows->vector_room != heads[i].room || rows->vector_words != heads[i].vector_words ||
+            rows->value_words != heads[i].value_words)
+            fail_msg("%s: %d steps, %d slabs, room for %d, words %d, %d", heads[i].body, rows->steps,
+                     rows->slabs, rows->vector_room, rows->vector_words, rows->value_words);
+        planned_free(&m);
+    }
+}
+
 /* In totals, who has no queries finishes panels, where that takes longer than products: where keys are weighed, or rows have no room to lean. */
 static void totals_are_finished_by_more_where_panels_take_long(void **state)
 {
@@ -206,7 +239,8 @@ static void totals_are_finished_by_more_where_panels_take_long(void **state)
     } heads[] = {
         {"d = 201, dv = 200, terms = linear {}", false},
         {"d = 194, dv = 235, gate = true, terms = linear {}", false},
-        {"d = 190, dv = 235, gate = true, terms = linear {}", true},
+        {"d = 190, dv = 235, gate = true, terms = linear {}", false},
+        {"d = 253, dv = 64, gate = true, terms = linear {}", true},
         {"d = 256, dv = 256, gate = true, terms = linear {}", false},
         {"d = 75, dv = 40, normalize = 'sum', terms = linear { weight = 3 }", true},
     };
@@ -273,6 +307,7 @@ int main(void)
         cmocka_unit_test(columns_are_as_many_as_sums_have_registers),
         cmocka_unit_test(warpgroups_share_all_registers_and_memory_suffices),
         cmocka_unit_test(values_lean_in_several_blocks),
+        cmocka_unit_test(vectors_lean_in_steps_for_that),
         cmocka_unit_test(totals_are_finished_by_more_where_panels_take_long),
         cmocka_unit_test(features_have_the_slots_of_their_coordinates),
         cmocka_unit_test(rows_are_chosen_beside_clusters_where_these_were_measured_to_take_longer),

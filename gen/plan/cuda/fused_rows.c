@@ -116,7 +116,7 @@ static bool has_factors(const fpa_plan *plan)
 
 static int count_tiles(const fpa_cuda_inputs *in, const fpa_fused_rows *rows)
 {
-    return (int)divide_up(in->plan->features + rows->beside, 64);
+    return (int)divide_up(in->plan->features + rows->beside + rows->lean, 64);
 }
 
 int fused_rows_columns(const fpa_plan *plan)
@@ -186,19 +186,22 @@ static int choose_cluster(const fpa_cuda_inputs *in)
 /* ---- shared memory ---- */
 
 /* Rows of 16-bit numbers that begin at any even address touch a word of 16 bytes more than they fill. */
-static int tail_bytes(int width)
+static int tail_bytes(int width, int slabs)
 {
-    return (2 * width + 14 + 15) / 16 > (width + 63) / 64 * 8 ? 16 * FUSED_TOKENS : 0;
+    return (2 * width + 14 + 15) / 16 > slabs * 8 ? 16 * FUSED_TOKENS : 0;
 }
 
-static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_address, fpa_fused_rows *rows)
+/* words: of all operands; else of those alone whose rows begin amid 16 bytes in any call. */
+static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool words, fpa_fused_rows *rows)
 {
-    const bool gate = in->plan->head->gate;
-    const int vectors = (rows->width + rows->beside + 63) / 64 * SLAB,
-              values = (in->columns->all + 7) / 8 * SLAB;
-    const int value_tails = any_address ? tail_bytes(8 * in->columns->tiles) : 0;
-    rows->panels = panels, rows->copies = copies, rows->any_address = any_address;
-    rows->vector_tails = any_address ? tail_bytes(rows->width) : 0;
+    const fpa_head *head = in->plan->head;
+    const bool gate = head->gate;
+    const int vectors = rows->slabs * SLAB, values = (in->columns->all + 7) / 8 * SLAB;
+    rows->panels = panels, rows->copies = copies;
+    rows->vector_words = words || rows->vector % 8, rows->value_words = words || head->dv % 8;
+    rows->vector_tails = rows->vector_words ? tail_bytes(rows->width, divide_up(rows->steps, 4)) : 0;
+    const int value_tails =
+        rows->value_words ? tail_bytes(8 * in->columns->tiles, (in->columns->tiles + 7) / 8) : 0;
     rows->query_bytes = vectors > values ? vectors : values;
     rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + value_tails;
     rows->panel_bytes = rows->at_gates + (rows->scales ? SCALED_GATES : gate ? GATES : 0);
@@ -237,7 +240,7 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
                   !rows->numbers; /* sums of values beside tokens have the head's columns */
     if (!rows->leans)
         return;
-    rows->vector_room = rows->vector % 8 ? round_up(rows->width, 16) - rows->width : 0;
+    rows->vector_room = rows->vector % 8 ? 16 * rows->steps - rows->width : 0;
     /* the last block's columns are a piece of o at least, whatever they lean by */
     rows->value_room =
         head->dv % 8 && columns->last >= 16 ? 8 * columns->blocks * columns->tiles - head->dv : 0;
@@ -245,7 +248,7 @@ static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 
 /* A second copy lets keys run ahead of queries; panels on their way hide the memory's latency. Warpgroups of queries that take panels by turns have a copy each:
  * who waits for every second phase of one barrier would take the phase before for it. Rows of whole pieces, which the copy engine fetches in most calls, are fetched
- * number by number where it cannot and words have no room. Where nothing else has room a copy has no more rows than queries read (of others that is not measured to gain,
+ * number by number where it cannot and tails of words have no room. Where nothing else has room a copy has no more rows than queries read (of others that is not measured to gain,
  * docs/decisions/0179-columns-to-lean.md). */
 static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
@@ -254,9 +257,9 @@ static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i][1] >= rows->query_groups && place(in, sizes[i][0], sizes[i][1], true, rows))
             return true;
-    if (rows->query_groups == 1 && !begins_anywhere(rows, in->plan->head) && place(in, 2, 1, false, rows))
+    if (rows->query_groups == 1 && place(in, 2, 1, false, rows))
         return true;
-    rows->copied = round_up(rows->width, 16);
+    rows->copied = 16 * rows->steps;
     return rows->query_groups == 1 && rows->blocks == 1 && !in->plan->pass && place(in, 2, 1, true, rows);
 }
 
@@ -271,6 +274,26 @@ static bool choose_blocks(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
         return true;
     share_registers(in, 2, rows);
     return choose_places(in, rows);
+}
+
+/* Places of vectors, and rows of a state, for boxes that begin before vectors: a lane has a row's word, of which there are no more than these. In passes of gradients,
+ * of which nothing is measured, vectors lean by what is left of a step of 16. */
+static int choose_lean(const fpa_plan *plan, const fpa_fused_rows *rows)
+{
+    enum { MOST = 32 * 8 };
+    const int lean = cuda_most_lean(plan->head->d);
+    return rows->numbers || plan->pass || plan->features + lean > MOST ? 0 : lean;
+}
+
+/* Warpgroups and places, with rows of a state, and places of vectors, for boxes that begin so far before vectors; NULL, or why there are none. */
+static const char *choose_sizes(const fpa_cuda_inputs *in, int lean, fpa_fused_rows *rows)
+{
+    rows->lean = lean;
+    rows->steps = divide_up(rows->width + lean, 16);
+    rows->slabs = divide_up(rows->width + rows->beside + lean, 64);
+    return !choose_groups(in, rows)   ? "its state does not fit into the registers of a block"
+           : !choose_blocks(in, rows) ? "two panels and a copy of its state do not fit into shared memory"
+                                      : NULL;
 }
 
 bool cuda_leaves_dots(const fpa_plan *plan)
@@ -300,15 +323,17 @@ const char *plan_fused_rows(const fpa_cuda_inputs *in, void *made)
     rows->numbers = cuda_leaves_dots(plan) && plan->written->numbers;
     rows->scales = rows->numbers && plan->head->dtype == FPA_F16;
     rows->beside = rows->scales && plan->written->beside ? BESIDE : 0;
-    if (!choose_groups(in, rows))
-        return "its state does not fit into the registers of a block";
+    rows->lean = vectors ? 0 : choose_lean(plan, rows);
     allocate(in, rows);
     if (vectors)
         take_vectors(vectors, (int)plan->features, rows);
     else if (!find_features(plan, rows))
         return "its features are not its first coordinates";
-    if (!choose_blocks(in, rows))
-        return "two panels and a copy of its state do not fit into shared memory";
+    const char *refused = choose_sizes(in, rows->lean, rows);
+    if (refused && rows->lean)
+        refused = choose_sizes(in, 0, rows);
+    if (refused)
+        return refused;
     choose_leaning(in, rows);
     rows->finishes_much = finishes_much(rows, plan->head);
     rows->factored = has_factors(plan) && !comes_as_words(rows, plan->head);
@@ -319,7 +344,7 @@ const char *plan_fused_rows(const fpa_cuda_inputs *in, void *made)
         cuda_leaves_dots(plan) && (rows->beside || !rows->scales); /* d_v's pass leaves none */
     rows->narrows = plan->pass && plan->written->narrows;
     rows->adds = plan->pass && plan->written->adds;
-    rows->kept = (64 * divide_up(rows->width + rows->beside, 64) * in->columns->all +
+    rows->kept = (64 * rows->slabs * in->columns->all +
                   (rows->numbers && !rows->scales ? SUM_PARTS * in->columns->tiles : 0)) *
                  8 * in->columns->blocks;
     return NULL;
@@ -387,7 +412,11 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(slots),
                                        ROWS(panel_bytes),
                                        ROWS(query_bytes),
-                                       ROWS(any_address),
+                                       ROWS(steps),
+                                       ROWS(slabs),
+                                       ROWS(lean),
+                                       ROWS(vector_words),
+                                       ROWS(value_words),
                                        ROWS(vector_tails),
                                        ROWS(leans),
                                        ROWS(finishes_much),

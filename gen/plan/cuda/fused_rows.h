@@ -39,8 +39,11 @@ typedef struct fpa_fused_rows {
     int total_panels; /* places for panels without queries, of segments' totals */
     int panel_bytes;
     int query_bytes;  /* of a panel, for queries, then values where some are not finite */
-    bool any_address; /* rows that are no whole pieces of 16 bytes have room for all words that they touch: */
-    int vector_tails; /* bytes of a panel for those of a vector behind the slabs */
+    int steps, slabs; /* of 16 features, and of 64, of a vector */
+    /* rows that the copy engine cannot fetch have room for all words that they touch; else they come number by number: */
+    bool vector_words, value_words;
+    int vector_tails; /* bytes of a panel for words of a vector behind the slabs */
+    int lean;         /* numbers before a vector that steps have room for, if boxes begin with them */
     bool leans;       /* some rows begin amid a piece, and boxes may begin before them: */
     int vector_room, value_room; /* by at most so many numbers */
     bool finishes_much;          /* so that in totals warpgroups of queries take part */

@@ -248,7 +248,7 @@ static int boxed_bytes(const fpa_plan *plan, bool queries)
     const fpa_columns *columns = &plan->cuda.columns;
     const fpa_head *head = plan->head;
     const int sides = queries ? 2 : 1, own = 8 * columns->tiles, slabs = round_up(own, 64);
-    const int vector = rows->vector % 8 ? round_up(rows->width, 64) : rows->width;
+    const int vector = rows->vector % 8 ? 64 * rows->slabs : rows->width;
     const int values =
         head->dv % 8 ? columns->blocks * slabs : head->dv + (columns->blocks - 1) * (slabs - own);
     const int fetched = work_operand_bytes(plan, sides * vector * columns->blocks / rows->cluster + values);
@@ -263,8 +263,8 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
 {
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
     const fpa_columns *columns = &plan->cuda.columns;
-    const int tiles = rows->key_groups * rows->key_tiles, units = (rows->width + 15) / 16, all = columns->all;
-    const int slabs = (rows->width + 63) / 64, values = (columns->tiles + 7) / 8, gate = plan->head->gate;
+    const int tiles = rows->key_groups * rows->key_tiles, units = rows->steps, all = columns->all;
+    const int slabs = rows->slabs, values = (columns->tiles + 7) / 8, gate = plan->head->gate;
     const int weighed = rows->weighted ? units : 0;
     /* a panel's queries are one warpgroup's, for whose copy keys wait: as though each of four did so much. Two that take panels in turn
      * hide what a lone warp waits for between its instructions, and more where rows come whole (docs/decisions/0059-what-blocks-wait-for.md,

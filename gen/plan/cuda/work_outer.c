@@ -182,14 +182,24 @@ static bool is_polynomial(const fpa_split_outer *split)
            split->monomial_power[0] >= 2 && split->monomial_power[0] <= POLYNOMIAL_DEGREE;
 }
 
-/* From dots to scores: of 16 queries and 64 keys a lane has 32 pairs. What gates weigh them by is a product less where it goes with a lane's sums, if these are fewer
- * (templates/hopper/split_score.cu.in). */
+/* What gates weigh a lane's 32 pairs by: their keys' factors, and that of each query, or of a lane's sums where these fade from tile to tile of keys. In bf16 they
+ * seldom do (templates/hopper/split_score.cu.in). */
+static int count_gates(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    enum { PAIRS = 32, FACTORS = 15 };
+    const int sums = 4 * split->columns.all;
+    if (!plan->head->gate)
+        return 0;
+    if (!plan->head->causal || split->contraction.turns)
+        return PAIRS + FACTORS + PAIRS;
+    return PAIRS + FACTORS + (plan->facts.arithmetic == FPA_BF16 ? 0 : sums < PAIRS ? sums : PAIRS);
+}
+
+/* From dots to scores: of 16 queries and 64 keys a lane has 32 pairs. */
 static int count_scores(const fpa_plan *plan, const fpa_split_outer *split)
 {
-    const bool polynomial = is_polynomial(split);
-    const int sums = 4 * split->columns.all, gate = plan->head->gate ? 79 : 0;
-    const int by_tiles = gate && polynomial && sums < 32 ? 32 - sums : 0;
-    return 64 + 47 * work_more_scores(plan) + gate - by_tiles - (polynomial ? 32 * count_spared(split) : 0);
+    return 64 + 47 * work_more_scores(plan) + count_gates(plan, split) -
+           (is_polynomial(split) ? 32 * count_spared(split) : 0);
 }
 
 /* 16 queries and 64 keys of their chunk. Where dots of 32 keys are made at a time, queries are read twice for them. */

@@ -3821,12 +3821,12 @@ __device__ __forceinline__ void formers_sync(int threads)
  * row are in its first word's 16, and so in the same allocation; behind a row's end nothing is read. */
 
 /* Words that may have a part of a row of `width` numbers, places for them, and those that are copied there: at least as
- * many as the row's steps of 16 numbers have pieces, zeros behind its end. */
-template <int width> struct row_words {
+ * many as its steps of 16 numbers have pieces, zeros behind the row's end. */
+template <int width, int pieces> struct row_words {
     enum {
         WORDS = (2 * width + 14 + 15) / 16,
-        PLACES = (width + 63) / 64 * 8,
-        PIECES = (width + 15) / 16 * 2,
+        PIECES = (pieces + 1) / 2 * 2,
+        PLACES = (PIECES + 7) / 8 * 8,
         COPIED = WORDS > PIECES ? WORDS : PIECES,
         PLACED = COPIED < PLACES ? COPIED : PLACES
     };
@@ -3841,10 +3841,10 @@ __device__ __forceinline__ u32 row_place(int token, u32 i)
 /* A lane's words of a panel's rows, each the same one of its row. Rows 8 tokens apart begin equally far behind a
  * multiple of 16 bytes and lie equally in their slabs: what tells where a word is and ends is worked out once for 8 of
  * them. whole: all tokens are there. */
-template <int width, bool whole>
+template <int width, int pieces, bool whole>
 __device__ __forceinline__ void copy_words(u32 to, const element *x, i64 stride, int tokens, int count)
 {
-    typedef row_words<width> row;
+    typedef row_words<width, pieces> row;
     typedef row_lanes<row::PLACED> lanes;
     const int lane = threadIdx.x % 32, word = lane % lanes::LANES;
     if (word >= row::PLACED)
@@ -3863,15 +3863,15 @@ __device__ __forceinline__ void copy_words(u32 to, const element *x, i64 stride,
 
 /* Rows of a panel, of which `tokens` are there, with `count` numbers of at most `width`: by a warp, whose lanes arrive
  * at `come` when all is there. */
-template <int width>
+template <int width, int pieces>
 __device__ __forceinline__ void fetch_rows(u32 to, u32 tails, const element *x, i64 stride, int tokens, int count,
                                            u32 come)
 {
-    typedef row_words<width> row;
+    typedef row_words<width, pieces> row;
     if (tokens >= FUSED_PANEL)
-        copy_words<width, true>(to, x, stride, tokens, count);
+        copy_words<width, pieces, true>(to, x, stride, tokens, count);
     else
-        copy_words<width, false>(to, x, stride, tokens, count);
+        copy_words<width, pieces, false>(to, x, stride, tokens, count);
     if (row::WORDS > row::PLACED)
         for (int token = threadIdx.x % 32; token < FUSED_PANEL; token += 32) {
             const unsigned char *from = (const unsigned char *)(x + token * stride);
@@ -3883,9 +3883,9 @@ __device__ __forceinline__ void fetch_rows(u32 to, u32 tails, const element *x, 
 }
 
 /* Word number i of a token's row; behind the last one zeros. */
-template <int width> __device__ __forceinline__ uint4 row_word(u32 rows, u32 tails, int token, int i)
+template <int width, int pieces> __device__ __forceinline__ uint4 row_word(u32 rows, u32 tails, int token, int i)
 {
-    typedef row_words<width> row;
+    typedef row_words<width, pieces> row;
     return i < row::PLACED ? get_words(rows + row_place(token, i)) : i < row::WORDS ? get_words(tails + token * 16)
         : uint4{0, 0, 0, 0};
 }
@@ -3905,7 +3905,7 @@ __device__ __forceinline__ void form_pieces(u32 rows, u32 tails, u32 start, u32 
     uint4 word[ROWS], next[ROWS], behind[ROWS];
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
-        behind[r] = row_word<width>(rows, tails, token + r * 32, end > 0 ? end : 0);
+        behind[r] = row_word<width, pieces>(rows, tails, token + r * 32, end > 0 ? end : 0);
     formers_sync(threads);
     u32 place = rows + row_place(token, begin);
 #pragma unroll
@@ -3949,7 +3949,8 @@ enum {
     FUSED_THREADS = 128 * (1 + KEY_GROUPS + QUERY_GROUPS),
     /* of a panel: queries (later values, where some are not finite), keys, values */
     WIDTH = 24,                /* features */
-    WIDTH_SLABS = (WIDTH + 63) / 64,
+    STEPS = 2,                /* of 16 of them */
+    WIDTH_SLABS = 1,          /* of 64 */
     VALUE_TILES = (COLUMN_TILES + 7) / 8, /* slabs of a block's columns */
     PANEL_KEYS = 8192,
     PANEL_VALUES = PANEL_KEYS + WIDTH_SLABS * SLAB,
@@ -4231,7 +4232,7 @@ template <int width, int pieces>
 __device__ __forceinline__ void fetch_unboxed(u32 to, u32 tails, const element *x, i64 stride,
                                               const struct fused_part &part, int first, int count, u32 come)
 {
-    fetch_rows<width>(to, tails, x + first * stride, stride, part.end - first, count, come);
+    fetch_rows<width, pieces>(to, tails, x + first * stride, stride, part.end - first, count, come);
 }
 
 /* All panels, some ahead of those that multiply. */
@@ -4251,12 +4252,12 @@ __device__ __forceinline__ void fetch_panels(const struct fpa_cuda_call &call, c
         if (!totals && boxed & BOXED_QUERIES)
             fetch_slabs<WIDTH_SLABS>(panel, maps.query, 0, (int)part.query_head, token, entry, come);
         else if (!totals)
-            fetch_unboxed<WIDTH, 2 * UNITS>(panel, panel + QUERY_TAILS, queries_of(call, part.b, part.query_head),
+            fetch_unboxed<WIDTH, 2 * STEPS>(panel, panel + QUERY_TAILS, queries_of(call, part.b, part.query_head),
                                             call.q_stride[1], part, first, WIDTH, come);
         if (boxed & BOXED_KEYS)
             fetch_slabs<WIDTH_SLABS>(panel + PANEL_KEYS, maps.key, 0, head, token, entry, come + NEXT_COME);
         else
-            fetch_unboxed<WIDTH, 2 * UNITS>(panel + PANEL_KEYS, panel + KEY_TAILS, keys_of(call, part.b, part.head),
+            fetch_unboxed<WIDTH, 2 * STEPS>(panel + PANEL_KEYS, panel + KEY_TAILS, keys_of(call, part.b, part.head),
                                             call.k_stride[1], part, first, WIDTH, come + NEXT_COME);
         if (boxed & BOXED_VALUES)
             fetch_slabs<VALUE_TILES>(panel + PANEL_VALUES, maps.value, part.block * COLUMN_TILES * 8, head, token,
@@ -4285,11 +4286,11 @@ __device__ __forceinline__ void finish_panel(const struct fpa_cuda_call &call, c
     if (!totals)
         barrier_wait(come, phase);
     if (!totals && !(boxed & BOXED_QUERIES))
-        form_rows<WIDTH, 2 * UNITS, FINISHING>(panel, panel + QUERY_TAILS, queries_of(call, part.b, part.query_head),
+        form_rows<WIDTH, 2 * STEPS, FINISHING>(panel, panel + QUERY_TAILS, queries_of(call, part.b, part.query_head),
                                                call.q_stride[1], first, thread);
     barrier_wait(come + NEXT_COME, phase);
     if (!(boxed & BOXED_KEYS))
-        form_rows<WIDTH, 2 * UNITS, FINISHING>(panel + PANEL_KEYS, panel + KEY_TAILS, keys_of(call, part.b, part.head),
+        form_rows<WIDTH, 2 * STEPS, FINISHING>(panel + PANEL_KEYS, panel + KEY_TAILS, keys_of(call, part.b, part.head),
                                                call.k_stride[1], first, thread);
     barrier_wait(come + 2 * NEXT_COME, phase);
     if (!(boxed & BOXED_VALUES))
@@ -4401,13 +4402,13 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, u32 copy)
     const u64 from = operand(copy, 128, COPY_PITCH);
     load_matrices(next, lane);
 #pragma unroll
-    for (int u = 0; u < UNITS; u++) {
+    for (int u = 0; u < STEPS; u++) {
         u32 *const at = a[u & 1];
         multiply_wait<1>();
 #pragma unroll
         for (int i = 0; i < 4; i++)
             at[i] = copy_pair(low_of(next[i]), high_of(next[i]));
-        if (u + 1 < UNITS)
+        if (u + 1 < STEPS)
             load_matrices(next, (lane ^ ((u + 1) % 4 * 32)) + (u + 1) / 4 * SLAB);
         multiply_begin();
         multiply_tile(c, at, from + u * 16);
@@ -4420,7 +4421,7 @@ __device__ __forceinline__ void multiply_panel(float *s, u32 panel)
 {
     multiply_begin();
 #pragma unroll
-    for (int u = 0; u < UNITS; u++) {
+    for (int u = 0; u < STEPS; u++) {
         const u32 place = panel + u / 4 * SLAB + u % 4 * 32;
         if (u == 0)
             begin_keys(s, slab_operand(place, 16), slab_operand(place + PANEL_KEYS, 16));
@@ -4728,7 +4729,7 @@ __device__ __forceinline__ void bring_queries_back(const struct fpa_cuda_call &c
 {
     multiply_wait<0>();
     warpgroup_sync(edge_barrier());
-    load_pieces<2 * UNITS>(panel, queries_of(call, part.b, part.query_head), call.q_stride[1], first, part.end, WIDTH);
+    load_pieces<2 * STEPS>(panel, queries_of(call, part.b, part.query_head), call.q_stride[1], first, part.end, WIDTH);
     fence_shared();
     warpgroup_sync(edge_barrier());
 }
