@@ -2,17 +2,16 @@
 
 #include "machine/cpu_cost.h"
 
-/* Beside sums and factors compilers want a register; without a fused multiply-add a product takes one. */
-enum { SPARE = 1 };
-
-static bool sets_fit(const fpa_cpu *cpu, fpa_register_tile tile, int sets)
+/* Sums, the factors of a step's columns, and that of a row. `spare`: registers beside these. */
+static bool sets_fit(const fpa_cpu *cpu, fpa_register_tile tile, int sets, int spare)
 {
-    return sets * tile.rows * tile.vectors + tile.vectors + 1 + SPARE <= cpu->registers;
+    return sets * tile.rows * tile.vectors + tile.vectors + 1 + spare <= cpu->registers;
 }
 
+/* Sums that begin, are added to and go to memory want no register more; without a fused multiply-add a product takes one. */
 static bool tile_fits(const fpa_cpu *cpu, fpa_register_tile tile)
 {
-    return sets_fit(cpu, tile, 1);
+    return sets_fit(cpu, tile, 1, cpu->product_instructions > 1);
 }
 
 /* Cycles of one step of the inner index. */
@@ -111,6 +110,7 @@ fpa_register_tile tile_choose_even(const fpa_cpu *cpu, int lanes, int columns, i
 
 fpa_register_tile tile_choose_sets(const fpa_cpu *cpu, int lanes, int tokens, int sets)
 {
+    enum { SPARE = 1 }; /* for what is made of the sums before they go */
     fpa_register_tile best = {0};
     double least = 0;
     for (int v = 1; v * lanes <= tokens; v++)
@@ -118,7 +118,7 @@ fpa_register_tile tile_choose_sets(const fpa_cpu *cpu, int lanes, int tokens, in
             const fpa_register_tile tile = {.rows = r, .vectors = v};
             const double cycles = tile_cycles(cpu, tile) / (r * v) + 0.01 * (r + v) / (r * v);
             if (tokens % r || tokens % (v * lanes) || r * v <= cpu->latency * cpu->multiply_adds ||
-                !sets_fit(cpu, tile, sets) || (best.rows && cycles >= least))
+                !sets_fit(cpu, tile, sets, SPARE) || (best.rows && cycles >= least))
                 continue;
             best = tile;
             least = cycles;
