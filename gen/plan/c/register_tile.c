@@ -8,10 +8,11 @@ static bool sets_fit(const fpa_cpu *cpu, fpa_register_tile tile, int sets, int s
     return sets * tile.rows * tile.vectors + tile.vectors + 1 + spare <= cpu->registers;
 }
 
-/* Sums that begin, are added to and go to memory want no register more; without a fused multiply-add a product takes one. */
-static bool tile_fits(const fpa_cpu *cpu, fpa_register_tile tile)
+/* Sums that begin, are added to and go to memory want no register more; without a fused multiply-add a product takes one, and so does
+ * a row's factor of a last column alone, which is no vector's. */
+static int spare_registers(const fpa_cpu *cpu, int columns, int lanes)
 {
-    return sets_fit(cpu, tile, 1, cpu->product_instructions > 1);
+    return cpu->product_instructions > 1 || columns % lanes == 1;
 }
 
 /* Cycles of one step of the inner index. */
@@ -68,12 +69,12 @@ static double row_cost(const fpa_cpu *cpu, fpa_register_tile tile, int vectors)
 }
 
 /* The rows with fewest cycles for a panel of so many vectors. */
-static int choose_rows(const fpa_cpu *cpu, int tokens, int vectors)
+static int choose_rows(const fpa_cpu *cpu, int tokens, int vectors, int spare)
 {
     fpa_register_tile best = {.rows = 1, .vectors = vectors};
     for (int r = 2; r <= cpu->registers && r <= TILE_MOST_ROWS; r++) {
         const fpa_register_tile tile = {.rows = r, .vectors = vectors};
-        if (tokens % r == 0 && tile_fits(cpu, tile) && panel_cost(cpu, tile) < panel_cost(cpu, best))
+        if (tokens % r == 0 && sets_fit(cpu, tile, 1, spare) && panel_cost(cpu, tile) < panel_cost(cpu, best))
             best = tile;
     }
     return best.rows;
@@ -82,15 +83,15 @@ static int choose_rows(const fpa_cpu *cpu, int tokens, int vectors)
 static fpa_register_tile choose(const fpa_cpu *cpu, int lanes, int columns, int tokens, bool pairs, bool even)
 {
     bool shared;
-    const int vectors = vectors_of(columns, lanes, &shared);
+    const int vectors = vectors_of(columns, lanes, &shared), spare = spare_registers(cpu, columns, lanes);
     const int least = shared || (pairs && columns % lanes) ? 2 : 1;
     fpa_register_tile best = {.rows = 1, .vectors = least};
     for (int v = least; v <= vectors && v < cpu->registers; v++) {
         const bool deals = even && vectors % ((vectors + v - 1) / v) != 0;
-        const int fewer = deals ? choose_rows(cpu, tokens, v - 1) : 0;
+        const int fewer = deals ? choose_rows(cpu, tokens, v - 1, spare) : 0;
         for (int r = 1; r <= cpu->registers && r <= TILE_MOST_ROWS; r++) {
             const fpa_register_tile tile = {r, v, fewer};
-            if (tokens % r == 0 && tile_fits(cpu, tile) &&
+            if (tokens % r == 0 && sets_fit(cpu, tile, 1, spare) &&
                 row_cost(cpu, tile, vectors) < row_cost(cpu, best, vectors))
                 best = tile;
         }
