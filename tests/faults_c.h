@@ -261,8 +261,8 @@ static const struct fault half_faults[] = {
 
 /* The same of a gated head with fewer features than values, which are read where they lie. */
 static const struct fault value_faults[] = {
-    {"values of the token before", "but the formula gives", "values_in_place",
-     "c.v = beside || c.tokens % T ? c.w->v : token_at(a->v, a->v_stride, b, first ? first - 1 : 0, h);"},
+    {"values of the next column", "but the formula gives", "values_in_place",
+     "c.v = beside || c.tokens % T ? c.w->v : token_at(a->v, a->v_stride, b, first, h) + 1;"},
     {"features that do not decay to the chunk's end", "but the formula gives", "decayed_features",
      "(void)factor, set${VL}(to + f * T + t, get${VL}(p + f * T + t));"},
 };
