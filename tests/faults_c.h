@@ -259,6 +259,14 @@ static const struct fault half_faults[] = {
     {"dots without the first half of a vector", "is not a number", "half_vector", ";"},
 };
 
+/* The same of a gated head with fewer features than values, which are read where they lie. */
+static const struct fault value_faults[] = {
+    {"values of the next column", "but the formula gives", "values_in_place",
+     "c.v = beside || c.tokens % T ? c.w->v : token_at(a->v, a->v_stride, b, first, h) + 1;"},
+    {"features that do not decay to the chunk's end", "but the formula gives", "decayed_features",
+     "(void)factor, set${VL}(to + f * T + t, get${VL}(p + f * T + t));"},
+};
+
 /* The same of all keys, in pairs, without a mask. */
 static const struct fault open_pair_faults[] = {
     {"a score of no key", "parallel form ... but the formula gives", "whole_last", ";"},

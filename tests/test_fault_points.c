@@ -36,6 +36,7 @@ static const struct table tables[] = {
     FAULTS_OF(word_faults),
     FAULTS_OF(even_word_faults),
     FAULTS_OF(half_faults),
+    FAULTS_OF(value_faults),
     FAULTS_OF(open_pair_faults),
     FAULTS_OF(open_faults),
     FAULTS_OF(lift_faults),

@@ -142,6 +142,13 @@ static int setup_halves(void **state)
     return make_fixture(half_spec, HALF_TARGET, &f);
 }
 
+static int setup_values(void **state)
+{
+    static struct fixture f;
+    *state = &f;
+    return make_fixture(half_spec, narrow_target(), &f);
+}
+
 static int setup_open_pairs(void **state)
 {
     static struct fixture f;
@@ -259,6 +266,11 @@ static void every_fault_of_halves_of_vectors_is_refused_in_its_words(void **stat
     refuse_all_here(state, half_faults, sizeof half_faults / sizeof *half_faults);
 }
 
+static void every_fault_of_values_where_they_lie_is_refused_in_its_words(void **state)
+{
+    refuse_all(*state, value_faults, sizeof value_faults / sizeof *value_faults);
+}
+
 static void every_fault_in_pairs_without_a_mask_is_refused_in_its_words(void **state)
 {
     refuse_all_here(state, open_pair_faults, sizeof open_pair_faults / sizeof *open_pair_faults);
@@ -292,6 +304,9 @@ int main(void)
     const struct CMUnitTest of_halves[] = {
         cmocka_unit_test(every_fault_of_halves_of_vectors_is_refused_in_its_words),
     };
+    const struct CMUnitTest of_values[] = {
+        cmocka_unit_test(every_fault_of_values_where_they_lie_is_refused_in_its_words),
+    };
     const struct CMUnitTest in_open_pairs[] = {
         cmocka_unit_test(every_fault_in_pairs_without_a_mask_is_refused_in_its_words),
     };
@@ -307,6 +322,8 @@ int main(void)
     failed +=
         cmocka_run_group_tests_name("mutation of words alone", of_even_words, setup_even_words, teardown);
     failed += cmocka_run_group_tests_name("mutation of halves of vectors", of_halves, setup_halves, teardown);
+    failed +=
+        cmocka_run_group_tests_name("mutation of values where they lie", of_values, setup_values, teardown);
     failed += cmocka_run_group_tests_name("mutation in pairs without a mask", in_open_pairs, setup_open_pairs,
                                           teardown);
     return failed +

@@ -27,6 +27,8 @@ static void choose_sizes(fpa_plan *plan)
     fpa_c_plan *c = &plan->c;
     c->pairs = plan->target->pairs && head->dtype == FPA_BF16 && head->dv >= plan->target->vector;
     c->converts = head->dtype == FPA_F16 ? plan->target->converts : c->pairs;
+    c->decays_features =
+        head->gate && head->causal && !plan->written->window && !c->pairs && plan->features < head->dv;
     c->unrolled = plan->features <= UNROLL_LIMIT;
     c->tile_features = TILE;
 }

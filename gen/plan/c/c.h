@@ -26,6 +26,7 @@ typedef struct fpa_c_plan {
     bool unrolled;            /* every feature is a line of text; else a table of pieces drives a loop */
     bool pairs;               /* products are of pairs of bf16, but those of the recurrent form */
     bool converts;            /* vectors of storage become numbers, and numbers storage, in one instruction */
+    bool decays_features;     /* keys decay to the chunk's end as features, which are fewer, not as values */
     int tokens;               /* T: tokens a panel */
     int tile_features;        /* F */
     int query_blocks;         /* panels of queries that one unit of the parallel form takes, at most */

@@ -34,6 +34,7 @@ static const fpa_field c_fields[] = {
     C(unrolled),
     C(pairs),
     C(converts),
+    C(decays_features),
     C(team_by_chunk),
     C(team_by_token),
     C(abreast),

@@ -198,6 +198,17 @@ void parts_pack_exact(const fpa_counting *to, int tokens)
         count_gates(to, tokens);
 }
 
+static void count_decayed_features(const fpa_counting *to)
+{
+    const double count = counting_vectors(to->plan, to->plan->c.tokens);
+    counting_loop(to, (fpa_cpu_loop){.name = "decay of features",
+                                     .runs = count,
+                                     .steps = (double)to->plan->features,
+                                     .step = {.arithmetic = 1, .loads = 1, .stores = 1},
+                                     .others = 2,
+                                     .first = 2});
+}
+
 void parts_pack_keys(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
@@ -208,6 +219,8 @@ void parts_pack_keys(const fpa_counting *to, int tokens)
     count_gates(to, tokens);
     if (plan->c.pairs)
         count_decayed_pairs(to);
+    else if (plan->c.decays_features)
+        count_decayed_features(to);
     else
         count_scaled_rows(to, "decay of values", plan->c.tokens);
 }

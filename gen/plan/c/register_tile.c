@@ -2,17 +2,17 @@
 
 #include "machine/cpu_cost.h"
 
-/* Beside sums and factors compilers want a register; without a fused multiply-add a product takes one. */
-enum { SPARE = 1 };
-
-static bool sets_fit(const fpa_cpu *cpu, fpa_register_tile tile, int sets)
+/* Sums, the factors of a step's columns, and that of a row. `spare`: registers beside these. */
+static bool sets_fit(const fpa_cpu *cpu, fpa_register_tile tile, int sets, int spare)
 {
-    return sets * tile.rows * tile.vectors + tile.vectors + 1 + SPARE <= cpu->registers;
+    return sets * tile.rows * tile.vectors + tile.vectors + 1 + spare <= cpu->registers;
 }
 
-static bool tile_fits(const fpa_cpu *cpu, fpa_register_tile tile)
+/* Sums that begin, are added to and go to memory want no register more; without a fused multiply-add a product takes one, and so does
+ * a row's factor of a last column alone, which is no vector's. */
+static int spare_registers(const fpa_cpu *cpu, int columns, int lanes)
 {
-    return sets_fit(cpu, tile, 1);
+    return cpu->product_instructions > 1 || columns % lanes == 1;
 }
 
 /* Cycles of one step of the inner index. */
@@ -69,12 +69,12 @@ static double row_cost(const fpa_cpu *cpu, fpa_register_tile tile, int vectors)
 }
 
 /* The rows with fewest cycles for a panel of so many vectors. */
-static int choose_rows(const fpa_cpu *cpu, int tokens, int vectors)
+static int choose_rows(const fpa_cpu *cpu, int tokens, int vectors, int spare)
 {
     fpa_register_tile best = {.rows = 1, .vectors = vectors};
     for (int r = 2; r <= cpu->registers && r <= TILE_MOST_ROWS; r++) {
         const fpa_register_tile tile = {.rows = r, .vectors = vectors};
-        if (tokens % r == 0 && tile_fits(cpu, tile) && panel_cost(cpu, tile) < panel_cost(cpu, best))
+        if (tokens % r == 0 && sets_fit(cpu, tile, 1, spare) && panel_cost(cpu, tile) < panel_cost(cpu, best))
             best = tile;
     }
     return best.rows;
@@ -83,15 +83,15 @@ static int choose_rows(const fpa_cpu *cpu, int tokens, int vectors)
 static fpa_register_tile choose(const fpa_cpu *cpu, int lanes, int columns, int tokens, bool pairs, bool even)
 {
     bool shared;
-    const int vectors = vectors_of(columns, lanes, &shared);
+    const int vectors = vectors_of(columns, lanes, &shared), spare = spare_registers(cpu, columns, lanes);
     const int least = shared || (pairs && columns % lanes) ? 2 : 1;
     fpa_register_tile best = {.rows = 1, .vectors = least};
     for (int v = least; v <= vectors && v < cpu->registers; v++) {
         const bool deals = even && vectors % ((vectors + v - 1) / v) != 0;
-        const int fewer = deals ? choose_rows(cpu, tokens, v - 1) : 0;
+        const int fewer = deals ? choose_rows(cpu, tokens, v - 1, spare) : 0;
         for (int r = 1; r <= cpu->registers && r <= TILE_MOST_ROWS; r++) {
             const fpa_register_tile tile = {r, v, fewer};
-            if (tokens % r == 0 && tile_fits(cpu, tile) &&
+            if (tokens % r == 0 && sets_fit(cpu, tile, 1, spare) &&
                 row_cost(cpu, tile, vectors) < row_cost(cpu, best, vectors))
                 best = tile;
         }
@@ -111,6 +111,7 @@ fpa_register_tile tile_choose_even(const fpa_cpu *cpu, int lanes, int columns, i
 
 fpa_register_tile tile_choose_sets(const fpa_cpu *cpu, int lanes, int tokens, int sets)
 {
+    enum { SPARE = 1 }; /* for what is made of the sums before they go */
     fpa_register_tile best = {0};
     double least = 0;
     for (int v = 1; v * lanes <= tokens; v++)
@@ -118,7 +119,7 @@ fpa_register_tile tile_choose_sets(const fpa_cpu *cpu, int lanes, int tokens, in
             const fpa_register_tile tile = {.rows = r, .vectors = v};
             const double cycles = tile_cycles(cpu, tile) / (r * v) + 0.01 * (r + v) / (r * v);
             if (tokens % r || tokens % (v * lanes) || r * v <= cpu->latency * cpu->multiply_adds ||
-                !sets_fit(cpu, tile, sets) || (best.rows && cycles >= least))
+                !sets_fit(cpu, tile, sets, SPARE) || (best.rows && cycles >= least))
                 continue;
             best = tile;
             least = cycles;

@@ -393,7 +393,7 @@ static __attribute__((noinline)) void fetch_parts(struct fetch *f)
         fetch_part(f);
 }
 
-/* ---- products: register tiles of 6 rows by 2 vectors of values, 6 by 2 of tokens ---- */
+/* ---- products: register tiles of 6 rows by 2 vectors of values, 4 by 3 of tokens ---- */
 
 static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
                       const float *restrict own, const float *restrict v, const float *restrict decay, int adds,
@@ -659,10 +659,61 @@ static void update(const float *restrict p, const float *restrict v, float *rest
 
 /* ---- scores: p[key][token] = k(q_t, k_j) for a panel of keys and one of tokens ---- */
 
+static void dot0_8_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
+{
+    for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
+        /* 4 x 3 sums */
+        vec8 c0_0 = {0};
+        vec8 c0_1 = {0};
+        vec8 c0_2 = {0};
+        vec8 c1_0 = {0};
+        vec8 c1_1 = {0};
+        vec8 c1_2 = {0};
+        vec8 c2_0 = {0};
+        vec8 c2_1 = {0};
+        vec8 c2_2 = {0};
+        vec8 c3_0 = {0};
+        vec8 c3_1 = {0};
+        vec8 c3_2 = {0};
+        int k = 0;
+        do {
+            const float *ak = a + k * T, *bk = b + k * T;
+            const vec8 b0 = get8(bk);
+            const vec8 b1 = get8(bk + 8);
+            const vec8 b2 = get8(bk + 16);
+            c0_0 += ak[0] * b0;
+            c0_1 += ak[0] * b1;
+            c0_2 += ak[0] * b2;
+            c1_0 += ak[1] * b0;
+            c1_1 += ak[1] * b1;
+            c1_2 += ak[1] * b2;
+            c2_0 += ak[2] * b0;
+            c2_1 += ak[2] * b1;
+            c2_2 += ak[2] * b2;
+            c3_0 += ak[3] * b0;
+            c3_1 += ak[3] * b1;
+            c3_2 += ak[3] * b2;
+        } while (++k < n);
+        /* the sums back */
+        set8(c, c0_0);
+        set8(c + 8, c0_1);
+        set8(c + 16, c0_2);
+        set8(c + T, c1_0);
+        set8(c + T + 8, c1_1);
+        set8(c + T + 16, c1_2);
+        set8(c + 2 * T, c2_0);
+        set8(c + 2 * T + 8, c2_1);
+        set8(c + 2 * T + 16, c2_2);
+        set8(c + 3 * T, c3_0);
+        set8(c + 3 * T + 8, c3_1);
+        set8(c + 3 * T + 16, c3_2);
+    }
+}
+
 static void dot0_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
-    for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
-        /* 6 x 2 sums */
+    for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
+        /* 4 x 2 sums */
         vec8 c0_0 = {0};
         vec8 c0_1 = {0};
         vec8 c1_0 = {0};
@@ -671,10 +722,6 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
         vec8 c2_1 = {0};
         vec8 c3_0 = {0};
         vec8 c3_1 = {0};
-        vec8 c4_0 = {0};
-        vec8 c4_1 = {0};
-        vec8 c5_0 = {0};
-        vec8 c5_1 = {0};
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
@@ -688,10 +735,6 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
             c2_1 += ak[2] * b1;
             c3_0 += ak[3] * b0;
             c3_1 += ak[3] * b1;
-            c4_0 += ak[4] * b0;
-            c4_1 += ak[4] * b1;
-            c5_0 += ak[5] * b0;
-            c5_1 += ak[5] * b1;
         } while (++k < n);
         /* the sums back */
         set8(c, c0_0);
@@ -702,23 +745,17 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
         set8(c + 2 * T + 8, c2_1);
         set8(c + 3 * T, c3_0);
         set8(c + 3 * T + 8, c3_1);
-        set8(c + 4 * T, c4_0);
-        set8(c + 4 * T + 8, c4_1);
-        set8(c + 5 * T, c5_0);
-        set8(c + 5 * T + 8, c5_1);
     }
 }
 
 static void dot0_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
-    for (int m = 0; m < count; m += 6, a += 6, c += 6 * T) {
-        /* 6 x 1 sums */
+    for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
+        /* 4 x 1 sums */
         vec8 c0_0 = {0};
         vec8 c1_0 = {0};
         vec8 c2_0 = {0};
         vec8 c3_0 = {0};
-        vec8 c4_0 = {0};
-        vec8 c5_0 = {0};
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
@@ -727,16 +764,12 @@ static void dot0_8(const float *restrict a, const float *restrict b, float *rest
             c1_0 += ak[1] * b0;
             c2_0 += ak[2] * b0;
             c3_0 += ak[3] * b0;
-            c4_0 += ak[4] * b0;
-            c5_0 += ak[5] * b0;
         } while (++k < n);
         /* the sums back */
         set8(c, c0_0);
         set8(c + T, c1_0);
         set8(c + 2 * T, c2_0);
         set8(c + 3 * T, c3_0);
-        set8(c + 4 * T, c4_0);
-        set8(c + 5 * T, c5_0);
     }
 }
 
@@ -746,9 +779,12 @@ static void dot_0(const float *restrict qx, const float *restrict kx, float *res
 {
     kx += 0, qx += 0;
     int t = first;
-    for (; t + 2 * VL <= tokens; t += 2 * VL)
-        dot0_8_8(kx, qx + t, d + t, keys, 32);
+    for (; t + 3 * VL <= tokens; t += 3 * VL)
+        dot0_8_8_8(kx, qx + t, d + t, keys, 32);
     switch ((tokens - t) / VL) {
+    case 2:
+        dot0_8_8(kx, qx + t, d + t, keys, 32);
+        break;
     case 1:
         dot0_8(kx, qx + t, d + t, keys, 32);
         break;
@@ -849,8 +885,8 @@ static void scores_full(const float *restrict qx, const float *restrict kx, floa
 /* Dots of a panel with itself: of the vectors of tokens from a key's own on. */
 static void dots_diagonal(const float *qx, const float *kx, float *p, int keys, int tokens)
 {
-    for (int j = 0; j < keys; j += 6)
-        dots(qx, kx + j, p + j * T, 6, j / VL * VL, tokens);
+    for (int j = 0; j < keys; j += 4)
+        dots(qx, kx + j, p + j * T, 4, j / VL * VL, tokens);
 }
 
 /* Scores of a panel with itself: token t sees keys j <= t, decayed by the gates of j+1..t; others are 0. */
@@ -1106,122 +1142,100 @@ static struct span span_at(const struct fpa_launch *a, int64_t tokens, int64_t n
 
 /* ---- products of gradients: y[r][t] += sum over i of w[r][i] x[i][t], rows in register tiles ---- */
 
-static void add_values6_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
+static void add_values4_8_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
 {
-    /* 6 x 2 sums */
+    /* 4 x 3 sums */
     vec8 y0_0 = get8(y);
     vec8 y0_1 = get8(y + 8);
+    vec8 y0_2 = get8(y + 16);
     vec8 y1_0 = get8(y + T);
     vec8 y1_1 = get8(y + T + 8);
+    vec8 y1_2 = get8(y + T + 16);
     vec8 y2_0 = get8(y + 2 * T);
     vec8 y2_1 = get8(y + 2 * T + 8);
+    vec8 y2_2 = get8(y + 2 * T + 16);
     vec8 y3_0 = get8(y + 3 * T);
     vec8 y3_1 = get8(y + 3 * T + 8);
-    vec8 y4_0 = get8(y + 4 * T);
-    vec8 y4_1 = get8(y + 4 * T + 8);
-    vec8 y5_0 = get8(y + 5 * T);
-    vec8 y5_1 = get8(y + 5 * T + 8);
+    vec8 y3_2 = get8(y + 3 * T + 16);
     for (int i = 0; i < steps; i++, w += 1, x += T) {
         const vec8 x0 = get8(x);
         const vec8 x1 = get8(x + 8);
+        const vec8 x2 = get8(x + 16);
         y0_0 += w[0] * x0;
         y0_1 += w[0] * x1;
+        y0_2 += w[0] * x2;
         y1_0 += w[DV] * x0;
         y1_1 += w[DV] * x1;
+        y1_2 += w[DV] * x2;
         y2_0 += w[2 * DV] * x0;
         y2_1 += w[2 * DV] * x1;
+        y2_2 += w[2 * DV] * x2;
         y3_0 += w[3 * DV] * x0;
         y3_1 += w[3 * DV] * x1;
-        y4_0 += w[4 * DV] * x0;
-        y4_1 += w[4 * DV] * x1;
-        y5_0 += w[5 * DV] * x0;
-        y5_1 += w[5 * DV] * x1;
+        y3_2 += w[3 * DV] * x2;
     }
     /* the sums back */
     set8(y, y0_0);
     set8(y + 8, y0_1);
+    set8(y + 16, y0_2);
     set8(y + T, y1_0);
     set8(y + T + 8, y1_1);
+    set8(y + T + 16, y1_2);
     set8(y + 2 * T, y2_0);
     set8(y + 2 * T + 8, y2_1);
+    set8(y + 2 * T + 16, y2_2);
     set8(y + 3 * T, y3_0);
     set8(y + 3 * T + 8, y3_1);
-    set8(y + 4 * T, y4_0);
-    set8(y + 4 * T + 8, y4_1);
-    set8(y + 5 * T, y5_0);
-    set8(y + 5 * T + 8, y5_1);
+    set8(y + 3 * T + 16, y3_2);
 }
 
-static void add_values4_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
+static void add_values2_8_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
 {
-    /* 4 x 2 sums */
+    /* 2 x 3 sums */
     vec8 y0_0 = get8(y);
     vec8 y0_1 = get8(y + 8);
+    vec8 y0_2 = get8(y + 16);
     vec8 y1_0 = get8(y + T);
     vec8 y1_1 = get8(y + T + 8);
-    vec8 y2_0 = get8(y + 2 * T);
-    vec8 y2_1 = get8(y + 2 * T + 8);
-    vec8 y3_0 = get8(y + 3 * T);
-    vec8 y3_1 = get8(y + 3 * T + 8);
+    vec8 y1_2 = get8(y + T + 16);
     for (int i = 0; i < steps; i++, w += 1, x += T) {
         const vec8 x0 = get8(x);
         const vec8 x1 = get8(x + 8);
+        const vec8 x2 = get8(x + 16);
         y0_0 += w[0] * x0;
         y0_1 += w[0] * x1;
+        y0_2 += w[0] * x2;
         y1_0 += w[DV] * x0;
         y1_1 += w[DV] * x1;
-        y2_0 += w[2 * DV] * x0;
-        y2_1 += w[2 * DV] * x1;
-        y3_0 += w[3 * DV] * x0;
-        y3_1 += w[3 * DV] * x1;
+        y1_2 += w[DV] * x2;
     }
     /* the sums back */
     set8(y, y0_0);
     set8(y + 8, y0_1);
+    set8(y + 16, y0_2);
     set8(y + T, y1_0);
     set8(y + T + 8, y1_1);
-    set8(y + 2 * T, y2_0);
-    set8(y + 2 * T + 8, y2_1);
-    set8(y + 3 * T, y3_0);
-    set8(y + 3 * T + 8, y3_1);
+    set8(y + T + 16, y1_2);
 }
 
-static void add_values2_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
+static void add_values1_8_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
 {
-    /* 2 x 2 sums */
+    /* 1 x 3 sums */
     vec8 y0_0 = get8(y);
     vec8 y0_1 = get8(y + 8);
-    vec8 y1_0 = get8(y + T);
-    vec8 y1_1 = get8(y + T + 8);
+    vec8 y0_2 = get8(y + 16);
     for (int i = 0; i < steps; i++, w += 1, x += T) {
         const vec8 x0 = get8(x);
         const vec8 x1 = get8(x + 8);
+        const vec8 x2 = get8(x + 16);
         y0_0 += w[0] * x0;
         y0_1 += w[0] * x1;
-        y1_0 += w[DV] * x0;
-        y1_1 += w[DV] * x1;
+        y0_2 += w[0] * x2;
     }
     /* the sums back */
     set8(y, y0_0);
     set8(y + 8, y0_1);
-    set8(y + T, y1_0);
-    set8(y + T + 8, y1_1);
-}
-
-static void add_values1_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
-{
-    /* 1 x 2 sums */
-    vec8 y0_0 = get8(y);
-    vec8 y0_1 = get8(y + 8);
-    for (int i = 0; i < steps; i++, w += 1, x += T) {
-        const vec8 x0 = get8(x);
-        const vec8 x1 = get8(x + 8);
-        y0_0 += w[0] * x0;
-        y0_1 += w[0] * x1;
-    }
-    /* the sums back */
-    set8(y, y0_0);
-    set8(y + 8, y0_1);
+    set8(y + 16, y0_2);
 }
 
 /* w: rows of values, of a state or of v. */
@@ -1230,155 +1244,118 @@ static void add_values(const float *restrict w, int rows, int steps, const float
 {
     if (0 < count) {
         int r = 0;
-        for (; r + 6 <= rows; r += 6)
-            add_values6_8_8(w + r * DV, steps, x, y + r * T);
         for (; r + 4 <= rows; r += 4)
-            add_values4_8_8(w + r * DV, steps, x, y + r * T);
+            add_values4_8_8_8(w + r * DV, steps, x, y + r * T);
         for (; r + 2 <= rows; r += 2)
-            add_values2_8_8(w + r * DV, steps, x, y + r * T);
+            add_values2_8_8_8(w + r * DV, steps, x, y + r * T);
         for (; r + 1 <= rows; r += 1)
-            add_values1_8_8(w + r * DV, steps, x, y + r * T);
+            add_values1_8_8_8(w + r * DV, steps, x, y + r * T);
     }
-    if (16 < count) {
+    if (24 < count) {
         int r = 0;
-        for (; r + 6 <= rows; r += 6)
-            add_values6_8_8(w + r * DV, steps, x + 16, y + r * T + 16);
         for (; r + 4 <= rows; r += 4)
-            add_values4_8_8(w + r * DV, steps, x + 16, y + r * T + 16);
+            add_values4_8_8_8(w + r * DV, steps, x + 24, y + r * T + 24);
         for (; r + 2 <= rows; r += 2)
-            add_values2_8_8(w + r * DV, steps, x + 16, y + r * T + 16);
+            add_values2_8_8_8(w + r * DV, steps, x + 24, y + r * T + 24);
         for (; r + 1 <= rows; r += 1)
-            add_values1_8_8(w + r * DV, steps, x + 16, y + r * T + 16);
-    }
-    if (32 < count) {
-        int r = 0;
-        for (; r + 6 <= rows; r += 6)
-            add_values6_8_8(w + r * DV, steps, x + 32, y + r * T + 32);
-        for (; r + 4 <= rows; r += 4)
-            add_values4_8_8(w + r * DV, steps, x + 32, y + r * T + 32);
-        for (; r + 2 <= rows; r += 2)
-            add_values2_8_8(w + r * DV, steps, x + 32, y + r * T + 32);
-        for (; r + 1 <= rows; r += 1)
-            add_values1_8_8(w + r * DV, steps, x + 32, y + r * T + 32);
+            add_values1_8_8_8(w + r * DV, steps, x + 24, y + r * T + 24);
     }
 }
 
-static void add_tokens6_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
+static void add_tokens4_8_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
 {
-    /* 6 x 2 sums */
+    /* 4 x 3 sums */
     vec8 y0_0 = get8(y);
     vec8 y0_1 = get8(y + 8);
+    vec8 y0_2 = get8(y + 16);
     vec8 y1_0 = get8(y + T);
     vec8 y1_1 = get8(y + T + 8);
+    vec8 y1_2 = get8(y + T + 16);
     vec8 y2_0 = get8(y + 2 * T);
     vec8 y2_1 = get8(y + 2 * T + 8);
+    vec8 y2_2 = get8(y + 2 * T + 16);
     vec8 y3_0 = get8(y + 3 * T);
     vec8 y3_1 = get8(y + 3 * T + 8);
-    vec8 y4_0 = get8(y + 4 * T);
-    vec8 y4_1 = get8(y + 4 * T + 8);
-    vec8 y5_0 = get8(y + 5 * T);
-    vec8 y5_1 = get8(y + 5 * T + 8);
+    vec8 y3_2 = get8(y + 3 * T + 16);
     for (int i = 0; i < steps; i++, w += 1, x += T) {
         const vec8 x0 = get8(x);
         const vec8 x1 = get8(x + 8);
+        const vec8 x2 = get8(x + 16);
         y0_0 += w[0] * x0;
         y0_1 += w[0] * x1;
+        y0_2 += w[0] * x2;
         y1_0 += w[T] * x0;
         y1_1 += w[T] * x1;
+        y1_2 += w[T] * x2;
         y2_0 += w[2 * T] * x0;
         y2_1 += w[2 * T] * x1;
+        y2_2 += w[2 * T] * x2;
         y3_0 += w[3 * T] * x0;
         y3_1 += w[3 * T] * x1;
-        y4_0 += w[4 * T] * x0;
-        y4_1 += w[4 * T] * x1;
-        y5_0 += w[5 * T] * x0;
-        y5_1 += w[5 * T] * x1;
+        y3_2 += w[3 * T] * x2;
     }
     /* the sums back */
     set8(y, y0_0);
     set8(y + 8, y0_1);
+    set8(y + 16, y0_2);
     set8(y + T, y1_0);
     set8(y + T + 8, y1_1);
+    set8(y + T + 16, y1_2);
     set8(y + 2 * T, y2_0);
     set8(y + 2 * T + 8, y2_1);
+    set8(y + 2 * T + 16, y2_2);
     set8(y + 3 * T, y3_0);
     set8(y + 3 * T + 8, y3_1);
-    set8(y + 4 * T, y4_0);
-    set8(y + 4 * T + 8, y4_1);
-    set8(y + 5 * T, y5_0);
-    set8(y + 5 * T + 8, y5_1);
+    set8(y + 3 * T + 16, y3_2);
 }
 
-static void add_tokens4_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
+static void add_tokens2_8_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
 {
-    /* 4 x 2 sums */
+    /* 2 x 3 sums */
     vec8 y0_0 = get8(y);
     vec8 y0_1 = get8(y + 8);
+    vec8 y0_2 = get8(y + 16);
     vec8 y1_0 = get8(y + T);
     vec8 y1_1 = get8(y + T + 8);
-    vec8 y2_0 = get8(y + 2 * T);
-    vec8 y2_1 = get8(y + 2 * T + 8);
-    vec8 y3_0 = get8(y + 3 * T);
-    vec8 y3_1 = get8(y + 3 * T + 8);
+    vec8 y1_2 = get8(y + T + 16);
     for (int i = 0; i < steps; i++, w += 1, x += T) {
         const vec8 x0 = get8(x);
         const vec8 x1 = get8(x + 8);
+        const vec8 x2 = get8(x + 16);
         y0_0 += w[0] * x0;
         y0_1 += w[0] * x1;
+        y0_2 += w[0] * x2;
         y1_0 += w[T] * x0;
         y1_1 += w[T] * x1;
-        y2_0 += w[2 * T] * x0;
-        y2_1 += w[2 * T] * x1;
-        y3_0 += w[3 * T] * x0;
-        y3_1 += w[3 * T] * x1;
+        y1_2 += w[T] * x2;
     }
     /* the sums back */
     set8(y, y0_0);
     set8(y + 8, y0_1);
+    set8(y + 16, y0_2);
     set8(y + T, y1_0);
     set8(y + T + 8, y1_1);
-    set8(y + 2 * T, y2_0);
-    set8(y + 2 * T + 8, y2_1);
-    set8(y + 3 * T, y3_0);
-    set8(y + 3 * T + 8, y3_1);
+    set8(y + T + 16, y1_2);
 }
 
-static void add_tokens2_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
+static void add_tokens1_8_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
 {
-    /* 2 x 2 sums */
+    /* 1 x 3 sums */
     vec8 y0_0 = get8(y);
     vec8 y0_1 = get8(y + 8);
-    vec8 y1_0 = get8(y + T);
-    vec8 y1_1 = get8(y + T + 8);
+    vec8 y0_2 = get8(y + 16);
     for (int i = 0; i < steps; i++, w += 1, x += T) {
         const vec8 x0 = get8(x);
         const vec8 x1 = get8(x + 8);
+        const vec8 x2 = get8(x + 16);
         y0_0 += w[0] * x0;
         y0_1 += w[0] * x1;
-        y1_0 += w[T] * x0;
-        y1_1 += w[T] * x1;
+        y0_2 += w[0] * x2;
     }
     /* the sums back */
     set8(y, y0_0);
     set8(y + 8, y0_1);
-    set8(y + T, y1_0);
-    set8(y + T + 8, y1_1);
-}
-
-static void add_tokens1_8_8(const float *restrict w, int steps, const float *restrict x, float *restrict y)
-{
-    /* 1 x 2 sums */
-    vec8 y0_0 = get8(y);
-    vec8 y0_1 = get8(y + 8);
-    for (int i = 0; i < steps; i++, w += 1, x += T) {
-        const vec8 x0 = get8(x);
-        const vec8 x1 = get8(x + 8);
-        y0_0 += w[0] * x0;
-        y0_1 += w[0] * x1;
-    }
-    /* the sums back */
-    set8(y, y0_0);
-    set8(y + 8, y0_1);
+    set8(y + 16, y0_2);
 }
 
 /* w: rows of a panel. */
@@ -1387,36 +1364,21 @@ static void add_tokens(const float *restrict w, int rows, int steps, const float
 {
     if (0 < count) {
         int r = 0;
-        for (; r + 6 <= rows; r += 6)
-            add_tokens6_8_8(w + r * T, steps, x, y + r * T);
         for (; r + 4 <= rows; r += 4)
-            add_tokens4_8_8(w + r * T, steps, x, y + r * T);
+            add_tokens4_8_8_8(w + r * T, steps, x, y + r * T);
         for (; r + 2 <= rows; r += 2)
-            add_tokens2_8_8(w + r * T, steps, x, y + r * T);
+            add_tokens2_8_8_8(w + r * T, steps, x, y + r * T);
         for (; r + 1 <= rows; r += 1)
-            add_tokens1_8_8(w + r * T, steps, x, y + r * T);
+            add_tokens1_8_8_8(w + r * T, steps, x, y + r * T);
     }
-    if (16 < count) {
+    if (24 < count) {
         int r = 0;
-        for (; r + 6 <= rows; r += 6)
-            add_tokens6_8_8(w + r * T, steps, x + 16, y + r * T + 16);
         for (; r + 4 <= rows; r += 4)
-            add_tokens4_8_8(w + r * T, steps, x + 16, y + r * T + 16);
+            add_tokens4_8_8_8(w + r * T, steps, x + 24, y + r * T + 24);
         for (; r + 2 <= rows; r += 2)
-            add_tokens2_8_8(w + r * T, steps, x + 16, y + r * T + 16);
+            add_tokens2_8_8_8(w + r * T, steps, x + 24, y + r * T + 24);
         for (; r + 1 <= rows; r += 1)
-            add_tokens1_8_8(w + r * T, steps, x + 16, y + r * T + 16);
-    }
-    if (32 < count) {
-        int r = 0;
-        for (; r + 6 <= rows; r += 6)
-            add_tokens6_8_8(w + r * T, steps, x + 32, y + r * T + 32);
-        for (; r + 4 <= rows; r += 4)
-            add_tokens4_8_8(w + r * T, steps, x + 32, y + r * T + 32);
-        for (; r + 2 <= rows; r += 2)
-            add_tokens2_8_8(w + r * T, steps, x + 32, y + r * T + 32);
-        for (; r + 1 <= rows; r += 1)
-            add_tokens1_8_8(w + r * T, steps, x + 32, y + r * T + 32);
+            add_tokens1_8_8_8(w + r * T, steps, x + 24, y + r * T + 24);
     }
 }
 

@@ -389,7 +389,7 @@ static __attribute__((noinline)) void fetch_parts(struct fetch *f)
         fetch_part(f);
 }
 
-/* ---- products: register tiles of 6 rows by 2 vectors of values, 3 by 3 of tokens ---- */
+/* ---- products: register tiles of 6 rows by 2 vectors of values, 4 by 3 of tokens ---- */
 
 static void query_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n,
                       const float *restrict own, const float *restrict v, const float *restrict decay, stored *to,
@@ -678,8 +678,8 @@ static void update(const float *restrict p, const float *restrict v, float *rest
 
 static void dot0_8_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
-    for (int m = 0; m < count; m += 3, a += 3, c += 3 * T) {
-        /* 3 x 3 sums */
+    for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
+        /* 4 x 3 sums */
         vec8 c0_0 = {0};
         vec8 c0_1 = {0};
         vec8 c0_2 = {0};
@@ -689,6 +689,9 @@ static void dot0_8_8_8(const float *restrict a, const float *restrict b, float *
         vec8 c2_0 = {0};
         vec8 c2_1 = {0};
         vec8 c2_2 = {0};
+        vec8 c3_0 = {0};
+        vec8 c3_1 = {0};
+        vec8 c3_2 = {0};
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
@@ -704,6 +707,9 @@ static void dot0_8_8_8(const float *restrict a, const float *restrict b, float *
             c2_0 += ak[2] * b0;
             c2_1 += ak[2] * b1;
             c2_2 += ak[2] * b2;
+            c3_0 += ak[3] * b0;
+            c3_1 += ak[3] * b1;
+            c3_2 += ak[3] * b2;
         } while (++k < n);
         /* the sums back */
         set8(c, c0_0);
@@ -715,19 +721,24 @@ static void dot0_8_8_8(const float *restrict a, const float *restrict b, float *
         set8(c + 2 * T, c2_0);
         set8(c + 2 * T + 8, c2_1);
         set8(c + 2 * T + 16, c2_2);
+        set8(c + 3 * T, c3_0);
+        set8(c + 3 * T + 8, c3_1);
+        set8(c + 3 * T + 16, c3_2);
     }
 }
 
 static void dot0_8_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
-    for (int m = 0; m < count; m += 3, a += 3, c += 3 * T) {
-        /* 3 x 2 sums */
+    for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
+        /* 4 x 2 sums */
         vec8 c0_0 = {0};
         vec8 c0_1 = {0};
         vec8 c1_0 = {0};
         vec8 c1_1 = {0};
         vec8 c2_0 = {0};
         vec8 c2_1 = {0};
+        vec8 c3_0 = {0};
+        vec8 c3_1 = {0};
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
@@ -739,6 +750,8 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
             c1_1 += ak[1] * b1;
             c2_0 += ak[2] * b0;
             c2_1 += ak[2] * b1;
+            c3_0 += ak[3] * b0;
+            c3_1 += ak[3] * b1;
         } while (++k < n);
         /* the sums back */
         set8(c, c0_0);
@@ -747,16 +760,19 @@ static void dot0_8_8(const float *restrict a, const float *restrict b, float *re
         set8(c + T + 8, c1_1);
         set8(c + 2 * T, c2_0);
         set8(c + 2 * T + 8, c2_1);
+        set8(c + 3 * T, c3_0);
+        set8(c + 3 * T + 8, c3_1);
     }
 }
 
 static void dot0_8(const float *restrict a, const float *restrict b, float *restrict c, int count, int n)
 {
-    for (int m = 0; m < count; m += 3, a += 3, c += 3 * T) {
-        /* 3 x 1 sums */
+    for (int m = 0; m < count; m += 4, a += 4, c += 4 * T) {
+        /* 4 x 1 sums */
         vec8 c0_0 = {0};
         vec8 c1_0 = {0};
         vec8 c2_0 = {0};
+        vec8 c3_0 = {0};
         int k = 0;
         do {
             const float *ak = a + k * T, *bk = b + k * T;
@@ -764,11 +780,13 @@ static void dot0_8(const float *restrict a, const float *restrict b, float *rest
             c0_0 += ak[0] * b0;
             c1_0 += ak[1] * b0;
             c2_0 += ak[2] * b0;
+            c3_0 += ak[3] * b0;
         } while (++k < n);
         /* the sums back */
         set8(c, c0_0);
         set8(c + T, c1_0);
         set8(c + 2 * T, c2_0);
+        set8(c + 3 * T, c3_0);
     }
 }
 
@@ -883,8 +901,8 @@ static void scores_full(const float *restrict qx, const float *restrict kx, floa
 /* Dots of a panel with itself: of the vectors of tokens from a key's own on. */
 static void dots_diagonal(const float *qx, const float *kx, float *p, int keys, int tokens)
 {
-    for (int j = 0; j < keys; j += 3)
-        dots(qx, kx + j, p + j * T, 3, j / VL * VL, tokens);
+    for (int j = 0; j < keys; j += 4)
+        dots(qx, kx + j, p + j * T, 4, j / VL * VL, tokens);
 }
 
 /* Scores of a panel with itself: token t sees keys j <= t, decayed by the gates of j+1..t; others are 0. */
@@ -1311,6 +1329,7 @@ static struct span span_at(const struct fpa_launch *a, int64_t tokens, int64_t n
 struct pass {
     const struct work *w;
     float *s, *z;     /* state: values, sums of features */
+    const float *v;   /* a whole chunk's values where they lie, row behind row; or w->v, where they are packed */
     float *out;       /* [queries][BLOCKS] panels of OUT, added to */
     const struct work *mine; /* this thread's own, for panels of features */
     struct fetch *fetch; /* of the next chunk; NULL: a team's thread asks for nothing */
@@ -1374,7 +1393,7 @@ static void tile(const struct pass *c, const struct tile_place *place, int adds,
             const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens),
                                         query_lanes);
             const float *own = last ? own_scores(c, w->qx + g * PANEL) : NULL;
-            query(p, s, out, tokens, n, own, w->v, w->gates->prefix, last && c->o ? c->o + g * c->o_head : NULL,
+            query(p, s, out, tokens, n, own, c->v, w->gates->prefix, last && c->o ? c->o + g * c->o_head : NULL,
                   c->o_token, adds, c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
@@ -1417,11 +1436,13 @@ static void pack_queries(const struct fpa_launch *a, int64_t b, int64_t token, i
                a->weights, query_head / group_of(a), x);
 }
 
+/* v: NULL where values are read where they lie. */
 static void pack_keys(const struct fpa_launch *a, int64_t b, int64_t token, int64_t h, int tokens, float *x, float *v)
 {
     const vi key = ~(vi){0};
     pack_panel(token_at(a->k, a->k_stride, b, token, h), a->k_stride[1], tokens, 1.0f, key, a->weights, h, x);
-    pack_values(token_at(a->v, a->v_stride, b, token, h), a->v_stride[1], tokens, v);
+    if (v)
+        pack_values(token_at(a->v, a->v_stride, b, token, h), a->v_stride[1], tokens, v);
 }
 
 static void read_gates(const struct fpa_launch *a, int64_t b, int64_t token, int64_t h, int tokens, struct gates *g)
@@ -1449,9 +1470,9 @@ static void scale_row(float *to, const float *from, float factor)
 }
 
 /* Values of a block, each decayed to the chunk's end. */
-static void decay_values(const struct work *w, int block, int blocks)
+static void decay_values(const struct work *w, const float *v, int block, int blocks)
 {
-    const float after = (float)gates_between(w->gates, block + 1, blocks), *from = w->v + block * VALUE_PANEL;
+    const float after = (float)gates_between(w->gates, block + 1, blocks), *from = v + block * VALUE_PANEL;
     float *decay = w->key_decay + block * T, *to = w->decayed + block * VALUE_PANEL;
     for (int t = 0; t < T; t++)
         decay[t] = w->gates[block].suffix[t] * after;
@@ -1460,24 +1481,25 @@ static void decay_values(const struct work *w, int block, int blocks)
 }
 
 /* Pack a chunk: blocks of queries, then of keys, dealt out to the team. */
-static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, int tokens,
-                       const struct work *w, int rank, int team)
+static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, const struct pass *c, int rank,
+                       int team)
 {
-    const int blocks = (tokens + T - 1) / T;
-    const int64_t queries = group_of(a);
-    for (int64_t u = rank; u < (queries + 1) * blocks; u += team) {
+    const struct work *w = c->w;
+    const int blocks = (c->tokens + T - 1) / T;
+    for (int64_t u = rank; u < (c->queries + 1) * blocks; u += team) {
         const int64_t g = u / blocks, block = u % blocks;
-        const int here = block_tokens(tokens, (int)block);
-        if (g < queries) {
-            pack_queries(a, b, first + block * T, h * queries + g, here, w->qx + (g * BLOCKS + block) * PANEL);
+        const int here = block_tokens(c->tokens, (int)block);
+        if (g < c->queries) {
+            pack_queries(a, b, first + block * T, h * c->queries + g, here, w->qx + (g * BLOCKS + block) * PANEL);
             continue;
         }
-        pack_keys(a, b, first + block * T, h, here, w->kx + block * PANEL, w->v + block * VALUE_PANEL);
+        pack_keys(a, b, first + block * T, h, here, w->kx + block * PANEL, c->v == w->v ? w->v + block * VALUE_PANEL
+                  : NULL);
         read_gates(a, b, first + block * T, h, here, &w->gates[block]);
     }
     team_wait(w, team);
     for (int block = rank; block < blocks; block += team)
-        decay_values(w, block, blocks);
+        decay_values(w, c->v, block, blocks);
     team_wait(w, team);
 }
 
@@ -1552,10 +1574,10 @@ static void chunk_own(const struct pass *c, int block, const float *qx, float *o
         for (int t = 0; t < T; t++)
             key_decay[t] = w->gates[j].suffix[t] * between;
         scores_full(qx, w->kx + j * PANEL, c->mine->p, T, lanes(tokens), key_decay, w->gates[block].prefix);
-        add_scored(c->mine->p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
+        add_scored(c->mine->p, c->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
     }
     scores_diagonal(qx, w->kx + block * PANEL, c->mine->p, tokens, w->gates[block].step);
-    add_scored(c->mine->p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
+    add_scored(c->mine->p, c->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
 /* What came from the state decays up to each token. */
@@ -1642,7 +1664,9 @@ static void chunk_walk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
     c.at_once = c.read && team == 1;
     c.o = c.at_once && c.tokens == T ? (stored *)token_at(a->o, a->o_stride, b, first, h * c.queries) : NULL;
     c.o_token = a->o_stride[1], c.o_head = a->o_stride[2];
-    chunk_pack(a, b, h, first, c.tokens, c.w, rank, team);
+    const int beside = a->v_stride[1] != DV; /* other heads' values, or none */
+    c.v = beside || c.tokens % T ? c.w->v : token_at(a->v, a->v_stride, b, first, h);
+    chunk_pack(a, b, h, first, &c, rank, team);
     c.decay = (float)gates_between(c.w->gates, 0, (c.tokens + T - 1) / T);
     chunk_slices(&c, rank, team);
     chunk_finish(a, b, h, first, &c, rank, team);

@@ -1747,6 +1747,7 @@ static struct span span_at(const struct fpa_launch *a, int64_t tokens, int64_t n
 struct pass {
     const struct work *w;
     float *s, *z;     /* state: values, sums of features */
+    const float *v;   /* a whole chunk's values where they lie, row behind row; or w->v, where they are packed */
     float *out;       /* [queries][BLOCKS] panels of OUT, added to */
     const struct work *mine; /* this thread's own, for panels of features */
     struct fetch *fetch; /* of the next chunk; NULL: a team's thread asks for nothing */
@@ -1810,13 +1811,13 @@ static void tile(const struct pass *c, const struct tile_place *place, int adds,
             const float *p = form_panel(place, w->qx + (g * BLOCKS + b) * PANEL, c->mine->p, lanes(tokens),
                                         query_lanes);
             const float *own = last ? own_scores(c, w->qx + g * PANEL) : NULL;
-            query(p, s, out, tokens, n, own, w->v, last && c->o ? c->o + g * c->o_head : NULL, c->o_token, adds,
+            query(p, s, out, tokens, n, own, c->v, last && c->o ? c->o + g * c->o_head : NULL, c->o_token, adds,
                   c->fetch);
         }
     for (int b = 0; c->write && b * T < c->tokens; b++) {
         const int tokens = block_tokens(c->tokens, b);
         const float *p = form_panel(place, w->kx + b * PANEL, c->mine->p, lanes(tokens), key_lanes);
-        update(p, w->v + b * VALUES, s, tokens, n);
+        update(p, c->v + b * VALUES, s, tokens, n);
     }
 }
 
@@ -1852,27 +1853,30 @@ static void pack_queries(const struct fpa_launch *a, int64_t b, int64_t token, i
                a->weights, query_head / group_of(a), x);
 }
 
+/* v: NULL where values are read where they lie. */
 static void pack_keys(const struct fpa_launch *a, int64_t b, int64_t token, int64_t h, int tokens, float *x, float *v)
 {
     const vi key = ~(vi){0};
     pack_panel(token_at(a->k, a->k_stride, b, token, h), a->k_stride[1], tokens, 1.0f, key, a->weights, h, x);
-    pack_values(token_at(a->v, a->v_stride, b, token, h), a->v_stride[1], tokens, v);
+    if (v)
+        pack_values(token_at(a->v, a->v_stride, b, token, h), a->v_stride[1], tokens, v);
 }
 
 /* Pack a chunk: blocks of queries, then of keys, dealt out to the team. */
-static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, int tokens,
-                       const struct work *w, int rank, int team)
+static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, const struct pass *c, int rank,
+                       int team)
 {
-    const int blocks = (tokens + T - 1) / T;
-    const int64_t queries = group_of(a);
-    for (int64_t u = rank; u < (queries + 1) * blocks; u += team) {
+    const struct work *w = c->w;
+    const int blocks = (c->tokens + T - 1) / T;
+    for (int64_t u = rank; u < (c->queries + 1) * blocks; u += team) {
         const int64_t g = u / blocks, block = u % blocks;
-        const int here = block_tokens(tokens, (int)block);
-        if (g < queries) {
-            pack_queries(a, b, first + block * T, h * queries + g, here, w->qx + (g * BLOCKS + block) * PANEL);
+        const int here = block_tokens(c->tokens, (int)block);
+        if (g < c->queries) {
+            pack_queries(a, b, first + block * T, h * c->queries + g, here, w->qx + (g * BLOCKS + block) * PANEL);
             continue;
         }
-        pack_keys(a, b, first + block * T, h, here, w->kx + block * PANEL, w->v + block * VALUE_PANEL);
+        pack_keys(a, b, first + block * T, h, here, w->kx + block * PANEL, c->v == w->v ? w->v + block * VALUE_PANEL
+                  : NULL);
     }
     team_wait(w, team);
 }
@@ -1944,10 +1948,10 @@ static void chunk_own(const struct pass *c, int block, const float *qx, float *o
     const int tokens = block_tokens(c->tokens, block);
     for (int j = 0; j < block; j++) {
         scores_full(qx, w->kx + j * PANEL, c->mine->p, T, lanes(tokens));
-        add_scored(c->mine->p, w->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
+        add_scored(c->mine->p, c->v + j * VALUE_PANEL, out, T, tokens, 0, c->fetch);
     }
     scores_diagonal(qx, w->kx + block * PANEL, c->mine->p, tokens);
-    add_scored(c->mine->p, w->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
+    add_scored(c->mine->p, c->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
 /* Who of a team takes unit n of units that are sorted by their work: 0 1 2, 2 1 0, 0 1 2 ... */
@@ -2023,7 +2027,9 @@ static void chunk_walk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
     c.at_once = c.read && team == 1;
     c.o = c.at_once && c.tokens == T ? (stored *)token_at(a->o, a->o_stride, b, first, h * c.queries) : NULL;
     c.o_token = a->o_stride[1], c.o_head = a->o_stride[2];
-    chunk_pack(a, b, h, first, c.tokens, c.w, rank, team);
+    const int beside = a->v_stride[1] != DV; /* other heads' values, or none */
+    c.v = beside || c.tokens % T ? c.w->v : token_at(a->v, a->v_stride, b, first, h);
+    chunk_pack(a, b, h, first, &c, rank, team);
     chunk_slices(&c, rank, team);
     chunk_finish(a, b, h, first, &c, rank, team);
 }

@@ -4781,16 +4781,16 @@ static void pack_exact(const struct fpa_launch *a, int64_t b, int64_t token, int
 }
 
 /* Pack a chunk: blocks of queries, then of keys, dealt out to the team. */
-static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, int tokens,
-                       const struct work *w, int rank, int team)
+static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, const struct pass *c, int rank,
+                       int team)
 {
-    const int blocks = (tokens + T - 1) / T;
-    const int64_t queries = group_of(a);
-    for (int64_t u = rank; u < (queries + 1) * blocks; u += team) {
+    const struct work *w = c->w;
+    const int blocks = (c->tokens + T - 1) / T;
+    for (int64_t u = rank; u < (c->queries + 1) * blocks; u += team) {
         const int64_t g = u / blocks, block = u % blocks;
-        const int here = block_tokens(tokens, (int)block);
-        if (g < queries) {
-            pack_queries(a, b, first + block * T, h * queries + g, here, w->qx + (g * BLOCKS + block) * PANEL);
+        const int here = block_tokens(c->tokens, (int)block);
+        if (g < c->queries) {
+            pack_queries(a, b, first + block * T, h * c->queries + g, here, w->qx + (g * BLOCKS + block) * PANEL);
             continue;
         }
         pack_keys(a, b, first + block * T, h, here, w->kx + block * PANEL, w->v + block * VALUE_PANEL);
@@ -4963,7 +4963,7 @@ static void chunk_walk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
     c.size = c.queries * BLOCKS * OUT;
     c.read = (first > 0 || a->state_in) && c.queries;
     c.write = first + CHUNK < a->length || a->state_out;
-    chunk_pack(a, b, h, first, c.tokens, c.w, rank, team);
+    chunk_pack(a, b, h, first, &c, rank, team);
     chunk_slices(&c, rank, team);
     chunk_finish(a, b, h, first, &c, rank, team);
 }
