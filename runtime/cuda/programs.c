@@ -408,9 +408,13 @@ static char *write_lines(char *to, const char *from, const char *end)
     return to;
 }
 
+/* What uses a table may be in another program; lines are counted from here. */
+static const char heading[] = "#pragma nv_diag_suppress 177\n#line 1\n";
+
 static void write_text(const needs *n, char *to)
 {
     const char *at = n->of->code;
+    to = stpcpy(to, heading);
     for (int i = 0; i < n->of->count; i++) {
         const item *its = &n->of->items[i];
         to = write_lines(to, at, n->needed[i] ? its->begin : its->end);
@@ -427,7 +431,7 @@ static void write_text(const needs *n, char *to)
 char *programs_text(const file_programs *p, int part)
 {
     needs n = {.of = p, .part = part};
-    char *text = malloc(strlen(p->code) + 2);
+    char *text = malloc(sizeof heading + strlen(p->code) + 1);
     n.needed = calloc((size_t)p->count + 1, sizeof *n.needed);
     n.open = malloc(((size_t)p->count + 1) * sizeof *n.open);
     if (text && n.needed && n.open) {
