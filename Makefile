@@ -128,8 +128,9 @@ all: $(BUILD)/fpac $(foreach library,$(libraries),$(BUILD)/$(library).a $(BUILD)
 
 # Building
 
-# The formula is evaluated when a head is opened: loops over columns become vectors.
+# The formula is evaluated when a head is opened, and matrices are diagonalised: loops over columns become vectors.
 $(BUILD)/obj/runtime/reference/%.o: speed := -O3
+$(BUILD)/obj/gen/simplify/gram.o: speed := -O3
 
 # A head is planned and written in milliseconds, then a compiler takes a second for it; subcommands wait for both. What
 # counts long itself (gen/simplify) is left as it is, and all where the caller has other flags.
