@@ -5340,9 +5340,7 @@ tspow2_d32_bf16_decode_resident(const __grid_constant__ struct fpa_cuda_call cal
 
 enum {
     DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
-    DECODE_RECENT_KEYS = DECODE_RECENT_ROOM / ROWS < 32 ? DECODE_RECENT_ROOM / ROWS : 32, /* at a time */
-    /* of a thread, at most */
-    DECODE_RECENT_COLUMNS = step_grid<step_has_pieces<state_element>(), state_element>::COLUMNS
+    DECODE_RECENT_KEYS = DECODE_RECENT_ROOM / ROWS < 32 ? DECODE_RECENT_ROOM / ROWS : 32 /* at a time */
 };
 static_assert(DECODE_RECENT_KEYS > 0, "a packed key needs room");
 
@@ -5383,20 +5381,13 @@ __device__ __forceinline__ float decode_recent_score(const float *q, const float
     return kernel_of(d0);
 }
 
-/* Query heads of this pass that are packed: 1 or STEP_QUERIES. What depends on it is compiled for both; what is dear to
- * compile, once. */
-__device__ __forceinline__ int decode_recent_queries(const struct step_task &task)
-{
-    return task.vectors == 2 ? 1 : (int)STEP_QUERIES;
-}
-
 /* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
+template <int QUERIES>
 __device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &call, const struct step_task &task,
                                                     int first, int count)
 {
     const element *k = keys_of(call, task.batch, task.head);
     const int slices = (int)call.slices;
-    const bool one = decode_recent_queries(task) == 1;
     __syncthreads();
     for (int i = threadIdx.x; i < count * ROWS; i += DECODE_THREADS) {
         const int row = i % ROWS;
@@ -5405,66 +5396,41 @@ __device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &
     }
     step_derive(decode_room(), count, count, task);
     __syncthreads();
-    for (int i = threadIdx.x / 32; i < (one ? count : count * STEP_QUERIES); i += STEP_WARPS) {
-        const int key = one ? i : i / STEP_QUERIES, query = one ? 0 : i % STEP_QUERIES;
-        float weight = decode_recent_score(step_packed() + (1 + query) * ROWS, decode_room() + key * ROWS);
+    for (int i = threadIdx.x / 32; i < count * QUERIES; i += STEP_WARPS) {
+        float weight = decode_recent_score(step_packed() + (1 + i % QUERIES) * ROWS,
+                                           decode_room() + i / QUERIES * ROWS);
         if (threadIdx.x % 32 == 0)
             decode_recent_weights()[i] = weight;
     }
     __syncthreads();
 }
 
-/* What such tokens add to the threads' sums: rows of threads take turns. */
+/* What this block's tokens add to the threads' sums: rows of threads take turns. */
 template <int QUERIES, typename grid>
-__device__ __forceinline__ void decode_recent_add(const struct fpa_cuda_call &call, const struct step_task &task,
-                                                  int first, int count,
-                                                  float (*o)[DECODE_RECENT_COLUMNS])
+__device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
+                                              float (*o)[grid::COLUMNS], float *den)
 {
     const element *values = values_of(call, task.batch, task.head);
-    for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
-        const element *v = values + (first + (long long)i * (int)call.slices) * call.v_stride[1];
-#pragma unroll
-        for (int j = 0; j < grid::COLUMNS; j++) {
-            const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
-#pragma unroll
-            for (int g = 0; g < QUERIES; g++)
-                o[g][j] += decode_recent_weights()[i * QUERIES + g] * a;
-        }
-    }
-}
-
-template <bool WIDE>
-__device__ __forceinline__ void decode_recent_add_of(const struct fpa_cuda_call &call, const struct step_task &task,
-                                                     int first, int count,
-                                                     float (*o)[DECODE_RECENT_COLUMNS])
-{
-    typedef step_grid<WIDE, state_element> grid;
-    if (decode_recent_queries(task) == 1)
-        decode_recent_add<1, grid>(call, task, first, count, o);
-    else
-        decode_recent_add<STEP_QUERIES, grid>(call, task, first, count, o);
-}
-
-/* What this block's tokens add to the sums of a pass. */
-__device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
-                                                     bool wide,
-                                              float (*o)[DECODE_RECENT_COLUMNS], float *den)
-{
     const int slices = (int)call.slices, tokens = decode_recent_count(call, task);
 #pragma unroll 1
     for (int first = task.slice; first < tokens; first += DECODE_RECENT_KEYS * slices) {
         const int left = (tokens - first + slices - 1) / slices, count = left < DECODE_RECENT_KEYS ? left
             : (int)DECODE_RECENT_KEYS;
-        decode_recent_weigh(call, task, first, count);
-        if (step_has_pieces<state_element>() && wide)
-            decode_recent_add_of<step_has_pieces<state_element>()>(call, task, first, count, o);
-        else
-            decode_recent_add_of<false>(call, task, first, count, o);
-        const int queries = decode_recent_queries(task);
+        decode_recent_weigh<QUERIES>(call, task, first, count);
+        for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
+            const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
 #pragma unroll
-        for (int g = 0; g < STEP_QUERIES; g++)
-            if (threadIdx.x < count && g < queries)
-                den[g] += decode_recent_weights()[threadIdx.x * queries + g];
+            for (int j = 0; j < grid::COLUMNS; j++) {
+                const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
+#pragma unroll
+                for (int g = 0; g < QUERIES; g++)
+                    o[g][j] += decode_recent_weights()[i * QUERIES + g] * a;
+            }
+        }
+        if (threadIdx.x < count)
+#pragma unroll
+            for (int g = 0; g < QUERIES; g++)
+                den[g] += decode_recent_weights()[threadIdx.x * QUERIES + g];
     }
     __syncthreads();
 }
@@ -5492,22 +5458,17 @@ template <typename number> __device__ __forceinline__ number *decode_recent_from
     return state + offset;
 }
 
-/* The query heads of one pass; from: the head's state; sums, den: what recent tokens add. */
+/* The query heads of one pass; from: the head's state. */
 template <int QUERIES, bool WIDE>
 __device__ __forceinline__ void decode_recent_pass(const struct fpa_cuda_call &call, struct step_task &task,
-                                            const struct step_names<STEP_AHEAD> &names, const state_element *from,
-                                            const float (*sums)[DECODE_RECENT_COLUMNS], float *den)
+                                            const struct step_names<STEP_AHEAD> &names, const state_element *from)
 {
     typedef step_grid<WIDE, state_element> grid;
     enum { TILE = STEP_ROOM / QUERIES / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
     float *query = decode_room();
-    float o[QUERIES][grid::COLUMNS];
-#pragma unroll
-    for (int g = 0; g < QUERIES; g++)
-#pragma unroll
-        for (int j = 0; j < grid::COLUMNS; j++)
-            o[g][j] = sums[g][j];
-    const state_element *state_sums = decode_recent_from(from, FEATURES * DV + task.first);
+    float o[QUERIES][grid::COLUMNS] = {}, den[QUERIES] = {};
+    decode_recent_tokens<QUERIES, grid>(call, task, o, den);
+    const state_element *sums = decode_recent_from(from, FEATURES * DV + task.first);
     from = decode_recent_from(from, task.first * DV);
 #pragma unroll 1
     for (int at = 0; from && at < task.count; at += TILE) {
@@ -5521,7 +5482,7 @@ __device__ __forceinline__ void decode_recent_pass(const struct fpa_cuda_call &c
         for (int f = threadIdx.x; f < count; f += DECODE_THREADS)
 #pragma unroll
             for (int g = 0; g < QUERIES; g++)
-                den[g] += query[f * QUERIES + g] * step_get(state_sums[at + f]);
+                den[g] += query[f * QUERIES + g] * step_get(sums[at + f]);
         step_walk<grid>(from, at, count, task.count, [&](int f, const typename grid::numbers &s) {
 #pragma unroll
             for (int g = 0; g < QUERIES; g++)
@@ -5535,13 +5496,12 @@ __device__ __forceinline__ void decode_recent_pass(const struct fpa_cuda_call &c
 
 template <bool WIDE>
 __device__ __forceinline__ void decode_recent_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
-                                               const struct step_names<STEP_AHEAD> &names, const state_element *from,
-                                               const float (*sums)[DECODE_RECENT_COLUMNS], float *den)
+                                               const struct step_names<STEP_AHEAD> &names, const state_element *from)
 {
-    if (decode_recent_queries(task) == 1)
-        decode_recent_pass<1, WIDE>(call, task, names, from, sums, den);
+    if (task.vectors == 2)
+        decode_recent_pass<1, WIDE>(call, task, names, from);
     else
-        decode_recent_pass<STEP_QUERIES, WIDE>(call, task, names, from, sums, den);
+        decode_recent_pass<STEP_QUERIES, WIDE>(call, task, names, from);
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE_RECENT)
@@ -5561,12 +5521,14 @@ tspow2_d32_bf16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
         step_load(call, task, inputs);
         step_ahead(task, states);
         step_pack(task, inputs);
-        float sums[STEP_QUERIES][DECODE_RECENT_COLUMNS] = {}, den[STEP_QUERIES] = {};
-        decode_recent_tokens(call, task, states.wide, sums, den);
-        if (step_has_pieces<state_element>() && states.wide)
-            decode_recent_pass_of<step_has_pieces<state_element>()>(call, task, names, states.in, sums, den);
-        else
-            decode_recent_pass_of<false>(call, task, names, states.in, sums, den);
+        if constexpr (step_has_pieces<state_element>()) {
+            if (states.wide)
+                decode_recent_pass_of<true>(call, task, names, states.in);
+            else
+                decode_recent_pass_of<false>(call, task, names, states.in);
+        } else {
+            decode_recent_pass_of<false>(call, task, names, states.in);
+        }
         __syncthreads();
         step_finish(call, task);
     }
@@ -5731,44 +5693,32 @@ __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, co
     __syncthreads();
 }
 
-/* What such tokens add to the threads' sums: rows of threads take turns. A value is no part of an earlier query's sum,
- * not even times zero: what is behind the last token that counts need be no number. */
+/* What this block's tokens add to the threads' sums: rows of threads take turns. A value is no part of an earlier
+ * query's sum, not even times zero: what is behind the last token that counts need be no number. */
 template <typename grid>
-__device__ __forceinline__ void draft_add_own(const struct fpa_cuda_call &call, const struct step_task &task,
-                                              const struct draft_task &draft, int first, int count,
-                                              float (*o)[DECODE_RECENT_COLUMNS])
+__device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct step_task &task,
+                                          const struct draft_task &draft,
+                                          float (*o)[grid::COLUMNS], float *den)
 {
     const element *values = values_of(call, task.batch, task.head);
-    for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
-        /* by queries of the pass */
-        const int key = first + i * (int)call.slices, seen_from = key * (int)call.group - draft.first;
-        const element *v = values + (long long)key * call.v_stride[1];
-#pragma unroll
-        for (int j = 0; j < grid::COLUMNS; j++) {
-            const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
-#pragma unroll
-            for (int g = 0; g < DRAFT_QUERIES; g++)
-                if (g >= seen_from)
-                    o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
-        }
-    }
-}
-
-/* What this block's tokens add to the sums of a pass. */
-__device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct step_task &task,
-                                          const struct draft_task &draft, bool wide,
-                                          float (*o)[DECODE_RECENT_COLUMNS], float *den)
-{
     const int slices = (int)call.slices, tokens = draft.count > 0 ? draft_token(call, draft, draft.count - 1) + 1 : 0;
 #pragma unroll 1
     for (int first = task.slice; first < tokens; first += DRAFT_KEYS * slices) {
         const int left = (tokens - first + slices - 1) / slices, count = left < DRAFT_KEYS ? left : (int)DRAFT_KEYS;
         draft_weigh(call, task, draft, first, count);
-        if (step_has_pieces<state_element>() && wide)
-            draft_add_own<step_grid<step_has_pieces<state_element>(),
-                state_element>>(call, task, draft, first, count, o);
-        else
-            draft_add_own<step_grid<false, state_element>>(call, task, draft, first, count, o);
+        for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
+            /* by queries of the pass */
+            const int key = first + i * slices, seen_from = key * (int)call.group - draft.first;
+            const element *v = values + (long long)key * call.v_stride[1];
+#pragma unroll
+            for (int j = 0; j < grid::COLUMNS; j++) {
+                const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
+#pragma unroll
+                for (int g = 0; g < DRAFT_QUERIES; g++)
+                    if (g >= seen_from)
+                        o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
+            }
+        }
         if ((int)threadIdx.x < count)
 #pragma unroll
             for (int g = 0; g < DRAFT_QUERIES; g++)
@@ -5853,21 +5803,17 @@ __device__ __forceinline__ void draft_sums(const struct draft_task &draft, const
     }
 }
 
-/* The queries of one pass; from, to: the head's states; own, den: what the draft's own keys add. */
+/* The queries of one pass; from, to: the head's states. */
 template <bool WIDE>
-__device__ __forceinline__ void draft_pass(struct step_task &task, const struct draft_task &draft,
-                                           const state_element *from, state_element *to,
-                                           const float (*own)[DECODE_RECENT_COLUMNS], float *den)
+__device__ __forceinline__ void draft_pass(const struct fpa_cuda_call &call, struct step_task &task,
+                                           const struct draft_task &draft,
+                                           const state_element *from, state_element *to)
 {
     typedef step_grid<WIDE, state_element> grid;
     enum { STEP = STEP_GROUP * grid::ROWS };
     const struct step_names<0> names = {};
-    float o[DRAFT_QUERIES][grid::COLUMNS];
-#pragma unroll
-    for (int g = 0; g < DRAFT_QUERIES; g++)
-#pragma unroll
-        for (int j = 0; j < grid::COLUMNS; j++)
-            o[g][j] = own[g][j];
+    float o[DRAFT_QUERIES][grid::COLUMNS] = {}, den[DRAFT_QUERIES] = {};
+    draft_own<grid>(call, task, draft, o, den);
     const int all = STEP_ROOM / (draft.padded + DRAFT_QUERIES), tile = WIDE ? all / STEP * STEP : all;
     float *key = decode_room(), *query = key + tile * draft.padded;
     const state_element *sums = step_from(from, FEATURES * DV + task.first);
@@ -5959,12 +5905,14 @@ tspow2_d32_bf16_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
         if (wide)
             step_ask(task, from);
         draft_pack(call, task, draft);
-        float own[DRAFT_QUERIES][DECODE_RECENT_COLUMNS] = {}, den[DRAFT_QUERIES] = {};
-        draft_own(call, task, draft, wide, own, den);
-        if (step_has_pieces<state_element>() && wide)
-            draft_pass<step_has_pieces<state_element>()>(task, draft, from, to, own, den);
-        else
-            draft_pass<false>(task, draft, from, to, own, den);
+        if constexpr (step_has_pieces<state_element>()) {
+            if (wide)
+                draft_pass<true>(call, task, draft, from, to);
+            else
+                draft_pass<false>(call, task, draft, from, to);
+        } else {
+            draft_pass<false>(call, task, draft, from, to);
+        }
         draft_finish(call, task, draft);
         if (draft.first + draft.count >= queries)
             return;
