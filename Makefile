@@ -92,7 +92,7 @@ library_objects := $(call objects,$(library_sources)) $(BUILD)/obj/embedded.o $(
 command_objects := $(call objects,$(command_sources)) $(BUILD)/obj/page_css.o
 # libfpa-run: without the generator, the compilers, and the files that call them. tests/test_run_library.c
 builders        := gen/% $(addprefix runtime/api/,open.c open_gradients.c opening.c) runtime/builder.c $(addprefix runtime/,c/build.c c/compiler.c c/process.c \
-                   cuda/build.c cuda/nvrtc.c cuda/nvrtc_library.c)
+                   cuda/build.c cuda/programs.c cuda/nvrtc.c cuda/nvrtc_library.c)
 run_objects     := $(call objects,$(filter-out $(builders),$(library_sources))) $(BUILD)/obj/verifier.o
 libraries       := libfpa libfpa-run
 helper_objects  := $(call objects,$(helper_sources))
@@ -128,8 +128,9 @@ all: $(BUILD)/fpac $(foreach library,$(libraries),$(BUILD)/$(library).a $(BUILD)
 
 # Building
 
-# The formula is evaluated when a head is opened: loops over columns become vectors.
+# The formula is evaluated when a head is opened, and matrices are diagonalised: loops over columns become vectors.
 $(BUILD)/obj/runtime/reference/%.o: speed := -O3
+$(BUILD)/obj/gen/simplify/gram.o: speed := -O3
 
 # A head is planned and written in milliseconds, then a compiler takes a second for it; subcommands wait for both. What
 # counts long itself (gen/simplify) is left as it is, and all where the caller has other flags.

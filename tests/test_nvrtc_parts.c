@@ -1,6 +1,9 @@
 /* A head's program is compiled in parts, which are kept together. */
 #include "gen/gen.h"
+#include "runtime/cuda/backend.h"
 #include "runtime/cuda/image.h"
+#include "runtime/cuda/nvrtc.h"
+#include "runtime/cuda/programs.h"
 #include "cubin.h"
 #include "nvrtc_hurry.h"
 
@@ -96,12 +99,63 @@ static void the_parts_of_a_head_have_all_of_its_kernels(void **state)
     head_list_free(&list);
 }
 
+/* None of a head's programs lacks what it needs: builder_cuda.compile would compile the whole text then, and nobody would see it. */
+static void check_programs(const fpa_source *source)
+{
+    nvrtc_input input = {.file = "head.cu"};
+    fpa_error error = {0};
+    file_programs *all = programs_read(source->code);
+    assert_non_null(all);
+    assert_ok(cuda_target(source->facts.target, &input.target, &error), &error);
+    for (input.part = 1; input.part <= FPA_CUDA_PARTS; input.part++) {
+        nvrtc_report report;
+        fpa_object object;
+        if (!programs_has(all, input.part))
+            continue;
+        char *own = programs_text(all, input.part), remarks[800];
+        input.code = own;
+        assert_ok(nvrtc_compile(&input, &object, &report, &error), &error);
+        nvrtc_remarks(&report, remarks, sizeof remarks);
+        assert_null(strstr(remarks, "never referenced"));
+        assert_false(image_is_empty(&object));
+        nvrtc_report_free(&report);
+        free(object.bytes);
+        free(own);
+    }
+    programs_free(all);
+}
+
+static void programs_have_all_that_they_need(void **state)
+{
+    static const struct {
+        const char *spec, *head;
+        fpa_status (*generate)(const fpa_head *head, const char *target, fpa_source *source,
+                               fpa_error *error);
+    } heads[] = {{"bench/random.lua", "r1_09", source_generate},
+                 {"specs/storage.lua", "tspow2_d64_bf16", source_generate_backward}};
+    (void)state;
+    need_nvrtc();
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        fpa_head_list list;
+        fpa_source source;
+        const fpa_head *head;
+        fpa_error error = {0};
+        assert_ok(spec_load_head(heads[i].spec, heads[i].head, &list, &error), &error);
+        assert_ok(head_list_find(&list, heads[i].head, heads[i].spec, &head, &error), &error);
+        assert_ok(heads[i].generate(head, "cuda:sm_90a", &source, &error), &error);
+        check_programs(&source);
+        source_free(&source);
+        head_list_free(&list);
+    }
+}
+
 int main(void)
 {
     nvrtc_hurry();
     const struct CMUnitTest tests[] = {
         CLAIM(parts_with_kernels_are_compiled_apart_and_kept_together),
         CLAIM(the_parts_of_a_head_have_all_of_its_kernels),
+        CLAIM(programs_have_all_that_they_need),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

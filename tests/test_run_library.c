@@ -28,6 +28,7 @@ static const char *const making[] = {
     "runtime/cuda/build.c",
     "runtime/cuda/nvrtc.c",
     "runtime/cuda/nvrtc_library.c",
+    "runtime/cuda/programs.c",
 };
 
 /* What they call of others, and what the build makes of the generator's texts. */

@@ -2,6 +2,7 @@
 #include "backend.h"
 #include "image.h"
 #include "nvrtc.h"
+#include "programs.h"
 #include "base/parallel.h"
 #include "base/text.h"
 
@@ -52,7 +53,8 @@ fpa_status cuda_compile(const fpa_options *options, const fpa_source *source, bo
 
 /* One program of several that have a file's kernels between them. */
 typedef struct part {
-    bool wanted; /* some kernel is in it */
+    bool wanted; /* some kernel is in it: reading a file alone takes time, so that others are not compiled */
+    const file_programs *all;
     nvrtc_input input;
     fpa_object object;
     nvrtc_report report;
@@ -60,35 +62,31 @@ typedef struct part {
     fpa_error error;
 } part;
 
-/* The number of a part whose name, which begins here, ends with a bracket; 0: the text defines none. */
-static int part_number(const char *code, const char *name)
-{
-    char define[64];
-    snprintf(define, sizeof define, "#define %.*s ", (int)strcspn(name, ")"), name);
-    const char *found = strstr(code, define);
-    return found ? atoi(found + strlen(define)) : 0;
-}
-
-/* Reading a file alone takes tenths of a second, so that parts which none of its kernels names are not compiled. A text that names none says by other
- * means what is in which. */
-static void choose_parts(const char *code, part parts[])
-{
-    static const char asks[] = "#if FPA_CUDA_HAS(";
-    bool named = false;
-    for (const char *at = strstr(code, asks); at; at = strstr(at + 1, asks)) {
-        const int number = part_number(code, at + strlen(asks));
-        if (number > 0 && number <= FPA_CUDA_PARTS)
-            parts[number - 1].wanted = named = true;
-    }
-    for (int i = 0; i < FPA_CUDA_PARTS && !named; i++)
-        parts[i].wanted = true;
-}
-
+/* A text that is not read as it was meant is no head's fault: then the whole of it is compiled. */
 static void compile_part(int index, void *user)
 {
-    part *p = (part *)user + index;
-    if (p->wanted)
-        p->status = nvrtc_compile(&p->input, &p->object, &p->report, &p->error);
+    /* those that take longest first: the texts wait for each other */
+    static const int order[FPA_CUDA_PARTS] = {FPA_CUDA_PART_FUSED,
+                                              FPA_CUDA_PART_CHUNK_STATE,
+                                              FPA_CUDA_PART_CHUNK_OUTPUT,
+                                              FPA_CUDA_PART_DECODE_RECENT,
+                                              FPA_CUDA_PART_DECODE_DRAFT,
+                                              FPA_CUDA_PART_DECODE,
+                                              FPA_CUDA_PART_CHUNK_STATE_SMALL,
+                                              FPA_CUDA_PART_ROWS};
+    part *p = (part *)user + order[index] - 1;
+    if (!p->wanted)
+        return;
+    const char *whole = p->input.code;
+    char *own = programs_text(p->all, p->input.part);
+    p->input.code = own ? own : whole;
+    p->status = nvrtc_compile(&p->input, &p->object, &p->report, &p->error);
+    p->input.code = whole;
+    free(own);
+    if (p->status != FPA_COMPILE)
+        return;
+    nvrtc_report_free(&p->report);
+    p->status = nvrtc_compile(&p->input, &p->object, &p->report, &p->error);
 }
 
 /* What all programs said. */
@@ -145,15 +143,18 @@ static fpa_status compile(const fpa_options *options, const fpa_source *source, 
     if (status)
         return status;
     snprintf(file, sizeof file, "%s.cu", source->facts.name);
+    file_programs *all = programs_read(source->code);
+    if (!all)
+        return fail_memory(error);
     for (int i = 0; i < FPA_CUDA_PARTS; i++)
-        parts[i] = (part){.input = {source->code, file, target, false, i + 1}};
-    choose_parts(source->code, parts);
+        parts[i] = (part){programs_has(all, i + 1), all, .input = {source->code, file, target, false, i + 1}};
     parallel_run(FPA_CUDA_PARTS, compile_part, parts);
     status = join_parts(options, source->facts.name, parts, object, error);
     for (int i = 0; i < FPA_CUDA_PARTS; i++) {
         free(parts[i].object.bytes);
         nvrtc_report_free(&parts[i].report);
     }
+    programs_free(all);
     return status;
 }
 
