@@ -60,7 +60,6 @@ static const struct {
     [IN_LIFTING_PASS] = {"liftedpass", LONG_CALL, 5},
     [IN_ALIKE_LIFTING_PASS] = {"liftedalike", LONG_CALL, 5},
     [IN_OWN_PASS] = {"owned", LONG_CALL, 5},
-    [IN_OWN_TOTALS] = {"owned", TOTALS_CALL, 1},
     [IN_TURNING_PASS] = {"clusteredwaves", LONG_CALL, 5},
     [IN_TURNING_STATES] = {"clusteredwaves", SEQUENCES_CALL, 2},
     [IN_PLAIN_LIFT] = {"lonely", LONG_CALL, 2},
