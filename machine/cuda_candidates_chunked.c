@@ -133,11 +133,11 @@ static int64_t filled_segments(const cuda_task *task)
     return places < PLACES ? 0 : 1 + places;
 }
 
-/* Taken where they are faster by more than the model errs about what segments gain (docs/decisions/0161). So few as there may be, which are slower, are what
- * small calls ask of the kernel. */
+/* Taken where the model says that they gain: of many segments one is too little to tell (docs/decisions/0184). So few as there may be, which are slower, are what small calls ask
+ * of the kernel. */
 static void list_ahead(const cuda_task *task, cuda_listing *l)
 {
-    static const double gain = 0.97; /* of heads that are predicted to take more none gained */
+    static const double gain = 0.99;
     const int64_t most = task->chunks < MOST_SEGMENTS ? task->chunks : MOST_SEGMENTS,
                   filled = filled_segments(task);
     const double alike = l->best.cost.seconds;
