@@ -124,22 +124,23 @@ void list_fused_alike(const cuda_task *task, cuda_listing *l)
         l->fused_segments = l->best.segments;
 }
 
-/* Segments of which the first goes ahead: as many as there are places for at a time, three at least, and one more. 0: of two a first one that is longer is as good. */
-static int64_t filled_segments(const cuda_task *task)
+/* Segments of which the first goes ahead: as many as there are places for at a time, three at least, and one more. 0: of two a first one that is longer is as good; of
+ * a gated head these would be longer than segments that are alike, which was slower (docs/decisions/0161). */
+static int64_t filled_segments(const cuda_task *task, int64_t alike)
 {
     enum { PLACES = 3 };
     const int64_t all = (int64_t)task->room->multiprocessors * task->room->occupancy[CUDA_FUSED_CHUNK],
                   blocks = cuda_fused_blocks(task), places = blocks > 0 ? all / blocks : 0;
-    return places < PLACES ? 0 : 1 + places;
+    return places < PLACES || (task->geometry->gate && alike > places) ? 0 : 1 + places;
 }
 
-/* Taken where the model says that they gain: of many segments one is too little to tell (docs/decisions/0184). So few as there may be, which are slower, are what small calls ask
- * of the kernel. */
+/* Taken where they are faster by more than the model errs about what segments gain (docs/decisions/0161). So few as there may be, which are slower, are what
+ * small calls ask of the kernel. */
 static void list_ahead(const cuda_task *task, cuda_listing *l)
 {
-    static const double gain = 0.99;
+    static const double gain = 0.97; /* of heads that are predicted to take more none gained */
     const int64_t most = task->chunks < MOST_SEGMENTS ? task->chunks : MOST_SEGMENTS,
-                  filled = filled_segments(task);
+                  filled = filled_segments(task, l->best.segments);
     const double alike = l->best.cost.seconds;
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK],
                                .variant = FUSED_AHEAD};
