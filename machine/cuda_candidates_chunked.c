@@ -125,7 +125,7 @@ void list_fused_alike(const cuda_task *task, cuda_listing *l)
 }
 
 /* Segments of which the first goes ahead: as many as there are places for at a time, three at least, and one more. 0: of two a first one that is longer is as good; of
- * a gated head these would be longer than segments that are alike, and a thread adds up all gates of one. */
+ * a gated head these would be longer than segments that are alike, which was slower (docs/decisions/0161). */
 static int64_t filled_segments(const cuda_task *task, int64_t alike)
 {
     enum { PLACES = 3 };

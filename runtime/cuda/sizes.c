@@ -222,8 +222,9 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
         cuda_take(base, &s->bytes, sequences * count_totals(g, launch, s, late) * total, sizeof(float));
     call->partial = cuda_take(base, &s->bytes,
                               late && s->is_fused ? launch->batch * launch->heads * total : 0, sizeof(float));
-    call->decays =
-        cuda_take(base, &s->bytes, g->decays ? sequences * (call->gate_row / 64) : 0, FPA_CUDA_DECAYS);
+    const bool walked = !s->is_fused || !g->fused_totals; /* NAME_chunk_state reads decays */
+    call->decays = cuda_take(base, &s->bytes, g->decays && walked ? sequences * (call->gate_row / 64) : 0,
+                             FPA_CUDA_DECAYS);
     call->padded_queries = cuda_take(base, &s->bytes, pads.queries, (size_t)g->element);
     call->padded_keys = cuda_take(base, &s->bytes, pads.keys, (size_t)g->element);
     call->padded_values = cuda_take(base, &s->bytes, pads.values, (size_t)g->element);

@@ -357,7 +357,7 @@ struct fpa_cuda_call {
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
-                     end, and what it leaves of the sums before it */
+                     end, and what it leaves of the sums before it; NULL: NAME_chunk_state walks no keys */
     /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
@@ -2101,17 +2101,37 @@ __device__ __forceinline__ double chunk_gates(const struct fpa_cuda_call &call, 
     return (double)sum.x + (double)sum.y;
 }
 
-/* factor[s] = product of the gates of segment s, for s < count <= segments. */
+/* Sums of chunks first .. end - 1, by GATE_LANES lanes side by side, which come together: a thread by itself would wait
+ * for memory some chunks at a time. */
+enum { GATE_LANES = 16 };
+
+__device__ __forceinline__ double gates_of_chunks(const struct fpa_cuda_call &call, const struct sequence &own,
+                                                  i64 head, i64 first, i64 end)
+{
+    double sum = 0;
+#pragma unroll 4
+    for (i64 chunk = first + threadIdx.x % GATE_LANES; chunk < end; chunk += GATE_LANES)
+        sum += chunk_gates(call, own, head, chunk);
+#pragma unroll
+    for (int distance = GATE_LANES / 2; distance > 0; distance /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+    return sum;
+}
+
+/* factor[s] = product of the gates of segment s, for s < count <= segments; as many of them at a time as there are
+ * groups of lanes. */
 __device__ __forceinline__ void segment_gates(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
                                               i64 count, float *factor)
 {
     const i64 chunks = count_chunks(call, own.length);
-    for (i64 s = threadIdx.x; s < count; s += blockDim.x) {
-        const i64 next = call.first_chunks + s * call.segment_chunks, end = next < chunks ? next : chunks;
-        double sum = 0;
-        for (i64 chunk = s > 0 ? next - call.segment_chunks : 0; chunk < end; chunk++)
-            sum += chunk_gates(call, own, head, chunk);
-        factor[s] = power_of_two((float)sum);
+#pragma unroll 1
+    for (i64 done = 0; done < count; done += blockDim.x / GATE_LANES) {
+        const i64 s = done + threadIdx.x / GATE_LANES, next = call.first_chunks + s * call.segment_chunks;
+        const i64 end = next < chunks ? next : chunks;
+        const double sum = gates_of_chunks(call, own, head, s > 0 ? next - call.segment_chunks : 0,
+                                           s < count ? end : 0);
+        if (s < count && threadIdx.x % GATE_LANES == 0)
+            factor[s] = power_of_two((float)sum);
     }
     __syncthreads();
 }
@@ -2598,7 +2618,7 @@ __device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const stru
                                             const struct fused_walk &w, float *factor)
 {
     const int before = w.totals ? 0 : w.segment; /* segments whose totals are added */
-    segment_gates(call, w.own, w.head, w.segment, factor);
+    segment_gates(call, w.own, w.head, before, factor);
     if (w.segment == 0 && is_given(call, w.own.number))
         load_state(c, given_state(call, w.own.number, w.head), w.unit, w.block, staying_policy(call));
     if (before > 0)

@@ -387,7 +387,7 @@ struct fpa_cuda_call {
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
-                     end, and what it leaves of the sums before it */
+                     end, and what it leaves of the sums before it; NULL: NAME_chunk_state walks no keys */
     /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
