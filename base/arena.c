@@ -14,14 +14,20 @@ struct arena_block {
 
 enum { BLOCK_SIZE = 16 * 1024 };
 
+static void *out_of_memory(arena *a)
+{
+    a->failed = true;
+    if (a->failure)
+        longjmp(*a->failure, 1);
+    return NULL;
+}
+
 static arena_block *block_new(arena *a, size_t size)
 {
     size_t capacity = size > BLOCK_SIZE ? size : BLOCK_SIZE;
     arena_block *block = capacity > SIZE_MAX - sizeof *block ? NULL : calloc(1, sizeof *block + capacity);
-    if (!block) {
-        a->failed = true;
-        return NULL;
-    }
+    if (!block)
+        return out_of_memory(a);
     block->size = capacity;
     block->next = a->blocks;
     a->blocks = block;
@@ -32,7 +38,7 @@ void *arena_alloc(arena *a, size_t size)
 {
     const size_t align = _Alignof(max_align_t);
     if (size > SIZE_MAX / 2)
-        return NULL;
+        return out_of_memory(a);
     size = (size + align - 1) / align * align;
     arena_block *block = a->blocks;
     if (!block || block->size - block->used < size)
@@ -47,7 +53,7 @@ void *arena_alloc(arena *a, size_t size)
 void *arena_array(arena *a, size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / size)
-        return NULL;
+        return out_of_memory(a);
     return arena_alloc(a, count * size);
 }
 
@@ -78,11 +84,27 @@ char *arena_format(arena *a, const char *format, ...)
     return text;
 }
 
-void arena_free(arena *a)
+arena *arena_scratch(arena *a)
+{
+    arena *scratch = arena_alloc(a, sizeof *scratch);
+    if (scratch)
+        *scratch = (arena){.failure = a->failure, .older = a->scratch}, a->scratch = scratch;
+    return scratch;
+}
+
+static void free_blocks(arena *a)
 {
     for (arena_block *block = a->blocks, *next; block; block = next) {
         next = block->next;
         free(block);
     }
-    *a = (arena){0};
+    a->blocks = NULL;
+}
+
+void arena_free(arena *a)
+{
+    for (arena *scratch = a->scratch; scratch; scratch = scratch->older)
+        free_blocks(scratch);
+    free_blocks(a);
+    a->scratch = NULL, a->failed = false;
 }

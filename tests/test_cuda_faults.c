@@ -32,7 +32,6 @@ static const struct {
     [IN_COORDINATES_AHEAD] = {"thin", AHEAD_CALL, 1},
     [IN_JOINED] = {"fewtrained", LONG_CALL, 5},
     [IN_COORDINATES] = {"thin", LONG_CALL, 5},
-    [IN_ONE_STAGE] = {"clusteredtrained", LONG_CALL, 5},
     [IN_ROWS] = {"anyrows", HEADS_CALL, 8},
     [IN_BOXED_ROWS] = {"anyrowsfirst", HEADS_CALL, 8},
     [IN_GATED_ROWS] = {"anyrowstails", LONG_CALL, 2},

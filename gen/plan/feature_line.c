@@ -34,27 +34,26 @@ bool feature_line_suits(const fpa_simplified *rows, const fpa_head *written, con
            head->d <= MOST_ROWS && !leaves_range(head) && passes_suit_lines(head, written, target);
 }
 
-static bool set_branch(arena *memory, int width, fpa_branch *branch)
+static fpa_branch *make_branch(arena *memory, int width)
 {
+    fpa_branch *branch = arena_array(memory, 1, sizeof *branch);
     *branch = (fpa_branch){.kind = FPA_BRANCH_IDENTITY, .source = FPA_INPUT, .width = width};
     branch->row = arena_array(memory, (size_t)width, sizeof *branch->row);
-    for (int w = 0; branch->row && w < width; w++)
+    for (int w = 0; w < width; w++)
         branch->row[w] = w;
-    return branch->row != NULL;
+    return branch;
 }
 
 /* One dot of all features. */
-static bool set_score(arena *memory, const fpa_branch *dot, fpa_score *score)
+static fpa_score make_score(arena *memory, const fpa_branch *dot)
 {
-    *score = (fpa_score){.dot_count = 1, .monomial_count = 1};
-    score->dots = arena_copy(memory, dot, sizeof *dot);
-    score->monomials = arena_array(memory, 1, sizeof *score->monomials);
     int *power = arena_array(memory, 1, sizeof *power);
-    if (!score->dots || !score->monomials || !power)
-        return false;
+    const fpa_monomial monomial = {number_int(1), power};
     *power = 1;
-    *score->monomials = (fpa_monomial){number_int(1), power};
-    return true;
+    return (fpa_score){.dot_count = 1,
+                       .dots = arena_copy(memory, dot, sizeof *dot),
+                       .monomial_count = 1,
+                       .monomials = arena_copy(memory, &monomial, sizeof monomial)};
 }
 
 const fpa_simplified *feature_line_make(const fpa_simplified *rows, arena *memory)
@@ -63,15 +62,13 @@ const fpa_simplified *feature_line_make(const fpa_simplified *rows, arena *memor
     fpa_simplified *line = arena_copy(memory, rows, sizeof *rows);
     fpa_head *head = arena_copy(memory, rows->head, sizeof *rows->head);
     fpa_term *term = arena_array(memory, 1, sizeof *term);
-    fpa_branch *branch = arena_array(memory, 1, sizeof *branch);
-    if (!line || !head || !term || !branch || !set_branch(memory, width, branch) ||
-        !set_score(memory, branch, &line->score))
-        return NULL;
+    fpa_branch *branch = make_branch(memory, width);
     *term = (fpa_term){number_int(1), 1, branch};
     head->memory = (arena){0}; /* everything is in `memory`, or the other head's */
     head->d = width;
     head->term_count = 1;
     head->terms = term;
     line->head = head;
+    line->score = make_score(memory, branch);
     return line;
 }

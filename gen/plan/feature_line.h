@@ -14,7 +14,7 @@
 /* Whether gradients go that way: of products, of as many features as a pass of rows has a state of, by passes that take the line. */
 bool feature_line_suits(const fpa_simplified *rows, const fpa_head *written, const fpa_target *target);
 
-/* In `memory`, as lives no shorter than `rows`; NULL: no memory. */
+/* In `memory`, as lives no shorter than `rows`, and fails by a jump (arena.h). */
 const fpa_simplified *feature_line_make(const fpa_simplified *rows, arena *memory);
 
 #endif

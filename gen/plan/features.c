@@ -76,7 +76,7 @@ static bool same_branch(const fpa_branch *a, const fpa_branch *b)
     return a->source == b->source && a->width == b->width && a->row == b->row && a->gram == b->gram;
 }
 
-static fpa_status plan_rows(fpa_plan *plan, fpa_error *error)
+static void plan_rows(fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
     plan->row_count = head->d;
@@ -84,17 +84,14 @@ static fpa_status plan_rows(fpa_plan *plan, fpa_error *error)
     each_branch(plan, count_weighted);
     plan->weighted = arena_array(&plan->memory, plan->weighted_count, sizeof *plan->weighted);
     plan->projections = arena_array(&plan->memory, head->matrix_count, sizeof *plan->projections);
-    if (!plan->weighted || !plan->projections)
-        return fail_memory(error);
     plan->weighted_count = 0;
     each_branch(plan, use_source);
-    return FPA_OK;
 }
 
 static int *branch_rows(fpa_plan *plan, const fpa_branch *branch)
 {
     int *rows = arena_array(&plan->memory, branch->width, sizeof *rows);
-    for (int w = 0; rows && w < branch->width; w++)
+    for (int w = 0; w < branch->width; w++)
         rows[w] = branch_row(plan, branch, w);
     return rows;
 }
@@ -181,15 +178,12 @@ static bool next_index(int *index, const fpa_term *term, int n)
 }
 
 /* Packed rows of each branch of a term; equal branches next to each other share them. */
-static bool term_rows(fpa_plan *plan, const fpa_term *term, int *rows[HEAD_MAX_BRANCHES])
+static void term_rows(fpa_plan *plan, const fpa_term *term, int *rows[HEAD_MAX_BRANCHES])
 {
     for (int b = 0; b < term->branch_count; b++) {
         const bool shared = b && same_branch(&term->branches[b], &term->branches[b - 1]);
         rows[b] = shared ? rows[b - 1] : branch_rows(plan, &term->branches[b]);
-        if (!rows[b])
-            return false;
     }
-    return true;
 }
 
 /* Features of a term: for each index of all branches but the last, those of the last in their order. */
@@ -198,12 +192,9 @@ static fpa_status add_term(piece_list *list, const fpa_term *term, int64_t *feat
     fpa_plan *plan = list->plan;
     const int n = term->branch_count, shared = n > 1 ? n - 1 : 0, width = n ? term->branches[n - 1].width : 1;
     int *rows[HEAD_MAX_BRANCHES], index[HEAD_MAX_BRANCHES] = {0};
-    if (!term_rows(plan, term, rows))
-        return fail_memory(error);
+    term_rows(plan, term, rows);
     do {
         int *prefix = arena_array(&plan->memory, shared, sizeof *prefix);
-        if (!prefix)
-            return fail_memory(error);
         for (int b = 0; b < shared; b++)
             prefix[b] = rows[b][index[b]];
         const fpa_piece piece = {.feature = *feature,
@@ -233,31 +224,24 @@ static fpa_status plan_pieces(fpa_plan *plan, fpa_piece_limit limit, fpa_error *
 
 /* ---- dots ---- */
 
-static fpa_status plan_dots(fpa_plan *plan, fpa_error *error)
+static void plan_dots(fpa_plan *plan)
 {
     const fpa_score *score = plan->score;
     plan->dots = arena_array(&plan->memory, score->dot_count, sizeof *plan->dots);
-    if (!plan->dots)
-        return fail_memory(error);
-    for (int i = 0; i < score->dot_count; i++) {
-        const int *rows = branch_rows(plan, &score->dots[i]);
-        if (!rows)
-            return fail_memory(error);
-        plan->dots[i] = (fpa_dot){score->dots[i].width, rows};
-    }
-    return FPA_OK;
+    for (int i = 0; i < score->dot_count; i++)
+        plan->dots[i] = (fpa_dot){score->dots[i].width, branch_rows(plan, &score->dots[i])};
 }
 
 fpa_status plan_features(fpa_plan *plan, fpa_piece_limit limit, fpa_error *error)
 {
-    fpa_status status = plan_rows(plan, error);
-    if (!status)
-        status = plan_pieces(plan, limit, error);
-    if (!status)
-        status = plan_dots(plan, error);
-    if (!status && plan->row_count > MAX_ROWS)
+    plan_rows(plan);
+    const fpa_status status = plan_pieces(plan, limit, error);
+    if (status)
+        return status;
+    plan_dots(plan);
+    if (plan->row_count > MAX_ROWS)
         return fail(error, FPA_UNSUPPORTED, plan->head->origin,
                     "head '%s' needs %d rows a token, the limit is %d", plan->head->name, plan->row_count,
                     MAX_ROWS);
-    return status;
+    return FPA_OK;
 }

@@ -8,8 +8,6 @@ enum { PIECE = 8 }; /* numbers of 16 bytes */
 static fpa_head *widened(arena *memory, const fpa_head *from, int width)
 {
     fpa_head *head = arena_copy(memory, from, sizeof *from);
-    if (!head)
-        return NULL;
     head->memory = (arena){0};
     head->d = width;
     head->scale = 1; /* which coordinates have */
@@ -17,7 +15,7 @@ static fpa_head *widened(arena *memory, const fpa_head *from, int width)
     return head;
 }
 
-static bool make(const fpa_simplified *from, const fpa_head *written, fpa_row_head *made)
+void lift_head_make(const fpa_simplified *from, const fpa_head *written, fpa_row_head *made)
 {
     fpa_simplified *simple = arena_copy(&made->memory, from, sizeof *from);
     made->width = (int)round_up(from->head->d, PIECE);
@@ -25,15 +23,5 @@ static bool make(const fpa_simplified *from, const fpa_head *written, fpa_row_he
     made->lifted = written;
     made->simple = simple;
     made->unlifted = widened(&made->memory, written, made->width);
-    return simple && made->unlifted && (simple->head = widened(&made->memory, from->head, made->width));
-}
-
-fpa_status lift_head_make(const fpa_simplified *simple, const fpa_head *written, fpa_row_head *made,
-                          fpa_error *error)
-{
-    *made = (fpa_row_head){0};
-    if (make(simple, written, made))
-        return FPA_OK;
-    row_head_free(made);
-    return fail_memory(error);
+    simple->head = widened(&made->memory, from->head, made->width);
 }

@@ -8,7 +8,6 @@
 #include "row_head.h"
 
 /* written must outlive made. */
-fpa_status lift_head_make(const fpa_simplified *simple, const fpa_head *written, fpa_row_head *made,
-                          fpa_error *error);
+void lift_head_make(const fpa_simplified *simple, const fpa_head *written, fpa_row_head *made);
 
 #endif

@@ -296,30 +296,26 @@ bool passes_suit(const fpa_simplified *simple, const fpa_head *written, const fp
 
 /* ---- the heads ---- */
 
-static bool set_branch(fpa_head *head, fpa_branch *branch, int first, int width)
+static void set_branch(fpa_head *head, fpa_branch *branch, int first, int width)
 {
     branch->kind = first == 0 && width == head->d ? FPA_BRANCH_IDENTITY : FPA_BRANCH_SELECT;
     branch->source = FPA_INPUT;
     branch->width = width;
     branch->row = arena_array(&head->memory, (size_t)width, sizeof *branch->row);
-    for (int w = 0; branch->row && w < width; w++)
+    for (int w = 0; w < width; w++)
         branch->row[w] = first + w;
-    return branch->row != NULL;
 }
 
 /* weight * s^power, and the dot over `width` rows from `first` on behind it; width 0: none. */
-static bool add_term(fpa_head *head, fpa_number weight, int power, int d, int first, int width)
+static void add_term(fpa_head *head, fpa_number weight, int power, int d, int first, int width)
 {
-    fpa_term *term = &head->terms[head->term_count++];
     const int count = power + (width > 0);
-    bool done = true;
-    term->weight = weight;
-    term->branch_count = count;
-    term->branches = arena_array(&head->memory, (size_t)count, sizeof *term->branches);
-    for (int b = 0; term->branches && done && b < count; b++)
-        done = b < power ? set_branch(head, &term->branches[b], 0, d)
-                         : set_branch(head, &term->branches[b], first, width);
-    return term->branches && done;
+    fpa_branch *branches = arena_array(&head->memory, (size_t)count, sizeof *branches);
+    for (int b = 0; b < power; b++)
+        set_branch(head, &branches[b], 0, d);
+    if (width)
+        set_branch(head, &branches[power], first, width);
+    head->terms[head->term_count++] = (fpa_term){weight, count, branches};
 }
 
 /* Whether results leave as the f16 head has them: those of a line, which one kernel carries out (rows->line). */
@@ -329,12 +325,10 @@ static bool narrows(const fpa_simplified *simple)
 }
 
 /* What both have of the head; room for its terms. Names are of heads whose text says all, that have numbers, that narrow. */
-static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, const char *const names[3])
+static void start(fpa_head *head, const fpa_simplified *simple, const fpa_head *written,
+                  const char *const names[3])
 {
     const fpa_head *from = simple->head;
-    fpa_head *head = head_new();
-    if (!head)
-        return NULL;
     head->name = arena_string(&head->memory, names[has_numbers(simple) ? 1 : narrows(simple) ? 2 : 0]);
     head->numbers = has_numbers(simple);
     head->narrows = narrows(simple);
@@ -345,10 +339,6 @@ static fpa_head *start(const fpa_simplified *simple, const fpa_head *written, co
                  has_numbers(simple); /* what has none gets one that is zero: of these one kernel knows */
     head->chunk = written->chunk;
     head->dtype = widens(simple) ? FPA_BF16 : from->dtype;
-    if (head->name && head->origin && head->terms)
-        return head;
-    head_free(head);
-    return NULL;
 }
 
 /* Where f' is constant and nothing is divided, rows are d_o and v as they are given, and no number lies behind those. */
@@ -367,7 +357,7 @@ static fpa_number weight_of(arena *memory, const fpa_simplified *simple, int mon
 }
 
 /* f'(s) (g.v + h): dv are q's numbers, or k's. */
-static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written)
+static void make_rows(fpa_head *head, const fpa_simplified *simple, const fpa_head *written)
 {
     const fpa_score *score = &simple->score;
     const fpa_head *from = simple->head;
@@ -378,26 +368,19 @@ static fpa_head *make_rows(const fpa_simplified *simple, const fpa_head *written
     static const char *const names[][3] = {
         {"gradients_of_rows", "gradients_of_numbered_rows", "gradients_of_narrowed_rows"},
         {"gradients_of_parts_of_rows", "gradients_of_parts_of_numbered_rows", NULL}};
-    fpa_head *head = start(simple, written, names[rows.parts > 1]);
-    bool done = head != NULL;
-    if (!done)
-        return NULL;
+    start(head, simple, written, names[rows.parts > 1]);
     head->adds = rows.parts > 1;
     head->beside = has_columns(simple);
     head->d = rows.values - rows.input + values;
     head->dv = from->d;
-    for (int m = 0; done && m < score->monomial_count; m++) {
+    for (int m = 0; m < score->monomial_count; m++) {
         const int power = power_of(score, m);
         const fpa_number weight =
             number_mul(&head->memory, number_int(power), weight_of(&head->memory, simple, m));
         if (power)
-            done = add_term(head, number_copy(&head->memory, weight), power - 1, from->d,
-                            rows.values - rows.input, values);
+            add_term(head, number_copy(&head->memory, weight), power - 1, from->d, rows.values - rows.input,
+                     values);
     }
-    if (done)
-        return head;
-    head_free(head);
-    return NULL;
 }
 
 /* The head itself: f' is constant, so that values are keys or queries, and those are as wide. */
@@ -410,50 +393,44 @@ static bool rows_are_own(const fpa_simplified *simple)
 }
 
 /* weight * the product of a monomial's two dots, or product number `index` of halves, up to the zeros that fill their last blocks. */
-static bool add_pair(fpa_head *head, const fpa_simplified *simple, int index)
+static void add_pair(fpa_head *head, const fpa_simplified *simple, int index)
 {
     const fpa_score *score = &simple->score;
     const fpa_halves halves = is_formed(simple) ? halves_of(simple, index) : (fpa_halves){.monomial = index};
     fpa_term *term = &head->terms[head->term_count++];
-    bool done = true;
     term->weight = number_copy(&head->memory, score->monomials[halves.monomial].weight);
     term->branch_count = 2;
     term->branches = arena_array(&head->memory, 2, sizeof *term->branches);
-    for (int b = 0; term->branches && done && b < 2; b++) {
+    for (int b = 0; b < 2; b++) {
         if (is_formed(simple)) {
-            done = set_branch(head, &term->branches[b], halves.position[b], pair_rows(halves.rows[b]));
+            set_branch(head, &term->branches[b], halves.position[b], pair_rows(halves.rows[b]));
         } else {
             const fpa_branch *dot = pair_dot(score, index, b);
-            done = set_branch(head, &term->branches[b], dot->row[0], pair_rows(dot->width));
+            set_branch(head, &term->branches[b], dot->row[0], pair_rows(dot->width));
         }
     }
-    return term->branches && done;
 }
 
 /* f(s), without a normaliser, of all numbers of [g, h]. */
-static fpa_head *make_values(const fpa_simplified *simple, const fpa_head *written)
+static void make_values(fpa_head *head, const fpa_simplified *simple, const fpa_head *written)
 {
     const fpa_pass_rows rows = passes_rows(simple);
     const fpa_score *score = &simple->score;
     const bool pairs = is_pairs(simple) || is_formed(simple);
     const char *const names[] = {pairs ? "gradients_of_paired_values" : "gradients_of_values",
                                  "gradients_of_divided_values", "gradients_of_narrowed_values"};
-    fpa_head *head = start(simple, written, names);
-    bool done = head != NULL;
-    if (!done)
-        return NULL;
+    start(head, simple, written, names);
     head->zeros = pairs;
     head->d = is_formed(simple) ? rows.values : simple->head->d;
     head->dv = rows.columns;
     head->block = written->block;
     const int count = is_formed(simple) ? halves_count(simple) : score->monomial_count;
-    for (int m = 0; done && m < count; m++)
-        done = pairs ? add_pair(head, simple, m)
-                     : add_term(head, weight_of(&head->memory, simple, m), power_of(score, m), head->d, 0, 0);
-    if (done)
-        return head;
-    head_free(head);
-    return NULL;
+    for (int m = 0; m < count; m++) {
+        if (pairs)
+            add_pair(head, simple, m);
+        else
+            add_term(head, weight_of(&head->memory, simple, m), power_of(score, m), head->d, 0, 0);
+    }
 }
 
 void passes_free(fpa_passes *passes)
@@ -477,18 +454,30 @@ static bool has_no_rows(const fpa_simplified *simple)
     return is_pairs(simple) || is_formed(simple) || (contracts_pairs(simple) && is_parallel(simple));
 }
 
+typedef void make_pass(fpa_head *head, const fpa_simplified *simple, const fpa_head *written);
+
+static fpa_status add_pass(make_pass *make, const fpa_simplified *simple, const fpa_head *written,
+                           fpa_head **head, fpa_error *error)
+{
+    jmp_buf failure;
+    *head = head_new();
+    if (!*head || setjmp(failure))
+        return fail_memory(error);
+    (*head)->memory.failure = &failure;
+    make(*head, simple, written);
+    (*head)->memory.failure = NULL;
+    return head_validate(*head, error);
+}
+
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, bool of_rows,
                        fpa_passes *passes, fpa_error *error)
 {
-    fpa_head *(*const make[PASSES])(const fpa_simplified *, const fpa_head *) = {make_rows, make_values};
+    make_pass *const make[PASSES] = {make_rows, make_values};
     fpa_status status = FPA_OK;
     *passes = (fpa_passes){.own = {!of_rows && rows_are_own(simple), !of_rows && values_are_own(simple)}};
-    for (int i = 0; i < PASSES && !status; i++) {
-        if (passes->own[i] || (i == PASS_ROWS && has_no_rows(simple)))
-            continue;
-        passes->head[i] = make[i](simple, written);
-        status = passes->head[i] ? head_validate(passes->head[i], error) : fail_memory(error);
-    }
+    for (int i = 0; i < PASSES && !status; i++)
+        if (!passes->own[i] && (i != PASS_ROWS || !has_no_rows(simple)))
+            status = add_pass(make[i], simple, written, &passes->head[i], error);
     if (status)
         passes_free(passes);
     return status;

@@ -91,6 +91,20 @@ static fpa_status find_mechanism(fpa_plan *plan, const char *mechanism, fpa_erro
     return plan->forced < 0 ? fail_unknown(error, option, mechanism, "mechanism", names) : FPA_OK;
 }
 
+/* A back end's step. An allocation in the plan's arena that finds no memory ends it here, so that no planner asks. */
+static fpa_status run(fpa_status (*step)(fpa_plan *, fpa_error *), fpa_plan *plan, fpa_error *error)
+{
+    jmp_buf failure;
+    fpa_status status;
+    plan->memory.failure = &failure;
+    if (setjmp(failure))
+        status = fail_memory(error);
+    else
+        status = step(plan, error);
+    plan->memory.failure = NULL;
+    return status;
+}
+
 /* start: what is known of the plan. */
 static fpa_status choose(const fpa_plan *start, const fpa_simplified *simple, const char *mechanism,
                          fpa_plan *plan, fpa_error *error)
@@ -103,7 +117,7 @@ static fpa_status choose(const fpa_plan *start, const fpa_simplified *simple, co
     if (!status)
         status = check_limits(plan, error);
     if (!status)
-        status = generator_of(target)->plan(plan, error);
+        status = run(generator_of(target)->plan, plan, error);
     if (!status)
         plan_facts(plan);
     else
@@ -142,57 +156,48 @@ fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target
                    : FPA_OK;
 }
 
-/* The line of their features, if gradients go that way; *has: whether they do. */
-static fpa_status add_line(const fpa_head *written, const fpa_target *target, fpa_row_head *made, bool *has,
-                           fpa_error *error)
+/* The line of their features, if gradients go that way. */
+static bool add_line(const fpa_head *written, const fpa_target *target, fpa_row_head *made)
 {
-    *has = made->width && feature_line_suits(made->simple, written, target);
-    if (!*has)
-        return FPA_OK;
-    made->line = feature_line_make(made->simple, &made->memory);
-    if (made->line)
-        return FPA_OK;
-    row_head_free(made);
-    return fail_memory(error);
+    const bool suits = made->width && feature_line_suits(made->simple, written, target);
+    if (suits)
+        made->line = feature_line_make(made->simple, &made->memory);
+    return suits;
 }
 
-/* Rows of coordinates as they are, if features of them are a line. */
-static fpa_status make_plain(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
-                             fpa_row_head *made, bool *has_passes, fpa_error *error)
+/* Whether gradients are passes: on coordinates that a lift makes (values of masked keys are copies, which passes do not have), on the
+ * head's own rows, on rows that are made, or on rows of coordinates as they are, whose features are a line. */
+static bool find_operands(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
+                          fpa_row_head *made)
 {
-    fpa_status status = row_head_make(simple, target, true, made, error);
-    if (!status)
-        status = add_line(written, target, made, has_passes, error);
-    if (!*has_passes)
+    if (written->lift && target->backend == BACKEND_CUDA) {
+        lift_head_make(simple, written, made);
+        return !written->lift->key_mask && passes_suit(made->simple, made->unlifted, target);
+    }
+    if (passes_suit(simple, written, target))
+        return true;
+    row_head_make(simple, target, false, made);
+    if (made->width)
+        return passes_suit(made->simple, written, target) || add_line(written, target, made);
+    row_head_make(simple, target, true, made);
+    const bool is_line = add_line(written, target, made);
+    if (!is_line)
         row_head_free(made);
-    return status;
-}
-
-/* Coordinates that a lift makes. Values of masked keys are copies, which passes do not have. */
-static fpa_status make_lifted(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
-                              fpa_row_head *made, bool *has_passes, fpa_error *error)
-{
-    const fpa_status status = lift_head_make(simple, written, made, error);
-    *has_passes = !status && !written->lift->key_mask && passes_suit(made->simple, made->unlifted, target);
-    return status;
+    return is_line;
 }
 
 fpa_status plan_operands(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                          fpa_row_head *made, bool *has_passes, fpa_error *error)
 {
-    *made = (fpa_row_head){0};
-    if (written->lift && target->backend == BACKEND_CUDA)
-        return make_lifted(simple, written, target, made, has_passes, error);
-    *has_passes = passes_suit(simple, written, target);
-    if (*has_passes)
-        return FPA_OK;
-    const fpa_status status = row_head_make(simple, target, false, made, error);
-    if (status)
-        return status;
-    if (!made->width)
-        return make_plain(simple, written, target, made, has_passes, error);
-    *has_passes = passes_suit(made->simple, written, target);
-    return *has_passes ? FPA_OK : add_line(written, target, made, has_passes, error);
+    jmp_buf failure;
+    *made = (fpa_row_head){.memory.failure = &failure};
+    if (setjmp(failure)) {
+        row_head_free(made);
+        return fail_memory(error);
+    }
+    *has_passes = find_operands(simple, written, target, made);
+    made->memory.failure = NULL;
+    return FPA_OK;
 }
 
 const fpa_simplified *plan_passed(const fpa_simplified *simple, const fpa_row_head *made)
@@ -225,7 +230,7 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
     if (has_passes)
         plan->passes = passes_rows(passed);
     plan->passes.features = made.line ? made.line->head->d : 0;
-    status = generator->plan_backward(plan, error);
+    status = run(generator->plan_backward, plan, error);
     if (status)
         plan_free(plan);
     else

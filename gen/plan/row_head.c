@@ -16,17 +16,14 @@ static int most_width(const fpa_target *target)
     return room < ROW_HEAD_MOST ? room / PIECE * PIECE : ROW_HEAD_MOST;
 }
 
-static bool each_branch(const fpa_simplified *simple, bool (*visit)(void *, const fpa_branch *), void *user)
+static void each_branch(const fpa_simplified *simple, void (*visit)(void *, const fpa_branch *), void *user)
 {
     const fpa_head *head = simple->head;
     for (int t = 0; t < head->term_count; t++)
         for (int b = 0; b < head->terms[t].branch_count; b++)
-            if (!visit(user, &head->terms[t].branches[b]))
-                return false;
+            visit(user, &head->terms[t].branches[b]);
     for (int i = 0; i < simple->score.dot_count; i++)
-        if (!visit(user, &simple->score.dots[i]))
-            return false;
-    return true;
+        visit(user, &simple->score.dots[i]);
 }
 
 /* ---- where rows are ---- */
@@ -34,24 +31,24 @@ static bool each_branch(const fpa_simplified *simple, bool (*visit)(void *, cons
 /* Of each matrix its first row, of each dot of coordinates that has rows of its own theirs, of other coordinates their row; -1: none. */
 typedef struct places {
     const fpa_score *score;
+    arena *memory;
     int step; /* with which matrices and dots of coordinates begin */
     int *matrix, *dot, *rest;
 } places;
 
-static bool mark(void *user, const fpa_branch *branch)
+static void mark(void *user, const fpa_branch *branch)
 {
     const places *at = user;
     if (branch->source != FPA_INPUT)
         at->matrix[branch->source] = 0;
     for (int w = 0; branch->source == FPA_INPUT && w < branch->width; w++)
         at->rest[branch->row[w]] = 0;
-    return true;
 }
 
 static int *array_of_none(arena *memory, int count)
 {
     int *array = arena_array(memory, count, sizeof *array);
-    for (int i = 0; array && i < count; i++)
+    for (int i = 0; i < count; i++)
         array[i] = -1;
     return array;
 }
@@ -65,18 +62,19 @@ static int count_coordinates(const places *at)
     return rows;
 }
 
-static bool start(fpa_row_head *made, const fpa_simplified *simple, places *at)
+static places start(fpa_row_head *made, const fpa_simplified *simple, arena *memory)
 {
     const fpa_head *head = simple->head;
-    *at = (places){.score = &simple->score, .step = pairs_suit(simple) ? (int)PAIR_STEP : (int)PIECE};
-    const int rows = count_coordinates(at) + round_up(head->d, at->step);
-    at->matrix = array_of_none(&made->memory, head->matrix_count);
-    at->dot = array_of_none(&made->memory, simple->score.dot_count);
-    at->rest = array_of_none(&made->memory, head->d);
-    made->coordinates = array_of_none(&made->memory, rows);
-    made->weights = arena_array(&made->memory, rows, sizeof *made->weights);
-    made->projections = arena_array(&made->memory, head->matrix_count, sizeof *made->projections);
-    return at->matrix && at->dot && at->rest && made->coordinates && made->weights && made->projections;
+    places at = {
+        .score = &simple->score, .memory = memory, .step = pairs_suit(simple) ? (int)PAIR_STEP : (int)PIECE};
+    const int rows = count_coordinates(&at) + round_up(head->d, at.step);
+    at.matrix = array_of_none(memory, head->matrix_count);
+    at.dot = array_of_none(memory, simple->score.dot_count);
+    at.rest = array_of_none(memory, head->d);
+    made->coordinates = array_of_none(memory, rows);
+    made->weights = arena_array(memory, rows, sizeof *made->weights);
+    made->projections = arena_array(memory, head->matrix_count, sizeof *made->projections);
+    return at;
 }
 
 static void add_coordinate(fpa_row_head *made, int coordinate, double weight)
@@ -178,8 +176,7 @@ static int find_cover(const places *at, const fpa_branch *branch)
 }
 
 /* Row w of a branch of coordinates, in dot `cover` or, without one, wherever it is. *left: what is left of its weight. */
-static int coordinate_row(fpa_row_head *made, const places *at, const fpa_branch *branch, int w, int cover,
-                          fpa_number *left)
+static int coordinate_row(const places *at, const fpa_branch *branch, int w, int cover, fpa_number *left)
 {
     const int coordinate = branch->row[w];
     const fpa_number gram = gram_of(branch, w);
@@ -190,95 +187,85 @@ static int coordinate_row(fpa_row_head *made, const places *at, const fpa_branch
     if ((dot = find_dot(at, coordinate, &gram, &row)) >= 0)
         return at->dot[dot] + row;
     dot = find_dot(at, coordinate, NULL, &row);
-    *left = dot < 0 ? gram : number_div(&made->memory, gram, gram_of(&at->score->dots[dot], row));
+    *left = dot < 0 ? gram : number_div(at->memory, gram, gram_of(&at->score->dots[dot], row));
     return dot < 0 ? at->rest[coordinate] : at->dot[dot] + row;
 }
 
-static bool set_coordinates(fpa_row_head *made, const places *at, const fpa_branch *from, fpa_branch *to)
+static void set_coordinates(const places *at, const fpa_branch *from, fpa_branch *to)
 {
     const int cover = find_cover(at, from);
     bool weighs = false;
-    to->gram = arena_array(&made->memory, from->width, sizeof *to->gram);
-    for (int w = 0; to->gram && w < from->width; w++) {
-        to->row[w] = coordinate_row(made, at, from, w, cover, &to->gram[w]);
+    to->gram = arena_array(at->memory, from->width, sizeof *to->gram);
+    for (int w = 0; w < from->width; w++) {
+        to->row[w] = coordinate_row(at, from, w, cover, &to->gram[w]);
         weighs = weighs || !number_is_one(to->gram[w]);
     }
-    const bool done = to->gram != NULL;
     if (!weighs)
         to->gram = NULL;
-    return done;
 }
 
-static bool set_branch(fpa_row_head *made, const places *at, const fpa_branch *from, fpa_branch *to)
+static void set_branch(const places *at, const fpa_branch *from, fpa_branch *to)
 {
     *to = *from;
     to->kind = FPA_BRANCH_SELECT;
     to->source = FPA_INPUT;
-    to->row = arena_array(&made->memory, from->width, sizeof *to->row);
-    if (to->row && from->source == FPA_INPUT)
-        return set_coordinates(made, at, from, to);
-    for (int w = 0; to->row && w < from->width; w++)
-        to->row[w] = at->matrix[from->source] + from->row[w];
-    return to->row != NULL;
+    to->row = arena_array(at->memory, from->width, sizeof *to->row);
+    if (from->source == FPA_INPUT)
+        set_coordinates(at, from, to);
+    else
+        for (int w = 0; w < from->width; w++)
+            to->row[w] = at->matrix[from->source] + from->row[w];
 }
 
 /* Equal branches next to each other share their rows, and are known by that (features.c). */
-static bool set_branches(fpa_row_head *made, const places *at, const fpa_branch *from, int count,
-                         fpa_branch **to)
+static fpa_branch *set_branches(const places *at, const fpa_branch *from, int count)
 {
-    bool done = (*to = arena_array(&made->memory, count, sizeof **to)) != NULL;
-    for (int b = 0; b < count && done; b++) {
+    fpa_branch *to = arena_array(at->memory, count, sizeof *to);
+    for (int b = 0; b < count; b++) {
         const bool shared = b && from[b].source == from[b - 1].source && from[b].row == from[b - 1].row &&
                             from[b].width == from[b - 1].width && from[b].gram == from[b - 1].gram;
         if (shared)
-            (*to)[b] = (*to)[b - 1];
+            to[b] = to[b - 1];
         else
-            done = set_branch(made, at, &from[b], &(*to)[b]);
+            set_branch(at, &from[b], &to[b]);
     }
-    return done;
+    return to;
 }
 
 /* Dots of coordinates have rows of their own, in their order. */
-static bool set_dots(fpa_row_head *made, const places *at, fpa_branch **to)
+static fpa_branch *set_dots(const places *at)
 {
     const int count = at->score->dot_count;
-    bool done = set_branches(made, at, at->score->dots, count, to);
-    for (int i = 0; i < count && done; i++) {
-        fpa_branch *dot = &(*to)[i];
+    fpa_branch *dots = set_branches(at, at->score->dots, count);
+    for (int i = 0; i < count; i++) {
         if (at->dot[i] < 0)
             continue;
-        done = (dot->row = arena_array(&made->memory, dot->width, sizeof *dot->row)) != NULL;
-        for (int w = 0; w < dot->width && done; w++)
-            dot->row[w] = at->dot[i] + w;
+        dots[i].row = arena_array(at->memory, dots[i].width, sizeof *dots[i].row);
+        for (int w = 0; w < dots[i].width; w++)
+            dots[i].row[w] = at->dot[i] + w;
     }
-    return done;
+    return dots;
 }
 
-static fpa_head *make_head(fpa_row_head *made, const places *at, const fpa_head *from)
+static fpa_head *make_head(const places *at, const fpa_head *from, int width)
 {
-    fpa_head *head = arena_copy(&made->memory, from, sizeof *from);
-    if (!head)
-        return NULL;
+    fpa_head *head = arena_copy(at->memory, from, sizeof *from);
     head->memory = (arena){0}; /* everything is in the row head's, or the other head's */
-    head->d = made->width;
+    head->d = width;
     head->scale = 1;
-    head->terms = arena_copy(&made->memory, from->terms, (size_t)from->term_count * sizeof *from->terms);
-    bool done = head->terms != NULL;
-    for (int t = 0; t < head->term_count && done; t++)
-        done = set_branches(made, at, from->terms[t].branches, from->terms[t].branch_count,
-                            &head->terms[t].branches);
-    return done ? head : NULL;
+    head->terms = arena_copy(at->memory, from->terms, (size_t)from->term_count * sizeof *from->terms);
+    for (int t = 0; t < head->term_count; t++)
+        head->terms[t].branches = set_branches(at, from->terms[t].branches, from->terms[t].branch_count);
+    return head;
 }
 
-static bool make_simple(fpa_row_head *made, const places *at, const fpa_simplified *from)
+static fpa_simplified *make_simple(const places *at, const fpa_simplified *from, int width)
 {
-    fpa_simplified *simple = arena_copy(&made->memory, from, sizeof *from);
-    if (!simple)
-        return false;
-    simple->head = make_head(made, at, from->head);
+    fpa_simplified *simple = arena_copy(at->memory, from, sizeof *from);
+    simple->head = make_head(at, from->head, width);
     simple->made = true;
-    made->simple = simple;
-    return simple->head && set_dots(made, at, &simple->score.dots);
+    simple->score.dots = set_dots(at);
+    return simple;
 }
 
 static bool suits(const fpa_head *head, const fpa_target *target)
@@ -287,24 +274,20 @@ static bool suits(const fpa_head *head, const fpa_target *target)
 }
 
 /* of_dots: each dot of coordinates has rows of its own; else all have those of the coordinates, and weights stay with branches. Of width 0
- * when there is nothing to make. False: no memory. */
-static bool make(const fpa_simplified *simple, int most, bool of_dots, bool plain, fpa_row_head *made)
+ * when there is nothing to make. */
+static fpa_row_head make(const fpa_simplified *simple, int most, bool of_dots, bool plain, arena *memory)
 {
-    places at;
-    *made = (fpa_row_head){.scale = simple->head->scale};
-    bool done = start(made, simple, &at);
-    if (done && each_branch(simple, mark, &at)) {
-        if (of_dots)
-            place_dots(made, &at);
-        place_rest(made, simple->head->d, &at);
-        place_matrices(made, simple->head, &at);
-    }
-    const bool wanted = done && (plain || made->projection_count || made->weighs) && made->width <= most;
-    if (wanted)
-        done = make_simple(made, &at, simple);
-    if (!wanted || !done)
-        row_head_free(made);
-    return done;
+    fpa_row_head made = {.scale = simple->head->scale};
+    places at = start(&made, simple, memory);
+    each_branch(simple, mark, &at);
+    if (of_dots)
+        place_dots(&made, &at);
+    place_rest(&made, simple->head->d, &at);
+    place_matrices(&made, simple->head, &at);
+    if (!(plain || made.projection_count || made.weighs) || made.width > most)
+        return (fpa_row_head){0};
+    made.simple = make_simple(&at, simple, made.width);
+    return made;
 }
 
 /* ---- how many rows kernels have of a token ---- */
@@ -317,14 +300,13 @@ typedef struct weighted_rows {
     } * found; /* [room] */
 } weighted_rows;
 
-static bool count_room(void *user, const fpa_branch *branch)
+static void count_room(void *user, const fpa_branch *branch)
 {
     weighted_rows *rows = user;
     rows->room += branch->gram ? branch->width : 0;
-    return true;
 }
 
-static bool add_weighted(void *user, const fpa_branch *branch)
+static void add_weighted(void *user, const fpa_branch *branch)
 {
     weighted_rows *rows = user;
     for (int w = 0; branch->gram && w < branch->width; w++) {
@@ -338,43 +320,36 @@ static bool add_weighted(void *user, const fpa_branch *branch)
         rows->found[i].gram = gram;
         rows->count++;
     }
-    return true;
 }
 
-/* Those that are made, and what branches have with a weight. -1: no memory. */
-static int count_rows(fpa_row_head *made)
+/* Those that are made, and what branches have with a weight. */
+static int count_rows(const fpa_row_head *made, arena *memory)
 {
     weighted_rows rows = {0};
     each_branch(made->simple, count_room, &rows);
-    rows.found = arena_array(&made->memory, rows.room, sizeof *rows.found);
-    if (!rows.found)
-        return -1;
+    rows.found = arena_array(memory, rows.room, sizeof *rows.found);
     each_branch(made->simple, add_weighted, &rows);
     return made->width + rows.count;
 }
 
 /* Dots of few rows, which begin with a block of 8 each, can take more than their weights spare: the fewest rows are made, but where passes have dots without
  * weights alone (pairs.h). */
-fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, bool plain,
-                         fpa_row_head *made, fpa_error *error)
+static fpa_row_head choose(const fpa_simplified *simple, int most, bool plain, arena *memory)
 {
-    fpa_row_head shared = {0};
-    *made = (fpa_row_head){0};
-    if (!suits(simple->head, target))
-        return FPA_OK;
-    const int most = most_width(target);
-    bool done = make(simple, most, true, plain, made) && make(simple, most, false, plain, &shared);
-    if (done && shared.width) {
-        const fpa_row_head own = *made;
-        const int rows = own.width ? count_rows(made) : INT_MAX, others = count_rows(&shared);
-        done = rows >= 0 && others >= 0;
-        if (others < rows && !(own.width && (pairs_suit(own.simple) || halves_suit(own.simple))))
-            *made = shared, shared = own;
-    }
-    row_head_free(&shared);
-    if (!done)
-        row_head_free(made);
-    return done ? FPA_OK : fail_memory(error);
+    const fpa_row_head own = make(simple, most, true, plain, memory);
+    const fpa_row_head shared = make(simple, most, false, plain, memory);
+    if (!shared.width || (own.width && (pairs_suit(own.simple) || halves_suit(own.simple))))
+        return own;
+    return own.width && count_rows(&own, memory) <= count_rows(&shared, memory) ? own : shared;
+}
+
+void row_head_make(const fpa_simplified *simple, const fpa_target *target, bool plain, fpa_row_head *made)
+{
+    fpa_row_head best = {0};
+    if (suits(simple->head, target))
+        best = choose(simple, most_width(target), plain, &made->memory);
+    best.memory = made->memory;
+    *made = best;
 }
 
 void row_head_free(fpa_row_head *made)

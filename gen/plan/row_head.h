@@ -39,9 +39,9 @@ typedef struct fpa_row_head {
 
 enum { ROW_HEAD_MOST = 512 }; /* numbers of a vector of rows */
 
-/* made->width 0: the head has neither matrices nor dots with weights, and `plain` is not set, or products of float32, or too many rows. */
-fpa_status row_head_make(const fpa_simplified *simple, const fpa_target *target, bool plain,
-                         fpa_row_head *made, fpa_error *error);
+/* In made->memory, which fails by a jump (arena.h), as what else makes operands does.
+ * made->width 0: the head has neither matrices nor dots with weights, and `plain` is not set, or products of float32, or too many rows. */
+void row_head_make(const fpa_simplified *simple, const fpa_target *target, bool plain, fpa_row_head *made);
 void row_head_free(fpa_row_head *made);
 
 #endif

@@ -175,7 +175,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"gated",
      {"sums of keys that nobody waits for", "are written before it is through", "contraction_keys", NULL}},
     {"pairs",
-     {"a state of two chunks before", "d_q", "pairs_copy",
+     {"a state of two chunks before", "d_q", "contraction_copy",
       "own.copy = (first_chunk_of(call, own.b, (int)own.b, own.head) + (chunk > 1 ? chunk - 2 : chunk)) * "
       "COLUMN_BLOCKS;"}},
     {"pairs",
@@ -204,8 +204,6 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
      {"pairs of a monomial that do not fade", "d_q at batch ... but the formula gives", "pairs_gate",
       "e[n / 2 * 4 + 2 * i + n % 2] *= 1.0f;"}},
     {"broadpairs",
-     {"a state of a monomial that does not fade", "but the formula gives", "pairs_fade", "c[i] *= 1.0f;"}},
-    {"broadpairs",
      {"what queries read of a monomial, twice", "d_log_gate", "pairs_read",
       "to[token_at(call, token)] = 2 * sum;"}},
     {"pairs", {"dots that nobody waits for", "gradients", "pairs_dots", NULL}},
@@ -215,7 +213,6 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
     {"pairs",
      {"slopes of a dot's rows by itself", "the RMS error of d_q ... more than twice", "pairs_slopes",
       "form_slopes<whole>(a, s, e, last, monomial<m>::weight(), turned);"}},
-    {"pairs", {"keys that are not finite, multiplied by zero", "changes", "pairs_edge", "return false;"}},
     {"broadpairs",
      {"queries of which others are held", "d_q at batch ... but the formula gives", "pairs_held",
       "load_matrices(rows.a[first + step], own_place(slabs + warp_query() * 128, threadIdx.x & 15, place + 2 "

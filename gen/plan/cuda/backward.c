@@ -19,19 +19,18 @@ static bool lies_in_blocks(const fpa_cuda_rows *rows, const fpa_cuda_dot *dot)
 }
 
 /* Dots whose rows are consecutive from the first one of a block on have the sums of these, to which rows of zeros behind the last one add
- * nothing; others have sums of their own, behind. False: no memory. */
-static bool place_sums(const fpa_cuda_rows *rows, arena *memory, fpa_cuda_backward_plan *back)
+ * nothing; others have sums of their own, behind. */
+static void place_sums(const fpa_cuda_rows *rows, arena *memory, fpa_cuda_backward_plan *back)
 {
     back->dots = rows->dot_count;
     back->dot_sums = arena_array(memory, rows->dot_count, sizeof *back->dot_sums);
     back->sum_blocks = (rows->row_count + 7) / 8;
-    for (int i = 0; back->dot_sums && i < rows->dot_count; i++) {
+    for (int i = 0; i < rows->dot_count; i++) {
         const fpa_cuda_dot *dot = &rows->dots[i];
         const bool own = !lies_in_blocks(rows, dot);
         back->dot_sums[i] = own ? back->sum_blocks : rows->dot_rows[16 * dot->first] / 8;
         back->sum_blocks += own ? (dot->rows + 7) / 8 : 0;
     }
-    return back->dot_sums != NULL;
 }
 
 /* Of run-time matrices that rows are made by. */
@@ -291,16 +290,13 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
     fill_backward_kernels(plan, back, g);
 }
 
-/* False: no memory. */
-static bool weigh_passes(fpa_plan *plan, fpa_cuda_backward_plan *back)
+static void weigh_passes(fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     if (!back->passes.weighted && !back->passes.weighs)
-        return true;
+        return;
     back->weights = plan->head->d;
     back->pass_weight = arena_array(&plan->memory, back->weights, sizeof *back->pass_weight);
-    if (back->pass_weight)
-        passes_weigh(plan->score, back->weights, back->pass_weight);
-    return back->pass_weight != NULL;
+    passes_weigh(plan->score, back->weights, back->pass_weight);
 }
 
 static fpa_status plan_lifted(const fpa_plan *plan, fpa_cuda_backward_plan *back, fpa_error *error)
@@ -318,19 +314,15 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
     const fpa_head *head = plan->head;
     fpa_status status = FPA_OK;
     fpa_cuda_backward_plan *back = arena_alloc(&plan->memory, sizeof *back);
-    if (!back)
-        return fail_memory(error);
     *back = (fpa_cuda_backward_plan){.passes = plan->passes};
     plan->cuda.rows = plan_cuda_rows(plan, &plan->memory);
-    if (plan->cuda.rows)
-        plan->cuda.rows = plan_cuda_cells(plan, &back->cells);
-    if (!plan->cuda.rows)
-        return fail_memory(error);
+    plan->cuda.rows = plan_cuda_cells(plan, &back->cells);
     choose_columns(plan, back);
-    if (!place_sums(plan->cuda.rows, &plan->memory, back) ||
-        !allocate_backward_shares(plan, &plan->memory, back) || !weigh_passes(plan, back) ||
-        !plan_backward_formed(plan, back) || !plan_backward_line(plan, back))
-        return fail_memory(error);
+    place_sums(plan->cuda.rows, &plan->memory, back);
+    allocate_backward_shares(plan, &plan->memory, back);
+    weigh_passes(plan, back);
+    plan_backward_formed(plan, back);
+    plan_backward_line(plan, back);
     back->padded_vector = padded_width(plan, head->d);
     back->padded_value = padded_value(plan);
     back->entries = count_entries(plan);

@@ -91,7 +91,7 @@ void place_backward(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 void place_backward_own(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 
 /* As many shares as registers and `bytes` of shared memory have room for; places, too. back->share_places and copy_blocks have room. */
-bool allocate_backward_shares(const fpa_plan *plan, arena *memory, fpa_cuda_backward_plan *back);
+void allocate_backward_shares(const fpa_plan *plan, arena *memory, fpa_cuda_backward_plan *back);
 void choose_backward_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, int blocks, int bytes);
 
 /* More tiles of a state on their way, where others' panels leave room for them. */
@@ -116,8 +116,8 @@ int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
 void fill_backward_kernels(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
                            struct fpa_cuda_geometry *g);
 
-/* What product rows that passes have are made of, and places of a block's tokens; false: no memory. Entries of the geometry. */
-bool plan_backward_formed(fpa_plan *plan, fpa_cuda_backward_plan *back);
+/* What product rows that passes have are made of, and places of a block's tokens. Entries of the geometry. */
+void plan_backward_formed(fpa_plan *plan, fpa_cuda_backward_plan *back);
 void fill_backward_formed(const fpa_cuda_backward_plan *back, struct fpa_cuda_geometry *g);
 
 /* Of rows that are made before other kernels run: sizes, and entries of the geometry. */
@@ -131,8 +131,8 @@ void fill_backward_lifted(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
                           struct fpa_cuda_geometry *g);
 int backward_lifted_entries(const fpa_head *written);
 
-/* Of features that passes have for q and k: what each is a product of, and pitches. False: no memory. */
-bool plan_backward_line(fpa_plan *plan, fpa_cuda_backward_plan *back);
+/* Of features that passes have for q and k: what each is a product of, and pitches. */
+void plan_backward_line(fpa_plan *plan, fpa_cuda_backward_plan *back);
 
 extern const fpa_field cuda_backward_fields[];
 

@@ -76,21 +76,21 @@ static bool may_end(const fpa_cuda_rows *rows, int feature, int l)
     return row[l * step] != rows->ones_row || !others;
 }
 
-/* Every feature with every factor that it may end with; NULL: no memory. */
+/* Every feature with every factor that it may end with. */
 static slot *list_candidates(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory, int *count)
 {
     const size_t most = (size_t)plan->features * rows->factors;
     slot *slots = arena_array(memory, most, sizeof *slots);
     int *row = arena_array(memory, most * rows->factors, sizeof *row);
     *count = 0;
-    for (int f = 0; slots && row && f < plan->features; f++)
+    for (int f = 0; f < plan->features; f++)
         for (int l = 0; l < rows->factors; l++)
             if (may_end(rows, f, l)) {
                 order_rows(rows, f, l, row);
                 slots[(*count)++] = (slot){.row = row, .factors = rows->factors, .feature = f};
                 row += rows->factors;
             }
-    return row ? slots : NULL;
+    return slots;
 }
 
 /* Behind the last candidate of the cell that begins with number `first`. */
@@ -127,15 +127,13 @@ static int count_left(choice *c, int first, int end, bool take)
     return left;
 }
 
-/* Full cells first, then what is left in those that have most of it. NULL: no memory. */
+/* Full cells first, then what is left in those that have most of it. */
 static slot *choose_suffixes(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory)
 {
     choice c = {0};
     c.candidates = list_candidates(plan, rows, memory, &c.count);
     c.list = arena_array(memory, plan->features, sizeof *c.list);
     c.taken = arena_array(memory, plan->features, sizeof *c.taken);
-    if (!c.candidates || !c.list || !c.taken)
-        return NULL;
     qsort(c.candidates, c.count, sizeof *c.candidates, compare_features);
     for (int least = CELL; c.chosen < plan->features; least = largest(least - 1, 1))
         for (int first = 0, end; first < c.count; first = end) {
@@ -185,8 +183,6 @@ static slot *sort_slots(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *
     const int count = (int)plan->features;
     slot *slots = choose_suffixes(plan, rows, memory);
     int *first = arena_array(memory, rows->row_count / CELL + 1, sizeof *first);
-    if (!slots || !first)
-        return NULL;
     qsort(slots, count, sizeof *slots, compare_features);
     for (int i = 1; i < count; i++)
         if (last_row(&slots[i]) == last_row(&slots[i - 1]) && !compare_prefixes(&slots[i], &slots[i - 1]))
@@ -217,7 +213,7 @@ static bool are_worth_it(const fpa_cuda_rows *rows, int64_t features, int units)
     return units * CUDA_UNIT <= (rows->factors > 2 ? 3 : 2) * features;
 }
 
-static bool allocate(arena *memory, fpa_cuda_rows *rows, fpa_cuda_cells *cells)
+static void allocate(arena *memory, fpa_cuda_rows *rows, fpa_cuda_cells *cells)
 {
     cells->prefixes = (rows->factors - 1) * round_up(2 * cells->units, GROUP_CELLS);
     cells->features = rows->features;
@@ -226,7 +222,6 @@ static bool allocate(arena *memory, fpa_cuda_rows *rows, fpa_cuda_cells *cells)
     cells->suffix = arena_array(memory, cells->units, sizeof *cells->suffix);
     cells->prefix_row = arena_array(memory, cells->prefixes, sizeof *cells->prefix_row);
     cells->given = arena_array(memory, cells->features, sizeof *cells->given);
-    return rows->factor_row && rows->weight && cells->suffix && cells->prefix_row && cells->given;
 }
 
 static void fill(const fpa_cuda_rows *from, const slot *slots, int count, const int *cell,
@@ -277,8 +272,6 @@ const fpa_cuda_rows *plan_cuda_cells(fpa_plan *plan, fpa_cuda_cells *cells)
     fpa_cuda_rows *rows = arena_copy(memory, from, sizeof *from);
     int *cell = arena_array(memory, count, sizeof *cell);
     slot *slots = sort_slots(plan, from, memory);
-    if (!rows || !cell || !slots)
-        return NULL;
     const int units = number_cells(slots, count, cell) * CELL / CUDA_UNIT;
     if (!are_worth_it(from, plan->features, units))
         return from;
@@ -287,8 +280,8 @@ const fpa_cuda_rows *plan_cuda_cells(fpa_plan *plan, fpa_cuda_cells *cells)
     widen_blocks(plan, rows);
     cells->used = true;
     cells->units = units;
-    if (!allocate(memory, rows, cells))
-        return NULL;
+    allocate(memory, rows, cells);
     fill(from, slots, count, cell, rows, cells);
-    return cuda_share_factors(memory, rows) ? rows : NULL;
+    cuda_share_factors(memory, rows);
+    return rows;
 }

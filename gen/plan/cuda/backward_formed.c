@@ -47,12 +47,10 @@ static void mark_factors(const int *factor, int factors, bool *marked)
 }
 
 /* What is fetched. */
-static bool count_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
+static void count_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     const int d = plan->head->d, factors = back->pass_factors, width = back->pass_entries / factors;
     bool *rows = arena_array(&plan->memory, 2 * (size_t)d + (size_t)width, sizeof *rows);
-    if (!rows)
-        return false;
     bool *others = rows + d, *numbers = others + d;
     for (int i = 0; i < width; i++) {
         const int *factor = back->pass_factor + i * factors, count = count_factors(factor, factors);
@@ -65,7 +63,6 @@ static bool count_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->formed_rows = count_words(rows, d);
     back->formed_others = count_words(others, d);
     back->formed_numbers = count_words(numbers, width);
-    return true;
 }
 
 /* Of so many words of all tokens. */
@@ -97,10 +94,10 @@ static int count_kept(const fpa_cuda_backward_plan *back, int width)
                                                                                                     : kept;
 }
 
-bool plan_backward_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
+void plan_backward_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     if (!back->passes.formed)
-        return true;
+        return;
     const fpa_simplified simple = {.head = (fpa_head *)(uintptr_t)plan->head, .score = *plan->score};
     const int width = halves_width(&simple);
     back->pass_factors = halves_factors(&simple);
@@ -109,14 +106,10 @@ bool plan_backward_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->formed_lanes = FPA_CUDA_PASS_TOKENS / 2;
     back->formed_pair_pitch = pair_pitch();
     back->formed_gradient_pitch = token_pitch(plan->head->d);
-    if (!back->pass_factor)
-        return false;
     halves_list(&simple, back->pass_factor);
-    if (!count_formed(plan, back))
-        return false;
+    count_formed(plan, back);
     back->formed_kept = count_kept(back, width);
     back->formed_vector_pitch = token_pitch(width + back->formed_kept);
-    return true;
 }
 
 void fill_backward_formed(const fpa_cuda_backward_plan *back, struct fpa_cuda_geometry *g)

@@ -117,15 +117,24 @@ static bool takes_the_vector(const fpa_lift_factor *factor, int rows)
     return true;
 }
 
-/* Factors whose gradients are multiplied by a matrix: those of dense ones, and of rows of the vector in no order. */
-static int count_multiplied(const fpa_head *written, const fpa_lift_part *part)
+/* Matrices that gradients of a part's factors are multiplied by, in their order: dense ones, and of rows of the vector in no order one that
+ * nobody else has. list: where it is given, they. Gives how many. */
+static int list_multiplied(const fpa_head *written, int number, int *list)
 {
+    const fpa_lift_part *part = &written->lift->parts[number];
     int count = 0;
     for (int f = 0; f < part->factor_count; f++) {
         const fpa_lift_factor *factor = &part->factors[f];
-        count += factor->source == FPA_INPUT ? !takes_the_vector(factor, part->rows)
-                                             : is_dense(&written->matrices[factor->source]);
-        count += factor->imaginary >= 0 && is_dense(&written->matrices[factor->imaginary]);
+        const bool given = factor->source == FPA_INPUT;
+        const int matrix[] = {given ? -1 - number : factor->source, factor->imaginary};
+        const bool wanted[] = {given ? !takes_the_vector(factor, part->rows)
+                                     : is_dense(&written->matrices[factor->source]),
+                               factor->imaginary >= 0 && is_dense(&written->matrices[factor->imaginary])};
+        for (int i = 0; i < 2; i++) {
+            if (wanted[i] && list)
+                list[count] = matrix[i];
+            count += wanted[i];
+        }
     }
     return count;
 }
@@ -138,7 +147,7 @@ static int count_operand(const fpa_head *written, int element)
     if (element == 4) /* which are read where they lie */
         return 0;
     for (int i = 0; i < lift->part_count; i++)
-        bytes += count_multiplied(written, &lift->parts[i]) * (int)round_up(lift->parts[i].rows, STEP) *
+        bytes += list_multiplied(written, i, NULL) * (int)round_up(lift->parts[i].rows, STEP) *
                  (int)round_up(lift->width, STEP) * 2 * 2;
     return bytes;
 }
@@ -147,7 +156,7 @@ static int most_multiplied(const fpa_head *written)
 {
     int most = 0;
     for (int i = 0; i < written->lift->part_count; i++)
-        most = largest(most, count_multiplied(written, &written->lift->parts[i]));
+        most = largest(most, list_multiplied(written, i, NULL));
     return most;
 }
 
@@ -190,22 +199,6 @@ enum {
     MOST_GIVEN = 128     /* numbers of a token, whose gradient's do, too */
 };
 
-/* Matrices that a part's factors are multiplied by, in their order; of rows of the vector in no order one that nobody else has. Gives how many. */
-static int list_multiplied(const fpa_head *written, int number, int *list)
-{
-    const fpa_lift_part *part = &written->lift->parts[number];
-    int count = 0;
-    for (int f = 0; f < part->factor_count; f++) {
-        const fpa_lift_factor *factor = &part->factors[f];
-        const bool given = factor->source == FPA_INPUT;
-        if (given ? !takes_the_vector(factor, part->rows) : is_dense(&written->matrices[factor->source]))
-            list[count++] = given ? -1 - number : factor->source;
-        if (factor->imaginary >= 0 && is_dense(&written->matrices[factor->imaginary]))
-            list[count++] = factor->imaginary;
-    }
-    return count;
-}
-
 static bool multiplies_as(const fpa_head *written, int number, int other)
 {
     int own[MOST_MULTIPLIED], its[MOST_MULTIPLIED];
@@ -223,7 +216,7 @@ static int count_group_pieces(const fpa_head *written)
         while (j < i && !multiplies_as(written, i, j))
             j++;
         if (j == i)
-            pieces += count_multiplied(written, &lift->parts[i]) * (int)round_up(lift->parts[i].rows, STEP) *
+            pieces += list_multiplied(written, i, NULL) * (int)round_up(lift->parts[i].rows, STEP) *
                       (int)round_up(lift->width, STEP) * 2 / PIECE;
     }
     return pieces;
@@ -247,7 +240,7 @@ static bool adds_numbers(const fpa_head *written)
         int halves = 0;
         for (int f = 0; f < part->factor_count; f++)
             halves += 1 + (part->factors[f].imaginary >= 0);
-        if (halves > count_multiplied(written, part))
+        if (halves > list_multiplied(written, i, NULL))
             return true;
     }
     return false;

@@ -32,10 +32,10 @@ static void describe(const fpa_plan *plan, const fpa_piece *piece, int i, fpa_cu
     back->line_weight[feature] = weight;
 }
 
-bool plan_backward_line(fpa_plan *plan, fpa_cuda_backward_plan *back)
+void plan_backward_line(fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     if (!back->passes.features)
-        return true;
+        return;
     back->line_factors = feature_factors(plan);
     back->line_features = (int)plan->features;
     back->line_entries = back->line_features * back->line_factors;
@@ -43,10 +43,7 @@ bool plan_backward_line(fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->line_weight = arena_array(&plan->memory, (size_t)back->line_features, sizeof *back->line_weight);
     back->line_row_pitch = cuda_odd_pitch(plan->head->d * ELEMENT);
     back->line_pitch = cuda_odd_pitch(back->passes.features * ELEMENT);
-    if (!back->line_factor || !back->line_weight)
-        return false;
     for (int p = 0; p < plan->piece_count; p++)
         for (int i = 0; i < plan->pieces[p].width; i++)
             describe(plan, &plan->pieces[p], i, back);
-    return true;
 }

@@ -13,21 +13,23 @@ enum {
     MOVED_INSTRUCTIONS = 10
 };
 
-/* Tiles of 8 rows that have rows of a matrix. */
-static int count_row_tiles(const fpa_plan *plan)
+/* Blocks of so many rows that have rows of a matrix; of those alone that launches are given. */
+static int count_blocks(const fpa_plan *plan, int rows, bool given)
 {
     bool has[ROW_HEAD_MOST / TILE] = {false};
-    int tiles = 0;
+    int count = 0;
     for (int i = 0; i < plan->made.projection_count; i++) {
         const fpa_projection *projection = &plan->made.projections[i];
-        const int rows = plan->head->matrices[projection->matrix].rows;
-        for (int tile = projection->first_row / TILE; tile <= (projection->first_row + rows - 1) / TILE;
-             tile++) {
-            tiles += !has[tile];
-            has[tile] = true;
+        const fpa_matrix *matrix = &plan->head->matrices[projection->matrix];
+        const int last = (projection->first_row + matrix->rows - 1) / rows;
+        if (given && matrix->kind == FPA_MATRIX_CONSTANT)
+            continue;
+        for (int block = projection->first_row / rows; block <= last; block++) {
+            count += !has[block];
+            has[block] = true;
         }
     }
-    return tiles;
+    return count;
 }
 
 /* What a block has beside its tokens: parts of matrices on their way, and what leaves. */
@@ -94,28 +96,10 @@ void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     const int pitch = largest(back->given_pitch, back->rows_pitch);
     const int two = 2 * 2 * 16 * back->warps * pitch + FPA_CUDA_MADE_RING + back->made_barriers;
     back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
-    back->made_row_tiles = count_row_tiles(plan);
+    back->made_row_tiles = count_blocks(plan, TILE, false);
     back->made_moves = moves(plan, back);
     if (back->made_moves)
         plan_moved(plan, back);
-}
-
-/* Sides of the stacked matrix that have rows of run-time matrices, times those of its columns. */
-static int count_sides(const fpa_plan *plan)
-{
-    bool has[ROW_HEAD_MOST / FPA_CUDA_MADE_SIDE] = {false};
-    int sides = 0;
-    for (int i = 0; i < plan->made.projection_count; i++) {
-        const fpa_projection *projection = &plan->made.projections[i];
-        const fpa_matrix *matrix = &plan->head->matrices[projection->matrix];
-        const int first = projection->first_row / FPA_CUDA_MADE_SIDE;
-        const int last = (projection->first_row + matrix->rows - 1) / FPA_CUDA_MADE_SIDE;
-        for (int side = first; matrix->kind != FPA_MATRIX_CONSTANT && side <= last; side++) {
-            sides += !has[side];
-            has[side] = true;
-        }
-    }
-    return sides * (divide_up(head_width(plan->written), FPA_CUDA_MADE_SIDE));
 }
 
 static bool is_per_head(const fpa_plan *plan)
@@ -135,7 +119,8 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     g->made_operand =
         round_up(given, GROUP) * round_up(rows, GROUP) * 4 * (plan->made.weighs ? 2 : 1); /* of keys, too */
     g->made_per_head = is_per_head(plan);
-    g->made_sides = count_sides(plan);
+    g->made_sides = count_blocks(plan, FPA_CUDA_MADE_SIDE, true) *
+                    divide_up(head_width(plan->written), FPA_CUDA_MADE_SIDE);
     g->kernel[CUDA_BACKWARD_SPLIT] = (struct fpa_cuda_block){threads, 0, 0};
     const int both =
         tokens * (back->given_pitch + back->rows_pitch) + FPA_CUDA_MADE_RING + back->made_barriers;

@@ -11,12 +11,11 @@ static int count_row_blocks(const fpa_plan *plan)
     return divide_up(plan->cuda.rows->row_count, CELL);
 }
 
-bool allocate_backward_shares(const fpa_plan *plan, arena *memory, fpa_cuda_backward_plan *back)
+void allocate_backward_shares(const fpa_plan *plan, arena *memory, fpa_cuda_backward_plan *back)
 {
     const int places = MOST_SHARES * count_row_blocks(plan);
     back->share_places = arena_array(memory, places, sizeof *back->share_places);
     back->copy_blocks = arena_array(memory, places, sizeof *back->copy_blocks);
-    return back->share_places && back->copy_blocks;
 }
 
 /* Blocks of rows that features of a share have: of units' suffixes, and of factors of groups' prefixes. */

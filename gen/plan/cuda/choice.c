@@ -45,41 +45,32 @@ static bool takes_clusters(const fpa_cuda_plan *cuda, int forced)
 
 /* ---- plans ---- */
 
-static fpa_status plan_rows(const fpa_cuda_inputs *in, int first, int end, fpa_suited *suited,
-                            fpa_error *error)
+static void plan_rows(const fpa_cuda_inputs *in, int first, int end, fpa_suited *suited)
 {
     for (int m = first; m < end; m++) {
         void *own = arena_alloc(in->memory, cuda_mechanisms[m].size);
-        if (!own)
-            return fail_memory(error);
-        suited[m] = (fpa_suited){0};
-        fpa_status status = cuda_mechanisms[m].plan(in, own, suited[m].why, error);
-        if (status)
-            return status;
-        suited[m].plan = suited[m].why[0] ? NULL : own;
+        const char *why = cuda_mechanisms[m].plan(in, own);
+        suited[m] = (fpa_suited){.plan = why ? NULL : own};
+        snprintf(suited[m].why, WHY, "%s", why ? why : "");
     }
-    return FPA_OK;
 }
 
 /* What goes with a split: rows that have its columns, and of fused ones the best, or none where `alone`. */
-static fpa_status plan_beside(const fpa_cuda_inputs *in, fpa_cuda_mechanism split, int forced, bool alone,
-                              fpa_cuda_plan *cuda, fpa_error *error)
+static void plan_beside(const fpa_cuda_inputs *in, fpa_cuda_mechanism split, int forced, bool alone,
+                        fpa_cuda_plan *cuda)
 {
     const fpa_split_panel *panel = cuda->suited[SPLIT_PANEL].plan;
     const fpa_split_outer *outer = cuda->suited[SPLIT_OUTER].plan;
     fpa_cuda_inputs own = *in;
     own.columns = split == SPLIT_OUTER ? &outer->columns : &panel->columns;
     own.suited = cuda->suited;
-    fpa_status status = plan_rows(&own, FUSED_PACKED, CUDA_MECHANISMS, cuda->suited, error);
-    if (status)
-        return status;
+    plan_rows(&own, FUSED_PACKED, CUDA_MECHANISMS, cuda->suited);
     const int fused = alone ? NONE : choose_fused(cuda, split, forced);
     cuda->chosen[split] = true;
     if (fused != NONE)
         cuda->chosen[fused] = true;
     cuda->chosen[CLUSTER_SCAN] = !alone && split == SPLIT_PANEL && takes_clusters(cuda, forced);
     cuda->chosen[DECODE] = cuda->suited[DECODE].plan;
-    return FPA_OK;
 }
 
 static bool is_possible(const fpa_cuda_plan *cuda, fpa_cuda_mechanism split, int forced)
@@ -189,79 +180,68 @@ static int most_columns(const fpa_cuda_inputs *in, const fpa_cuda_plan *cuda, co
 }
 
 /* The split of warpgroups in blocks of another width, or none. */
-static fpa_status plan_width(const fpa_cuda_inputs *in, column_width width, fpa_cuda_plan *cuda,
-                             fpa_error *error)
+static void plan_width(const fpa_cuda_inputs *in, column_width width, fpa_cuda_plan *cuda)
 {
     fpa_cuda_inputs own = *in;
     own.suited = cuda->suited;
     own.most_columns = most_columns(in, cuda, width);
     if (own.most_columns)
-        return plan_rows(&own, SPLIT_OUTER, SPLIT_OUTER + 1, cuda->suited, error);
-    cuda->suited[SPLIT_OUTER].plan = NULL;
-    return FPA_OK;
+        plan_rows(&own, SPLIT_OUTER, SPLIT_OUTER + 1, cuda->suited);
+    else
+        cuda->suited[SPLIT_OUTER].plan = NULL;
 }
 
 /* The split of vectors whose rows are the features, or none. What reads its states for gradients has the head's own. */
-static fpa_status plan_feature_rows_split(const fpa_cuda_inputs *in, fpa_cuda_plan *cuda, fpa_error *error)
+static void plan_feature_rows_split(const fpa_cuda_inputs *in, fpa_cuda_plan *cuda)
 {
     const fpa_split_outer *own_rows = cuda->suited[SPLIT_OUTER].plan;
     fpa_cuda_inputs own = *in;
     own.suited = cuda->suited;
     own.feature_rows = true;
     if (in->plan->target->warpgroups && !(own_rows && own_rows->contraction.groups))
-        return plan_rows(&own, SPLIT_OUTER, SPLIT_OUTER + 1, cuda->suited, error);
-    cuda->suited[SPLIT_OUTER].plan = NULL;
-    return FPA_OK;
+        plan_rows(&own, SPLIT_OUTER, SPLIT_OUTER + 1, cuda->suited);
+    else
+        cuda->suited[SPLIT_OUTER].plan = NULL;
 }
 
 /* The pass on coordinates that makes them itself, or none. */
-static fpa_status plan_lifting(const fpa_cuda_inputs *in, fpa_cuda_plan *cuda, fpa_error *error)
+static void plan_lifting(const fpa_cuda_inputs *in, fpa_cuda_plan *cuda)
 {
     fpa_cuda_inputs own = *in;
     own.suited = cuda->suited;
     own.lifts = true;
-    const fpa_status status = plan_rows(&own, FUSED_COORDINATES, FUSED_COORDINATES + 1, cuda->suited, error);
+    plan_rows(&own, FUSED_COORDINATES, FUSED_COORDINATES + 1, cuda->suited);
     if (!cuda->suited[FUSED_COORDINATES].plan)
         cuda->suited[SPLIT_PANEL].plan = NULL;
-    return status;
 }
 
-/* *seconds: of calls as trainers have them, by a plan that is put together for this alone; INFINITY: impossible. */
-static fpa_status try_combination(const fpa_plan *plan, const fpa_cuda_inputs *in, const combination *tried,
-                                  int forced, fpa_cuda_plan *cuda, double *seconds, fpa_error *error)
+/* Seconds of calls as trainers have them, by a plan that is put together for this alone; INFINITY: impossible. */
+static double try_combination(const fpa_plan *plan, const fpa_cuda_inputs *in, const combination *tried,
+                              int forced, fpa_cuda_plan *cuda)
 {
     fpa_plan other = *plan;
-    fpa_status status = FPA_OK;
-    *seconds = INFINITY;
     *cuda = plan->cuda;
     if (tried->width != OWN_COLUMNS)
-        status = plan_width(in, tried->width, &other.cuda, error);
+        plan_width(in, tried->width, &other.cuda);
     else if (tried->lifts)
-        status = plan_lifting(in, &other.cuda, error);
+        plan_lifting(in, &other.cuda);
     else if (tried->features)
-        status = plan_feature_rows_split(in, &other.cuda, error);
-    if (status || !is_possible(&other.cuda, tried->split, forced))
-        return status;
-    status = plan_beside(in, tried->split, forced, tried->alone, &other.cuda, error);
-    if (status)
-        return status;
+        plan_feature_rows_split(in, &other.cuda);
+    if (!is_possible(&other.cuda, tried->split, forced))
+        return INFINITY;
+    plan_beside(in, tried->split, forced, tried->alone, &other.cuda);
     *cuda = other.cuda;
-    if (forced != NONE && !cuda->suited[forced].plan) { /* which says why, unless it suits the next one */
-        *seconds = DBL_MAX;
-        return FPA_OK;
-    }
-    if (!plan->target->warpgroups || forced != NONE) { /* nothing to choose: the first that is possible */
-        *seconds = 0;
-        return FPA_OK;
-    }
+    if (forced != NONE && !cuda->suited[forced].plan) /* which says why, unless it suits the next one */
+        return DBL_MAX;
+    if (!plan->target->warpgroups || forced != NONE) /* nothing to choose: the first that is possible */
+        return 0;
     if (tried->features && !cuda->chosen[FUSED_ROWS])
-        return FPA_OK;
+        return INFINITY;
     cuda_compose(&other);
-    *seconds = cuda_typical_seconds(&other);
-    return FPA_OK;
+    return cuda_typical_seconds(&other);
 }
 
-static fpa_status choose_combination(fpa_plan *plan, const fpa_cuda_inputs *in, int forced, fpa_error *error)
+static void choose_combination(fpa_plan *plan, const fpa_cuda_inputs *in, int forced)
 {
     combination order[COMBINATIONS];
     fpa_cuda_plan best = plan->cuda;
@@ -270,10 +250,7 @@ static fpa_status choose_combination(fpa_plan *plan, const fpa_cuda_inputs *in, 
     order_combinations(&plan->cuda, order);
     for (int i = 0; i < COMBINATIONS && least > 0; i++) {
         fpa_cuda_plan cuda;
-        double seconds;
-        fpa_status status = try_combination(plan, in, &order[i], forced, &cuda, &seconds, error);
-        if (status)
-            return status;
+        const double seconds = try_combination(plan, in, &order[i], forced, &cuda);
         if (seconds < (first ? margin(plan, &best, first, &cuda, &order[i]) : 1) * least) {
             least = seconds;
             first = &order[i];
@@ -281,20 +258,20 @@ static fpa_status choose_combination(fpa_plan *plan, const fpa_cuda_inputs *in, 
         }
     }
     plan->cuda = best;
-    return FPA_OK;
 }
 
 /* Passes on rows as they lie alone, where these are wanted and suit. */
-static fpa_status choose_turning(fpa_plan *plan, const fpa_cuda_inputs *in, bool *chosen, fpa_error *error)
+static bool choose_turning(fpa_plan *plan, const fpa_cuda_inputs *in)
 {
     const fpa_cuda_plan before = plan->cuda;
-    const bool wanted = cuda_turns_anywhere(plan) && plan->score->dot_count == 1;
-    const fpa_status status = wanted ? choose_combination(plan, in, FUSED_ROWS, error) : FPA_OK;
-    *chosen = !status && wanted && plan->cuda.suited[FUSED_ROWS].plan && plan->cuda.chosen[FUSED_ROWS] &&
-              !((const fpa_fused_rows *)plan->cuda.suited[FUSED_ROWS].plan)->packed;
-    if (!*chosen)
-        plan->cuda = before;
-    return status;
+    if (!cuda_turns_anywhere(plan) || plan->score->dot_count != 1)
+        return false;
+    choose_combination(plan, in, FUSED_ROWS);
+    const fpa_fused_rows *rows = plan->cuda.suited[FUSED_ROWS].plan;
+    if (rows && plan->cuda.chosen[FUSED_ROWS] && !rows->packed)
+        return true;
+    plan->cuda = before;
+    return false;
 }
 
 fpa_status plan_mechanisms(fpa_plan *plan, int forced, fpa_error *error)
@@ -302,19 +279,15 @@ fpa_status plan_mechanisms(fpa_plan *plan, int forced, fpa_error *error)
     fpa_cuda_plan *cuda = &plan->cuda;
     const fpa_head *head = plan->head;
     fpa_cuda_inputs in = {.plan = plan, .rows = cuda->rows, .suited = cuda->suited, .memory = &plan->memory};
-    fpa_status status = plan_rows(&in, 0, FUSED_PACKED, cuda->suited, error);
-    if (status)
-        return status;
+    plan_rows(&in, 0, FUSED_PACKED, cuda->suited);
     if (!cuda->suited[SPLIT_PANEL].plan) /* the last resort */
         return fail(error, FPA_UNSUPPORTED, head->origin, "head '%s' %s", head->name,
                     cuda->suited[SPLIT_PANEL].why);
-    bool turns = false;
-    if (forced == NONE)
-        status = choose_turning(plan, &in, &turns, error);
-    if (!status && !turns && (forced == NONE || forced >= FUSED_PACKED || cuda->suited[forced].plan))
-        status = choose_combination(plan, &in, forced, error);
-    if (!status && forced != NONE && !cuda->suited[forced].plan)
+    const bool turns = forced == NONE && choose_turning(plan, &in);
+    if (!turns && (forced == NONE || forced >= FUSED_PACKED || cuda->suited[forced].plan))
+        choose_combination(plan, &in, forced);
+    if (forced != NONE && !cuda->suited[forced].plan)
         return fail(error, FPA_UNSUPPORTED, head->origin, "%s does not suit head '%s': %s",
                     cuda_mechanisms[forced].name, head->name, cuda->suited[forced].why);
-    return status;
+    return FPA_OK;
 }

@@ -106,23 +106,22 @@ static void share_sequence_registers(const fpa_cuda_inputs *in, fpa_cluster_scan
         scan->makes ? scan->key_registers : 512 - 2 * scan->query_registers - scan->sequence_fetch_registers;
 }
 
-fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
+const char *plan_cluster_scan(const fpa_cuda_inputs *in, void *plan)
 {
-    (void)error;
     fpa_cluster_scan *scan = plan;
     const fpa_head *head = in->plan->head;
     const fpa_columns *columns = in->columns;
     if (!in->suited[FUSED_COORDINATES].plan)
-        return unsuited(why, "its features are no coordinates");
+        return "its features are no coordinates";
     if (!head->causal)
-        return unsuited(why, "it is not causal");
+        return "it is not causal";
     if (columns->tiles > 8 || (columns->tiles < 8 && (columns->blocks > 1 || head->normalize)))
-        return unsuited(why, "o leaves, and ones of a normaliser lie, by 64 columns");
+        return "o leaves, and ones of a normaliser lie, by 64 columns";
     if (4 * (in->rows->warp_units + 1) * columns->all > MOST_SUMS)
-        return unsuited(why, "its state has too many numbers");
+        return "its state has too many numbers";
     scan->gate_bytes = head->gate ? GATE_BYTES : 0;
     if (!fits_as(in, lift_made(in->plan), scan) && !fits_as(in, LIFT_BEFORE, scan))
-        return unsuited(why, "stretches of 128 tokens do not fit into shared memory");
+        return "stretches of 128 tokens do not fit into shared memory";
     scan->reverses = !head->gate && !head->normalize && !scan->maps;
     scan->sequences = scan->sequence_bytes <= in->plan->target->shared_memory &&
                       !(scan->maps && lift_made_by_head(in->plan));
@@ -131,7 +130,7 @@ fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, f
     else
         share_registers(in, scan);
     share_sequence_registers(in, scan);
-    return FPA_OK;
+    return NULL;
 }
 
 /* ---- what others see of it ---- */

@@ -32,7 +32,7 @@ typedef struct fpa_cluster_scan {
     int at_spans, at_cuts, sequence_bytes; /* and where lengths of sequences differ */
 } fpa_cluster_scan;
 
-fpa_status plan_cluster_scan(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+const char *plan_cluster_scan(const fpa_cuda_inputs *in, void *plan);
 void print_cluster_scan(FILE *out, const fpa_plan *plan);
 void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 extern const fpa_field cluster_scan_fields[];

@@ -83,13 +83,10 @@ static void order_pairs(fpa_contracted_pair *pairs, int count)
     }
 }
 
-fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums, int most_held,
-                                fpa_error *error)
+void list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums, int most_held)
 {
     c->set_count = 0;
     c->sets = arena_array(memory, c->pair_count, sizeof *c->sets);
-    if (!c->sets)
-        return fail_memory(error);
     order_pairs(c->pairs, c->pair_count);
     for (int i = 0; i < c->pair_count; i++) {
         fpa_contracted_pair *pair = &c->pairs[i];
@@ -99,5 +96,4 @@ fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums
     }
     for (int i = 0; i < c->set_count; i++)
         place_rows(c, &c->sets[i]);
-    return FPA_OK;
 }

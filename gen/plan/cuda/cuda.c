@@ -61,8 +61,6 @@ fpa_status plan_cuda(fpa_plan *plan, fpa_error *error)
         return status;
     plan->facts.arithmetic = plan->head->dtype;
     plan->cuda.rows = plan_cuda_rows(plan, &plan->memory);
-    if (!plan->cuda.rows)
-        return fail_memory(error);
     status = plan_mechanisms(plan, plan->forced, error);
     if (status)
         return status;

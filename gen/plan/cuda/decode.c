@@ -32,15 +32,14 @@ static void plan_draft(const fpa_cuda_inputs *in, fpa_decode *decode)
 }
 
 /* A thread has 4 columns of a row; each warp keeps its sums of weights. */
-fpa_status plan_decode(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
+const char *plan_decode(const fpa_cuda_inputs *in, void *plan)
 {
-    (void)error;
     fpa_decode *decode = plan;
     const fpa_head *head = in->plan->head;
     if (!head->causal)
-        return unsuited(why, "it is not causal");
+        return "it is not causal";
     if (in->plan->pass)
-        return unsuited(why, "a pass of gradients has whole sequences");
+        return "a pass of gradients has whole sequences";
     const int warps = CUDA_DECODE_THREADS / 32;
     const int rows = (1 + CUDA_DECODE_QUERIES) * in->rows->row_count;
     const bool joins = in->plan->target->clusters;
@@ -66,7 +65,7 @@ fpa_status plan_decode(const fpa_cuda_inputs *in, void *plan, char *why, fpa_err
     decode->resident_least =
         rest + 4 * (8 * CUDA_DECODE_QUERIES * CUDA_DECODE_THREADS - CUDA_DECODE_ROOM); /* for sums */
     plan_draft(in, decode);
-    return FPA_OK;
+    return NULL;
 }
 
 void geometry_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)

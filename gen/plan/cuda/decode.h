@@ -16,7 +16,7 @@ typedef struct fpa_decode {
     int draft_queries;  /* that one pass of it serves */
 } fpa_decode;
 
-fpa_status plan_decode(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+const char *plan_decode(const fpa_cuda_inputs *in, void *plan);
 void geometry_decode(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 extern const fpa_field decode_fields[];
 

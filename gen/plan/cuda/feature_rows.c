@@ -79,7 +79,7 @@ static void describe_feature(const fpa_plan *plan, const fpa_piece *piece, int i
                                                                            : plan->ones_row;
 }
 
-static bool allocate(const fpa_plan *plan, arena *memory, fpa_product_rows *made)
+static void allocate(const fpa_plan *plan, arena *memory, fpa_product_rows *made)
 {
     const int count = (int)plan->features;
     made->count = count;
@@ -88,11 +88,10 @@ static bool allocate(const fpa_plan *plan, arena *memory, fpa_product_rows *made
     made->weight = arena_array(memory, count, sizeof *made->weight);
     made->query_weight = arena_array(memory, count, sizeof *made->query_weight);
     made->dot_degree = arena_array(memory, 1, sizeof *made->dot_degree);
-    return made->factor && made->weight && made->query_weight && made->dot_degree;
 }
 
 /* One dot of all rows, and one piece of all features. */
-static bool describe_head(const fpa_plan *plan, int degree, arena *memory, fpa_product_rows *made)
+static void describe_head(const fpa_plan *plan, int degree, arena *memory, fpa_product_rows *made)
 {
     const int count = made->count, first = plan->row_count;
     int *rows = arena_array(memory, count, sizeof *rows);
@@ -100,8 +99,6 @@ static bool describe_head(const fpa_plan *plan, int degree, arena *memory, fpa_p
     made->plan.dots = arena_array(memory, 1, sizeof *made->plan.dots);
     made->plan.pieces = arena_array(memory, 1, sizeof *made->plan.pieces);
     made->score.monomials = arena_array(memory, 1, sizeof *made->score.monomials);
-    if (!rows || !power || !made->plan.dots || !made->plan.pieces || !made->score.monomials)
-        return false;
     for (int i = 0; i < count; i++)
         rows[i] = first + i;
     *power = 1;
@@ -112,21 +109,19 @@ static bool describe_head(const fpa_plan *plan, int degree, arena *memory, fpa_p
     *made->plan.pieces = (fpa_piece){.width = count, .base = first, .weight = 1, .degree = degree};
     made->plan.piece_count = 1;
     made->plan.row_count += count;
-    return true;
 }
 
-fpa_status plan_feature_rows(const fpa_plan *plan, arena *memory, fpa_product_rows *made, char *why,
-                             fpa_error *error)
+const char *plan_feature_rows(const fpa_plan *plan, arena *memory, fpa_product_rows *made)
 {
     *made = (fpa_product_rows){.plan = *plan};
     made->plan.score = &made->score;
     if (refusal(plan))
-        return unsuited(why, refusal(plan));
+        return refusal(plan);
     const int degree = fewest_factors(plan);
-    if (!allocate(plan, memory, made) || !describe_head(plan, degree, memory, made))
-        return fail_memory(error);
+    allocate(plan, memory, made);
+    describe_head(plan, degree, memory, made);
     for (int p = 0; p < plan->piece_count; p++)
         for (int i = 0; i < plan->pieces[p].width; i++)
             describe_feature(plan, &plan->pieces[p], i, plan->pieces[p].degree - degree, made);
-    return FPA_OK;
+    return NULL;
 }

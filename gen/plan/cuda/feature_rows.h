@@ -8,10 +8,8 @@
 
 #include "product_rows.h"
 
-/* In `memory`. Where rows would be many, or numbers of f16 too small or
- * too large, `why`, which is empty, says so. FPA_NO_MEMORY is the only error. */
-fpa_status plan_feature_rows(const fpa_plan *plan, arena *memory, fpa_product_rows *made, char *why,
-                             fpa_error *error);
+/* In `memory`. NULL, or why not: rows would be many, or numbers of f16 too small or too large. */
+const char *plan_feature_rows(const fpa_plan *plan, arena *memory, fpa_product_rows *made);
 
 /* Of a feature, at most: a piece's prefix and one more. */
 int feature_factors(const fpa_plan *plan);

@@ -8,12 +8,6 @@
 #include "parts.h"
 #include "work.h"
 
-/* o of a panel that has no other one behind it in shared memory leaves from the registers. */
-static bool stays_in_registers(const fpa_cuda_inputs *in, const fpa_fused_pass *pass)
-{
-    return in->plan->head->causal && pass->stages == 1;
-}
-
 /* Operands of warpgroups lie in slabs of 64 numbers a token, from multiples of 1024 bytes on: queries, keys
  * and values, in as many stages. Without a mask a launch has either queries or keys. */
 static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
@@ -25,7 +19,7 @@ static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_f
     memory->values = (in->plan->head->causal ? 2 : 1) * vectors;
     memory->tiles = memory->values + pass->stages * slab + ones;
     memory->output = memory->tiles + pass->copies * tile;
-    memory->edge = memory->output + (stays_in_registers(in, pass) ? 0 : split->panel * split->output_pitch);
+    memory->edge = memory->output + split->panel * split->output_pitch;
     memory->queries = memory->edge + 16;
     memory->raw = 0;
     memory->gates = memory->queries;
@@ -35,19 +29,6 @@ static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_f
 static bool blocks_fit(const fpa_plan *plan, const fpa_fused_pass *pass, int blocks)
 {
     return blocks * (pass->memory.size + 1024) <= plan->target->shared_memory;
-}
-
-/* One block of wide coordinates waits for its products, panel by panel; of two with one stage each one's panel comes while
- * the other multiplies. Gated ones wait at more barriers, and gain nothing. */
-static void share_multiprocessor(const fpa_cuda_inputs *in, const fpa_split_panel *split,
-                                 fpa_fused_pass *pass)
-{
-    fpa_fused_pass lean = *pass;
-    lean.stages = lean.copies = 1;
-    place(in, split, &lean);
-    if (in->plan->head->causal && !in->plan->head->gate && !blocks_fit(in->plan, pass, 2) &&
-        blocks_fit(in->plan, &lean, 2))
-        *pass = lean;
 }
 
 enum {
@@ -181,24 +162,23 @@ static bool can_lift(const fpa_cuda_inputs *in, const fpa_split_panel *split, fp
 /* As many panels on their way as leave room for two blocks a multiprocessor, which reach the bandwidth; more
  * blocks have no registers for sums, scores and operands on their way; without a mask there are no scores, and
  * three blocks. The state is there twice where its sums leave registers for a second address, and changes. */
-fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
+const char *plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan)
 {
-    (void)error;
     fpa_fused_pass *pass = plan;
     const fpa_split_panel *split = in->suited[SPLIT_PANEL].plan;
     if (!in->plan->target->warpgroups || !in->rows->coordinates)
-        return unsuited(why, "its features are no coordinates of 16 bits, or the GPU has no warpgroups");
+        return "its features are no coordinates of 16 bits, or the GPU has no warpgroups";
     if (in->plan->head->causal && !in->suited[FUSED_PANEL].plan)
-        return unsuited(why, in->suited[FUSED_PANEL].why);
+        return in->suited[FUSED_PANEL].why;
     if (fused_pass_refusal(in))
-        return unsuited(why, fused_pass_refusal(in));
+        return fused_pass_refusal(in);
     pass->coordinates = true;
     if (in->lifts) {
         pass->lifts = can_lift(in, split, pass);
         pass->chunk_state = place_coordinate_keys(in->plan, split);
         pass->chunk_state_blocks =
             cuda_occupancy(in->plan, in->rows->warp_units * split->columns.all, pass->chunk_state.size);
-        return pass->lifts ? FPA_OK : unsuited(why, "there is no room for who makes its coordinates");
+        return pass->lifts ? NULL : "there is no room for who makes its coordinates";
     }
     pass->maps = lift_in_place(in->plan);
     pass->stages = 4;
@@ -210,14 +190,13 @@ fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *w
         pass->stages--;
         place(in, split, pass);
     }
-    share_multiprocessor(in, split, pass);
     if (!fused_fits(in->plan, pass))
-        return unsuited(why, "its state and vectors do not fit into shared memory");
+        return "its state and vectors do not fit into shared memory";
     pass->blocks = blocks_fit(in->plan, pass, wanted) ? wanted : blocks_fit(in->plan, pass, 2) ? 2 : 1;
     pass->chunk_state = place_coordinate_keys(in->plan, split);
     pass->chunk_state_blocks =
         cuda_occupancy(in->plan, in->rows->warp_units * split->columns.all, pass->chunk_state.size);
-    return FPA_OK;
+    return NULL;
 }
 
 void print_fused_coordinates(FILE *out, const fpa_plan *plan)

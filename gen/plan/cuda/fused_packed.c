@@ -351,33 +351,34 @@ static const char *refuse_window(const fpa_plan *plan)
                                                         : "its window's exponents are negative products";
 }
 
-fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
+const char *plan_fused_packed(const fpa_cuda_inputs *in, void *made)
 {
     fpa_fused_packed *fused = made;
     const fpa_plan *plan = in->plan;
     if (!plan->head->causal)
-        return unsuited(why, "it is not causal");
+        return "it is not causal";
     if (refuse_window(plan))
-        return unsuited(why, refuse_window(plan));
+        return refuse_window(plan);
     if (!plan->target->warpgroups || in->rows->element != 2 || reads_coordinates(in))
-        return unsuited(why, "its operands are no rows of 16-bit numbers");
+        return "its operands are no rows of 16-bit numbers";
     if (plan->written->window)
         fused->near_panels = 1 + (int)divide_up(plan->written->window - 1, FUSED_TOKENS);
     if (in->rows->units > FUSED_MOST_UNITS || in->rows->factors > MOST_FACTORS || !choose_groups(in, fused))
-        return unsuited(why, "its state does not fit into the registers of a block");
+        return "its state does not fit into the registers of a block";
     if (!has_room_for_ones(in))
-        return unsuited(why, "ones of its normaliser have no room behind the values");
+        return "ones of its normaliser have no room behind the values";
     if (plan->written->window && fused->key_groups > 1)
-        return unsuited(why, "it has a window, and its state takes two warpgroups");
+        return "it has a window, and its state takes two warpgroups";
     place_rows(in, fused);
     fused->tasks = has_tasks(in, fused);
     if (!join(in, fused) && !set_apart(in, fused))
-        return unsuited(why, "copies of its state and packed rows do not fit into shared memory");
+        return "copies of its state and packed rows do not fit into shared memory";
     /* places for vectors and packed rows belong to them by turns */
     fused->total_packers =
         fused->query_groups && fused->raw_stages % 2 == 0 && fused->panels % 2 == 0 ? 2 : 1;
-    const fpa_status status = plan_fused_packed_slots(plan, in->rows, in->memory, fused, error);
-    return status ? status : plan_fused_packed_queries(in->rows, in->memory, fused, error);
+    plan_fused_packed_slots(plan, in->rows, in->memory, fused);
+    plan_fused_packed_queries(in->rows, in->memory, fused);
+    return NULL;
 }
 
 /* ---- what others see of it ---- */

@@ -101,16 +101,15 @@ typedef struct fpa_fused_packed {
 int fused_packed_columns(const fpa_plan *plan, const fpa_cuda_rows *rows);
 
 /* It has the columns of the split that is chosen. */
-fpa_status plan_fused_packed(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+const char *plan_fused_packed(const fpa_cuda_inputs *in, void *plan);
 void print_fused_packed(FILE *out, const fpa_plan *plan);
 void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 extern const fpa_field fused_packed_fields[];
 
 /* The order of features, for the tiles of `fused`. */
-fpa_status plan_fused_packed_slots(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory,
-                                   fpa_fused_packed *fused, fpa_error *error);
+void plan_fused_packed_slots(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory,
+                             fpa_fused_packed *fused);
 /* How queries come by features that have slots. */
-fpa_status plan_fused_packed_queries(const fpa_cuda_rows *rows, arena *memory, fpa_fused_packed *fused,
-                                     fpa_error *error);
+void plan_fused_packed_queries(const fpa_cuda_rows *rows, arena *memory, fpa_fused_packed *fused);
 
 #endif

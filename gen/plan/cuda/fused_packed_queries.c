@@ -258,34 +258,29 @@ static void place_fragments(planner *p, int *list)
 
 /* ---- all of it ---- */
 
-static bool take_room(arena *memory, int factors, fpa_fused_queries *q)
+static void take_room(arena *memory, int factors, fpa_fused_queries *q)
 {
     q->unit = arena_array(memory, FUSED_MOST_UNITS, sizeof *q->unit);
     q->factor = arena_array(memory, factors, sizeof *q->factor);
     q->fragment = arena_array(memory, factors, sizeof *q->fragment);
     q->looked_up_row = arena_array(memory, factors * CUDA_UNIT, sizeof *q->looked_up_row);
     q->fetch = arena_array(memory, 2 * factors, sizeof *q->fetch);
-    return q->unit && q->factor && q->fragment && q->looked_up_row && q->fetch;
 }
 
-fpa_status plan_fused_packed_queries(const fpa_cuda_rows *rows, arena *memory, fpa_fused_packed *fused,
-                                     fpa_error *error)
+void plan_fused_packed_queries(const fpa_cuda_rows *rows, arena *memory, fpa_fused_packed *fused)
 {
     const int factors = FUSED_MOST_UNITS * rows->factors, none = -1;
-    arena scratch = {0};
+    arena *scratch = arena_scratch(memory);
     planner p = {
         .rows = rows, .fused = fused, .queries = &fused->queries, .together = fused->walk.query_together};
-    int *list = arena_array(&scratch, factors, sizeof *list);
-    p.place_of = arena_array(&scratch, factors, sizeof *p.place_of);
-    p.holds = arena_array(&scratch, factors, sizeof *p.holds);
-    p.ordered = arena_array(&scratch, fused->slots / CUDA_UNIT, sizeof *p.ordered);
-    const bool room = list && p.place_of && p.holds && p.ordered && take_room(memory, factors, p.queries);
-    if (room) {
-        for (int i = 0; i < factors; i++)
-            p.place_of[i] = p.holds[i] = none;
-        order_units(&p);
-        place_fragments(&p, list);
-    }
-    arena_free(&scratch);
-    return room ? FPA_OK : fail_memory(error);
+    int *list = arena_array(scratch, factors, sizeof *list);
+    p.place_of = arena_array(scratch, factors, sizeof *p.place_of);
+    p.holds = arena_array(scratch, factors, sizeof *p.holds);
+    p.ordered = arena_array(scratch, fused->slots / CUDA_UNIT, sizeof *p.ordered);
+    take_room(memory, factors, p.queries);
+    for (int i = 0; i < factors; i++)
+        p.place_of[i] = p.holds[i] = none;
+    order_units(&p);
+    place_fragments(&p, list);
+    arena_free(scratch);
 }

@@ -262,51 +262,44 @@ static void move_units(const int *feature, const int *swapped, int squares, int 
 /* A warp of keys with squares alone, and one with rows as they are alone, has the same last factor in all of its
  * tiles, and fetches it once. The other rows of squares of the second tile are those of the first one, with halves exchanged: so are
  * those of all warps where nothing else has a place in this tile. */
-static bool part_warps(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory, int used,
+static void part_warps(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory, int used,
                        fpa_fused_packed *fused)
 {
     const int squares = used / CUDA_UNIT, tiles = fused->key_tiles, warps = squares / tiles;
     const int others = (int)(plan->features - used + CUDA_UNIT - 1) / CUDA_UNIT;
     if (fused->key_groups > 1 || rows->factors != 2 || warps < 1 || warps > 3 || squares % tiles ||
         others > tiles * (4 - warps) || !are_rows(plan, fused, used))
-        return true;
+        return;
     int *feature = arena_array(memory, 2 * fused->slots, sizeof *feature);
-    if (!feature)
-        return false;
     memcpy(feature, fused->slot_feature, fused->slots * sizeof *feature);
     memcpy(feature + fused->slots, fused->slot_swapped, fused->slots * sizeof *feature);
     move_units(feature, feature + fused->slots, squares, others, warps, others <= (tiles - 1) * (4 - warps),
                fused);
-    return true;
 }
 
-static bool place_features(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory,
+static void place_features(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory,
                            fpa_fused_packed *fused)
 {
     bool *placed = arena_array(memory, (size_t)plan->features, sizeof *placed);
     run *runs = arena_array(memory, count_runs(plan), sizeof *runs);
     int count = 0;
-    if (!placed || !runs)
-        return false;
     const int used = place_squares(plan, placed, fused);
     for (int i = 0; i < plan->piece_count; i++)
         count += cut_piece(&plan->pieces[i], placed, runs + count);
     join_runs(runs, count);
     place_runs(runs, count, fused->slot_feature + used);
-    return part_warps(plan, rows, memory, used, fused);
+    part_warps(plan, rows, memory, used, fused);
 }
 
-fpa_status plan_fused_packed_slots(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory,
-                                   fpa_fused_packed *fused, fpa_error *error)
+void plan_fused_packed_slots(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory,
+                             fpa_fused_packed *fused)
 {
-    arena scratch = {0};
+    arena *scratch = arena_scratch(memory);
     fused->slots = 64 * fused->key_groups * fused->key_tiles;
     fused->slot_feature = arena_array(memory, fused->slots, sizeof *fused->slot_feature);
     fused->slot_swapped = arena_array(memory, fused->slots, sizeof *fused->slot_swapped);
-    for (int i = 0; fused->slot_feature && i < fused->slots; i++)
+    for (int i = 0; i < fused->slots; i++)
         fused->slot_feature[i] = -1;
-    const bool done =
-        fused->slot_feature && fused->slot_swapped && place_features(plan, rows, &scratch, fused);
-    arena_free(&scratch);
-    return done ? FPA_OK : fail_memory(error);
+    place_features(plan, rows, scratch, fused);
+    arena_free(scratch);
 }

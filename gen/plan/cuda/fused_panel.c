@@ -32,18 +32,17 @@ static fpa_cuda_memory place_panels(const fpa_cuda_inputs *in, const fpa_split_p
 }
 
 /* Coordinates as they lie take more than panels of rows. */
-fpa_status plan_fused_panel(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
+const char *plan_fused_panel(const fpa_cuda_inputs *in, void *plan)
 {
-    (void)error;
     fpa_fused_pass *pass = plan;
     const fpa_split_panel *split = in->suited[SPLIT_PANEL].plan;
     if (!in->plan->head->causal)
-        return unsuited(why, "it is not causal");
+        return "it is not causal";
     if (fused_pass_refusal(in))
-        return unsuited(why, fused_pass_refusal(in));
+        return fused_pass_refusal(in);
     pass->memory = place_panels(in, split);
     if (!fused_fits(in->plan, pass))
-        return unsuited(why, "its state and panels of queries and keys do not fit into shared memory");
+        return "its state and panels of queries and keys do not fit into shared memory";
     pass->chunk_state = split->chunk_state;
     if (in->rows->coordinates) {
         fpa_fused_pass direct = {.coordinates = true, .memory = place_coordinates(in, split)};
@@ -55,7 +54,7 @@ fpa_status plan_fused_panel(const fpa_cuda_inputs *in, void *plan, char *why, fp
     pass->chunk_state_blocks = cuda_occupancy(in->plan, units * columns, pass->chunk_state.size);
     pass->blocks = cuda_occupancy(in->plan, (units + 1) * columns, pass->memory.size);
     pass->blocks = pass->blocks > 3 ? 3 : pass->blocks;
-    return FPA_OK;
+    return NULL;
 }
 
 void geometry_fused_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)

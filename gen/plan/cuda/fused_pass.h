@@ -26,8 +26,8 @@ typedef struct fpa_fused_pass {
     int chunk_state_blocks;
 } fpa_fused_pass;
 
-fpa_status plan_fused_panel(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
-fpa_status plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+const char *plan_fused_panel(const fpa_cuda_inputs *in, void *plan);
+const char *plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan);
 void print_fused_coordinates(FILE *out, const fpa_plan *plan);
 void geometry_fused_panel(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 void geometry_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);

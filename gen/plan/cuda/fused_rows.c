@@ -167,14 +167,13 @@ static bool choose_pair(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 }
 
 /* Slots of one warpgroup of keys or of two. */
-static bool allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
+static void allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const int most = 64 * round_up(count_tiles(in, rows), 2);
     rows->slot_feature = arena_array(in->memory, most, sizeof *rows->slot_feature);
     rows->slot_weight = arena_array(in->memory, most, sizeof *rows->slot_weight);
-    for (int i = 0; rows->slot_feature && i < most; i++)
+    for (int i = 0; i < most; i++)
         rows->slot_feature[i] = -1;
-    return rows->slot_feature && rows->slot_weight;
 }
 
 /* Clusters of two leave no multiprocessor without a block. Who waits for gates does not wait for memory: lockstep costs more than it spares
@@ -287,30 +286,29 @@ bool cuda_turns_anywhere(const fpa_plan *plan)
            (head->d % 8 || head->dv % 8);
 }
 
-fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
+const char *plan_fused_rows(const fpa_cuda_inputs *in, void *made)
 {
     fpa_fused_rows *rows = made;
     const fpa_plan *plan = in->plan;
     if (!plan->head->causal)
-        return unsuited(why, "it is not causal");
+        return "it is not causal";
     if (plan->written->window)
-        return unsuited(why, "it has a window");
+        return "it has a window";
     const fpa_split_outer *vectors = find_vectors(in);
     if (!plan->target->warpgroups || in->rows->element != 2 || (in->rows->factors != 1 && !vectors))
-        return unsuited(why, "its features are no coordinates of 16 bits, or the GPU has no warpgroups");
+        return "its features are no coordinates of 16 bits, or the GPU has no warpgroups";
     rows->numbers = cuda_leaves_dots(plan) && plan->written->numbers;
     rows->scales = rows->numbers && plan->head->dtype == FPA_F16;
     rows->beside = rows->scales && plan->written->beside ? BESIDE : 0;
     if (!choose_groups(in, rows))
-        return unsuited(why, "its state does not fit into the registers of a block");
-    if (!allocate(in, rows))
-        return fail_memory(error);
+        return "its state does not fit into the registers of a block";
+    allocate(in, rows);
     if (vectors)
         take_vectors(vectors, (int)plan->features, rows);
     else if (!find_features(plan, rows))
-        return unsuited(why, "its features are not its first coordinates");
+        return "its features are not its first coordinates";
     if (!choose_blocks(in, rows))
-        return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
+        return "two panels and a copy of its state do not fit into shared memory";
     choose_leaning(in, rows);
     rows->finishes_much = finishes_much(rows, plan->head);
     rows->factored = has_factors(plan) && !comes_as_words(rows, plan->head);
@@ -324,7 +322,7 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
     rows->kept = (64 * divide_up(rows->width + rows->beside, 64) * in->columns->all +
                   (rows->numbers && !rows->scales ? SUM_PARTS * in->columns->tiles : 0)) *
                  8 * in->columns->blocks;
-    return FPA_OK;
+    return NULL;
 }
 
 /* ---- what others see of it ---- */

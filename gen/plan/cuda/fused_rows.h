@@ -60,7 +60,7 @@ typedef struct fpa_fused_rows {
 } fpa_fused_rows;
 
 /* It has the columns of the split that is chosen. */
-fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+const char *plan_fused_rows(const fpa_cuda_inputs *in, void *plan);
 /* Tiles of 8 of a block's columns, of which one warpgroup of keys, or two, hold all sums; none: 0 or less. */
 int fused_rows_columns(const fpa_plan *plan);
 /* Whether nothing else is wanted of a pass that gradients are made of, if this suits it. */

@@ -33,9 +33,8 @@ typedef struct fpa_mechanism {
     const char *name;
     fpa_role role;
     size_t size; /* bytes of its plan */
-    /* Fills a plan of zeros, or says in why, which is empty, why it does not suit. FPA_NO_MEMORY is the only
-     * error. */
-    fpa_status (*plan)(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+    /* Fills a plan of zeros; NULL, or why it does not suit. */
+    const char *(*plan)(const fpa_cuda_inputs *in, void *plan);
     /* Of a chosen one: its lines of --dump=plan, NULL: it has none; its entries of the geometry. */
     void (*print)(FILE *out, const fpa_plan *plan);
     void (*geometry)(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
@@ -48,12 +47,5 @@ extern const fpa_mechanism cuda_mechanisms[CUDA_MECHANISMS];
 /* Plans of all rows, in order, into plan->cuda, and which of them are chosen: what is fastest, or `forced`
  * (-1: none) where it suits. */
 fpa_status plan_mechanisms(fpa_plan *plan, int forced, fpa_error *error);
-
-/* Says why a mechanism does not suit, which is no error. */
-static inline fpa_status unsuited(char *why, const char *text)
-{
-    snprintf(why, WHY, "%s", text);
-    return FPA_OK;
-}
 
 #endif

@@ -4,23 +4,14 @@
 #include <stdio.h>
 
 #include "contraction.h"
+#include "feature_rows.h"
 #include "outer_given.h"
 #include "outer_tiles.h"
 
-static fpa_status refuse(fpa_outer_plan *outer, const char *why)
+static void refuse(fpa_outer_plan *outer, const char *why)
 {
     *outer = (fpa_outer_plan){.used = false};
     snprintf(outer->why, sizeof outer->why, "%s", why);
-    return FPA_OK;
-}
-
-static int prefix_factors(const fpa_plan *plan)
-{
-    int factors = 0;
-    for (int i = 0; i < plan->piece_count; i++)
-        if (plan->pieces[i].prefix_count > factors)
-            factors = plan->pieces[i].prefix_count;
-    return factors;
 }
 
 /* ---- rows ---- */
@@ -188,20 +179,17 @@ static int place_by_dots(const fpa_plan *plan, fpa_outer_plan *outer, const bool
 }
 
 /* The inverse of vector->row, up to whole steps, with room for rows that dots gather. */
-static fpa_status invert_rows(const fpa_plan *plan, arena *lasting, fpa_outer_plan *outer, fpa_error *error)
+static void invert_rows(const fpa_plan *plan, arena *lasting, fpa_outer_plan *outer)
 {
     size_t count = (size_t)round_up(OUTER_BLOCK * outer->row_blocks, OUTER_STEP);
     for (int i = 0; i < plan->score->dot_count; i++)
         count += (size_t)round_up(plan->dots[i].row_count, OUTER_STEP);
     outer->source = arena_array(lasting, count, sizeof *outer->source);
-    if (!outer->source)
-        return fail_memory(error);
     for (size_t i = 0; i < count; i++)
         outer->source[i] = -1;
     for (int i = 0; i < plan->row_count; i++)
         if (outer->row[i] >= 0)
             outer->source[outer->row[i]] = i;
-    return FPA_OK;
 }
 
 /* Rows of a vector that device memory has: all up to the last one that is not zero, in whole blocks; or coordinates. Without those that are read as they
@@ -289,8 +277,7 @@ static int dot_steps(fpa_outer_plan *outer, const fpa_dot *dot, int *rows_of, bo
     return count + gather_rows(outer, dot, whole, steps + count);
 }
 
-static fpa_status place_dots(const fpa_plan *plan, arena *memory, arena *lasting, fpa_outer_plan *outer,
-                             fpa_error *error)
+static void place_dots(const fpa_plan *plan, arena *memory, arena *lasting, fpa_outer_plan *outer)
 {
     const int dots = plan->score->dot_count;
     int most = count_steps(outer);
@@ -300,12 +287,9 @@ static fpa_status place_dots(const fpa_plan *plan, arena *memory, arena *lasting
     bool *whole = arena_array(memory, most, sizeof *whole);
     outer->dot_first = arena_array(lasting, dots + 1, sizeof *outer->dot_first);
     outer->dot_step = arena_array(lasting, (size_t)dots * most, sizeof *outer->dot_step);
-    if (!rows_of || !whole || !outer->dot_first || !outer->dot_step)
-        return fail_memory(error);
     for (int i = 0; i < dots; i++)
         outer->dot_first[i + 1] = outer->dot_first[i] + dot_steps(outer, &plan->dots[i], rows_of, whole,
                                                                   outer->dot_step + outer->dot_first[i]);
-    return FPA_OK;
 }
 
 /* ---- the plan ---- */
@@ -323,22 +307,17 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l)
     return block ? PREFIX_BLOCK : row ? PREFIX_ROW : PREFIX_ANY;
 }
 
-static fpa_status lay_vectors(const fpa_plan *plan, const bool *kept, bool by_dots, arena *memory,
-                              arena *lasting, fpa_outer_plan *outer, fpa_error *error)
+static void lay_vectors(const fpa_plan *plan, const bool *kept, bool by_dots, arena *memory, arena *lasting,
+                        fpa_outer_plan *outer)
 {
     outer->row = arena_array(lasting, plan->row_count, sizeof *outer->row);
-    if (!outer->row)
-        return fail_memory(error);
     outer->by_dots = by_dots;
     outer->row_blocks = by_dots ? place_by_dots(plan, outer, kept) : place_rows(plan, outer, kept);
     if (outer->rows) /* tiles are whole */
         outer->row_blocks = round_up(outer->row_blocks, OUTER_BLOCK);
-    fpa_status status = invert_rows(plan, lasting, outer, error);
-    if (!status)
-        status = place_dots(plan, memory, lasting, outer, error);
-    if (!status)
-        describe_rows(plan, outer);
-    return status;
+    invert_rows(plan, lasting, outer);
+    place_dots(plan, memory, lasting, outer);
+    describe_rows(plan, outer);
 }
 
 /* Rows of run-time diagonals are packed as they come, one after the other. */
@@ -356,46 +335,39 @@ static bool keeps_diagonals(const fpa_plan *plan, const fpa_outer_plan *outer)
 }
 
 /* The same vectors, shorter in memory by such coordinates. */
-static fpa_status give_rows(const fpa_plan *plan, const bool *kept, arena *memory, arena *lasting,
-                            fpa_outer_plan *outer, fpa_error *error)
+static void give_rows(const fpa_plan *plan, const bool *kept, arena *memory, arena *lasting,
+                      fpa_outer_plan *outer)
 {
     fpa_outer_plan other = *outer;
     if (!outer_may_be_given(plan, outer))
-        return FPA_OK;
+        return;
     outer_choose_given(plan, kept, &other);
     if (!other.given_rows)
-        return FPA_OK;
-    fpa_status status = lay_vectors(plan, kept, true, memory, lasting, &other, error);
-    if (!status && outer_is_as_short(plan, &other, outer) && keeps_diagonals(plan, &other))
+        return;
+    lay_vectors(plan, kept, true, memory, lasting, &other);
+    if (outer_is_as_short(plan, &other, outer) && keeps_diagonals(plan, &other))
         *outer = other;
-    return status;
 }
 
 /* Coordinates as they lie, where those are all; else what is shorter. */
-static fpa_status choose_vectors(const fpa_plan *plan, const bool *kept, arena *memory, arena *lasting,
-                                 fpa_outer_plan *outer, fpa_error *error)
+static void choose_vectors(const fpa_plan *plan, const bool *kept, arena *memory, arena *lasting,
+                           fpa_outer_plan *outer)
 {
     fpa_outer_plan other = *outer;
-    if (outer->products)
-        return lay_vectors(plan, kept, true, memory, lasting, outer, error);
-    fpa_status status = lay_vectors(plan, kept, false, memory, lasting, outer, error);
-    if (status || outer->coordinates)
-        return status;
-    status = lay_vectors(plan, kept, true, memory, lasting, &other, error);
-    if (!status && other.row_blocks < outer->row_blocks && keeps_diagonals(plan, &other))
+    lay_vectors(plan, kept, outer->products, memory, lasting, outer);
+    if (outer->products || outer->coordinates)
+        return;
+    lay_vectors(plan, kept, true, memory, lasting, &other);
+    if (other.row_blocks < outer->row_blocks && keeps_diagonals(plan, &other))
         *outer = other;
-    return status;
 }
 
-static fpa_status plan_vectors(const fpa_plan *plan, arena *memory, arena *lasting, fpa_outer_plan *outer,
-                               fpa_error *error)
+static void plan_vectors(const fpa_plan *plan, arena *memory, arena *lasting, fpa_outer_plan *outer)
 {
     bool *kept = arena_array(memory, plan->row_count, sizeof *kept);
-    if (!kept)
-        return fail_memory(error);
     mark_rows(plan, outer->rows ? 0 : outer->prefix_factors, kept);
-    const fpa_status status = choose_vectors(plan, kept, memory, lasting, outer, error);
-    return status ? status : give_rows(plan, kept, memory, lasting, outer, error);
+    choose_vectors(plan, kept, memory, lasting, outer);
+    give_rows(plan, kept, memory, lasting, outer);
 }
 
 static bool begins_amid_block(const fpa_outer_plan *outer)
@@ -407,70 +379,70 @@ static bool begins_amid_block(const fpa_outer_plan *outer)
     return amid;
 }
 
-static fpa_status plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *memory,
-                          arena *lasting, fpa_outer_plan *outer, fpa_error *error)
+static void plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *memory,
+                    arena *lasting, fpa_outer_plan *outer)
 {
-    fpa_status status = plan_vectors(plan, memory, lasting, outer, error);
-    if (status)
-        return status;
     outer_tiling tiling = {0};
     double slots = 0;
-    if (outer->products && !keeps_diagonals(plan, outer))
-        return refuse(outer, "some rows of a run-time diagonal, and not all, are factors");
-    if (outer->rows)
-        return plan_row_tiles(plan, warpgroup_tiles, memory, lasting, outer, error);
+    plan_vectors(plan, memory, lasting, outer);
+    if (outer->products && !keeps_diagonals(plan, outer)) {
+        refuse(outer, "some rows of a run-time diagonal, and not all, are factors");
+        return;
+    }
+    if (outer->rows) {
+        plan_row_tiles(plan, warpgroup_tiles, memory, lasting, outer);
+        return;
+    }
     if (outer->products)
-        status = plan_block_tiles(plan, outer, memory, &tiling, &slots, error);
+        plan_block_tiles(plan, outer, memory, &tiling, &slots);
     else /* few prefixes fill tiles of several suffixes, too */
-        status = tiles_form(plan, outer, parts == 1 && contraction_of(plan) != CONTRACTS_STATES, memory,
-                            &tiling, &slots, error);
-    if (status)
-        return status;
+        tiles_form(plan, outer, parts == 1 && contraction_of(plan) != CONTRACTS_STATES, memory, &tiling,
+                   &slots);
     if (tiles_are_sparse(plan, slots)) {
         char why[sizeof outer->why];
         snprintf(why, sizeof why, "its features fill only %.0f %% of tiles of 8 x 8",
                  100 * (double)plan->features / slots);
-        return refuse(outer, why);
+        refuse(outer, why);
+        return;
     }
-    if (!tiling.tile_count)
-        return refuse(outer, "two of its features are the same product");
+    if (!tiling.tile_count) {
+        refuse(outer, "two of its features are the same product");
+        return;
+    }
     outer->used = true;
-    outer_tiling cut = tiling, parted = tiling;
+    outer_tiling cut = tiling, parted;
     const int most = parts & ~OUTER_CUT;
     if (parts & OUTER_CUT)
-        status = tiles_cut(&tiling, most, memory, &cut, error);
-    if (most > 1 && !status)
-        status = tiles_part(&cut, most, memory, &parted, error);
-    if (!status)
-        status = tiles_to_strips(plan, &parted, columns, warpgroup_tiles, memory, lasting, outer, error);
-    if (!status)
-        outer->cut = begins_amid_block(outer);
-    return status;
+        tiles_cut(&tiling, most, memory, &cut);
+    parted = cut;
+    if (most > 1)
+        tiles_part(&cut, most, memory, &parted);
+    tiles_to_strips(plan, &parted, columns, warpgroup_tiles, memory, lasting, outer);
+    outer->cut = begins_amid_block(outer);
 }
 
-static fpa_status plan_with(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *lasting,
-                            fpa_outer_plan *outer, fpa_error *error)
+static void plan_with(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *lasting,
+                      fpa_outer_plan *outer)
 {
-    arena memory = {0};
-    fpa_status status = plan_in(plan, columns, warpgroup_tiles, parts, &memory, lasting, outer, error);
-    arena_free(&memory);
-    return status;
+    arena *memory = arena_scratch(lasting);
+    plan_in(plan, columns, warpgroup_tiles, parts, memory, lasting, outer);
+    arena_free(memory);
 }
 
-fpa_status plan_outer(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *lasting,
-                      fpa_outer_plan *outer, fpa_error *error)
+void plan_outer(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *lasting,
+                fpa_outer_plan *outer)
 {
-    const int factors = prefix_factors(plan);
+    const int factors = feature_factors(plan) - 1;
     *outer = (fpa_outer_plan){.prefix_factors = factors ? factors : 1, .rows = !factors};
-    return plan_with(plan, columns, warpgroup_tiles, parts, lasting, outer, error);
+    plan_with(plan, columns, warpgroup_tiles, parts, lasting, outer);
 }
 
-fpa_status plan_outer_of_products(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
-                                  bool late, arena *lasting, fpa_outer_plan *outer, fpa_error *error)
+void plan_outer_of_products(const fpa_plan *plan, int columns, int warpgroup_tiles, int parts, bool late,
+                            arena *lasting, fpa_outer_plan *outer)
 {
-    *outer =
-        (fpa_outer_plan){.prefix_factors = 1, .products = true, .late = late, .rows = !prefix_factors(plan)};
-    return plan_with(plan, columns, warpgroup_tiles, parts, lasting, outer, error);
+    *outer = (fpa_outer_plan){
+        .prefix_factors = 1, .products = true, .late = late, .rows = feature_factors(plan) == 1};
+    plan_with(plan, columns, warpgroup_tiles, parts, lasting, outer);
 }
 
 bool outer_has_late_dots(const fpa_plan *plan)

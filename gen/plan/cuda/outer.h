@@ -12,7 +12,6 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
-#include "base/error.h"
 
 struct fpa_plan;
 
@@ -89,15 +88,15 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l);
 int outer_fold(int slot);
 
 /* Fills *outer from the rows, pieces and dots of plan, with tables in `lasting`. columns: tiles of 8 of a
- * block. parts: suffix blocks that a tile may have, 1, 2 or 4, the last two also with OUTER_CUT. warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. A head that tiles
- * do not suit gives FPA_OK and used = false. FPA_NO_MEMORY is the only error. */
-fpa_status plan_outer(const struct fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
-                      arena *lasting, fpa_outer_plan *outer, fpa_error *error);
+ * block. parts: suffix blocks that a tile may have, 1, 2 or 4, the last two also with OUTER_CUT. warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. Of a head that tiles
+ * do not suit used is false. */
+void plan_outer(const struct fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *lasting,
+                fpa_outer_plan *outer);
 
 /* The same of a plan of product rows (product_rows.h): rows lie as its dots have them, tiles are blocks times blocks, or rows where features are.
  * late: dots that are no factor of a product come behind those that are, so that rows that both have lie beside the latters' other ones. */
-fpa_status plan_outer_of_products(const struct fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
-                                  bool late, arena *lasting, fpa_outer_plan *outer, fpa_error *error);
+void plan_outer_of_products(const struct fpa_plan *plan, int columns, int warpgroup_tiles, int parts,
+                            bool late, arena *lasting, fpa_outer_plan *outer);
 
 /* Whether that makes any difference. */
 bool outer_has_late_dots(const struct fpa_plan *plan);

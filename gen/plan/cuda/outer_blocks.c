@@ -23,13 +23,12 @@ static int compare_pairs(const void *left, const void *right)
 static pair *list_pairs(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory)
 {
     pair *pairs = arena_array(memory, (size_t)plan->features, sizeof *pairs);
-    for (int p = 0; pairs && p < plan->piece_count; p++) {
+    for (int p = 0; p < plan->piece_count; p++) {
         const fpa_piece *piece = &plan->pieces[p];
         pairs[p] = (pair){piece->prefix_count ? outer->row[piece->prefix[0]] : outer->ones_row,
                           outer->row[piece->base], (int)piece->feature};
     }
-    if (pairs)
-        qsort(pairs, plan->piece_count, sizeof *pairs, compare_pairs);
+    qsort(pairs, plan->piece_count, sizeof *pairs, compare_pairs);
     return pairs;
 }
 
@@ -71,22 +70,17 @@ static int count_tiles(const pair *pairs, int count)
     return tiles;
 }
 
-fpa_status plan_block_tiles(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory,
-                            outer_tiling *tiling, double *slots, fpa_error *error)
+void plan_block_tiles(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory, outer_tiling *tiling,
+                      double *slots)
 {
     *tiling = (outer_tiling){.factors = 1};
     const pair *pairs = list_pairs(plan, outer, memory);
-    if (!pairs)
-        return fail_memory(error);
     const int tiles = count_tiles(pairs, plan->piece_count);
     *slots = (double)tiles * OUTER_TILE;
     if (tiles_are_sparse(plan, *slots))
-        return FPA_OK;
+        return;
     tiling->tiles = arena_array(memory, tiles, sizeof *tiling->tiles);
     tiling->prefix = arena_array(memory, (size_t)tiles * OUTER_BLOCK, sizeof *tiling->prefix);
-    if (!tiling->tiles || !tiling->prefix)
-        return fail_memory(error);
     if (!fill_tiles(pairs, plan->piece_count, tiling))
         tiling->tile_count = 0;
-    return FPA_OK;
 }

@@ -113,7 +113,7 @@ static bool can_turn(const cutting *c, int t)
            !c->has[c->home_of[tile->suffix] * c->blocks + block];
 }
 
-static bool describe(cutting *c, arena *memory)
+static void describe(cutting *c, arena *memory)
 {
     const int tiles = c->from->tile_count;
     for (int t = 0; t < tiles; t++)
@@ -132,9 +132,6 @@ static bool describe(cutting *c, arena *memory)
     c->prefixes = arena_array(memory, tiles, sizeof *c->prefixes);
     c->count = arena_array(memory, c->homes, sizeof *c->count);
     c->used = arena_array(memory, c->homes, sizeof *c->used);
-    if (!c->block || !c->home_of || !c->has || !c->can_turn || !c->turned || !c->rows || !c->prefixes ||
-        !c->count || !c->used)
-        return false;
     find_homes(c);
     for (int t = 0; t < tiles; t++) {
         c->rows[t] = outer_rows_used(&c->from->tiles[t], true);
@@ -142,7 +139,6 @@ static bool describe(cutting *c, arena *memory)
     }
     for (int t = 0; t < tiles; t++)
         c->can_turn[t] = can_turn(c, t);
-    return true;
 }
 
 /* ---- the new tiling ---- */
@@ -181,21 +177,17 @@ static void add_home(const cutting *c, int home, int first, int end, outer_tilin
             add_tile(c, t, first, end, made);
 }
 
-fpa_status tiles_cut(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made,
-                     fpa_error *error)
+void tiles_cut(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made)
 {
     cutting c = {.from = tiling, .most = most};
     *made = *tiling;
     if (tiling->factors != 1)
-        return FPA_OK;
-    if (!describe(&c, memory))
-        return fail_memory(error);
+        return;
+    describe(&c, memory);
     turn_suffixes(&c);
     *made = (outer_tiling){.factors = 1};
     made->tiles = arena_array(memory, 2 * (size_t)tiling->tile_count, sizeof *made->tiles);
     made->prefix = arena_array(memory, 2 * (size_t)c.homes * OUTER_BLOCK, sizeof *made->prefix);
-    if (!made->tiles || !made->prefix)
-        return fail_memory(error);
     for (int h = 0; h < c.homes; h++) {
         const bool cut = is_cut(&c, h);
         if (c.count[h])
@@ -203,5 +195,4 @@ fpa_status tiles_cut(const outer_tiling *tiling, int most, arena *memory, outer_
         if (cut)
             add_home(&c, h, WHOLE, MOST_CUT, made);
     }
-    return FPA_OK;
 }

@@ -77,15 +77,13 @@ static int choose_home(const parting *p, int t)
     return g;
 }
 
-static bool describe(parting *p, arena *memory)
+static void describe(parting *p, arena *memory)
 {
     const outer_tiling *from = p->from;
     int **tables[] = {&p->block, &p->used, &p->parts, &p->count};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (!(*tables[i] = arena_array(memory, from->group_count, sizeof(int))))
-            return false;
-    if (!(p->home = arena_array(memory, from->tile_count, sizeof *p->home)))
-        return false;
+        *tables[i] = arena_array(memory, from->group_count, sizeof(int));
+    p->home = arena_array(memory, from->tile_count, sizeof *p->home);
     for (int g = 0; g < from->group_count; g++) {
         p->block[g] = outer_block_of_prefixes(from, g);
         p->used[g] = p->count[g] = 0;
@@ -105,7 +103,6 @@ static bool describe(parting *p, arena *memory)
     }
     for (int g = 0; g < from->group_count; g++)
         p->parts[g] = p->count[g] > 1 ? parts_of(p, p->used[g]) : 1;
-    return true;
 }
 
 /* Number `part` of the blocks of a tile; transposed where its group is another one now. */
@@ -144,8 +141,7 @@ static void fill_group(const parting *p, int g, outer_tiling *made)
     }
 }
 
-fpa_status tiles_part(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made,
-                      fpa_error *error)
+void tiles_part(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made)
 {
     parting p = {.from = tiling, .most = most};
     *made = (outer_tiling){.factors = tiling->factors};
@@ -153,11 +149,9 @@ fpa_status tiles_part(const outer_tiling *tiling, int most, arena *memory, outer
     made->prefix = arena_array(memory, (size_t)tiling->group_count * OUTER_BLOCK * tiling->factors,
                                sizeof *made->prefix);
     made->parts = arena_array(memory, tiling->group_count, sizeof *made->parts);
-    if (!made->tiles || !made->prefix || !made->parts || !describe(&p, memory))
-        return fail_memory(error);
+    describe(&p, memory);
     for (int parts = 1; parts <= OUTER_QUARTERS; parts *= 2)
         for (int g = 0; g < tiling->group_count; g++)
             if (p.count[g] && p.parts[g] == parts)
                 fill_group(&p, g, made);
-    return FPA_OK;
 }

@@ -45,14 +45,12 @@ static int choose_length(int tiles, int most)
     return divide_up(tiles, strips);
 }
 
-fpa_status plan_row_tiles(const fpa_plan *plan, int warpgroup_tiles, arena *memory, arena *lasting,
-                          fpa_outer_plan *outer, fpa_error *error)
+void plan_row_tiles(const fpa_plan *plan, int warpgroup_tiles, arena *memory, arena *lasting,
+                    fpa_outer_plan *outer)
 {
     const int count = outer->row_blocks / OUTER_BLOCK;
     outer_tile *tiles = arena_array(memory, count, sizeof *tiles);
     int *prefix = arena_array(memory, OUTER_BLOCK, sizeof *prefix); /* zeros */
-    if (!tiles || !prefix)
-        return fail_memory(error);
     for (int t = 0; t < count; t++) {
         tiles[t].suffix = t * OUTER_BLOCK;
         memset(tiles[t].feature, -1, sizeof tiles[t].feature);
@@ -60,7 +58,7 @@ fpa_status plan_row_tiles(const fpa_plan *plan, int warpgroup_tiles, arena *memo
     outer->used = place_features(plan, outer, tiles);
     if (!outer->used) {
         snprintf(outer->why, sizeof outer->why, "two of its features are the same row");
-        return FPA_OK;
+        return;
     }
     const outer_tiling tiling = {.factors = 1,
                                  .group_count = 1,
@@ -69,6 +67,6 @@ fpa_status plan_row_tiles(const fpa_plan *plan, int warpgroup_tiles, arena *memo
                                  .tiles = tiles};
     const int length = choose_length(tiling.tile_count, warpgroup_tiles);
     outer->strip_length = length > 1 ? length : 1;
-    return tiles_to_tables(plan, &tiling, tiles, divide_up(tiling.tile_count, outer->strip_length), memory,
-                           lasting, outer, error);
+    tiles_to_tables(plan, &tiling, tiles, divide_up(tiling.tile_count, outer->strip_length), memory, lasting,
+                    outer);
 }

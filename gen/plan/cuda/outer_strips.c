@@ -36,20 +36,6 @@ static bool shares_prefix(const outer_tiling *tiling, const int *a, const int *b
     return memcmp(a, b, (tiling->factors - 1) * sizeof *a) == 0;
 }
 
-/* Block of rows that the last factors of a group's prefixes are, in order, or -1. */
-static int block_of_prefixes(const outer_tiling *tiling, int g)
-{
-    const int last = tiling->factors - 1, *first = group_prefix(tiling, g, 0);
-    if (first[last] % OUTER_BLOCK)
-        return -1;
-    for (int c = 1; c < OUTER_BLOCK; c++) {
-        const int *prefix = group_prefix(tiling, g, c);
-        if (prefix[last] != first[last] + c || !shares_prefix(tiling, prefix, first))
-            return -1;
-    }
-    return first[last] / OUTER_BLOCK;
-}
-
 /* The group of that block and the shared factors of g, or -1. */
 static int find_group(const fused *f, int g, int block, int before)
 {
@@ -65,7 +51,7 @@ static void find_blocks(fused *f)
 {
     for (int g = 0; g < f->tiling->group_count; g++) {
         f->family[g] = g;
-        f->block[g] = block_of_prefixes(f->tiling, g);
+        f->block[g] = outer_block_of_prefixes(f->tiling, g);
         if (f->block[g] >= 0 && find_group(f, g, f->block[g], g) >= 0)
             f->block[g] = -1;
         for (int h = 0; f->block[g] >= 0 && f->family[g] == g && h < g; h++)
@@ -118,39 +104,33 @@ static int compare_ranked(const void *left, const void *right)
     return 0;
 }
 
-static bool order_groups(fused *f, arena *memory)
+static void order_groups(fused *f, arena *memory)
 {
     const int groups = f->tiling->group_count;
     struct ranked *ranked = arena_array(memory, groups, sizeof *ranked);
-    if (!ranked)
-        return false;
     for (int g = 0; g < groups; g++)
         ranked[g] = (struct ranked){f->family[g], f->count[g], g};
     qsort(ranked, groups, sizeof *ranked, compare_ranked);
     for (int g = 0; g < groups; g++)
         f->order[g] = ranked[g].group;
-    return true;
 }
 
-static fpa_status fused_new(fused *f, const outer_tiling *tiling, arena *memory, fpa_error *error)
+static void fused_new(fused *f, const outer_tiling *tiling, arena *memory)
 {
     const int groups = tiling->group_count, tiles = tiling->tile_count;
     int **tables[] = {&f->block, &f->family, &f->order, &f->count, &f->want, &f->from};
     *f = (fused){.tiling = tiling};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (!(*tables[i] = arena_array(memory, groups, sizeof(int))))
-            return fail_memory(error);
+        *tables[i] = arena_array(memory, groups, sizeof(int));
     int *first = arena_array(memory, groups + 1, sizeof *first);
     f->other = arena_array(memory, tiles, sizeof *f->other);
     f->flipped = arena_array(memory, tiles, sizeof *f->flipped);
-    if (!first || !f->other || !f->flipped)
-        return fail_memory(error);
     count_tiles(tiling, f->count);
     for (int g = 0; g < groups; g++)
         first[g + 1] = first[g] + f->count[g];
     find_blocks(f);
     find_others(f, first);
-    return order_groups(f, memory) ? FPA_OK : fail_memory(error);
+    order_groups(f, memory);
 }
 
 /* ---- flips ---- */
@@ -262,7 +242,7 @@ static outer_tile *flip_tiles(const fused *f, arena *memory)
 {
     const int count = f->tiling->tile_count;
     outer_tile *tiles = arena_copy(memory, f->tiling->tiles, count * sizeof *tiles);
-    for (int t = 0; tiles && t < count; t++) {
+    for (int t = 0; t < count; t++) {
         const outer_tile *tile = &f->tiling->tiles[t];
         if (!f->flipped[t])
             continue;
@@ -275,17 +255,13 @@ static outer_tile *flip_tiles(const fused *f, arena *memory)
     return tiles;
 }
 
-fpa_status tiles_to_strips(const fpa_plan *plan, const outer_tiling *tiling, int columns, int warpgroup_tiles,
-                           arena *memory, arena *lasting, fpa_outer_plan *outer, fpa_error *error)
+void tiles_to_strips(const fpa_plan *plan, const outer_tiling *tiling, int columns, int warpgroup_tiles,
+                     arena *memory, arena *lasting, fpa_outer_plan *outer)
 {
     fused f;
-    fpa_status status = fused_new(&f, tiling, memory, error);
-    if (status)
-        return status;
+    fused_new(&f, tiling, memory);
     outer->strip_length = choose_suffixes(gpu_of_target(plan->target), columns, &f, warpgroup_tiles);
     const int strips = balance(&f, outer->strip_length);
     outer_tile *tiles = flip_tiles(&f, memory);
-    if (!tiles)
-        return fail_memory(error);
-    return tiles_to_tables(plan, tiling, tiles, strips, memory, lasting, outer, error);
+    tiles_to_tables(plan, tiling, tiles, strips, memory, lasting, outer);
 }

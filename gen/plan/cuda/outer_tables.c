@@ -72,8 +72,7 @@ static int compare_tiles(const void *left, const void *right)
     return 0;
 }
 
-static fpa_status allocate(arena *memory, int groups, int tiles, int strips, fpa_outer_plan *outer,
-                           fpa_error *error)
+static void allocate(arena *memory, int groups, int tiles, int strips, fpa_outer_plan *outer)
 {
     const size_t slots = (size_t)tiles * OUTER_TILE;
     outer->prefix =
@@ -89,11 +88,6 @@ static fpa_status allocate(arena *memory, int groups, int tiles, int strips, fpa
     outer->strip_group = arena_array(memory, strips + 1, sizeof *outer->strip_group);
     outer->strip_tile =
         arena_array(memory, (size_t)(strips + 1) * outer->strip_length, sizeof *outer->strip_tile);
-    if (!outer->prefix || !outer->group_first || !outer->tile_suffix || !outer->tile_quarter ||
-        !outer->group_parts || !outer->feature || !outer->weight || !outer->copied || !outer->degree ||
-        !outer->strip_group || !outer->strip_tile)
-        return fail_memory(error);
-    return FPA_OK;
 }
 
 /* Number of a group of the tiling, from 0 on in the order in which tiles need them. */
@@ -113,13 +107,10 @@ static int number_group(const outer_tiling *tiling, int group, int first_tile, i
 }
 
 /* Groups that gave all of their tiles away are left out. Each tile's group becomes its number. */
-static fpa_status fill_tiles(const outer_tiling *tiling, outer_tile *tiles, arena *memory,
-                             fpa_outer_plan *outer, fpa_error *error)
+static void fill_tiles(const outer_tiling *tiling, outer_tile *tiles, arena *memory, fpa_outer_plan *outer)
 {
     const int whole = outer->tiles - outer->folded;
     int *number = arena_array(memory, tiling->group_count, sizeof *number);
-    if (!number)
-        return fail_memory(error);
     memset(number, -1, tiling->group_count * sizeof *number);
     for (int t = 0; t < outer->tiles; t++) {
         tiles[t].group = number_group(tiling, tiles[t].group, t < whole ? t : whole, number, outer);
@@ -130,7 +121,6 @@ static fpa_status fill_tiles(const outer_tiling *tiling, outer_tile *tiles, aren
         memcpy(outer->feature + t * OUTER_TILE, tiles[t].feature, sizeof tiles[t].feature);
     }
     outer->group_first[outer->groups] = whole;
-    return FPA_OK;
 }
 
 /* ---- strips ---- */
@@ -207,11 +197,9 @@ static void describe_weights(const fpa_plan *plan, fpa_outer_plan *outer)
     }
 }
 
-static fpa_status fill_weights(const fpa_plan *plan, arena *memory, fpa_outer_plan *outer, fpa_error *error)
+static void fill_weights(const fpa_plan *plan, arena *memory, fpa_outer_plan *outer)
 {
     int *slot_of = arena_array(memory, (size_t)plan->features, sizeof *slot_of);
-    if (!slot_of)
-        return fail_memory(error);
     for (int i = 0; i < outer->tiles * OUTER_TILE; i++)
         if (outer->feature[i] >= 0)
             slot_of[outer->feature[i]] = i;
@@ -222,21 +210,17 @@ static fpa_status fill_weights(const fpa_plan *plan, arena *memory, fpa_outer_pl
             outer->degree[slot] = plan->pieces[p].degree;
         }
     describe_weights(plan, outer);
-    return FPA_OK;
 }
 
-fpa_status tiles_to_tables(const fpa_plan *plan, const outer_tiling *tiling, outer_tile *tiles, int strips,
-                           arena *memory, arena *lasting, fpa_outer_plan *outer, fpa_error *error)
+void tiles_to_tables(const fpa_plan *plan, const outer_tiling *tiling, outer_tile *tiles, int strips,
+                     arena *memory, arena *lasting, fpa_outer_plan *outer)
 {
     outer->tiles = tiling->tile_count;
     outer->folded = fold_tiles(tiling, tiles);
     outer->copy_rows = OUTER_TILE * (outer->tiles - outer->folded) + OUTER_FOLDED * outer->folded;
     qsort(tiles, outer->tiles, sizeof *tiles, compare_tiles);
-    fpa_status status = allocate(lasting, tiling->group_count, outer->tiles, strips, outer, error);
-    if (!status)
-        status = fill_tiles(tiling, tiles, memory, outer, error);
-    if (status)
-        return status;
+    allocate(lasting, tiling->group_count, outer->tiles, strips, outer);
+    fill_tiles(tiling, tiles, memory, outer);
     fill_strips(tiles, outer);
-    return fill_weights(plan, memory, outer, error);
+    fill_weights(plan, memory, outer);
 }

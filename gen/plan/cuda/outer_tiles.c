@@ -64,7 +64,7 @@ static const int *piece_prefix(const fpa_outer_plan *outer, const fpa_piece *pie
 {
     const int factors = outer->prefix_factors, ones = factors - piece->prefix_count;
     int *prefix = arena_array(memory, factors, sizeof *prefix);
-    for (int l = 0; prefix && l < factors; l++)
+    for (int l = 0; l < factors; l++)
         prefix[l] = l < ones ? outer->ones_row : outer->row[piece->prefix[l - ones]];
     return prefix;
 }
@@ -72,11 +72,9 @@ static const int *piece_prefix(const fpa_outer_plan *outer, const fpa_piece *pie
 static slot *form_slots(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory)
 {
     slot *slots = arena_array(memory, (size_t)plan->features, sizeof *slots);
-    for (int p = 0, n = 0; slots && p < plan->piece_count; p++) {
+    for (int p = 0, n = 0; p < plan->piece_count; p++) {
         const fpa_piece *piece = &plan->pieces[p];
         const int *prefix = piece_prefix(outer, piece, memory);
-        if (!prefix)
-            return NULL;
         for (int i = 0; i < piece->width; i++)
             slots[n++] = (slot){.prefix = prefix,
                                 .factors = outer->prefix_factors,
@@ -154,7 +152,7 @@ static int compare_prefix_lines(const void *left, const void *right)
 
 /* ---- groups ---- */
 
-/* Runs of at most 8 prefix_lines of one span; -1: no memory. */
+/* Runs of at most 8 prefix_lines of one span. */
 static int form_groups(const prefix_line *prefix_lines, int count, group *groups, arena *memory)
 {
     int group_count = 0;
@@ -165,8 +163,6 @@ static int form_groups(const prefix_line *prefix_lines, int count, group *groups
             last = &groups[group_count++];
             last->suffix_count = next->part_count;
             last->suffix = arena_array(memory, next->part_count, sizeof *last->suffix);
-            if (!last->suffix)
-                return -1;
             for (int j = 0; j < next->part_count; j++)
                 last->suffix[j] = next->parts[j].suffix;
         }
@@ -208,23 +204,20 @@ static group *merge_partner(group *groups, const group *g)
     return best;
 }
 
-/* Groups of fewer than 8 prefixes join others when that saves tiles; false: no memory. */
-static bool merge_groups(group *groups, int count, arena *memory)
+/* Groups of fewer than 8 prefixes join others when that saves tiles. */
+static void merge_groups(group *groups, int count, arena *memory)
 {
     for (group *g = groups; g < groups + count; g++) {
         group *into = g->member_count < OUTER_BLOCK ? merge_partner(groups, g) : NULL;
         if (!into)
             continue;
         int *suffix = arena_array(memory, into->suffix_count + g->suffix_count, sizeof *suffix);
-        if (!suffix)
-            return false;
         into->suffix_count = unite_suffixes(into, g, suffix);
         into->suffix = suffix;
         for (int i = 0; i < g->member_count; i++)
             into->member[into->member_count++] = g->member[i];
         *g = (group){0};
     }
-    return true;
 }
 
 /* ---- tiles ---- */
@@ -254,8 +247,7 @@ static void fill_tile(const group *g, int suffix, outer_tile *tile)
                        sizeof g->member[c]->parts[i].feature);
 }
 
-static fpa_status form_tiles(const group *groups, int count, arena *memory, outer_tiling *tiling,
-                             fpa_error *error)
+static void form_tiles(const group *groups, int count, arena *memory, outer_tiling *tiling)
 {
     const int factors = tiling->factors;
     tiling->tile_count = 0;
@@ -263,8 +255,6 @@ static fpa_status form_tiles(const group *groups, int count, arena *memory, oute
         tiling->tile_count += groups[g].suffix_count;
     tiling->tiles = arena_array(memory, tiling->tile_count, sizeof *tiling->tiles);
     tiling->prefix = arena_array(memory, (size_t)count * OUTER_BLOCK * factors, sizeof *tiling->prefix);
-    if (!tiling->tiles || !tiling->prefix)
-        return fail_memory(error);
     outer_tile *tile = tiling->tiles;
     for (int g = 0; g < count; g++) {
         if (!groups[g].member_count)
@@ -278,7 +268,6 @@ static fpa_status form_tiles(const group *groups, int count, arena *memory, oute
         }
         tiling->group_count++;
     }
-    return FPA_OK;
 }
 
 bool tiles_are_sparse(const fpa_plan *plan, double slots)
@@ -287,31 +276,26 @@ bool tiles_are_sparse(const fpa_plan *plan, double slots)
     return slots > MOST_SLOTS || slots > A_FEATURE * (double)plan->features;
 }
 
-fpa_status tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, arena *memory,
-                      outer_tiling *tiling, double *slots, fpa_error *error)
+void tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, arena *memory,
+                outer_tiling *tiling, double *slots)
 {
     const int features = (int)plan->features;
     *tiling = (outer_tiling){.factors = outer->prefix_factors};
     slot *slot_list = form_slots(plan, outer, memory);
     prefix_line *prefix_lines = arena_array(memory, features, sizeof *prefix_lines);
     part *parts = arena_array(memory, features, sizeof *parts);
-    if (!slot_list || !prefix_lines || !parts)
-        return fail_memory(error);
     sort_slots(slot_list, features);
     int part_count = 0;
     const int prefix_line_count = form_prefix_lines(slot_list, features, prefix_lines, parts, &part_count);
     /* groups cannot be fewer than full ones: what is sparse now is not worth gathering */
     *slots = (double)part_count * OUTER_BLOCK;
     if (tiles_are_sparse(plan, *slots))
-        return FPA_OK;
+        return;
     qsort(prefix_lines, prefix_line_count, sizeof *prefix_lines, compare_prefix_lines);
     group *groups = arena_array(memory, prefix_line_count, sizeof *groups);
-    if (!groups)
-        return fail_memory(error);
     const int group_count = form_groups(prefix_lines, prefix_line_count, groups, memory);
-    if (group_count < 0 || (merge && !merge_groups(groups, group_count, memory)))
-        return fail_memory(error);
-    fpa_status status = form_tiles(groups, group_count, memory, tiling, error);
+    if (merge)
+        merge_groups(groups, group_count, memory);
+    form_tiles(groups, group_count, memory, tiling);
     *slots = (double)tiling->tile_count * OUTER_TILE;
-    return status;
 }

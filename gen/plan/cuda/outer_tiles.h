@@ -29,22 +29,20 @@ bool tiles_are_sparse(const fpa_plan *plan, double slots);
 
 /* Needs outer->row and ones_row. merge: groups of few prefixes may be one. When the features are too sparse the result may have no tiles and
  * *slots is at least the number of slots that they would need; else *slots is that of the tiles. */
-fpa_status tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, arena *memory,
-                      outer_tiling *tiling, double *slots, fpa_error *error);
+void tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, arena *memory,
+                outer_tiling *tiling, double *slots);
 
 /* The same of features of two rows, those of `plan` one a piece: a group is a block of rows, with all tiles that it has with blocks of
  * rows. No tiles, too, where two features are the same pair. */
-fpa_status plan_block_tiles(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory,
-                            outer_tiling *tiling, double *slots, fpa_error *error);
+void plan_block_tiles(const fpa_plan *plan, const fpa_outer_plan *outer, arena *memory, outer_tiling *tiling,
+                      double *slots);
 
 /* The same with tiles of several suffix blocks, at most so many, where groups have few prefixes: such groups come last. */
-fpa_status tiles_part(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made,
-                      fpa_error *error);
+void tiles_part(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made);
 
 /* The same features in groups of which tiles_part makes fewer tiles: those of five or six prefixes become two, and tiles of few rows of a
  * suffix block are transposed. Tilings of several factors stay as they are. */
-fpa_status tiles_cut(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made,
-                     fpa_error *error);
+void tiles_cut(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made);
 
 /* Block of rows that the last factors of a group's prefixes are, in order, all others being the same; -1: none. */
 int outer_block_of_prefixes(const outer_tiling *tiling, int g);
@@ -54,16 +52,16 @@ int outer_rows_used(const outer_tile *tile, bool suffix);
 
 /* Transposes tiles (prefixes of block I, suffix J -> prefixes of block J, suffix I) so that few strips need
  * padding, and fills outer's groups, tiles and strips by tiles_to_tables. */
-fpa_status tiles_to_strips(const fpa_plan *plan, const outer_tiling *tiling, int columns, int warpgroup_tiles,
-                           arena *memory, arena *lasting, fpa_outer_plan *outer, fpa_error *error);
+void tiles_to_strips(const fpa_plan *plan, const outer_tiling *tiling, int columns, int warpgroup_tiles,
+                     arena *memory, arena *lasting, fpa_outer_plan *outer);
 
 /* The same of features that are rows themselves: tiles are blocks of 64 of them as they lie. */
-fpa_status plan_row_tiles(const fpa_plan *plan, int warpgroup_tiles, arena *memory, arena *lasting,
-                          fpa_outer_plan *outer, fpa_error *error);
+void plan_row_tiles(const fpa_plan *plan, int warpgroup_tiles, arena *memory, arena *lasting,
+                    fpa_outer_plan *outer);
 
 /* The tables of plan_outer, for tiles, which are put in order, that make so many strips of
  * outer->strip_length. */
-fpa_status tiles_to_tables(const fpa_plan *plan, const outer_tiling *tiling, outer_tile *tiles, int strips,
-                           arena *memory, arena *lasting, fpa_outer_plan *outer, fpa_error *error);
+void tiles_to_tables(const fpa_plan *plan, const outer_tiling *tiling, outer_tile *tiles, int strips,
+                     arena *memory, arena *lasting, fpa_outer_plan *outer);
 
 #endif

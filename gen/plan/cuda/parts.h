@@ -23,7 +23,7 @@ const fpa_cuda_rows *plan_cuda_rows(const fpa_plan *plan, arena *memory);
 /* Of so many units: those of a warp that holds sums of all columns, and blocks of such warps. */
 void cuda_choose_slices(const fpa_plan *plan, int units, fpa_cuda_rows *rows);
 /* rows->shared, of factor_row; false: no memory. */
-bool cuda_share_factors(arena *memory, fpa_cuda_rows *rows);
+void cuda_share_factors(arena *memory, fpa_cuda_rows *rows);
 
 enum { PORTABLE_COLUMNS = 8 }; /* tiles of a block of portable kernels */
 

@@ -117,7 +117,7 @@ static void try_dot(search *s, int n)
     }
 }
 
-/* Of feature number i of a piece; false: there is none, or no memory. */
+/* Of feature number i of a piece; false: there is none. */
 static bool list_ways(search *s, const fpa_piece *piece, int i, arena *memory, ways *found)
 {
     const maker *m = s->m;
@@ -138,7 +138,7 @@ static bool list_ways(search *s, const fpa_piece *piece, int i, arena *memory, w
     found->degree = s->degree;
     found->count = s->count;
     found->list = arena_copy(memory, s->list, s->count * sizeof *s->list);
-    return s->count > 0 && found->list;
+    return s->count > 0;
 }
 
 /* ---- tiles ---- */
@@ -169,18 +169,14 @@ static void want(tiling *t, const ways *w, int change)
             t->wanted[w->list[i].tile] += change;
 }
 
-static fpa_status index_tiles(const maker *m, tiling *t, arena *memory, fpa_error *error)
+static void index_tiles(const maker *m, tiling *t, arena *memory)
 {
     const int monomials = m->plan->score->monomial_count;
     t->wanted = arena_array(memory, t->tiles, sizeof *t->wanted);
     t->first = arena_array(memory, t->tiles + 2, sizeof *t->first);
     t->is_full = arena_array(memory, monomials, sizeof *t->is_full);
-    if (!t->wanted || !t->first || !t->is_full)
-        return fail_memory(error);
     for (int k = 0; k < monomials; k++)
-        if (!(t->is_full[k] =
-                  arena_array(memory, (size_t)half_rows(m, k, 0) * half_rows(m, k, 1), sizeof(bool))))
-            return fail_memory(error);
+        t->is_full[k] = arena_array(memory, (size_t)half_rows(m, k, 0) * half_rows(m, k, 1), sizeof(bool));
     for (int f = 0; f < t->features; f++) {
         want(t, &t->of[f], 1);
         for (int i = 0; i < t->of[f].count; i++)
@@ -189,12 +185,9 @@ static fpa_status index_tiles(const maker *m, tiling *t, arena *memory, fpa_erro
     for (int i = 0; i < t->tiles; i++)
         t->first[i + 2] += t->first[i + 1];
     t->member = arena_array(memory, t->first[t->tiles + 1], sizeof *t->member);
-    if (!t->member)
-        return fail_memory(error);
     for (int f = 0; f < t->features; f++)
         for (int i = 0; i < t->of[f].count; i++)
             t->member[t->first[t->of[f].list[i].tile + 1]++] = f;
-    return FPA_OK;
 }
 
 /* The feature's place there, if it has none yet and one is free. */
@@ -251,23 +244,19 @@ static fpa_piece piece_of(const maker *m, const fpa_piece *piece, int i, const w
                        .degree = w->degree};
 }
 
-static fpa_status make_pieces(const maker *m, const tiling *t, arena *memory, fpa_product_rows *made,
-                              fpa_error *error)
+static void make_pieces(const maker *m, const tiling *t, arena *memory, fpa_product_rows *made)
 {
     const fpa_plan *plan = m->plan;
     int *prefix = arena_array(memory, t->features, sizeof *prefix), count = 0;
     made->plan.pieces = arena_array(memory, t->features, sizeof *made->plan.pieces);
-    if (!prefix || !made->plan.pieces)
-        return fail_memory(error);
     for (int p = 0; p < plan->piece_count; p++)
         for (int i = 0; i < plan->pieces[p].width; i++, count++)
             made->plan.pieces[count] = piece_of(m, &plan->pieces[p], i, &t->of[count], prefix + count);
     made->plan.piece_count = count;
-    return FPA_OK;
 }
 
-/* *all false: some feature has no way. */
-static fpa_status list_all(const maker *m, tiling *t, arena *memory, bool *all, fpa_error *error)
+/* False: some feature has no way. */
+static bool list_all(const maker *m, tiling *t, arena *memory)
 {
     const fpa_plan *plan = m->plan;
     const int monomials = plan->score->monomial_count;
@@ -275,47 +264,40 @@ static fpa_status list_all(const maker *m, tiling *t, arena *memory, bool *all, 
     int *first = arena_array(memory, monomials, sizeof *first), count = 0;
     t->features = (int)plan->features;
     t->of = arena_array(memory, t->features, sizeof *t->of);
-    if (!s || !first || !t->of)
-        return fail_memory(error);
     for (int k = 0; k < monomials; k++) {
         first[k] = t->tiles;
         t->tiles += half_blocks(m, k, 0) * half_blocks(m, k, 1);
     }
     s->m = m;
     s->first_tile = first;
-    *all = true;
-    for (int p = 0; p < plan->piece_count && *all; p++)
-        for (int i = 0; i < plan->pieces[p].width && *all; i++)
-            *all = list_ways(s, &plan->pieces[p], i, memory, &t->of[count++]);
-    return *all || !s->count || t->of[count - 1].list ? FPA_OK : fail_memory(error);
+    for (int p = 0; p < plan->piece_count; p++)
+        for (int i = 0; i < plan->pieces[p].width; i++)
+            if (!list_ways(s, &plan->pieces[p], i, memory, &t->of[count++]))
+                return false;
+    return true;
 }
 
 /* ---- what is filled ---- */
 
-static bool mark_row(const maker *m, int half_number, int row, arena *memory)
+static void mark_row(const maker *m, int half_number, int row, arena *memory)
 {
     half *h = half_number < 0 ? NULL : &m->halves[half_number];
     if (h && !h->used)
         h->used = arena_array(memory, h->rows, sizeof *h->used);
-    if (h && h->used)
+    if (h)
         h->used[row] = true;
-    return !h || h->used;
 }
 
-static fpa_status count_filled(const maker *m, const tiling *t, arena *memory, filled *count,
-                               fpa_error *error)
+static void count_filled(const maker *m, const tiling *t, arena *memory, filled *count)
 {
     enum { PAIRS = OUTER_BLOCK / 2 };
     bool *seen = arena_array(memory, (size_t)t->tiles * PAIRS, sizeof *seen);
     *count = (filled){0};
-    if (!seen)
-        return fail_memory(error);
     for (int f = 0; f < t->features; f++) {
         const way *w = &t->of[f].list[t->of[f].placed];
         seen[w->tile * PAIRS + w->at[0] % OUTER_BLOCK / 2] = true;
         for (int i = 0; i < 2; i++)
-            if (!mark_row(m, m->dealt[w->monomial].half[i], w->at[i], memory))
-                return fail_memory(error);
+            mark_row(m, m->dealt[w->monomial].half[i], w->at[i], memory);
     }
     for (int tile = 0; tile < t->tiles; tile++) {
         const int before = count->quarters;
@@ -323,25 +305,20 @@ static fpa_status count_filled(const maker *m, const tiling *t, arena *memory, f
             count->quarters += seen[tile * PAIRS + pair];
         count->tiles += count->quarters > before;
     }
-    return FPA_OK;
 }
 
-fpa_status place_features(const maker *m, arena *memory, fpa_product_rows *made, filled *count, char *why,
-                          fpa_error *error)
+const char *place_features(const maker *m, arena *memory, fpa_product_rows *made, filled *count)
 {
-    static const char none[] = "its features are no products of rows of its dots";
-    arena scratch = {0};
+    arena *scratch = arena_scratch(memory);
     tiling t = {0};
-    bool all = false;
-    fpa_status status = list_all(m, &t, &scratch, &all, error);
-    if (!status && all)
-        status = index_tiles(m, &t, &scratch, error);
-    if (!status && !(all && fill_tiles(m, &t)))
-        status = unsuited(why, none);
-    else if (!status)
-        status = make_pieces(m, &t, memory, made, error);
-    if (!status && !*why)
-        status = count_filled(m, &t, memory, count, error);
-    arena_free(&scratch);
-    return status;
+    bool all = list_all(m, &t, scratch);
+    if (all)
+        index_tiles(m, &t, scratch);
+    all = all && fill_tiles(m, &t);
+    if (all) {
+        make_pieces(m, &t, memory, made);
+        count_filled(m, &t, memory, count);
+    }
+    arena_free(scratch);
+    return all ? NULL : "its features are no products of rows of its dots";
 }

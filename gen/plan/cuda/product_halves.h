@@ -45,8 +45,7 @@ typedef struct filled {
 } filled;
 
 /* The pieces of `made`, one a feature, and which rows of halves are used. Where a feature can be several pairs of rows, those are taken that
- * fill few tiles of 8 x 8. */
-fpa_status place_features(const maker *m, arena *memory, fpa_product_rows *made, filled *count, char *why,
-                          fpa_error *error);
+ * fill few tiles of 8 x 8. NULL: they are there; else why not. */
+const char *place_features(const maker *m, arena *memory, fpa_product_rows *made, filled *count);
 
 #endif

@@ -136,15 +136,13 @@ static bool deal_out(maker *m, int monomial)
 
 /* ---- tables of the given plan ---- */
 
-static bool describe_rows(maker *m, arena *memory)
+static void describe_rows(maker *m, arena *memory)
 {
     const fpa_plan *plan = m->plan;
     const int rows = plan->row_count, dots = plan->score->dot_count;
     m->base = arena_array(memory, rows, sizeof *m->base);
     m->gram = arena_array(memory, rows, sizeof *m->gram);
     m->position = arena_array(memory, (size_t)rows * dots, sizeof *m->position);
-    if (!m->base || !m->gram || !m->position)
-        return false;
     for (int i = 0; i < rows; i++)
         m->base[i] = i, m->gram[i] = 1;
     for (int i = 0; i < plan->weighted_count; i++) {
@@ -155,7 +153,6 @@ static bool describe_rows(maker *m, arena *memory)
     for (int i = 0; i < dots; i++)
         for (int r = 0; r < plan->dots[i].row_count; r++)
             m->position[i * rows + m->base[plan->dots[i].rows[r]]] = r;
-    return true;
 }
 
 /* ---- product rows ---- */
@@ -188,15 +185,12 @@ static void describe_row(const maker *m, const half *h, int number, const int *p
             l < h->count ? m->plan->dots[h->dot[l]].rows[position[l]] : m->plan->ones_row;
 }
 
-static fpa_status fill_factors(const maker *m, half *h, arena *memory, fpa_product_rows *made,
-                               fpa_error *error)
+static void fill_factors(const maker *m, half *h, arena *memory, fpa_product_rows *made)
 {
     const int ordered = count_ordered(m, h);
     int position[MOST_DEGREE] = {0}, next = 0;
     double weight;
     h->number = arena_array(memory, ordered, sizeof *h->number);
-    if (!h->number)
-        return fail_memory(error);
     for (int i = 0; i < ordered; i++)
         h->number[i] = -1;
     for (int n = 0; n < 2 * ordered; n++) {
@@ -208,10 +202,9 @@ static fpa_status fill_factors(const maker *m, half *h, arena *memory, fpa_produ
         if (h->count > 1)
             describe_row(m, h, h->number[i], position, weight, made);
     }
-    return FPA_OK;
 }
 
-static fpa_status make_rows(const maker *m, arena *memory, fpa_product_rows *made, fpa_error *error)
+static void make_rows(const maker *m, arena *memory, fpa_product_rows *made)
 {
     for (int i = 0; i < m->half_count; i++) {
         half *h = &m->halves[i];
@@ -224,12 +217,8 @@ static fpa_status make_rows(const maker *m, arena *memory, fpa_product_rows *mad
     made->plan.row_count += made->count;
     made->factor = arena_array(memory, (size_t)made->count * made->factors, sizeof *made->factor);
     made->weight = arena_array(memory, made->count, sizeof *made->weight);
-    if (!made->factor || !made->weight)
-        return fail_memory(error);
-    fpa_status status = FPA_OK;
-    for (int i = 0; i < m->half_count && !status; i++)
-        status = fill_factors(m, &m->halves[i], memory, made, error);
-    return status;
+    for (int i = 0; i < m->half_count; i++)
+        fill_factors(m, &m->halves[i], memory, made);
 }
 
 /* ---- the score ---- */
@@ -255,47 +244,39 @@ static bool keeps_score(const maker *m)
     return halves == 1;
 }
 
-static fpa_status keep_score(const maker *m, arena *memory, fpa_product_rows *made, fpa_error *error)
+static void keep_score(const maker *m, arena *memory, fpa_product_rows *made)
 {
     const fpa_score *score = m->plan->score;
     made->score.dot_count = score->dot_count;
     made->score.monomial_count = score->monomial_count;
     made->score.monomials = score->monomials;
     made->dot_degree = arena_array(memory, score->dot_count, sizeof *made->dot_degree);
-    for (int i = 0; made->dot_degree && i < score->dot_count; i++)
+    for (int i = 0; i < score->dot_count; i++)
         made->dot_degree[i] = 1;
-    return made->dot_degree ? FPA_OK : fail_memory(error);
 }
 
-static fpa_status make_dots(const maker *m, arena *memory, fpa_product_rows *made, fpa_error *error)
+static void make_dots(const maker *m, arena *memory, fpa_product_rows *made)
 {
     made->score.dot_count = m->half_count;
     made->plan.dots = arena_array(memory, m->half_count, sizeof *made->plan.dots);
     made->dot_degree = arena_array(memory, m->half_count, sizeof *made->dot_degree);
-    if (!made->plan.dots || !made->dot_degree)
-        return fail_memory(error);
     for (int i = 0; i < m->half_count; i++) {
         const half *h = &m->halves[i];
         int *rows = arena_array(memory, h->rows, sizeof *rows);
-        if (!rows)
-            return fail_memory(error);
         for (int r = 0; r < h->rows; r++)
             rows[r] = half_row(m, h, r);
         made->plan.dots[i] = (fpa_dot){h->rows, rows};
         made->dot_degree[i] = h->count;
     }
-    return FPA_OK;
 }
 
-static fpa_status make_monomials(const maker *m, arena *memory, fpa_product_rows *made, fpa_error *error)
+static void make_monomials(const maker *m, arena *memory, fpa_product_rows *made)
 {
     const fpa_score *score = m->plan->score;
     made->score.monomial_count = score->monomial_count;
     made->score.monomials = arena_array(memory, score->monomial_count, sizeof *made->score.monomials);
-    for (int i = 0; made->score.monomials && i < score->monomial_count; i++) {
+    for (int i = 0; i < score->monomial_count; i++) {
         int *power = arena_array(memory, m->half_count, sizeof *power);
-        if (!power)
-            return fail_memory(error);
         for (int j = 0; j < 2; j++)
             if (m->dealt[i].half[j] >= 0)
                 power[m->dealt[i].half[j]]++;
@@ -306,15 +287,16 @@ static fpa_status make_monomials(const maker *m, arena *memory, fpa_product_rows
                                     number_double(memory, 1 / m->halves[m->dealt[i].half[j]].scale));
         made->score.monomials[i] = (fpa_monomial){weight, power};
     }
-    return made->score.monomials ? FPA_OK : fail_memory(error);
 }
 
-static fpa_status make_score(const maker *m, arena *memory, fpa_product_rows *made, fpa_error *error)
+static void make_score(const maker *m, arena *memory, fpa_product_rows *made)
 {
-    if (keeps_score(m))
-        return keep_score(m, memory, made, error);
-    fpa_status status = make_dots(m, memory, made, error);
-    return status ? status : make_monomials(m, memory, made, error);
+    if (keeps_score(m)) {
+        keep_score(m, memory, made);
+        return;
+    }
+    make_dots(m, memory, made);
+    make_monomials(m, memory, made);
 }
 
 /* ---- the plan ---- */
@@ -327,78 +309,69 @@ static bool has_products(const maker *m)
     return several;
 }
 
-static fpa_status make_halves(maker *m, arena *memory, char *why, fpa_error *error)
+/* NULL: they are there. */
+static const char *make_halves(maker *m, arena *memory)
 {
     const int monomials = m->plan->score->monomial_count;
     m->halves = arena_array(memory, 2 * (size_t)monomials, sizeof *m->halves);
     m->dealt = arena_array(memory, monomials, sizeof *m->dealt);
-    if (!m->halves || !m->dealt || !describe_rows(m, memory))
-        return fail_memory(error);
+    describe_rows(m, memory);
     for (int i = 0; i < monomials; i++)
         if (!deal_out(m, i))
-            return unsuited(why, "a half of its dots has too many rows");
-    return has_products(m) ? FPA_OK : unsuited(why, "it has no products of three dots");
+            return "a half of its dots has too many rows";
+    return has_products(m) ? NULL : "it has no products of three dots";
 }
 
 /* ---- rows that no feature has ---- */
 
 /* Of s2 s3 whose rows share coordinates one of (i, j) and (j, i) is no feature's row. False: all are some feature's. */
-static fpa_status find_late(maker *m, arena *memory, bool *any, fpa_error *error)
+static bool find_late(maker *m, arena *memory)
 {
-    *any = false;
+    bool any = false;
     for (int i = 0; i < m->half_count; i++) {
         half *h = &m->halves[i];
         const int ordered = h->count > 1 && h->used ? count_ordered(m, h) : 0;
         h->late = ordered ? arena_array(memory, ordered, sizeof *h->late) : NULL;
-        if (ordered && !h->late)
-            return fail_memory(error);
         for (int n = 0; n < ordered; n++) {
             h->late[n] = h->number[n] >= 0 && !h->used[h->number[n]];
-            *any |= h->late[n];
+            any |= h->late[n];
         }
         h->used = NULL;
     }
-    return FPA_OK;
+    return any;
 }
 
-static fpa_status make_in_order(maker *m, arena *memory, fpa_product_rows *made, filled *count, char *why,
-                                fpa_error *error)
+static const char *make_in_order(maker *m, arena *memory, fpa_product_rows *made, filled *count)
 {
     *made = (fpa_product_rows){.plan = *m->plan};
     made->plan.score = &made->score;
-    fpa_status status = make_rows(m, memory, made, error);
-    if (!status)
-        status = make_score(m, memory, made, error);
-    return status ? status : place_features(m, memory, made, count, why, error);
+    make_rows(m, memory, made);
+    make_score(m, memory, made);
+    return place_features(m, memory, made, count);
 }
 
 /* The same with rows that no feature has behind all others of a half, where what is left fills fewer quarters of tiles. */
-static fpa_status make_late(maker *m, const filled *count, arena *memory, fpa_product_rows *made,
-                            fpa_error *error)
+static void make_late(maker *m, const filled *count, arena *memory, fpa_product_rows *made)
 {
-    char refused[WHY] = "";
     filled fewer;
-    bool any;
     fpa_product_rows other;
-    fpa_status status = find_late(m, memory, &any, error);
-    if (status || !any)
-        return status;
-    status = make_in_order(m, memory, &other, &fewer, refused, error);
-    if (!status && !*refused && fewer.tiles <= count->tiles && fewer.quarters < count->quarters) {
-        *made = other;
-        made->plan.score = &made->score;
-    }
-    return status;
+    if (!find_late(m, memory) || make_in_order(m, memory, &other, &fewer) || fewer.tiles > count->tiles ||
+        fewer.quarters >= count->quarters)
+        return;
+    *made = other;
+    made->plan.score = &made->score;
 }
 
-fpa_status plan_product_rows(const fpa_plan *plan, int columns, bool both_orders, arena *memory,
-                             fpa_product_rows *made, char *why, fpa_error *error)
+const char *plan_product_rows(const fpa_plan *plan, int columns, bool both_orders, arena *memory,
+                              fpa_product_rows *made)
 {
     maker m = {.plan = plan, .columns = columns, .both_orders = both_orders};
     filled count;
     *made = (fpa_product_rows){.plan = *plan};
-    fpa_status status = make_halves(&m, memory, why, error);
-    if (!status && !*why)
-        status = make_in_order(&m, memory, made, &count, why, error);
-    return status || *why ? status : make_late(&m, &count, memory, made, error);
+    const char *why = make_halves(&m, memory);
+    if (!why)
+        why = make_in_order(&m, memory, made, &count);
+    if (!why)
+        make_late(&m, &count, memory, made);
+    return why;
 }

@@ -27,8 +27,8 @@ typedef struct fpa_product_rows {
 
 /* columns: tiles of 8 of a block, by which features are weighed against rows. both_orders: of a dot that a half has twice rows (i, j)
  * and (j, i) are two, which takes heads that have features of both. In `memory`. Where the head has no such monomial, or features are not
- * products of rows of its dots, `why`, which is empty, says so. FPA_NO_MEMORY is the only error. */
-fpa_status plan_product_rows(const fpa_plan *plan, int columns, bool both_orders, arena *memory,
-                             fpa_product_rows *made, char *why, fpa_error *error);
+ * products of rows of its dots, it is said why; else NULL. */
+const char *plan_product_rows(const fpa_plan *plan, int columns, bool both_orders, arena *memory,
+                              fpa_product_rows *made);
 
 #endif

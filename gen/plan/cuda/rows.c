@@ -1,4 +1,5 @@
 /* plan_cuda_rows: where packed rows lie, and which of them features and dots are made of. */
+#include "feature_rows.h"
 #include "parts.h"
 
 /* ---- rows ---- */
@@ -13,12 +14,10 @@ static bool begins_dot(const fpa_plan *plan, int row)
 
 /* Coordinates first, with zero rows up to a whole step of 16; then the matrices, and weighted rows. Of gradients, whose sums are of 8 rows, a dot's
  * begin with a block of them. */
-static bool place_rows(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
+static void place_rows(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
 {
     const int d = plan->head->d;
     rows->row = arena_array(memory, plan->row_count, sizeof *rows->row);
-    if (!rows->row)
-        return false;
     for (int i = 0; i < d; i++)
         rows->row[i] = i;
     int next = round_up(d, 16);
@@ -38,18 +37,9 @@ static bool place_rows(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
         rows->row[plan->weighted[i].row] = next++;
     }
     rows->row_count = next;
-    return true;
 }
 
 /* ---- features ---- */
-
-static int count_factors(const fpa_plan *plan)
-{
-    int factors = 1;
-    for (int i = 0; i < plan->piece_count; i++)
-        factors = largest(factors, plan->pieces[i].prefix_count + 1);
-    return factors;
-}
 
 /* Row of factor l of a piece's feature i. */
 static int piece_row(const fpa_cuda_rows *rows, const fpa_piece *piece, int l, int i)
@@ -83,24 +73,21 @@ static bool is_shared(const fpa_cuda_rows *rows, int l, int run)
     return true;
 }
 
-bool cuda_share_factors(arena *memory, fpa_cuda_rows *rows)
+void cuda_share_factors(arena *memory, fpa_cuda_rows *rows)
 {
     rows->shared = arena_array(memory, rows->factors, sizeof *rows->shared);
-    for (int l = 0; rows->shared && l < rows->factors; l++)
+    for (int l = 0; l < rows->factors; l++)
         rows->shared[l] = is_shared(rows, l, 4) ? 4 : is_shared(rows, l, 2) ? 2 : 1;
-    return rows->shared != NULL;
 }
 
-static bool place_features(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
+static void place_features(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
 {
-    rows->factors = count_factors(plan);
+    rows->factors = feature_factors(plan);
     const size_t size = (size_t)rows->factors * (size_t)rows->features;
     rows->factor_row = arena_array(memory, size, sizeof *rows->factor_row);
     rows->weight = arena_array(memory, rows->features, sizeof *rows->weight);
-    if (!rows->factor_row || !rows->weight)
-        return false;
     fill_features(plan, rows);
-    return cuda_share_factors(memory, rows);
+    cuda_share_factors(memory, rows);
 }
 
 void cuda_choose_slices(const fpa_plan *plan, int units, fpa_cuda_rows *rows)
@@ -137,20 +124,16 @@ static bool is_consecutive(const fpa_plan *plan, const fpa_cuda_rows *rows, cons
     return ends_in_zeros(plan, dot);
 }
 
-static bool place_dots(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
+static void place_dots(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
 {
     rows->dot_count = plan->score->dot_count;
     rows->dots = arena_array(memory, rows->dot_count, sizeof *rows->dots);
-    if (!rows->dots)
-        return false;
     for (int i = 0; i < rows->dot_count; i++) {
         const int count = plan->dots[i].row_count, steps = round_up(count, 16) / 16;
         rows->dots[i] = (fpa_cuda_dot){.first = rows->dot_steps, .steps = steps, .rows = count};
         rows->dot_steps += steps;
     }
     rows->dot_rows = arena_array(memory, 16 * rows->dot_steps, sizeof *rows->dot_rows);
-    if (!rows->dot_rows)
-        return false;
     for (int i = 0; i < rows->dot_count; i++) {
         const fpa_dot *dot = &plan->dots[i];
         int *row = rows->dot_rows + 16 * rows->dots[i].first;
@@ -158,7 +141,6 @@ static bool place_dots(const fpa_plan *plan, arena *memory, fpa_cuda_rows *rows)
             row[r] = r < dot->row_count ? rows->row[dot->rows[r]] : rows->zero_row;
         rows->dots[i].base = is_consecutive(plan, rows, dot) ? row[0] : -1;
     }
-    return true;
 }
 
 /* Linear attention on the coordinates themselves, on tensor cores: rows by 16 are units as they are. */
@@ -180,13 +162,11 @@ static bool are_coordinates(const fpa_plan *plan, const fpa_cuda_rows *rows)
 const fpa_cuda_rows *plan_cuda_rows(const fpa_plan *plan, arena *memory)
 {
     fpa_cuda_rows *rows = arena_alloc(memory, sizeof *rows);
-    if (!rows)
-        return NULL;
     rows->element = (int)dtype_size(plan->head->dtype);
     cuda_choose_slices(plan, (int)((plan->features + CUDA_UNIT - 1) / CUDA_UNIT), rows);
-    if (!place_rows(plan, memory, rows) || !place_features(plan, memory, rows) ||
-        !place_dots(plan, memory, rows))
-        return NULL;
+    place_rows(plan, memory, rows);
+    place_features(plan, memory, rows);
+    place_dots(plan, memory, rows);
     rows->coordinates = are_coordinates(plan, rows);
     return rows;
 }

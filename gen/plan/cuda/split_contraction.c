@@ -138,14 +138,11 @@ static bool find_groups(const fpa_outer_plan *outer, fpa_contraction *c)
 }
 
 /* Those of the score, if tiles are blocks of one dot's rows times blocks of the other's. */
-static fpa_status list_pairs(const fpa_plan *plan, arena *memory, const fpa_outer_plan *outer,
-                             fpa_contraction *c, bool *found, fpa_error *error)
+static bool list_pairs(const fpa_plan *plan, arena *memory, const fpa_outer_plan *outer, fpa_contraction *c)
 {
     const fpa_score *score = plan->score;
     c->pair_count = score->monomial_count;
     c->pairs = arena_array(memory, c->pair_count, sizeof *c->pairs);
-    if (!c->pairs)
-        return fail_memory(error);
     for (int m = 0; m < c->pair_count; m++) {
         const fpa_branch *dot = pair_dot(score, m, 0), *other = pair_dot(score, m, 1);
         const double scale = plan->head->scale;
@@ -155,8 +152,7 @@ static fpa_status list_pairs(const fpa_plan *plan, arena *memory, const fpa_oute
                                             .other_blocks = pair_blocks(other),
                                             .weight = score->monomials[m].weight.value * scale * scale};
     }
-    *found = find_groups(outer, c);
-    return FPA_OK;
+    return find_groups(outer, c);
 }
 
 /* ---- sizes ---- */
@@ -272,21 +268,18 @@ static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fp
 }
 
 /* In sets beside whose sums two tiles are multiplied at a time, and queries and rows g held, if two warpgroups have room for those, else one by one. */
-static fpa_status choose_sets(const fpa_plan *plan, arena *memory, const fpa_split_outer *split,
-                              fpa_contraction *c, bool *found, fpa_error *error)
+static bool choose_sets(const fpa_plan *plan, arena *memory, const fpa_split_outer *split, fpa_contraction *c)
 {
     const int tile_steps = split->columns.blocks * divide_up(split->columns.tiles, OUTER_STEP / OUTER_BLOCK);
     const int sums = (split_registers(2) - BESIDE_TILES) / 4 - tile_steps;
-    fpa_status status = list_pairs(plan, memory, &split->outer, c, found, error);
+    const bool found = list_pairs(plan, memory, &split->outer, c);
     c->groups = 0;
-    for (int several = 1; several >= 0 && !status && *found && c->groups < 2; several--) {
-        status = list_contracted_sets(memory, c, several * sums,
-                                      several * (held_units(2) - value_steps(split)), error);
-        if (!status && !choose_groups(plan, split, c))
+    for (int several = 1; several >= 0 && found && c->groups < 2; several--) {
+        list_contracted_sets(memory, c, several * sums, several * (held_units(2) - value_steps(split)));
+        if (!choose_groups(plan, split, c))
             c->groups = 0;
     }
-    *found = *found && c->groups > 0;
-    return status;
+    return c->groups > 0;
 }
 
 /* Rows of products of two are made for passes alone (gen/plan/passes.h). */
@@ -305,22 +298,19 @@ static bool turns_power(const fpa_plan *plan, const fpa_split_outer *split, cons
     return c->states && plan->pass && (!split->outer.coordinates || plan->head->d % OUTER_BLOCK == 0);
 }
 
-fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split, fpa_error *error)
+void plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split)
 {
     const fpa_contracted contracted = contraction_of(plan);
     const bool power = contracted != CONTRACTS_NOTHING;
     fpa_contraction c = {.states = contracted != CONTRACTS_PAIRS};
     if (!(power || pairs_are_wanted(plan, split)) || !has_blocks(plan, split, c.states))
-        return FPA_OK;
-    bool found = power && choose_groups(plan, split, &c);
-    const fpa_status status = power ? FPA_OK : choose_sets(plan, memory, split, &c, &found, error);
-    if (status || !found)
-        return status;
+        return;
+    if (power ? !choose_groups(plan, split, &c) : !choose_sets(plan, memory, split, &c))
+        return;
     c.ones = c.states && split->outer.ones_row >= 0;
     c.turns = c.pair_count > 0 || turns_power(plan, split, &c);
     c.registers = split_registers(c.groups);
     c.producer_registers = split_producer_registers(c.groups);
     c.two_tiles = c.registers - BESIDE_TILES;
     split->contraction = c;
-    return FPA_OK;
 }

@@ -204,7 +204,7 @@ static bool choose_state(const fpa_plan *plan, fpa_split_outer *split)
 
 /* ---- tables ---- */
 
-static fpa_status make_tables(const fpa_cuda_inputs *in, fpa_split_outer *split, fpa_error *error)
+static void make_tables(const fpa_cuda_inputs *in, fpa_split_outer *split)
 {
     static const char *const kinds[] = {[PREFIX_ANY] = "any", [PREFIX_BLOCK] = "block", [PREFIX_ROW] = "row"};
     const fpa_outer_plan *outer = &split->outer;
@@ -214,15 +214,13 @@ static fpa_status make_tables(const fpa_cuda_inputs *in, fpa_split_outer *split,
     split->strip_tile = arena_array(in->memory, split->strip_tiles, sizeof *split->strip_tile);
     split->source = arena_array(in->memory, rows, sizeof *split->source);
     split->prefix_kind = arena_array(in->memory, outer->prefix_factors, sizeof *split->prefix_kind);
-    if (!split->strip_tile || !split->source || !split->prefix_kind)
-        return fail_memory(error);
     for (int i = 0; i < split->strip_tiles; i++)
         split->strip_tile[i] = outer->strip_tile[i] < 0 ? outer->tiles : outer->strip_tile[i];
     for (int i = 0; i < rows; i++)
         split->source[i] = outer->source[i] < 0 ? in->rows->zero_row : row[outer->source[i]];
     for (int l = 0; l < outer->prefix_factors; l++)
         split->prefix_kind[l] = kinds[outer_prefix_kind(outer, l)];
-    return split_list_slabs(in->memory, split, error);
+    split_list_slabs(in->memory, split);
 }
 
 /* ---- the plan ---- */
@@ -241,23 +239,23 @@ static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *spli
 }
 
 /* Strips as long as a warpgroup has registers for; shorter ones, where the copies of such a block's tiles leave no room for
- * its vectors. */
-static fpa_status choose_strips(const fpa_cuda_inputs *in, const fpa_product_rows *products, int parts,
-                                fpa_split_outer *split, const char **refusal, fpa_error *error)
+ * its vectors. NULL: there are some. */
+static const char *choose_strips(const fpa_cuda_inputs *in, const fpa_product_rows *products, int parts,
+                                 fpa_split_outer *split)
 {
+    const char *refusal;
     int tiles = warpgroup_tiles(split->columns.all);
     do {
         const int columns = split->columns.all;
-        fpa_status status =
-            products ? plan_outer_of_products(in->plan, columns, tiles, parts, products->late, in->memory,
-                                              &split->outer, error)
-                     : plan_outer(in->plan, columns, tiles, parts, in->memory, &split->outer, error);
-        if (status)
-            return status;
-        *refusal = split->outer.used ? choose_sizes(in, split) : split->outer.why;
+        if (products)
+            plan_outer_of_products(in->plan, columns, tiles, parts, products->late, in->memory,
+                                   &split->outer);
+        else
+            plan_outer(in->plan, columns, tiles, parts, in->memory, &split->outer);
+        refusal = split->outer.used ? choose_sizes(in, split) : split->outer.why;
         tiles = split->outer.used ? split->outer.strip_length - 1 : 0;
-    } while (*refusal && tiles > 0);
-    return FPA_OK;
+    } while (refusal && tiles > 0);
+    return refusal;
 }
 
 /* Of a token, in a chunk that is neither short nor long. */
@@ -289,29 +287,28 @@ static bool is_fuller(const fpa_plan *plan, const fpa_split_outer *parted, bool 
            token_seconds(plan, parted) < token_seconds(plan, split);
 }
 
-/* Contractions have tiles of one suffix block. */
-static fpa_status choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows *products,
-                               fpa_split_outer *split, const char **refusal, fpa_error *error)
+/* Contractions have tiles of one suffix block. NULL: there are some. */
+static const char *choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows *products,
+                                fpa_split_outer *split)
 {
     static const int parts[] = {2, 4, 2 | OUTER_CUT, 4 | OUTER_CUT};
     fpa_split_outer other = *split, whole;
-    fpa_status status = choose_strips(in, products, 1, split, refusal, error);
-    if (status || *refusal || split->outer.rows)
-        return status;
+    const char *refusal = choose_strips(in, products, 1, split);
+    if (refusal || split->outer.rows)
+        return refusal;
     whole = *split;
     if (!products)
-        status = plan_contraction(in->plan, in->memory, &whole, error);
+        plan_contraction(in->plan, in->memory, &whole);
     int whole_groups = split->outer.tiles;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && !status && !whole.contraction.groups; i++) {
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && !whole.contraction.groups; i++) {
         const bool cut = parts[i] & OUTER_CUT;
-        const char *why;
         fpa_split_outer parted = other;
-        status = choose_strips(in, products, parts[i], &parted, &why, error);
-        if (!status && !why && is_fuller(in->plan, &parted, cut, whole_groups, split))
+        if (!choose_strips(in, products, parts[i], &parted) &&
+            is_fuller(in->plan, &parted, cut, whole_groups, split))
             *split = parted;
         whole_groups = cut ? whole_groups : split->outer.tiles;
     }
-    return status;
+    return NULL;
 }
 
 static int choose_chunk(const fpa_plan *plan, const fpa_split_outer *split)
@@ -360,8 +357,7 @@ static int choose_value_room(const fpa_cuda_inputs *in, const fpa_columns *colum
     return most > 0 && most <= room && !cuda_leaves_dots(in->plan) ? room : 0;
 }
 
-fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split,
-                         char *why, fpa_error *error)
+const char *plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split)
 {
     const fpa_plan *plan = in->plan;
     split->columns = choose_columns(in);
@@ -369,24 +365,19 @@ fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *prod
     split->value_box = 8 * (split->ones_behind ? split->columns.tiles : SLAB_BLOCKS);
     split->value_room = choose_value_room(in, &split->columns);
     split->leaves_dots = !in->feature_rows && leaves_dots(plan);
-    const char *refusal;
-    fpa_status status = choose_tiles(in, products, split, &refusal, error);
-    if (status)
-        return status;
+    const char *refusal = choose_tiles(in, products, split);
     if (refusal)
-        return unsuited(why, refusal);
+        return refusal;
     split->dots = plan->score->dot_count;
     split->dot_steps = split->outer.dot_first[split->dots];
     split->output_registers = split_registers(split->output_groups);
     split->output_producer_registers = split_producer_registers(split->output_groups);
-    status = make_tables(in, split, error);
-    if (!status)
-        status = plan_split_products(in, products, split, error);
-    if (!status && !split->outer.coordinates)
-        status = plan_pack(in, split, why, error);
-    if (!status && !*why)
-        split->chunk = choose_chunk(plan, split);
-    if (!status && !*why && !products)
-        status = plan_contraction(plan, in->memory, split, error);
-    return status;
+    make_tables(in, split);
+    plan_split_products(in, products, split);
+    if (!split->outer.coordinates && !plan_pack(in, split))
+        return "a tile of its packed rows does not fit into shared memory";
+    split->chunk = choose_chunk(plan, split);
+    if (!products)
+        plan_contraction(plan, in->memory, split);
+    return NULL;
 }

@@ -187,24 +187,22 @@ int split_ones_bytes(const fpa_plan *plan, const fpa_split_outer *split);
 bool choose_split_queries(const fpa_plan *plan, fpa_split_outer *split);
 /* Of a kernel's blocks: how many slabs any of them fetches, and all of a head; and of all kernels which, and whether some are partial. */
 void split_count_slabs(const fpa_outer_plan *outer, fpa_chunk_state_kernel *kernel);
-fpa_status split_list_slabs(arena *memory, fpa_split_outer *split, fpa_error *error);
+void split_list_slabs(arena *memory, fpa_split_outer *split);
 /* The contraction's pairs, in sets of at most so many blocks of rows, and so many of these and steps together, or each by itself. */
-fpa_status list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums, int most_held,
-                                fpa_error *error);
+void list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums, int most_held);
 /* Fills split->contraction, once all else is there: of heads that are passes of values, mostly their own. */
-fpa_status plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split, fpa_error *error);
-/* Fills split->pack, once the tables are there. */
-fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error);
+void plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split);
+/* Fills split->pack, once the tables are there; false: a tile does not fit. */
+bool plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split);
 /* Fills what templates read of the score and of product rows (NULL: there are none), once split->source is there. */
-fpa_status plan_split_products(const fpa_cuda_inputs *in, const fpa_product_rows *products,
-                               fpa_split_outer *split, fpa_error *error);
-/* By the given plan, or one of product rows. */
-fpa_status plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split,
-                         char *why, fpa_error *error);
+void plan_split_products(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split);
+/* By the given plan, or one of product rows. NULL, or why it does not suit. */
+const char *plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products,
+                          fpa_split_outer *split);
 
 /* Tiles that blocks of chunk_state have sums of. */
 int split_places(const fpa_split_outer *split);
-fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+const char *plan_split_outer(const fpa_cuda_inputs *in, void *plan);
 void print_split_outer(FILE *out, const fpa_plan *plan);
 void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 extern const fpa_field split_outer_fields[];

@@ -32,116 +32,99 @@ static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
 /* ---- product rows ---- */
 
 /* Numbers that the plan's rows have, and behind them product rows. */
-static fpa_status number_rows(const fpa_cuda_inputs *in, const fpa_product_rows *products,
-                              fpa_cuda_rows *rows, fpa_error *error)
+static void number_rows(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_cuda_rows *rows)
 {
     const int count = in->plan->row_count;
     *rows = *in->rows;
     rows->row = arena_array(in->memory, products->plan.row_count, sizeof *rows->row);
-    if (!rows->row)
-        return fail_memory(error);
     memcpy(rows->row, in->rows->row, count * sizeof *rows->row);
     for (int i = 0; i < products->count; i++)
         rows->row[count + i] = rows->row_count++;
-    return FPA_OK;
 }
 
 /* Rows of both orders only where features ask for them, or where products of states are wanted: in these keys of one walk are
  * the other's queries, and weights of keys would count twice. */
-static fpa_status make_products(const fpa_cuda_inputs *in, bool unweighted, fpa_product_rows *products,
-                                char *why, fpa_error *error)
+static const char *make_products(const fpa_cuda_inputs *in, bool unweighted, fpa_product_rows *products)
 {
     const int columns = cuda_columns(in->plan->head, split_most_columns(in)).all;
-    fpa_status status = plan_product_rows(in->plan, columns, unweighted, in->memory, products, why, error);
-    if (status || !*why || unweighted)
-        return status;
-    *why = 0;
-    return plan_product_rows(in->plan, columns, true, in->memory, products, why, error);
+    const char *why = plan_product_rows(in->plan, columns, unweighted, in->memory, products);
+    return why && !unweighted ? plan_product_rows(in->plan, columns, true, in->memory, products) : why;
 }
 
 /* Product rows take 0.86 to 0.98 of their prediction, prefixes of two factors in tiles of several suffix blocks 1.07 and 1.09 times theirs
  * (docs/decisions/0096-tiles-of-several-suffixes.md). */
 static const double clearly = 0.85;
 
-/* By rows that are features. */
-static fpa_status plan_features_as_rows(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why,
-                                        fpa_error *error)
+/* The inputs as a plan of product rows has them. */
+static fpa_cuda_inputs inputs_of(const fpa_cuda_inputs *in, const fpa_product_rows *products)
 {
-    fpa_product_rows *products = arena_alloc(in->memory, sizeof *products);
-    fpa_cuda_rows *rows = arena_alloc(in->memory, sizeof *rows);
-    if (!products || !rows)
-        return fail_memory(error);
     fpa_cuda_inputs seen = *in;
+    fpa_cuda_rows *rows = arena_alloc(in->memory, sizeof *rows);
+    number_rows(in, products, rows);
     seen.plan = &products->plan;
     seen.rows = rows;
-    fpa_status status = plan_feature_rows(in->plan, in->memory, products, why, error);
-    if (!status && !*why)
-        status = number_rows(in, products, rows, error);
-    if (!status && !*why)
-        status = plan_split_of(&seen, products, split, why, error);
+    return seen;
+}
+
+/* By rows that are features. */
+static const char *plan_features_as_rows(const fpa_cuda_inputs *in, fpa_split_outer *split)
+{
+    fpa_product_rows *products = arena_alloc(in->memory, sizeof *products);
+    const char *why = plan_feature_rows(in->plan, in->memory, products);
+    if (why)
+        return why;
+    const fpa_cuda_inputs seen = inputs_of(in, products);
+    why = plan_split_of(&seen, products, split);
     split->seen = &products->plan;
     split->feature_rows = true;
-    return status;
+    return why;
 }
 
 /* Dots that are no factors of products behind the others, where chunk_state has no more places for tiles then and less time is taken. */
-static fpa_status plan_by_products(const fpa_cuda_inputs *seen, fpa_product_rows *products,
-                                   fpa_split_outer *split, char *why, fpa_error *error)
+static const char *plan_by_products(const fpa_cuda_inputs *seen, fpa_product_rows *products,
+                                    fpa_split_outer *split)
 {
     fpa_split_outer late = {0};
-    char refused[WHY] = "";
-    fpa_status status = plan_split_of(seen, products, split, why, error);
-    if (status || *why || !outer_has_late_dots(&products->plan))
-        return status;
+    const char *why = plan_split_of(seen, products, split);
+    if (why || !outer_has_late_dots(&products->plan))
+        return why;
     products->late = true;
-    status = plan_split_of(seen, products, &late, refused, error);
-    if (!status && !*refused && split_places(&late) <= split_places(split) &&
+    if (!plan_split_of(seen, products, &late) && split_places(&late) <= split_places(split) &&
         token_seconds(&products->plan, &late) < token_seconds(&products->plan, split))
         *split = late;
-    return status;
+    return NULL;
 }
 
-/* By product rows, in place of *split (or of the reason why it does not suit), where that takes less time. */
-static fpa_status choose_products(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why,
-                                  fpa_error *error)
+/* By product rows, in place of *split, or of the reason `why` it does not suit, where that takes less time. */
+static const char *choose_products(const fpa_cuda_inputs *in, fpa_split_outer *split, const char *why)
 {
     fpa_product_rows *products = arena_alloc(in->memory, sizeof *products);
-    fpa_cuda_rows *rows = arena_alloc(in->memory, sizeof *rows);
     fpa_split_outer other = {0};
-    char refused[WHY] = "";
-    if (!products || !rows)
-        return fail_memory(error);
-    fpa_cuda_inputs seen = *in;
-    seen.plan = &products->plan;
-    seen.rows = rows;
-    fpa_status status = make_products(in, split->leaves_dots, products, refused, error);
-    if (!status && !*refused)
-        status = number_rows(in, products, rows, error);
-    if (!status && !*refused)
-        status = plan_by_products(&seen, products, &other, refused, error);
-    if (status || *refused ||
-        (!*why && token_seconds(in->plan, split) <=
-                      (split->outer.parted ? clearly : 1) * token_seconds(&products->plan, &other)))
-        return status;
-    *why = 0;
+    if (make_products(in, split->leaves_dots, products))
+        return why;
+    const fpa_cuda_inputs seen = inputs_of(in, products);
+    if (plan_by_products(&seen, products, &other) ||
+        (!why && token_seconds(in->plan, split) <=
+                     (split->outer.parted ? clearly : 1) * token_seconds(&products->plan, &other)))
+        return why;
     other.seen = &products->plan;
     *split = other;
-    return FPA_OK;
+    return NULL;
 }
 
-fpa_status plan_split_outer(const fpa_cuda_inputs *in, void *made, char *why, fpa_error *error)
+const char *plan_split_outer(const fpa_cuda_inputs *in, void *made)
 {
     if (!in->plan->target->warpgroups)
-        return unsuited(why, "the GPU has no warpgroups");
+        return "the GPU has no warpgroups";
     if (in->plan->written->window)
-        return unsuited(why, "it has a window");
+        return "it has a window";
     if (in->rows->element != 2)
-        return unsuited(why, "its products are no 16-bit numbers");
+        return "its products are no 16-bit numbers";
     if (in->feature_rows)
-        return plan_features_as_rows(in, made, why, error);
+        return plan_features_as_rows(in, made);
     const fpa_split_outer *split = made;
-    fpa_status status = plan_split_of(in, NULL, made, why, error);
+    const char *why = plan_split_of(in, NULL, made);
     const bool contracts =
-        !*why && split->contraction.groups; /* rows as they lie, which are all that pairs need */
-    return status || contracts ? status : choose_products(in, made, why, error);
+        !why && split->contraction.groups; /* rows as they lie, which are all that pairs need */
+    return contracts ? NULL : choose_products(in, made, why);
 }

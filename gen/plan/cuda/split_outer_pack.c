@@ -315,7 +315,7 @@ static void choose_parts(const fpa_plan *plan, fpa_pack_kernel *pack)
     pack->parts = whole || pack->narrows ? 1 : 2;
 }
 
-fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *why, fpa_error *error)
+bool plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split)
 {
     fpa_pack_kernel *pack = &split->pack;
     *pack = (fpa_pack_kernel){.places = in->rows->row_count,
@@ -324,9 +324,5 @@ fpa_status plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split, char *wh
     choose_parts(in->plan, pack);
     pack->place = arena_array(in->memory, pack->places, sizeof *pack->place);
     pack->block = arena_array(in->memory, pack->blocks_of_vector, sizeof *pack->block);
-    if (!pack->place || !pack->block)
-        return fail_memory(error);
-    return choose_pack(in, split, pack)
-               ? FPA_OK
-               : unsuited(why, "a tile of its packed rows does not fit into shared memory");
+    return choose_pack(in, split, pack);
 }

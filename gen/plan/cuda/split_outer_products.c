@@ -4,7 +4,7 @@
 #include "parts.h"
 #include "split_outer.h"
 
-static fpa_status list_monomials(const fpa_cuda_inputs *in, fpa_split_outer *split, fpa_error *error)
+static void list_monomials(const fpa_cuda_inputs *in, fpa_split_outer *split)
 {
     const fpa_score *score = in->plan->score;
     const int dots = score->dot_count;
@@ -12,19 +12,15 @@ static fpa_status list_monomials(const fpa_cuda_inputs *in, fpa_split_outer *spl
     split->powers = dots * score->monomial_count;
     split->monomial_weight = arena_array(in->memory, split->monomials, sizeof *split->monomial_weight);
     split->monomial_power = arena_array(in->memory, split->powers, sizeof *split->monomial_power);
-    if (!split->monomial_weight || !split->monomial_power)
-        return fail_memory(error);
     for (int i = 0; i < split->monomials; i++) {
         split->monomial_weight[i] = score->monomials[i].weight.value;
         memcpy(split->monomial_power + i * dots, score->monomials[i].power,
                dots * sizeof *split->monomial_power);
     }
-    return FPA_OK;
 }
 
 /* Of a vector's row that is none of these the one row that it is. */
-static fpa_status list_factors(const fpa_cuda_inputs *in, const fpa_product_rows *products,
-                               fpa_split_outer *split, fpa_error *error)
+static void list_factors(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split)
 {
     const int count = OUTER_BLOCK * split->outer.row_blocks, factors = products->factors;
     const int first = products->plan.row_count - products->count; /* product row */
@@ -34,8 +30,6 @@ static fpa_status list_factors(const fpa_cuda_inputs *in, const fpa_product_rows
     split->product_row = arena_array(in->memory, split->product_entries, sizeof *split->product_row);
     split->product_weight = arena_array(in->memory, count, sizeof *split->product_weight);
     split->query_weight = arena_array(in->memory, count, sizeof *split->query_weight);
-    if (!split->product_row || !split->product_weight || !split->query_weight)
-        return fail_memory(error);
     for (int i = 0; i < count; i++) {
         const int source = split->outer.source[i];
         int *row = split->product_row + i * factors;
@@ -49,19 +43,16 @@ static fpa_status list_factors(const fpa_cuda_inputs *in, const fpa_product_rows
                      : l > 0         ? in->rows->ones_row
                                      : split->source[i];
     }
-    return FPA_OK;
 }
 
-fpa_status plan_split_products(const fpa_cuda_inputs *in, const fpa_product_rows *products,
-                               fpa_split_outer *split, fpa_error *error)
+void plan_split_products(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split)
 {
     split->product_count = products ? products->count : 0;
     split->first_product = in->rows->row_count - split->product_count;
     split->dot_degree = arena_array(in->memory, split->dots, sizeof *split->dot_degree);
-    if (!split->dot_degree)
-        return fail_memory(error);
     for (int i = 0; i < split->dots; i++)
         split->dot_degree[i] = products ? products->dot_degree[i] : 1;
-    fpa_status status = list_monomials(in, split, error);
-    return status || !products ? status : list_factors(in, products, split, error);
+    list_monomials(in, split);
+    if (products)
+        list_factors(in, products, split);
 }

@@ -52,18 +52,15 @@ void split_count_slabs(const fpa_outer_plan *outer, fpa_chunk_state_kernel *kern
     }
 }
 
-fpa_status split_list_slabs(arena *memory, fpa_split_outer *split, fpa_error *error)
+void split_list_slabs(arena *memory, fpa_split_outer *split)
 {
     for (int k = 0; k < split->kernels; k++) {
         fpa_chunk_state_kernel *kernel = &split->state[k];
         kernel->slab_mask = arena_array(memory, kernel->slices, sizeof *kernel->slab_mask);
-        if (!kernel->slab_mask)
-            return fail_memory(error);
         for (int slice = 0; slice < kernel->slices; slice++) {
             kernel->slab_mask[slice] = (int)block_slabs(&split->outer, kernel, slice);
             split->partial_slabs |=
                 kernel->slab_mask[slice] + 1 != 1 << divide_up(split->outer.row_blocks, SLAB_BLOCKS);
         }
     }
-    return FPA_OK;
 }

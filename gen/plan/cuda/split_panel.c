@@ -135,9 +135,8 @@ static int output_blocks(const fpa_cuda_inputs *in, const fpa_split_panel *split
     return cuda_occupancy(in->plan, sums + 16, split->chunk_output.size);
 }
 
-fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error)
+const char *plan_split_panel(const fpa_cuda_inputs *in, void *plan)
 {
-    (void)error;
     fpa_split_panel *split = plan;
     const fpa_head *head = in->plan->head;
     const fpa_target *target = in->plan->target;
@@ -145,17 +144,17 @@ fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fp
     split->chunk = choose_chunk(in->plan, split->columns);
     if (!choose_blocks(in, split)) {
         const bool lifts = in->plan->written->lift;
-        snprintf(why, WHY,
-                 "needs %d bytes of shared memory a block, %s has %d: %d %s of %s a token are too many",
-                 largest(split->chunk_output.size, split->chunk_state.size), target->name,
-                 target->shared_memory, lifts ? head->d : in->rows->row_count,
-                 lifts ? "coordinates" : "packed rows", dtype_name(head->dtype));
-        return FPA_OK;
+        return arena_format(
+            in->memory,
+            "needs %d bytes of shared memory a block, %s has %d: %d %s of %s a token are too many",
+            largest(split->chunk_output.size, split->chunk_state.size), target->name, target->shared_memory,
+            lifts ? head->d : in->rows->row_count, lifts ? "coordinates" : "packed rows",
+            dtype_name(head->dtype));
     }
     split->chunk_state_blocks =
         cuda_occupancy(in->plan, in->rows->warp_units * split->columns.all, split->chunk_state.size);
     split->chunk_output_blocks = output_blocks(in, split);
-    return FPA_OK;
+    return NULL;
 }
 
 /* ---- what others see of it ---- */

@@ -19,7 +19,7 @@ typedef struct fpa_split_panel {
     int chunk_state_blocks, chunk_output_blocks; /* on a multiprocessor at a time */
 } fpa_split_panel;
 
-fpa_status plan_split_panel(const fpa_cuda_inputs *in, void *plan, char *why, fpa_error *error);
+const char *plan_split_panel(const fpa_cuda_inputs *in, void *plan);
 void print_split_panel(FILE *out, const fpa_plan *plan);
 void geometry_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 extern const fpa_field split_panel_fields[];

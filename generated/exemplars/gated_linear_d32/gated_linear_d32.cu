@@ -2725,6 +2725,25 @@ __device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
                  : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
+/* Tiles of 8 columns of a warp's 16 rows -> shared memory, two at a time. pair(n, i): the lane's two numbers of tile n
+ * in its row i, 8 rows apart; place(n): where lanes have tile n, and those from 16 on the one behind it. */
+template <int tiles, class pairs, class places>
+__device__ __forceinline__ void store_tiles(const pairs &pair, const places &place)
+{
+#pragma unroll
+    for (int n = 0; n < tiles; n += 2) {
+        u32 a[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (n + i / 2 < tiles)
+                a[i] = pair(n + i / 2, i % 2);
+        if (n + 1 < tiles)
+            store_matrices(place(n), a);
+        else
+            store_matrices2(place(n), a);
+    }
+}
+
 /* Registers of the calling warpgroup from here on. */
 template <int count> __device__ __forceinline__ void registers_raise(void)
 {
@@ -3098,20 +3117,11 @@ __device__ __forceinline__ u64 later_values(u64 values, u32 bytes)
  * features at a time. */
 __device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 tile, int unit)
 {
-    const u32 own = tile + unit * 256 + (threadIdx.x & 15) * 16, both = own + (threadIdx.x >> 4 & 1) * (TILE_ROWS * 16);
+    const u32 own = tile + unit * 256 + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * (TILE_ROWS * 16);
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
-#pragma unroll
-        for (int n = 0; n < ALL_TILES; n += 2) {
-            u32 pairs[4];
-#pragma unroll
-            for (int i = 0; i < 4 && n + i / 2 < ALL_TILES; i++)
-                pairs[i] = copy_pair(c[u][n + i / 2][i % 2 * 2], c[u][n + i / 2][i % 2 * 2 + 1]);
-            if (n + 1 < ALL_TILES)
-                store_matrices(both + u * 256 + n * (TILE_ROWS * 16), pairs);
-            else
-                store_matrices2(own + u * 256 + n * (TILE_ROWS * 16), pairs);
-        }
+        store_tiles<ALL_TILES>([&](int n, int i) { return copy_pair(c[u][n][2 * i], c[u][n][2 * i + 1]); },
+                               [&](int n) { return own + u * 256 + n * (TILE_ROWS * 16); });
 }
 
 enum { VECTORS = (D_IN + 63) / 64 * SLAB }; /* bytes of a panel's queries or keys */
@@ -3207,6 +3217,35 @@ __device__ __forceinline__ void form_scores(u32 *a, float (*s)[4], int warp_quer
     a[2] = pair_of(s[1][0], s[1][1]), a[3] = pair_of(s[1][2], s[1][3]);
 }
 
+/* Dots -> scores. */
+template <int tiles> __device__ __forceinline__ void score_dots(float (*s)[4])
+{
+#pragma unroll
+    for (int i = 0; i < tiles; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            s[i][j] = kernel_of(s[i][j]);
+}
+
+/* out += scores times a panel's values; on their way. leaks: some value is not finite, and zero goes in its place, by
+ * way of `room`, which nobody else needs. */
+__device__ __forceinline__ void add_scored(float (*out)[ALL_TILES][4], const u32 (*p)[4], u32 values, u32 room,
+                                           bool leaks)
+{
+    if (leaks) {
+        multiply_finite<ALL_TILES>(values, room, [&](int k, u32 from) {
+            multiply_values(&out[0][0][0], p[k], values_operand(from));
+        });
+    } else {
+        const u64 of_values = values_operand(values);
+        multiply_begin();
+#pragma unroll
+        for (int k = 0; k < KEY_TILES; k++)
+            multiply_values(&out[0][0][0], p[k], later_values(of_values, k * 2048));
+        multiply_commit();
+    }
+}
+
 /* out = what a panel's queries read of the state, where there is one, and of the panel's own keys. The last products
  * may still be on their way. before: the sum of gates up to the panel. leaks: some value is not finite, and zero goes
  * in its place. */
@@ -3222,11 +3261,7 @@ __device__ __forceinline__ void read_panel(float (*out)[ALL_TILES][4], u32 queri
         multiply_wait<0>();
     multiply_wait<0>();
     make_opaque<8 * KEY_TILES>(&s[0][0]);
-#pragma unroll
-    for (int i = 0; i < 2 * KEY_TILES; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            s[i][j] = kernel_of(s[i][j]);
+    score_dots<2 * KEY_TILES>(s);
 #pragma unroll
     for (int k = 0; k < KEY_TILES; k++)
         form_scores(p[k], s + 2 * k, warp_query, k * 16, gates);
@@ -3234,18 +3269,7 @@ __device__ __forceinline__ void read_panel(float (*out)[ALL_TILES][4], u32 queri
     make_opaque<4 * ALL_TILES>(&out[0][0][0]);
     if (reads)
         fade_fused(out, gates + warp_query * 8, before);
-    if (leaks) { /* nobody needs the queries' place any more */
-        multiply_finite<ALL_TILES>(values, queries, [&](int k, u32 from) {
-            multiply_values(&out[0][0][0], p[k], values_operand(from));
-        });
-    } else {
-        const u64 of_values = values_operand(values);
-        multiply_begin();
-#pragma unroll
-        for (int k = 0; k < KEY_TILES; k++)
-            multiply_values(&out[0][0][0], p[k], later_values(of_values, k * 2048));
-        multiply_commit();
-    }
+    add_scored(out, p, values, queries, leaks);
 }
 
 /* What was read -> o in shared memory. Products of keys behind those of o go on. */
@@ -3828,18 +3852,8 @@ __device__ __forceinline__ void cluster_scan_keys(const struct fpa_cuda_call &ca
 /* A warp's sums -> its rows of a slab, where the copy engine may read them. */
 __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
 {
-#pragma unroll
-    for (int n = 0; n < COLUMN_TILES; n += 2) {
-        u32 a[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (n + i / 2 < COLUMN_TILES)
-                a[i] = pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
-        if (n + 1 < COLUMN_TILES)
-            store_matrices(rows + slab_place(threadIdx.x & 15, n + (threadIdx.x >> 4 & 1)), a);
-        else
-            store_matrices2(rows + slab_place(threadIdx.x & 15, n), a);
-    }
+    store_tiles<COLUMN_TILES>([&](int n, int i) { return pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]); },
+                              [&](int n) { return rows + slab_place(threadIdx.x & 15, n + (threadIdx.x >> 4 & 1)); });
     fence_shared();
     __syncwarp();
 }
@@ -3886,11 +3900,7 @@ template <int own, int half> __device__ __forceinline__ void cluster_scan_scores
 {
     const int warp_query = own_warp() * 16;
     make_opaque<8 * KEY_TILES>(&s[0][0]);
-#pragma unroll
-    for (int i = 0; i < 2 * KEY_TILES; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            s[i][j] = kernel_of(s[i][j]);
+    score_dots<2 * KEY_TILES>(s);
     const float2 middle = get_floats(gates + (PANEL - 1) * 8);
     float factor[2];
 #pragma unroll

@@ -1584,6 +1584,25 @@ __device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
                  : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
+/* Tiles of 8 columns of a warp's 16 rows -> shared memory, two at a time. pair(n, i): the lane's two numbers of tile n
+ * in its row i, 8 rows apart; place(n): where lanes have tile n, and those from 16 on the one behind it. */
+template <int tiles, class pairs, class places>
+__device__ __forceinline__ void store_tiles(const pairs &pair, const places &place)
+{
+#pragma unroll
+    for (int n = 0; n < tiles; n += 2) {
+        u32 a[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (n + i / 2 < tiles)
+                a[i] = pair(n + i / 2, i % 2);
+        if (n + 1 < tiles)
+            store_matrices(place(n), a);
+        else
+            store_matrices2(place(n), a);
+    }
+}
+
 /* Registers of the calling warpgroup from here on. */
 template <int count> __device__ __forceinline__ void registers_raise(void)
 {
@@ -2340,18 +2359,8 @@ __device__ __forceinline__ void stage_tile(const float *c, u32 tile, int first, 
 {
     const u32 row = tile + (first + (threadIdx.x & 15)) * 16 + (threadIdx.x >> 4 & 1) * 1024;
     const u32 weight[2] = {get_word(weights + lane_row() * 4), get_word(weights + lane_row() * 4 + 32)};
-#pragma unroll
-    for (int n = 0; n < ALL_TILES; n += 2) {
-        u32 a[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (n + i / 2 < ALL_TILES)
-                a[i] = copied_pair(c + 4 * n + 2 * i, weight[i & 1]);
-        if (n + 1 < ALL_TILES)
-            store_matrices(row + n * 1024, a);
-        else
-            store_matrices2(row + n * 1024, a);
-    }
+    store_tiles<ALL_TILES>([&](int n, int i) { return copied_pair(c + 4 * n + 2 * i, weight[i]); },
+                           [&](int n) { return row + n * 1024; });
 }
 
 /* A warpgroup's tiles of its count-th copy, to where they leave from. Turns of layers wait until what had their place
@@ -4158,18 +4167,8 @@ __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const 
 /* Sums of a tile -> a copy, [column / 8][feature][column % 8], four blocks of 8 x 8 at a time. */
 __device__ __forceinline__ void leave_tile(const float *c, u32 row)
 {
-#pragma unroll
-    for (int n = 0; n < ALL_TILES; n += 2) {
-        u32 a[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (n + i / 2 < ALL_TILES)
-                a[i] = copy_pair(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
-        if (n + 1 < ALL_TILES)
-            store_matrices(row + n * COPY_PITCH, a);
-        else
-            store_matrices2(row + n * COPY_PITCH, a);
-    }
+    store_tiles<ALL_TILES>([&](int n, int i) { return copy_pair(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]); },
+                           [&](int n) { return row + n * COPY_PITCH; });
 }
 
 __device__ __forceinline__ void leave_copy(const float (*c)[4 * ALL_TILES], u32 copy)
@@ -4503,19 +4502,8 @@ __device__ __forceinline__ int shift_of(const struct leaving_rows &rows, int row
 __device__ __forceinline__ void stage_sums(const float *c, u32 place)
 {
     const int lane = anew(threadIdx.x) % 32;
-#pragma unroll
-    for (int n = 0; n < COLUMN_TILES; n += 2) {
-        const u32 to = place + n / 8 * SLAB + slab_place(lane & 15, n % 8 + (n + 1 < COLUMN_TILES ? lane >> 4 : 0));
-        u32 a[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (n + i / 2 < COLUMN_TILES)
-                a[i] = pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
-        if (n + 1 < COLUMN_TILES)
-            store_matrices(to, a);
-        else
-            store_matrices2(to, a);
-    }
+    store_tiles<COLUMN_TILES>([&](int n, int i) { return pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]); },
+                              [&](int n) { return place + n / 8 * SLAB + slab_place(lane & 15, n % 8 + (lane >> 4)); });
     __syncwarp();
 }
 

@@ -1597,6 +1597,25 @@ __device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
                  : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
+/* Tiles of 8 columns of a warp's 16 rows -> shared memory, two at a time. pair(n, i): the lane's two numbers of tile n
+ * in its row i, 8 rows apart; place(n): where lanes have tile n, and those from 16 on the one behind it. */
+template <int tiles, class pairs, class places>
+__device__ __forceinline__ void store_tiles(const pairs &pair, const places &place)
+{
+#pragma unroll
+    for (int n = 0; n < tiles; n += 2) {
+        u32 a[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (n + i / 2 < tiles)
+                a[i] = pair(n + i / 2, i % 2);
+        if (n + 1 < tiles)
+            store_matrices(place(n), a);
+        else
+            store_matrices2(place(n), a);
+    }
+}
+
 /* The same of blocks that are stored transposed: row r of a block in shared memory has what lanes hold of column r. */
 __device__ __forceinline__ void store_transposed(u32 address, const u32 *a)
 {
@@ -2622,18 +2641,8 @@ __device__ __forceinline__ u32 copied_pair(const float *c)
 __device__ __forceinline__ void stage_tile(const float *c, u32 tile, int first)
 {
     const u32 row = tile + (first + (threadIdx.x & 15)) * 16 + (threadIdx.x >> 4 & 1) * 1024;
-#pragma unroll
-    for (int n = 0; n < ALL_TILES; n += 2) {
-        u32 a[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (n + i / 2 < ALL_TILES)
-                a[i] = copied_pair(c + 4 * n + 2 * i);
-        if (n + 1 < ALL_TILES)
-            store_matrices(row + n * 1024, a);
-        else
-            store_matrices2(row + n * 1024, a);
-    }
+    store_tiles<ALL_TILES>([&](int n, int i) { return copied_pair(c + 4 * n + 2 * i); },
+                           [&](int n) { return row + n * 1024; });
 }
 
 /* A warpgroup's tiles of its count-th copy, to where they leave from. Turns of layers wait until what had their place
@@ -4683,18 +4692,8 @@ __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const 
 /* Sums of a tile -> a copy, [column / 8][feature][column % 8], four blocks of 8 x 8 at a time. */
 __device__ __forceinline__ void leave_tile(const float *c, u32 row)
 {
-#pragma unroll
-    for (int n = 0; n < ALL_TILES; n += 2) {
-        u32 a[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (n + i / 2 < ALL_TILES)
-                a[i] = copy_pair(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
-        if (n + 1 < ALL_TILES)
-            store_matrices(row + n * COPY_PITCH, a);
-        else
-            store_matrices2(row + n * COPY_PITCH, a);
-    }
+    store_tiles<ALL_TILES>([&](int n, int i) { return copy_pair(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]); },
+                           [&](int n) { return row + n * COPY_PITCH; });
 }
 
 __device__ __forceinline__ void leave_copy(const float (*c)[4 * ALL_TILES], u32 copy)
@@ -5064,18 +5063,8 @@ __device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 queries, u32 
 /* A warp's sums -> its rows of a slab, where the copy engine may read them. */
 __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
 {
-#pragma unroll
-    for (int n = 0; n < COLUMN_TILES; n += 2) {
-        u32 a[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (n + i / 2 < COLUMN_TILES)
-                a[i] = pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
-        if (n + 1 < COLUMN_TILES)
-            store_matrices(rows + slab_place(threadIdx.x & 15, n + (threadIdx.x >> 4 & 1)), a);
-        else
-            store_matrices2(rows + slab_place(threadIdx.x & 15, n), a);
-    }
+    store_tiles<COLUMN_TILES>([&](int n, int i) { return pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]); },
+                              [&](int n) { return rows + slab_place(threadIdx.x & 15, n + (threadIdx.x >> 4 & 1)); });
     fence_shared();
     __syncwarp();
 }
@@ -5154,19 +5143,8 @@ __device__ __forceinline__ int shift_of(const struct leaving_rows &rows, int row
 __device__ __forceinline__ void stage_sums(const float *c, u32 place)
 {
     const int lane = anew(threadIdx.x) % 32;
-#pragma unroll
-    for (int n = 0; n < COLUMN_TILES; n += 2) {
-        const u32 to = place + n / 8 * SLAB + slab_place(lane & 15, n % 8 + (n + 1 < COLUMN_TILES ? lane >> 4 : 0));
-        u32 a[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (n + i / 2 < COLUMN_TILES)
-                a[i] = pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]);
-        if (n + 1 < COLUMN_TILES)
-            store_matrices(to, a);
-        else
-            store_matrices2(to, a);
-    }
+    store_tiles<COLUMN_TILES>([&](int n, int i) { return pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]); },
+                              [&](int n) { return place + n / 8 * SLAB + slab_place(lane & 15, n % 8 + (lane >> 4)); });
     __syncwarp();
 }
 

@@ -1642,6 +1642,25 @@ __device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
                  : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
+/* Tiles of 8 columns of a warp's 16 rows -> shared memory, two at a time. pair(n, i): the lane's two numbers of tile n
+ * in its row i, 8 rows apart; place(n): where lanes have tile n, and those from 16 on the one behind it. */
+template <int tiles, class pairs, class places>
+__device__ __forceinline__ void store_tiles(const pairs &pair, const places &place)
+{
+#pragma unroll
+    for (int n = 0; n < tiles; n += 2) {
+        u32 a[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (n + i / 2 < tiles)
+                a[i] = pair(n + i / 2, i % 2);
+        if (n + 1 < tiles)
+            store_matrices(place(n), a);
+        else
+            store_matrices2(place(n), a);
+    }
+}
+
 /* The low half in both halves: an operand of a product has that for nothing, if it is formed there. */
 __device__ __forceinline__ u32 both_low(u32 a)
 {
@@ -2689,18 +2708,8 @@ __device__ __forceinline__ void stage_tile(const float *c, u32 tile, int first, 
         pitch = place < 0 ? 0 : 640;
     }
     const u32 weight[2] = {get_word(weights + lane_row() * 4), get_word(weights + lane_row() * 4 + 32)};
-#pragma unroll
-    for (int n = 0; n < ALL_TILES; n += 2) {
-        u32 a[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (n + i / 2 < ALL_TILES)
-                a[i] = copied_pair(c + 4 * n + 2 * i, weight[i & 1]);
-        if (n + 1 < ALL_TILES)
-            store_matrices(row + n * pitch, a);
-        else
-            store_matrices2(row + n * pitch, a);
-    }
+    store_tiles<ALL_TILES>([&](int n, int i) { return copied_pair(c + 4 * n + 2 * i, weight[i]); },
+                           [&](int n) { return row + n * pitch; });
 }
 
 /* A warpgroup's tiles of its count-th copy, to where they leave from. Turns of layers wait until what had their place
