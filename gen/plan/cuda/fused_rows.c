@@ -20,6 +20,7 @@ enum {
     MOST_SUMS_OF_PAIR = 48, /* of one, in each of two blocks on a multiprocessor */
     FACTOR_ROOM = 64,       /* of 126: as much is left for scores, values and their sums */
     SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
+    FORM_STAGES = 2,        /* of coordinates: the next tokens' come meanwhile */
 };
 
 /* ---- features ---- */
@@ -192,6 +193,17 @@ static int tail_bytes(int width)
     return (2 * width + 14 + 15) / 16 > (width + 63) / 64 * 8 ? 16 * FUSED_TOKENS : 0;
 }
 
+/* Behind all else the matrices, and coordinates and derived rows of the tokens of four warps. */
+static void place_forms(const fpa_split_outer *split, fpa_fused_rows *rows)
+{
+    const fpa_pack_kernel *pack = &split->pack;
+    rows->form_stages = FORM_STAGES;
+    rows->form_pitch = cuda_odd_pitch(2 * largest(pack->first_formed - pack->given, 8));
+    rows->form_bytes = PACK_TOKENS * (rows->form_stages * pack->raw_pitch + rows->form_pitch);
+    rows->at_forms = round_up(rows->bytes, 1024); /* where operands' patterns of 16 bytes begin */
+    rows->bytes = rows->at_forms + pack->chunks * pack->chunk_bytes + 4 * rows->form_bytes;
+}
+
 static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_address, fpa_fused_rows *rows)
 {
     const bool gate = in->plan->head->gate;
@@ -199,7 +211,7 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
               values = (in->columns->all + 7) / 8 * SLAB;
     const int value_tails = any_address ? tail_bytes(8 * in->columns->tiles) : 0;
     rows->panels = panels, rows->copies = copies, rows->any_address = any_address;
-    rows->vector_tails = any_address ? tail_bytes(rows->width) : 0;
+    rows->vector_tails = any_address && !rows->forms ? tail_bytes(rows->width) : 0;
     rows->query_bytes = vectors > values ? vectors : values;
     rows->at_gates = rows->query_bytes + vectors + values + 2 * rows->vector_tails + value_tails;
     rows->panel_bytes = rows->at_gates + (rows->scales ? SCALED_GATES : gate ? GATES : 0);
@@ -208,6 +220,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_ad
     rows->total_panels = rows->at_barriers / (rows->panel_bytes - rows->query_bytes);
     rows->at_part = round_up(rows->at_barriers + 8 * ((gate ? 7 : 6) * rows->total_panels + 2 * copies), 16);
     rows->bytes = rows->at_part + PART + (gate ? FACTORS : 0);
+    if (rows->forms)
+        place_forms(find_vectors(in), rows);
     return rows->blocks * (rows->bytes + BLOCK_OWN) <= in->plan->target->shared_memory + BLOCK_OWN;
 }
 
@@ -274,6 +288,36 @@ static bool choose_blocks(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return choose_places(in, rows);
 }
 
+/* Few features of constants that stay, of which each warp of the warpgroup that fetches forms half a panel's of one side. With a gate that warpgroup has factors to make. */
+static bool may_form(const fpa_cuda_inputs *in, const fpa_split_outer *vectors)
+{
+    const fpa_head *head = in->plan->head;
+    return vectors && vectors->pack.warps == 1 && (vectors->pack.kept || !vectors->pack.chunks) && !head->gate;
+}
+
+/* Panels, and a copy for each warpgroup of queries at least, beside what forms features; copies have no more rows than queries read, if that is what leaves room. */
+static bool choose_forms(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
+{
+    static const int sizes[][2] = {{4, 2}, {3, 2}, {2, 2}, {2, 1}};
+    rows->forms = true;
+    for (int narrow = 0; narrow < 2; narrow++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            rows->copied = narrow ? round_up(rows->width, 16) : rows->slots;
+            if (sizes[i][1] >= rows->query_groups && place(in, sizes[i][0], sizes[i][1], true, rows))
+                return true;
+        }
+    return false;
+}
+
+static bool choose_blocks_of(const fpa_cuda_inputs *in, const fpa_split_outer *vectors, fpa_fused_rows *rows)
+{
+    const fpa_fused_rows packed = *rows;
+    if (may_form(in, vectors) && choose_forms(in, rows))
+        return true;
+    *rows = packed;
+    return choose_blocks(in, rows);
+}
+
 bool cuda_leaves_dots(const fpa_plan *plan)
 {
     return plan->pass && plan->head->gate && plan->forced == FUSED_ROWS;
@@ -309,13 +353,13 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         take_vectors(vectors, (int)plan->features, rows);
     else if (!find_features(plan, rows))
         return unsuited(why, "its features are not its first coordinates");
-    if (!choose_blocks(in, rows))
+    if (!choose_blocks_of(in, vectors, rows))
         return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
-    rows->finishes_much = finishes_much(rows, plan->head);
+    rows->finishes_much = !rows->forms && finishes_much(rows, plan->head);
     rows->factored = has_factors(plan) && !comes_as_words(rows, plan->head);
     rows->factor_room = FACTOR_ROOM;
-    rows->cluster = choose_cluster(in);
+    rows->cluster = rows->forms ? 1 : choose_cluster(in);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots =
         cuda_leaves_dots(plan) && (rows->beside || !rows->scales); /* d_v's pass leaves none */
@@ -337,7 +381,7 @@ void print_fused_rows(FILE *out, const fpa_plan *plan)
         "fused_chunk  chunked%s: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
         "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared "
         "memory%s\n",
-        rows->packed ? ", on features as packed rows" : "", rows->key_groups,
+        rows->forms ? ", on features that it forms" : rows->packed ? ", on features as packed rows" : "", rows->key_groups,
         rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles, rows->key_tiles == 1 ? "" : "s",
         rows->query_groups, rows->query_groups == 1 ? "s" : "", rows->panels, rows->total_panels,
         rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0,
@@ -353,8 +397,8 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->fused_totals = 1;
     g->fused_total =
         (rows->slots + (rows->numbers && !rows->scales ? 64 : 0)) * columns->all * 8 * columns->blocks;
-    g->fused_vector = rows->vector;
-    g->fused_packs = rows->packed;
+    g->fused_vector = rows->forms ? plan->head->d : rows->vector;
+    g->fused_packs = rows->packed && !rows->forms;
     g->fused_value = plan->head->dv;
     g->fused_unpadded = rows->leans ? 2 : 1;
     g->fused_reverses = rows->reverses;
@@ -369,6 +413,11 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 #define ROWS(member) FIELD(fpa_fused_rows, member)
 const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(packed),
+                                       ROWS(forms),
+                                       ROWS(form_pitch),
+                                       ROWS(form_stages),
+                                       ROWS(form_bytes),
+                                       ROWS(at_forms),
                                        ROWS(scale_power),
                                        ROWS(weighted),
                                        ROWS(key_groups),

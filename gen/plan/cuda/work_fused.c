@@ -248,18 +248,32 @@ static int boxed_bytes(const fpa_plan *plan, bool queries)
     const fpa_columns *columns = &plan->cuda.columns;
     const fpa_head *head = plan->head;
     const int sides = queries ? 2 : 1, own = 8 * columns->tiles, slabs = round_up(own, 64);
-    const int vector = rows->vector % 8 ? round_up(rows->width, 64) : rows->width;
+    const int given = rows->forms ? head->d : rows->vector;
+    const int vector = rows->forms ? given : rows->vector % 8 ? round_up(rows->width, 64) : rows->width;
     const int values =
         head->dv % 8 ? columns->blocks * slabs : head->dv + (columns->blocks - 1) * (slabs - own);
     const int fetched = work_operand_bytes(plan, sides * vector * columns->blocks / rows->cluster + values);
-    const int once = work_operand_bytes(plan, sides * rows->vector + head->dv);
+    const int once = work_operand_bytes(plan, sides * given + head->dv);
     return fetched > once ? fetched - once : 0;
+}
+
+/* Features that the pass forms, of a side: instructions are those of pack_rows, whose vectors leave by 7 a block beside; of shared memory each block is written once, and each 16 bytes
+ * of coordinates and derived rows are read about twice, since lanes keep them. */
+static struct fpa_cuda_work count_formed(const fpa_plan *plan, const struct fpa_cuda_work *packed)
+{
+    const fpa_fused_rows *rows = plan->cuda.fused_rows;
+    const int blocks = rows->vector / 8, pieces = (plan->head->d + 7) / 8;
+    struct fpa_cuda_work step = *packed;
+    step.shared = 2 * blocks + 8 * pieces + rows->form_pitch / 4;
+    step.instructions -= 7 * blocks / 2;
+    return step;
 }
 
 /* Rows as they lie, for 16 tokens and a block of columns. Shared memory: values of keys' products, keys' rows, copies that are
  * written; copies that queries' products read, queries' rows, both sides of dots, values of scores; panels that come.
  * Instructions: a copy's numbers are rounded and stored; steps of products; scores, and o, of each query. */
-static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kernel_work *work)
+static void count_rows(const fpa_plan *plan, bool queries, const struct fpa_cuda_work *formed,
+                       struct fpa_cuda_kernel_work *work)
 {
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
     const fpa_columns *columns = &plan->cuda.columns;
@@ -280,6 +294,8 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
         step.instructions +=
             (int)(serial * (3 * all * tiles + 10 * units + 145 + leaving_instructions(plan) + 140 * gate));
     }
+    if (rows->forms)
+        add_side(formed, queries ? 2 : 1, &step);
     add_words(queries ? 2 : 1, odd_pieces(rows->vector, rows->vector_room, 2 * units, 2), &step);
     add_words(1, odd_pieces(plan->head->dv, rows->value_room, columns->tiles, 0), &step);
     work->warpgroups = 1;
@@ -287,13 +303,15 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
         .products = columns->blocks * step.products,
         .shared = columns->blocks * step.shared,
         .instructions = columns->blocks * step.instructions,
-        .bytes = work_operand_bytes(plan, (queries ? 2 : 1) * (rows->vector + plan->head->dv)),
+        .bytes = work_operand_bytes(plan, (queries ? 2 : 1) *
+                                              ((rows->forms ? plan->head->d : rows->vector) + plan->head->dv)),
         .cached = boxed_bytes(plan, queries)};
     work->trips = 4;
 }
 
 void work_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
-    count_rows(plan, true, &g->work[CUDA_FUSED_CHUNK]);
-    count_rows(plan, false, &g->totals);
+    const struct fpa_cuda_work formed = count_formed(plan, &g->work[CUDA_PACK_ROWS].step);
+    count_rows(plan, true, &formed, &g->work[CUDA_FUSED_CHUNK]);
+    count_rows(plan, false, &formed, &g->totals);
 }
