@@ -288,11 +288,11 @@ static bool choose_blocks(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return choose_places(in, rows);
 }
 
-/* Few features of constants that stay, of which each warp of the warpgroup that fetches forms half a panel's of one side. With a gate that warpgroup has factors to make. */
-static bool may_form(const fpa_cuda_inputs *in, const fpa_split_outer *vectors)
+/* Of matrices that stay, by warps that wait for nobody. A gate is factors, which one of these warps makes. */
+static bool may_form(const fpa_cuda_inputs *in, const fpa_split_outer *vectors, const fpa_fused_rows *rows)
 {
-    const fpa_head *head = in->plan->head;
-    return vectors && vectors->pack.warps == 1 && (vectors->pack.kept || !vectors->pack.chunks) && !head->gate;
+    return vectors && vectors->pack.warps == 1 && (vectors->pack.kept || !vectors->pack.chunks) &&
+           (!in->plan->head->gate || rows->factored);
 }
 
 /* Panels, and a copy for each warpgroup of queries at least, beside what forms features; copies have no more rows than queries read, if that is what leaves room. */
@@ -300,6 +300,10 @@ static bool choose_forms(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     static const int sizes[][2] = {{4, 2}, {3, 2}, {2, 2}, {2, 1}};
     rows->forms = true;
+    if (rows->key_groups == 1 && rows->query_registers > 128) { /* features have 16 more */
+        rows->fetch_registers += rows->query_groups * (rows->query_registers - 128);
+        rows->query_registers = 128;
+    }
     for (int narrow = 0; narrow < 2; narrow++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             rows->copied = narrow ? round_up(rows->width, 16) : rows->slots;
@@ -312,7 +316,7 @@ static bool choose_forms(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 static bool choose_blocks_of(const fpa_cuda_inputs *in, const fpa_split_outer *vectors, fpa_fused_rows *rows)
 {
     const fpa_fused_rows packed = *rows;
-    if (may_form(in, vectors) && choose_forms(in, rows))
+    if (may_form(in, vectors, rows) && choose_forms(in, rows))
         return true;
     *rows = packed;
     return choose_blocks(in, rows);
@@ -353,12 +357,12 @@ fpa_status plan_fused_rows(const fpa_cuda_inputs *in, void *made, char *why, fpa
         take_vectors(vectors, (int)plan->features, rows);
     else if (!find_features(plan, rows))
         return unsuited(why, "its features are not its first coordinates");
-    if (!choose_blocks_of(in, vectors, rows))
-        return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
     choose_leaning(in, rows);
-    rows->finishes_much = !rows->forms && finishes_much(rows, plan->head);
     rows->factored = has_factors(plan) && !comes_as_words(rows, plan->head);
     rows->factor_room = FACTOR_ROOM;
+    if (!choose_blocks_of(in, vectors, rows))
+        return unsuited(why, "two panels and a copy of its state do not fit into shared memory");
+    rows->finishes_much = !rows->forms && finishes_much(rows, plan->head);
     rows->cluster = rows->forms ? 1 : choose_cluster(in);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots =
