@@ -297,6 +297,8 @@ static const char emulated_heads[] =
     "/ 8, terms = {\n"
     "    term { select(range(1, 9)), some(7, 21, 1), weight = 3 / 64 }, term { eighths(21, 17) }, term {} } "
     "}),\n"
+    "  h('featurenarrow', { d = 23, dv = 36, scale = 1 / 4, terms = term {\n"
+    "    trainable { name = 'w', rows = 6 }, trainable { name = 'u', rows = 5, shared = true } } }),\n"
     "  h('onesrow', { d = 35, dv = 40, gate = true, scale = 1 / 4, terms = inhomogeneous { degree = 2, "
     "constant = 1 } }),\n"
     "  h('onesbehind', { d = 65, dv = 24, normalize = 'sum', scale = 1 / 8, terms = inhomogeneous { degree = "

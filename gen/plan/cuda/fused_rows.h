@@ -22,10 +22,11 @@ typedef struct fpa_fused_rows {
     bool packed;     /* or rows of vectors that NAME_pack_rows leaves (feature_rows.h), */
     int vector;      /* which have so many numbers, or q and k do */
     bool forms;      /* and that warpgroup forms them itself, of q and k as they are given (templates/hopper/fused_rows_form.cu.in): */
+    int form_groups; /* warpgroups, which take panels by turns, */
     int form_pitch;  /* bytes of a token's derived rows, */
     int form_stages; /* tiles of coordinates, */
     int form_bytes;  /* of a warp's tokens */
-    int at_forms;    /* matrices, then tokens of four warps */
+    int at_forms;    /* matrices, then all warps' tokens */
     int scale_power; /* of queries, in all features */
     bool weighted;   /* some weigh other than 1: keys are multiplied by that where they lie */
     /* warpgroups */
