@@ -20,7 +20,8 @@ enum {
     MOST_SUMS_OF_PAIR = 48, /* of one, in each of two blocks on a multiprocessor */
     FACTOR_ROOM = 64,       /* of 126: as much is left for scores, values and their sums */
     SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
-    FORM_STAGES = 2,        /* of coordinates: the next tokens' come meanwhile */
+    FORM_STAGES = 2,        /* of coordinates: the next tokens' come meanwhile, */
+    MOST_FORM_STAGES = 4,   /* or those behind them, too */
 };
 
 /* ---- features ---- */
@@ -197,7 +198,6 @@ static int tail_bytes(int width)
 static void place_forms(const fpa_split_outer *split, fpa_fused_rows *rows)
 {
     const fpa_pack_kernel *pack = &split->pack;
-    rows->form_stages = FORM_STAGES;
     rows->form_pitch = cuda_odd_pitch(2 * largest(pack->first_formed - pack->given, 8));
     rows->form_bytes = PACK_TOKENS * (rows->form_stages * pack->raw_pitch + rows->form_pitch);
     rows->at_forms = round_up(rows->bytes, 1024); /* where operands' patterns of 16 bytes begin */
@@ -288,11 +288,12 @@ static bool choose_blocks(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return choose_places(in, rows);
 }
 
-/* Of matrices that stay, by warps that wait for nobody. A gate is factors, which one of these warps makes. */
+/* Of matrices that stay, by warps that wait for nobody. Who forms four factors of features, and of gates, is what all wait for, and so is the copy where there is one: queries read
+ * it before values (docs/decisions/0188-features-formed-where-they-are-multiplied.md). */
 static bool may_form(const fpa_cuda_inputs *in, const fpa_split_outer *vectors, const fpa_fused_rows *rows)
 {
     return vectors && vectors->pack.warps == 1 && (vectors->pack.kept || !vectors->pack.chunks) &&
-           (!in->plan->head->gate || rows->factored);
+           !in->plan->head->gate && rows->query_groups > 1;
 }
 
 /* Where sums are few there are registers for five warpgroups, of which two form features: 480 for a thread of each. Elsewhere features have 16 more than who fetches. */
@@ -310,15 +311,15 @@ static void share_forms(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     }
 }
 
-/* Panels, and a copy for each warpgroup of queries at least, beside what forms features; copies have no more rows than queries read, if that is what leaves room. */
-static bool choose_forms(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
+/* As many panels and copies as packed features have: a panel's place is taken for longer. What is left is for coordinates on their way. */
+static bool choose_forms(const fpa_cuda_inputs *in, const fpa_fused_rows *packed, fpa_fused_rows *rows)
 {
-    static const int sizes[][2] = {{4, 2}, {3, 2}, {2, 2}, {2, 1}};
+    *rows = *packed;
     share_forms(in, rows);
-    for (int narrow = 0; narrow < 2; narrow++)
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    for (rows->form_stages = MOST_FORM_STAGES; rows->form_stages >= FORM_STAGES; rows->form_stages--)
+        for (int narrow = 0; narrow < 2; narrow++) {
             rows->copied = narrow ? round_up(rows->width, 16) : rows->slots;
-            if (sizes[i][1] >= rows->query_groups && place(in, sizes[i][0], sizes[i][1], true, rows))
+            if (place(in, packed->panels, packed->copies, true, rows))
                 return true;
         }
     return false;
@@ -326,11 +327,12 @@ static bool choose_forms(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 
 static bool choose_blocks_of(const fpa_cuda_inputs *in, const fpa_split_outer *vectors, fpa_fused_rows *rows)
 {
+    if (!choose_blocks(in, rows))
+        return false;
     const fpa_fused_rows packed = *rows;
-    if (may_form(in, vectors, rows) && choose_forms(in, rows))
-        return true;
-    *rows = packed;
-    return choose_blocks(in, rows);
+    if (!may_form(in, vectors, rows) || !choose_forms(in, &packed, rows))
+        *rows = packed;
+    return true;
 }
 
 bool cuda_leaves_dots(const fpa_plan *plan)
