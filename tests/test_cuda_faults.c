@@ -40,6 +40,8 @@ static const struct {
     [IN_STRONG_GATES] = {"scaled", STRONG_CALL, 1},
     [IN_BLOCKS_OF_ROWS] = {"anyrowsblocks", LONG_CALL, 2},
     [IN_FEATURES] = {"featureplain", HEADS_CALL, 8},
+    [IN_FORMED] = {"featurenarrow", LONG_CALL, 5},
+    [IN_FORMED_NORM] = {"featurehalf", TOKEN_CALL, 5},
     [IN_CLUSTER_SCAN] = {"clustered", CLUSTER_CALL, 5},
     [IN_WIDE_CLUSTER_SCAN] = {"clustereddeep", CLUSTER_CALL, 5},
     [IN_MAPPED_CLUSTER_SCAN] = {"clusteredmaps", CLUSTER_CALL, 5},

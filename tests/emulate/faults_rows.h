@@ -172,6 +172,22 @@ static const struct emulated_fault rows_faults[] = {
      OTHER_PLACE,
      {"whole pieces of o that are all of one turn", "chunked form ... but the formula gives", "whole_piece",
       "return get_words(own);"}},
+    {IN_FORMED,
+     NOT_AWAITED,
+     {"coordinates that are on their way", "but the formula gives", "form_coordinates_awaited", NULL}},
+    {IN_FORMED,
+     TOO_EARLY,
+     {"values over those of a panel that is read", "but the formula gives", "form_values_free", NULL}},
+    {IN_FORMED, NOT_AWAITED, {"values that are not there yet", "but the formula gives", "form_values_awaited", NULL}},
+    {IN_FORMED, NO_FENCE, {"features without a fence", "fused_chunk ... has passed no fence since", "form_fenced", NULL}},
+    {IN_FORMED,
+     OTHER_PLACE,
+     {"keys' features in the place of queries'", "fused_chunk ... of shared memory", "form_keys_placed",
+      "form_keys(raw, rows, panel);"}},
+    {IN_FORMED_NORM,
+     OTHER_COUNT,
+     {"ones for tokens that are not there", "but the formula gives", "form_ones",
+      "put_ones<FORMERS>(panel + PANEL_VALUES, own_thread() % FORMERS, FUSED_PANEL);"}},
 };
 
 #endif
