@@ -20,8 +20,7 @@ enum {
     MOST_SUMS_OF_PAIR = 48, /* of one, in each of two blocks on a multiprocessor */
     FACTOR_ROOM = 64,       /* of 126: as much is left for scores, values and their sums */
     SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
-    FORM_STAGES = 2,        /* of coordinates: the next tokens' come meanwhile, */
-    MOST_FORM_STAGES = 4,   /* or those behind them, too */
+    FORM_STAGES = 2,        /* of coordinates: the next tokens' come meanwhile */
 };
 
 /* ---- features ---- */
@@ -311,17 +310,17 @@ static void share_forms(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     }
 }
 
-/* As many panels and copies as packed features have: a panel's place is taken for longer. What is left is for coordinates on their way. */
+/* As many panels and copies as packed features have: a panel's place is taken for longer. */
 static bool choose_forms(const fpa_cuda_inputs *in, const fpa_fused_rows *packed, fpa_fused_rows *rows)
 {
     *rows = *packed;
     share_forms(in, rows);
-    for (rows->form_stages = MOST_FORM_STAGES; rows->form_stages >= FORM_STAGES; rows->form_stages--)
-        for (int narrow = 0; narrow < 2; narrow++) {
-            rows->copied = narrow ? round_up(rows->width, 16) : rows->slots;
-            if (place(in, packed->panels, packed->copies, true, rows))
-                return true;
-        }
+    rows->form_stages = FORM_STAGES;
+    for (int narrow = 0; narrow < 2; narrow++) {
+        rows->copied = narrow ? round_up(rows->width, 16) : rows->slots;
+        if (place(in, packed->panels, packed->copies, true, rows))
+            return true;
+    }
     return false;
 }
 
