@@ -42,7 +42,7 @@ static const struct packs {
      192, 192, 4, false},
     {"d = 29, dv = 256, scale = 1 / 8, terms = { term { identity(), select { 1, 2, 3, 4, 5 } }, term { "
      "select { 6, 7 } } }",
-     139, 144, 1, true},
+     139, 144, 1, false},
     {"d = 21, dv = 256, dtype = 'f16', terms = { term { select(range(1, 7)), select(range(9, 13)) }, term { "
      "identity() } }",
      56, 56, 1, true},

@@ -200,7 +200,8 @@ static void place_forms(const fpa_split_outer *split, fpa_fused_rows *rows)
     rows->form_pitch = cuda_odd_pitch(2 * largest(pack->first_formed - pack->given, 8));
     rows->form_bytes = PACK_TOKENS * (rows->form_stages * pack->raw_pitch + rows->form_pitch);
     rows->at_forms = round_up(rows->bytes, 1024); /* where operands' patterns of 16 bytes begin */
-    rows->bytes = rows->at_forms + pack->chunks * pack->chunk_bytes + 4 * rows->form_groups * rows->form_bytes;
+    rows->bytes =
+        rows->at_forms + pack->chunks * pack->chunk_bytes + 4 * rows->form_groups * rows->form_bytes;
 }
 
 static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_address, fpa_fused_rows *rows)
@@ -397,10 +398,12 @@ void print_fused_rows(FILE *out, const fpa_plan *plan)
         "fused_chunk  chunked%s: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
         "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared "
         "memory%s\n",
-        rows->forms ? ", on features that it forms" : rows->packed ? ", on features as packed rows" : "", rows->key_groups,
-        rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles, rows->key_tiles == 1 ? "" : "s",
-        rows->query_groups, rows->query_groups == 1 ? "s" : "", rows->panels, rows->total_panels,
-        rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0,
+        rows->forms    ? ", on features that it forms"
+        : rows->packed ? ", on features as packed rows"
+                       : "",
+        rows->key_groups, rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles,
+        rows->key_tiles == 1 ? "" : "s", rows->query_groups, rows->query_groups == 1 ? "s" : "", rows->panels,
+        rows->total_panels, rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0,
         rows->blocks > 1 ? "; two blocks on a multiprocessor" : "");
 }
 
@@ -408,10 +411,9 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
     const fpa_columns *columns = &plan->cuda.columns;
-    g->kernel[CUDA_FUSED_CHUNK] =
-        (struct fpa_cuda_block){128 * ((rows->forms ? rows->form_groups : 1) + rows->key_groups +
-                                       rows->query_groups),
-                                rows->bytes, rows->blocks};
+    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){
+        128 * ((rows->forms ? rows->form_groups : 1) + rows->key_groups + rows->query_groups), rows->bytes,
+        rows->blocks};
     g->fused_totals = 1;
     g->fused_total =
         (rows->slots + (rows->numbers && !rows->scales ? 64 : 0)) * columns->all * 8 * columns->blocks;

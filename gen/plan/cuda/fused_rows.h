@@ -18,10 +18,11 @@
 #include "mechanism.h"
 
 typedef struct fpa_fused_rows {
-    int width;       /* features: the first so many coordinates, */
-    bool packed;     /* or rows of vectors that NAME_pack_rows leaves (feature_rows.h), */
-    int vector;      /* which have so many numbers, or q and k do */
-    bool forms;      /* and that warpgroup forms them itself, of q and k as they are given (templates/hopper/fused_rows_form.cu.in): */
+    int width;   /* features: the first so many coordinates, */
+    bool packed; /* or rows of vectors that NAME_pack_rows leaves (feature_rows.h), */
+    int vector;  /* which have so many numbers, or q and k do */
+    bool
+        forms; /* and that warpgroup forms them itself, of q and k as they are given (templates/hopper/fused_rows_form.cu.in): */
     int form_groups; /* warpgroups, which take panels by turns, */
     int form_pitch;  /* bytes of a token's derived rows, */
     int form_stages; /* tiles of coordinates, */

@@ -303,8 +303,8 @@ static void count_rows(const fpa_plan *plan, bool queries, const struct fpa_cuda
         .products = columns->blocks * step.products,
         .shared = columns->blocks * step.shared,
         .instructions = columns->blocks * step.instructions,
-        .bytes = work_operand_bytes(plan, (queries ? 2 : 1) *
-                                              ((rows->forms ? plan->head->d : rows->vector) + plan->head->dv)),
+        .bytes = work_operand_bytes(
+            plan, (queries ? 2 : 1) * ((rows->forms ? plan->head->d : rows->vector) + plan->head->dv)),
         .cached = boxed_bytes(plan, queries)};
     work->trips = 4;
 }
