@@ -288,12 +288,22 @@ static bool choose_blocks(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return choose_places(in, rows);
 }
 
-/* Of matrices that stay, by warps that wait for nobody. Who forms four factors of features, and of gates, is what all wait for, and so is the copy where there is one: queries read
- * it before values (docs/decisions/0188-features-formed-where-they-are-multiplied.md). */
+/* Clocks of tensor cores for a panel of a block: of keys and values, of queries and the copy, of dots, and of scores and values. */
+static int count_panel_products(const fpa_cuda_inputs *in, const fpa_fused_rows *rows)
+{
+    const int all = in->columns->all, units = divide_up(rows->width, 16);
+    return 4 * (4 * all * rows->key_groups * rows->key_tiles + all * units + work_score_products(units, all));
+}
+
+/* Of matrices that stay, by warps that wait for nobody. They take some 4,000 clocks for a panel, of which a part is a trip to memory, so that a pass has to take as long by itself: one
+ * whose products are 1,500 takes 3,600. Where there is one copy all wait for it, since queries read it before values; and who forms features has no time for gates
+ * (docs/decisions/0188-features-formed-where-they-are-multiplied.md). */
 static bool may_form(const fpa_cuda_inputs *in, const fpa_split_outer *vectors, const fpa_fused_rows *rows)
 {
+    enum { LEAST_PRODUCTS = 1350 };
     return vectors && vectors->pack.warps == 1 && (vectors->pack.kept || !vectors->pack.chunks) &&
-           !in->plan->head->gate && rows->query_groups > 1;
+           !in->plan->head->gate && rows->query_groups > 1 &&
+           count_panel_products(in, rows) >= LEAST_PRODUCTS;
 }
 
 /* Where sums are few there are registers for five warpgroups, of which two form features: 480 for a thread of each. Elsewhere features have 16 more than who fetches. */
