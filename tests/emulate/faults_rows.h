@@ -188,10 +188,6 @@ static const struct emulated_fault rows_faults[] = {
      OTHER_PLACE,
      {"keys' features in the place of queries'", "fused_chunk ... of shared memory", "form_keys_placed",
       "form_keys(raw, rows, panel);"}},
-    {IN_FORMED_NORM,
-     OTHER_COUNT,
-     {"ones for tokens that are not there", "but the formula gives", "form_ones",
-      "put_ones<FORMERS>(panel + PANEL_VALUES, own_thread() % FORMERS, FUSED_PANEL);"}},
 };
 
 #endif

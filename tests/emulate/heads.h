@@ -297,8 +297,8 @@ static const char emulated_heads[] =
     "/ 8, terms = {\n"
     "    term { select(range(1, 9)), some(7, 21, 1), weight = 3 / 64 }, term { eighths(21, 17) }, term {} } "
     "}),\n"
-    "  h('featurenarrow', { d = 23, dv = 36, scale = 1 / 4, terms = term {\n"
-    "    trainable { name = 'w', rows = 6 }, trainable { name = 'u', rows = 5, shared = true } } }),\n"
+    "  h('formed', { d = 13, dv = 89, scale = 1 / 4, terms = { term { identity(), some(10, 13, 1) },\n"
+    "    term { trainable { name = 'w', rows = 3 }, eighths(13, 13) } } }),\n"
     "  h('onesrow', { d = 35, dv = 40, gate = true, scale = 1 / 4, terms = inhomogeneous { degree = 2, "
     "constant = 1 } }),\n"
     "  h('onesbehind', { d = 65, dv = 24, normalize = 'sum', scale = 1 / 8, terms = inhomogeneous { degree = "
@@ -362,7 +362,8 @@ static const char *const emulated_fixed[] = {
     "broadlift",      /* matrices that are read for each 64 tokens */
     "anyrows",        /* rows that begin at any address, by words */
     "anyrowsfirst",   /* and the first of a vector, by boxes that are cleared behind them */
-    "featurehalf",    /* features that are packed as rows, whose queries have weights, too */
+    "featurehalf",    /* features that are packed as rows, whose queries have weights, too, */
+    "formed",         /* or formed by the pass on rows */
     "float",          /* f32: panels, state and read portable */
     "scaled",         /* rows from coordinates as they lie, weighted */
     "shifted",        /* and not weighted, among them ones */

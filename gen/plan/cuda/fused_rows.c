@@ -200,8 +200,7 @@ static void place_forms(const fpa_split_outer *split, fpa_fused_rows *rows)
     rows->form_pitch = cuda_odd_pitch(2 * largest(pack->first_formed - pack->given, 8));
     rows->form_bytes = PACK_TOKENS * (rows->form_stages * pack->raw_pitch + rows->form_pitch);
     rows->at_forms = round_up(rows->bytes, 1024); /* where operands' patterns of 16 bytes begin */
-    rows->bytes =
-        rows->at_forms + pack->chunks * pack->chunk_bytes + 4 * rows->form_groups * rows->form_bytes;
+    rows->bytes = rows->at_forms + pack->chunks * pack->chunk_bytes + 4 * rows->form_bytes;
 }
 
 static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool any_address, fpa_fused_rows *rows)
@@ -302,30 +301,26 @@ static bool may_form(const fpa_cuda_inputs *in, const fpa_split_outer *vectors, 
 {
     enum { LEAST_PRODUCTS = 1350 };
     return vectors && vectors->pack.warps == 1 && (vectors->pack.kept || !vectors->pack.chunks) &&
-           !in->plan->head->gate && rows->query_groups > 1 &&
-           count_panel_products(in, rows) >= LEAST_PRODUCTS;
+           !in->plan->head->gate && in->plan->head->normalize == FPA_NORMALIZE_NONE &&
+           rows->query_groups > 1 && count_panel_products(in, rows) >= LEAST_PRODUCTS;
 }
 
-/* Where sums are few there are registers for five warpgroups, of which two form features: 480 for a thread of each. Elsewhere features have 16 more than who fetches. */
-static void share_forms(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
+/* Features have 16 registers more than who fetches. */
+static void share_forms(fpa_fused_rows *rows)
 {
-    const bool few = rows->key_groups == 1 && 4 * in->columns->all * rows->key_tiles <= MOST_SUMS_OF_PAIR;
+    enum { QUERIES = 128 };
     rows->forms = true;
-    rows->form_groups = few ? 2 : 1;
-    if (few) {
-        rows->first_registers = 96;
-        rows->fetch_registers = 88, rows->key_registers = 88, rows->query_registers = 104;
-    } else if (rows->key_groups == 1 && rows->query_registers > 128) {
-        rows->fetch_registers += rows->query_groups * (rows->query_registers - 128);
-        rows->query_registers = 128;
-    }
+    if (rows->key_groups > 1 || rows->query_registers <= QUERIES)
+        return;
+    rows->fetch_registers += rows->query_groups * (rows->query_registers - QUERIES);
+    rows->query_registers = QUERIES;
 }
 
 /* As many panels and copies as packed features have: a panel's place is taken for longer. */
 static bool choose_forms(const fpa_cuda_inputs *in, const fpa_fused_rows *packed, fpa_fused_rows *rows)
 {
     *rows = *packed;
-    share_forms(in, rows);
+    share_forms(rows);
     rows->form_stages = FORM_STAGES;
     for (int narrow = 0; narrow < 2; narrow++) {
         rows->copied = narrow ? round_up(rows->width, 16) : rows->slots;
@@ -421,9 +416,8 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
     const fpa_columns *columns = &plan->cuda.columns;
-    g->kernel[CUDA_FUSED_CHUNK] = (struct fpa_cuda_block){
-        128 * ((rows->forms ? rows->form_groups : 1) + rows->key_groups + rows->query_groups), rows->bytes,
-        rows->blocks};
+    g->kernel[CUDA_FUSED_CHUNK] =
+        (struct fpa_cuda_block){128 * (1 + rows->key_groups + rows->query_groups), rows->bytes, rows->blocks};
     g->fused_totals = 1;
     g->fused_total =
         (rows->slots + (rows->numbers && !rows->scales ? 64 : 0)) * columns->all * 8 * columns->blocks;
@@ -444,7 +438,6 @@ void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(packed),
                                        ROWS(forms),
-                                       ROWS(form_groups),
                                        ROWS(form_pitch),
                                        ROWS(form_stages),
                                        ROWS(form_bytes),

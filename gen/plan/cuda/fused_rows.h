@@ -23,7 +23,6 @@ typedef struct fpa_fused_rows {
     int vector;  /* which have so many numbers, or q and k do */
     bool
         forms; /* and that warpgroup forms them itself, of q and k as they are given (templates/hopper/fused_rows_form.cu.in): */
-    int form_groups; /* warpgroups, which take panels by turns, */
     int form_pitch;  /* bytes of a token's derived rows, */
     int form_stages; /* tiles of coordinates, */
     int form_bytes;  /* of a warp's tokens */
