@@ -49,7 +49,7 @@ static const struct packs {
     {"d = 40, dv = 64, terms = term { select(range(3, 40)) }", 38, 40, 1, false},
     {"d = 16, dv = 183, terms = { term { identity(), select(range(1, 9)) }, term { identity(), "
      "select(range(10, 12)) } }",
-     132, 136, 1, true},
+     132, 136, 2, true},
     {"d = 16, dv = 16, terms = taylor { degree = 2 }", 0, 0, 0, false},
     {"d = 40, dv = 256, terms = power { degree = 2 }", 0, 0, 0, false},
 };
