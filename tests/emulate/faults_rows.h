@@ -180,7 +180,7 @@ static const struct emulated_fault rows_faults[] = {
      {"values over those of a panel that is read", "but the formula gives", "form_values_free", NULL}},
     {IN_FORMED,
      NOT_AWAITED,
-     {"values that are not there yet", "but the formula gives", "form_values_awaited", NULL}},
+     {"values that are not there yet", "fused_chunk ... before copies", "form_values_awaited", NULL}},
     {IN_FORMED,
      NO_FENCE,
      {"features without a fence", "fused_chunk ... has passed no fence since", "form_fenced", NULL}},
