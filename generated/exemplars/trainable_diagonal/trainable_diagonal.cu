@@ -1955,23 +1955,29 @@ __device__ __forceinline__ const element *rows_of(const struct pack_place &place
 /* Words of 16 bytes of a warp's rows, each to the place of the piece that begins in it: zeros behind a row's end, and
  * where no token is. Rows 8 tokens apart begin equally far behind a multiple of 16 bytes: what a lane needs to know of
  * a word is worked out once for all of them. */
-__device__ __forceinline__ void fetch_tile(u32 raw, const struct pack_place &place, const struct pack_task &task,
-                                           bool aligned)
+__device__ __forceinline__ void fetch_tokens(u32 raw, const element *x, i64 stride, int count, bool aligned)
 {
     typedef row_lanes<PACK_WORDS> lanes;
-    const int lane = threadIdx.x & 31, own = packer_warp() * PACK_OWN, count = count_of(place, task) - own;
-    const element *const x = rows_of(place, task) + own * task.stride[1];
+    const int lane = threadIdx.x & 31;
     for (int word = lane % lanes::LANES; word < (aligned ? PACK_PIECES : PACK_WORDS); word += lanes::LANES)
 #pragma unroll
         for (int first = lane / lanes::LANES; first < 8; first += lanes::ROWS) {
-            const unsigned char *from = (const unsigned char *)(x + first * task.stride[1]);
+            const unsigned char *from = (const unsigned char *)(x + first * stride);
             const int before = (int)((u64)from & 15), bytes = word_bytes(before, 2 * D_IN, word);
-            const u32 to = raw + (own + first) * PACK_RAW_PITCH + word * 16;
+            const u32 to = raw + first * PACK_RAW_PITCH + word * 16;
             from += word * 16 - before;
 #pragma unroll
-            for (int token = 0; token < PACK_OWN; token += 8, from += 16 * task.stride[1])
+            for (int token = 0; token < PACK_OWN; token += 8, from += 16 * stride)
                 copy_async(to + token * PACK_RAW_PITCH, from, first + token < count ? bytes : 0);
         }
+}
+
+__device__ __forceinline__ void fetch_tile(u32 raw, const struct pack_place &place, const struct pack_task &task,
+                                           bool aligned)
+{
+    const int own = packer_warp() * PACK_OWN;
+    fetch_tokens(raw + own * PACK_RAW_PITCH, rows_of(place, task) + own * task.stride[1], task.stride[1],
+                 count_of(place, task) - own, aligned);
 }
 
 /* What a warp fetches next: its warpgroup's tile, and the stage that it goes to. */
