@@ -1,22 +1,28 @@
 #include "error.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #undef fail /* what the analyzer sees of them elsewhere */
 #undef fail_memory
 
-fpa_status fail(fpa_error *error, fpa_status code, const char *where, const char *format, ...)
+fpa_status fail_list(fpa_error *error, fpa_status code, const char *where, const char *format,
+                     va_list arguments)
 {
     if (error) {
-        va_list arguments;
-        va_start(arguments, format);
         error->code = code;
         snprintf(error->where, sizeof error->where, "%s", where ? where : "");
         vsnprintf(error->message, sizeof error->message, format, arguments);
-        va_end(arguments);
     }
+    return code;
+}
+
+fpa_status fail(fpa_error *error, fpa_status code, const char *where, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail_list(error, code, where, format, arguments);
+    va_end(arguments);
     return code;
 }
 

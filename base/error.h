@@ -4,11 +4,17 @@
 
 #include "fpa_error.h"
 
+#include <stdarg.h>
+
 /* Fill *error (may be NULL) and return code, so that a caller can write
  *     return fail(error, FPA_INVALID, "q", "has %d axes, but 4 are needed", n);
  * where may be NULL or "". Texts that are too long are cut. */
 fpa_status fail(fpa_error *error, fpa_status code, const char *where, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The same with the arguments in a list. */
+fpa_status fail_list(fpa_error *error, fpa_status code, const char *where, const char *format,
+                     va_list arguments);
 
 /* Add to the message of *error, which may be NULL. */
 void fail_more(fpa_error *error, const char *text);

@@ -77,135 +77,108 @@ void lift_print(FILE *out, const fpa_lift *lift)
 /* ---- reading ---- */
 
 /* "keyword value" amid a line. */
-static fpa_status read_pair(reader *in, const char *keyword, int high, int *value)
+static void read_pair(reader *in, const char *keyword, int high, int *value)
 {
-    fpa_status status = reader_expect(in, keyword);
-    if (!status)
-        status = reader_integer(in, "", 0, high, value);
+    reader_expect(in, keyword);
+    reader_integer(in, "", 0, high, value);
     reader_skip(in, ' ');
-    return status;
 }
 
-static fpa_status read_doubles(reader *in, const char *keyword, double *value, int count)
+static void read_doubles(reader *in, const char *keyword, double *value, int count)
 {
-    fpa_status status = reader_begin(in, keyword);
-    for (int i = 0; i < count && !status; i++)
-        status = reader_double(in, &value[i]);
-    return status ? status : reader_finish(in);
+    reader_begin(in, keyword);
+    for (int i = 0; i < count; i++)
+        reader_double(in, &value[i]);
+    reader_finish(in);
 }
 
-static fpa_status read_maps(reader *in, fpa_lift_part *part)
+static void read_maps(reader *in, fpa_lift_part *part)
 {
-    fpa_status status = reader_begin(in, "map");
-    for (int side = 0; side < FPA_SIDES && !status; side++) {
+    reader_begin(in, "map");
+    for (int side = 0; side < FPA_SIDES; side++) {
         int map = 0;
-        status = reader_choice(in, map_word, FPA_MAPS, &map);
+        reader_choice(in, map_word, FPA_MAPS, &map);
         part->map[side] = (fpa_map)map;
     }
-    return status ? status : reader_finish(in);
+    reader_finish(in);
 }
 
 /* A matrix by its number; none: 0. */
-static fpa_status read_matrix(reader *in, int *matrix)
+static void read_matrix(reader *in, int *matrix)
 {
     int number = 0;
-    fpa_status status = reader_integer(in, "", 0, HEAD_MAX_MATRICES, &number);
+    reader_integer(in, "", 0, HEAD_MAX_MATRICES, &number);
     *matrix = number ? number - 1 : FPA_NO_MATRIX;
     reader_skip(in, ' ');
-    return status;
 }
 
-static fpa_status read_position(reader *in, fpa_lift_part *part)
-{
-    fpa_status status = reader_begin(in, "position");
-    if (!status)
-        status = read_matrix(in, &part->angle);
-    if (!status)
-        status = read_matrix(in, &part->phase);
-    if (!status)
-        status = read_matrix(in, &part->amplitude);
-    return status ? status : reader_finish(in);
-}
-
-static fpa_status read_input(reader *in, const fpa_lift_part *part, fpa_lift_factor *factor)
-{
-    int count = 0;
-    fpa_status status = reader_rows(in, &factor->row, &count);
-    if (!status && count != part->rows)
-        status = reader_refuse(in, "this factor has %d rows, but its part has %d", count, part->rows);
-    return status;
-}
-
-static fpa_status read_factor(reader *in, const fpa_lift_part *part, fpa_lift_factor *factor)
+static void read_factor(reader *in, const fpa_lift_part *part, fpa_lift_factor *factor)
 {
     char word[WORD_SIZE];
-    fpa_status status = reader_begin(in, "factor");
-    if (status)
-        return status;
+    int count = part->rows;
+    reader_begin(in, "factor");
     *factor = (fpa_lift_factor){FPA_INPUT, FPA_NO_MATRIX, NULL};
     reader_word(in, "", word);
     reader_skip(in, ' ');
-    if (strcmp(word, "input") == 0)
-        status = read_input(in, part, factor);
-    else if (strcmp(word, "matrix") != 0)
-        return reader_refuse(in, "\"%.40s\" is neither \"input\" nor \"matrix\"", word);
-    else if (!(status = read_matrix(in, &factor->source)) && part->is_complex)
-        status = read_matrix(in, &factor->imaginary);
-    return status ? status : reader_finish(in);
+    if (strcmp(word, "input") == 0) {
+        reader_rows(in, &factor->row, &count);
+    } else if (strcmp(word, "matrix") == 0) {
+        read_matrix(in, &factor->source);
+        if (part->is_complex)
+            read_matrix(in, &factor->imaginary);
+    } else {
+        reader_refuse(in, "\"%.40s\" is neither \"input\" nor \"matrix\"", word);
+    }
+    if (count != part->rows)
+        reader_refuse(in, "this factor has %d rows, but its part has %d", count, part->rows);
+    reader_finish(in);
 }
 
-static fpa_status read_part(reader *in, fpa_lift_part *part)
+static void read_part(reader *in, fpa_lift_part *part)
 {
-    int kind = 0;
+    int kind = 0, factors = 0;
     double list[3] = {0};
-    fpa_status status = reader_begin(in, "part");
-    if (!status)
-        status = reader_choice(in, kind_word, 2, &kind);
-    if (!status)
-        status = reader_integer(in, "", 1, HEAD_MAX_COORDINATES, &part->rows);
+    reader_begin(in, "part");
+    reader_choice(in, kind_word, 2, &kind);
+    reader_integer(in, "", 1, HEAD_MAX_COORDINATES, &part->rows);
     reader_skip(in, ' ');
-    if (!status)
-        status = read_pair(in, "factors", HEAD_MAX_BRANCHES, &part->factor_count);
-    if (status || (status = reader_finish(in)) || (status = read_maps(in, part)) ||
-        (status = read_doubles(in, "inner", list, 3)) || (status = read_doubles(in, "gain", part->gain, 2)) ||
-        (status = read_position(in, part)))
-        return status;
+    read_pair(in, "factors", HEAD_MAX_BRANCHES, &factors);
+    reader_finish(in);
+    read_maps(in, part);
+    read_doubles(in, "inner", list, 3);
+    read_doubles(in, "gain", part->gain, 2);
+    reader_begin(in, "position");
+    read_matrix(in, &part->angle);
+    read_matrix(in, &part->phase);
+    read_matrix(in, &part->amplitude);
+    reader_finish(in);
     part->is_complex = kind;
     part->inner = list[0];
     part->square = list[1];
     part->shift = list[2];
-    part->factors = arena_array(&in->head->memory, (size_t)part->factor_count, sizeof *part->factors);
-    if (!part->factors)
-        return fail_memory(in->error);
-    for (int f = 0; f < part->factor_count && !status; f++)
-        status = read_factor(in, part, &part->factors[f]);
-    return status;
+    part->factors = reader_array(in, factors, sizeof *part->factors);
+    part->factor_count = part->factors ? factors : 0;
+    for (int f = 0; f < part->factor_count && !in->status; f++)
+        read_factor(in, part, &part->factors[f]);
 }
 
-fpa_status lift_read(reader *in)
+void lift_read(reader *in)
 {
-    int mask = 0;
+    int mask = 0, parts = 0;
     if (!reader_sees(in, "lift "))
-        return FPA_OK;
-    fpa_lift *lift = in->head->lift = arena_array(&in->head->memory, 1, sizeof *lift);
+        return;
+    fpa_lift *lift = in->head->lift = reader_array(in, 1, sizeof *lift);
     if (!lift)
-        return fail_memory(in->error);
-    fpa_status status = reader_begin(in, "lift");
-    if (!status)
-        status = read_pair(in, "width", HEAD_MAX_WIDTH, &lift->width);
-    if (!status)
-        status = read_pair(in, "positions", LIFT_MAX_POSITIONS, &lift->positions);
-    if (!status)
-        status = read_pair(in, "key_mask", 1, &mask);
-    if (!status)
-        status = read_pair(in, "parts", LIFT_MAX_PARTS, &lift->part_count);
-    if (status || (status = reader_finish(in)))
-        return status;
+        return;
+    reader_begin(in, "lift");
+    read_pair(in, "width", HEAD_MAX_WIDTH, &lift->width);
+    read_pair(in, "positions", LIFT_MAX_POSITIONS, &lift->positions);
+    read_pair(in, "key_mask", 1, &mask);
+    read_pair(in, "parts", LIFT_MAX_PARTS, &parts);
+    reader_finish(in);
     lift->key_mask = mask;
-    lift->parts = arena_array(&in->head->memory, (size_t)lift->part_count, sizeof *lift->parts);
-    if (!lift->parts)
-        return fail_memory(in->error);
-    for (int i = 0; i < lift->part_count && !status; i++)
-        status = read_part(in, &lift->parts[i]);
-    return status;
+    lift->parts = reader_array(in, parts, sizeof *lift->parts);
+    lift->part_count = lift->parts ? parts : 0;
+    for (int i = 0; i < lift->part_count && !in->status; i++)
+        read_part(in, &lift->parts[i]);
 }

@@ -9,6 +9,6 @@
 
 void lift_print(FILE *out, const fpa_lift *lift);
 /* in->head's lift, if the text goes on with one. */
-fpa_status lift_read(reader *in);
+void lift_read(reader *in);
 
 #endif

@@ -16,14 +16,14 @@ typedef struct toy_work {
 static fpa_status launch_toy(void *user, int64_t number, CUstream stream, fpa_error *error)
 {
     const toy_work *toy = user;
-    const struct fpa_cuda_module *cuda = toy->module->handle;
     const struct fpa_launch launch = {0};
     const struct fpa_cuda_call call = {0};
-    const fpa_cuda_grid first = {CUDA_CHUNK_STATE, 4, NULL, 0}, last = {CUDA_CHUNK_OUTPUT, 8, NULL, 0};
-    fpa_status status = cuda_launch(cuda, &first, &launch, &call, stream, error);
-    for (int i = 0; i < toy->last_launches && !status; i++)
-        status = cuda_launch_next(cuda, &last, 1, &launch, &call, stream, error);
-    return status;
+    const cuda_grid last = {.kernel = CUDA_CHUNK_OUTPUT, .blocks = 8, .next = true};
+    cuda_queue queue = {toy->module->handle, &launch, stream, error, FPA_OK};
+    cuda_launch(&queue, CUDA_CHUNK_STATE, 4, NULL, &call);
+    for (int i = 0; i < toy->last_launches; i++)
+        cuda_launch_grid(&queue, &last, &call);
+    return queue.status;
 }
 
 static int each_kernel_has_its_time(void)

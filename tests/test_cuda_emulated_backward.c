@@ -152,7 +152,8 @@ static fpa_status make_states(const fpa_trial *trial, const fpa_module *module, 
     const fpa_form_index form = trial->head->causal ? FORM_RECURRENT : FORM_CHUNKED;
     fpa_status status = field_make(states, NULL, trial->head->state_dtype, LAYOUT_PADDED, s->batch, 1,
                                    s->heads, trial->facts->state_elements, error);
-    return status ? status : trial_run(trial, module, form, 0, s->length, NULL, NULL, states, error);
+    const fpa_run run = {.form = form, .to = s->length, .state_out = states};
+    return status ? status : trial_run(trial, module, &run, error);
 }
 
 /* The largest difference, in parts of the largest number; what is not finite is one. */

@@ -57,35 +57,32 @@ static fpa_status compare_before(const fpa_field *before, const fpa_field *after
 }
 
 /* The last token of a draft, of which no number is one, changes no bit of the outputs before it. */
-static fpa_status check_no_future(fpa_trial *t, const fpa_module *module, fpa_error *error)
+static void check_no_future(fpa_check *c)
 {
+    fpa_trial *t = c->trial;
     const int64_t length = t->shape.length < 17 ? t->shape.length - 1 : 16;
-    const fpa_draft_trial draft = {.from = 1, .length = length};
+    const fpa_draft_trial draft = {0};
     fpa_field *const spoilt[] = {&t->q_field, &t->k_field, &t->v_field, &t->gate_field};
-    fpa_field before = {0}, after = {0}, state = {0};
-    fpa_status status = check_make_output(t, &before, error);
-    if (!status)
-        status = check_make_output(t, &after, error);
-    if (!status)
-        status = check_make_state(t, LAYOUT_PLAIN, &state, error);
-    if (!status)
-        status = trial_run(t, module, FORM_RECURRENT, 0, 1, NULL, NULL, &state, error);
-    if (!status)
-        status = trial_run_draft(t, module, &draft, &before, &state, NULL, error);
+    fpa_field before, after, state;
+    fpa_run run = {.from = 1, .to = 1 + length, .o = &before, .state_in = &state, .draft = &draft};
+    check_make_output(c, &before);
+    check_make_output(c, &after);
+    check_make_states(c, LAYOUT_PLAIN, t->shape.batch, &state);
+    check_run(c, (fpa_run){.to = 1, .state_out = &state});
+    check_run(c, run);
     for (int i = 0; i < 4; i++)
         for (int64_t b = 0; b < spoilt[i]->batch; b++)
             for (int64_t h = 0; h < spoilt[i]->heads; h++)
-                for (int64_t c = 0; c < spoilt[i]->entries; c++)
-                    field_put(spoilt[i], b, length, h, c, NAN);
-    if (!status)
-        status = trial_run_draft(t, module, &draft, &after, &state, NULL, error);
+                for (int64_t e = 0; e < spoilt[i]->entries; e++)
+                    field_put(spoilt[i], b, length, h, e, NAN);
+    run.o = &after;
+    check_run(c, run);
     trial_restore(t);
-    if (!status)
-        status = compare_before(&before, &after, length, error);
+    if (!c->status)
+        c->status = compare_before(&before, &after, length, c->error);
     field_free(&before);
     field_free(&after);
     field_free(&state);
-    return status;
 }
 
 static fpa_status check_shape(emulated_module *emulated, const job *j, int number, fpa_error *error)
@@ -99,14 +96,15 @@ static fpa_status check_shape(emulated_module *emulated, const job *j, int numbe
                                  j->head->normalize == FPA_NORMALIZE_NONE ? INPUTS_DENSE : INPUTS_POSITIVE};
     fpa_measure measure = {0};
     fpa_trial trial = {0};
-    fpa_status status = trial_make(&trial, j->head, &j->source.facts, shape, SEED, error);
+    fpa_check c = {&trial, &emulated->module, FORM_RECURRENT, "", &measure, error, FPA_OK};
+    c.status = trial_make(&trial, j->head, &j->source.facts, shape, SEED, error);
     emulated->cuda.room.multiprocessors = shapes[number].multiprocessors;
-    if (!status)
-        status = check_draft(&trial, &emulated->module, &measure, error);
-    if (!status)
-        status = check_no_future(&trial, &emulated->module, error);
+    if (!c.status)
+        check_draft(&c);
+    if (!c.status)
+        check_no_future(&c);
     trial_free(&trial);
-    return status;
+    return c.status;
 }
 
 static void run_job(int index, void *argument)

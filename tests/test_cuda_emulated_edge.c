@@ -95,19 +95,16 @@ static fpa_status compare(const struct change *c, const fpa_field *before, const
     return FPA_OK;
 }
 
-static fpa_status check_change(fpa_trial *t, const fpa_module *module, fpa_form_index form,
-                               const fpa_field *before, const struct change *change, fpa_error *error)
+static void check_change(fpa_check *c, const fpa_field *before, const struct change *change)
 {
-    fpa_field after = {0};
-    fpa_status status = check_make_output(t, &after, error);
-    apply(t, change);
-    if (!status)
-        status = trial_run(t, module, form, 0, t->shape.length, &after, NULL, NULL, error);
-    trial_restore(t);
-    if (!status)
-        status = compare(change, before, &after, form_name(form), error);
+    fpa_field after;
+    check_make_output(c, &after);
+    apply(c->trial, change);
+    check_run(c, (fpa_run){.to = c->trial->shape.length, .o = &after});
+    trial_restore(c->trial);
+    if (!c->status)
+        c->status = compare(change, before, &after, form_name(c->form), c->error);
     field_free(&after);
-    return status;
 }
 
 /* At the first token of a tile, inside, at its last one. make test: by turns, every third of them. */
@@ -129,15 +126,16 @@ static fpa_status check_form(fpa_trial *t, const fpa_module *module, fpa_form_in
         {GATE, TILE + 38, -1, INFINITY},
         {GATE, TILE - 1, -1, -INFINITY},
     };
-    fpa_field before = {0};
-    fpa_status status = check_make_output(t, &before, error);
-    if (!status)
-        status = trial_run(t, module, form, 0, t->shape.length, &before, NULL, NULL, error);
-    for (size_t i = 0; i < sizeof changes / sizeof *changes && !status; i++)
+    fpa_measure measure = {0};
+    fpa_check c = {t, module, form, "", &measure, error, FPA_OK};
+    fpa_field before;
+    check_make_output(&c, &before);
+    check_run(&c, (fpa_run){.to = t->shape.length, .o = &before});
+    for (size_t i = 0; i < sizeof changes / sizeof *changes && !c.status; i++)
         if ((changes[i].operand != GATE || t->head->gate) && (dear_tests() || (i + (size_t)turn) % 3 == 0))
-            status = check_change(t, module, form, &before, &changes[i], error);
+            check_change(&c, &before, &changes[i]);
     field_free(&before);
-    return status;
+    return c.status;
 }
 
 static fpa_status check_call(emulated_module *emulated, const fpa_head *head, const fpa_facts *facts,

@@ -94,7 +94,9 @@ static fpa_status check_form(emulated_module *emulated, const job *j, fpa_trial 
     fpa_measure measure = {0};
     if (!(j->source.facts.forms & 1 << form) || (form == FORM_RECURRENT && t->shape.length > 16))
         return FPA_OK;
-    return check_ragged(t, &emulated->module, form, &measure, error);
+    fpa_check c = {t, &emulated->module, form, "", &measure, error, FPA_OK};
+    check_ragged(&c);
+    return c.status;
 }
 
 static fpa_status check_shape(emulated_module *emulated, const job *j, int number, fpa_error *error)
@@ -142,23 +144,24 @@ typedef struct passes {
     fpa_field o[2], state[2];
 } passes;
 
-static fpa_status run_passes(const emulated_module *emulated, const fpa_trial *t, passes *x, fpa_error *error)
+static fpa_status run_passes(const emulated_module *emulated, fpa_trial *t, passes *x, fpa_error *error)
 {
     static const int ends[] = {1, 3, CHUNKS};
     const int64_t chunk = t->shape.length / CHUNKS;
-    fpa_status status = FPA_OK;
-    for (int i = 0; i < 2 && !status; i++) {
-        status = check_make_output(t, &x->o[i], error);
-        if (!status)
-            status = check_make_state(t, LAYOUT_PADDED, &x->state[i], error);
+    fpa_measure measure = {0};
+    fpa_check c = {t, &emulated->module, FORM_CHUNKED, "", &measure, error, FPA_OK};
+    for (int i = 0; i < 2; i++) {
+        check_make_output(&c, &x->o[i]);
+        check_make_states(&c, LAYOUT_PADDED, t->shape.batch, &x->state[i]);
     }
-    if (!status)
-        status = trial_run(t, &emulated->module, FORM_CHUNKED, 0, t->shape.length, &x->o[0], NULL,
-                           &x->state[0], error);
-    for (int i = 0; i < 3 && !status; i++)
-        status = trial_run(t, &emulated->module, FORM_CHUNKED, i ? ends[i - 1] * chunk : 0, ends[i] * chunk,
-                           &x->o[1], i ? &x->state[1] : NULL, &x->state[1], error);
-    return status;
+    check_run(&c, (fpa_run){.to = t->shape.length, .o = &x->o[0], .state_out = &x->state[0]});
+    for (int i = 0; i < 3; i++)
+        check_run(&c, (fpa_run){.from = i ? ends[i - 1] * chunk : 0,
+                                .to = ends[i] * chunk,
+                                .o = &x->o[1],
+                                .state_in = i ? &x->state[1] : NULL,
+                                .state_out = &x->state[1]});
+    return c.status;
 }
 
 /* Of the heads that make test runs: their states are in fp32, and features' weights, by which the hand-over multiplies and divides, powers of two. */

@@ -84,13 +84,32 @@ static bool translate_text(FILE *out, const char *line, const char *end)
     return true;
 }
 
+/* A line of text under the statement that it ends with, if it does: " $if condition", or " $for i = 1, n". */
+static bool translate_under(FILE *out, const char *line, const char *end)
+{
+    static const struct {
+        const char *mark, *begin;
+    } statements[] = {{" $if ", "then"}, {" $for ", "do"}};
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        const char *mark = statements[i].mark;
+        const char *found = memmem(line, (size_t)(end - line), mark, strlen(mark));
+        if (!found)
+            continue;
+        fprintf(out, "%.*s %s ", (int)(end - found - 2), found + 2, statements[i].begin);
+        const bool translated = translate_text(out, line, found);
+        fputs(" end", out);
+        return translated;
+    }
+    return translate_text(out, line, end);
+}
+
 static bool translate_line(FILE *out, const char *line, const char *end)
 {
     const char *first = line;
     while (first < end && isblank((unsigned char)*first))
         first++;
     if (first == end || *first != '$' || (first + 1 < end && first[1] == '{'))
-        return translate_text(out, line, end);
+        return translate_under(out, line, end);
     fwrite(first + 1, 1, (size_t)(end - first - 1), out);
     return true;
 }

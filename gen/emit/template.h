@@ -4,6 +4,9 @@
  * ${expression} is replaced by its value. Each template line becomes exactly one Lua line of
  * a chunk that bears the template's name, so that Lua's messages name the right line.
  *
+ * A line that ends with ` $if condition`, or ` $for i = 1, n`, is printed under that: what `$ if condition then`, the line and
+ * `$ end` are.
+ *
  * A line that ends with ` $@ name`, or some in a row, is the point of that name, where tests make faults
  * (fault.h). Nothing of that is printed. */
 #ifndef FPAC_GEN_EMIT_TEMPLATE_H

@@ -165,7 +165,9 @@ class FPAttention(nn.Module):
         target = {"cpu": "c", "meta": "c", "cuda": "cuda"}.get(device.type)
         if target is None:
             raise UnsupportedError("device", f"is {device}, but heads are compiled for cpu and cuda")
-        options: dict[str, Any] = {"device": device.index or 0, "backward": self._backward, **self._options}
+        options: dict[str, Any] = {"backward": self._backward, **self._options}
+        if target == "cuda":
+            options["device"] = device.index or 0
         if isinstance(self._spec, str) and not self._spec.endswith(".lua"):
             return open_text(self._spec, self._name, target, **options)
         if not isinstance(self._spec, (str, os.PathLike)):

@@ -53,19 +53,29 @@ def _open_head_or_layer(function: str, arguments: list[bytes | None], options: a
     return Layer(open_layer(_OF_LAYERS[function], arguments, options))
 
 
+def _check_device(device: int | None, target: str | None) -> None:
+    """A GPU's number goes with a GPU's target."""
+    if device is not None and (target is None or target == "c" or target.startswith("c:")):
+        raise InvalidError(
+            "device",
+            f'is {device!r}, but target "{target or "c"}" computes on the CPU: leave device out, or give target="cuda"',
+        )
+
+
 def _open(
     function: str,
     arguments: list[bytes | None],
     target: str | None,
-    device: int,
+    device: int | None,
     cache_dir: Path | None,
     compiler: Path | None,
     log: Log | None,
     backward: bool = False,
 ) -> Head:
+    _check_device(device, target)
     options = abi.Options(
         target=_text("target", target),
-        device=device,
+        device=device or 0,
         cache_dir=_text("cache_dir", cache_dir),
         compiler=_text("compiler", compiler),
         log=_log_function(log),
@@ -84,7 +94,7 @@ def load(
     name: str | None = None,
     target: str | None = None,
     *,
-    device: int = 0,
+    device: int | None = None,
     cache_dir: Path | None = None,
     compiler: Path | None = None,
     log: Log | None = None,
@@ -93,9 +103,10 @@ def load(
     """Open one head of a spec file: generate, compile (or take from the cache), load, verify.
 
     name: which head, or which layer of heads, which is then a Layer; None: the file's only head. target: "c" (None) for
-    the best that this machine runs, "cuda" for the best of GPU `device`, or one of `fpac list`. cache_dir: None for the
-    usual place, "" for none. compiler: None for $FPA_CC, cc, gcc or clang. log: is called with lines about what is
-    compiled and verified. backward: with gradients, a second module of the head (Head.backward).
+    the best that this machine runs, "cuda" for the best of GPU `device`, or one of `fpac list`. device: which GPU (None:
+    0); of a target of the CPU there is none to give. cache_dir: None for the usual place, "" for none. compiler: None for
+    $FPA_CC, cc, gcc or clang. log: is called with lines about what is compiled and verified. backward: with gradients, a
+    second module of the head (Head.backward).
     """
     arguments = [_text("spec", spec), _text("name", name)]
     return _open("fpa_open", arguments, target, device, cache_dir, compiler, log, backward)
@@ -107,7 +118,7 @@ def head(
     target: str | None = None,
     *,
     file: str = "text",
-    device: int = 0,
+    device: int | None = None,
     cache_dir: Path | None = None,
     compiler: Path | None = None,
     log: Log | None = None,
@@ -123,7 +134,7 @@ def load_bundle(
     name: str,
     target: str | None = None,
     *,
-    device: int = 0,
+    device: int | None = None,
     cache_dir: Path | None = None,
     log: Log | None = None,
     backward: bool = False,
@@ -153,7 +164,7 @@ def verify(
     name: str | None = None,
     target: str | None = None,
     *,
-    device: int = 0,
+    device: int | None = None,
     compiler: Path | None = None,
     log: Log | None = None,
 ) -> Verdict:

@@ -98,24 +98,23 @@ static fpa_status of_accepted(fpa_status status, fpa_error *error)
 static fpa_status check_counts(draft *d, const DLTensor *count, DLDevice device, tensors_mode mode,
                                fpa_error *error)
 {
+    const bool readable = mode == TENSORS_DATA && device.device_type == kDLCPU;
+    fpa_checks c = {error, FPA_OK};
     fpa_view view = {.name = "accepted.count",
                      .tensor = count,
                      .device = device,
                      .is_index = true,
                      .axes = 1,
                      .with_data = mode == TENSORS_DATA};
-    fpa_status status = view_check(&view, error);
-    if (!status)
-        status = view_contiguous(&view, 0, error);
-    if (!status)
-        status = view_axis(&view, 0, d->key_launch.batch, "numbers", "sequences are", error);
+    view_check(&c, &view);
+    view_contiguous(&c, &view, 0);
+    view_axis(&c, &view, 0, d->key_launch.batch, "numbers", "sequences are");
     d->launch.counts = (const int32_t *)(const void *)view.data;
-    const bool readable = mode == TENSORS_DATA && device.device_type == kDLCPU;
-    for (int64_t b = 0; !status && readable && b < view.shape[0]; b++)
+    for (int64_t b = 0; !c.status && readable && b < view.shape[0]; b++)
         if (d->launch.counts[b] < 0 || d->launch.counts[b] > d->key_launch.length)
-            return fail(error, FPA_INVALID, view.name, "[%lld] is %d, but there are %lld tokens",
-                        (long long)b, (int)d->launch.counts[b], (long long)d->key_launch.length);
-    return status;
+            checks_fail(&c, FPA_INVALID, view.name, "[%lld] is %d, but there are %lld tokens", (long long)b,
+                        (int)d->launch.counts[b], (long long)d->key_launch.length);
+    return c.status;
 }
 
 static fpa_status check_keys(draft *d, const DLTensor *count, tensors_mode mode, DLDevice device,
@@ -215,19 +214,14 @@ static fpa_status check_workspace(const draft *d, size_t needed, fpa_error *erro
 {
     const fpa_draft_launch *launch = &d->launch;
     const fpa_head *head = d->kernel->head;
-    const uintptr_t alignment = d->kernel->module.backend->memory ? 256 : 64;
-    if (needed == 0)
-        return FPA_OK;
-    if (launch->workspace_size < needed || !launch->workspace)
-        return fail(error, FPA_INVALID, "workspace",
-                    "has %zu bytes, but this call needs %zu (fpa_draft_workspace)",
-                    launch->workspace ? launch->workspace_size : 0, needed);
-    if ((uintptr_t)launch->workspace % alignment)
-        return fail(error, FPA_INVALID, "workspace", "is not aligned to %d bytes", (int)alignment);
-    fpa_status status =
-        launch->queries ? tensors_workspace(head, &d->queries, launch->workspace, needed, error) : FPA_OK;
-    return status || !launch->keys ? status
-                                   : tensors_workspace(head, &d->keys, launch->workspace, needed, error);
+    fpa_checks c = {error, FPA_OK};
+    view_workspace(&c, launch->workspace, launch->workspace_size, needed, d->kernel->module.backend->memory,
+                   "fpa_draft_workspace");
+    if (!c.status && needed && launch->queries)
+        c.status = tensors_workspace(head, &d->queries, launch->workspace, needed, error);
+    if (!c.status && needed && launch->keys)
+        c.status = tensors_workspace(head, &d->keys, launch->workspace, needed, error);
+    return c.status;
 }
 
 fpa_status fpa_draft(const fpa_kernel *kernel, const fpa_tensors *tensors, const fpa_accepted *accepted,

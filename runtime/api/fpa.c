@@ -2,6 +2,7 @@
 #include "forward.h"
 #include "runtime/kernel.h"
 #include "tensors.h"
+#include "view.h"
 
 static bool has_form(const fpa_kernel *kernel, fpa_form form)
 {
@@ -137,13 +138,11 @@ fpa_status forward_check_workspace(const fpa_kernel *kernel, const fpa_tensors *
                                    const struct fpa_launch *launch, size_t needed, const char *query,
                                    fpa_error *error)
 {
-    uintptr_t alignment = kernel->module.backend->memory ? 256 : 64; /* as device memory is allocated */
-    if (launch->workspace_size < needed || (needed > 0 && !launch->workspace))
-        return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu (%s)",
-                    launch->workspace ? launch->workspace_size : 0, needed, query);
-    if (needed > 0 && (uintptr_t)launch->workspace % alignment)
-        return fail(error, FPA_INVALID, "workspace", "is not aligned to %d bytes", (int)alignment);
-    return needed ? tensors_workspace(kernel->head, tensors, launch->workspace, needed, error) : FPA_OK;
+    fpa_checks c = {error, FPA_OK};
+    view_workspace(&c, launch->workspace, launch->workspace_size, needed, kernel->module.backend->memory,
+                   query);
+    return c.status || !needed ? c.status
+                               : tensors_workspace(kernel->head, tensors, launch->workspace, needed, error);
 }
 
 fpa_status forward_by(const fpa_kernel *kernel, const fpa_candidate *candidate, fpa_form form,

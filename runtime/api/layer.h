@@ -5,6 +5,7 @@
 #include "fpa.h"
 #include "runtime/kernel.h"
 #include "runtime/together.h"
+#include "tensors.h"
 #include "view.h"
 
 struct fpa_layer {
@@ -27,32 +28,10 @@ fpa_status layer_join(const char *name, const fpa_kernel *const *kernels, const 
 
 enum { LAYER_TENSORS = 18 /* the most that a call has, beside matrices */ };
 
-/* What the axes of a tensor are, and so how a part of the heads is a part of it. */
-typedef enum layer_axes {
-    AXES_QUERIES,       /* batch, token, query head, width */
-    AXES_KEYS,          /* batch, token, key/value head, width */
-    AXES_VALUES,        /* the same of dv */
-    AXES_OUTPUTS,       /* batch, token, query head, dv */
-    AXES_QUERY_NUMBERS, /* batch, token, query head */
-    AXES_KEY_NUMBERS,   /* batch, token, key/value head */
-    AXES_POSITIONS,     /* batch, token, number of the position */
-    AXES_MASK,          /* batch, token */
-    AXES_STATES,        /* batch or slot, element */
-    AXES_INDEX,         /* sequence */
-} layer_axes;
-
-/* A field of the caller's struct. */
-typedef struct layer_row {
-    const char *name;
-    size_t offset;
-    layer_axes axes;
-    bool written;
-} layer_row;
-
 /* One call's tensors as a whole. */
 typedef struct layer_call {
     const fpa_layer *layer;
-    const layer_row *rows;
+    const tensor_row *rows;
     int count;
     const void *tensors;                               /* the caller's struct, of the rows' fields */
     const DLTensor *const *weights, *const *d_weights; /* NULL: none are given */
@@ -66,8 +45,9 @@ typedef struct layer_call {
  * tensor. rows, tensors, weights and with_data are given. What a head by itself asks for is checked with its part. */
 fpa_status layer_look(layer_call *call, fpa_error *error);
 
-/* The same of the workspace, which is written. */
-fpa_status layer_check_workspace(const layer_call *call, void *workspace, size_t bytes, fpa_error *error);
+/* The same of the workspace, which is written: of so many bytes as are needed. */
+fpa_status layer_check_workspace(const layer_call *call, void *workspace, size_t size, size_t needed,
+                                 const char *query, fpa_error *error);
 
 /* A tensor of one part. */
 typedef struct layer_slice {

@@ -9,11 +9,8 @@
 
 /* ---- forward ---- */
 
-#define ROW(name, axes, written)                                                                             \
-    {                                                                                                        \
-#name, offsetof(fpa_tensors, name), axes, written                                                    \
-    }
-static const layer_row forward_rows[] = {
+#define ROW(name, axes, written) TENSOR_ROW(fpa_tensors, name, axes, written)
+static const tensor_row forward_rows[] = {
     ROW(q, AXES_QUERIES, false),
     ROW(k, AXES_KEYS, false),
     ROW(v, AXES_VALUES, false),
@@ -126,20 +123,6 @@ fpa_status fpa_layer_workspace_size(const fpa_layer *layer, fpa_form form, const
     return status;
 }
 
-static fpa_status check_workspace(const layer_call *c, const fpa_part *parts, int count, void *workspace,
-                                  size_t size, fpa_error *error)
-{
-    const size_t needed = c->layer->backend->together->workspace(parts, count);
-    const size_t alignment = c->layer->backend->memory ? 256 : 64; /* as device memory is allocated */
-    if (size < needed || (needed && !workspace))
-        return fail(error, FPA_INVALID, "workspace",
-                    "has %zu bytes, but this call needs %zu (fpa_layer_workspace_size)", workspace ? size : 0,
-                    needed);
-    if (needed && (uintptr_t)workspace % alignment)
-        return fail(error, FPA_INVALID, "workspace", "is not aligned to %zu bytes", alignment);
-    return needed ? layer_check_workspace(c, workspace, needed, error) : FPA_OK;
-}
-
 fpa_status fpa_layer_forward(const fpa_layer *layer, fpa_form form, const fpa_tensors *tensors,
                              void *workspace, size_t workspace_size, fpa_error *error)
 {
@@ -151,7 +134,9 @@ fpa_status fpa_layer_forward(const fpa_layer *layer, fpa_form form, const fpa_te
     int count;
     fpa_status status = prepare(&c, tensors, form, weights, parts, &count, error);
     if (!status)
-        status = check_workspace(&c, parts, count, workspace, workspace_size, error);
+        status = layer_check_workspace(&c, workspace, workspace_size,
+                                       layer->backend->together->workspace(parts, count),
+                                       "fpa_layer_workspace_size", error);
     if (status || !count)
         return status;
     void *stream = tensors->stream; /* NOLINT(clang-analyzer-core.NullDereference): they were checked */
@@ -169,35 +154,7 @@ fpa_status fpa_layer_step(const fpa_layer *layer, const fpa_tensors *tensors, vo
 
 /* ---- backward: one part behind the other ---- */
 
-#define ROW(name, axes, written)                                                                             \
-    {                                                                                                        \
-#name, offsetof(fpa_gradient_tensors, name), axes, written                                           \
-    }
-static const layer_row backward_rows[] = {
-    ROW(q, AXES_QUERIES, false),
-    ROW(k, AXES_KEYS, false),
-    ROW(v, AXES_VALUES, false),
-    ROW(o, AXES_OUTPUTS, false),
-    ROW(den, AXES_QUERY_NUMBERS, false),
-    ROW(log_gate, AXES_KEY_NUMBERS, false),
-    ROW(state_in, AXES_STATES, false),
-    ROW(d_o, AXES_OUTPUTS, false),
-    ROW(d_state_out, AXES_STATES, false),
-    ROW(d_q, AXES_QUERIES, true),
-    ROW(d_k, AXES_KEYS, true),
-    ROW(d_v, AXES_VALUES, true),
-    ROW(d_log_gate, AXES_KEY_NUMBERS, true),
-    ROW(d_state_in, AXES_STATES, true),
-    ROW(cu_seqlens, AXES_INDEX, false),
-    ROW(state_index, AXES_INDEX, false),
-    ROW(positions, AXES_POSITIONS, false),
-    ROW(key_mask, AXES_MASK, false),
-};
-#undef ROW
-
-enum { BACKWARD_ROWS = sizeof backward_rows / sizeof *backward_rows };
-
-_Static_assert((int)BACKWARD_ROWS <= (int)LAYER_TENSORS, "layer.h counts them");
+_Static_assert((int)GRADIENT_ROWS <= (int)LAYER_TENSORS, "layer.h counts them");
 
 static fpa_status look_backward(layer_call *c, const fpa_gradient_tensors *tensors, fpa_error *error)
 {
@@ -210,8 +167,8 @@ static fpa_status look_backward(layer_call *c, const fpa_gradient_tensors *tenso
                         "its head %s was opened without gradients: open the layer with backward = 1 in the "
                         "options",
                         layer->parts[i].head->name);
-    c->rows = backward_rows;
-    c->count = BACKWARD_ROWS;
+    c->rows = gradient_rows;
+    c->count = GRADIENT_ROWS;
     c->tensors = tensors;
     c->weights = tensors->weights;
     c->d_weights = (const DLTensor *const *)tensors->d_weights;
@@ -267,12 +224,9 @@ fpa_status fpa_layer_backward(const fpa_layer *layer, fpa_form form, const fpa_g
     fpa_status status = look_backward(&c, tensors, error);
     if (!status) /* every part is checked before the first one writes */
         status = backward_bytes(&c, form, tensors, &needed, error);
-    if (!status && (workspace_size < needed || (needed && !workspace)))
-        status = fail(error, FPA_INVALID, "workspace",
-                      "has %zu bytes, but this call needs %zu (fpa_layer_backward_workspace)",
-                      workspace ? workspace_size : 0, needed);
-    if (!status && needed)
-        status = layer_check_workspace(&c, workspace, needed, error);
+    if (!status)
+        status = layer_check_workspace(&c, workspace, workspace_size, needed, "fpa_layer_backward_workspace",
+                                       error);
     for (int i = 0; !status && i < layer->description.part_count; i++) {
         layer_slice slices[LAYER_TENSORS];
         const fpa_gradient_tensors part = cut_backward(&c, tensors, i, slices);

@@ -3,14 +3,7 @@
 
 #include <string.h>
 
-static const DLTensor *tensor_of(const layer_call *c, int row)
-{
-    const DLTensor *tensor;
-    memcpy(&tensor, (const char *)c->tensors + c->rows[row].offset, sizeof tensor);
-    return tensor;
-}
-
-static int find_row(const layer_call *c, layer_axes axes)
+static int find_row(const layer_call *c, tensor_axes axes)
 {
     for (int i = 0; i < c->count; i++)
         if (c->rows[i].axes == axes)
@@ -18,7 +11,7 @@ static int find_row(const layer_call *c, layer_axes axes)
     return -1;
 }
 
-static int count_axes(layer_axes axes, const DLTensor *tensor)
+static int count_axes(tensor_axes axes, const DLTensor *tensor)
 {
     switch (axes) {
     case AXES_QUERY_NUMBERS:
@@ -36,7 +29,7 @@ static int count_axes(layer_axes axes, const DLTensor *tensor)
     }
 }
 
-static fpa_dtype dtype_of(const layer_call *c, layer_axes axes)
+static fpa_dtype dtype_of(const layer_call *c, tensor_axes axes)
 {
     const fpa_head *head = c->layer->kernels[0]->head;
     if (axes == AXES_STATES)
@@ -46,15 +39,15 @@ static fpa_dtype dtype_of(const layer_call *c, layer_axes axes)
 
 /* ---- as a whole ---- */
 
-static fpa_status look(layer_call *c, int row, fpa_error *error)
+static void look(fpa_checks *checks, layer_call *c, int row)
 {
     const fpa_layer_description *about = &c->layer->description;
-    const layer_axes axes = c->rows[row].axes;
+    const tensor_axes axes = c->rows[row].axes;
     fpa_view *view = &c->view[row];
-    const DLTensor *tensor = tensor_of(c, row);
+    const DLTensor *tensor = tensor_of_row(&c->rows[row], c->tensors);
     *view = (fpa_view){.name = c->rows[row].name};
     if (!tensor)
-        return FPA_OK;
+        return;
     view->tensor = tensor;
     view->device = (DLDevice){(DLDeviceType)c->layer->backend->device_type, about->device};
     view->dtype = dtype_of(c, axes);
@@ -63,77 +56,69 @@ static fpa_status look(layer_call *c, int row, fpa_error *error)
     view->may_be_wide = view->is_index && strcmp(view->name, "cu_seqlens") == 0;
     view->axes = count_axes(axes, tensor);
     view->with_data = c->with_data;
-    fpa_status status = view_check(view, error);
-    if (!status && (axes == AXES_KEYS || axes == AXES_VALUES || axes == AXES_KEY_NUMBERS))
-        status = view_axis(view, 2, about->heads, "heads", "those of the layer are", error);
-    if (!status && axes == AXES_STATES)
-        status = view_axis(view, 1, about->state_elements, "elements", "the states of the layer's heads have",
-                           error);
-    if (!status && axes == AXES_STATES)
-        status = view_contiguous(view, 1, error);
-    return status;
+    view_check(checks, view);
+    if (axes == AXES_KEYS || axes == AXES_VALUES || axes == AXES_KEY_NUMBERS)
+        view_axis(checks, view, 2, about->heads, "heads", "those of the layer are");
+    if (axes != AXES_STATES)
+        return;
+    view_axis(checks, view, 1, about->state_elements, "elements", "the states of the layer's heads have");
+    view_contiguous(checks, view, 1);
 }
 
 /* All heads have equally many query heads. */
-static fpa_status find_group(layer_call *c, fpa_error *error)
+static void find_group(fpa_checks *checks, layer_call *c)
 {
     const int heads = c->layer->description.heads, row = find_row(c, AXES_QUERIES);
     const fpa_view *q = &c->view[row];
     c->group = 0;
-    if (!q->tensor)
-        return FPA_OK;
+    if (checks->status || !q->tensor)
+        return;
     c->group = q->shape[2] / heads;
     if (c->group < 1 || q->shape[2] % heads)
-        return fail(
-            error, FPA_INVALID, q->name,
+        checks_fail(
+            checks, FPA_INVALID, q->name,
             "axis 2 has %lld heads, but the layer has %d key/value heads: a positive multiple is needed",
             (long long)q->shape[2], heads);
-    fpa_status status = FPA_OK;
-    for (int i = 0; i < c->count && !status; i++)
+    for (int i = 0; i < c->count; i++)
         if (c->view[i].tensor && (c->rows[i].axes == AXES_QUERIES || c->rows[i].axes == AXES_OUTPUTS ||
                                   c->rows[i].axes == AXES_QUERY_NUMBERS))
-            status = view_axis(&c->view[i], 2, q->shape[2], "heads", "q has", error);
-    return status;
+            view_axis(checks, &c->view[i], 2, q->shape[2], "heads", "q has");
 }
 
-static fpa_status check_recent(const layer_call *c, fpa_error *error)
+static void check_recent(fpa_checks *checks, const layer_call *c)
 {
     const fpa_view *k = &c->view[find_row(c, AXES_KEYS)];
     if (c->recent < 0 || (c->recent && k->tensor && c->recent > k->shape[1]))
-        return fail(error, FPA_INVALID, "recent", "is %lld, but k has %lld tokens", (long long)c->recent,
+        checks_fail(checks, FPA_INVALID, "recent", "is %lld, but k has %lld tokens", (long long)c->recent,
                     (long long)(k->tensor ? k->shape[1] : 0));
     for (int i = 0; i < c->count && c->recent; i++) {
-        const layer_axes axes = c->rows[i].axes;
+        const tensor_axes axes = c->rows[i].axes;
         const bool tokens =
             axes == AXES_VALUES || axes == AXES_KEY_NUMBERS || axes == AXES_POSITIONS || axes == AXES_MASK;
-        fpa_status status = FPA_OK;
         if (tokens && c->view[i].tensor && k->tensor)
-            status = view_axis(&c->view[i], 1, k->shape[1], "tokens", "k has", error);
-        if (status)
-            return status;
+            view_axis(checks, &c->view[i], 1, k->shape[1], "tokens", "k has");
         if (c->layer->description.window && axes == AXES_INDEX && c->view[i].may_be_wide && c->view[i].tensor)
-            return fail(
-                error, FPA_INVALID, "recent",
+            checks_fail(
+                checks, FPA_INVALID, "recent",
                 "is %lld, which does not go together with cu_seqlens where a head of the layer has a window: "
                 "give sequences with one number of recent tokens as a batch, with state_index",
                 (long long)c->recent);
     }
-    return FPA_OK;
 }
 
 /* A run-time matrix, or its gradient; what it has to be is its head's affair. */
-static fpa_status look_weight(const layer_call *c, const DLTensor *tensor, const char *name, fpa_view *view,
-                              fpa_error *error)
+static void look_weight(fpa_checks *checks, const layer_call *c, const DLTensor *tensor, const char *name,
+                        fpa_view *view)
 {
     const fpa_layer_description *about = &c->layer->description;
     *view = (fpa_view){.name = name, .tensor = tensor};
     if (!tensor)
-        return FPA_OK;
+        return;
     view->device = (DLDevice){(DLDeviceType)c->layer->backend->device_type, about->device};
     view->dtype = FPA_F32;
     view->axes = tensor->ndim;
     view->with_data = c->with_data;
-    return view_check(view, error);
+    view_check(checks, view);
 }
 
 static bool is_in_place(const layer_call *c, int output, int other)
@@ -145,55 +130,55 @@ static bool is_in_place(const layer_call *c, int output, int other)
 }
 
 /* An output and all other tensors. row: which it is; -1: none of the rows. */
-static fpa_status check_apart(const layer_call *c, const fpa_view *output, int row, fpa_error *error)
+static void check_apart(fpa_checks *checks, const layer_call *c, const fpa_view *output, int row)
 {
-    fpa_status status = FPA_OK;
-    for (int i = 0; i < c->count && !status; i++)
+    for (int i = 0; i < c->count; i++)
         if (i != row && c->view[i].tensor && !(row >= 0 && is_in_place(c, row, i)))
-            status = view_apart(output, &c->view[i], error);
-    for (int i = 0; i < 2 * c->layer->description.weight_count && !status; i++) {
+            view_apart(checks, output, &c->view[i]);
+    for (int i = 0; i < 2 * c->layer->description.weight_count; i++) {
         const DLTensor *const *all = i % 2 ? c->d_weights : c->weights;
         fpa_view weight;
         if (!all)
             continue;
-        status = look_weight(c, all[i / 2], i % 2 ? "d_weights" : "weights", &weight, error);
-        if (!status && weight.tensor && weight.tensor != output->tensor)
-            status = view_apart(output, &weight, error);
+        look_weight(checks, c, all[i / 2], i % 2 ? "d_weights" : "weights", &weight);
+        if (weight.tensor && weight.tensor != output->tensor)
+            view_apart(checks, output, &weight);
     }
-    return status;
 }
 
-static fpa_status check_outputs(const layer_call *c, fpa_error *error)
+static void check_outputs(fpa_checks *checks, const layer_call *c)
 {
-    fpa_status status = FPA_OK;
-    for (int i = 0; i < c->count && !status; i++)
+    for (int i = 0; i < c->count; i++)
         if (c->rows[i].written && c->view[i].tensor)
-            status = check_apart(c, &c->view[i], i, error);
-    for (int i = 0; c->d_weights && i < c->layer->description.weight_count && !status; i++) {
+            check_apart(checks, c, &c->view[i], i);
+    for (int i = 0; c->d_weights && i < c->layer->description.weight_count; i++) {
         fpa_view view;
-        status = look_weight(c, c->d_weights[i], "d_weights", &view, error);
-        if (!status && view.tensor)
-            status = check_apart(c, &view, -1, error);
+        look_weight(checks, c, c->d_weights[i], "d_weights", &view);
+        if (view.tensor)
+            check_apart(checks, c, &view, -1);
     }
-    return status;
 }
 
 fpa_status layer_look(layer_call *call, fpa_error *error)
 {
-    fpa_status status = FPA_OK;
-    for (int i = 0; i < call->count && !status; i++)
-        status = look(call, i, error);
-    if (!status)
-        status = find_group(call, error);
-    if (!status)
-        status = check_recent(call, error);
-    return status || !call->with_data ? status : check_outputs(call, error);
+    fpa_checks checks = {error, FPA_OK};
+    for (int i = 0; i < call->count; i++)
+        look(&checks, call, i);
+    find_group(&checks, call);
+    check_recent(&checks, call);
+    if (call->with_data && !checks.status)
+        check_outputs(&checks, call);
+    return checks.status;
 }
 
-fpa_status layer_check_workspace(const layer_call *call, void *workspace, size_t bytes, fpa_error *error)
+fpa_status layer_check_workspace(const layer_call *call, void *workspace, size_t size, size_t needed,
+                                 const char *query, fpa_error *error)
 {
-    const fpa_view memory = {.name = "workspace", .data = workspace, .high = (int64_t)bytes};
-    return check_apart(call, &memory, -1, error);
+    fpa_checks checks = {error, FPA_OK};
+    const fpa_view memory =
+        view_workspace(&checks, workspace, size, needed, call->layer->backend->memory, query);
+    check_apart(&checks, call, &memory, -1);
+    return checks.status;
 }
 
 /* ---- as parts ---- */
@@ -224,7 +209,7 @@ static void cut_row(const layer_call *c, int row, const fpa_layer_part *part, in
 {
     const fpa_view *view = &c->view[row];
     const size_t item = view_item(view);
-    const layer_axes axes = c->rows[row].axes;
+    const tensor_axes axes = c->rows[row].axes;
     *s = (layer_slice){.tensor = *view->tensor};
     memcpy(s->shape, view->shape, sizeof s->shape);
     memcpy(s->stride, view->stride, sizeof s->stride);
@@ -244,7 +229,7 @@ static void cut_row(const layer_call *c, int row, const fpa_layer_part *part, in
 }
 
 /* What a head does not take it is not given. */
-static bool takes(const fpa_description *head, const char *name, layer_axes axes)
+static bool takes(const fpa_description *head, const char *name, tensor_axes axes)
 {
     switch (axes) {
     case AXES_KEY_NUMBERS: /* log-gates */
@@ -265,7 +250,7 @@ void layer_cut(const layer_call *call, int part, int64_t recent, layer_slice sli
 {
     const fpa_layer_part *about = &call->layer->parts[part];
     for (int i = 0; i < call->count; i++) {
-        const layer_row *row = &call->rows[i];
+        const tensor_row *row = &call->rows[i];
         const DLTensor *cut = NULL;
         if (call->view[i].tensor && takes(about->head, row->name, row->axes)) {
             cut_row(call, i, about, call->recent - recent, &slices[i]);

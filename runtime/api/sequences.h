@@ -13,12 +13,12 @@ typedef struct fpa_sequences {
 
 /* tokens: the view whose tokens are divided, with the batch and device of all others. INVALID names what is wrong; what the tensors say is
  * looked at where they lie on the CPU, if there is data. */
-fpa_status sequences_check(const fpa_tensors *tensors, const fpa_view *tokens, fpa_sequences *sequences,
-                           fpa_error *error);
+void sequences_check(fpa_checks *c, const fpa_tensors *tensors, const fpa_view *tokens,
+                     fpa_sequences *sequences);
 
 /* The same for the states, once there are views of those that are given. */
-fpa_status sequences_check_states(const fpa_sequences *sequences, const fpa_view *state_in,
-                                  const fpa_view *state_out, fpa_error *error);
+void sequences_check_states(fpa_checks *c, const fpa_sequences *sequences, const fpa_view *state_in,
+                            const fpa_view *state_out);
 
 /* What a launch says of them; it has batch and length of the tensors. */
 void sequences_fill(const fpa_sequences *sequences, const fpa_tensors *tensors, const fpa_view *state_in,

@@ -3,8 +3,8 @@
 #include "view.h"
 
 /* Memory that a call writes and tensors that it reads, which were checked. */
-static fpa_status keep_from(const fpa_head *head, const fpa_view *written, const fpa_tensors *tensors,
-                            fpa_error *error)
+static void keep_from(fpa_checks *c, const fpa_head *head, const fpa_view *written,
+                      const fpa_tensors *tensors)
 {
     const fpa_dtype dtype = head->dtype, state = head->state_dtype;
     const struct {
@@ -28,8 +28,7 @@ static fpa_status keep_from(const fpa_head *head, const fpa_view *written, const
         {"state_out_index", tensors->state_out_index, FPA_F32, false},
     };
     const size_t count = sizeof all / sizeof *all, weights = (size_t)tensors_weights(head);
-    fpa_status status = FPA_OK;
-    for (size_t i = 0; !status && i < count + weights; i++) {
+    for (size_t i = 0; i < count + weights; i++) {
         const DLTensor *tensor = i < count ? all[i].tensor : tensors->weights[i - count];
         fpa_view view = {.name = i < count ? all[i].name : "weights", .with_data = true};
         if (!tensor)
@@ -40,18 +39,18 @@ static fpa_status keep_from(const fpa_head *head, const fpa_view *written, const
         view.is_mask = i < count && all[i].is_mask;
         view.is_index = view.may_be_wide = i < count && tensor->dtype.code == kDLInt;
         view.axes = tensor->ndim;
-        status = view_check(&view, error);
-        if (!status)
-            status = view_apart(written, &view, error);
+        view_check(c, &view);
+        view_apart(c, written, &view);
     }
-    return status;
 }
 
 fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, void *workspace, size_t size,
                              fpa_error *error)
 {
     const fpa_view written = {.name = "workspace", .data = workspace, .high = (int64_t)size};
-    return keep_from(head, &written, tensors, error);
+    fpa_checks c = {error, FPA_OK};
+    keep_from(&c, head, &written, tensors);
+    return c.status;
 }
 
 fpa_status tensors_apart(const fpa_head *head, const fpa_tensors *tensors, const fpa_tensors *others,
@@ -64,8 +63,8 @@ fpa_status tensors_apart(const fpa_head *head, const fpa_tensors *tensors, const
     } outputs[] = {{"o", tensors->o, head->dtype},
                    {"den", tensors->den, FPA_F32},
                    {"state_out", tensors->state_out, head->state_dtype}};
-    fpa_status status = FPA_OK;
-    for (int i = 0; i < 3 && !status; i++) {
+    fpa_checks c = {error, FPA_OK};
+    for (int i = 0; i < 3; i++) {
         fpa_view view = {.name = outputs[i].name,
                          .tensor = outputs[i].tensor,
                          .dtype = outputs[i].dtype,
@@ -74,9 +73,8 @@ fpa_status tensors_apart(const fpa_head *head, const fpa_tensors *tensors, const
             continue;
         view.device = view.tensor->device;
         view.axes = view.tensor->ndim;
-        status = view_check(&view, error);
-        if (!status)
-            status = keep_from(head, &view, others, error);
+        view_check(&c, &view);
+        keep_from(&c, head, &view, others);
     }
-    return status;
+    return c.status;
 }

@@ -2,6 +2,7 @@
 #ifndef FPAC_RUNTIME_API_VIEW_H
 #define FPAC_RUNTIME_API_VIEW_H
 
+#include "base/error.h"
 #include "head/head.h"
 #include "fpa.h"
 
@@ -22,23 +23,40 @@ typedef struct fpa_view {
     int64_t low, high;             /* bytes from data: first, and one past the last; equal when empty */
 } fpa_view;
 
+/* Checks of one call. The first thing that is wrong is told, and nothing is looked at behind it. */
+typedef struct fpa_checks {
+    fpa_error *error;
+    fpa_status status;
+} fpa_checks;
+
+void checks_fail(fpa_checks *c, fpa_status code, const char *where, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /* name, tensor, device, dtype or is_mask or is_index, axes and with_data are given, the rest is filled. */
-fpa_status view_check(fpa_view *view, fpa_error *error);
+void view_check(fpa_checks *c, fpa_view *view);
 
 /* Bytes of an element. */
 size_t view_item(const fpa_view *view);
 
+/* Where it begins; a tensor without memory (empty, or only its shape counts) still has to look given. NULL: it is not given. */
+void *view_address(const fpa_view *view);
+
 /* Length of an axis; of names the measure ("heads", "tokens"), why what asks for it ("k has"). */
-fpa_status view_axis(const fpa_view *view, int axis, int64_t wanted, const char *of, const char *why,
-                     fpa_error *error);
+void view_axis(fpa_checks *c, const fpa_view *view, int axis, int64_t wanted, const char *of,
+               const char *why);
 
 /* The axes from `first` on are in C order without gaps. */
-fpa_status view_contiguous(const fpa_view *view, int first, fpa_error *error);
+void view_contiguous(fpa_checks *c, const fpa_view *view, int first);
 
 /* An output: no two of its elements may share memory. */
-fpa_status view_distinct(const fpa_view *view, fpa_error *error);
+void view_distinct(fpa_checks *c, const fpa_view *view);
 
 /* The byte ranges of an output and another tensor. */
-fpa_status view_apart(const fpa_view *output, const fpa_view *other, fpa_error *error);
+void view_apart(fpa_checks *c, const fpa_view *output, const fpa_view *other);
+
+/* A workspace: it has so many bytes, and is aligned as memory of the device is, or to a line of the cache. query: the function that tells how
+ * many, for the message. Gives it as an output. */
+fpa_view view_workspace(fpa_checks *c, void *workspace, size_t size, size_t needed, bool on_device,
+                        const char *query);
 
 #endif

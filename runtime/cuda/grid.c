@@ -94,99 +94,118 @@ fpa_status cuda_check_context(const struct fpa_cuda_module *cuda, fpa_error *err
                 cuda->device, cuda->device);
 }
 
-fpa_status cuda_check_grid(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, fpa_error *error)
+static void check_tokens(cuda_queue *q)
 {
-    if (grid->blocks <= INT_MAX)
-        return FPA_OK;
-    return fail(error, FPA_UNSUPPORTED, cuda->name,
-                "%s would need %lld blocks, a launch has at most %d: split the batch",
-                cuda_kernel_names[grid->kernel], (long long)grid->blocks, INT_MAX);
+    enum {
+        MOST_TOKENS = INT_MAX - (1 << 17) /* kernels may go beyond the last one by a chunk and a block */
+    };
+    if (!q->status && cuda_tokens(q->launch) > MOST_TOKENS)
+        q->status = fail(q->error, FPA_UNSUPPORTED, q->cuda->name,
+                         "takes at most %d tokens a %s, here are %lld", MOST_TOKENS,
+                         q->launch->cu_seqlens ? "batch" : "sequence", (long long)cuda_tokens(q->launch));
 }
 
-static void list_weights(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                         const float *matrix[CUDA_WEIGHTS])
+cuda_queue cuda_begin(const fpa_module *module, const struct fpa_launch *launch, CUstream stream,
+                      fpa_error *error)
 {
-    for (int i = 0; i < cuda->geometry.weights; i++)
-        matrix[i] = launch->weights[i];
+    cuda_queue q = {module->handle, launch, stream, error, cuda_check_context(module->handle, error)};
+    check_tokens(&q);
+    return q;
 }
 
-static struct fpa_cuda_block block_of(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid)
+cuda_queue cuda_behind(const cuda_queue *before, const fpa_module *module, const struct fpa_launch *launch)
 {
-    struct fpa_cuda_block block = cuda->geometry.kernel[grid->kernel];
-    if (grid->bytes)
-        block.bytes = (int)grid->bytes;
-    return block;
+    cuda_queue q = {module->handle, launch, before->stream, before->error, before->status};
+    check_tokens(&q);
+    return q;
 }
 
-static fpa_status was_launched(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, CUresult result,
-                               fpa_error *error)
+void cuda_check_result(cuda_queue *q, CUresult result, const char *what)
 {
-    const char *kernel = cuda_kernel_names[grid->kernel];
-    if (result)
-        return driver_fail(cuda->driver, result, cuda->name, kernel, error);
-    cuda_tell(kernel);
-    return FPA_OK;
+    if (!q->status && result)
+        q->status = driver_fail(q->cuda->driver, result, q->cuda->name, what, q->error);
 }
 
-fpa_status cuda_launch(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid,
-                       const struct fpa_launch *launch, const struct fpa_cuda_call *call, CUstream stream,
-                       fpa_error *error)
+void cuda_check_blocks(cuda_queue *q, cuda_kernel kernel, int64_t blocks)
 {
-    const struct fpa_cuda_block block = block_of(cuda, grid);
-    const float *matrix[CUDA_WEIGHTS];
-    void *parameters[3] = {(void *)call, grid->maps ? (void *)grid->maps : matrix, matrix};
-    fpa_status status = cuda_check_grid(cuda, grid, error);
-    if (status)
-        return status;
-    list_weights(cuda, launch, matrix);
-    CUresult result = cuda->driver->cuLaunchKernel(cuda->kernel[grid->kernel], (unsigned)grid->blocks, 1, 1,
-                                                   (unsigned)block.threads, 1, 1, (unsigned)block.bytes,
-                                                   stream, parameters, NULL);
-    return was_launched(cuda, grid, result, error);
+    if (!q->status && blocks > INT_MAX)
+        q->status = fail(q->error, FPA_UNSUPPORTED, q->cuda->name,
+                         "%s would need %lld blocks, a launch has at most %d: split the batch",
+                         cuda_kernel_names[kernel], (long long)blocks, INT_MAX);
 }
 
-static fpa_status launch_clusters(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
-                                  bool overlaps, const struct fpa_launch *launch,
-                                  const struct fpa_cuda_call *call, CUstream stream, fpa_error *error)
+void cuda_check_workspace(cuda_queue *q, size_t bytes)
 {
-    const struct fpa_cuda_block block = block_of(cuda, grid);
-    const float *matrix[CUDA_WEIGHTS];
-    void *parameters[3] = {(void *)call, grid->maps ? (void *)grid->maps : matrix, matrix};
+    const size_t given = q->launch->workspace_size;
+    if (!q->status && given < bytes)
+        q->status =
+            fail(q->error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu", given, bytes);
+}
+
+void cuda_clear(cuda_queue *q, void *at, int64_t bytes, const char *what)
+{
+    if (!q->status && bytes)
+        cuda_check_result(q, q->cuda->driver->cuMemsetD8Async((uintptr_t)at, 0, (size_t)bytes, q->stream),
+                          what);
+}
+
+void cuda_launch(cuda_queue *q, cuda_kernel kernel, int64_t blocks, const void *maps,
+                 const struct fpa_cuda_call *call)
+{
+    cuda_launch_grid(q, &(cuda_grid){.kernel = kernel, .blocks = blocks, .maps = maps}, call);
+}
+
+static CUresult launch_plain(const cuda_queue *q, const cuda_grid *grid, const struct fpa_cuda_block *block,
+                             void **parameters)
+{
+    const struct fpa_cuda_module *cuda = q->cuda;
+    return cuda->driver->cuLaunchKernel(cuda->kernel[grid->kernel], (unsigned)grid->blocks, 1, 1,
+                                        (unsigned)block->threads, 1, 1, (unsigned)block->bytes, q->stream,
+                                        parameters, NULL);
+}
+
+/* With attributes, which old drivers do not know. */
+static CUresult launch_with(const cuda_queue *q, const cuda_grid *grid, const struct fpa_cuda_block *block,
+                            void **parameters)
+{
+    const struct fpa_cuda_module *cuda = q->cuda;
+    const unsigned cluster = grid->cluster > 1 ? (unsigned)grid->cluster : 1;
     CUlaunchAttribute attributes[2] = {
-        {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.overlap = overlaps},
-        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.cluster = {(unsigned)cluster, 1, 1}}};
+        {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.overlap = grid->next},
+        {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.cluster = {cluster, 1, 1}}};
     const CUlaunchConfig config = {
-        .grid_x = cluster > 1 ? (unsigned)cluster : (unsigned)grid->blocks,
+        .grid_x = cluster > 1 ? cluster : (unsigned)grid->blocks,
         .grid_y = cluster > 1 ? (unsigned)(grid->blocks / cluster) : 1,
         .grid_z = 1,
-        .block_x = (unsigned)block.threads,
+        .block_x = (unsigned)block->threads,
         .block_y = 1,
         .block_z = 1,
-        .shared_bytes = (unsigned)block.bytes,
-        .stream = stream,
+        .shared_bytes = (unsigned)block->bytes,
+        .stream = q->stream,
         .attributes = attributes,
         .attribute_count = cluster > 1 ? 2 : 1,
     };
-    if (!cuda->room.overlaps)
-        return cuda_launch(cuda, grid, launch, call, stream, error);
-    fpa_status status = cuda_check_grid(cuda, grid, error);
-    if (status)
-        return status;
-    list_weights(cuda, launch, matrix);
-    CUresult result = cuda->driver->cuLaunchKernelEx(&config, cuda->kernel[grid->kernel], parameters, NULL);
-    return was_launched(cuda, grid, result, error);
+    return cuda->driver->cuLaunchKernelEx(&config, cuda->kernel[grid->kernel], parameters, NULL);
 }
 
-fpa_status cuda_launch_next(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
-                            const struct fpa_launch *launch, const struct fpa_cuda_call *call,
-                            CUstream stream, fpa_error *error)
+void cuda_launch_grid(cuda_queue *q, const cuda_grid *grid, const struct fpa_cuda_call *call)
 {
-    return launch_clusters(cuda, grid, cluster, true, launch, call, stream, error);
-}
-
-fpa_status cuda_launch_clusters(const struct fpa_cuda_module *cuda, const fpa_cuda_grid *grid, int cluster,
-                                const struct fpa_launch *launch, const struct fpa_cuda_call *call,
-                                CUstream stream, fpa_error *error)
-{
-    return launch_clusters(cuda, grid, cluster, false, launch, call, stream, error);
+    const struct fpa_cuda_module *cuda = q->cuda;
+    const char *kernel = cuda_kernel_names[grid->kernel];
+    struct fpa_cuda_block block = cuda->geometry.kernel[grid->kernel];
+    const float *matrix[CUDA_WEIGHTS];
+    void *parameters[3] = {(void *)call, grid->maps ? (void *)grid->maps : matrix, matrix};
+    cuda_check_blocks(q, grid->kernel, grid->blocks);
+    if (q->status || grid->blocks <= 0)
+        return;
+    if (grid->bytes)
+        block.bytes = (int)grid->bytes;
+    for (int i = 0; i < cuda->geometry.weights; i++)
+        matrix[i] = q->launch->weights[i];
+    const bool plain = !cuda->room.overlaps || !(grid->next || grid->cluster);
+    cuda_check_result(
+        q, plain ? launch_plain(q, grid, &block, parameters) : launch_with(q, grid, &block, parameters),
+        kernel);
+    if (!q->status)
+        cuda_tell(kernel);
 }

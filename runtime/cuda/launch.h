@@ -3,9 +3,8 @@
 #define FPAC_RUNTIME_CUDA_LAUNCH_H
 
 #include "runtime/backend.h"
-#include "module.h"
-
-struct cuda_sizes;
+#include "grid.h"
+#include "sizes.h"
 
 /* An fpa_module's candidates, choose, workspace and forward; module->handle is a struct fpa_cuda_module. forward
  * allocates nothing and waits for nothing; the module's context must be current. */
@@ -41,21 +40,19 @@ typedef struct cuda_dots {
     bool apart;
 } cuda_dots;
 
-void cuda_set_dots(const cuda_dots *dots, struct cuda_sizes *s);
+void cuda_set_dots(const cuda_dots *dots, cuda_sizes *s);
 
-/* As cuda_forward. *states: what cuda_state_products (launch_contraction.h) takes: `kept`, or in the workspace the states before each chunk
- * but the first of geometry.chunk tokens; NULL: of a single chunk. */
-fpa_status cuda_forward_dots(const fpa_module *module, int form, const struct fpa_launch *launch,
-                             const fpa_candidate *candidate, const cuda_dots *dots, const void **states,
-                             void *stream, fpa_error *error);
+/* As cuda_forward, behind what is in the queue. *states: what cuda_state_products (launch_contraction.h) takes: `kept`, or in the workspace
+ * the states before each chunk but the first of geometry.chunk tokens; NULL: of a single chunk. */
+void cuda_forward_dots(cuda_queue *behind, const fpa_module *module, int form,
+                       const struct fpa_launch *launch, const fpa_candidate *candidate, const cuda_dots *dots,
+                       const void **states);
 
 /* Several kernels, one behind the other; s is of a candidate that suits. */
-fpa_status cuda_launch_all(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                           struct cuda_sizes *s, CUstream stream, fpa_error *error);
+void cuda_launch_all(cuda_queue *q, cuda_sizes *s);
 
 /* Sizes and workspace of a call of warpgroups' kernels of a head that nothing is padded for, with its operands; and what comes before its
  * queries there, copies of states where it has several chunks, unless cuda_forward of the same sizes has left that (walked). */
-fpa_status cuda_walk_states(const fpa_module *module, int form, const struct fpa_launch *launch, bool walked,
-                            int64_t reversed, struct cuda_sizes *s, void *stream, fpa_error *error);
+void cuda_walk_states(cuda_queue *q, int form, bool walked, int64_t reversed, cuda_sizes *s);
 
 #endif

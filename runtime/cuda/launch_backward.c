@@ -1,17 +1,10 @@
 #include "launch_backward.h"
 
-#include <limits.h>
-#include <string.h>
-
 #include "base/round.h"
 #include "grid.h"
-#include "launch.h"
-#include "launch_backward_pads.h"
-#include "launch_made.h"
+#include "launch_backward_rows.h"
 #include "launch_passes.h"
-#include "module.h"
-
-enum { ALIGNMENT = 256, MOST_TOKENS = 1 << 17 /* by which kernels may go beyond the last one */ };
+#include "sizes.h"
 
 /* Bytes of all sequences in flight: of copies of states, and of parts of matrices' gradients. */
 static const int64_t copies_limit = INT64_C(1) << 29, parts_limit = INT64_C(1) << 27;
@@ -37,13 +30,6 @@ typedef struct pass {
 } pass;
 
 /* ---- sizes ---- */
-
-static void *take(char *base, size_t *used, int64_t count, size_t size)
-{
-    void *at = base && count ? base + *used : NULL;
-    *used += ((size_t)count * size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    return at;
-}
 
 /* Parts of a line, of so many tokens: where lengths differ as many as there can be (docs/decisions/0034). */
 static int64_t parts_in(const pass *p, int64_t tokens)
@@ -109,8 +95,7 @@ static int64_t at_most(int64_t sequences, int64_t limit, int64_t bytes)
 static void choose_walked_chunk(pass *p, int form)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const int resident = p->cuda->room.occupancy[CUDA_BACKWARD_KEYS];
-    const int64_t room = (int64_t)p->cuda->room.multiprocessors * (resident > 0 ? resident : 1);
+    const int64_t room = cuda_room_for(p->cuda, CUDA_BACKWARD_KEYS);
     const int64_t length =
         p->launch->forward.cu_seqlens ? p->launch->forward.total : p->launch->forward.length;
     const int64_t limit = (int64_t)(p->cuda->pass_limit / 2);
@@ -152,13 +137,6 @@ static int64_t parts_of(const pass *p)
     return p->matrices ? entries : 0;
 }
 
-/* Blocks of a kernel that the GPU has at a time. */
-static int64_t room_for(const pass *p, cuda_kernel kernel)
-{
-    const int resident = p->cuda->room.occupancy[kernel];
-    return (int64_t)p->cuda->room.multiprocessors * (resident > 0 ? resident : 1);
-}
-
 /* Pieces of like size, of at most so many sequences: as few rounds of walks, and of blocks of own tokens, as there can be. A round that few
  * blocks are left for takes as long as any. */
 static int64_t alike(const pass *p, int64_t most)
@@ -170,8 +148,8 @@ static int64_t alike(const pass *p, int64_t most)
     for (int64_t pieces = least; pieces > 0 && pieces <= 2 * least && pieces <= p->sequences; pieces++) {
         const int64_t at_once = divide_up(p->sequences, pieces);
         const int64_t rounds = divide_up(p->sequences, at_once) *
-                               (divide_up(at_once * walks, room_for(p, CUDA_BACKWARD_STATE)) +
-                                divide_up(at_once * p->blocks, room_for(p, CUDA_BACKWARD_KEYS)));
+                               (divide_up(at_once * walks, cuda_room_for(p->cuda, CUDA_BACKWARD_STATE)) +
+                                divide_up(at_once * p->blocks, cuda_room_for(p->cuda, CUDA_BACKWARD_KEYS)));
         if (rounds >= fewest)
             continue;
         fewest = rounds;
@@ -187,7 +165,7 @@ static void choose_segments(pass *p)
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const int64_t in_flight = at_most(p->sequences, copies_limit, copy_bytes(p));
     const int64_t walks = in_flight * g->chunk_state_slices * g->column_blocks;
-    const int64_t room = room_for(p, CUDA_BACKWARD_STATE);
+    const int64_t room = cuda_room_for(p->cuda, CUDA_BACKWARD_STATE);
     const int64_t total = (int64_t)sizeof(float) * in_flight * g->features * g->columns;
     int64_t segments = walks > 0 && walks < room ? 2 * room / walks : 1;
     const int64_t most = p->call.chunks, kept = totals_limit / (total > 0 ? total : 1) + 1;
@@ -208,23 +186,23 @@ static void place(pass *p, char *base)
     const int64_t queries = tokens * f->query_heads, copies = p->at_once * copies_of(p);
     p->call.gate_row = parts_in(p, 64) * 64;
     const int64_t gates = g->gate ? p->sequences * p->call.gate_row : 0;
-    p->call.gates = take(base, &p->bytes, gates, 2 * sizeof(float));
-    back->outputs =
-        take(base, &p->bytes, g->backward_outputs || g->kernel[CUDA_BACKWARD_OUTPUTS].threads ? queries : 0,
-             2 * sizeof(float));
-    back->query_sums = take(
+    p->call.gates = cuda_take(base, &p->bytes, gates, 2 * sizeof(float));
+    back->outputs = cuda_take(base, &p->bytes,
+                              g->backward_outputs || g->kernel[CUDA_BACKWARD_OUTPUTS].threads ? queries : 0,
+                              2 * sizeof(float));
+    back->query_sums = cuda_take(
         base, &p->bytes, g->gate ? queries * (g->backward_walks ? g->backward_walks : 1) : 0, sizeof(double));
-    back->key_sums = take(base, &p->bytes, g->gate ? tokens * f->heads : 0, sizeof(double));
-    back->states = take(base, &p->bytes, copies, (size_t)g->copy_bytes);
-    back->reversed = p->both ? take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
+    back->key_sums = cuda_take(base, &p->bytes, g->gate ? tokens * f->heads : 0, sizeof(double));
+    back->states = cuda_take(base, &p->bytes, copies, (size_t)g->copy_bytes);
+    back->reversed = p->both ? cuda_take(base, &p->bytes, copies, (size_t)g->copy_bytes) : back->states;
     const int64_t parts = p->gates ? p->at_once * back->gate_parts : 0;
-    back->boundaries = take(base, &p->bytes, parts, (size_t)g->backward_boundary);
-    back->products = take(base, &p->bytes, parts, sizeof(double));
-    back->totals =
-        take(base, &p->bytes, p->at_once * (back->segments - 1) * g->features * g->columns, sizeof(float));
-    back->parts = take(base, &p->bytes, p->at_once * parts_of(p), sizeof(float));
+    back->boundaries = cuda_take(base, &p->bytes, parts, (size_t)g->backward_boundary);
+    back->products = cuda_take(base, &p->bytes, parts, sizeof(double));
+    back->totals = cuda_take(base, &p->bytes, p->at_once * (back->segments - 1) * g->features * g->columns,
+                             sizeof(float));
+    back->parts = cuda_take(base, &p->bytes, p->at_once * parts_of(p), sizeof(float));
     back->sequence_sums =
-        take(base, &p->bytes, p->matrices ? p->sequences * g->backward_entries : 0, sizeof(float));
+        cuda_take(base, &p->bytes, p->matrices ? p->sequences * g->backward_entries : 0, sizeof(float));
 }
 
 static void place_made(pass *p, char *base)
@@ -233,9 +211,9 @@ static void place_made(pass *p, char *base)
     const struct fpa_launch *f = &p->launch->forward;
     if (!g->made_width)
         return;
-    void *operands = take(base, &p->bytes, made_operand_bytes(g, f), 1);
-    void *rows = take(base, &p->bytes, p->at_once * made_sequence_bytes(g, f), 1);
-    void *kept = take(base, &p->bytes, p->matrices ? p->at_once * made_kept_bytes(g, f) : 0, 1);
+    void *operands = cuda_take(base, &p->bytes, made_operand_bytes(g, f), 1);
+    void *rows = cuda_take(base, &p->bytes, p->at_once * made_sequence_bytes(g, f), 1);
+    void *kept = cuda_take(base, &p->bytes, p->matrices ? p->at_once * made_kept_bytes(g, f) : 0, 1);
     p->made = (made_rows){p->cuda, p->launch, p->matrices, false, p->call, p->back};
     p->made.back.made_operands = operands;
     if (rows)
@@ -247,7 +225,7 @@ static void place_made(pass *p, char *base)
 static void place_pads(pass *p, char *base)
 {
     const struct fpa_launch *f = &p->launch->forward;
-    void *rows = take(base, &p->bytes, p->at_once * backward_pad_bytes(&p->cuda->geometry, f), 1);
+    void *rows = cuda_take(base, &p->bytes, p->at_once * backward_pad_bytes(&p->cuda->geometry, f), 1);
     p->pads = (backward_pads){p->cuda, f, p->call, p->back};
     if (rows)
         place_backward_pads(&p->pads, rows, p->at_once);
@@ -287,18 +265,12 @@ static void set_operands(pass *p)
     }
 }
 
-/* Blocks of one side until those of the other follow: some for each place on a multiprocessor, whose cache of instructions has one side's. */
-static int64_t choose_run(const struct fpa_cuda_module *cuda)
-{
-    enum { TURNS = 4 };
-    const int resident = cuda->room.occupancy[CUDA_BACKWARD_KEYS];
-    return (int64_t)TURNS * cuda->room.multiprocessors * (resident > 0 ? resident : 1);
-}
-
 /* base: the workspace, NULL while it is measured. */
 static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
                     const struct fpa_backward_launch *a, char *base)
 {
+    /* blocks of one side until those of the other follow, for each place on a multiprocessor, whose cache of instructions has one side's */
+    enum { TURNS = 4 };
     const struct fpa_launch *f = &a->forward;
     *p = (pass){.cuda = cuda, .launch = a, .sequences = f->batch * f->heads, .walks = 1};
     if (f->cu_seqlens) {
@@ -323,7 +295,8 @@ static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
     place(p, base);
     place_made(p, base);
     place_pads(p, base);
-    p->back.both_sides = cuda->geometry.backward_both && p->both ? choose_run(cuda) : 0;
+    if (cuda->geometry.backward_both && p->both)
+        p->back.both_sides = TURNS * cuda_room_for(cuda, CUDA_BACKWARD_KEYS);
 }
 
 size_t cuda_backward_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
@@ -337,141 +310,116 @@ size_t cuda_backward_workspace(const fpa_module *module, int form, const struct 
 
 /* ---- launches ---- */
 
-static fpa_status launch_own(const pass *p, cuda_kernel kernel, int64_t blocks, CUstream stream,
-                             fpa_error *error)
+static void launch_own(cuda_queue *q, const pass *p, cuda_kernel kernel, int64_t blocks)
 {
-    const fpa_cuda_grid grid = {kernel, blocks, &p->back, 0};
-    return blocks > 0 ? cuda_launch(p->cuda, &grid, &p->launch->forward, &p->call, stream, error) : FPA_OK;
+    cuda_launch(q, kernel, blocks, &p->back, &p->call);
 }
 
 /* Once for all sequences: sums of gates, and what gradients of outputs are divided by. */
-static fpa_status launch_first(const pass *p, CUstream stream, fpa_error *error)
+static void launch_first(cuda_queue *q, const pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    const struct fpa_launch *f = &p->launch->forward;
-    const fpa_cuda_grid gates = {CUDA_GATE_SCAN, p->sequences * p->call.chunks, NULL, 0};
-    fpa_status status = FPA_OK;
-    if (g->gate && gates.blocks)
-        status = cuda_launch(p->cuda, &gates, f, &p->call, stream, error);
-    if (!status && g->kernel[CUDA_BACKWARD_OUTPUTS].threads)
-        status =
-            launch_own(p, CUDA_BACKWARD_OUTPUTS,
-                       divide_up(p->call.batch * f->query_heads * p->call.length, FPA_CUDA_BACKWARD_OUTPUTS),
-                       stream, error);
-    return status;
+    const int64_t outputs = p->call.batch * p->call.query_heads * p->call.length;
+    if (g->gate)
+        cuda_launch(q, CUDA_GATE_SCAN, p->sequences * p->call.chunks, NULL, &p->call);
+    if (g->kernel[CUDA_BACKWARD_OUTPUTS].threads)
+        launch_own(q, p, CUDA_BACKWARD_OUTPUTS, divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS));
 }
 
-static fpa_status launch_states(pass *p, bool back, bool last, CUstream stream, fpa_error *error)
+static void launch_states(cuda_queue *q, pass *p, bool back, bool last)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const int64_t pieces = divide_up((int64_t)g->features * g->columns / FPA_CUDA_BACKWARD_SEGMENTS,
                                      g->kernel[CUDA_BACKWARD_SEGMENTS].threads);
     p->back.walks_back = back;
     p->back.last = last;
-    fpa_status status =
-        launch_own(p, CUDA_BACKWARD_STATE,
-                   p->back.sequences * p->walks * p->back.segments * g->chunk_state_slices * g->column_blocks,
-                   stream, error);
-    return status || p->back.segments < 2
-               ? status
-               : launch_own(p, CUDA_BACKWARD_SEGMENTS, p->back.sequences * pieces, stream, error);
+    launch_own(q, p, CUDA_BACKWARD_STATE,
+               p->back.sequences * p->walks * p->back.segments * g->chunk_state_slices * g->column_blocks);
+    if (p->back.segments > 1)
+        launch_own(q, p, CUDA_BACKWARD_SEGMENTS, p->back.sequences * pieces);
 }
 
-static fpa_status launch_parts(pass *p, int64_t count, bool adds, CUstream stream, fpa_error *error)
+static void launch_parts(cuda_queue *q, pass *p, int64_t count, bool adds)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const int threads = g->kernel[CUDA_BACKWARD_PARTS].threads;
     p->back.part_count = count;
     p->back.adds = adds;
-    return p->matrices && !g->made_width
-               ? launch_own(p, CUDA_BACKWARD_PARTS,
-                            p->back.sequences * divide_up(g->backward_entries, threads), stream, error)
-               : FPA_OK;
+    if (p->matrices && !g->made_width)
+        launch_own(q, p, CUDA_BACKWARD_PARTS, p->back.sequences * divide_up(g->backward_entries, threads));
 }
 
-static fpa_status launch_queries(pass *p, CUstream stream, fpa_error *error)
+static void launch_queries(cuda_queue *q, pass *p)
 {
     const struct fpa_backward_launch *a = p->launch;
     const bool last = p->both && p->gates && a->d_state_out; /* for the product of both states there */
-    fpa_status status = FPA_OK;
     if (p->call.chunks > 1 || a->forward.state_in || last)
-        status = launch_states(p, false, last, stream, error);
-    if (!status && !p->back.both_sides)
-        status =
-            launch_own(p, CUDA_BACKWARD_QUERIES, p->back.sequences * p->group * p->blocks, stream, error);
-    return status ? status : launch_parts(p, p->group * p->blocks, false, stream, error);
+        launch_states(q, p, false, last);
+    if (!p->back.both_sides)
+        launch_own(q, p, CUDA_BACKWARD_QUERIES, p->back.sequences * p->group * p->blocks);
+    launch_parts(q, p, p->group * p->blocks, false);
 }
 
 /* With both sides operands that one has read are in the cache for the other. */
-static fpa_status launch_keys(pass *p, CUstream stream, fpa_error *error)
+static void launch_keys(cuda_queue *q, pass *p)
 {
     const struct fpa_backward_launch *a = p->launch;
-    fpa_status status = FPA_OK;
+    const int64_t sides = p->back.both_sides ? p->group + 1 : 1;
     if ((p->keys && (p->call.chunks > 1 || a->d_state_out)) || a->d_state_in)
-        status = launch_states(p, true, false, stream, error);
-    if (!status && p->keys)
-        status = launch_own(p, CUDA_BACKWARD_KEYS,
-                            p->back.sequences * p->blocks * p->cuda->geometry.backward_columns *
-                                (p->back.both_sides ? p->group + 1 : 1),
-                            stream, error);
-    return status || !p->keys ? status : launch_parts(p, p->blocks, true, stream, error);
+        launch_states(q, p, true, false);
+    if (!p->keys)
+        return;
+    launch_own(q, p, CUDA_BACKWARD_KEYS,
+               p->back.sequences * p->blocks * p->cuda->geometry.backward_columns * sides);
+    launch_parts(q, p, p->blocks, true);
 }
 
 /* Of the sequences that `back` says. */
-static fpa_status launch_sequences(pass *p, CUstream stream, fpa_error *error)
-{
-    const bool made = p->cuda->geometry.made_width;
-    fpa_status status = made ? made_project(&p->made, &p->call, &p->back, stream, error) : FPA_OK;
-    if (!status && p->cuda->geometry.kernel[CUDA_BACKWARD_PADS].threads)
-        status = launch_backward_pads(&p->pads, &p->call, &p->back, stream, error);
-    if (!status && p->queries)
-        status = launch_queries(p, stream, error);
-    if (!status)
-        status = launch_keys(p, stream, error);
-    if (!status && p->gates)
-        status = launch_own(p, CUDA_BACKWARD_GATES,
-                            p->back.sequences * (p->back.gate_parts ? p->back.gate_parts : p->call.chunks),
-                            stream, error);
-    return status || !made ? status : made_unproject(&p->made, stream, error);
-}
-
-static fpa_status launch_all(pass *p, CUstream stream, fpa_error *error)
+static void launch_sequences(cuda_queue *q, pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
-    fpa_status status = launch_first(p, stream, error);
-    if (!status && g->made_width)
-        status = made_begin(&p->made, stream, error);
-    for (int64_t first = 0; first < p->sequences && !status; first += p->at_once) {
+    if (g->made_width)
+        made_project(q, &p->made, &p->call, &p->back);
+    if (g->kernel[CUDA_BACKWARD_PADS].threads)
+        launch_backward_pads(q, &p->pads, &p->call, &p->back);
+    if (p->queries)
+        launch_queries(q, p);
+    launch_keys(q, p);
+    if (p->gates)
+        launch_own(q, p, CUDA_BACKWARD_GATES,
+                   p->back.sequences * (p->back.gate_parts ? p->back.gate_parts : p->call.chunks));
+    if (g->made_width)
+        made_unproject(q, &p->made);
+}
+
+static void launch_all(cuda_queue *q, pass *p)
+{
+    launch_first(q, p);
+    if (p->cuda->geometry.made_width)
+        made_begin(q, &p->made);
+    for (int64_t first = 0; first < p->sequences && !q->status; first += p->at_once) {
         p->back.first_sequence = first;
         p->back.sequences = p->sequences - first < p->at_once ? p->sequences - first : p->at_once;
-        status = launch_sequences(p, stream, error);
+        launch_sequences(q, p);
     }
-    return status || !p->launch->d_weights
-               ? status
-               : launch_weight_sums(p->cuda, p->launch, &p->call, &p->back, stream, error);
+    launch_weight_sums(q, p->launch, &p->call, &p->back);
 }
 
 fpa_status cuda_backward(const fpa_module *module, int form, const struct fpa_backward_launch *launch,
                          void *stream, fpa_error *error)
 {
-    const struct fpa_cuda_module *cuda = module->handle;
+    cuda_queue q = cuda_begin(module, &launch->forward, stream, error);
     pass p;
-    fpa_status status = cuda_check_context(cuda, error);
-    if (status)
-        return status;
-    const int64_t tokens = launch->forward.cu_seqlens ? launch->forward.total : launch->forward.length;
-    if (tokens > INT_MAX - MOST_TOKENS)
-        return fail(error, FPA_UNSUPPORTED, cuda->name, "takes at most %d tokens a %s, here are %lld",
-                    INT_MAX - MOST_TOKENS, launch->forward.cu_seqlens ? "batch" : "sequence",
-                    (long long)tokens);
+    if (q.status)
+        return q.status;
     if (cuda_takes_passes(module, form, launch)) {
         p = (pass){.launch = launch};
         set_operands(&p);
-        return cuda_launch_passes(module, form, launch, &p.call, &p.back, stream, error);
+        cuda_launch_passes(&q, module, form, launch, &p.call, &p.back);
+        return q.status;
     }
-    prepare(&p, cuda, form, launch, launch->forward.workspace);
-    if (launch->forward.workspace_size < p.bytes)
-        return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
-                    launch->forward.workspace_size, p.bytes);
-    return launch_all(&p, stream, error);
+    prepare(&p, q.cuda, form, launch, launch->forward.workspace);
+    cuda_check_workspace(&q, p.bytes);
+    launch_all(&q, &p);
+    return q.status;
 }

@@ -1,11 +1,9 @@
 #include "launch_contraction.h"
 
 #include "base/round.h"
-#include "grid.h"
 #include "head/form.h"
 #include "launch.h"
 #include "launch_maps.h"
-#include "sizes.h"
 
 bool cuda_contracts(const fpa_module *module)
 {
@@ -19,21 +17,20 @@ bool cuda_contracts_values(const fpa_module *module, int form)
     return form == FORM_PARALLEL && cuda->geometry.contraction_values;
 }
 
-fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_launch *launch,
-                         const cuda_contraction *c, const void **states, void *stream, fpa_error *error)
+void cuda_contract(cuda_queue *behind, const fpa_module *module, int form, const struct fpa_launch *launch,
+                   const cuda_contraction *c, const void **states)
 {
     const struct fpa_cuda_module *cuda = module->handle;
-    const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_CONTRACTION];
+    const int64_t all =
+        launch->batch * launch->heads * divide_up(launch->length, cuda->geometry.contraction_tokens);
+    const int64_t room = cuda_room_for(cuda, CUDA_CHUNK_CONTRACTION);
+    cuda_queue q = cuda_behind(behind, module, launch);
     cuda_sizes s;
-    fpa_cuda_grid grid = {CUDA_CHUNK_CONTRACTION,
-                          launch->batch * launch->heads *
-                              divide_up(launch->length, cuda->geometry.contraction_tokens),
-                          &s.maps, 0};
-    fpa_status status = cuda_check_grid(cuda, &grid, error); /* the kernel counts all of them */
-    if (!status)
-        status = cuda_walk_states(module, form, launch, c->walked, c->reversed, &s, stream, error);
-    if (status)
-        return status;
+    cuda_check_blocks(&q, CUDA_CHUNK_CONTRACTION, all); /* the kernel counts all of them */
+    cuda_walk_states(&q, form, c->walked, c->reversed, &s);
+    behind->status = q.status;
+    if (q.status)
+        return;
     *states = s.call.states;
     s.call.dot_rows = c->rows;
     s.call.dots = c->dots;
@@ -43,18 +40,18 @@ fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_la
         s.call.dot_stride[i] = c->stride[i];
         s.call.sum_stride[i] = c->sum_stride[i];
     }
-    status = cuda_fill_contraction_maps(cuda, &s.call, &s.maps, error);
-    if (!status && !(s.maps.queries && s.maps.keys && s.maps.outputs))
-        return fail(error, FPA_INVALID, cuda->name, "the copy engine cannot fetch the operands");
-    if (grid.blocks > room)
-        grid.blocks = room;
-    return status || !grid.blocks ? status : cuda_launch(cuda, &grid, launch, &s.call, stream, error);
+    cuda_fill_contraction_maps(&q, &s.call, &s.maps);
+    if (!q.status && !(s.maps.queries && s.maps.keys && s.maps.outputs))
+        q.status = fail(q.error, FPA_INVALID, cuda->name, "the copy engine cannot fetch the operands");
+    cuda_launch(&q, CUDA_CHUNK_CONTRACTION, all < room ? all : room, &s.maps, &s.call);
+    behind->status = q.status;
 }
 
-fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
-                               const cuda_met_states *met, double *products, void *stream, fpa_error *error)
+void cuda_state_products(cuda_queue *behind, const fpa_module *module, int64_t sequences, int64_t chunks,
+                         const cuda_met_states *met, double *products)
 {
-    const fpa_cuda_grid grid = {CUDA_STATE_PRODUCT, sequences * (chunks - 1), NULL, 0};
+    const struct fpa_launch none = {0};
+    cuda_queue q = cuda_behind(behind, module, &none);
     const struct fpa_cuda_call call = {.chunks = chunks,
                                        .heads = met->heads,
                                        .v_stride = {0, 0, met->value_stride},
@@ -63,6 +60,6 @@ fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int6
                                        .column_weights = met->column_weights,
                                        .adds = met->adds,
                                        .products = products};
-    const struct fpa_launch none = {0};
-    return grid.blocks > 0 ? cuda_launch(module->handle, &grid, &none, &call, stream, error) : FPA_OK;
+    cuda_launch(&q, CUDA_STATE_PRODUCT, sequences * (chunks - 1), NULL, &call);
+    behind->status = q.status;
 }

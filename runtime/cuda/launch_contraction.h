@@ -2,8 +2,7 @@
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_CONTRACTION_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_CONTRACTION_H
 
-#include "runtime/backend.h"
-#include "module.h"
+#include "grid.h"
 
 typedef struct cuda_contraction {
     const void *rows; /* gradients of o, of o's type */
@@ -25,8 +24,8 @@ bool cuda_contracts_values(const fpa_module *module, int form);
 
 /* launch->o <- gradients of the launch's queries, in the parallel form of pairs alone. *states: as of cuda_forward_dots. Operands, and rows, are
  * such that the copy engine can fetch them (cuda_can_describe), else INVALID. */
-fpa_status cuda_contract(const fpa_module *module, int form, const struct fpa_launch *launch,
-                         const cuda_contraction *c, const void **states, void *stream, fpa_error *error);
+void cuda_contract(cuda_queue *behind, const fpa_module *module, int form, const struct fpa_launch *launch,
+                   const cuda_contraction *c, const void **states);
 
 /* States of a walk and of one from the last token on, of whole chunks. */
 typedef struct cuda_met_states {
@@ -38,7 +37,7 @@ typedef struct cuda_met_states {
 } cuda_met_states;
 
 /* products[B][H][chunks] <- both states at each chunk's beginning, times each other. */
-fpa_status cuda_state_products(const fpa_module *module, int64_t sequences, int64_t chunks,
-                               const cuda_met_states *met, double *products, void *stream, fpa_error *error);
+void cuda_state_products(cuda_queue *behind, const fpa_module *module, int64_t sequences, int64_t chunks,
+                         const cuda_met_states *met, double *products);
 
 #endif

@@ -80,31 +80,22 @@ static void fill_call(const struct fpa_cuda_module *cuda, const fpa_draft_launch
     fill_accepted(draft, call);
 }
 
-static fpa_status check_sizes(const struct fpa_cuda_module *cuda, const fpa_draft_launch *draft,
-                              fpa_error *error)
-{
-    const struct fpa_launch *any = any_half(draft);
-    if (any->batch <= INT_MAX && any->heads <= INT_MAX && count_outputs(draft) <= INT_MAX)
-        return FPA_OK;
-    return fail(error, FPA_UNSUPPORTED, cuda->name,
-                "a draft computes at most %d rows of o in a call on a GPU: split the batch", INT_MAX);
-}
-
 fpa_status cuda_draft(const fpa_module *module, const fpa_draft_launch *draft, void *stream, fpa_error *error)
 {
     const struct fpa_cuda_module *cuda = module->handle;
     const struct fpa_launch *any = any_half(draft);
+    const int64_t outputs = count_outputs(draft);
+    cuda_queue q = {cuda, any, stream, error, cuda_check_context(cuda, error)};
     struct fpa_cuda_call call;
-    fpa_status status = cuda_check_context(cuda, error);
-    if (!status)
-        status = check_sizes(cuda, draft, error);
-    if (status)
-        return status;
+    if (!q.status && (any->batch > INT_MAX || any->heads > INT_MAX || outputs > INT_MAX))
+        return fail(error, FPA_UNSUPPORTED, cuda->name,
+                    "a draft computes at most %d rows of o in a call on a GPU: split the batch", INT_MAX);
     fill_call(cuda, draft, &call);
-    const fpa_cuda_grid decode = {CUDA_DECODE_DRAFT, any->batch * any->heads * call.slices, NULL, 0};
-    const fpa_cuda_grid reduction = {CUDA_SPLIT_REDUCTION, count_outputs(draft), NULL, 0};
-    status = cuda_launch_next(cuda, &decode, 1, any, &call, stream, error);
-    if (!status && call.slices > 1 && reduction.blocks > 0)
-        status = cuda_launch_next(cuda, &reduction, 1, any, &call, stream, error);
-    return status;
+    const cuda_grid decode = {
+        .kernel = CUDA_DECODE_DRAFT, .blocks = any->batch * any->heads * call.slices, .next = true};
+    const cuda_grid reduction = {.kernel = CUDA_SPLIT_REDUCTION, .blocks = outputs, .next = true};
+    cuda_launch_grid(&q, &decode, &call);
+    if (call.slices > 1)
+        cuda_launch_grid(&q, &reduction, &call);
+    return q.status;
 }

@@ -1,7 +1,5 @@
 #include "launch_maps.h"
 
-#include "grid.h"
-
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,29 +65,28 @@ static int swizzle_of(const tensor *t)
     return t->box == 16 ? CU_TENSOR_MAP_SWIZZLE_32B : CU_TENSOR_MAP_SWIZZLE_64B;
 }
 
-static fpa_status encode(const struct fpa_cuda_module *cuda, const tensor *t, unsigned rank,
-                         const unsigned long long *sizes, const unsigned long long *strides, unsigned tokens,
-                         struct fpa_tensor_map *map, fpa_error *error)
+static void encode(cuda_queue *q, const tensor *t, unsigned rank, const unsigned long long *sizes,
+                   const unsigned long long *strides, unsigned tokens, struct fpa_tensor_map *map)
 {
     const unsigned box[SEQUENCE_RANK] = {t->box ? t->box : BOX, 1, tokens, 1, 1};
     static const unsigned steps[SEQUENCE_RANK] = {1, 1, 1, 1, 1};
-    CUresult result = cuda->driver->cuTensorMapEncodeTiled(
+    CUresult result = q->cuda->driver->cuTensorMapEncodeTiled(
         map, CU_TENSOR_MAP_DATA_TYPE_UINT16, rank, (void *)(uintptr_t)t->base, sizes, strides, box, steps,
         CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(t), CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    return result ? driver_fail(cuda->driver, result, cuda->name, "an operand cannot be described", error)
-                  : FPA_OK;
+    cuda_check_result(q, result, "an operand cannot be described");
 }
 
-/* tokens: of a box. *there: whether the tensor can be described. */
-static fpa_status fill_map(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,
-                           struct fpa_tensor_map *map, bool *there, fpa_error *error)
+/* tokens: of a box. False: the tensor cannot be described. */
+static bool fill_map(cuda_queue *q, const tensor *t, unsigned tokens, struct fpa_tensor_map *map)
 {
     const unsigned long long sizes[RANK] = {(unsigned long long)t->width, (unsigned long long)t->heads,
                                             (unsigned long long)t->tokens, (unsigned long long)t->batch};
     unsigned long long strides[RANK - 1];
-    *there = can_describe(t, strides);
-    return *there ? encode(cuda, t, RANK, sizes, strides, tokens, map, error) : FPA_OK;
+    const bool there = can_describe(t, strides);
+    if (there)
+        encode(q, t, RANK, sizes, strides, tokens, map);
+    return there;
 }
 
 /* A map in which a box ends where a sequence does, wherever that is. With F = 2^30 tokens of s bytes, token t of a sequence that has n
@@ -99,24 +96,22 @@ static fpa_status fill_map(const struct fpa_cuda_module *cuda, const tensor *t, 
  *     (F - n + t) s + e s + F (2^35 - s) = (e - n + t) s + 2^65,
  *
  * and addresses are modulo 2^64. Triton's descriptors of ragged tensors do the same. */
-static fpa_status fill_sequence_map(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,
-                                    struct fpa_tensor_map *map, bool *there, fpa_error *error)
+static bool fill_sequence_map(cuda_queue *q, const tensor *t, unsigned tokens, struct fpa_tensor_map *map)
 {
     enum { FAR = 1 << 30, MOST = 0x7fff0000 };
     const unsigned long long wrap = 1ull << 35;
     const unsigned long long sizes[SEQUENCE_RANK] = {(unsigned long long)t->width,
                                                      (unsigned long long)t->heads, FAR, MOST, MOST};
     unsigned long long strides[SEQUENCE_RANK - 1];
-    *there = can_describe(t, strides) && strides[1] < wrap;
-    if (!*there)
-        return FPA_OK;
+    if (!can_describe(t, strides) || strides[1] >= wrap)
+        return false;
     strides[2] = strides[1];
     strides[3] = wrap - strides[1];
-    return encode(cuda, t, SEQUENCE_RANK, sizes, strides, tokens, map, error);
+    encode(q, t, SEQUENCE_RANK, sizes, strides, tokens, map);
+    return true;
 }
 
-typedef fpa_status (*map_filler)(const struct fpa_cuda_module *cuda, const tensor *t, unsigned tokens,
-                                 struct fpa_tensor_map *map, bool *there, fpa_error *error);
+typedef bool (*map_filler)(cuda_queue *q, const tensor *t, unsigned tokens, struct fpa_tensor_map *map);
 
 /* ---- rows of all heads as one ----
  *
@@ -164,40 +159,40 @@ static void join_values(tensor *values)
 /* Whose heads are described as one where they can be as nothing else. */
 typedef enum joining { JOINS_NOTHING, JOINS_VALUES, JOINS_ALL } joining;
 
-/* Queries and keys are `vector` numbers wide, of which a box has `vector_box`; values `value` and `value_box`. 0: as many as a box can. Of keys and values a
- * box has so many tokens. */
-static fpa_status fill_operands(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                map_filler fill, int vector, int vector_box, bool dense, int value,
-                                int value_box, unsigned box, joining joins, struct fpa_cuda_maps *maps,
-                                fpa_error *error)
+/* What a kernel fetches of a call's operands, and how. */
+typedef struct boxes {
+    map_filler fill;
+    int vector,
+        vector_box; /* numbers of queries and keys, of which a box has so many; 0: as many as a box can */
+    bool dense;     /* of these */
+    int value, value_box;
+    unsigned tokens; /* of keys and values in a box */
+    joining joins;
+} boxes;
+
+/* False: the driver describes nothing. */
+static bool fill_operands(cuda_queue *q, const struct fpa_cuda_call *call, const boxes *b,
+                          struct fpa_cuda_maps *maps)
 {
-    tensor queries = {call->q,     call->q_stride,       vector, call->query_heads, call->length,
-                      call->batch, (unsigned)vector_box, dense};
     const long long tokens = call->length + call->recent;
-    tensor keys = {call->k,     call->k_stride,       vector, call->heads, tokens,
-                   call->batch, (unsigned)vector_box, dense};
-    tensor values = {call->v,     call->v_stride,      value, call->heads, tokens,
-                     call->batch, (unsigned)value_box, false};
-    bool there[3];
-    if (joins == JOINS_ALL)
+    tensor queries = {call->q,     call->q_stride,          b->vector, call->query_heads, call->length,
+                      call->batch, (unsigned)b->vector_box, b->dense};
+    tensor keys = {call->k,     call->k_stride,          b->vector, call->heads, tokens,
+                   call->batch, (unsigned)b->vector_box, b->dense};
+    tensor values = {call->v,     call->v_stride,         b->value, call->heads, tokens,
+                     call->batch, (unsigned)b->value_box, false};
+    if (b->joins == JOINS_ALL)
         join_vectors(&queries, &keys);
-    if (joins != JOINS_NOTHING)
+    if (b->joins != JOINS_NOTHING)
         join_values(&values);
     memset(maps, 0, sizeof *maps);
-    if (!cuda->driver->cuTensorMapEncodeTiled)
-        return FPA_OK;
-    fpa_status status = fill(cuda, &queries, BOX, &maps->query, &there[0], error);
-    if (!status)
-        status = fill(cuda, &keys, box, &maps->key, &there[1], error);
-    if (!status)
-        status = fill(cuda, &values, box, &maps->value, &there[2], error);
-    if (status)
-        return status;
-    maps->queries = there[0];
-    maps->keys_alone = there[1];
-    maps->values_alone = there[2];
-    maps->keys = there[1] && there[2];
-    return FPA_OK;
+    if (!q->cuda->driver->cuTensorMapEncodeTiled)
+        return false;
+    maps->queries = b->fill(q, &queries, BOX, &maps->query);
+    maps->keys_alone = b->fill(q, &keys, b->tokens, &maps->key);
+    maps->values_alone = b->fill(q, &values, b->tokens, &maps->value);
+    maps->keys = maps->keys_alone && maps->values_alone;
+    return true;
 }
 
 /* The tokens that there are, of whole tiles that are taken from the last one on. */
@@ -217,77 +212,69 @@ static tensor given_rows(const struct fpa_cuda_geometry *g, const void *x, const
 }
 
 /* Those that lie behind packed vectors in shared memory. */
-static fpa_status fill_given(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                             struct fpa_cuda_maps *maps, fpa_error *error)
+static void fill_given(cuda_queue *q, const struct fpa_cuda_call *call, struct fpa_cuda_maps *maps)
 {
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const struct fpa_cuda_geometry *g = &q->cuda->geometry;
     const tensor queries =
         given_rows(g, call->given_q, call->given_q_stride, call->query_heads, call->length, call->batch);
     const tensor keys = given_rows(g, call->given_k, call->given_k_stride, call->heads,
                                    call->length + call->recent, call->batch);
-    bool there[2];
-    fpa_status status = fill_map(cuda, &queries, BOX, &maps->given_query, &there[0], error);
-    if (!status)
-        status = fill_map(cuda, &keys, BOX, &maps->given_key, &there[1], error);
-    if (status)
-        return status;
-    maps->queries &= there[0];
-    maps->keys &= there[1];
-    maps->keys_alone &= there[1];
-    return FPA_OK;
+    const bool of_keys = fill_map(q, &keys, BOX, &maps->given_key);
+    maps->queries &= fill_map(q, &queries, BOX, &maps->given_query);
+    maps->keys &= of_keys;
+    maps->keys_alone &= of_keys;
 }
 
-fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                          struct fpa_cuda_maps *maps, fpa_error *error)
+void cuda_fill_maps(cuda_queue *q, const struct fpa_cuda_call *call, struct fpa_cuda_maps *maps)
 {
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const struct fpa_cuda_geometry *g = &q->cuda->geometry;
     const struct fpa_cuda_call with = with_tokens(call);
-    const fpa_status status =
-        fill_operands(cuda, &with, fill_map, g->vector_rows, g->vector_box, false, g->value_width,
-                      g->value_box, BOX, g->value_room ? JOINS_VALUES : JOINS_NOTHING, maps, error);
-    return !status && g->given_rows && cuda->driver->cuTensorMapEncodeTiled
-               ? fill_given(cuda, &with, maps, error)
-               : status;
+    const boxes b = {.fill = fill_map,
+                     .vector = g->vector_rows,
+                     .vector_box = g->vector_box,
+                     .value = g->value_width,
+                     .value_box = g->value_box,
+                     .tokens = BOX,
+                     .joins = g->value_room ? JOINS_VALUES : JOINS_NOTHING};
+    if (fill_operands(q, &with, &b, maps) && g->given_rows)
+        fill_given(q, &with, maps);
 }
 
-fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                      struct fpa_cuda_maps *maps, fpa_error *error)
+void cuda_fill_contraction_maps(cuda_queue *q, const struct fpa_cuda_call *call, struct fpa_cuda_maps *maps)
 {
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const struct fpa_cuda_geometry *g = &q->cuda->geometry;
     const struct fpa_cuda_call with = with_tokens(call);
     const tensor rows = {
         with.dot_rows, with.dot_stride, g->value_width, with.heads, with.length, with.batch, 0, false};
-    bool there = false;
-    fpa_status status = fill_operands(cuda, &with, fill_map, g->vector_rows, 0, false, g->value_width, 0,
-                                      (unsigned)g->contraction_keys, JOINS_NOTHING, maps, error);
-    if (!status && cuda->driver->cuTensorMapEncodeTiled)
-        status = fill_map(cuda, &rows, BOX, &maps->output, &there, error);
-    maps->outputs = there;
-    return status;
+    const boxes b = {.fill = fill_map,
+                     .vector = g->vector_rows,
+                     .value = g->value_width,
+                     .tokens = (unsigned)g->contraction_keys};
+    if (fill_operands(q, &with, &b, maps))
+        maps->outputs = fill_map(q, &rows, BOX, &maps->output);
 }
 
-static fpa_status fill_fused(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                             map_filler fill, bool joins, struct fpa_cuda_maps *maps, fpa_error *error)
+static void fill_fused(cuda_queue *q, const struct fpa_cuda_call *call, map_filler fill, bool joins,
+                       struct fpa_cuda_maps *maps)
 {
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const struct fpa_cuda_geometry *g = &q->cuda->geometry;
     const tensor output = {
         call->o, call->o_stride, g->fused_value, call->query_heads, call->length, call->batch, 0, false};
-    bool there;
-    fpa_status status =
-        fill_operands(cuda, call, fill, g->fused_vector, g->fused_vector_box, g->fused_vector_box > 0,
-                      g->fused_value, 0, BOX, joins ? JOINS_ALL : JOINS_NOTHING, maps, error);
-    if (status || !cuda->driver->cuTensorMapEncodeTiled)
-        return status;
-    status = fill(cuda, &output, ROWS, &maps->output, &there, error);
-    if (!status)
-        maps->outputs = there;
-    return status;
+    const boxes b = {.fill = fill,
+                     .vector = g->fused_vector,
+                     .vector_box = g->fused_vector_box,
+                     .dense = g->fused_vector_box > 0,
+                     .value = g->fused_value,
+                     .tokens = BOX,
+                     .joins = joins ? JOINS_ALL : JOINS_NOTHING};
+    if (fill_operands(q, call, &b, maps))
+        maps->outputs = fill(q, &output, ROWS, &maps->output);
 }
 
-fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                bool joins, struct fpa_cuda_maps *maps, fpa_error *error)
+void cuda_fill_fused_maps(cuda_queue *q, const struct fpa_cuda_call *call, bool joins,
+                          struct fpa_cuda_maps *maps)
 {
-    return fill_fused(cuda, call, fill_map, joins && cuda->geometry.fused_unpadded > 1, maps, error);
+    fill_fused(q, call, fill_map, joins && q->cuda->geometry.fused_unpadded > 1, maps);
 }
 
 /* So many numbers of 16 bits before it. NULL: nothing can be there. */
@@ -299,8 +286,7 @@ static const void *far_before(const void *base, long long numbers)
 
 /* Entry e of the maps' batch are as many tokens as the longest sequence has, up to token e of all: a sequence that ends there has the last of them. Boxes of
  * it end where it does, and begin where it does or later, so that what lies before a tensor is in no box. */
-fpa_status cuda_fill_ended_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                struct fpa_cuda_maps *maps, fpa_error *error)
+void cuda_fill_ended_maps(cuda_queue *q, const struct fpa_cuda_call *call, struct fpa_cuda_maps *maps)
 {
     struct fpa_cuda_call ended = *call;
     ended.q = far_before(call->q, call->longest * call->q_stride[1]);
@@ -309,13 +295,12 @@ fpa_status cuda_fill_ended_maps(const struct fpa_cuda_module *cuda, const struct
     ended.o = (void *)(uintptr_t)far_before(call->o, call->longest * call->o_stride[1]);
     ended.length = call->longest;
     ended.batch = call->length + 1;
-    return cuda_fill_fused_maps(cuda, &ended, true, maps, error);
+    cuda_fill_fused_maps(q, &ended, true, maps);
 }
 
-fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                   struct fpa_cuda_maps *maps, fpa_error *error)
+void cuda_fill_sequence_maps(cuda_queue *q, const struct fpa_cuda_call *call, struct fpa_cuda_maps *maps)
 {
-    return fill_fused(cuda, call, fill_sequence_map, false, maps, error);
+    fill_fused(q, call, fill_sequence_map, false, maps);
 }
 
 bool cuda_describes(const struct fpa_launch *launch)

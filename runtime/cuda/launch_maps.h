@@ -2,30 +2,26 @@
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_MAPS_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_MAPS_H
 
-#include "module.h"
+#include "grid.h"
 
 /* Describe the queries, keys (rows of geometry.vector_rows numbers) and values of a call. What it cannot
  * describe, because an address or a stride is no multiple of 16 bytes or the driver is too old, is left
- * out, and the kernels fetch it by threads: the same bytes, slower. DEVICE when the driver refuses. */
-fpa_status cuda_fill_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                          struct fpa_cuda_maps *maps, fpa_error *error);
+ * out, and the kernels fetch it by threads: the same bytes, slower. */
+void cuda_fill_maps(cuda_queue *q, const struct fpa_cuda_call *call, struct fpa_cuda_maps *maps);
 
 /* The same for NAME_fused_chunk, which takes vectors as they come, and stores o; where geometry.fused_unpadded is 2 and this is wanted, of all
  * heads' rows as one where they can be described as nothing else. */
-fpa_status cuda_fill_fused_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                bool joins, struct fpa_cuda_maps *maps, fpa_error *error);
+void cuda_fill_fused_maps(cuda_queue *q, const struct fpa_cuda_call *call, bool joins,
+                          struct fpa_cuda_maps *maps);
 
 /* The same of sequences of different lengths: boxes of batch entry e end before token e of all, where a sequence ends, whose last token is the entry's last. */
-fpa_status cuda_fill_ended_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                struct fpa_cuda_maps *maps, fpa_error *error);
+void cuda_fill_ended_maps(cuda_queue *q, const struct fpa_cuda_call *call, struct fpa_cuda_maps *maps);
 
 /* The same for NAME_sequence_scan: maps whose boxes end with a sequence. */
-fpa_status cuda_fill_sequence_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                   struct fpa_cuda_maps *maps, fpa_error *error);
+void cuda_fill_sequence_maps(cuda_queue *q, const struct fpa_cuda_call *call, struct fpa_cuda_maps *maps);
 
 /* The same for NAME_chunk_contraction, which takes call->dot_rows, too, and nothing by threads. */
-fpa_status cuda_fill_contraction_maps(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call,
-                                      struct fpa_cuda_maps *maps, fpa_error *error);
+void cuda_fill_contraction_maps(cuda_queue *q, const struct fpa_cuda_call *call, struct fpa_cuda_maps *maps);
 
 /* Whether a tensor of 16-bit numbers can be described: addresses and strides are multiples of 16 bytes. */
 bool cuda_can_describe(const void *base, const long long *stride, long long heads, long long tokens,

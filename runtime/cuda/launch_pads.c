@@ -1,7 +1,6 @@
 #include "launch_pads.h"
 
 #include "base/round.h"
-#include "grid.h"
 #include "launch_maps.h"
 
 cuda_pads count_pads(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch,
@@ -80,57 +79,49 @@ static void replace(const operand *x)
     x->stride[0] = x->by_tokens ? x->stride[1] : x->length * x->stride[1];
 }
 
-static fpa_status launch_lift(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                              struct fpa_cuda_call *call, const operand list[2], CUstream stream,
-                              fpa_error *error)
+static void launch_lift(cuda_queue *q, struct fpa_cuda_call *call, const operand list[2])
 {
+    const struct fpa_cuda_module *cuda = q->cuda;
     /* whatever the form: tokens and heads count */
-    const fpa_call_size size = {.batch = cuda_batch(launch),
-                                .length = cuda_tokens(launch),
-                                .query_heads = launch->query_heads,
-                                .heads = launch->heads,
-                                .recent = cuda_recent(launch)};
+    const fpa_call_size size = {.batch = call->batch,
+                                .length = call->length,
+                                .query_heads = call->query_heads,
+                                .heads = call->heads,
+                                .recent = call->recent};
     call->lift_slices = cuda_lift_slices(&cuda->geometry, &cuda->room, &size);
-    const fpa_cuda_grid grid = {CUDA_LIFT_ROWS, cuda_lift_blocks(&cuda->geometry, &cuda->room, &size), NULL,
-                                0};
-    fpa_status status = grid.blocks ? cuda_launch(cuda, &grid, launch, call, stream, error) : FPA_OK;
-    for (int i = 0; i < 2 && !status; i++)
+    cuda_launch(q, CUDA_LIFT_ROWS, cuda_lift_blocks(&cuda->geometry, &cuda->room, &size), NULL, call);
+    for (int i = 0; i < 2; i++)
         replace(&list[i]);
-    return status;
 }
 
 /* Those from number `first` on. */
-static fpa_status launch_padding(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                                 struct fpa_cuda_call *call, const operand list[3], int first,
-                                 CUstream stream, fpa_error *error)
+static void launch_padding(cuda_queue *q, struct fpa_cuda_call *call, const operand list[3], int first)
 {
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const struct fpa_cuda_geometry *g = &q->cuda->geometry;
     int64_t pieces = 0;
     for (int i = first; i < 3; i++)
         pieces += count_pieces(g, call, &list[i]);
     if (!pieces)
-        return FPA_OK;
-    const fpa_cuda_grid grid = {CUDA_PAD_ROWS, divide_up(pieces, g->kernel[CUDA_PAD_ROWS].threads), NULL, 0};
-    fpa_status status = cuda_launch(cuda, &grid, launch, call, stream, error);
-    for (int i = first; i < 3 && !status; i++)
+        return;
+    cuda_launch(q, CUDA_PAD_ROWS, divide_up(pieces, g->kernel[CUDA_PAD_ROWS].threads), NULL, call);
+    for (int i = first; i < 3; i++)
         replace(&list[i]);
-    return status;
 }
 
-fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                       struct fpa_cuda_call *call, bool values_lean, CUstream stream, fpa_error *error)
+void launch_pads(cuda_queue *q, struct fpa_cuda_call *call, bool values_lean)
 {
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
+    const struct fpa_cuda_geometry *g = &q->cuda->geometry;
     const bool lifts = g->lifted_vector > 0;
     const int vector = lifts ? g->lifted_vector : g->padded_vector;
-    const int64_t queries = cuda_tokens(launch), keys = queries + cuda_recent(launch);
-    const bool ragged = launch->cu_seqlens != NULL;
+    const int64_t queries = call->length, keys = queries + call->recent;
+    const bool ragged = call->cu_seqlens != NULL;
     if (values_lean)
         call->padded_values = NULL;
     const operand list[] = {
         {&call->q, call->q_stride, &call->padded_queries, call->query_heads, queries, vector, ragged},
         {&call->k, call->k_stride, &call->padded_keys, call->heads, keys, vector, ragged},
         {&call->v, call->v_stride, &call->padded_values, call->heads, keys, g->padded_value, ragged}};
-    fpa_status status = lifts ? launch_lift(cuda, launch, call, list, stream, error) : FPA_OK;
-    return status ? status : launch_padding(cuda, launch, call, list, lifts ? 2 : 0, stream, error);
+    if (lifts)
+        launch_lift(q, call, list);
+    launch_padding(q, call, list, lifts ? 2 : 0);
 }

@@ -5,6 +5,7 @@
 
 #include "machine/cuda_padding.h"
 #include "sizes.h"
+#include "grid.h"
 
 /* Their parts of the workspace: elements, NULL what is not wanted. */
 typedef struct cuda_pads {
@@ -22,7 +23,6 @@ bool cuda_values_lean(const struct fpa_cuda_module *cuda, const struct fpa_cuda_
 /* q, k and v that the call has room for: coordinates by NAME_lift_rows; by NAME_pad_rows rows whose widths are no whole
  * pieces of 16 bytes, unless their strides are multiples of 16 bytes all the same, and values where keys may be masked.
  * They are in the call's place of q, k and v from then on. values_lean: such values stay as they are. */
-fpa_status launch_pads(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                       struct fpa_cuda_call *call, bool values_lean, CUstream stream, fpa_error *error);
+void launch_pads(cuda_queue *q, struct fpa_cuda_call *call, bool values_lean);
 
 #endif

@@ -3,16 +3,16 @@
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_PASSES_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_PASSES_H
 
-#include "module.h"
+#include "grid.h"
 
 /* Whether this call's are: the module has passes, of this form too, and no state goes in or out. */
 bool cuda_takes_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch);
 
 size_t cuda_passes_workspace(const fpa_module *module, int form, const struct fpa_backward_launch *launch);
 
-/* call and back: with the operands of the launch. INVALID: the workspace is too small. */
-fpa_status cuda_launch_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch,
-                              const struct fpa_cuda_call *call, const struct fpa_cuda_backward *back,
-                              CUstream stream, fpa_error *error);
+/* call and back: with the operands of the launch. */
+void cuda_launch_passes(cuda_queue *q, const fpa_module *module, int form,
+                        const struct fpa_backward_launch *launch, const struct fpa_cuda_call *call,
+                        const struct fpa_cuda_backward *back);
 
 #endif

@@ -9,27 +9,27 @@
 enum { ELEMENT = 2 };
 
 /* Numbers of rows of the workspace, as they were gathered last, from a column on. */
-static pass_tensor rows_of(const passes *p, passes_piece these, void *rows, int width, int column)
+static pass_tensor rows_of(const passes *p, void *rows, int width, int column)
 {
     const int64_t length = p->back.pass_length;
     return (pass_tensor){(char *)rows + (size_t)column * ELEMENT,
-                         {these.heads * length * width, width, length * width}};
+                         {p->these.heads * length * width, width, length * width}};
 }
 
-pass_tensor pass_given(passes_piece these, int64_t heads, const void *base, const int64_t stride[3])
+pass_tensor pass_given(const passes *p, int64_t heads, const void *base, const int64_t stride[3])
 {
-    const int64_t offset = these.first / heads * stride[0] + these.first % heads * stride[2];
+    const int64_t offset = p->these.first / heads * stride[0] + p->these.first % heads * stride[2];
     char *at = base ? (char *)(uintptr_t)base + offset * ELEMENT : NULL;
     return (pass_tensor){at, {stride[0], stride[1], stride[2]}};
 }
 
-struct fpa_launch pass_launch_of(const passes *p, passes_piece these, const pass_tensor *q,
-                                 const pass_tensor *k, const pass_tensor *v, const pass_tensor *o)
+struct fpa_launch pass_launch_of(const passes *p, const pass_tensor *q, const pass_tensor *k,
+                                 const pass_tensor *v, const pass_tensor *o)
 {
-    struct fpa_launch f = {.batch = these.batch,
+    struct fpa_launch f = {.batch = p->these.batch,
                            .length = p->launch->forward.length,
-                           .query_heads = these.heads,
-                           .heads = these.heads,
+                           .query_heads = p->these.heads,
+                           .heads = p->these.heads,
                            .q = q->at,
                            .k = k->at,
                            .v = v->at,
@@ -44,7 +44,7 @@ struct fpa_launch pass_launch_of(const passes *p, passes_piece these, const pass
 }
 
 /* Log-gates of sequences as they are given. */
-void pass_set_gates(const passes *p, passes_piece these, struct fpa_launch *pass)
+void pass_set_gates(const passes *p, struct fpa_launch *pass)
 {
     const struct fpa_launch *f = &p->launch->forward;
     const int64_t *stride = f->gate_stride;
@@ -54,22 +54,23 @@ void pass_set_gates(const passes *p, passes_piece these, struct fpa_launch *pass
     }
     if (!p->cuda->geometry.gate)
         return;
-    pass->log_gate = f->log_gate + these.first / f->heads * stride[0] + these.first % f->heads * stride[2];
+    pass->log_gate =
+        f->log_gate + p->these.first / f->heads * stride[0] + p->these.first % f->heads * stride[2];
     memcpy(pass->gate_stride, stride, sizeof pass->gate_stride);
 }
 
 /* The same of rows that were gathered, as many as these are, with their gates. */
-struct fpa_launch pass_launch_of_rows(const passes *p, passes_piece these, const pass_tensor *q,
-                                      const pass_tensor *k, const pass_tensor *v, const pass_tensor *o)
+struct fpa_launch pass_launch_of_rows(const passes *p, const pass_tensor *q, const pass_tensor *k,
+                                      const pass_tensor *v, const pass_tensor *o)
 {
-    struct fpa_launch f = pass_launch_of(p, these, q, k, v, o);
+    struct fpa_launch f = pass_launch_of(p, q, k, v, o);
     f.length = p->behind ? (int64_t)round_up(p->reached, CUDA_TURNED) : p->back.pass_length;
     if (p->given) {
-        pass_set_gates(p, these, &f);
+        pass_set_gates(p, &f);
         return f;
     }
     f.log_gate = p->back.pass_gates;
-    f.gate_stride[0] = these.heads * p->back.pass_length;
+    f.gate_stride[0] = p->these.heads * p->back.pass_length;
     f.gate_stride[1] = 1;
     f.gate_stride[2] = p->back.pass_length;
     if (p->zero) {
@@ -147,45 +148,45 @@ static int row_width(const passes *p)
 }
 
 /* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
-pass_tensor pass_query_rows(const passes *p, passes_piece these, int column)
+pass_tensor pass_query_rows(const passes *p, int column)
 {
-    return rows_of(p, these, p->back.pass_queries, row_width(p), column);
+    return rows_of(p, p->back.pass_queries, row_width(p), column);
 }
 
-pass_tensor pass_key_rows(const passes *p, passes_piece these, int column)
+pass_tensor pass_key_rows(const passes *p, int column)
 {
-    return rows_of(p, these, p->back.pass_keys, row_width(p), column);
+    return rows_of(p, p->back.pass_keys, row_width(p), column);
 }
 
-pass_tensor pass_result_rows(const passes *p, passes_piece these, int width)
+pass_tensor pass_result_rows(const passes *p, int width)
 {
-    return rows_of(p, these, (void *)(uintptr_t)p->back.pass_result, (int)round_up(width, 8), 0);
+    return rows_of(p, (void *)(uintptr_t)p->back.pass_result, (int)round_up(width, 8), 0);
 }
 
-pass_tensor pass_query_vectors(const passes *p, passes_piece these)
-{
-    const struct fpa_launch *f = &p->launch->forward;
-    return p->given ? pass_given(these, f->heads, f->q, f->q_stride) : pass_query_rows(p, these, 0);
-}
-
-pass_tensor pass_key_vectors(const passes *p, passes_piece these)
+pass_tensor pass_query_vectors(const passes *p)
 {
     const struct fpa_launch *f = &p->launch->forward;
-    return p->given ? pass_given(these, f->heads, f->k, f->k_stride) : pass_key_rows(p, these, 0);
+    return p->given ? pass_given(p, f->heads, f->q, f->q_stride) : pass_query_rows(p, 0);
 }
 
-pass_tensor pass_query_values(const passes *p, passes_piece these)
+pass_tensor pass_key_vectors(const passes *p)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    return p->given ? pass_given(p, f->heads, f->k, f->k_stride) : pass_key_rows(p, 0);
+}
+
+pass_tensor pass_query_values(const passes *p)
 {
     const struct fpa_backward_launch *a = p->launch;
-    return p->given_values ? pass_given(these, a->forward.heads, a->d_o, a->d_o_stride)
-                           : pass_query_rows(p, these, p->cuda->geometry.pass_values);
+    return p->given_values ? pass_given(p, a->forward.heads, a->d_o, a->d_o_stride)
+                           : pass_query_rows(p, p->cuda->geometry.pass_values);
 }
 
-pass_tensor pass_key_values(const passes *p, passes_piece these)
+pass_tensor pass_key_values(const passes *p)
 {
     const struct fpa_launch *f = &p->launch->forward;
-    return p->given_values ? pass_given(these, f->heads, f->v, f->v_stride)
-                           : pass_key_rows(p, these, p->cuda->geometry.pass_values);
+    return p->given_values ? pass_given(p, f->heads, f->v, f->v_stride)
+                           : pass_key_rows(p, p->cuda->geometry.pass_values);
 }
 
 /* The same tensor from its last token on. */
@@ -197,20 +198,20 @@ pass_tensor pass_turned(const passes *p, pass_tensor t)
 }
 
 /* d_k or d_v of plain operands. */
-struct fpa_launch pass_launch_of_given(const passes *p, fpa_pass pass, passes_piece these)
+struct fpa_launch pass_launch_of_given(const passes *p, fpa_pass pass)
 {
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_launch *f = &a->forward;
-    const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
-                      k = pass_given(these, f->heads, f->k, f->k_stride);
-    const pass_tensor v = pass_given(these, f->heads, f->v, f->v_stride);
-    const pass_tensor d_o = pass_given(these, f->heads, a->d_o, a->d_o_stride);
+    const pass_tensor q = pass_given(p, f->heads, f->q, f->q_stride),
+                      k = pass_given(p, f->heads, f->k, f->k_stride);
+    const pass_tensor v = pass_given(p, f->heads, f->v, f->v_stride);
+    const pass_tensor d_o = pass_given(p, f->heads, a->d_o, a->d_o_stride);
     const pass_tensor d_k =
-        a->d_k ? pass_given(these, f->heads, a->d_k, a->d_k_stride) : pass_result_rows(p, these, p->d);
-    const pass_tensor d_v = pass_given(these, f->heads, a->d_v, a->d_v_stride);
-    struct fpa_launch launch = pass == PASS_ROWS ? pass_launch_of(p, these, &v, &d_o, &q, &d_k)
-                                                 : pass_launch_of(p, these, &k, &q, &d_o, &d_v);
-    pass_set_gates(p, these, &launch);
+        a->d_k ? pass_given(p, f->heads, a->d_k, a->d_k_stride) : pass_result_rows(p, p->d);
+    const pass_tensor d_v = pass_given(p, f->heads, a->d_v, a->d_v_stride);
+    struct fpa_launch launch =
+        pass == PASS_ROWS ? pass_launch_of(p, &v, &d_o, &q, &d_k) : pass_launch_of(p, &k, &q, &d_o, &d_v);
+    pass_set_gates(p, &launch);
     return launch;
 }
 
@@ -226,38 +227,38 @@ bool pass_leaves_directly(const passes *p, fpa_pass pass)
 }
 
 /* Of gathered rows. d_k: queries are [k, v, 1], keys [q, g, h], values q. d_v: queries k, keys q, values g; with a gate [g, h]. */
-struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass, passes_piece these)
+struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass)
 {
     const struct fpa_backward_launch *a = p->launch;
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const bool of_rows = pass == PASS_ROWS;
     const int first = g->pass_input;
-    const pass_tensor q = of_rows ? pass_key_rows(p, these, first) : pass_key_vectors(p, these),
-                      k = of_rows ? pass_query_rows(p, these, first) : pass_query_vectors(p, these),
-                      v = of_rows ? pass_query_rows(p, these, 0) : pass_query_values(p, these);
-    pass_tensor o = of_rows ? pass_given(these, a->forward.heads, a->d_k, a->d_k_stride)
-                            : pass_given(these, a->forward.heads, a->d_v, a->d_v_stride);
+    const pass_tensor q = of_rows ? pass_key_rows(p, first) : pass_key_vectors(p),
+                      k = of_rows ? pass_query_rows(p, first) : pass_query_vectors(p),
+                      v = of_rows ? pass_query_rows(p, 0) : pass_query_values(p);
+    pass_tensor o = of_rows ? pass_given(p, a->forward.heads, a->d_k, a->d_k_stride)
+                            : pass_given(p, a->forward.heads, a->d_v, a->d_v_stride);
     if (!pass_leaves_directly(p, pass))
-        o = pass_result_rows(p, these, of_rows ? p->d : p->dv);
+        o = pass_result_rows(p, of_rows ? p->d : p->dv);
     else if (!p->forth && !p->turns)
         o = pass_turned(p, o);
-    return pass_launch_of_rows(p, these, &q, &k, &v, &o);
+    return pass_launch_of_rows(p, &q, &k, &v, &o);
 }
 
 /* Whether an operand's rows of all heads of these sequences are described as one. */
-static bool joins(const passes *p, passes_piece these, const pass_tensor *t)
+static bool joins(const passes *p, const pass_tensor *t)
 {
     const long long stride[3] = {t->stride[0], t->stride[1], t->stride[2]};
     return p->cuda->driver->cuTensorMapEncodeTiled &&
-           cuda_can_join(t->at, stride, p->d, these.heads, p->launch->forward.length, these.batch);
+           cuda_can_join(t->at, stride, p->d, p->these.heads, p->launch->forward.length, p->these.batch);
 }
 
-void pass_find_leaning(passes *p, passes_piece these, bool given)
+void pass_find_leaning(passes *p, bool given)
 {
     const struct fpa_launch *f = &p->launch->forward;
-    const pass_tensor q = pass_given(these, f->heads, f->q, f->q_stride),
-                      k = pass_given(these, f->heads, f->k, f->k_stride);
-    const bool of_queries = joins(p, these, &q), of_keys = joins(p, these, &k);
+    const pass_tensor q = pass_given(p, f->heads, f->q, f->q_stride),
+                      k = pass_given(p, f->heads, f->k, f->k_stride);
+    const bool of_queries = joins(p, &q), of_keys = joins(p, &k);
     p->apart = !given || of_queries != of_keys ||
                (of_keys && (q.stride[2] - k.stride[2]) % 8); /* numbers of a piece of 16 bytes */
     p->value_stride = of_keys && !p->apart ? k.stride[2] : 0;

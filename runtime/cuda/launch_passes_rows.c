@@ -1,10 +1,54 @@
 #include "launch_passes_rows.h"
 
-#include "launch.h"
+#include "base/round.h"
 #include "launch_contraction.h"
 #include "launch_reversed.h"
 
 enum { ELEMENT = 2 };
+
+/* ---- what is gathered and scattered ---- */
+
+void pass_launch(const passes *p, cuda_kernel kernel, int64_t blocks)
+{
+    cuda_launch(p->queue, kernel, blocks, &p->back, &p->call);
+}
+
+/* Blocks for so many tokens of each sequence. */
+static void launch_tokens(const passes *p, cuda_kernel kernel, int64_t sequences, int64_t length)
+{
+    pass_launch(p, kernel, sequences * divide_up(length, FPA_CUDA_PASS_TOKENS));
+}
+
+void pass_begin(passes *p)
+{
+    const struct fpa_launch *f = &p->launch->forward;
+    const int64_t outputs = f->batch * f->query_heads * f->length;
+    if (p->cuda->geometry.pass_numbers) /* else whoever gathers rows makes what they are divided by */
+        pass_launch(p, CUDA_BACKWARD_OUTPUTS, divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS));
+    p->back.pass_weights = p->weights;
+    if (p->weights)
+        pass_launch(p, CUDA_BACKWARD_GATHER, 1);
+    p->back.pass_weights = NULL;
+    cuda_clear(p->queue, p->zero, p->zero ? sizeof *p->zero : 0, "a log-gate of zero");
+}
+
+void pass_gather(passes *p, bool reversed, bool vectors)
+{
+    p->forth = !reversed && (!vectors || p->given_values);
+    p->back.pass_vectors = vectors;
+    p->back.pass_reversed = reversed;
+    p->back.pass_length = reversed ? p->reached : p->launch->forward.length;
+    launch_tokens(p, CUDA_BACKWARD_GATHER, p->back.sequences, p->back.pass_length);
+}
+
+void pass_scatter(passes *p, scattered to)
+{
+    const int64_t group = to == TO_QUERIES ? 1 : p->group;
+    p->back.scatters_values = to == TO_VALUES;
+    p->back.scatters_queries = to == TO_QUERIES;
+    launch_tokens(p, CUDA_BACKWARD_SCATTER, p->back.sequences / group, p->launch->forward.length);
+}
+/* ---- what passes leave ---- */
 
 static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots, void *kept)
 {
@@ -19,11 +63,11 @@ static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots
 }
 
 /* 1 / n and h of these sequences' queries, which are a pass's queries or keys. */
-static void set_numbers(const passes *p, passes_piece these, int numbers_of, cuda_dots *leaves)
+static void set_numbers(const passes *p, int numbers_of, cuda_dots *leaves)
 {
     if (!p->cuda->geometry.pass_numbers)
         return;
-    leaves->numbers = p->back.outputs + 2 * these.first * p->launch->forward.length;
+    leaves->numbers = p->back.outputs + 2 * p->these.first * p->launch->forward.length;
     leaves->numbers_of = numbers_of;
 }
 
@@ -67,70 +111,60 @@ static void take_part(const passes *p, const struct fpa_launch *f, int part, cud
 
 /* ---- passes ---- */
 
-fpa_status pass_forward_rows(const passes *p, passes_piece these, const struct fpa_launch *f,
-                             const pass_tensor *with, float *dots, void *kept, const void **states,
-                             CUstream stream, fpa_error *error)
+void pass_forward_rows(const passes *p, const struct fpa_launch *f, const pass_tensor *with, float *dots,
+                       void *kept, const void **states)
 {
     const fpa_module *module = p->module->passes[PASS_ROWS];
-    fpa_status status = FPA_OK;
     fpa_candidate found;
-    if (!passes_find(p, PASS_ROWS, f, &found))
-        return module->forward(module, p->form, f, NULL, stream, error);
-    for (int part = 0; part < parts_of(p, PASS_ROWS) && !status; part++) {
+    if (!passes_find(p, PASS_ROWS, f, &found)) {
+        cuda_forward_dots(p->queue, module, p->form, f, NULL, NULL, NULL);
+        return;
+    }
+    for (int part = 0; part < parts_of(p, PASS_ROWS); part++) {
         const struct fpa_launch own = launch_of_part(p, f, part);
         const void *left;
         cuda_dots leaves = leaves_of(p, with, dots, kept);
-        set_numbers(p, these, OF_QUERIES, &leaves);
+        set_numbers(p, OF_QUERIES, &leaves);
         take_part(p, f, part, &leaves);
-        status = cuda_forward_dots(module, FORM_CHUNKED, &own, &found, &leaves, part ? &left : states, stream,
-                                   error);
+        cuda_forward_dots(p->queue, module, FORM_CHUNKED, &own, &found, &leaves, part ? &left : states);
     }
-    return status;
 }
 
-static fpa_status forward_part(const passes *p, fpa_pass pass, passes_piece these,
-                               const struct fpa_launch *launch, int part, const pass_tensor *with,
-                               CUstream stream, fpa_error *error)
+static void forward_part(const passes *p, fpa_pass pass, const struct fpa_launch *launch, int part,
+                         const pass_tensor *with)
 {
     const bool keeps = p->keeps && pass == p->dots, numbers = p->cuda->geometry.pass_numbers;
     const struct fpa_launch own = launch_of_part(p, launch, part);
     cuda_dots leaves = keeps ? leaves_of(p, with, p->given_dots, p->reversed_kept) : (cuda_dots){0};
-    set_numbers(p, these, pass == PASS_ROWS ? OF_KEYS : FACTORS_OF_KEYS, &leaves);
+    set_numbers(p, pass == PASS_ROWS ? OF_KEYS : FACTORS_OF_KEYS, &leaves);
     leaves.narrows = p->narrows;
     take_part(p, launch, part, &leaves);
-    return cuda_forward_reversed(p->module->passes[pass], &own,
-                                 keeps || numbers || p->narrows || leaves.adds ? &leaves : NULL, stream,
-                                 error);
+    cuda_forward_reversed(p->queue, p->module->passes[pass], &own,
+                          keeps || numbers || p->narrows || leaves.adds ? &leaves : NULL);
 }
 
-fpa_status pass_forward_reversed(passes *p, fpa_pass pass, passes_piece these,
-                                 const struct fpa_launch *launch, const pass_tensor *with, CUstream stream,
-                                 fpa_error *error)
+void pass_forward_reversed(passes *p, fpa_pass pass, const struct fpa_launch *launch, const pass_tensor *with)
 {
-    fpa_status status = FPA_OK;
     p->back.pass_length = p->launch->forward.length;
     if (p->keeps && pass == p->dots) {
         p->gives_ahead = true;
         p->reversed_states = p->reversed_kept;
     }
-    for (int part = 0; part < parts_of(p, pass) && !status; part++)
-        status = forward_part(p, pass, these, launch, part, with, stream, error);
-    return status;
+    for (int part = 0; part < parts_of(p, pass); part++)
+        forward_part(p, pass, launch, part, with);
 }
 
-fpa_status pass_state_products(const passes *p, passes_piece these, CUstream stream, fpa_error *error)
+void pass_state_products(const passes *p)
 {
-    const fpa_module *module = p->module->passes[p->dots];
-    fpa_status status = FPA_OK;
-    for (int part = 0; part < parts_of(p, p->dots) && !status; part++) {
+    for (int part = 0; part < parts_of(p, p->dots); part++) {
         const size_t offset = part ? part * kept_bytes(p) : 0;
         const cuda_met_states met = {.states = (const char *)p->states + offset,
                                      .reversed_states = (const char *)p->reversed_states + offset,
                                      .column_weights = p->weights,
-                                     .heads = these.heads,
+                                     .heads = p->these.heads,
                                      .value_stride = p->value_stride,
                                      .adds = part > 0};
-        status = cuda_state_products(module, p->back.sequences, p->chunks, &met, p->products, stream, error);
+        cuda_state_products(p->queue, p->module->passes[p->dots], p->back.sequences, p->chunks, &met,
+                            p->products);
     }
-    return status;
 }

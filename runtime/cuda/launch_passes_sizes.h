@@ -2,9 +2,8 @@
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_PASSES_SIZES_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_PASSES_SIZES_H
 
-#include "launch_made.h"
+#include "launch_backward_rows.h"
 #include "machine/cuda_candidates.h"
-#include "module.h"
 
 /* Sequences, of query heads, that are taken at once: some heads of one batch entry, or all heads of some. */
 typedef struct passes_piece {
@@ -31,6 +30,8 @@ typedef enum pass_gathered { GATHERS_ALL, GATHERS_VECTORS, GATHERS_NOTHING } pas
 typedef struct passes {
     const fpa_module *module;
     const struct fpa_cuda_module *cuda;
+    cuda_queue *queue;  /* NULL while sizes are counted */
+    passes_piece these; /* that are launched now */
     const struct fpa_backward_launch
         *launch; /* or `of_rows`: the call, with rows that matrices make in the place of q and k */
     struct fpa_backward_launch of_rows;
@@ -64,6 +65,21 @@ typedef struct passes {
     int64_t value_stride; /* else, if their values' are, from head to head */
     bool gives_ahead;     /* given_dots are of tokens from the first one on */
 } passes;
+
+/* Whether parts of values are rows as they are given: else they are gathered, with zeros behind the last one. */
+bool pass_parts_are_given(const passes *p);
+
+/* What a contraction can fetch as it lies: whether the driver can describe a tensor of the call. */
+bool pass_describes(const passes *p, const void *base, const int64_t stride[3]);
+
+/* Whether rows g and values can be as they are given, where vectors are gathered. */
+bool pass_can_give_values(const passes *p);
+
+/* Numbers of a gathered row: 0, of nothing. Of product rows other factors follow behind what else is gathered. */
+int pass_row_width(const passes *p, pass_gathered gathered);
+
+/* What has to be gathered where tokens are taken from the last one on as they lie: as the call's operands lie, or at best. */
+pass_gathered pass_least_gathered(const passes *p, bool lie);
 
 /* Sequences from number `first` on. */
 passes_piece passes_piece_at(const passes *p, int64_t first);

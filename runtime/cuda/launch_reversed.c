@@ -55,21 +55,26 @@ size_t cuda_reversed_workspace(const fpa_module *module, const struct fpa_launch
     return s.bytes;
 }
 
-fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch,
-                                 const cuda_dots *dots, void *stream, fpa_error *error)
+void cuda_forward_reversed(cuda_queue *behind, const fpa_module *module, const struct fpa_launch *launch,
+                           const cuda_dots *dots)
 {
-    const struct fpa_cuda_module *cuda = module->handle;
+    cuda_queue q = cuda_behind(behind, module, launch);
     fpa_candidate found;
     cuda_sizes s;
     bool clusters;
-    if (!find(cuda, launch, &clusters, &found))
-        return fail(error, FPA_INVALID, cuda->name, "no kernel carries this call out from the last token on");
-    find_sizes(cuda, launch, FORM_CHUNKED, &found, clusters ? NULL : launch->workspace, &s);
-    if (!clusters && launch->workspace_size < s.bytes)
-        return fail(error, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu",
-                    launch->workspace_size, s.bytes);
+    if (q.status)
+        return;
+    if (!find(q.cuda, launch, &clusters, &found)) {
+        behind->status = fail(q.error, FPA_INVALID, q.cuda->name,
+                              "no kernel carries this call out from the last token on");
+        return;
+    }
+    find_sizes(q.cuda, launch, FORM_CHUNKED, &found, clusters ? NULL : launch->workspace, &s);
+    if (!clusters)
+        cuda_check_workspace(&q, s.bytes);
     if (dots)
         cuda_set_dots(dots, &s);
     s.call.reversed = 1;
-    return cuda_launch_all(cuda, launch, &s, stream, error);
+    cuda_launch_all(&q, &s);
+    behind->status = q.status;
 }

@@ -19,7 +19,7 @@ bool cuda_turns(const fpa_module *module, int form, const struct fpa_launch *siz
 
 size_t cuda_reversed_workspace(const fpa_module *module, const struct fpa_launch *launch);
 /* dots: as of cuda_forward_dots, or NULL; the last of the kept places is the first one that is left. */
-fpa_status cuda_forward_reversed(const fpa_module *module, const struct fpa_launch *launch,
-                                 const cuda_dots *dots, void *stream, fpa_error *error);
+void cuda_forward_reversed(cuda_queue *behind, const fpa_module *module, const struct fpa_launch *launch,
+                           const cuda_dots *dots);
 
 #endif

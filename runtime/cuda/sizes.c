@@ -82,8 +82,7 @@ static void size_split(const cuda_task *task, const fpa_candidate *candidate, cu
         size_overlapped(task, slices, s);
 }
 
-/* Room for count elements of the workspace; NULL when there are none, or no workspace yet. */
-static void *take(char *base, size_t *used, int64_t count, size_t size)
+void *cuda_take(char *base, size_t *used, int64_t count, size_t size)
 {
     void *at = base && count ? base + *used : NULL;
     *used += ((size_t)count * size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -116,7 +115,7 @@ static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct f
 {
     enum { SCAN_WARPS = 4 }; /* of a block, that leave a state */
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const int64_t room = (int64_t)cuda->room.multiprocessors * cuda->room.occupancy[CUDA_CHUNK_OUTPUT];
+    const int64_t room = cuda_room_for(cuda, CUDA_CHUNK_OUTPUT);
     if (s->clusters)
         return s->whole ? 0 : s->clusters * SCAN_WARPS;
     if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch) <= room))
@@ -215,22 +214,25 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
     const cuda_pads pads = count_pads(g, launch, mechanism);
     call->gate_row =
         (launch->cu_seqlens ? launch->total / 64 + launch->batch : divide_up(launch->length, 64)) * 64;
-    call->gates =
-        take(base, &s->bytes, g->gate ? sequences * call->gate_row + g->query_tokens : 0, 2 * sizeof(float));
-    call->states = take(base, &s->bytes, copies ? sequences * call->chunks * copy : 0, (size_t)g->copy_bytes);
-    call->totals = take(base, &s->bytes, sequences * count_totals(g, launch, s, late) * total, sizeof(float));
-    call->partial =
-        take(base, &s->bytes, late && s->is_fused ? launch->batch * launch->heads * total : 0, sizeof(float));
-    call->decays = take(base, &s->bytes, g->decays ? sequences * (call->gate_row / 64) : 0, FPA_CUDA_DECAYS);
-    call->padded_queries = take(base, &s->bytes, pads.queries, (size_t)g->element);
-    call->padded_keys = take(base, &s->bytes, pads.keys, (size_t)g->element);
-    call->padded_values = take(base, &s->bytes, pads.values, (size_t)g->element);
+    call->gates = cuda_take(base, &s->bytes, g->gate ? sequences * call->gate_row + g->query_tokens : 0,
+                            2 * sizeof(float));
+    call->states =
+        cuda_take(base, &s->bytes, copies ? sequences * call->chunks * copy : 0, (size_t)g->copy_bytes);
+    call->totals =
+        cuda_take(base, &s->bytes, sequences * count_totals(g, launch, s, late) * total, sizeof(float));
+    call->partial = cuda_take(base, &s->bytes,
+                              late && s->is_fused ? launch->batch * launch->heads * total : 0, sizeof(float));
+    call->decays =
+        cuda_take(base, &s->bytes, g->decays ? sequences * (call->gate_row / 64) : 0, FPA_CUDA_DECAYS);
+    call->padded_queries = cuda_take(base, &s->bytes, pads.queries, (size_t)g->element);
+    call->padded_keys = cuda_take(base, &s->bytes, pads.keys, (size_t)g->element);
+    call->padded_values = cuda_take(base, &s->bytes, pads.values, (size_t)g->element);
     s->progress = count_progress(cuda, launch, s) * (int64_t)sizeof *call->progress;
-    call->progress = take(base, &s->bytes, s->progress, 1);
-    s->left = take(base, &s->bytes, s->whole ? 0 : s->clusters * g->sequence_state, sizeof(float));
-    s->keys = take(base, &s->bytes, sequences * vector, 2);
-    s->queries = take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * vector, 2);
-    call->pack_matrices = take(base, &s->bytes, matrices, 1);
+    call->progress = cuda_take(base, &s->bytes, s->progress, 1);
+    s->left = cuda_take(base, &s->bytes, s->whole ? 0 : s->clusters * g->sequence_state, sizeof(float));
+    s->keys = cuda_take(base, &s->bytes, sequences * vector, 2);
+    s->queries = cuda_take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * vector, 2);
+    call->pack_matrices = cuda_take(base, &s->bytes, matrices, 1);
 }
 
 /* Queries whose copies were kept run beside the scan that brings these up to date. */

@@ -38,6 +38,9 @@ void find_piece_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launc
 /* For a walk that nothing runs beside: a block each, and nobody is told of copies. */
 void walk_alone(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, cuda_sizes *s);
 
+/* Room for count elements of a workspace; NULL when there are none, or no workspace yet. Parts begin at multiples of 256 bytes. */
+void *cuda_take(char *base, size_t *used, int64_t count, size_t size);
+
 /* Blocks of NAME_chunk_output that calls of any size would have. */
 int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 

@@ -6,7 +6,6 @@
 
 /* Drafts of a state, a draft behind tokens that each sequence accepts another number of, and what the state is then. Heads
  * with a window have none. */
-fpa_status check_draft(const fpa_trial *trial, const fpa_module *module, fpa_measure *measure,
-                       fpa_error *error);
+void check_draft(fpa_check *c);
 
 #endif

@@ -73,6 +73,12 @@ unsigned char *field_at(const fpa_field *field, int64_t b, int64_t t, int64_t h,
     return field->first + at * (int64_t)dtype_size(field->dtype);
 }
 
+void *field_from(const fpa_field *field, int64_t from, int64_t stride[3])
+{
+    memcpy(stride, field->stride, sizeof field->stride);
+    return field_at(field, 0, from, 0, 0);
+}
+
 double field_get(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry)
 {
     return dtype_load(field->dtype, field_at(field, b, t, h, entry));

@@ -34,6 +34,8 @@ fpa_status field_make(fpa_field *field, fpa_blocks *blocks, fpa_dtype dtype, fpa
 void field_free(fpa_field *field);
 
 unsigned char *field_at(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry);
+/* Where tokens from `from` on begin, and their strides. */
+void *field_from(const fpa_field *field, int64_t from, int64_t stride[3]);
 double field_get(const fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry);
 void field_put(fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry, double value);
 /* Every element from a C-order array of doubles. */

@@ -92,128 +92,110 @@ typedef struct fpa_gradient_problems {
 
 /* ---- checks of one trial ---- */
 
-/* resumes: roundings of states on the way. */
-static fpa_gradient_judgement judge_of(const examination *x, problem *p, fpa_form_index form, const char *how,
-                                       int resumes)
-{
-    return (fpa_gradient_judgement){x->head, x->facts, &p->trial, form, how, resumes, &p->found};
-}
-
 enum { ALL_KINDS = (1 << GRADIENT_KINDS) - 1 };
 
-/* Another call that wants some of it has the bits of the first. */
-static fpa_status check_bits(const examination *x, const fpa_gradient_trial *g, const fpa_gradient_run *run,
-                             const fpa_gradient_outputs *first, const char *what, fpa_error *error)
+static void make_outputs(fpa_gradient_check *c, fpa_gradient_outputs *outputs)
 {
-    fpa_gradient_outputs again;
-    fpa_status status = gradient_outputs_make(g, &again, error);
-    bool same = true;
-
-    if (status == FPA_OK)
-        status = gradient_run(g, x->backward, run, &again, error);
-    for (int kind = 0; kind < GRADIENT_KINDS && status == FPA_OK; kind++)
-        if (run->kinds & 1 << kind && (kind != OF_GATE || x->head->gate))
-            same = same && field_equal(&first->field[kind], &again.field[kind], run->from, run->to);
-    for (int i = 0; run->matrices && i < gradient_matrices(x->head) && status == FPA_OK; i++)
-        same = same && memcmp(first->matrices[i], again.matrices[i],
-                              (size_t)gradient_entries(g, i) * sizeof(float)) == 0;
-    gradient_outputs_free(g, &again);
-    return status == FPA_OK && !same ? gradient_refuse(g, run->form, "", what, error) : status;
+    *outputs = (fpa_gradient_outputs){0};
+    if (c->status == FPA_OK)
+        c->status = gradient_outputs_make(c->trial, outputs, c->error);
 }
 
-static fpa_status make_state(const fpa_gradient_trial *g, fpa_field *state, fpa_error *error)
+/* Another call that wants some of it has the bits of the first. */
+static void check_bits(fpa_gradient_check *c, const fpa_gradient_run *run, const fpa_gradient_outputs *first,
+                       const char *what)
 {
-    return field_make(state, NULL, g->inputs.head->state_dtype, LAYOUT_PADDED, g->inputs.shape.batch, 1,
-                      g->inputs.shape.heads, g->inputs.facts->state_elements, error);
+    const fpa_head *head = c->trial->inputs.head;
+    fpa_gradient_outputs again;
+    bool same = true;
+    make_outputs(c, &again);
+    gradient_check_run(c, *run, &again);
+    for (int kind = 0; kind < GRADIENT_KINDS && c->status == FPA_OK; kind++)
+        if (run->kinds & 1 << kind && (kind != OF_GATE || head->gate))
+            same = same && field_equal(&first->field[kind], &again.field[kind], run->from, run->to);
+    for (int i = 0; run->matrices && i < gradient_matrices(head) && c->status == FPA_OK; i++)
+        same = same && memcmp(first->matrices[i], again.matrices[i],
+                              (size_t)gradient_entries(c->trial, i) * sizeof(float)) == 0;
+    gradient_outputs_free(c->trial, &again);
+    if (!same)
+        gradient_refuse(c, "%s", what);
 }
 
 /* The second part of the tokens with the state of the first, then the first part with its gradient. */
-static fpa_status check_states(const examination *x, problem *p, fpa_form_index form, fpa_error *error)
+static void check_states(fpa_gradient_check *c)
 {
-    const fpa_gradient_trial *g = &p->trial;
+    const fpa_gradient_trial *g = c->trial;
     const int64_t length = g->inputs.shape.length, cut = g->cut;
-    fpa_field state = {0}, gradient = {0};
-    fpa_gradient_outputs outputs = {0};
+    fpa_field state, gradient;
+    fpa_gradient_outputs outputs;
     fpa_gradient_squares sums[GRADIENT_KINDS + 1] = {0}; /* states may be narrow: not among the others */
     char how[64];
-    fpa_gradient_run second = {
-        .form = form, .from = cut, .to = length, .state_in = &state, .d_state_in = &gradient};
-    fpa_gradient_run first = {.form = form, .to = cut, .d_state_out = &gradient, .kinds = ALL_KINDS};
-    fpa_status status = make_state(g, &state, error);
-
-    second.kinds = ALL_KINDS;
+    const fpa_gradient_run second = {
+        .from = cut, .to = length, .state_in = &state, .d_state_in = &gradient, .kinds = ALL_KINDS};
+    const fpa_gradient_run first = {.to = cut, .d_state_out = &gradient, .kinds = ALL_KINDS};
     snprintf(how, sizeof how, ", cut after %lld tokens", (long long)cut);
-    if (status == FPA_OK)
-        status = make_state(g, &gradient, error);
-    if (status == FPA_OK)
-        status = gradient_outputs_make(g, &outputs, error);
-    if (status == FPA_OK)
-        status = gradient_make_states(g, x->forward, &state, error);
-    if (status == FPA_OK)
-        status = gradient_run(g, x->backward, &second, &outputs, error);
-    if (status == FPA_OK && field_scan(&gradient).poison)
-        status = gradient_refuse(g, form, how, "an element of d_state_in was not written", error);
-    if (status == FPA_OK)
-        status = gradient_run(g, x->backward, &first, &outputs, error);
-    if (status == FPA_OK)
-        status = gradient_judge(judge_of(x, p, form, how, 2), &first, &outputs, sums, error);
-    if (status == FPA_OK && !(field_guards_hold(&gradient) && field_guards_hold(&state)))
-        status = gradient_refuse(g, form, how, "the module wrote outside the elements of a state", error);
+    c->how = how;
+    c->resumes = 2;
+    gradient_make_states(c, g->inputs.shape.batch, &state);
+    gradient_make_states(c, g->inputs.shape.batch, &gradient);
+    make_outputs(c, &outputs);
+    gradient_run_states(c, &state);
+    gradient_check_run(c, second, &outputs);
+    if (c->status == FPA_OK && field_scan(&gradient).poison)
+        gradient_refuse(c, "an element of d_state_in was not written");
+    gradient_check_run(c, first, &outputs);
+    gradient_judge(c, &first, &outputs, sums);
+    if (c->status == FPA_OK && !(field_guards_hold(&gradient) && field_guards_hold(&state)))
+        gradient_refuse(c, "the module wrote outside the elements of a state");
     gradient_outputs_free(g, &outputs);
     field_free(&gradient);
     field_free(&state);
-    return status;
+    c->how = "";
 }
 
 /* As they were one call by one, but for states that are handed over in the middle of each row. */
-static fpa_status check_ragged(const examination *x, problem *p, const fpa_gradient_run *all,
-                               fpa_error *error)
+static void check_ragged(fpa_gradient_check *c, const fpa_gradient_run *all)
 {
-    const fpa_gradient_trial *g = &p->trial;
     fpa_gradient_squares sums[GRADIENT_KINDS + 1] = {0}; /* states may be narrow: not among the others */
     fpa_gradient_outputs outputs;
-    fpa_status status = gradient_outputs_make(g, &outputs, error);
-
-    if (status == FPA_OK)
-        status = gradient_run_ragged(g, x->backward, x->forward, all, &outputs, error);
-    if (status == FPA_OK)
-        status = gradient_judge(judge_of(x, p, all->form, " (sequences of different lengths)", 2), all,
-                                &outputs, sums, error);
-    gradient_outputs_free(g, &outputs);
-    return status;
+    c->how = " (sequences of different lengths)";
+    c->resumes = 2;
+    make_outputs(c, &outputs);
+    gradient_run_ragged(c, all, &outputs);
+    gradient_judge(c, all, &outputs, sums);
+    gradient_outputs_free(c->trial, &outputs);
+    c->how = "";
 }
 
 static fpa_status check_form(const examination *x, problem *p, fpa_form_index form, int checks,
                              fpa_error *error)
 {
-    const fpa_gradient_trial *g = &p->trial;
     const fpa_gradient_run all = {
-        .form = form, .to = g->inputs.shape.length, .kinds = ALL_KINDS, .matrices = !(checks & LONG)};
+        .to = p->trial.inputs.shape.length, .kinds = ALL_KINDS, .matrices = !(checks & LONG)};
+    fpa_gradient_check c = {&p->trial, x->backward, x->forward, form, "", 0, &p->found, error, FPA_OK};
     fpa_gradient_squares alone[GRADIENT_KINDS + 1] = {0};
     fpa_gradient_outputs outputs;
-    fpa_status status = gradient_outputs_make(g, &outputs, error);
-
-    if (status == FPA_OK)
-        status = gradient_run(g, x->backward, &all, &outputs, error);
-    if (status == FPA_OK)
-        status = gradient_judge(judge_of(x, p, form, "", 0), &all, &outputs,
-                                checks & LONG ? alone : p->squares[form], error);
-    if (status == FPA_OK && checks & LONG)
-        status = gradient_check_rms(x->head, form, &alone[OF_GATE], gradient_name(OF_GATE), &p->found, error);
-    if (status == FPA_OK && checks & REPEAT)
-        status = check_bits(x, g, &all, &outputs, "the same call twice gave different bits", error);
-    for (int kind = 0; kind < OF_GATE && status == FPA_OK && checks & SOME; kind++) {
+    make_outputs(&c, &outputs);
+    gradient_check_run(&c, all, &outputs);
+    gradient_judge(&c, &all, &outputs, checks & LONG ? alone : p->squares[form]);
+    if (c.status == FPA_OK && checks & LONG)
+        c.status =
+            gradient_check_rms(x->head, form, &alone[OF_GATE], gradient_name(OF_GATE), &p->found, error);
+    if (c.status == FPA_OK && checks & REPEAT)
+        check_bits(&c, &all, &outputs, "the same call twice gave different bits");
+    for (int kind = 0; kind < OF_GATE && c.status == FPA_OK && checks & SOME; kind++) {
         fpa_gradient_run some = all;
-
         some.kinds = 1 << kind;
         some.matrices = false;
-        status = check_bits(x, g, &some, &outputs,
-                            "a call that wants one gradient gave other bits than one that wants all", error);
+        check_bits(&c, &some, &outputs,
+                   "a call that wants one gradient gave other bits than one that wants all");
     }
-    gradient_outputs_free(g, &outputs);
-    if (status == FPA_OK && checks & RAGGED)
-        status = check_ragged(x, p, &all, error);
-    return status == FPA_OK && checks & STATES ? check_states(x, p, form, error) : status;
+    gradient_outputs_free(&p->trial, &outputs);
+    if (c.status == FPA_OK && checks & RAGGED)
+        check_ragged(&c, &all);
+    if (c.status == FPA_OK && checks & STATES)
+        check_states(&c);
+    return c.status;
 }
 
 /* ---- all of them ---- */

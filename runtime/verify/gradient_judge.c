@@ -1,23 +1,40 @@
 #include "gradient_judge.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/dtype.h"
 #include "bound.h"
 
-enum { TEXT = 384 };
+void gradient_refuse(fpa_gradient_check *c, const char *format, ...)
+{
+    char what[384];
+    va_list arguments;
+    if (c->status != FPA_OK)
+        return;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    c->status = gradient_trial_refuse(c->trial, c->form, c->how, what, c->error);
+}
+
+void gradient_check_run(fpa_gradient_check *c, fpa_gradient_run run, fpa_gradient_outputs *outputs)
+{
+    run.form = c->form;
+    if (c->status == FPA_OK)
+        c->status = gradient_run(c->trial, c->backward, &run, outputs, c->error);
+}
 
 /* ---- bounds ---- */
 
 /* A gradient is a product of scores, or of their derivatives, and sums of what outputs have: twice the roundings of an
  * output, and those of dots over dv. What is stored is rounded once more. */
-static fpa_bound bound(const fpa_gradient_judgement *j, int kind)
+static fpa_bound bound(const fpa_gradient_check *c, int kind)
 {
-    const fpa_head *head = j->head;
+    const fpa_head *head = c->trial->inputs.head;
     const double stored = head->dtype == FPA_F32 ? 0 : dtype_roundoff(head->dtype);
-    fpa_bound b = bound_of(head, j->facts, FORM_CHUNKED, j->trial->known, j->resumes);
+    fpa_bound b = bound_of(head, c->trial->inputs.facts, FORM_CHUNKED, c->trial->known, c->resumes);
     b.tau = 2 * (b.tau - stored) + (8 * sqrt(head->dv) + 16) * dtype_roundoff(FPA_F32);
     b.rounding = kind < OF_GATE ? stored : 0;
     return b;
@@ -26,15 +43,10 @@ static fpa_bound bound(const fpa_gradient_judgement *j, int kind)
 /* ---- comparing ---- */
 
 typedef struct comparison {
-    const fpa_gradient_judgement *judgement;
+    fpa_gradient_check *check;
     fpa_bound bound;
     fpa_gradient_squares *squares; /* added to */
 } comparison;
-
-static fpa_status refuse(const fpa_gradient_judgement *j, const char *what, fpa_error *error)
-{
-    return gradient_refuse(j->trial, j->form, j->how, what, error);
-}
 
 /* A number of a gradient: of a kind, or of matrix number `index`. */
 typedef struct place {
@@ -44,58 +56,49 @@ typedef struct place {
 
 enum { NAME = 160 };
 
-/* Matrix number `index` of those that are given at run time, among all. */
-static int run_time_matrix(const fpa_head *head, int index)
+static const char *name_place(const comparison *c, const place *at, char name[NAME])
 {
-    int m = 0;
-    for (int left = index; left > 0 || head->matrices[m].kind == FPA_MATRIX_CONSTANT; m++)
-        left -= head->matrices[m].kind != FPA_MATRIX_CONSTANT;
-    return m;
-}
-
-static void name_place(const fpa_head *head, const place *at, char name[NAME])
-{
-    if (at->kind < GRADIENT_KINDS) {
+    if (at->kind < GRADIENT_KINDS)
         snprintf(name, NAME, "%s at batch %lld, token %lld, head %lld, column %lld", gradient_name(at->kind),
                  (long long)at->b + 1, (long long)at->t + 1, (long long)at->h + 1, (long long)at->e + 1);
-        return;
-    }
-    snprintf(name, NAME, "d_weights[%d] (%.40s), entry %lld", at->index,
-             head->matrices[run_time_matrix(head, at->index)].name, (long long)at->e + 1);
+    else
+        snprintf(name, NAME, "d_weights[%d] (%.40s), entry %lld", at->index,
+                 gradient_matrix(c->check->trial->inputs.head, at->index)->name, (long long)at->e + 1);
+    return name;
 }
 
-static fpa_status refuse_number(const comparison *c, const place *at, double value, double exact,
-                                double allowed, fpa_error *error)
+static void refuse_number(const comparison *c, const place *at, double value, double exact, double allowed)
 {
-    char text[TEXT], what[NAME];
-    name_place(c->judgement->head, at, what);
+    char name[NAME];
+    name_place(c, at, name);
     if (isfinite(value))
-        snprintf(text, sizeof text, "%s is %.9g, but the formula gives %.9g: off by %.3g, allowed is %.3g",
-                 what, value, exact, fabs(value - exact), allowed);
+        gradient_refuse(c->check, "%s is %.9g, but the formula gives %.9g: off by %.3g, allowed is %.3g",
+                        name, value, exact, fabs(value - exact), allowed);
     else
-        snprintf(text, sizeof text, "%s is %s", what, isnan(value) ? "not a number" : "infinite");
-    return refuse(c->judgement, text, error);
+        gradient_refuse(c->check, "%s is %s", name, isnan(value) ? "not a number" : "infinite");
 }
 
 /* One number; i: where its evaluations are. stored: the type that it was rounded to. */
-static fpa_status compare(comparison *c, double value, const double *const evaluations[EVALUATIONS],
-                          int64_t i, fpa_dtype stored, const place *at, fpa_error *error)
+static void compare(comparison *c, double value, const double *const evaluations[EVALUATIONS], int64_t i,
+                    fpa_dtype stored, const place *at)
 {
     const double exact = evaluations[EXACT][i], magnitude = evaluations[MAGNITUDE][i];
     const double allowed = bound_allows(&c->bound, magnitude, exact), off = fabs(value - exact);
+    fpa_gradient_findings *found = c->check->found;
     if (stored == FPA_F16 && magnitude > 30000) /* where half precision ends */
-        return FPA_OK;
-    if (!isfinite(value) || !(off <= allowed))
-        return refuse_number(c, at, value, exact, allowed, error);
-    c->judgement->found->judged++;
-    c->judgement->found->worst = fmax(c->judgement->found->worst, off / allowed);
+        return;
+    if (!isfinite(value) || !(off <= allowed)) {
+        refuse_number(c, at, value, exact, allowed);
+        return;
+    }
+    found->judged++;
+    found->worst = fmax(found->worst, off / allowed);
     if (!(magnitude > 1e-30))
-        return FPA_OK;
+        return;
     const double plain = (dtype_round(stored, evaluations[PLAIN][i]) - exact) / magnitude;
     c->squares->found += off / magnitude * (off / magnitude);
     c->squares->plain += plain * plain;
     c->squares->count++;
-    return FPA_OK;
 }
 
 fpa_status gradient_check_rms(const fpa_head *head, fpa_form_index form, const fpa_gradient_squares *s,
@@ -121,70 +124,56 @@ static const double *evaluated(const fpa_gradient_trial *g, int kind, int evalua
     return kind == OF_Q ? to->q : kind == OF_K ? to->k : kind == OF_V ? to->v : to->log_gate;
 }
 
-static fpa_status refuse_unwritten(const comparison *c, const place *at, fpa_error *error)
+static void compare_field(comparison *c, int kind, const fpa_field *field)
 {
-    char text[TEXT], what[NAME];
-    name_place(c->judgement->head, at, what);
-    snprintf(text, sizeof text, "%s was not written", what);
-    return refuse(c->judgement, text, error);
-}
-
-static fpa_status compare_field(comparison *c, int kind, const fpa_field *field, fpa_error *error)
-{
-    const fpa_gradient_trial *g = c->judgement->trial;
+    const fpa_gradient_trial *g = c->check->trial;
     const double *all[EVALUATIONS];
+    char name[NAME];
     place at = {.kind = kind};
-    fpa_status status = FPA_OK;
     for (int i = 0; i < EVALUATIONS; i++)
         all[i] = evaluated(g, kind, i);
     for (at.b = 0; at.b < field->batch; at.b++)
         for (at.t = 0; at.t < g->judged; at.t++)
             for (at.h = 0; at.h < field->heads; at.h++)
-                for (at.e = 0; at.e < field->entries && status == FPA_OK; at.e++) {
+                for (at.e = 0; at.e < field->entries && c->check->status == FPA_OK; at.e++) {
                     const int64_t i =
                         ((at.b * g->known + at.t) * field->heads + at.h) * field->entries + at.e;
                     if (field_is_poison(field, at.b, at.t, at.h, at.e))
-                        return refuse_unwritten(c, &at, error);
-                    status = compare(c, field_get(field, at.b, at.t, at.h, at.e), all, i, field->dtype, &at,
-                                     error);
+                        gradient_refuse(c->check, "%s was not written", name_place(c, &at, name));
+                    else
+                        compare(c, field_get(field, at.b, at.t, at.h, at.e), all, i, field->dtype, &at);
                 }
-    return status;
+    if (!field_guards_hold(field))
+        gradient_refuse(c->check, "the module wrote outside the elements of %s", gradient_name(kind));
 }
 
-static fpa_status compare_matrix(comparison *c, int index, const float *matrix, fpa_error *error)
+static void compare_matrix(comparison *c, int index, const float *matrix)
 {
-    const fpa_gradient_trial *g = c->judgement->trial;
+    const fpa_gradient_trial *g = c->check->trial;
+    const fpa_head *head = g->inputs.head;
     const double *all[EVALUATIONS];
     place at = {.kind = GRADIENT_KINDS, .index = index};
-    fpa_status status = FPA_OK;
     for (int i = 0; i < EVALUATIONS; i++)
-        all[i] = g->weights[i][run_time_matrix(c->judgement->head, index)];
-    for (at.e = 0; at.e < gradient_entries(g, index) && status == FPA_OK; at.e++)
-        status = compare(c, (double)matrix[at.e], all, at.e, FPA_F32, &at, error);
-    return status;
+        all[i] = g->weights[i][gradient_matrix(head, index) - head->matrices];
+    for (at.e = 0; at.e < gradient_entries(g, index) && c->check->status == FPA_OK; at.e++)
+        compare(c, (double)matrix[at.e], all, at.e, FPA_F32, &at);
 }
 
-fpa_status gradient_judge(fpa_gradient_judgement j, const fpa_gradient_run *run,
-                          const fpa_gradient_outputs *outputs, fpa_gradient_squares *sums, fpa_error *error)
+void gradient_judge(fpa_gradient_check *check, const fpa_gradient_run *run,
+                    const fpa_gradient_outputs *outputs, fpa_gradient_squares *sums)
 {
-    comparison c = {.judgement = &j};
-    char text[TEXT];
-    fpa_status status = FPA_OK;
-    for (int kind = 0; kind < GRADIENT_KINDS && status == FPA_OK; kind++) {
-        if (!(run->kinds & 1 << kind) || (kind == OF_GATE && !j.head->gate))
+    const fpa_head *head = check->trial->inputs.head;
+    comparison c = {.check = check};
+    for (int kind = 0; kind < GRADIENT_KINDS && check->status == FPA_OK; kind++) {
+        if (!(run->kinds & 1 << kind) || (kind == OF_GATE && !head->gate))
             continue;
-        c.bound = bound(&j, kind);
+        c.bound = bound(check, kind);
         c.squares = &sums[kind];
-        status = compare_field(&c, kind, &outputs->field[kind], error);
-        if (status == FPA_OK && !field_guards_hold(&outputs->field[kind])) {
-            snprintf(text, sizeof text, "the module wrote outside the elements of %s", gradient_name(kind));
-            status = refuse(&j, text, error);
-        }
+        compare_field(&c, kind, &outputs->field[kind]);
     }
-    for (int i = 0; run->matrices && i < gradient_matrices(j.head) && status == FPA_OK; i++) {
-        c.bound = bound(&j, GRADIENT_KINDS);
+    for (int i = 0; run->matrices && i < gradient_matrices(head) && check->status == FPA_OK; i++) {
+        c.bound = bound(check, GRADIENT_KINDS);
         c.squares = &sums[GRADIENT_KINDS];
-        status = compare_matrix(&c, i, outputs->matrices[i], error);
+        compare_matrix(&c, i, outputs->matrices[i]);
     }
-    return status;
 }

@@ -17,20 +17,27 @@ typedef struct fpa_gradient_squares {
     int64_t count;
 } fpa_gradient_squares;
 
-/* Of what is judged, and as what; facts: of the module. */
-typedef struct fpa_gradient_judgement {
-    const fpa_head *head;
-    const fpa_facts *facts;
+/* A form of a module, held against a trial. The first thing that is found wrong is kept: nothing is asked, or looked at, behind it. */
+typedef struct fpa_gradient_check {
     const fpa_gradient_trial *trial;
+    const fpa_module *backward, *forward; /* forward: makes states */
     fpa_form_index form;
     const char *how; /* said behind the trial in a message; may be "" */
     int resumes;     /* states that were rounded on the way */
     fpa_gradient_findings *found;
-} fpa_gradient_judgement;
+    fpa_error *error;
+    fpa_status status;
+} fpa_gradient_check;
+
+/* The module is refused, if nothing else was wrong before. */
+void gradient_refuse(fpa_gradient_check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* run.form: the check's. */
+void gradient_check_run(fpa_gradient_check *c, fpa_gradient_run run, fpa_gradient_outputs *outputs);
 
 /* Gradients of the run's kinds, and of matrices if it has them; sums, of each kind and last of matrices, are added to. */
-fpa_status gradient_judge(fpa_gradient_judgement judgement, const fpa_gradient_run *run,
-                          const fpa_gradient_outputs *outputs, fpa_gradient_squares *sums, fpa_error *error);
+void gradient_judge(fpa_gradient_check *c, const fpa_gradient_run *run, const fpa_gradient_outputs *outputs,
+                    fpa_gradient_squares *sums);
 
 /* RMS of errors: not above twice the plain evaluation's, or half of a float's last place. Of one trial few errors are
  * independent of each other, so all trials are judged together, and the long one, whose errors are its own, alone. */

@@ -20,20 +20,17 @@ int gradient_matrices(const fpa_head *head)
     return count;
 }
 
-static int64_t matrix_entries(const fpa_matrix *matrix, int64_t heads)
+const fpa_matrix *gradient_matrix(const fpa_head *head, int index)
 {
-    return (int64_t)(matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : matrix->rows) * matrix->cols *
-           (matrix->per_head ? heads : 1);
+    int m = 0;
+    for (int left = index; left > 0 || head->matrices[m].kind == FPA_MATRIX_CONSTANT; m++)
+        left -= head->matrices[m].kind != FPA_MATRIX_CONSTANT;
+    return &head->matrices[m];
 }
 
 int64_t gradient_entries(const fpa_gradient_trial *trial, int index)
 {
-    const fpa_head *head = trial->inputs.head;
-    int m = 0;
-
-    for (int left = index; left > 0 || head->matrices[m].kind == FPA_MATRIX_CONSTANT; m++)
-        left -= head->matrices[m].kind != FPA_MATRIX_CONSTANT;
-    return matrix_entries(&head->matrices[m], trial->inputs.shape.heads);
+    return trial_matrix_entries(&trial->inputs, gradient_matrix(trial->inputs.head, index));
 }
 
 const char *gradient_name(int kind)
@@ -43,8 +40,8 @@ const char *gradient_name(int kind)
     return names[kind];
 }
 
-fpa_status gradient_refuse(const fpa_gradient_trial *trial, fpa_form_index form, const char *how,
-                           const char *what, fpa_error *error)
+fpa_status gradient_trial_refuse(const fpa_gradient_trial *trial, fpa_form_index form, const char *how,
+                                 const char *what, fpa_error *error)
 {
     char text[TRIAL_TEXT];
 
@@ -165,7 +162,7 @@ static fpa_status make_gradients(fpa_gradient_trial *g, fpa_gradients *to, doubl
     for (int m = 0; m < t->head->matrix_count; m++) {
         if (t->head->matrices[m].kind == FPA_MATRIX_CONSTANT)
             continue;
-        (*weights)[m] = calloc((size_t)matrix_entries(&t->head->matrices[m], t->shape.heads), sizeof(double));
+        (*weights)[m] = calloc((size_t)trial_matrix_entries(t, &t->head->matrices[m]), sizeof(double));
         if (!(*weights)[m])
             return fail_memory(error);
     }
@@ -215,22 +212,23 @@ static fpa_status place(const fpa_gradient_trial *g, fpa_field *field, fpa_dtype
 static fpa_status place_all(fpa_gradient_trial *g, fpa_error *error)
 {
     fpa_trial *t = &g->inputs;
-    const fpa_shape *s = &t->shape;
     const fpa_head *head = t->head;
-    fpa_status status = place(g, &t->q_field, head->dtype, s->query_heads, head_width(head), t->q, error);
-
-    if (status == FPA_OK)
-        status = place(g, &t->k_field, head->dtype, s->heads, head_width(head), t->k, error);
-    if (status == FPA_OK)
-        status = place(g, &t->v_field, head->dtype, s->heads, head->dv, t->v, error);
-    if (status == FPA_OK && head->gate)
-        status = place(g, &t->gate_field, FPA_F32, s->heads, 1, t->gate, error);
-    if (status == FPA_OK)
-        status = place(g, &g->o_field, head->dtype, s->query_heads, head->dv, g->o, error);
-    if (status == FPA_OK)
-        status = place(g, &g->den_field, FPA_F32, s->query_heads, 1, g->den, error);
-    if (status == FPA_OK)
-        status = place(g, &g->d_o_field, head->dtype, s->query_heads, head->dv, g->d_o, error);
+    const int64_t of_queries = t->shape.query_heads, of_keys = t->shape.heads;
+    const struct {
+        fpa_field *field;
+        fpa_dtype dtype;
+        int64_t heads, entries;
+        const double *values;
+    } all[] = {{&t->q_field, head->dtype, of_queries, head_width(head), t->q},
+               {&t->k_field, head->dtype, of_keys, head_width(head), t->k},
+               {&t->v_field, head->dtype, of_keys, head->dv, t->v},
+               {&g->o_field, head->dtype, of_queries, head->dv, g->o},
+               {&g->den_field, FPA_F32, of_queries, 1, g->den},
+               {&g->d_o_field, head->dtype, of_queries, head->dv, g->d_o},
+               {&t->gate_field, FPA_F32, of_keys, 1, t->gate}};
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < (head->gate ? 7 : 6) && status == FPA_OK; i++)
+        status = place(g, all[i].field, all[i].dtype, all[i].heads, all[i].entries, all[i].values, error);
     if (status == FPA_OK)
         status = tokens_place(t, error);
     if (status == FPA_OK)
@@ -318,45 +316,20 @@ void gradient_outputs_free(const fpa_gradient_trial *g, fpa_gradient_outputs *ou
     *outputs = (fpa_gradient_outputs){0};
 }
 
-static void *address(const fpa_field *field, int64_t from, int64_t stride[3])
-{
-    memcpy(stride, field->stride, 3 * sizeof *stride);
-    return field_at(field, 0, from, 0, 0);
-}
-
-static void *state_address(const fpa_field *state, int64_t stride[2])
-{
-    if (!state)
-        return NULL;
-    stride[0] = state->stride[0];
-    stride[1] = state->stride[2];
-    return state->first;
-}
-
 static void set_operands(const fpa_gradient_trial *g, const fpa_gradient_run *run, struct fpa_launch *a)
 {
     const fpa_trial *t = &g->inputs;
-
     *a = (struct fpa_launch){.batch = t->shape.batch,
                              .length = run->to - run->from,
                              .query_heads = t->shape.query_heads,
                              .heads = t->shape.heads,
                              .weights = t->launch_weights};
-    a->q = address(&t->q_field, run->from, a->q_stride);
-    a->k = address(&t->k_field, run->from, a->k_stride);
-    a->v = address(&t->v_field, run->from, a->v_stride);
-    a->o = address(&g->o_field, run->from, a->o_stride);
+    place_set_keys(t, run->from, a);
+    a->q = field_from(&t->q_field, run->from, a->q_stride);
+    a->o = field_from(&g->o_field, run->from, a->o_stride);
     if (t->head->normalize != FPA_NORMALIZE_NONE)
-        a->den = address(&g->den_field, run->from, a->den_stride);
-    if (t->head->gate)
-        a->log_gate = address(&t->gate_field, run->from, a->gate_stride);
-    if (t->positions)
-        a->positions = address(&t->position_field, run->from, a->position_stride);
-    if (t->key_mask) {
-        a->key_mask = tokens_mask_at(t, 0, run->from);
-        memcpy(a->key_mask_stride, t->mask.stride, sizeof a->key_mask_stride);
-    }
-    a->state_in = state_address(run->state_in, a->state_in_stride);
+        a->den = field_from(&g->den_field, run->from, a->den_stride);
+    a->state_in = place_of_state(run->state_in, a->state_in_stride);
     a->total = a->batch * a->length;
     if (run->sequences) {
         a->batch = run->sequences->count;
@@ -372,19 +345,18 @@ static struct fpa_backward_launch launch_of(const fpa_gradient_trial *g, const f
                                             const fpa_gradient_outputs *outputs)
 {
     struct fpa_backward_launch a = {0};
-
     set_operands(g, run, &a.forward);
-    a.d_o = address(&g->d_o_field, run->from, a.d_o_stride);
-    a.d_state_out = state_address(run->d_state_out, a.d_state_out_stride);
-    a.d_state_in = state_address(run->d_state_in, a.d_state_in_stride);
+    a.d_o = field_from(&g->d_o_field, run->from, a.d_o_stride);
+    a.d_state_out = place_of_state(run->d_state_out, a.d_state_out_stride);
+    a.d_state_in = place_of_state(run->d_state_in, a.d_state_in_stride);
     if (run->kinds & 1 << OF_Q)
-        a.d_q = address(&outputs->field[OF_Q], run->from, a.d_q_stride);
+        a.d_q = field_from(&outputs->field[OF_Q], run->from, a.d_q_stride);
     if (run->kinds & 1 << OF_K)
-        a.d_k = address(&outputs->field[OF_K], run->from, a.d_k_stride);
+        a.d_k = field_from(&outputs->field[OF_K], run->from, a.d_k_stride);
     if (run->kinds & 1 << OF_V)
-        a.d_v = address(&outputs->field[OF_V], run->from, a.d_v_stride);
+        a.d_v = field_from(&outputs->field[OF_V], run->from, a.d_v_stride);
     if (run->kinds & 1 << OF_GATE && g->inputs.head->gate)
-        a.d_log_gate = address(&outputs->field[OF_GATE], run->from, a.d_log_gate_stride);
+        a.d_log_gate = field_from(&outputs->field[OF_GATE], run->from, a.d_log_gate_stride);
     if (run->matrices && gradient_matrices(g->inputs.head))
         a.d_weights = outputs->matrices;
     return a;
@@ -392,49 +364,39 @@ static struct fpa_backward_launch launch_of(const fpa_gradient_trial *g, const f
 
 /* Matrices, or their gradients, in the order of a launch; where they are on the device in `to`. */
 static void take_matrices(const fpa_gradient_trial *g, fpa_place *place, const float *const *from,
-                          bool written, const float **to, fpa_error *error)
+                          bool written, const float **to)
 {
     for (int i = 0; i < gradient_matrices(g->inputs.head); i++)
-        to[i] = place_take(place, from[i], (size_t)gradient_entries(g, i) * sizeof(float), written, from[i],
-                           error);
+        to[i] = place_take(place, from[i], (size_t)gradient_entries(g, i) * sizeof(float), written, from[i]);
 }
 
 /* All of a launch as the module finds it: on a device copies, of which what is written comes back. */
 static void take_operands(const fpa_gradient_trial *g, const fpa_gradient_run *run,
                           fpa_gradient_outputs *outputs, fpa_place *place, struct fpa_backward_launch *a,
-                          const float **matrices, fpa_error *error)
+                          const float **matrices)
 {
     const fpa_trial *t = &g->inputs;
     struct fpa_launch *f = &a->forward;
     const int count = gradient_matrices(t->head);
-
-    f->q = place_take_field(place, &t->q_field, f->q, error);
-    f->k = place_take_field(place, &t->k_field, f->k, error);
-    f->v = place_take_field(place, &t->v_field, f->v, error);
-    f->o = place_take_field(place, &g->o_field, f->o, error);
-    f->den = place_take_field(place, &g->den_field, f->den, error);
-    f->log_gate = place_take_field(place, &t->gate_field, f->log_gate, error);
-    f->positions = place_take_field(place, &t->position_field, f->positions, error);
-    f->key_mask = place_take(place, t->mask.bytes, t->mask.size, false, f->key_mask, error);
-    f->state_in = place_take_field(place, run->state_in, f->state_in, error);
-    if (f->cu_seqlens)
-        f->cu_seqlens = place_take(place, f->cu_seqlens, sizeof(int32_t) * (size_t)(f->batch + 1), false,
-                                   f->cu_seqlens, error);
-    if (f->state_in_index)
-        f->state_in_index = place_take(place, f->state_in_index, sizeof(int32_t) * (size_t)f->batch, false,
-                                       f->state_in_index, error);
-    a->d_o = place_take_field(place, &g->d_o_field, a->d_o, error);
-    a->d_state_out = place_take_field(place, run->d_state_out, a->d_state_out, error);
-    a->d_state_in = place_take_output(place, run->d_state_in, a->d_state_in, error);
-    a->d_q = place_take_output(place, &outputs->field[OF_Q], a->d_q, error);
-    a->d_k = place_take_output(place, &outputs->field[OF_K], a->d_k, error);
-    a->d_v = place_take_output(place, &outputs->field[OF_V], a->d_v, error);
-    a->d_log_gate = place_take_output(place, &outputs->field[OF_GATE], a->d_log_gate, error);
-    take_matrices(g, place, f->weights, false, matrices, error);
+    f->q = place_take_field(place, &t->q_field, f->q);
+    f->o = place_take_field(place, &g->o_field, f->o);
+    f->den = place_take_field(place, &g->den_field, f->den);
+    place_take_keys(place, t, f);
+    f->state_in = place_take_field(place, run->state_in, f->state_in);
+    f->cu_seqlens = place_take_numbers(place, f->cu_seqlens, f->batch + 1);
+    f->state_in_index = place_take_numbers(place, f->state_in_index, f->batch);
+    a->d_o = place_take_field(place, &g->d_o_field, a->d_o);
+    a->d_state_out = place_take_field(place, run->d_state_out, a->d_state_out);
+    a->d_state_in = place_take_output(place, run->d_state_in, a->d_state_in);
+    a->d_q = place_take_output(place, &outputs->field[OF_Q], a->d_q);
+    a->d_k = place_take_output(place, &outputs->field[OF_K], a->d_k);
+    a->d_v = place_take_output(place, &outputs->field[OF_V], a->d_v);
+    a->d_log_gate = place_take_output(place, &outputs->field[OF_GATE], a->d_log_gate);
+    take_matrices(g, place, f->weights, false, matrices);
     f->weights = matrices;
     if (!a->d_weights)
         return;
-    take_matrices(g, place, (const float *const *)a->d_weights, true, matrices + count, error);
+    take_matrices(g, place, (const float *const *)a->d_weights, true, matrices + count);
     a->d_weights = (float *const *)(uintptr_t)(matrices + count);
 }
 
@@ -451,8 +413,8 @@ static fpa_status tell(const fpa_gradient_trial *g, const fpa_gradient_run *run,
                        const fpa_error *reason, fpa_error *error)
 {
     if (status == FPA_INVALID)
-        return gradient_refuse(g, run->form, "", "the module finds the workspace that it asked for too small",
-                               error);
+        return gradient_trial_refuse(g, run->form, "",
+                                     "the module finds the workspace that it asked for too small", error);
     return fail(error, status, g->inputs.head->name, "gradients: %s", reason->message);
 }
 
@@ -474,16 +436,16 @@ fpa_status gradient_run(const fpa_gradient_trial *g, const fpa_module *module, c
         status = place_make(&place, module, g->inputs.spares, OTHERS + 2 * count, error);
     if (status != FPA_OK)
         goto out;
-    take_operands(g, run, outputs, &place, &a, matrices, error);
-    a.forward.workspace = place_take_guarded(&place, &workspace, error);
+    take_operands(g, run, outputs, &place, &a, matrices);
+    a.forward.workspace = place_take_guarded(&place, &workspace);
     a.forward.workspace_size = size;
     status = place.status;
     if (status == FPA_OK && (status = compute(module, run, &a, &reason)) != FPA_OK)
         status = tell(g, run, status, &reason, error);
     if (status == FPA_OK)
-        status = place_fetch(&place, error);
+        status = place_fetch(&place);
     if (status == FPA_OK && !guarded_is_whole(&workspace))
-        status = gradient_refuse(g, run->form, "", "the module wrote outside its workspace", error);
+        status = gradient_trial_refuse(g, run->form, "", "the module wrote outside its workspace", error);
 out:
     place_free(&place);
     free(matrices);

@@ -61,10 +61,11 @@ fpa_status gradient_run(const fpa_gradient_trial *trial, const fpa_module *modul
                         const fpa_gradient_run *run, fpa_gradient_outputs *outputs, fpa_error *error);
 
 /* "chunked form, 2 x 129 tokens ..., gradients": message text of REFUSED. */
-fpa_status gradient_refuse(const fpa_gradient_trial *trial, fpa_form_index form, const char *how,
-                           const char *what, fpa_error *error);
+fpa_status gradient_trial_refuse(const fpa_gradient_trial *trial, fpa_form_index form, const char *how,
+                                 const char *what, fpa_error *error);
 
 int gradient_matrices(const fpa_head *head);                          /* given at run time */
+const fpa_matrix *gradient_matrix(const fpa_head *head, int index);   /* of these */
 const char *gradient_name(int kind);                                  /* "d_q" */
 int64_t gradient_entries(const fpa_gradient_trial *trial, int index); /* of a matrix of a launch */
 

@@ -1,6 +1,7 @@
 #include "judge.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 /* One output of a trial, for messages: indices from 1, as everywhere. */
@@ -9,21 +10,42 @@ typedef struct element {
     int c;
 } element;
 
-fpa_status check_refuse(const fpa_trial *trial, fpa_form_index form, const char *how, const char *what,
-                        fpa_error *error)
+void check_refuse(fpa_check *c, const char *format, ...)
 {
-    char text[TRIAL_TEXT];
-    trial_describe(trial, form, text);
-    return fail(error, FPA_REFUSED, trial->head->name, "%s%s: %s", text, how, what);
+    char text[TRIAL_TEXT], what[384];
+    va_list arguments;
+    if (c->status != FPA_OK)
+        return;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    trial_describe(c->trial, c->form, text);
+    c->status = fail(c->error, FPA_REFUSED, c->trial->head->name, "%s%s: %s", text, c->how, what);
 }
 
-static fpa_status refuse_element(const fpa_trial *trial, fpa_form_index form, const char *how, element at,
-                                 const char *what, fpa_error *error)
+void check_make_output(fpa_check *c, fpa_field *o)
 {
-    char text[384];
-    snprintf(text, sizeof text, "o at batch %lld, token %lld, head %lld, column %d %s", (long long)at.b + 1,
-             (long long)at.t + 1, (long long)at.h + 1, at.c + 1, what);
-    return check_refuse(trial, form, how, text, error);
+    const fpa_trial *t = c->trial;
+    *o = (fpa_field){0};
+    if (c->status == FPA_OK)
+        c->status = field_make(o, t->blocks, t->head->dtype, t->shape.layout, t->shape.batch, t->shape.length,
+                               t->shape.query_heads, t->head->dv, c->error);
+}
+
+void check_make_states(fpa_check *c, fpa_layout layout, int64_t count, fpa_field *states)
+{
+    const fpa_trial *t = c->trial;
+    *states = (fpa_field){0};
+    if (c->status == FPA_OK)
+        c->status = field_make(states, t->blocks, t->head->state_dtype, layout, count, 1, t->shape.heads,
+                               t->facts->state_elements, c->error);
+}
+
+void check_run(fpa_check *c, fpa_run run)
+{
+    run.form = c->form;
+    if (c->status == FPA_OK)
+        c->status = trial_run(c->trial, c->module, &run, c->error);
 }
 
 static void note(fpa_measure *m, double difference, double allowed, double tau, double reference)
@@ -56,84 +78,69 @@ void measure_add(fpa_measure *all, const fpa_measure *m)
     all->longest = m->longest > all->longest ? m->longest : all->longest;
 }
 
+static void refuse_element(fpa_check *c, element at, const char *what)
+{
+    check_refuse(c, "o at batch %lld, token %lld, head %lld, column %d %s", (long long)at.b + 1,
+                 (long long)at.t + 1, (long long)at.h + 1, at.c + 1, what);
+}
+
 /* Criterion 1 for one element, with what can be wrong before it can be compared. */
-static fpa_status check_element(const fpa_trial *trial, fpa_form_index form, const char *how, element at,
-                                const fpa_field *o, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
+static void check_element(fpa_check *c, element at, const fpa_field *o, const fpa_bound *bound)
 {
-    int64_t output = (at.b * trial->shape.length + at.t) * trial->shape.query_heads + at.h;
-    int64_t index = output * trial->head->dv + at.c;
-    double value = field_get(o, at.b, at.t, at.h, at.c);
-    double expected = trial->reference[index];
-    double allowed = bound_allows(bound, trial->magnitude[index], expected);
+    const fpa_trial *t = c->trial;
+    const int64_t output = (at.b * t->shape.length + at.t) * t->shape.query_heads + at.h;
+    const int64_t index = output * t->head->dv + at.c;
+    const double value = field_get(o, at.b, at.t, at.h, at.c), expected = t->reference[index];
+    const double allowed = bound_allows(bound, t->magnitude[index], expected), off = fabs(value - expected);
     char text[256];
-    m->outputs++;
-    if (field_is_poison(o, at.b, at.t, at.h, at.c))
-        return refuse_element(trial, form, how, at, "was not written", error);
-    if (trial->loose[output])
-        return FPA_OK;
-    if (!isfinite(value)) {
-        return refuse_element(trial, form, how, at, isnan(value) ? "is not a number" : "is infinite", error);
+    c->measure->outputs++;
+    if (field_is_poison(o, at.b, at.t, at.h, at.c)) {
+        refuse_element(c, at, "was not written");
+        return;
     }
-    if (!trial->judged[output])
-        return FPA_OK;
-    note(m, fabs(value - expected), allowed, bound->tau, expected);
-    if (fabs(value - expected) <= allowed)
-        return FPA_OK;
+    if (t->loose[output])
+        return;
+    if (!isfinite(value))
+        refuse_element(c, at, isnan(value) ? "is not a number" : "is infinite");
+    if (!isfinite(value) || !t->judged[output])
+        return;
+    note(c->measure, off, allowed, bound->tau, expected);
+    if (off <= allowed)
+        return;
     snprintf(text, sizeof text, "is %.9g, but the formula gives %.9g: off by %.3g, allowed is %.3g", value,
-             expected, fabs(value - expected), allowed);
-    return refuse_element(trial, form, how, at, text, error);
+             expected, off, allowed);
+    refuse_element(c, at, text);
 }
 
-fpa_status check_values(const fpa_trial *trial, fpa_form_index form, const char *how, const fpa_field *o,
-                        int64_t from, int64_t end, const fpa_bound *bound, fpa_measure *m, fpa_error *error)
+void check_values(fpa_check *c, const fpa_field *o, int64_t from, int64_t end, const fpa_bound *bound)
 {
-    fpa_status status = FPA_OK;
+    const fpa_trial *t = c->trial;
     element at;
-    for (at.b = 0; at.b < trial->shape.batch; at.b++)
+    for (at.b = 0; at.b < t->shape.batch; at.b++)
         for (at.t = from; at.t < end; at.t++)
-            for (at.h = 0; at.h < trial->shape.query_heads; at.h++)
-                for (at.c = 0; at.c < trial->head->dv && status == FPA_OK; at.c++)
-                    status = check_element(trial, form, how, at, o, bound, m, error);
-    return status;
+            for (at.h = 0; at.h < t->shape.query_heads; at.h++)
+                for (at.c = 0; at.c < t->head->dv && c->status == FPA_OK; at.c++)
+                    check_element(c, at, o, bound);
 }
 
-fpa_status check_guards(const fpa_trial *trial, fpa_form_index form, const char *how, const char *name,
-                        const fpa_field *field, fpa_error *error)
+void check_guards(fpa_check *c, const char *name, const fpa_field *field)
 {
-    char text[96];
-    if (field_guards_hold(field))
-        return FPA_OK;
-    snprintf(text, sizeof text, "the module wrote outside the elements of %s", name);
-    return check_refuse(trial, form, how, text, error);
+    if (c->status == FPA_OK && !field_guards_hold(field))
+        check_refuse(c, "the module wrote outside the elements of %s", name);
 }
 
-fpa_status check_make_output(const fpa_trial *t, fpa_field *o, fpa_error *error)
+void check_state(fpa_check *c, const fpa_field *state, int64_t tokens)
 {
-    return field_make(o, t->blocks, t->head->dtype, t->shape.layout, t->shape.batch, t->shape.length,
-                      t->shape.query_heads, t->head->dv, error);
-}
-
-fpa_status check_make_state(const fpa_trial *t, fpa_layout layout, fpa_field *state, fpa_error *error)
-{
-    return field_make(state, t->blocks, t->head->state_dtype, layout, t->shape.batch, 1, t->shape.heads,
-                      t->facts->state_elements, error);
-}
-
-fpa_status check_state(const fpa_trial *t, fpa_form_index form, const char *how, const fpa_field *state,
-                       int64_t tokens, fpa_error *error)
-{
-    fpa_scan scan = field_scan(state);
+    if (c->status != FPA_OK)
+        return;
+    const fpa_scan scan = field_scan(state);
     if (scan.infinite && !scan.poison && state->dtype == FPA_F16)
-        return check_refuse(
-            t, form, how,
-            "an element of the final state is not finite: state_dtype f16 ends at 65504, so sums "
-            "of these weights need bf16 or f32",
-            error);
+        check_refuse(c, "an element of the final state is not finite: state_dtype f16 ends at 65504, so sums "
+                        "of these weights need bf16 or f32");
     if (scan.poison)
-        return check_refuse(t, form, how, "an element of the final state was not written", error);
+        check_refuse(c, "an element of the final state was not written");
     if (scan.infinite)
-        return check_refuse(t, form, how, "an element of the final state is not finite", error);
+        check_refuse(c, "an element of the final state is not finite");
     if (tokens == 0 && scan.nonzero)
-        return check_refuse(t, form, how, "the state after no token is not zero", error);
-    return FPA_OK;
+        check_refuse(c, "the state after no token is not zero");
 }

@@ -1,5 +1,5 @@
 /* judge: what one output, the bytes beside it or a state of a trial is held against, and what the message
- * says. how: what is said behind the trial in a message; may be "". */
+ * says. */
 #ifndef FPAC_RUNTIME_VERIFY_JUDGE_H
 #define FPAC_RUNTIME_VERIFY_JUDGE_H
 
@@ -21,26 +21,34 @@ typedef struct fpa_measure {
 /* What was found in other trials, to what was found in those before. */
 void measure_add(fpa_measure *all, const fpa_measure *m);
 
-fpa_status check_refuse(const fpa_trial *trial, fpa_form_index form, const char *how, const char *what,
-                        fpa_error *error);
+/* A form of a module, held against a trial. The first thing that is found wrong is kept: nothing is asked, or looked at, behind it. */
+typedef struct fpa_check {
+    fpa_trial *trial; /* changed for a while, perhaps */
+    const fpa_module *module;
+    fpa_form_index form; /* of runs, and in messages */
+    const char *how;     /* what is said behind the trial in a message; may be "" */
+    fpa_measure *measure;
+    fpa_error *error;
+    fpa_status status;
+} fpa_check;
 
-/* A field for the trial's outputs. */
-fpa_status check_make_output(const fpa_trial *trial, fpa_field *o, fpa_error *error);
+/* The module is refused, if nothing else was wrong before. */
+void check_refuse(fpa_check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* One for a state. */
-fpa_status check_make_state(const fpa_trial *trial, fpa_layout layout, fpa_field *state, fpa_error *error);
+/* Fields for the trial's outputs, for states, and for so many states of a pool; free also after an error. */
+void check_make_output(fpa_check *c, fpa_field *o);
+void check_make_states(fpa_check *c, fpa_layout layout, int64_t count, fpa_field *states);
+
+/* run.form: the check's. */
+void check_run(fpa_check *c, fpa_run run);
 
 /* Criterion 1 for tokens [from, end). */
-fpa_status check_values(const fpa_trial *trial, fpa_form_index form, const char *how, const fpa_field *o,
-                        int64_t from, int64_t end, const fpa_bound *bound, fpa_measure *measure,
-                        fpa_error *error);
+void check_values(fpa_check *c, const fpa_field *o, int64_t from, int64_t end, const fpa_bound *bound);
 
 /* Nothing outside the elements of a field was written; name: of the field. */
-fpa_status check_guards(const fpa_trial *trial, fpa_form_index form, const char *how, const char *name,
-                        const fpa_field *field, fpa_error *error);
+void check_guards(fpa_check *c, const char *name, const fpa_field *field);
 
 /* Every element of a state is written and finite, and zero when no token was seen. */
-fpa_status check_state(const fpa_trial *trial, fpa_form_index form, const char *how, const fpa_field *state,
-                       int64_t tokens, fpa_error *error);
+void check_state(fpa_check *c, const fpa_field *state, int64_t tokens);
 
 #endif

@@ -4,7 +4,7 @@
 #define FPAC_RUNTIME_VERIFY_PLACE_H
 
 #include "field.h"
-#include "runtime/backend.h"
+#include "trial.h"
 
 /* Device memory that one run leaves to the next: asking the driver for it takes longer than many runs. What is in it stays, too: a field that has
  * the stamp of a block need not travel. */
@@ -36,7 +36,8 @@ typedef struct fpa_place {
     fpa_spares *spares;
     int count, room;
     fpa_region *regions; /* NULL: the module computes on the process's own memory */
-    fpa_status status;   /* of the first place_take that failed; later ones do nothing */
+    fpa_error *error;
+    fpa_status status; /* of the first place_take that failed; later ones do nothing */
 } fpa_place;
 
 /* Room for so many regions. place_free also after an error; memory then goes to the spares. */
@@ -46,13 +47,20 @@ void place_free(fpa_place *place);
 
 /* Copy size bytes to the device, and return where one of them is there. Bytes that were taken before (a
  * state that is updated in place) are one region with them. written: the module may write all of them. */
-void *place_take(fpa_place *place, const void *bytes, size_t size, bool written, const void *byte,
-                 fpa_error *error);
+void *place_take(fpa_place *place, const void *bytes, size_t size, bool written, const void *byte);
 
 /* The same of a whole field, which does not travel where the device has its bytes from a run before, or can make them; NULL is none. */
-void *place_take_field(fpa_place *place, const fpa_field *field, const void *byte, fpa_error *error);
+void *place_take_field(fpa_place *place, const fpa_field *field, const void *byte);
 /* And of one that the module writes. */
-void *place_take_output(fpa_place *place, fpa_field *field, const void *byte, fpa_error *error);
+void *place_take_output(fpa_place *place, fpa_field *field, const void *byte);
+
+/* What a launch has of a trial's fields: keys, values and what goes with them, of tokens from `from` on; then as the module finds it. */
+void place_set_keys(const fpa_trial *trial, int64_t from, struct fpa_launch *launch);
+void place_take_keys(fpa_place *place, const fpa_trial *trial, struct fpa_launch *launch);
+/* A state's address and strides; NULL: none. */
+void *place_of_state(const fpa_field *state, int64_t stride[2]);
+/* So many 32-bit numbers; NULL: none. */
+const void *place_take_numbers(fpa_place *place, const void *numbers, int64_t count);
 
 /* A workspace between guards that a module must leave alone: aligned as device memory is, but no better. */
 typedef struct fpa_guarded {
@@ -65,7 +73,7 @@ enum { GUARDED_ALIGNMENT = 64, GUARDED_FILLING = 0xff };
 /* 0: too many. */
 size_t guarded_bytes(size_t size);
 /* All of it is filled, and need not travel: of what is on a device only the guards come back. */
-void *place_take_guarded(fpa_place *place, const fpa_guarded *guarded, fpa_error *error);
+void *place_take_guarded(fpa_place *place, const fpa_guarded *guarded);
 bool guarded_is_whole(const fpa_guarded *guarded);
 
 /* Around a call of the module, whose own context is the current one meanwhile, as a caller's would be; after it, what became
@@ -74,6 +82,6 @@ fpa_status place_enter(const fpa_module *module, fpa_error *error);
 fpa_status place_leave(const fpa_module *module, fpa_status status, fpa_error *error);
 
 /* What the module wrote, back into the process's bytes. */
-fpa_status place_fetch(const fpa_place *place, fpa_error *error);
+fpa_status place_fetch(const fpa_place *place);
 
 #endif

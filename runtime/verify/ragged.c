@@ -1,6 +1,5 @@
 #include "ragged.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,12 +24,10 @@ typedef struct call {
 
 /* All that the calls of a trial share. */
 typedef struct ragged {
+    fpa_check *check;
     const fpa_trial *trial;
-    const fpa_module *module;
-    fpa_form_index form;
     int64_t count, slots; /* of sequences, of a pool's states */
     fpa_field o, pool;
-    char how[64];
 } ragged;
 
 /* ---- tokens, packed ---- */
@@ -55,10 +52,11 @@ static void copy_token(const fpa_trial *t, int64_t b, int64_t token, fpa_trial *
         *tokens_mask_at(packed, 0, place) = *tokens_mask_at(t, b, token);
 }
 
-static fpa_status make_field(const call *c, const fpa_field *like, fpa_field *field, fpa_error *error)
+static fpa_status make_field(const call *c, const fpa_field *like, int64_t tokens, fpa_field *field,
+                             fpa_error *error)
 {
-    return field_make(field, c->trial->blocks, like->dtype, c->trial->shape.layout, 1, c->packed.shape.length,
-                      like->heads, like->entries, error);
+    return field_make(field, c->trial->blocks, like->dtype, c->trial->shape.layout, 1, tokens, like->heads,
+                      like->entries, error);
 }
 
 static int64_t query_tokens(const call *c)
@@ -72,23 +70,20 @@ static int64_t query_place(const call *c, int64_t sequence, int64_t place)
     return c->recent ? sequence : place;
 }
 
-static fpa_status make_fields(call *c, fpa_error *error)
+static fpa_status make_fields(call *c, const fpa_field *o, fpa_error *error)
 {
     const fpa_trial *t = c->trial;
-    fpa_status status = field_make(&c->packed.q_field, t->blocks, t->q_field.dtype, t->shape.layout, 1,
-                                   query_tokens(c), t->q_field.heads, t->q_field.entries, error);
+    const int64_t tokens = c->packed.shape.length;
+    fpa_status status = make_field(c, &t->q_field, query_tokens(c), &c->packed.q_field, error);
     if (status == FPA_OK)
-        status = make_field(c, &t->k_field, &c->packed.k_field, error);
+        status = make_field(c, &t->k_field, tokens, &c->packed.k_field, error);
     if (status == FPA_OK)
-        status = make_field(c, &t->v_field, &c->packed.v_field, error);
+        status = make_field(c, &t->v_field, tokens, &c->packed.v_field, error);
     if (status == FPA_OK && t->head->gate)
-        status = make_field(c, &t->gate_field, &c->packed.gate_field, error);
+        status = make_field(c, &t->gate_field, tokens, &c->packed.gate_field, error);
     if (status == FPA_OK)
         status = tokens_place(&c->packed, error);
-    if (status != FPA_OK)
-        return status;
-    return field_make(&c->o, t->blocks, t->head->dtype, t->shape.layout, 1, query_tokens(c),
-                      t->shape.query_heads, t->head->dv, error);
+    return status == FPA_OK ? make_field(c, o, query_tokens(c), &c->o, error) : status;
 }
 
 static void pack(call *c)
@@ -137,10 +132,12 @@ static bool is_untouched(const fpa_field *o, int64_t token)
     return true;
 }
 
-static fpa_status check_between(const ragged *r, const call *c, fpa_error *error)
+static void check_between(const ragged *r, const call *c)
 {
     const int64_t end = c->packed.shape.length;
     bool untouched = true;
+    if (r->check->status != FPA_OK)
+        return;
     for (int64_t s = 0; c->recent && s < c->list.count; s += 2) /* of no tokens */
         untouched = untouched && is_untouched(&c->o, s);
     for (int64_t i = 0; !c->recent && i < LEAD; i++)
@@ -148,9 +145,8 @@ static fpa_status check_between(const ragged *r, const call *c, fpa_error *error
     for (int64_t i = end - TAIL; !c->recent && i < end; i++)
         untouched = untouched && is_untouched(&c->o, i);
     if (!untouched)
-        return check_refuse(r->trial, r->form, r->how, "o of tokens that are no sequence's was written",
-                            error);
-    return check_guards(r->trial, r->form, r->how, "o", &c->o, error);
+        check_refuse(r->check, "o of tokens that are no sequence's was written");
+    check_guards(r->check, "o", &c->o);
 }
 
 /* ---- slots ---- */
@@ -179,35 +175,30 @@ static bool slots_equal(const ragged *r, int64_t a, int64_t b)
 }
 
 /* What a call with these indices has left. in: what it began with, NULL: zeros. */
-static fpa_status check_pool(const ragged *r, int n, const fpa_sequence_list *list, fpa_error *error)
+static void check_pool(const ragged *r, int n, const fpa_sequence_list *list)
 {
+    if (r->check->status != FPA_OK)
+        return;
     for (int64_t slot = 0; slot < r->slots; slot++) {
         bool expected = false;
         for (int past = 0; past <= n; past++)
             for (int64_t s = 1; s < r->count; s++)
                 expected = expected || slot_after(r, past, s) == slot;
         if (expected == slot_is_poison(r, slot))
-            return check_refuse(
-                r->trial, r->form, r->how,
-                expected ? "a state was not left in its slot" : "a slot that is nobody's was written", error);
+            check_refuse(r->check, expected ? "a state was not left in its slot"
+                                            : "a slot that is nobody's was written");
     }
     for (int64_t s = 2; s < r->count; s += 2) /* of no tokens */
         if (list->in && !slots_equal(r, list->in[s], list->out[s]))
-            return check_refuse(r->trial, r->form, r->how, "a sequence of no tokens changed its state",
-                                error);
-    return check_guards(r->trial, r->form, r->how, "the pool of states", &r->pool, error);
+            check_refuse(r->check, "a sequence of no tokens changed its state");
+    check_guards(r->check, "the pool of states", &r->pool);
 }
 
 /* ---- a call ---- */
 
 static void free_call(call *c)
 {
-    field_free(&c->packed.q_field);
-    field_free(&c->packed.k_field);
-    field_free(&c->packed.v_field);
-    field_free(&c->packed.gate_field);
-    field_free(&c->packed.position_field);
-    free(c->packed.mask.bytes);
+    trial_free_fields(&c->packed);
     field_free(&c->o);
     free(c->from);
     free(c->to);
@@ -217,22 +208,23 @@ static void free_call(call *c)
 }
 
 /* Tokens of each row: from cut `first` on, to cut `last`, or to `end` where that is not 0. */
-static fpa_status make_call(const ragged *r, int first, int last, int64_t end, call *c, fpa_error *error)
+static void make_call(const ragged *r, int first, int last, int64_t end, call *c)
 {
     const fpa_trial *t = r->trial;
-    const size_t rows = (size_t)t->shape.batch;
+    fpa_check *check = r->check;
+    const size_t rows = (size_t)t->shape.batch, count = (size_t)r->count;
     int64_t total = LEAD + TAIL, longest = 0;
-    *c = (call){.trial = t, .packed = *t, .list = {.count = r->count}, .first = first};
-    c->packed.q_field = c->packed.k_field = c->packed.v_field = c->packed.gate_field =
-        c->packed.position_field = (fpa_field){0};
-    c->packed.mask = (fpa_mask){0};
+    *c = (call){.trial = t, .list = {.count = r->count}, .first = first, .recent = end > 0};
+    trial_without_fields(t, &c->packed);
     c->from = calloc(rows, sizeof *c->from);
     c->to = calloc(rows, sizeof *c->to);
-    c->list.cu_seqlens = calloc((size_t)r->count + 1, sizeof *c->list.cu_seqlens);
-    c->list.in = calloc((size_t)r->count, sizeof *c->list.in);
-    c->list.out = calloc((size_t)r->count, sizeof *c->list.out);
-    if (!c->from || !c->to || !c->list.cu_seqlens || !c->list.in || !c->list.out)
-        return fail_memory(error);
+    c->list.cu_seqlens = calloc(count + 1, sizeof *c->list.cu_seqlens);
+    c->list.in = calloc(count, sizeof *c->list.in);
+    c->list.out = calloc(count, sizeof *c->list.out);
+    if (check->status == FPA_OK && !(c->from && c->to && c->list.cu_seqlens && c->list.in && c->list.out))
+        check->status = fail_memory(check->error);
+    if (check->status != FPA_OK)
+        return;
     for (int64_t b = 0; b < t->shape.batch; b++) {
         c->from[b] = trial_behind_state(t, cut_of(t, first, b));
         c->to[b] = end ? end : cut_of(t, last, b);
@@ -242,11 +234,11 @@ static fpa_status make_call(const ragged *r, int first, int last, int64_t end, c
     c->packed.shape.batch = 1;
     c->packed.shape.length = total;
     c->list.longest = last % 2 ? total : longest; /* known, or not */
-    if (end) {
-        c->recent = true;
+    if (end)
         c->list.recent = longest > 1 ? longest - 1 : 1;
-    }
-    return make_fields(c, error);
+    check->status = make_fields(c, &r->o, check->error);
+    if (check->status == FPA_OK)
+        pack(c);
 }
 
 /* Sequences of no tokens begin with the state of the one before; that of the first is wanted by nobody. */
@@ -258,30 +250,38 @@ static void set_slots(const ragged *r, int n, fpa_sequence_list *list)
     }
 }
 
+/* Its packed tokens, and what it leaves of tokens that are no sequence's. */
+static void run_packed(const ragged *r, int n, call *c, fpa_field *state_in, fpa_field *state_out)
+{
+    fpa_check *check = r->check;
+    const fpa_run run = {.form = check->form,
+                         .to = c->packed.shape.length,
+                         .o = &c->o,
+                         .state_in = state_in,
+                         .state_out = state_out,
+                         .list = &c->list};
+    if (check->status != FPA_OK)
+        return;
+    set_slots(r, n, &c->list);
+    check->status = trial_run(&c->packed, check->module, &run, check->error);
+    check_between(r, c);
+}
+
 /* Call number n: from cut `first` to cut `last`. reads, leaves: states. */
-static fpa_status run_call(ragged *r, int n, int first, int last, bool reads, bool leaves, fpa_error *error)
+static void run_call(ragged *r, int n, int first, int last, bool reads, bool leaves)
 {
     call c;
-    fpa_status status = make_call(r, first, last, 0, &c, error);
-    if (status == FPA_OK) {
-        pack(&c);
-        set_slots(r, n, &c.list);
-        status = trial_run_sequences(&c.packed, r->module, r->form, &c.list, &c.o, reads ? &r->pool : NULL,
-                                     leaves ? &r->pool : NULL, error);
+    make_call(r, first, last, 0, &c);
+    run_packed(r, n, &c, reads ? &r->pool : NULL, leaves ? &r->pool : NULL);
+    if (!reads) {
+        free(c.list.in);
+        c.list.in = NULL;
     }
-    if (status == FPA_OK)
-        status = check_between(r, &c, error);
-    if (status == FPA_OK && leaves) {
-        if (!reads) {
-            free(c.list.in);
-            c.list.in = NULL;
-        }
-        status = check_pool(r, n, &c.list, error);
-    }
-    if (status == FPA_OK)
+    if (leaves)
+        check_pool(r, n, &c.list);
+    if (r->check->status == FPA_OK)
         unpack(&c, &r->o);
     free_call(&c);
-    return status;
 }
 
 /* ---- later tokens ---- */
@@ -303,162 +303,134 @@ static bool same_before(const ragged *r, const call *c, int64_t edge)
 
 /* The call of all tokens up to a cut, which has left r->o, once more: from its middle on each sequence has other values, or
  * none. They are nobody's but its own later tokens'. */
-static fpa_status check_later(const ragged *r, fpa_trial *t, int last, fpa_error *error)
+static void check_later(const ragged *r, int last)
 {
-    const int64_t edge = (cut_of(t, last, 0) + 1) / 2;
+    fpa_check *check = r->check;
+    const int64_t edge = (cut_of(r->trial, last, 0) + 1) / 2;
     call c;
-    fpa_status status = make_call(r, 0, last, 0, &c, error);
-    trial_change_future(t, edge);
-    if (status == FPA_OK)
-        pack(&c);
-    trial_restore(t);
-    if (status == FPA_OK) {
-        set_slots(r, 0, &c.list);
-        status = trial_run_sequences(&c.packed, r->module, r->form, &c.list, &c.o, NULL, NULL, error);
-    }
-    if (status == FPA_OK)
-        status = check_between(r, &c, error);
-    if (status == FPA_OK && !same_before(r, &c, edge))
-        status = check_refuse(t, r->form, r->how,
-                              "changing the later tokens of each sequence changed an earlier output", error);
+    trial_change_future(check->trial, edge);
+    make_call(r, 0, last, 0, &c);
+    trial_restore(check->trial);
+    run_packed(r, 0, &c, NULL, NULL);
+    if (check->status == FPA_OK && !same_before(r, &c, edge))
+        check_refuse(check, "changing the later tokens of each sequence changed an earlier output");
     free_call(&c);
-    return status;
 }
 
 /* ---- recent tokens beside states ---- */
 
 /* The states that the first call has left, and all tokens up to `end` behind them, of each sequence as many as it has; the last one is
  * its query's. Slots stay as they are. */
-static fpa_status check_query(ragged *r, int64_t end, const fpa_bound *bound, fpa_measure *m,
-                              fpa_error *error)
+static void check_query(ragged *r, int64_t end, const fpa_bound *bound)
 {
-    const char *const how = " (recent tokens of sequences of different lengths)";
+    fpa_check *check = r->check;
+    const bool here = !check->module->backend->memory; /* a device's own is what later calls begin with */
     call c;
-    const bool here = !r->module->backend->memory; /* a device's own is what later calls begin with */
-    fpa_status status = make_call(r, 1, 1, end, &c, error);
-    unsigned char *before = status == FPA_OK && here ? malloc(r->pool.size) : NULL;
-    if (status == FPA_OK && here && !before)
-        status = fail_memory(error);
-    if (status == FPA_OK) {
-        if (here)
-            memcpy(before, r->pool.bytes, r->pool.size);
-        pack(&c);
-        set_slots(r, 1, &c.list);
-        status =
-            trial_run_sequences(&c.packed, r->module, FORM_RECURRENT, &c.list, &c.o, &r->pool, NULL, error);
-    }
-    if (status == FPA_OK)
-        status = check_between(r, &c, error);
-    if (status == FPA_OK && here && memcmp(before, r->pool.bytes, r->pool.size) != 0)
-        status =
-            check_refuse(r->trial, FORM_RECURRENT, how, "a state that stays as it is was changed", error);
-    if (status == FPA_OK) {
+    make_call(r, 1, 1, end, &c);
+    unsigned char *before = here ? malloc(r->pool.size) : NULL;
+    if (check->status == FPA_OK && here && !before)
+        check->status = fail_memory(check->error);
+    if (check->status == FPA_OK && here)
+        memcpy(before, r->pool.bytes, r->pool.size);
+    run_packed(r, 1, &c, &r->pool, NULL);
+    if (check->status == FPA_OK && here && memcmp(before, r->pool.bytes, r->pool.size) != 0)
+        check_refuse(check, "a state that stays as it is was changed");
+    if (check->status == FPA_OK)
         unpack(&c, &r->o);
-        status = check_values(r->trial, FORM_RECURRENT, how, &r->o, end - 1, end, bound, m, error);
-    }
+    check_values(check, &r->o, end - 1, end, bound);
     free(before);
     free_call(&c);
-    return status;
 }
 
 /* One sequence has its query's token alone, and then more. */
-static fpa_status check_queries(ragged *r, fpa_measure *m, fpa_error *error)
+static void check_queries(ragged *r)
 {
+    fpa_check *check = r->check;
     const fpa_trial *t = r->trial;
-    const fpa_bound bound = handover_bound(t, FORM_RECURRENT, r->form);
+    const fpa_form_index form = check->form;
+    const char *const how = check->how;
     const int64_t most = cut_of(t, 1, t->shape.batch - 1), ends[] = {most + 1, most + 6};
-    fpa_status status = FPA_OK;
-    if (!r->module->decodes_recent || !(t->facts->forms & 1 << FORM_RECURRENT))
-        return FPA_OK;
-    for (int i = 0; i < 2 && status == FPA_OK; i++)
+    if (!check->module->decodes_recent || !(t->facts->forms & 1 << FORM_RECURRENT))
+        return;
+    check->form = FORM_RECURRENT;
+    check->how = " (recent tokens of sequences of different lengths)";
+    const fpa_bound bound = handover_bound(check, form);
+    for (int i = 0; i < 2; i++)
         if (ends[i] <= t->shape.length)
-            status = check_query(r, ends[i], &bound, m, error);
-    return status;
+            check_query(r, ends[i], &bound);
+    check->form = form;
+    check->how = how;
 }
 
 /* ---- sequences of one length ---- */
 
-static fpa_status run_equal(ragged *r, fpa_error *error)
+static void run_equal(ragged *r)
 {
     const fpa_trial *t = r->trial;
     const int64_t cut = t->shape.length / 2;
     int32_t slots[t->shape.batch], none[t->shape.batch];
     fpa_sequence_list first = {.count = t->shape.batch, .in = none, .out = slots};
     fpa_sequence_list second = {.count = t->shape.batch, .in = slots, .out = none};
-    fpa_status status;
     for (int64_t b = 0; b < t->shape.batch; b++) {
         slots[b] = (int32_t)(r->slots - 1 - 2 * b);
         none[b] = NONE;
     }
-    status = trial_run_pooled(t, r->module, r->form, 0, cut, &first, &r->o, &r->pool, &r->pool, error);
-    if (status == FPA_OK)
-        status = trial_run_pooled(t, r->module, r->form, cut, t->shape.length, &second, &r->o, &r->pool,
-                                  &r->pool, error);
-    for (int64_t slot = 0; status == FPA_OK && slot < r->slots; slot++)
+    fpa_run run = {.to = cut, .o = &r->o, .state_in = &r->pool, .state_out = &r->pool, .list = &first};
+    check_run(r->check, run);
+    run.from = cut;
+    run.to = t->shape.length;
+    run.list = &second;
+    check_run(r->check, run);
+    for (int64_t slot = 0; r->check->status == FPA_OK && slot < r->slots; slot++)
         if (slot_is_poison(r, slot) ==
             ((r->slots - 1 - slot) % 2 == 0 && r->slots - 1 - slot < 2 * t->shape.batch))
-            status =
-                check_refuse(t, r->form, r->how, "states are not in their slots, or in others, too", error);
-    return status;
+            check_refuse(r->check, "states are not in their slots, or in others, too");
 }
 
 /* ---- all of them ---- */
 
-static fpa_status check_outputs(const ragged *r, int64_t from, int64_t to, fpa_measure *m, fpa_error *error)
+static void check_outputs(const ragged *r, int64_t from)
 {
-    const fpa_bound bound = handover_bound(r->trial, r->form, r->form);
-    fpa_status status = check_values(r->trial, r->form, r->how, &r->o, from, to, &bound, m, error);
-    return status == FPA_OK ? check_guards(r->trial, r->form, r->how, "o", &r->o, error) : status;
-}
-
-/* Without states short sequences may be computed in another way, which has other bits: all tokens in one call. */
-static fpa_status run_stateless(ragged *r, fpa_trial *t, fpa_measure *m, fpa_error *error)
-{
-    fpa_status status = run_call(r, 0, 0, 3, false, false, error);
-    if (status == FPA_OK)
-        status = check_outputs(r, 0, t->shape.length, m, error);
-    return status == FPA_OK && t->head->causal ? check_later(r, t, 3, error) : status;
+    const fpa_bound bound = handover_bound(r->check, r->check->form);
+    check_values(r->check, &r->o, from, r->trial->shape.length, &bound);
+    check_guards(r->check, "o", &r->o);
 }
 
 /* Without a mask only the last call sees all keys. */
-static fpa_status run_ragged(ragged *r, fpa_trial *t, fpa_measure *m, fpa_error *error)
+static void run_ragged(ragged *r)
 {
-    const fpa_head *head = t->head;
-    int64_t from = 0;
-    fpa_status status = run_stateless(r, t, m, error);
-    if (status == FPA_OK)
-        status = run_call(r, 0, 0, 1, false, true, error);
-    if (status == FPA_OK && head->causal && !head->window)
-        status = check_queries(r, m, error);
-    if (status == FPA_OK)
-        status = run_call(r, 1, 1, 2, true, true, error);
-    if (status == FPA_OK)
-        status = run_call(r, 2, 2, 3, true, false, error);
-    from = head->causal ? 0 : cut_of(t, 2, t->shape.batch - 1);
-    return status == FPA_OK ? check_outputs(r, from, t->shape.length, m, error) : status;
+    const fpa_head *head = r->trial->head;
+    /* without states short sequences may be computed in another way, which has other bits: all tokens in one call */
+    run_call(r, 0, 0, 3, false, false);
+    check_outputs(r, 0);
+    if (head->causal)
+        check_later(r, 3);
+    run_call(r, 0, 0, 1, false, true);
+    if (head->causal && !head->window)
+        check_queries(r);
+    run_call(r, 1, 1, 2, true, true);
+    run_call(r, 2, 2, 3, true, false);
+    check_outputs(r, head->causal ? 0 : cut_of(r->trial, 2, r->trial->shape.batch - 1));
 }
 
-fpa_status check_ragged(fpa_trial *t, const fpa_module *module, fpa_form_index form, fpa_measure *m,
-                        fpa_error *error)
+void check_ragged(fpa_check *c)
 {
-    ragged r = {.trial = t, .module = module, .form = form, .count = 2 * t->shape.batch + 1};
-    fpa_status status = check_make_output(t, &r.o, error);
+    const fpa_trial *t = c->trial;
+    ragged r = {.check = c, .trial = t, .count = 2 * t->shape.batch + 1};
     r.slots = 2 * r.count + 3;
-    if (status == FPA_OK)
-        status = field_make(&r.pool, t->blocks, t->head->state_dtype, LAYOUT_PADDED, r.slots, 1,
-                            t->shape.heads, t->facts->state_elements, error);
-    snprintf(r.how, sizeof r.how, " (sequences of different lengths)");
-    if (status == FPA_OK)
-        status = run_ragged(&r, t, m, error);
-    snprintf(r.how, sizeof r.how, " (states in slots of a pool)");
-    if (status == FPA_OK) {
+    check_make_output(c, &r.o);
+    check_make_states(c, LAYOUT_PADDED, r.slots, &r.pool);
+    c->how = " (sequences of different lengths)";
+    if (c->status == FPA_OK)
+        run_ragged(&r);
+    c->how = " (states in slots of a pool)";
+    if (c->status == FPA_OK) {
         field_poison(&r.o);
         field_poison(&r.pool);
-        status = run_equal(&r, error);
+        run_equal(&r);
     }
-    if (status == FPA_OK)
-        status = check_outputs(&r, t->head->causal ? 0 : t->shape.length / 2, t->shape.length, m, error);
+    check_outputs(&r, t->head->causal ? 0 : t->shape.length / 2);
+    c->how = "";
     field_free(&r.o);
     field_free(&r.pool);
-    return status;
 }

@@ -8,7 +8,6 @@
  * to slot: outputs are those of the trial, and slots that are nobody's stay as they are. Values of a sequence's later tokens, NaN
  * and infinities among them, are in no earlier output and in no other sequence's. Then once more with sequences of one length;
  * inputs are as before afterwards. */
-fpa_status check_ragged(fpa_trial *trial, const fpa_module *module, fpa_form_index form, fpa_measure *measure,
-                        fpa_error *error);
+void check_ragged(fpa_check *c);
 
 #endif

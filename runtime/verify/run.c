@@ -3,24 +3,15 @@
 
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/dtype.h"
 #include "place.h"
-#include "tokens.h"
 
 /* What one call works on. */
-typedef struct run {
+typedef struct call {
     const fpa_trial *trial;
     const fpa_module *module;
-    fpa_form_index form;
-    int64_t from, to;                    /* tokens of k, v, log_gate, positions, key_mask */
-    int64_t first;                       /* token of q and o, up to `to`; without o none is asked */
-    fpa_field *o, *state_in, *state_out; /* NULL when there is none */
-    fpa_field *den;
-    const fpa_sequence_list *list;  /* NULL: sequences of one length, with states of their own */
-    const fpa_draft_trial *draft;   /* NULL: a forward */
-    bool piece;                     /* in two halves */
+    const fpa_run *run;
     struct fpa_launch launch, keys; /* keys: of a draft, that may be accepted */
     fpa_draft_launch halves;
     fpa_candidate candidate; /* that was chosen, */
@@ -28,70 +19,33 @@ typedef struct run {
     const float **weights;   /* [matrix_count]: where the module finds them */
     fpa_guarded workspace;
     fpa_place place;
-} run;
+} call;
 
-static void copy_strides(int64_t to[3], const fpa_field *field)
+/* A state lacks the newest keys of a window. */
+static struct fpa_launch launch_of(const call *c)
 {
-    memcpy(to, field->stride, sizeof field->stride);
-}
-
-static void set_queries(const run *r, struct fpa_launch *launch)
-{
-    const fpa_trial *t = r->trial;
-    launch->query_heads = t->shape.query_heads;
-    launch->q = field_at(&t->q_field, 0, r->first, 0, 0);
-    launch->o = field_at(r->o, 0, r->first, 0, 0);
-    launch->recent = r->first - r->from;
-    copy_strides(launch->q_stride, &t->q_field);
-    copy_strides(launch->o_stride, r->o);
-    if (r->den) {
-        launch->den = (float *)(void *)field_at(r->den, 0, r->first, 0, 0);
-        copy_strides(launch->den_stride, r->den);
+    const fpa_trial *t = c->trial;
+    const fpa_run *r = c->run;
+    const int64_t keys = trial_behind_state(t, r->from), first = r->from + r->unseen;
+    struct fpa_launch launch = {.batch = t->shape.batch,
+                                .length = r->to - (r->o ? first : keys),
+                                .heads = t->shape.heads,
+                                .weights = t->launch_weights};
+    place_set_keys(t, keys, &launch);
+    if (r->o) {
+        launch.query_heads = t->shape.query_heads;
+        launch.recent = first - keys;
+        launch.q = field_from(&t->q_field, first, launch.q_stride);
+        launch.o = field_from(r->o, first, launch.o_stride);
     }
-}
-
-static struct fpa_launch launch_of(const run *r)
-{
-    const fpa_trial *t = r->trial;
-    struct fpa_launch launch = {
-        .batch = t->shape.batch,
-        .length = r->to - (r->o ? r->first : r->from),
-        .heads = t->shape.heads,
-        .k = field_at(&t->k_field, 0, r->from, 0, 0),
-        .v = field_at(&t->v_field, 0, r->from, 0, 0),
-        .weights = t->launch_weights,
-    };
-
-    if (r->o)
-        set_queries(r, &launch);
-    copy_strides(launch.k_stride, &t->k_field);
-    copy_strides(launch.v_stride, &t->v_field);
-    if (t->head->gate) {
-        launch.log_gate = (const float *)(const void *)field_at(&t->gate_field, 0, r->from, 0, 0);
-        copy_strides(launch.gate_stride, &t->gate_field);
-    }
-    if (t->positions) {
-        launch.positions = (const float *)(const void *)field_at(&t->position_field, 0, r->from, 0, 0);
-        copy_strides(launch.position_stride, &t->position_field);
-    }
-    if (t->key_mask) {
-        launch.key_mask = tokens_mask_at(t, 0, r->from);
-        memcpy(launch.key_mask_stride, t->mask.stride, sizeof launch.key_mask_stride);
-    }
-    if (r->state_in) {
-        launch.state_in = r->state_in->first;
-        launch.state_in_stride[0] = r->state_in->stride[0];
-        launch.state_in_stride[1] = r->state_in->stride[2];
-    }
-    if (r->state_out) {
-        launch.state_out = r->state_out->first;
-        launch.state_out_stride[0] = r->state_out->stride[0];
-        launch.state_out_stride[1] = r->state_out->stride[2];
-    }
+    if (r->o && r->den)
+        launch.den = field_from(r->den, first, launch.den_stride);
+    launch.state_in = place_of_state(r->state_in, launch.state_in_stride);
+    launch.state_out = place_of_state(r->state_out, launch.state_out_stride);
     return launch;
 }
 
-static void set_sequences(const run *r, struct fpa_launch *launch)
+static void set_sequences(const fpa_run *r, struct fpa_launch *launch)
 {
     const fpa_sequence_list *list = r->list;
     launch->total = launch->batch * launch->length;
@@ -115,161 +69,138 @@ static void set_sequences(const run *r, struct fpa_launch *launch)
 }
 
 /* NULL: the fastest. */
-static const fpa_candidate *candidate_of(const run *r)
+static const fpa_candidate *candidate_of(const call *c)
 {
-    return r->forced ? &r->candidate : NULL;
+    return c->forced ? &c->candidate : NULL;
 }
 
-static void choose_candidate(run *r)
+static void choose_candidate(call *c)
 {
-    const fpa_trial *t = r->trial;
-    const fpa_call_size size = call_size(r->form, &r->launch);
-    r->forced = t->choose && !r->draft && !r->piece && t->choose(t->choice, r->module, &size, &r->candidate);
+    const fpa_trial *t = c->trial;
+    const fpa_call_size size = call_size(c->run->form, &c->launch);
+    c->forced = t->choose && !c->run->draft && !c->run->piece &&
+                t->choose(t->choice, c->module, &size, &c->candidate);
 }
 
-static size_t workspace_size(const run *r, fpa_form_index form)
+static fpa_status make_workspace(call *c, fpa_error *error)
 {
-    return r->piece   ? r->module->piece_workspace(r->module, &r->launch)
-           : r->draft ? r->module->draft_workspace(r->module, &r->halves)
-                      : r->module->workspace(r->module, form, &r->launch, candidate_of(r));
-}
-
-static fpa_status make_workspace(run *r, fpa_form_index form, fpa_error *error)
-{
-    const size_t size = workspace_size(r, form), all = guarded_bytes(size);
+    const fpa_module *module = c->module;
+    const size_t size = c->run->piece ? module->piece_workspace(module, &c->launch)
+                        : c->run->draft
+                            ? module->draft_workspace(module, &c->halves)
+                            : module->workspace(module, c->run->form, &c->launch, candidate_of(c));
+    const size_t all = guarded_bytes(size);
     char text[TRIAL_TEXT];
-    r->workspace.bytes = all ? blocks_take(r->trial->blocks, GUARDED_ALIGNMENT, all) : NULL;
-    if (!r->workspace.bytes) {
-        trial_describe(r->trial, form, text);
-        return fail(error, FPA_NO_MEMORY, r->trial->head->name, "%s: no memory for a workspace of %zu bytes",
-                    text, size);
-    }
-    r->workspace.all = all;
-    r->workspace.size = r->launch.workspace_size = size;
-    return FPA_OK;
+    c->workspace =
+        (fpa_guarded){all ? blocks_take(c->trial->blocks, GUARDED_ALIGNMENT, all) : NULL, size, all};
+    c->launch.workspace_size = size;
+    if (c->workspace.bytes)
+        return FPA_OK;
+    trial_describe(c->trial, c->run->form, text);
+    return fail(error, FPA_NO_MEMORY, c->trial->head->name, "%s: no memory for a workspace of %zu bytes",
+                text, size);
 }
 
 /* The matrices in the order of a launch. */
-static void take_weights(run *r, fpa_error *error)
+static void take_weights(call *c)
 {
-    const fpa_head *head = r->trial->head;
+    const fpa_head *head = c->trial->head;
     int slot = 0;
     for (int m = 0; m < head->matrix_count; m++) {
         const fpa_matrix *matrix = &head->matrices[m];
-        const float *values = r->trial->launch_weights[slot];
-        size_t rows = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : (size_t)matrix->rows;
-        size_t heads = matrix->per_head ? (size_t)r->trial->shape.heads : 1;
+        const float *values = c->trial->launch_weights[slot];
+        const size_t size = (size_t)trial_matrix_entries(c->trial, matrix) * sizeof *values;
         if (matrix->kind != FPA_MATRIX_CONSTANT)
-            r->weights[slot++] =
-                place_take(&r->place, values, heads * rows * (size_t)matrix->cols * sizeof *values, false,
-                           values, error);
+            c->weights[slot++] = place_take(&c->place, values, size, false, values);
     }
-    r->launch.weights = r->weights;
-}
-
-static const void *take_numbers(run *r, const void *numbers, int64_t count, fpa_error *error)
-{
-    return numbers ? place_take(&r->place, numbers, (size_t)count * sizeof(int32_t), false, numbers, error)
-                   : NULL;
+    c->launch.weights = c->weights;
 }
 
 /* What a launch says of its sequences. */
-static void take_sequences(run *r, fpa_error *error)
+static void take_sequences(call *c)
 {
-    struct fpa_launch *a = &r->launch;
-    a->cu_seqlens = take_numbers(r, a->cu_seqlens, a->batch + 1, error);
-    a->state_in_index = take_numbers(r, a->state_in_index, a->batch, error);
-    a->state_out_index = take_numbers(r, a->state_out_index, a->batch, error);
+    struct fpa_launch *a = &c->launch;
+    a->cu_seqlens = place_take_numbers(&c->place, a->cu_seqlens, a->batch + 1);
+    a->state_in_index = place_take_numbers(&c->place, a->state_in_index, a->batch);
+    a->state_out_index = place_take_numbers(&c->place, a->state_out_index, a->batch);
 }
 
-/* Keys that may be accepted are of the same fields, elsewhere. */
-static void take_accepted(run *r, fpa_error *error)
+static void take_keys_and_states(call *c, struct fpa_launch *a)
 {
-    const fpa_trial *t = r->trial;
-    struct fpa_launch *a = &r->keys;
-    a->k = place_take_field(&r->place, &t->k_field, a->k, error);
-    a->v = place_take_field(&r->place, &t->v_field, a->v, error);
-    a->log_gate = place_take_field(&r->place, &t->gate_field, a->log_gate, error);
-    a->positions = place_take_field(&r->place, &t->position_field, a->positions, error);
-    a->key_mask = place_take(&r->place, t->mask.bytes, t->mask.size, false, a->key_mask, error);
-    a->state_in = place_take_field(&r->place, r->state_in, a->state_in, error);
-    a->state_out = place_take_output(&r->place, r->state_out, a->state_out, error);
-    a->weights = r->launch.weights;
-    r->halves.counts = take_numbers(r, r->halves.counts, a->batch, error);
+    place_take_keys(&c->place, c->trial, a);
+    a->state_in = place_take_field(&c->place, c->run->state_in, a->state_in);
+    a->state_out = place_take_output(&c->place, c->run->state_out, a->state_out);
 }
 
 /* Outputs go to the device as they are, so that what the module leaves alone comes back unchanged. */
-static fpa_status take_operands(run *r, fpa_error *error)
+static fpa_status take_operands(call *c, fpa_error *error)
 {
     enum { OTHERS = 15 }; /* operands that are no weights */
-    const fpa_trial *t = r->trial;
-    struct fpa_launch *a = &r->launch;
-    fpa_status status = place_make(&r->place, r->module, t->spares, OTHERS + t->head->matrix_count, error);
+    const fpa_trial *t = c->trial;
+    struct fpa_launch *a = &c->launch;
+    fpa_status status = place_make(&c->place, c->module, t->spares, OTHERS + t->head->matrix_count, error);
     if (status != FPA_OK)
         return status;
-    a->q = place_take_field(&r->place, &t->q_field, a->q, error);
-    a->k = place_take_field(&r->place, &t->k_field, a->k, error);
-    a->v = place_take_field(&r->place, &t->v_field, a->v, error);
-    a->o = place_take_output(&r->place, r->o, a->o, error);
-    a->den = place_take_output(&r->place, r->den, a->den, error);
-    a->log_gate = place_take_field(&r->place, &t->gate_field, a->log_gate, error);
-    a->positions = place_take_field(&r->place, &t->position_field, a->positions, error);
-    a->key_mask = place_take(&r->place, t->mask.bytes, t->mask.size, false, a->key_mask, error);
-    a->state_in = place_take_field(&r->place, r->state_in, a->state_in, error);
-    a->state_out = place_take_output(&r->place, r->state_out, a->state_out, error);
-    a->workspace = place_take_guarded(&r->place, &r->workspace, error);
-    take_weights(r, error);
-    take_sequences(r, error);
-    if (r->draft)
-        take_accepted(r, error);
-    return r->place.status;
+    a->q = place_take_field(&c->place, &t->q_field, a->q);
+    a->o = place_take_output(&c->place, c->run->o, a->o);
+    a->den = place_take_output(&c->place, c->run->den, a->den);
+    take_keys_and_states(c, a);
+    a->workspace = place_take_guarded(&c->place, &c->workspace);
+    take_weights(c);
+    take_sequences(c);
+    if (c->run->draft) { /* keys that may be accepted are of the same fields, elsewhere */
+        take_keys_and_states(c, &c->keys);
+        c->keys.weights = a->weights;
+        c->halves.counts = place_take_numbers(&c->place, c->halves.counts, c->keys.batch);
+    }
+    return c->place.status;
 }
 
 /* The total of the keys, then the outputs. */
-static fpa_status run_halves(const run *r, fpa_error *error)
+static fpa_status run_halves(const call *c, fpa_error *error)
 {
-    struct fpa_launch total = r->launch, outputs = r->launch;
+    struct fpa_launch total = c->launch, outputs = c->launch;
     total.q = NULL;
     total.o = NULL;
     total.query_heads = 0;
     total.state_in = NULL;
     outputs.state_out = NULL;
-    fpa_status status = r->module->piece(r->module, &total, NULL, error);
-    return status != FPA_OK ? status : r->module->piece(r->module, &outputs, NULL, error);
+    fpa_status status = c->module->piece(c->module, &total, NULL, error);
+    return status != FPA_OK ? status : c->module->piece(c->module, &outputs, NULL, error);
 }
 
-static fpa_status forward(const run *r, fpa_form_index form, fpa_error *error)
+static fpa_status forward(const call *c, fpa_error *error)
 {
-    const fpa_module *module = r->module;
+    const fpa_module *module = c->module;
     fpa_status status = place_enter(module, error);
     if (status != FPA_OK)
         return status;
-    status = r->piece   ? run_halves(r, error)
-             : r->draft ? module->draft(module, &r->halves, NULL, error)
-                        : module->forward(module, form, &r->launch, candidate_of(r), NULL, error);
+    status = c->run->piece ? run_halves(c, error)
+             : c->run->draft
+                 ? module->draft(module, &c->halves, NULL, error)
+                 : module->forward(module, c->run->form, &c->launch, candidate_of(c), NULL, error);
     return place_leave(module, status, error);
 }
 
 /* A verdict on the module, where the failure is one; a device that fails is none. */
-static fpa_status tell_failure(const run *r, fpa_form_index form, fpa_status status, const fpa_error *reason,
-                               fpa_error *error)
+static fpa_status tell_failure(const call *c, fpa_status status, const fpa_error *reason, fpa_error *error)
 {
     char text[TRIAL_TEXT];
-    trial_describe(r->trial, form, text);
+    trial_describe(c->trial, c->run->form, text);
     if (status == FPA_INVALID)
-        return fail(error, FPA_REFUSED, r->trial->head->name,
+        return fail(error, FPA_REFUSED, c->trial->head->name,
                     "%s: the module finds the workspace that it asked for too small", text);
-    return fail(error, status, r->trial->head->name, "%s: %s", text, reason->message);
+    return fail(error, status, c->trial->head->name, "%s: %s", text, reason->message);
 }
 
-static fpa_status check_workspace(const run *r, fpa_form_index form, fpa_error *error)
+static fpa_status check_workspace(const call *c, fpa_error *error)
 {
     char text[TRIAL_TEXT];
-    if (guarded_is_whole(&r->workspace))
+    if (guarded_is_whole(&c->workspace))
         return FPA_OK;
-    trial_describe(r->trial, form, text);
-    return fail(error, FPA_REFUSED, r->trial->head->name,
-                "%s: the module wrote outside its workspace of %zu bytes", text, r->workspace.size);
+    trial_describe(c->trial, c->run->form, text);
+    return fail(error, FPA_REFUSED, c->trial->head->name,
+                "%s: the module wrote outside its workspace of %zu bytes", text, c->workspace.size);
 }
 
 /* Sequence b is `more` tokens further on: its place on the batch's axis. */
@@ -282,136 +213,61 @@ static void shift_sequences(struct fpa_launch *a, int64_t more)
 }
 
 /* A draft's halves: keys that may be accepted, and queries with theirs. */
-static void set_halves(run *r)
+static void set_halves(call *c)
 {
-    const fpa_draft_trial *draft = r->draft;
-    run keys = *r;
-    r->halves = (fpa_draft_launch){.element = dtype_size(r->trial->head->dtype),
-                                   .state_element = dtype_size(r->trial->head->state_dtype)};
-    keys.from = draft->accepted_from;
-    keys.to = draft->accepted_from + draft->accepted;
-    keys.o = NULL;
-    r->keys = launch_of(&keys);
-    shift_sequences(&r->keys, draft->accepted_apart);
-    r->launch.state_out = NULL;
-    if (r->o) {
-        shift_sequences(&r->launch, draft->apart);
-        r->halves.queries = &r->launch;
+    const fpa_draft_trial *draft = c->run->draft;
+    fpa_run accepted = *c->run;
+    call keys = *c;
+    c->halves = (fpa_draft_launch){.element = dtype_size(c->trial->head->dtype),
+                                   .state_element = dtype_size(c->trial->head->state_dtype)};
+    accepted.from = draft->accepted_from;
+    accepted.to = draft->accepted_from + draft->accepted;
+    accepted.o = NULL;
+    keys.run = &accepted;
+    c->keys = launch_of(&keys);
+    shift_sequences(&c->keys, draft->accepted_apart);
+    c->launch.state_out = NULL;
+    if (c->run->o) {
+        shift_sequences(&c->launch, draft->apart);
+        c->halves.queries = &c->launch;
     }
     if (draft->counts) {
-        r->halves.keys = &r->keys;
-        r->halves.counts = draft->counts;
+        c->halves.keys = &c->keys;
+        c->halves.counts = draft->counts;
     }
 }
 
-static fpa_status compute(run *r, fpa_error *error)
+static fpa_status compute(call *c, fpa_error *error)
 {
     fpa_error reason = {0};
-    fpa_status status;
-    r->launch = launch_of(r);
-    set_sequences(r, &r->launch);
-    if (r->draft)
-        set_halves(r);
-    choose_candidate(r);
-    r->weights = calloc((size_t)r->trial->head->matrix_count + 1, sizeof *r->weights);
-    status = r->weights ? make_workspace(r, r->form, error) : fail_memory(error);
+    fpa_status status = make_workspace(c, error);
     if (status == FPA_OK)
-        status = take_operands(r, error);
-    r->halves.workspace = r->launch.workspace;
-    r->halves.workspace_size = r->launch.workspace_size;
-    if (status == FPA_OK && (status = forward(r, r->form, &reason)) != FPA_OK)
-        status = tell_failure(r, r->form, status, &reason, error);
+        status = take_operands(c, error);
+    c->halves.workspace = c->launch.workspace;
+    c->halves.workspace_size = c->launch.workspace_size;
+    if (status == FPA_OK && (status = forward(c, &reason)) != FPA_OK)
+        status = tell_failure(c, status, &reason, error);
     if (status == FPA_OK)
-        status = place_fetch(&r->place, error);
-    if (status == FPA_OK)
-        status = check_workspace(r, r->form, error);
-    place_free(&r->place);
-    blocks_leave(r->trial->blocks, r->workspace.bytes, GUARDED_ALIGNMENT, r->workspace.all);
-    free(r->weights);
+        status = place_fetch(&c->place);
+    return status == FPA_OK ? check_workspace(c, error) : status;
+}
+
+fpa_status trial_run(const fpa_trial *t, const fpa_module *module, const fpa_run *run, fpa_error *error)
+{
+    call c = {.trial = t, .module = module, .run = run};
+    c.launch = launch_of(&c);
+    set_sequences(run, &c.launch);
+    if (run->piece)
+        *run->piece = run->to > run->from && module->piece_workspace(module, &c.launch) > 0;
+    if (run->piece && !*run->piece)
+        return FPA_OK;
+    if (run->draft)
+        set_halves(&c);
+    choose_candidate(&c);
+    c.weights = calloc((size_t)t->head->matrix_count + 1, sizeof *c.weights);
+    const fpa_status status = c.weights ? compute(&c, error) : fail_memory(error);
+    place_free(&c.place);
+    blocks_leave(t->blocks, c.workspace.bytes, GUARDED_ALIGNMENT, c.workspace.all);
+    free(c.weights);
     return status;
-}
-
-fpa_status trial_run(const fpa_trial *t, const fpa_module *module, fpa_form_index form, int64_t from,
-                     int64_t to, fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error)
-{
-    return trial_run_pooled(t, module, form, from, to, NULL, o, state_in, state_out, error);
-}
-
-fpa_status trial_run_saving(const fpa_trial *t, const fpa_module *module, fpa_form_index form, fpa_field *o,
-                            fpa_field *den, fpa_error *error)
-{
-    run r = {.trial = t, .module = module, .form = form, .to = t->shape.length, .o = o, .den = den};
-    return compute(&r, error);
-}
-
-fpa_status trial_run_sequences(const fpa_trial *t, const fpa_module *module, fpa_form_index form,
-                               const fpa_sequence_list *list, fpa_field *o, fpa_field *state_in,
-                               fpa_field *state_out, fpa_error *error)
-{
-    return trial_run_pooled(t, module, form, 0, t->shape.length, list, o, state_in, state_out, error);
-}
-
-fpa_status trial_run_pooled(const fpa_trial *t, const fpa_module *module, fpa_form_index form, int64_t from,
-                            int64_t to, const fpa_sequence_list *list, fpa_field *o, fpa_field *state_in,
-                            fpa_field *state_out, fpa_error *error)
-{
-    run r = {.trial = t,
-             .module = module,
-             .form = form,
-             .from = trial_behind_state(t, from),
-             .to = to,
-             .first = from,
-             .o = o,
-             .state_in = state_in,
-             .state_out = state_out,
-             .list = list};
-    return compute(&r, error);
-}
-
-fpa_status trial_decode_recent(const fpa_trial *t, const fpa_module *module, int64_t from, int64_t token,
-                               fpa_field *o, fpa_field *state, fpa_error *error)
-{
-    run r = {.trial = t,
-             .module = module,
-             .form = FORM_RECURRENT,
-             .from = trial_behind_state(t, from),
-             .to = token + 1,
-             .first = token,
-             .o = o,
-             .state_in = state};
-    return compute(&r, error);
-}
-
-fpa_status trial_run_draft(const fpa_trial *t, const fpa_module *module, const fpa_draft_trial *draft,
-                           fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error)
-{
-    run r = {.trial = t,
-             .module = module,
-             .form = FORM_RECURRENT,
-             .from = draft->from,
-             .to = draft->from + draft->length,
-             .first = draft->from,
-             .o = o,
-             .state_in = state_in,
-             .state_out = state_out,
-             .draft = draft};
-    return compute(&r, error);
-}
-
-fpa_status trial_run_piece(const fpa_trial *t, const fpa_module *module, int64_t from, int64_t to,
-                           fpa_field *o, fpa_field *state_in, fpa_field *total, bool *kept, fpa_error *error)
-{
-    run r = {.trial = t,
-             .module = module,
-             .form = FORM_CHUNKED,
-             .from = from,
-             .to = to,
-             .first = from,
-             .o = o,
-             .state_in = state_in,
-             .state_out = total,
-             .piece = true};
-    r.launch = launch_of(&r);
-    *kept = to > from && module->piece_workspace(module, &r.launch) > 0;
-    return *kept ? compute(&r, error) : FPA_OK;
 }

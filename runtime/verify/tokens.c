@@ -165,11 +165,3 @@ void tokens_change_future(fpa_trial *t, int64_t from)
             put_vectors(&t->v_field, t->v, b, token, false);
         }
 }
-
-void tokens_free(fpa_trial *t)
-{
-    field_free(&t->position_field);
-    free(t->mask.bytes);
-    free(t->positions);
-    free(t->key_mask);
-}

@@ -19,8 +19,6 @@ void tokens_restore(fpa_trial *trial);
  * and values that were masked are those of the trial again. */
 void tokens_change_future(fpa_trial *trial, int64_t from);
 
-void tokens_free(fpa_trial *trial);
-
 /* The byte of a token in the mask that modules get. */
 unsigned char *tokens_mask_at(const fpa_trial *trial, int64_t b, int64_t t);
 

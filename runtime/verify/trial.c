@@ -161,17 +161,18 @@ static fpa_status fill_fields(fpa_trial *t, fpa_error *error)
 {
     const fpa_shape *s = &t->shape;
     const fpa_head *head = t->head;
-    fpa_status status = field_make(&t->q_field, NULL, head->dtype, s->layout, s->batch, s->length,
-                                   s->query_heads, head_width(head), error);
-    if (status == FPA_OK)
-        status = field_make(&t->k_field, NULL, head->dtype, s->layout, s->batch, s->length, s->heads,
-                            head_width(head), error);
-    if (status == FPA_OK)
-        status = field_make(&t->v_field, NULL, head->dtype, s->layout, s->batch, s->length, s->heads,
-                            head->dv, error);
-    if (status == FPA_OK && head->gate)
-        status =
-            field_make(&t->gate_field, NULL, FPA_F32, s->layout, s->batch, s->length, s->heads, 1, error);
+    const struct {
+        fpa_field *field;
+        fpa_dtype dtype;
+        int64_t heads, entries;
+    } all[] = {{&t->q_field, head->dtype, s->query_heads, head_width(head)},
+               {&t->k_field, head->dtype, s->heads, head_width(head)},
+               {&t->v_field, head->dtype, s->heads, head->dv},
+               {&t->gate_field, FPA_F32, s->heads, 1}};
+    fpa_status status = FPA_OK;
+    for (int i = 0; i < (head->gate ? 4 : 3) && status == FPA_OK; i++)
+        status = field_make(all[i].field, NULL, all[i].dtype, s->layout, s->batch, s->length, all[i].heads,
+                            all[i].entries, error);
     if (status == FPA_OK)
         status = tokens_place(t, error);
     if (status == FPA_OK)
@@ -221,11 +222,9 @@ void trial_free(fpa_trial *t)
     if (t->spares)
         spares_free(t->spares);
     free(t->spares);
-    tokens_free(t);
-    field_free(&t->q_field);
-    field_free(&t->k_field);
-    field_free(&t->v_field);
-    field_free(&t->gate_field);
+    trial_free_fields(t);
+    free(t->positions);
+    free(t->key_mask);
     free(t->judged);
     free(t->compared);
     free(t->loose);
@@ -236,12 +235,27 @@ void trial_free(fpa_trial *t)
     *t = (fpa_trial){0};
 }
 
-fpa_status trial_borrow(const fpa_trial *trial, fpa_trial *other, struct fpa_spares *spares, fpa_error *error)
+void trial_free_fields(fpa_trial *t)
+{
+    field_free(&t->q_field);
+    field_free(&t->k_field);
+    field_free(&t->v_field);
+    field_free(&t->gate_field);
+    field_free(&t->position_field);
+    free(t->mask.bytes);
+}
+
+void trial_without_fields(const fpa_trial *trial, fpa_trial *other)
 {
     *other = *trial;
     other->q_field = other->k_field = other->v_field = other->gate_field = other->position_field =
         (fpa_field){0};
     other->mask = (fpa_mask){0};
+}
+
+fpa_status trial_borrow(const fpa_trial *trial, fpa_trial *other, struct fpa_spares *spares, fpa_error *error)
+{
+    trial_without_fields(trial, other);
     other->spares = spares;
     return fill_fields(other, error);
 }
@@ -249,12 +263,13 @@ fpa_status trial_borrow(const fpa_trial *trial, fpa_trial *other, struct fpa_spa
 void trial_return(fpa_trial *other)
 {
     spares_forget(other->spares);
-    field_free(&other->q_field);
-    field_free(&other->k_field);
-    field_free(&other->v_field);
-    field_free(&other->gate_field);
-    field_free(&other->position_field);
-    free(other->mask.bytes);
+    trial_free_fields(other);
+}
+
+int64_t trial_matrix_entries(const fpa_trial *t, const fpa_matrix *matrix)
+{
+    return (int64_t)(matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 1 : matrix->rows) * matrix->cols *
+           (matrix->per_head ? t->shape.heads : 1);
 }
 
 /* NaN at odd tokens, an infinity at even ones. */

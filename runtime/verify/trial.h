@@ -78,8 +78,14 @@ void trial_free(fpa_trial *trial);
 fpa_status trial_borrow(const fpa_trial *trial, fpa_trial *other, struct fpa_spares *spares,
                         fpa_error *error);
 void trial_return(fpa_trial *other);
+/* The same trial, as yet without what modules get; and what they get alone is freed. */
+void trial_without_fields(const fpa_trial *trial, fpa_trial *other);
+void trial_free_fields(fpa_trial *trial);
 /* The trial for the reference, with the outputs that are compared and the module's arithmetic. */
 fpa_problem trial_problem(const fpa_trial *trial);
+
+/* Numbers of a matrix that is given at run time. */
+int64_t trial_matrix_entries(const fpa_trial *trial, const fpa_matrix *matrix);
 
 /* Other values for all inputs of the tokens from `from` on, or none: NaN and infinities. The reference does not
  * follow. */
@@ -93,15 +99,6 @@ static inline int64_t trial_behind_state(const fpa_trial *trial, int64_t token)
     return !trial->head->window ? token : first < 0 ? 0 : first;
 }
 
-/* Run tokens [from, to) in one form. Tokens of o are those of the trial; states may be NULL, and so may
- * o: then the module is not given queries either. The workspace is poison, of just the size that the module
- * asks for, and guarded. On a device: on copies, and what was written comes back. */
-fpa_status trial_run(const fpa_trial *trial, const fpa_module *module, fpa_form_index form, int64_t from,
-                     int64_t to, fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error);
-/* All tokens; den, unless NULL, gets the sums of the outputs' scores. */
-fpa_status trial_run_saving(const fpa_trial *trial, const fpa_module *module, fpa_form_index form,
-                            fpa_field *o, fpa_field *den, fpa_error *error);
-
 /* Sequences of lengths of their own, or states in pools. */
 typedef struct fpa_sequence_list {
     int64_t count;
@@ -112,35 +109,31 @@ typedef struct fpa_sequence_list {
     int64_t recent;
 } fpa_sequence_list;
 
-/* All tokens of a trial of one batch, in which those sequences lie one behind the other. */
-fpa_status trial_run_sequences(const fpa_trial *trial, const fpa_module *module, fpa_form_index form,
-                               const fpa_sequence_list *list, fpa_field *o, fpa_field *state_in,
-                               fpa_field *state_out, fpa_error *error);
-/* trial_run with states in pools. */
-fpa_status trial_run_pooled(const fpa_trial *trial, const fpa_module *module, fpa_form_index form,
-                            int64_t from, int64_t to, const fpa_sequence_list *list, fpa_field *o,
-                            fpa_field *state_in, fpa_field *state_out, fpa_error *error);
-
-/* Run one token in the recurrent form, with a state that has not seen tokens [from, token). */
-fpa_status trial_decode_recent(const fpa_trial *trial, const fpa_module *module, int64_t from, int64_t token,
-                               fpa_field *o, fpa_field *state, fpa_error *error);
-
-/* A draft of `length` tokens, of sequence b from token `from` + b * apart on, and before it tokens that may be accepted,
+/* A draft of the run's tokens, of sequence b from token `from` + b * apart on, and before it tokens that may be accepted,
  * `accepted` of them, likewise. */
 typedef struct fpa_draft_trial {
-    int64_t from, length, apart;
+    int64_t apart;
     int64_t accepted_from, accepted, accepted_apart;
-    const int32_t *counts; /* [batch]; NULL: nothing is accepted */
+    const int32_t *counts; /* [batch]; NULL: nothing is accepted, and there is no state_out */
 } fpa_draft_trial;
 
-/* o NULL: no queries. state_out NULL: nothing is accepted. */
-fpa_status trial_run_draft(const fpa_trial *trial, const fpa_module *module, const fpa_draft_trial *draft,
-                           fpa_field *o, fpa_field *state_in, fpa_field *state_out, fpa_error *error);
+/* One call: tokens [from, to) in one form. Tokens of o are those of the trial. What is NULL is not there. */
+typedef struct fpa_run {
+    fpa_form_index form;
+    int64_t from, to;
+    int64_t unseen; /* tokens from `from` on that only keys are given of: the state lacks them */
+    fpa_field *o, *state_in, *state_out; /* without o the module is not given queries either */
+    fpa_field *den;                      /* sums of the outputs' scores */
+    const fpa_sequence_list *list;       /* NULL: sequences of one length, with states of their own */
+    const fpa_draft_trial *draft;        /* NULL: a forward */
+    bool *
+        piece; /* in two halves (fpa_module.piece): state_out <- what the keys add up to, then o. It says whether the module keeps
+                  * copies of states between halves of such a call; else nothing is done. NULL: not so */
+} fpa_run;
 
-/* Tokens from .. to - 1 in two halves (fpa_module.piece): total <- what their keys add up to, then o. *kept: the module keeps
- * copies of states between halves of such a call; else nothing is done. */
-fpa_status trial_run_piece(const fpa_trial *trial, const fpa_module *module, int64_t from, int64_t to,
-                           fpa_field *o, fpa_field *state_in, fpa_field *total, bool *kept, fpa_error *error);
+/* The workspace is poison, of just the size that the module asks for, and guarded. On a device: on copies, and what was written comes
+ * back. */
+fpa_status trial_run(const fpa_trial *trial, const fpa_module *module, const fpa_run *run, fpa_error *error);
 
 /* "chunked form, 2 x 129 tokens, 3 heads, 3 query heads, padded strides, dense inputs" */
 enum { TRIAL_TEXT = 192 };

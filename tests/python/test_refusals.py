@@ -140,6 +140,11 @@ class Refusals(unittest.TestCase):
             fpac.head(SPEC, "mean", cache_dir="", compiler="/nowhere/cc")
         self.assertIn("/nowhere/cc", str(caught.exception))
 
+    def test_a_device_of_the_cpu(self):
+        for target in (None, "c", "c:avx2"):
+            words = f'is 0, but target "{target or "c"}" computes on the CPU: leave device out'
+            self.refuses(ValueError, "device", words, fpac.head, SPEC, "mean", target, device=0)
+
     def test_a_closed_head(self):
         mine = fpac.head(SPEC, "mean")
         self.assertFalse(mine.closed)

@@ -67,6 +67,12 @@ void counting_loop(const fpa_counting *to, fpa_cpu_loop loop)
     cpu_work_loop(to->work, loop);
 }
 
+void counting_once(const fpa_counting *to, fpa_cpu_loop loop)
+{
+    loop.steps = 1;
+    counting_loop(to, loop);
+}
+
 int counting_whole_vectors(const fpa_plan *plan, int tokens)
 {
     return (int)counting_vectors(plan, tokens) * counting_lanes(plan);
@@ -132,9 +138,8 @@ double counting_steps(const fpa_plan *plan, double count)
 /* `rows` rows of `width` numbers, rounded and brought together two by two (templates/c/pairs.c.in: pair_rows). */
 void counting_pairing(const fpa_counting *to, const char *name, double rows, double width_vectors)
 {
-    counting_loop(to, (fpa_cpu_loop){.name = name,
+    counting_once(to, (fpa_cpu_loop){.name = name,
                                      .runs = rows / 2 * width_vectors,
-                                     .steps = 1,
                                      .step.loads = 2,
                                      .step.shuffles = 1,
                                      .step.roundings = 1,

@@ -19,6 +19,8 @@ typedef struct fpa_counting {
 fpa_counting counting_begin(const fpa_plan *plan, fpa_cpu_work *work);
 /* Adds a loop, as often as is counted now. */
 void counting_loop(const fpa_counting *to, fpa_cpu_loop loop);
+/* One whose runs are a step each. */
+void counting_once(const fpa_counting *to, fpa_cpu_loop loop);
 
 /* A product of register tiles (templates/c/products.c.in). */
 typedef struct fpa_product {

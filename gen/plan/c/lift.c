@@ -11,9 +11,8 @@ static const double map_operations[FPA_MAPS] = {
 /* Rows that are read, combined with others and written, by so many operations a vector. */
 static void count_vectors(const fpa_counting *to, double rows, int count, double operations, double loads)
 {
-    counting_loop(to, (fpa_cpu_loop){.name = "lift",
+    counting_once(to, (fpa_cpu_loop){.name = "lift",
                                      .runs = rows * counting_vectors(to->plan, count),
-                                     .steps = 1,
                                      .step = {.arithmetic = operations, .loads = loads, .stores = 1},
                                      .others = 3});
 }

@@ -9,9 +9,8 @@ static void count_numbers(const fpa_counting *to, double count)
 {
     const fpa_dtype dtype = to->plan->head->dtype;
     const double conversion = dtype == FPA_F32 ? 0 : dtype == FPA_BF16 ? 2 : 9;
-    counting_loop(to, (fpa_cpu_loop){.name = "pack",
+    counting_once(to, (fpa_cpu_loop){.name = "pack",
                                      .runs = count,
-                                     .steps = 1,
                                      .narrow.arithmetic = 1,
                                      .narrow.loads = 1,
                                      .narrow.stores = 1,
@@ -45,12 +44,12 @@ static void count_coordinates(const fpa_counting *to, int tokens)
     const double rows = lanes * numbers, each = 1 + reading_operations(plan);
     const fpa_cpu_operations square = {
         .arithmetic = rows * each, .shuffles = lanes * log2(lanes), .loads = lanes, .stores = rows};
-    fpa_cpu_loop loop = {.name = "transpose", .runs = (double)groups * squares, .steps = 1, .others = lanes};
+    fpa_cpu_loop loop = {.name = "transpose", .runs = (double)groups * squares, .others = lanes};
     if (lanes == counting_lanes(plan))
         loop.step = square;
     else
         loop.narrow = square;
-    counting_loop(to, loop);
+    counting_once(to, loop);
     count_numbers(to, (double)(tokens - groups * lanes) * d);
 }
 
@@ -58,9 +57,8 @@ static void count_projection(const fpa_counting *to, const fpa_matrix *matrix, i
 {
     const fpa_plan *plan = to->plan;
     if (matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL) {
-        counting_loop(to, (fpa_cpu_loop){.name = "project",
+        counting_once(to, (fpa_cpu_loop){.name = "project",
                                          .runs = (double)matrix->rows * count / counting_lanes(plan),
-                                         .steps = 1,
                                          .step.arithmetic = 1,
                                          .step.loads = 2,
                                          .step.stores = 1,
@@ -86,9 +84,8 @@ static void count_rows(const fpa_counting *to, int count)
         parts_lift(to, count);
     for (int i = 0; i < plan->projection_count; i++)
         count_projection(to, &plan->head->matrices[plan->projections[i].matrix], count);
-    counting_loop(to, (fpa_cpu_loop){.name = "weights of rows",
+    counting_once(to, (fpa_cpu_loop){.name = "weights of rows",
                                      .runs = (double)plan->weighted_count * count / counting_lanes(plan),
-                                     .steps = 1,
                                      .step.arithmetic = 3,
                                      .step.loads = 1,
                                      .step.stores = 1,
@@ -99,9 +96,8 @@ void parts_pack_queries(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
     if (tokens < plan->c.tokens) /* a panel that is not full is cleared first */
-        counting_loop(to, (fpa_cpu_loop){.name = "clear",
+        counting_once(to, (fpa_cpu_loop){.name = "clear",
                                          .runs = plan->row_count * counting_vectors(plan, plan->c.tokens),
-                                         .steps = 1,
                                          .step.stores = 1});
     count_coordinates(to, tokens);
     count_rows(to, counting_whole_vectors(plan, tokens));
@@ -114,18 +110,16 @@ void parts_pack_queries(const fpa_counting *to, int tokens)
 static void count_gates(const fpa_counting *to, int tokens)
 {
     /* two products with the one before, an exp, five stores */
-    counting_loop(to, (fpa_cpu_loop){.name = "gates", .runs = tokens, .steps = 1, .exponentials = 1});
-    counting_loop(
-        to,
-        (fpa_cpu_loop){.name = "gates", .runs = 2.0 * tokens, .steps = 1, .narrow.stores = 2.5, .chain = 1});
+    counting_once(to, (fpa_cpu_loop){.name = "gates", .runs = tokens, .exponentials = 1});
+    counting_once(to,
+                  (fpa_cpu_loop){.name = "gates", .runs = 2.0 * tokens, .narrow.stores = 2.5, .chain = 1});
 }
 
 static void count_scaled_rows(const fpa_counting *to, const char *name, double rows)
 {
     const double parts = counting_row_vectors(to->plan), rests = counting_row_rests(to->plan);
-    counting_loop(to, (fpa_cpu_loop){.name = name,
+    counting_once(to, (fpa_cpu_loop){.name = name,
                                      .runs = rows,
-                                     .steps = 1,
                                      .step = {.arithmetic = parts, .loads = parts, .stores = parts},
                                      .narrow = {.arithmetic = rests, .loads = rests, .stores = rests},
                                      .others = 6});
@@ -151,11 +145,10 @@ static fpa_cpu_operations stored_rest(const fpa_plan *plan, double operations)
 static void count_value_pairs(const fpa_counting *to, int tokens)
 {
     const double parts = counting_vectors(to->plan, to->plan->head->dv);
-    counting_loop(
+    counting_once(
         to, (fpa_cpu_loop){
                 .name = "values",
                 .runs = ceil(tokens / 2.0),
-                .steps = 1,
                 .step = {.arithmetic = 2 * parts, .shuffles = 2 * parts, .loads = 2 * parts, .stores = parts},
                 .others = 6});
 }
@@ -164,9 +157,8 @@ static void count_value_pairs(const fpa_counting *to, int tokens)
 static void count_decayed_pairs(const fpa_counting *to)
 {
     const double parts = counting_vectors(to->plan, to->plan->head->dv);
-    counting_loop(to, (fpa_cpu_loop){.name = "decay of values",
+    counting_once(to, (fpa_cpu_loop){.name = "decay of values",
                                      .runs = to->plan->c.tokens / 2.0,
-                                     .steps = 1,
                                      .step = {.arithmetic = 4 * parts,
                                               .shuffles = parts,
                                               .roundings = parts,
@@ -180,15 +172,13 @@ static void count_values(const fpa_counting *to, int tokens)
     const fpa_plan *plan = to->plan;
     const double numbers = (double)tokens * plan->head->dv;
     if (plan->head->dtype == FPA_F32)
-        counting_loop(to, (fpa_cpu_loop){.name = "values",
+        counting_once(to, (fpa_cpu_loop){.name = "values",
                                          .runs = numbers / counting_lanes(plan),
-                                         .steps = 1,
                                          .step = {.loads = 1, .stores = 1},
                                          .others = 1});
     else
-        counting_loop(to, (fpa_cpu_loop){.name = "values", /* widened and made numbers */
+        counting_once(to, (fpa_cpu_loop){.name = "values", /* widened and made numbers */
                                          .runs = tokens,
-                                         .steps = 1,
                                          .step = stored_row(plan, reading_operations(plan)),
                                          .narrow = stored_rest(plan, reading_operations(plan)),
                                          .others = 4});
@@ -237,9 +227,8 @@ static void count_forms(const fpa_counting *to, double count, bool pairs, double
     const bool table = !to->plan->c.unrolled;
     const double halves = pairs ? formed_in_pairs(to->plan) / 2 : 0;
     const double runs = (table ? f->pieces : f->tiles) * count, each = fmax(table ? f->pieces : f->tiles, 1);
-    counting_loop(to, (fpa_cpu_loop){.name = "features",
+    counting_once(to, (fpa_cpu_loop){.name = "features",
                                      .runs = runs,
-                                     .steps = 1,
                                      .step.arithmetic =
                                          (f->products + f->weights) / each, /* a weight: one choice by bits */
                                      .step.loads = f->loads / each,
@@ -268,9 +257,8 @@ static void count_query_sums(const fpa_counting *to, double count)
 static void count_key_sums(const fpa_counting *to, double count)
 {
     if (counting_normalizes(to->plan))
-        counting_loop(to, (fpa_cpu_loop){.name = "sums of keys",
+        counting_once(to, (fpa_cpu_loop){.name = "sums of keys",
                                          .runs = (double)to->plan->features,
-                                         .steps = 1,
                                          .step.arithmetic = count + 4,
                                          .step.shuffles = 2 * log2(counting_lanes(to->plan)),
                                          .step.loads = count * (to->plan->head->gate ? 2 : 1) + 1,
@@ -320,9 +308,8 @@ void parts_write_state(const fpa_counting *to, int tokens)
     const double count = ceil((double)tokens / lanes) * (plan->c.pairs ? 2 : 1); /* vectors of numbers */
     count_forms(to, count, true, 0);
     if (plan->c.pairs)
-        counting_loop(to, (fpa_cpu_loop){.name = "pairs of tokens",
+        counting_once(to, (fpa_cpu_loop){.name = "pairs of tokens",
                                          .runs = ((double)plan->features - formed_in_pairs(plan)) * count / 2,
-                                         .steps = 1,
                                          .step.loads = 2,
                                          .step.roundings = 1,
                                          .step.stores = 1,
@@ -341,9 +328,8 @@ void parts_pair_state(const fpa_counting *to)
 
 void parts_clear_state(const fpa_counting *to)
 {
-    counting_loop(to, (fpa_cpu_loop){.name = "clear",
+    counting_once(to, (fpa_cpu_loop){.name = "clear",
                                      .runs = counting_state_bytes(to->plan) / 4 / counting_lanes(to->plan),
-                                     .steps = 1,
                                      .step.stores = 1});
 }
 
@@ -351,9 +337,8 @@ void parts_clear_state(const fpa_counting *to)
 
 static void count_outputs(const fpa_counting *to, const char *name, double loads, double sums)
 {
-    counting_loop(to, (fpa_cpu_loop){.name = name,
+    counting_once(to, (fpa_cpu_loop){.name = name,
                                      .runs = counting_outputs_bytes(to->plan) / 4 / counting_lanes(to->plan),
-                                     .steps = 1,
                                      .step.arithmetic = sums,
                                      .step.loads = loads,
                                      .step.stores = 1,
@@ -381,17 +366,15 @@ void parts_store_outputs(const fpa_counting *to, int tokens)
     const double parts = counting_row_vectors(plan), rests = counting_row_rests(plan),
                  scaled = counting_normalizes(plan);
     if (plan->head->dtype == FPA_F32)
-        counting_loop(to, (fpa_cpu_loop){
+        counting_once(to, (fpa_cpu_loop){
                               .name = "store",
                               .runs = tokens,
-                              .steps = 1,
                               .step = {.arithmetic = scaled * parts, .loads = parts, .stores = parts},
                               .narrow = {.arithmetic = scaled * (rests + 2), .loads = rests, .stores = rests},
                               .others = 8});
     else
-        counting_loop(to, (fpa_cpu_loop){.name = "store", /* rounded, narrowed */
+        counting_once(to, (fpa_cpu_loop){.name = "store", /* rounded, narrowed */
                                          .runs = tokens,
-                                         .steps = 1,
                                          .step = stored_row(plan, writing_operations(plan) + scaled),
                                          .narrow = stored_rest(plan, writing_operations(plan) + scaled),
                                          .others = 4});
@@ -402,9 +385,8 @@ void parts_store_outputs(const fpa_counting *to, int tokens)
 static void count_token_pack(const fpa_counting *to, int queries, double count)
 {
     const fpa_plan *plan = to->plan;
-    counting_loop(
-        to, (fpa_cpu_loop){
-                .name = "clear", .runs = plan->row_count + parts_lift_rows(plan), .steps = 1, .calls = 1});
+    counting_once(
+        to, (fpa_cpu_loop){.name = "clear", .runs = plan->row_count + parts_lift_rows(plan), .calls = 1});
     count_numbers(to, (double)(1 + queries) * head_width(plan->written));
     count_rows(to, (int)count * counting_lanes(plan));
 }
@@ -416,9 +398,8 @@ static void count_state(const fpa_counting *to, int queries, double set, bool en
     const double parts = counting_row_vectors(plan), rests = counting_row_rests(plan), first = enters ? 2 : 1;
     const double row = counting_state_bytes(plan) / (double)plan->features;
     const double decayed = plan->head->gate && enters;
-    counting_loop(to, (fpa_cpu_loop){.name = "state",
+    counting_once(to, (fpa_cpu_loop){.name = "state",
                                      .runs = (double)plan->features,
-                                     .steps = 1,
                                      .step = {.multiply_adds = first * parts,
                                               .arithmetic = decayed * parts,
                                               .broadcasts = first,
@@ -433,9 +414,8 @@ static void count_state(const fpa_counting *to, int queries, double set, bool en
                                      .gone = enters * row,
                                      .set = set,
                                      .chain = 1});
-    counting_loop(to, (fpa_cpu_loop){.name = "state, more queries",
+    counting_once(to, (fpa_cpu_loop){.name = "state, more queries",
                                      .runs = (double)plan->features * fmax(0, queries - 1),
-                                     .steps = 1,
                                      .step = {.multiply_adds = parts, .broadcasts = 1, .loads = parts},
                                      .narrow = {.multiply_adds = rests, .loads = rests},
                                      .others = 4,
@@ -446,9 +426,8 @@ static void count_state(const fpa_counting *to, int queries, double set, bool en
 static void count_token_sums(const fpa_counting *to, double count)
 {
     if (counting_normalizes(to->plan))
-        counting_loop(to, (fpa_cpu_loop){.name = "sums",
+        counting_once(to, (fpa_cpu_loop){.name = "sums",
                                          .runs = (double)to->plan->features,
-                                         .steps = 1,
                                          .step.multiply_adds = count,
                                          .step.arithmetic = 1,
                                          .step.loads = 2 + 2 * count,
@@ -468,10 +447,9 @@ void parts_token(const fpa_counting *to, int queries, double share, double set, 
     count_forms(&mine, count, false, 0);
     count_state(&mine, queries, set, enters);
     count_token_sums(&mine, count);
-    counting_loop(to, (fpa_cpu_loop){.name = "slices",
+    counting_once(to, (fpa_cpu_loop){.name = "slices",
                                      .runs = plan->c.slice_count * queries *
                                              (counting_row_vectors(plan) + counting_row_rests(plan)),
-                                     .steps = 1,
                                      .step.arithmetic = 1,
                                      .step.loads = 2,
                                      .step.stores = 2,

@@ -17,9 +17,8 @@ static double kernel_operations(const fpa_plan *plan)
 
 static void count_kernel(const fpa_counting *to, double count, double more)
 {
-    counting_loop(to, (fpa_cpu_loop){.name = "kernel",
+    counting_once(to, (fpa_cpu_loop){.name = "kernel",
                                      .runs = count,
-                                     .steps = 1,
                                      .step.arithmetic = kernel_operations(to->plan) + more,
                                      .step.loads = to->plan->score->dot_count + more / 2,
                                      .step.stores = 1,
@@ -43,9 +42,8 @@ static void count_dots(const fpa_counting *to, fpa_register_tile tile, int keys,
 static void count_whole_kernel(const fpa_counting *to, double count, double more)
 {
     const double stores = to->plan->c.pairs ? 0.5 : 1, pairs = to->plan->c.pairs ? 0.5 : 0;
-    counting_loop(to, (fpa_cpu_loop){.name = "kernel",
+    counting_once(to, (fpa_cpu_loop){.name = "kernel",
                                      .runs = count,
-                                     .steps = 1,
                                      .step.arithmetic = kernel_operations(to->plan) + more,
                                      .step.loads = more / 2,
                                      .step.shuffles = pairs,
@@ -101,9 +99,8 @@ void scores_diagonal(const fpa_counting *to, int tokens)
     for (int t = 0; t < count; t += lanes)
         seen += t + lanes < tokens ? t + lanes : tokens;
     count_kernel(to, seen, plan->head->gate ? 6 : 1);
-    counting_loop(to, (fpa_cpu_loop){.name = "clear",
+    counting_once(to, (fpa_cpu_loop){.name = "clear",
                                      .runs = (double)tokens * count / lanes - seen,
-                                     .steps = 1,
                                      .step.stores = 1,
                                      .others = 1});
     double steps = 0;
@@ -142,14 +139,12 @@ static void count_exponents(const fpa_counting *to, int tokens, double times)
                                        .steps = head_width(plan->written),
                                        .times = times,
                                        .clears = true});
-    counting_loop(to, (fpa_cpu_loop){.name = "largest exponents",
+    counting_once(to, (fpa_cpu_loop){.name = "largest exponents",
                                      .runs = times * count * plan->c.tokens,
-                                     .steps = 1,
                                      .step = {.arithmetic = 12, .loads = 1},
                                      .others = 3});
-    counting_loop(to, (fpa_cpu_loop){.name = "exponentials",
+    counting_once(to, (fpa_cpu_loop){.name = "exponentials",
                                      .runs = times * count * plan->c.tokens,
-                                     .steps = 1,
                                      .step = {.arithmetic = 34, .loads = 1, .stores = 1},
                                      .others = 3});
 }
