@@ -171,7 +171,7 @@ static const struct fault lift_faults[] = {
     {"half of a norm", "but the formula gives", "lift_square",
      "y -= ${flt(part.square / 2)} * get${VL}(x + NORM * T + t);"},
     {"the keys' map of queries", "but the formula gives", "lift_map_of_queries",
-     "y = ${maps[part.key.map]};"},
+     "y = ${lift_maps[part.key.map]};"},
     {"a map that is not there", "but the formula gives", "lift_map", ";"},
     {"the phase of keys", "but the formula gives", "lift_phase",
      "double sum = keys[l] ? (double)phase[r] : 0;"},
@@ -263,6 +263,8 @@ static const struct fault half_faults[] = {
 static const struct fault value_faults[] = {
     {"values of the next column", "but the formula gives", "values_in_place",
      "c.v = beside || c.tokens % T ? c.w->v : token_at(a->v, a->v_stride, b, first, h) + 1;"},
+    {"values of the token before, of the second chunk on", "but the formula gives", "values_in_place",
+     "c.v = beside || c.tokens % T ? c.w->v : token_at(a->v, a->v_stride, b, first ? first - 1 : 0, h);"},
     {"features that do not decay to the chunk's end", "but the formula gives", "decayed_features",
      "(void)factor, set${VL}(to + f * T + t, get${VL}(p + f * T + t));"},
 };

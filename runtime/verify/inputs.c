@@ -71,15 +71,16 @@ static double *draw_vectors(const fpa_trial *t, int64_t heads, int width, double
     return x;
 }
 
-/* Steps of -0.5..0, every eighth exactly 0; extreme: now and then nothing of the past stays, or little: products of a few of these leave what fp32
- * has, and a factor's room. */
+/* Steps of -0.5..0, every eighth exactly 0, which leave next to nothing of a chunk for the next but one; slow: -1/64..0, which leave much of it;
+ * extreme: now and then nothing of the past stays, or little: products of a few of these leave what fp32 has, and a factor's room. */
 static double *draw_gate(const fpa_trial *t, uint64_t *state)
 {
+    const double step = t->shape.inputs == INPUTS_SLOW_GATE ? -1.0 / 64 : -0.5;
     int64_t count = t->shape.batch * t->shape.length * t->shape.heads;
     double *gate = calloc((size_t)count + 1, sizeof *gate);
     for (int64_t i = 0; gate && i < count; i++) {
         uint64_t kind = splitmix_bits(state);
-        gate[i] = kind % 8 ? (double)(float)(-0.5 * uniform(state)) : 0;
+        gate[i] = kind % 8 ? (double)(float)(step * uniform(state)) : 0;
         if (t->shape.inputs == INPUTS_EXTREME_GATE && kind % 32 == 1)
             gate[i] = -1e4;
         if (t->shape.inputs == INPUTS_EXTREME_GATE && kind % 16 == 9)

@@ -14,6 +14,7 @@ typedef enum fpa_inputs {
     INPUTS_SPARSE,       /* a few coordinates a token: every feature counts by itself */
     INPUTS_EXTREME_GATE, /* dense, with log-gates of -1e4 and -40 */
     INPUTS_LARGE,        /* dense, with queries that make exponents of a window of some hundreds */
+    INPUTS_SLOW_GATE,    /* dense, with log-gates that leave much of a chunk for the next but one */
 } fpa_inputs;
 
 enum {                        /* what a trial checks besides the result */
