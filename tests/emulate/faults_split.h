@@ -235,7 +235,7 @@ static const struct emulated_fault split_faults[] = {
       "return tile * FOLDED_NUMBERS;"}},
     {BY_BOXES,
      NEVER_FREE,
-     {"keys that are never free again", "chunk_output ... can go on", "keys_freed", ";"}},
+     {"keys that are never free again", "chunk_output ... can go on", "keys_freed", NULL}},
     {BY_BOXES,
      LEFT_OUT,
      {"a warpgroup's last tile of queries that reads no state", "chunked form ... but the formula gives",

@@ -277,12 +277,12 @@ static bool choose_blocks(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 }
 
 /* Places of vectors, and rows of a state, for boxes that begin before vectors: a lane has a row's word, of which there are no more than these. In passes of gradients,
- * of which nothing is measured, vectors lean by what is left of a step of 16. */
+ * of which nothing is measured, vectors lean by what is left of a step of 16; coordinates that a lift has made lie as they are read. */
 static int choose_lean(const fpa_plan *plan, const fpa_fused_rows *rows)
 {
     enum { MOST = 32 * 8 };
     const int lean = cuda_most_lean(plan->head->d);
-    return rows->numbers || plan->pass || plan->features + lean > MOST ? 0 : lean;
+    return rows->numbers || plan->pass || plan->written->lift || plan->features + lean > MOST ? 0 : lean;
 }
 
 /* Warpgroups and places, with rows of a state, and places of vectors, for boxes that begin so far before vectors; NULL, or why there are none. */
