@@ -115,7 +115,7 @@ static const struct cuda_backward_fault cuda_value_pass_faults[] = {
       "call.sum_stride[1], d, (int)call.sum_columns, wide_sums, stored);"}},
     {"cubeofpairs",
      {"values that are not finite, multiplied by zero", "changes", "contraction_value_edge",
-      "if (has_nonfinite<ROW_BLOCKS>(stage)) {"}},
+      "if (has_nonfinite<DOT_SLABS>(stage)) {"}},
     {"cubeofpairs",
      {"values that are not finite, and whom they are lost on", "is lost in", "contraction_spoilt_edge",
       "b[step][i] |= 0 * lost;"}},

@@ -260,7 +260,7 @@ static const struct emulated_fault split_faults[] = {
     {BY_BOXES, NOT_AWAITED, {"dots that nobody waits for", "o at batch", "first_dots_awaited", NULL}},
     {BY_BOXES,
      NOT_AWAITED,
-     {"values that nobody waits for", "chunk_output ... waits for its last matrix instructions never",
+     {"values that nobody waits for", "chunk_output ... are written before it is through",
       "last_values_awaited", NULL}},
     {BY_THREADS, NOT_AWAITED, {"loads that nobody waits for", "is not a number", "loads_awaited", NULL}},
     {BY_THREADS,
