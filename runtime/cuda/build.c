@@ -55,6 +55,7 @@ fpa_status cuda_compile(const fpa_options *options, const fpa_source *source, bo
 typedef struct part {
     bool wanted; /* some kernel is in it: reading a file alone takes time, so that others are not compiled */
     const file_programs *all;
+    bool whole; /* its own text did not compile, that of all programs did */
     nvrtc_input input;
     fpa_object object;
     nvrtc_report report;
@@ -62,7 +63,7 @@ typedef struct part {
     fpa_error error;
 } part;
 
-/* A text that is not read as it was meant is no head's fault: then the whole of it is compiled. */
+/* A text that is not read as it was meant is no head's fault: then the whole of it is compiled, which the log tells. */
 static void compile_part(int index, void *user)
 {
     /* those that take longest first: the texts wait for each other */
@@ -77,16 +78,21 @@ static void compile_part(int index, void *user)
     part *p = (part *)user + order[index] - 1;
     if (!p->wanted)
         return;
-    const char *whole = p->input.code;
+    const char *all = p->input.code;
     char *own = programs_text(p->all, p->input.part);
-    p->input.code = own ? own : whole;
+    if (!own) {
+        p->status = fail_memory(&p->error);
+        return;
+    }
+    p->input.code = own;
     p->status = nvrtc_compile(&p->input, &p->object, &p->report, &p->error);
-    p->input.code = whole;
+    p->input.code = all;
     free(own);
     if (p->status != FPA_COMPILE)
         return;
     nvrtc_report_free(&p->report);
     p->status = nvrtc_compile(&p->input, &p->object, &p->report, &p->error);
+    p->whole = p->status == FPA_OK;
 }
 
 /* What all programs said. */
@@ -100,6 +106,9 @@ static void log_parts(const fpa_options *options, const char *name, const part p
         const nvrtc_report *its = &parts[i].report;
         if (!parts[i].wanted)
             continue;
+        if (parts[i].whole)
+            log_line(options, "%s: note: program %d was compiled by the text of all, its own did not compile",
+                     name, i + 1);
         memcpy(all.version, its->version, sizeof all.version);
         all.seconds = its->seconds > all.seconds ? its->seconds : all.seconds;
         all.registers = its->registers > all.registers ? its->registers : all.registers;
@@ -147,7 +156,9 @@ static fpa_status compile(const fpa_options *options, const fpa_source *source, 
     if (!all)
         return fail_memory(error);
     for (int i = 0; i < FPA_CUDA_PARTS; i++)
-        parts[i] = (part){programs_has(all, i + 1), all, .input = {source->code, file, target, false, i + 1}};
+        parts[i] = (part){.wanted = programs_has(all, i + 1),
+                          .all = all,
+                          .input = {source->code, file, target, false, i + 1}};
     parallel_run(FPA_CUDA_PARTS, compile_part, parts);
     status = join_parts(options, source->facts.name, parts, object, error);
     for (int i = 0; i < FPA_CUDA_PARTS; i++) {
