@@ -10,6 +10,7 @@
 #include "machine/cuda_division.h"
 #include "machine/cuda_estimate.h"
 #include "machine/cuda_padding.h"
+#include "launch_meetings.h"
 #include "launch_pads.h"
 #include "runtime/backend.h"
 
@@ -234,6 +235,8 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
     s->keys = cuda_take(base, &s->bytes, sequences * vector, 2);
     s->queries = cuda_take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * vector, 2);
     call->pack_matrices = cuda_take(base, &s->bytes, matrices, 1);
+    if (s->is_fused && !s->cluster_scan)
+        cuda_place_meetings(g, launch, base, s);
 }
 
 /* Queries whose copies were kept run beside the scan that brings these up to date. */
