@@ -107,10 +107,38 @@ void list_split(const cuda_task *task, cuda_listing *l)
 
 /* ---- fused_chunk, cluster_scan ---- */
 
+/* One segment, whose sectors of o that blocks share are joined, or not. */
+static fpa_candidate one_segment(const cuda_task *task, int joined)
+{
+    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK],
+                               .segments = 1,
+                               .variant = joined};
+    candidate.refused = cuda_refusal(task->geometry, task->size, &candidate);
+    if (!candidate.refused)
+        candidate.cost = cuda_estimate_fused(task, &candidate);
+    return candidate;
+}
+
+/* FUSED_JOINED where that is faster, which segments change nothing of; else 0. */
+static int joined_variant(const cuda_task *task)
+{
+    const fpa_candidate joined = one_segment(task, FUSED_JOINED);
+    return !joined.refused && joined.cost.seconds < one_segment(task, 0).cost.seconds ? FUSED_JOINED : 0;
+}
+
+/* The other way, which calls of other sizes ask of the kernel. */
+static void list_other_joined(const cuda_task *task, int taken, cuda_listing *l)
+{
+    const fpa_candidate other = one_segment(task, taken ^ FUSED_JOINED);
+    if (l->all && !other.refused)
+        listing_offer(l, &other);
+}
+
 void list_fused_alike(const cuda_task *task, cuda_listing *l)
 {
     const int first = l->count;
-    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK]};
+    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK],
+                               .variant = joined_variant(task)};
     for (int64_t segments = 1; segments == 1 || (segments <= task->chunks && segments <= MOST_SEGMENTS);
          segments++) {
         candidate.segments = segments;
@@ -120,6 +148,7 @@ void list_fused_alike(const cuda_task *task, cuda_listing *l)
         listing_offer_again(l, &candidate, first);
     }
     l->best.segments = cuda_divide_fused(task, l->best.segments).segments;
+    list_other_joined(task, candidate.variant, l);
     if (!l->all)
         l->fused_segments = l->best.segments;
 }
@@ -143,7 +172,7 @@ static void list_ahead(const cuda_task *task, cuda_listing *l)
                   filled = filled_segments(task, l->best.segments);
     const double alike = l->best.cost.seconds;
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK],
-                               .variant = FUSED_AHEAD};
+                               .variant = FUSED_AHEAD | joined_variant(task)};
     for (int64_t segments = FUSED_AHEAD_LEAST; segments <= most; segments++) {
         candidate.segments = segments;
         if (segments != filled && (segments != FUSED_AHEAD_LEAST || !l->all))

@@ -100,7 +100,8 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
                            .blocks = (double)(cuda_fused_blocks(task) * segments),
                            .tokens = 1,
                            .longest = segments == 2 ? 2 * (1 - first) : 1};
-    const fpa_cost before = before_cost(task, MECHANISM_FUSED_CHUNK);
+    const fpa_cost before = cost_then(before_cost(task, MECHANISM_FUSED_CHUNK),
+                                      meeting_cost(task, candidate->variant & FUSED_JOINED));
     if (task->summed)
         return cost_then(before, open_cost(task, segments));
     if (candidate->variant & FUSED_AHEAD)

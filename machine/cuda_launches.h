@@ -37,4 +37,8 @@ typedef struct fpa_pass {
 
 fpa_cost pass_cost(const cuda_task *task, const fpa_pass *pass);
 
+/* Sectors of o in which rows of two of a pass's blocks meet: what they cost where each writes its part, and where they are joined by a launch
+ * behind it. */
+fpa_cost meeting_cost(const cuda_task *task, bool joined);
+
 #endif

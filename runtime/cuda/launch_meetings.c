@@ -17,8 +17,6 @@ static int64_t count_tiles(const struct fpa_cuda_geometry *g, int64_t batch, int
 void cuda_place_meetings(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch, char *base,
                          cuda_sizes *s)
 {
-    if (launch->cu_seqlens || !g->kernel[CUDA_JOIN_SECTORS].threads)
-        return;
     s->call.meetings = cuda_take(
         base, &s->bytes, count_tiles(g, launch->batch, launch->length, launch->query_heads) * TILE, 2);
     s->call.meeting_columns =

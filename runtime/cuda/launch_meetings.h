@@ -6,7 +6,7 @@
 #include "grid.h"
 #include "sizes.h"
 
-/* Their part of the workspace, of calls that are faster with it wherever o lies so that rows meet. */
+/* Their part of the workspace. */
 void cuda_place_meetings(const struct fpa_cuda_geometry *geometry, const struct fpa_launch *launch,
                          char *base, cuda_sizes *s);
 

@@ -106,6 +106,16 @@ static bool choose_cluster(const void *choice, const fpa_module *module, const f
     return size->form == FORM_CHUNKED && size->query_heads > 0 && size->length > 0;
 }
 
+/* In one segment; where all tokens' rows of o begin alike sectors in which they meet are joined. */
+static fpa_candidate fused_candidate(const emulated_call *c, const struct fpa_cuda_geometry *g,
+                                     const fpa_call_size *size)
+{
+    const fpa_candidate joined = {
+        .mechanism = "fused_chunk", .segments = 1, .variant = c->layout == LAYOUT_PIECES ? FUSED_JOINED : 0};
+    return cuda_refusal(g, size, &joined) ? (fpa_candidate){.mechanism = "fused_chunk", .segments = 1}
+                                          : joined;
+}
+
 /* As for very many sequences, of which an emulated call has few: whole sequences, one block a head, and as
  * few blocks as can walk beside the queries. */
 static bool choose_crowded(const void *choice, const fpa_module *module, const fpa_call_size *size,
@@ -117,7 +127,7 @@ static bool choose_crowded(const void *choice, const fpa_module *module, const f
     if (size->form == FORM_RECURRENT)
         candidate->mechanism = size->recent && !g->window ? "decode_recent" : "decode";
     else if (size->form == FORM_CHUNKED && g->kernel[CUDA_FUSED_CHUNK].threads && size->query_heads > 0)
-        candidate->mechanism = "fused_chunk";
+        *candidate = fused_candidate(choice, g, size);
     else if (g->persistent)
         candidate->blocks = (int64_t)g->chunk_state_slices * g->column_blocks;
     if (candidate->blocks && cuda->room.overlaps && !(g->unmasked && size->form == FORM_CHUNKED))
