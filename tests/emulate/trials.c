@@ -144,6 +144,11 @@ static bool choose_spread(const void *choice, const fpa_module *module, const fp
     fpa_candidate list[MANY];
     const int count = module->candidates(module, size, list, MANY);
     bool found = false, resident = false;
+    const struct fpa_cuda_module *cuda = module->handle;
+    if (size->form == FORM_CHUNKED && ((const emulated_call *)choice)->layout == LAYOUT_PIECES) {
+        *candidate = fused_candidate(choice, &cuda->geometry, size);
+        return candidate->variant;
+    }
     for (int i = 0; i < count && i < MANY && !resident && size->form == FORM_RECURRENT; i++)
         if (!list[i].refused) {
             *candidate = list[i];
