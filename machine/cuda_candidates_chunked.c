@@ -110,9 +110,8 @@ void list_split(const cuda_task *task, cuda_listing *l)
 /* One segment, whose sectors of o that blocks share are joined, or not. */
 static fpa_candidate one_segment(const cuda_task *task, int joined)
 {
-    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK],
-                               .segments = 1,
-                               .variant = joined};
+    fpa_candidate candidate = {
+        .mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK], .segments = 1, .variant = joined};
     candidate.refused = cuda_refusal(task->geometry, task->size, &candidate);
     if (!candidate.refused)
         candidate.cost = cuda_estimate_fused(task, &candidate);

@@ -264,8 +264,8 @@ fpa_cost pass_cost(const cuda_task *task, const fpa_pass *pass)
 fpa_cost meeting_cost(const cuda_task *task, bool joined)
 {
     const fpa_call_size *size = task->size;
-    const double places =
-        (double)(size->query_heads * task->geometry->column_blocks - 1) * (double)(size->batch * size->length);
+    const double places = (double)(size->query_heads * task->geometry->column_blocks - 1) *
+                          (double)(size->batch * size->length);
     fpa_cuda_sum sum = {0};
     if (!has(task, CUDA_JOIN_SECTORS) || places <= 0)
         return (fpa_cost){0, "nothing to do"};

@@ -8,7 +8,7 @@
 /* What fpa_candidate says of each: segments are those of a sequence, the blocks of its cluster
  * (cluster_scan), or the blocks that share a head (decode, decode_resident, decode_recent). */
 typedef enum cuda_mechanism {
-    MECHANISM_SPLIT, /* chunk_state, chunk_output; the variant is of SPLIT_SMALL, SPLIT_OVERLAPPED */
+    MECHANISM_SPLIT,       /* chunk_state, chunk_output; the variant is of SPLIT_SMALL, SPLIT_OVERLAPPED */
     MECHANISM_FUSED_CHUNK, /* one kernel, behind the totals of segments if there are several; the variant is of FUSED_AHEAD, FUSED_JOINED */
     MECHANISM_CLUSTER_SCAN,
     MECHANISM_DECODE,

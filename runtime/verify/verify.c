@@ -283,7 +283,8 @@ static void ask_form(examination *x, int index, int form)
     const fpa_shape *shape = &x->problems[index].trial.shape;
     const bool walked = index == PIECES_ROW || is_walked(x, index, form);
     const int count = walked ? walk_list(x->module, shape, (fpa_form_index)form, picks) : 0;
-    const char *only = index == PIECES_ROW      ? "fused_chunk" /* which joins sectors of o where rows meet alike */
+    const char *only = index == PIECES_ROW
+                           ? "fused_chunk" /* which joins sectors of o where rows meet alike */
                        : index < CLUSTER_ROWS ? NULL
                                               : "cluster_scan";
     ask(x, index, form, NULL);

@@ -166,7 +166,8 @@ typedef struct fpa_cuda_plan {
     int weights;           /* run-time matrices of branches */
     bool pads;             /* rows of q, k or v are brought to multiples of 16 bytes first */
     bool leaves_in_pieces; /* passes of warpgroups: o by way of shared memory */
-    bool leaves_meetings;  /* and where two blocks' rows of o meet amid 32 bytes these by way of the workspace */
+    bool
+        leaves_meetings; /* and where two blocks' rows of o meet amid 32 bytes these by way of the workspace */
     fpa_cuda_lift lift;
     bool fused;                  /* the chunked form is one pass */
     bool coordinates;            /* portable kernels read q and k as they lie, without a panel */
