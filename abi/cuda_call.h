@@ -222,6 +222,9 @@ struct fpa_cuda_geometry {
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
 
+/* Tiles of 16 tokens' sectors that a warp of NAME_join_sectors takes. */
+#define FPA_CUDA_JOINED 4
+
 /* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
 #define FPA_CUDA_PASS_TOKENS 64
 

@@ -33,8 +33,8 @@ void cuda_check_meetings(const struct fpa_cuda_geometry *g, struct fpa_cuda_call
 void cuda_join_sectors(cuda_queue *q, const struct fpa_cuda_call *call)
 {
     const struct fpa_cuda_geometry *g = &q->cuda->geometry;
-    const int warps = g->kernel[CUDA_JOIN_SECTORS].threads / 32;
+    const int together = FPA_CUDA_JOINED * g->kernel[CUDA_JOIN_SECTORS].threads / 32;
     const int64_t tiles = count_tiles(g, call->batch, call->length, call->query_heads);
-    const cuda_grid grid = {.kernel = CUDA_JOIN_SECTORS, .blocks = divide_up(tiles, warps), .next = true};
+    const cuda_grid grid = {.kernel = CUDA_JOIN_SECTORS, .blocks = divide_up(tiles, together), .next = true};
     cuda_launch_grid(q, &grid, call);
 }
