@@ -107,29 +107,39 @@ void list_split(const cuda_task *task, cuda_listing *l)
 
 /* ---- fused_chunk, cluster_scan ---- */
 
-/* One segment, whose sectors of o that blocks share are joined, or not. */
-static fpa_candidate one_segment(const cuda_task *task, int joined)
+/* By segments that are alike, whose sectors of o that blocks share are joined, or not; the fewest that are fastest. */
+static fpa_candidate fastest_alike(const cuda_task *task, int joined)
 {
-    fpa_candidate candidate = {
-        .mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK], .segments = 1, .variant = joined};
-    candidate.refused = cuda_refusal(task->geometry, task->size, &candidate);
-    if (!candidate.refused)
+    fpa_candidate best = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK],
+                          .segments = 1,
+                          .variant = joined};
+    best.refused = cuda_refusal(task->geometry, task->size, &best);
+    if (!best.refused)
+        best.cost = cuda_estimate_fused(task, &best);
+    fpa_candidate candidate = best;
+    while (!best.refused && ++candidate.segments <= task->chunks && candidate.segments <= MOST_SEGMENTS) {
         candidate.cost = cuda_estimate_fused(task, &candidate);
-    return candidate;
+        if (candidate.cost.seconds < best.cost.seconds)
+            best = candidate;
+    }
+    return best;
 }
 
-/* FUSED_JOINED where that is faster, which segments change nothing of; else 0. */
+/* FUSED_JOINED where that is faster by more than the model errs about what hides writing; else 0. */
 static int joined_variant(const cuda_task *task)
 {
-    const fpa_candidate joined = one_segment(task, FUSED_JOINED);
-    return !joined.refused && joined.cost.seconds < one_segment(task, 0).cost.seconds ? FUSED_JOINED : 0;
+    static const double gain = 0.97; /* of heads that are predicted to take more none gained (docs/decisions/0192) */
+    const fpa_candidate joined = fastest_alike(task, FUSED_JOINED);
+    return !joined.refused && joined.cost.seconds < gain * fastest_alike(task, 0).cost.seconds ? FUSED_JOINED
+                                                                                               : 0;
 }
 
-/* The other way, which calls of other sizes ask of the kernel. */
+/* The other way, which calls of other sizes ask of the kernel, where it is slower. */
 static void list_other_joined(const cuda_task *task, int taken, cuda_listing *l)
 {
-    const fpa_candidate other = one_segment(task, taken ^ FUSED_JOINED);
-    if (l->all && !other.refused)
+    fpa_candidate other = fastest_alike(task, taken ^ FUSED_JOINED);
+    other.segments = cuda_divide_fused(task, other.segments).segments;
+    if (l->all && !other.refused && other.cost.seconds > l->best.cost.seconds)
         listing_offer(l, &other);
 }
 
