@@ -288,8 +288,8 @@ struct fpa_cuda_call {
     long long splits_matrices; /* NAME_pack_rows: packs nothing, matrices are split for both */
     void *
         pack_matrices; /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they have their own */
-    /* NAME_fused_chunk: [B][16 tokens][query_heads][column blocks][16][16] numbers of sectors of 32 bytes of o in which each block's rows begin amid one, and
-       [B][query_heads][column blocks] columns of all heads before it, -1: of none (NAME_join_sectors; templates/hopper/warpgroup_meet.cu.in); NULL: rows are stored whole */
+    /* NAME_fused_chunk: [B][16 tokens][query_heads * column blocks + 1][16][16] numbers of sectors of 32 bytes of o in which each block's rows begin, or the last one's end, amid one, and
+       [B][query_heads * column blocks + 1] columns of all heads before it, -16: there is none (NAME_join_sectors; templates/hopper/warpgroup_meet.cu.in); NULL: rows are stored whole */
     void *meetings;
     int *meeting_columns;
     /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column

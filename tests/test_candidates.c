@@ -474,7 +474,7 @@ static int64_t joining_blocks(int64_t token, int64_t head)
 
 static void sectors_are_joined_where_all_of_them_are_the_calls_own(void **state)
 {
-    const int64_t token = MEETING_HEADS * MEETING_VALUE, tiles = 7 * MEETING_HEADS;
+    const int64_t token = MEETING_HEADS * MEETING_VALUE, tiles = 7 * (MEETING_HEADS + 1);
     assert_int_equal(joining_blocks(token, MEETING_VALUE), divide_up(tiles, FPA_CUDA_JOINED * small_block.threads / 32));
     assert_true(joining_blocks(token + 16, MEETING_VALUE) > 0);
     assert_int_equal(joining_blocks(token + 8, MEETING_VALUE), 0); /* rows begin otherwise in each second token */

@@ -7,11 +7,11 @@ enum {
     TILE = SECTOR * SECTOR
 };
 
-/* Of 16 tokens, each block's first one. */
+/* Of 16 tokens, each block's first one, and the last one's last. */
 static int64_t count_tiles(const struct fpa_cuda_geometry *g, int64_t batch, int64_t length,
                            int64_t query_heads)
 {
-    return batch * divide_up(length, SECTOR) * query_heads * g->column_blocks;
+    return batch * divide_up(length, SECTOR) * (query_heads * g->column_blocks + 1);
 }
 
 void cuda_place_meetings(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch, char *base,
@@ -20,7 +20,7 @@ void cuda_place_meetings(const struct fpa_cuda_geometry *g, const struct fpa_lau
     s->call.meetings = cuda_take(
         base, &s->bytes, count_tiles(g, launch->batch, launch->length, launch->query_heads) * TILE, 2);
     s->call.meeting_columns =
-        cuda_take(base, &s->bytes, launch->batch * launch->query_heads * g->column_blocks, sizeof(int));
+        cuda_take(base, &s->bytes, launch->batch * (launch->query_heads * g->column_blocks + 1), sizeof(int));
 }
 
 void cuda_check_meetings(const struct fpa_cuda_geometry *g, struct fpa_cuda_call *call)
