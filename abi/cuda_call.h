@@ -18,7 +18,6 @@
  *                           chunk, as soon as the state before it is there
  *   NAME_fused_chunk        all in one pass, for heads of few features: after a walk for the totals of
  *                           segments, it goes along with the state in registers: query, own keys, update
- *   NAME_join_sectors       behind it: sectors of o in which rows of two blocks meet
  *   NAME_cluster_scan       instead of it, for few sequences: the blocks of a cluster take spans of tokens
  *                           in turn and hand the state on
  *   NAME_sequence_scan      the same of sequences of different lengths: clusters take one after the other
@@ -86,7 +85,7 @@
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 38
+#define FPA_CUDA_KERNELS 37
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -222,9 +221,6 @@ struct fpa_cuda_geometry {
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
 
-/* Tiles of 16 tokens' sectors that a warp of NAME_join_sectors takes. */
-#define FPA_CUDA_JOINED 4
-
 /* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
 #define FPA_CUDA_PASS_TOKENS 64
 
@@ -288,10 +284,6 @@ struct fpa_cuda_call {
     long long splits_matrices; /* NAME_pack_rows: packs nothing, matrices are split for both */
     void *
         pack_matrices; /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they have their own */
-    /* NAME_fused_chunk: [B][16 tokens][query_heads * column blocks + 1][16][16] numbers of sectors of 32 bytes of o in which each block's rows begin, or the last one's end, amid one, and
-       [B][query_heads * column blocks + 1] columns of all heads before it, -16: there is none (NAME_join_sectors; templates/hopper/warpgroup_meet.cu.in); NULL: rows are stored whole */
-    void *meetings;
-    int *meeting_columns;
     /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
      * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
      * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has

@@ -49,12 +49,10 @@ const char *candidate_text(char text[CANDIDATE_TEXT], const fpa_candidate *candi
     if (mechanism == MECHANISM_CLUSTER_SCAN && candidate->variant & (SCAN_SHARED | SCAN_WHOLE))
         return shared_text(text, candidate);
     const bool ahead = mechanism == MECHANISM_FUSED_CHUNK && candidate->variant & FUSED_AHEAD;
-    const bool joined = mechanism == MECHANISM_FUSED_CHUNK && candidate->variant & FUSED_JOINED;
     const char *unit = units[mechanism], *rest = strchr(unit, ' ');
     const int word = rest ? (int)(rest - unit) : (int)strlen(unit);
-    snprintf(text, CANDIDATE_TEXT, "%" PRId64 " %.*s%s%s%s%s", candidate->segments, word, unit,
-             plural(candidate->segments), rest ? rest : "", ahead ? ", the first ahead" : "",
-             joined ? ", sectors joined" : "");
+    snprintf(text, CANDIDATE_TEXT, "%" PRId64 " %.*s%s%s%s", candidate->segments, word, unit,
+             plural(candidate->segments), rest ? rest : "", ahead ? ", the first ahead" : "");
     return text;
 }
 

@@ -107,47 +107,10 @@ void list_split(const cuda_task *task, cuda_listing *l)
 
 /* ---- fused_chunk, cluster_scan ---- */
 
-/* By segments that are alike, whose sectors of o that blocks share are joined, or not; the fewest that are fastest. */
-static fpa_candidate fastest_alike(const cuda_task *task, int joined)
-{
-    fpa_candidate best = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK],
-                          .segments = 1,
-                          .variant = joined};
-    best.refused = cuda_refusal(task->geometry, task->size, &best);
-    if (!best.refused)
-        best.cost = cuda_estimate_fused(task, &best);
-    fpa_candidate candidate = best;
-    while (!best.refused && ++candidate.segments <= task->chunks && candidate.segments <= MOST_SEGMENTS) {
-        candidate.cost = cuda_estimate_fused(task, &candidate);
-        if (candidate.cost.seconds < best.cost.seconds)
-            best = candidate;
-    }
-    return best;
-}
-
-/* FUSED_JOINED where that is faster by more than the model errs about what hides writing; else 0. */
-static int joined_variant(const cuda_task *task)
-{
-    static const double gain = 0.97; /* of heads that are predicted to take more none gained (docs/decisions/0192) */
-    const fpa_candidate joined = fastest_alike(task, FUSED_JOINED);
-    return !joined.refused && joined.cost.seconds < gain * fastest_alike(task, 0).cost.seconds ? FUSED_JOINED
-                                                                                               : 0;
-}
-
-/* The other way, which calls of other sizes ask of the kernel, where it is slower. */
-static void list_other_joined(const cuda_task *task, int taken, cuda_listing *l)
-{
-    fpa_candidate other = fastest_alike(task, taken ^ FUSED_JOINED);
-    other.segments = cuda_divide_fused(task, other.segments).segments;
-    if (l->all && !other.refused && other.cost.seconds > l->best.cost.seconds)
-        listing_offer(l, &other);
-}
-
 void list_fused_alike(const cuda_task *task, cuda_listing *l)
 {
     const int first = l->count;
-    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK],
-                               .variant = joined_variant(task)};
+    fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK]};
     for (int64_t segments = 1; segments == 1 || (segments <= task->chunks && segments <= MOST_SEGMENTS);
          segments++) {
         candidate.segments = segments;
@@ -157,7 +120,6 @@ void list_fused_alike(const cuda_task *task, cuda_listing *l)
         listing_offer_again(l, &candidate, first);
     }
     l->best.segments = cuda_divide_fused(task, l->best.segments).segments;
-    list_other_joined(task, candidate.variant, l);
     if (!l->all)
         l->fused_segments = l->best.segments;
 }
@@ -181,7 +143,7 @@ static void list_ahead(const cuda_task *task, cuda_listing *l)
                   filled = filled_segments(task, l->best.segments);
     const double alike = l->best.cost.seconds;
     fpa_candidate candidate = {.mechanism = cuda_mechanism_names[MECHANISM_FUSED_CHUNK],
-                               .variant = FUSED_AHEAD | joined_variant(task)};
+                               .variant = FUSED_AHEAD};
     for (int64_t segments = FUSED_AHEAD_LEAST; segments <= most; segments++) {
         candidate.segments = segments;
         if (segments != filled && (segments != FUSED_AHEAD_LEAST || !l->all))

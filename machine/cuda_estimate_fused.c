@@ -40,7 +40,7 @@ static fpa_cost totals_cost(const cuda_task *task, int64_t segments)
 }
 
 /* First segments with their queries beside the totals of those between; then all later ones, which are alike. */
-static fpa_cost ahead_cost(const cuda_task *task, int64_t segments, double parted)
+static fpa_cost ahead_cost(const cuda_task *task, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const cuda_division division = cuda_divide_ahead(task, segments);
@@ -57,8 +57,7 @@ static fpa_cost ahead_cost(const cuda_task *task, int64_t segments, double parte
                             .sequences = (double)task->queries,
                             .blocks = blocks,
                             .tokens = (double)division.first_chunks / chunks,
-                            .longest = 1,
-                            .parted = parted};
+                            .longest = 1};
     fpa_pass others = first;
     others.blocks = blocks * later;
     others.tokens = run * later;
@@ -69,7 +68,7 @@ static fpa_cost ahead_cost(const cuda_task *task, int64_t segments, double parte
 }
 
 /* Without a mask: all keys, then all queries, of which each block adds up the totals of all segments first. */
-static fpa_cost open_cost(const cuda_task *task, int64_t segments, double parted)
+static fpa_cost open_cost(const cuda_task *task, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const fpa_pass keys = {.kernel = CUDA_FUSED_CHUNK,
@@ -83,19 +82,11 @@ static fpa_cost open_cost(const cuda_task *task, int64_t segments, double parted
                               .sequences = (double)task->queries,
                               .blocks = (double)(cuda_fused_blocks(task) * segments),
                               .tokens = 1,
-                              .longest = 1,
-                              .parted = parted};
+                              .longest = 1};
     const double total = (double)g->features * g->columns * (double)sizeof(float);
     fpa_cost cost = cost_then(pass_cost(task, &keys), pass_cost(task, &queries));
     cost.seconds += (double)(task->queries * segments * segments) * total / task->room->gpu->cache;
     return cost;
-}
-
-/* What comes before the pass, and behind it. */
-static fpa_cost around_cost(const cuda_task *task, const fpa_candidate *candidate)
-{
-    const fpa_cost before = before_cost(task, MECHANISM_FUSED_CHUNK);
-    return candidate->variant & FUSED_JOINED ? cost_then(before, join_cost(task)) : before;
 }
 
 /* The first of two segments goes on while its totals are made for the second: seconds of both are the longer one's. */
@@ -103,19 +94,17 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
 {
     const int64_t segments = candidate->segments;
     const double first = cuda_first_share(task, segments);
-    const double parted = candidate->variant & FUSED_JOINED ? 0 : cuda_meetings(task);
     const fpa_pass pass = {.kernel = CUDA_FUSED_CHUNK,
                            .work = &task->geometry->work[CUDA_FUSED_CHUNK],
                            .sequences = (double)task->queries,
                            .blocks = (double)(cuda_fused_blocks(task) * segments),
                            .tokens = 1,
-                           .longest = segments == 2 ? 2 * (1 - first) : 1,
-                           .parted = parted};
-    const fpa_cost before = around_cost(task, candidate);
+                           .longest = segments == 2 ? 2 * (1 - first) : 1};
+    const fpa_cost before = before_cost(task, MECHANISM_FUSED_CHUNK);
     if (task->summed)
-        return cost_then(before, open_cost(task, segments, parted));
+        return cost_then(before, open_cost(task, segments));
     if (candidate->variant & FUSED_AHEAD)
-        return cost_then(before, ahead_cost(task, segments, parted));
+        return cost_then(before, ahead_cost(task, segments));
     fpa_cost cost = pass_cost(task, &pass);
     if (segments > 1)
         cost = cost_then(totals_cost(task, segments), cost);

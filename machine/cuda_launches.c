@@ -258,21 +258,5 @@ fpa_cost pass_cost(const cuda_task *task, const fpa_pass *pass)
                                  .trips = pass->work->trips};
     cuda_sum_add(&load.all, &pass->work->step,
                  pass->sequences * (double)task->size->length * pass->tokens / 16);
-    load.all.bytes += GPU_PARTED * pass->parted * pass->tokens;
     return cuda_seconds(gpu_of(task), &load);
-}
-
-double cuda_meetings(const cuda_task *task)
-{
-    const fpa_call_size *size = task->size;
-    const double places = (double)(size->query_heads * task->geometry->column_blocks - 1);
-    return has(task, CUDA_JOIN_SECTORS) && places > 0 ? places * (double)(size->batch * size->length) : 0;
-}
-
-fpa_cost join_cost(const cuda_task *task)
-{
-    fpa_cuda_sum sum = {0};
-    cuda_sum_add(&sum, &task->geometry->work[CUDA_JOIN_SECTORS].step, cuda_meetings(task) / 16);
-    const fpa_cost cost = even_cost(task, CUDA_JOIN_SECTORS, &sum);
-    return (fpa_cost){cost.seconds + GPU_LAUNCH, cost.limit};
 }

@@ -33,13 +33,8 @@ typedef struct fpa_pass {
     cuda_kernel kernel;
     const struct fpa_cuda_kernel_work *work;
     double sequences, blocks, tokens, longest;
-    double parted; /* sectors of o of all tokens that two blocks write parts of */
 } fpa_pass;
 
 fpa_cost pass_cost(const cuda_task *task, const fpa_pass *pass);
-
-/* Sectors of o in which rows of two of a pass's blocks meet; the launch behind it that writes them. */
-double cuda_meetings(const cuda_task *task);
-fpa_cost join_cost(const cuda_task *task);
 
 #endif

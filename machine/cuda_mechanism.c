@@ -105,16 +105,6 @@ static const char *refuse_ahead(const struct fpa_cuda_geometry *g, const fpa_cal
                                                    : NULL;
 }
 
-static const char *refuse_joined(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
-                                 const fpa_candidate *candidate)
-{
-    if (!(candidate->variant & FUSED_JOINED))
-        return NULL;
-    if (!has(g, CUDA_JOIN_SECTORS) || size->query_heads * g->column_blocks < 2)
-        return "has no rows of o that meet amid a sector";
-    return size->sequences ? "has tiles of tokens of equal sequences" : NULL;
-}
-
 static const char *refuse_fused(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
                                 cuda_mechanism mechanism, const fpa_candidate *candidate)
 {
@@ -128,10 +118,8 @@ static const char *refuse_fused(const struct fpa_cuda_geometry *g, const fpa_cal
         return "answers queries, and here are none";
     if (precede_windows(g, size))
         return "begins with the first query's window, and here are keys before it";
-    if (mechanism == MECHANISM_CLUSTER_SCAN)
-        return refuse_shared(g, size, candidate);
-    const char *why = refuse_joined(g, size, candidate);
-    return why ? why : refuse_ahead(g, size, candidate);
+    return mechanism == MECHANISM_CLUSTER_SCAN ? refuse_shared(g, size, candidate)
+                                               : refuse_ahead(g, size, candidate);
 }
 
 const char *cuda_refusal(const struct fpa_cuda_geometry *g, const fpa_call_size *size,

@@ -8,8 +8,8 @@
 /* What fpa_candidate says of each: segments are those of a sequence, the blocks of its cluster
  * (cluster_scan), or the blocks that share a head (decode, decode_resident, decode_recent). */
 typedef enum cuda_mechanism {
-    MECHANISM_SPLIT,       /* chunk_state, chunk_output; the variant is of SPLIT_SMALL, SPLIT_OVERLAPPED */
-    MECHANISM_FUSED_CHUNK, /* one kernel, behind the totals of segments if there are several; the variant is of FUSED_AHEAD, FUSED_JOINED */
+    MECHANISM_SPLIT, /* chunk_state, chunk_output; the variant is of SPLIT_SMALL, SPLIT_OVERLAPPED */
+    MECHANISM_FUSED_CHUNK, /* one kernel, behind the totals of segments if there are several; the variant is FUSED_AHEAD or 0 */
     MECHANISM_CLUSTER_SCAN,
     MECHANISM_DECODE,
     MECHANISM_DECODE_RESIDENT,
@@ -40,8 +40,6 @@ enum {
     FUSED_AHEAD_LEAST = 3, /* segments: the first, one whose total is made, and the last */
     /* first segments, which are short, are walked with their queries beside the totals of others */
     FUSED_AHEAD = 1,
-    /* sectors of o in which rows of two blocks meet are left to NAME_join_sectors, if o lies so that it can write them */
-    FUSED_JOINED = 2,
 };
 
 /* What cluster_scan's says. */

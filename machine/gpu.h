@@ -21,9 +21,6 @@ enum { GPU_ISSUE = 4, GPU_LATENCY = 4, GPU_BLOCK_OWN = 1024, GPU_MOST_BLOCKS = 3
 #define GPU_HANDED 96.0
 #define GPU_STATES 12.0
 
-/* A sector of 32 bytes that two blocks write parts of keeps memory busy as long as so many bytes more (docs/decisions/0188, 0192). */
-#define GPU_PARTED 300.0
-
 /* Of the second-level cache, what keeps rows of states that a call asks for while the one before it streams its own
  * (docs/decisions/0017-decode.md). */
 #define GPU_KEPT 0.1

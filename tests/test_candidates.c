@@ -405,83 +405,6 @@ static void a_forced_candidate_launches_its_kernels(void **state)
     assert_true(forced > 3000);
 }
 
-/* ---- where rows of o meet amid a sector ---- */
-
-enum { MEETING_VALUE = 83, MEETING_HEADS = 16 };
-
-static struct fpa_cuda_geometry geometry_that_joins(void)
-{
-    struct fpa_cuda_geometry g = {.features = 32,
-                                  .columns = 88,
-                                  .column_blocks = 1,
-                                  .copy_bytes = 2,
-                                  .query_tokens = 64,
-                                  .chunk = 64,
-                                  .state_element = 4,
-                                  .state_elements = 32 * MEETING_VALUE,
-                                  .segment_scan_elements = 2048,
-                                  .fused_totals = 1,
-                                  .fused_value = MEETING_VALUE};
-    g.kernel[CUDA_FUSED_CHUNK] = g.kernel[CUDA_JOIN_SECTORS] = g.kernel[CUDA_SEGMENT_SCAN] = small_block;
-    g.work[CUDA_FUSED_CHUNK] = (struct fpa_cuda_kernel_work){.step = {.bytes = 16 * 4 * 200}};
-    g.work[CUDA_JOIN_SECTORS] = (struct fpa_cuda_kernel_work){.step = {.bytes = 16 * 64}};
-    return g;
-}
-
-static fpa_call_size size_of_meetings(int64_t length, int64_t sequences)
-{
-    return (fpa_call_size){.form = FORM_CHUNKED,
-                           .batch = 1,
-                           .length = length,
-                           .query_heads = MEETING_HEADS,
-                           .heads = MEETING_HEADS,
-                           .sequences = sequences};
-}
-
-static void sectors_that_meet_are_joined_where_that_is_faster(void **state)
-{
-    static const struct {
-        int64_t length, sequences;
-        bool joined;
-    } calls[] = {{100000, 0, true}, {64, 0, false}, {100000, 4, false}};
-    const struct fpa_cuda_geometry g = geometry_that_joins();
-    const struct fpa_cuda_module cuda = module_of(&g);
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        const fpa_call_size size = size_of_meetings(calls[i].length, calls[i].sequences);
-        fpa_candidate best;
-        assert_true(cuda_fastest(&g, &cuda.room, &size, &best));
-        assert_string_equal(best.mechanism, "fused_chunk");
-        assert_int_equal((best.variant & FUSED_JOINED) != 0, calls[i].joined);
-    }
-}
-
-/* Blocks that join, where heads of a token lie `head` numbers apart and tokens `token`. */
-static int64_t joining_blocks(int64_t token, int64_t head)
-{
-    const struct fpa_cuda_geometry g = geometry_that_joins();
-    const struct fpa_cuda_module cuda = module_of(&g);
-    const fpa_module module = {.handle = (void *)&cuda};
-    const fpa_call_size size = size_of_meetings(100, 0);
-    const fpa_candidate joined = {.mechanism = "fused_chunk", .segments = 1, .variant = FUSED_JOINED};
-    struct fpa_launch a = launch_of(&size);
-    fpa_error error = {0};
-    a.o_stride[0] = 100 * token, a.o_stride[1] = token, a.o_stride[2] = head;
-    a.workspace_size = cuda_workspace(&module, size.form, &a, &joined);
-    memset(&launched, 0, sizeof launched);
-    assert_ok(cuda_forward(&module, size.form, &a, &joined, NULL, &error), &error);
-    return blocks_of(CUDA_JOIN_SECTORS);
-}
-
-static void sectors_are_joined_where_all_of_them_are_the_calls_own(void **state)
-{
-    const int64_t token = MEETING_HEADS * MEETING_VALUE, tiles = 7 * (MEETING_HEADS + 1);
-    assert_int_equal(joining_blocks(token, MEETING_VALUE), divide_up(tiles, FPA_CUDA_JOINED * small_block.threads / 32));
-    assert_true(joining_blocks(token + 16, MEETING_VALUE) > 0);
-    assert_int_equal(joining_blocks(token + 8, MEETING_VALUE), 0); /* rows begin otherwise in each second token */
-    assert_int_equal(joining_blocks(2 * token, MEETING_VALUE + 1), 0); /* others' numbers are between */
-    assert_int_equal(joining_blocks(MEETING_VALUE, 100 * MEETING_VALUE), 0);
-}
-
 static void what_does_not_suit_cannot_be_forced(void **state)
 {
     uint64_t seed = SEED;
@@ -510,8 +433,6 @@ int main(void)
         cmocka_unit_test(the_fastest_is_the_least_of_the_list),
         cmocka_unit_test(a_short_list_says_how_many_there_are),
         cmocka_unit_test(a_forced_candidate_launches_its_kernels),
-        cmocka_unit_test(sectors_that_meet_are_joined_where_that_is_faster),
-        cmocka_unit_test(sectors_are_joined_where_all_of_them_are_the_calls_own),
         cmocka_unit_test(what_does_not_suit_cannot_be_forced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,6 @@
 #include "grid.h"
 #include "launch_decode.h"
 #include "launch_maps.h"
-#include "launch_meetings.h"
 #include "launch_packs.h"
 #include "launch_pads.h"
 #include "machine/cuda_candidates.h"
@@ -168,8 +167,6 @@ static void launch_fused(cuda_queue *q, const cuda_sizes *s)
                              .maps = maps,
                              .next = totals && g->fused_totals};
     cuda_launch_grid(q, &fused, call);
-    if (call->meetings)
-        cuda_join_sectors(q, call);
     if (call->partial && g->fused_total)
         launch_fused_final(q, call, maps);
     else if (call->partial)
@@ -320,7 +317,6 @@ void cuda_launch_all(cuda_queue *q, cuda_sizes *s)
         cuda_launch_packs(q, s);
     if (g->fused_total)
         fill_maps_of_pass(q, s);
-    cuda_check_meetings(g, &s->call);
     launch_gates(q, &s->call);
     launch_fused(q, s);
 }

@@ -10,7 +10,6 @@
 #include "machine/cuda_division.h"
 #include "machine/cuda_estimate.h"
 #include "machine/cuda_padding.h"
-#include "launch_meetings.h"
 #include "launch_pads.h"
 #include "runtime/backend.h"
 
@@ -34,7 +33,6 @@ static void size_fused(const cuda_task *task, const fpa_candidate *candidate, cu
         s->cluster_scan = (int)candidate->segments;
         segments = candidate->fused_segments ? candidate->fused_segments : cuda_fused_segments(task);
     }
-    s->joined = !s->cluster_scan && candidate->variant & FUSED_JOINED;
     call->ahead = !s->cluster_scan && candidate->variant & FUSED_AHEAD && segments <= task->chunks;
     set_division(call->ahead ? cuda_divide_ahead(task, segments) : cuda_divide_fused(task, segments), call);
     call->walk_end = call->segments == 1
@@ -236,8 +234,6 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
     s->keys = cuda_take(base, &s->bytes, sequences * vector, 2);
     s->queries = cuda_take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * vector, 2);
     call->pack_matrices = cuda_take(base, &s->bytes, matrices, 1);
-    if (s->joined)
-        cuda_place_meetings(g, launch, base, s);
 }
 
 /* Queries whose copies were kept run beside the scan that brings these up to date. */

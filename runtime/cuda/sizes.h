@@ -10,7 +10,6 @@ typedef struct cuda_sizes {
     struct fpa_cuda_call call; /* sizes and parts of the workspace; operands come later */
     bool in_segments;          /* some sequence may have more than one segment */
     bool is_fused;             /* NAME_fused_chunk: one pass, behind a walk of all segments but the last */
-    bool joined;               /* with NAME_join_sectors behind it, if o lies so */
     int cluster_scan;          /* or NAME_cluster_scan, by clusters of so many blocks; 0: not */
     int64_t clusters;          /* of which so many share all sequences; 0: each has one */
     bool whole;  /* no sequence is cut between two; else, and of packed calls, by NAME_sequence_scan, */

@@ -26,7 +26,7 @@ static void put_poison(unsigned char *bytes, size_t size)
 
 static void choose_strides(fpa_field *f, fpa_layout layout)
 {
-    enum { PIECE = 16 };
+    enum { PIECE = 8 };
     const int64_t gap = layout == LAYOUT_PADDED || layout == LAYOUT_HEAD_MAJOR ? 3 : 0;
     if (layout == LAYOUT_HEAD_MAJOR) {
         f->stride[1] = f->entries + gap;

@@ -10,7 +10,7 @@ typedef enum fpa_layout {
     LAYOUT_PLAIN,      /* C order */
     LAYOUT_PADDED,     /* C order with gaps behind each axis, at an odd address */
     LAYOUT_HEAD_MAJOR, /* [batch, head, token, entry] with gaps */
-    LAYOUT_PIECES, /* C order, tokens whole pieces of 16 elements apart: heads may begin amid one, all tokens alike */
+    LAYOUT_PIECES, /* C order, tokens whole pieces of 8 elements apart: heads may begin amid one, all tokens alike */
     LAYOUTS
 } fpa_layout;
 

@@ -89,8 +89,7 @@ enum {
     WHOLE_ROW = ROWS - 1,
     WINDOW_ROWS = WHOLE_ROW - 6,
     CLUSTER_ROWS = WINDOW_ROWS - 2,
-    SIGNED_ROW = CLUSTER_ROWS - 1,
-    PIECES_ROW = 4
+    SIGNED_ROW = CLUSTER_ROWS - 1
 };
 
 /* Windows that a row is longer by: rows for heads that have one. */
@@ -281,15 +280,11 @@ static void ask_form(examination *x, int index, int form)
 {
     fpa_pick picks[MANY_PICKS];
     const fpa_shape *shape = &x->problems[index].trial.shape;
-    const bool walked = index == PIECES_ROW || is_walked(x, index, form);
-    const int count = walked ? walk_list(x->module, shape, (fpa_form_index)form, picks) : 0;
-    const char *only = index == PIECES_ROW
-                           ? "fused_chunk" /* which joins sectors of o where rows meet alike */
-                       : index < CLUSTER_ROWS ? NULL
-                                              : "cluster_scan";
+    const int count =
+        is_walked(x, index, form) ? walk_list(x->module, shape, (fpa_form_index)form, picks) : 0;
     ask(x, index, form, NULL);
     for (int i = 0; i < count; i++)
-        if (!only || strcmp(picks[i].mechanism, only) == 0)
+        if (index < CLUSTER_ROWS || strcmp(picks[i].mechanism, "cluster_scan") == 0)
             ask(x, index, form, &picks[i]);
 }
 

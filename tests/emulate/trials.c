@@ -106,16 +106,6 @@ static bool choose_cluster(const void *choice, const fpa_module *module, const f
     return size->form == FORM_CHUNKED && size->query_heads > 0 && size->length > 0;
 }
 
-/* In one segment; where all tokens' rows of o begin alike sectors in which they meet are joined. */
-static fpa_candidate fused_candidate(const emulated_call *c, const struct fpa_cuda_geometry *g,
-                                     const fpa_call_size *size)
-{
-    const fpa_candidate joined = {
-        .mechanism = "fused_chunk", .segments = 1, .variant = c->layout == LAYOUT_PIECES ? FUSED_JOINED : 0};
-    return cuda_refusal(g, size, &joined) ? (fpa_candidate){.mechanism = "fused_chunk", .segments = 1}
-                                          : joined;
-}
-
 /* As for very many sequences, of which an emulated call has few: whole sequences, one block a head, and as
  * few blocks as can walk beside the queries. */
 static bool choose_crowded(const void *choice, const fpa_module *module, const fpa_call_size *size,
@@ -127,7 +117,7 @@ static bool choose_crowded(const void *choice, const fpa_module *module, const f
     if (size->form == FORM_RECURRENT)
         candidate->mechanism = size->recent && !g->window ? "decode_recent" : "decode";
     else if (size->form == FORM_CHUNKED && g->kernel[CUDA_FUSED_CHUNK].threads && size->query_heads > 0)
-        *candidate = fused_candidate(choice, g, size);
+        candidate->mechanism = "fused_chunk";
     else if (g->persistent)
         candidate->blocks = (int64_t)g->chunk_state_slices * g->column_blocks;
     if (candidate->blocks && cuda->room.overlaps && !(g->unmasked && size->form == FORM_CHUNKED))
@@ -144,11 +134,6 @@ static bool choose_spread(const void *choice, const fpa_module *module, const fp
     fpa_candidate list[MANY];
     const int count = module->candidates(module, size, list, MANY);
     bool found = false, resident = false;
-    const struct fpa_cuda_module *cuda = module->handle;
-    if (size->form == FORM_CHUNKED && ((const emulated_call *)choice)->layout == LAYOUT_PIECES) {
-        *candidate = fused_candidate(choice, &cuda->geometry, size);
-        return candidate->variant;
-    }
     for (int i = 0; i < count && i < MANY && !resident && size->form == FORM_RECURRENT; i++)
         if (!list[i].refused) {
             *candidate = list[i];

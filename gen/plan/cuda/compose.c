@@ -115,8 +115,6 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         g->kernel[CUDA_GATE_SCAN] = (struct fpa_cuda_block){CUDA_SCAN_THREADS, 0, 0};
     if (cuda->pads)
         g->kernel[CUDA_PAD_ROWS] = (struct fpa_cuda_block){CUDA_PAD_THREADS, 0, 0};
-    if (cuda->leaves_meetings)
-        g->kernel[CUDA_JOIN_SECTORS] = (struct fpa_cuda_block){CUDA_JOIN_THREADS, 0, 0};
     g->padded_vector = padded_vector(plan);
     g->padded_value = padded_value(plan);
     geometry_lift_rows(plan, g);
@@ -132,14 +130,6 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 static bool leaves_in_pieces(const fpa_head *head, const fpa_columns *columns)
 {
     return (head->dv % 8 || columns->tiles % 4) && columns->tiles > 2 && columns->last >= 16;
-}
-
-/* Where rows of o meet amid 32 bytes, which blocks of a pass write parts of. What leaves by the copy engine does not meet; gradients' rows lie apart. */
-static bool leaves_meetings(const fpa_plan *plan)
-{
-    const fpa_cuda_plan *cuda = &plan->cuda;
-    const bool passes = cuda->fused_rows || (cuda->fused_packed && !cuda->fused_packed->outputs);
-    return cuda->leaves_in_pieces && plan->head->dv % 16 && passes && !plan->pass;
 }
 
 void cuda_compose(fpa_plan *plan)
@@ -163,7 +153,6 @@ void cuda_compose(fpa_plan *plan)
     cuda->weights = cuda_count_weights(plan->head);
     cuda->pads = padded_vector(plan) || padded_value(plan);
     cuda->leaves_in_pieces = leaves_in_pieces(plan->head, &cuda->columns);
-    cuda->leaves_meetings = leaves_meetings(plan);
     cuda->lift = plan_cuda_lift(plan);
     plan->pair_queries = cuda->query_tokens;
     plan->chunk_states = plan->head->causal ? 2 : 0; /* without a mask one copy a sequence */

@@ -33,7 +33,6 @@ enum {
     CUDA_SPLIT_REDUCTION_THREADS = 64,
     CUDA_DECODE_WINDOW_THREADS = 128,
     CUDA_PAD_THREADS = 256,
-    CUDA_JOIN_THREADS = 256,
     CUDA_SCAN_THREADS = 256, /* of gate_scan, and of segment_scan */
     /* which has at most so many where it may run beside queries: a block fills a multiprocessor */
     CUDA_CARRY_THREADS = 1024,
@@ -166,8 +165,6 @@ typedef struct fpa_cuda_plan {
     int weights;           /* run-time matrices of branches */
     bool pads;             /* rows of q, k or v are brought to multiples of 16 bytes first */
     bool leaves_in_pieces; /* passes of warpgroups: o by way of shared memory */
-    bool
-        leaves_meetings; /* and where two blocks' rows of o meet amid 32 bytes these by way of the workspace */
     fpa_cuda_lift lift;
     bool fused;                  /* the chunked form is one pass */
     bool coordinates;            /* portable kernels read q and k as they lie, without a panel */

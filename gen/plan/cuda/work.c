@@ -116,9 +116,6 @@ void work_scans(const fpa_plan *plan, struct fpa_cuda_geometry *g)
             (struct fpa_cuda_kernel_work){.step = count_padding(plan, plan->head->dv, g->padded_value),
                                           .copy = count_padding(plan, plan->head->d, g->padded_vector),
                                           .trips = 1};
-    if (plan->cuda.leaves_meetings) /* of 16 tokens and a place where rows meet */
-        g->work[CUDA_JOIN_SECTORS] =
-            (struct fpa_cuda_kernel_work){.step = {.instructions = 60, .bytes = 16 * 150}, .trips = 1};
     if (plan->head->gate)
         count_gates(plan, &g->work[CUDA_GATE_SCAN]);
     count_segment_scan(plan, &g->work[CUDA_SEGMENT_SCAN]);
