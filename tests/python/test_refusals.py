@@ -33,7 +33,7 @@ class Refusals(unittest.TestCase):
             ("v", "axis 2", (q, k, v[:, :, :1])),
         ):
             error = self.refuses(ValueError, where, words, self.head, *arrays)
-            self.assertEqual(error.code, fpac.Code.INVALID)
+            self.assertIs(error.code, fpac.Code.INVALID)
 
     def test_dtypes(self):
         q, k, v = self.q, self.k, self.v
