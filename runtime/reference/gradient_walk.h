@@ -395,13 +395,13 @@ static void walk_keys(walk *w, int64_t b, int64_t h)
 }
 
 /* The gradient of log-gate t is w->crossing[t]; what the two ways make of it is told by their files. */
-static real gate_of(const walk *w, int64_t t, real *running);
+static real gate_of(const walk *w, int64_t t, real running[2]);
 
 static void store_keys(walk *w, int64_t b, int64_t h)
 {
     const fpa_problem *p = w->problem;
     const int width = head_width(p->head), dv = p->head->dv;
-    real running = 0;
+    real running[2] = {0};
     for (int64_t j = p->length - 1; j >= 0; j--) {
         const int64_t token = (b * p->length + j) * p->heads + h;
         const fpa_lift_token key = lift_token(p, b, j, h, FPA_KEY, p->k + token * width);
@@ -415,7 +415,7 @@ static void store_keys(walk *w, int64_t b, int64_t h)
         for (int c = 0; w->to.v && c < dv; c++)
             w->to.v[token * dv + c] = (double)w->dv[j * dv + c];
         if (w->to.log_gate)
-            w->to.log_gate[token] = (double)gate_of(w, j, &running);
+            w->to.log_gate[token] = (double)gate_of(w, j, running);
     }
 }
 
