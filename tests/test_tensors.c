@@ -298,7 +298,8 @@ static void arrays_side_by_side_in_a_larger_one_do_not_overlap(void **state)
 {
     fixture *f = *state;
     for (int inner = 0; inner < 2; inner++) {
-        const int64_t token = HQ * (D_KEY + DV), head = inner ? D_KEY + DV : D_KEY, behind = inner ? D_KEY : HQ * D_KEY;
+        const int64_t token = HQ * (D_KEY + DV), head = inner ? D_KEY + DV : D_KEY,
+                      behind = inner ? D_KEY : HQ * D_KEY;
         const int64_t q[] = {L * token, token, head, 1}, o[] = {L * token, token, inner ? head : DV, 1};
         memcpy(f->q.stride, q, sizeof q);
         memcpy(f->o.stride, o, sizeof o);
