@@ -77,7 +77,7 @@ class Refusals(unittest.TestCase):
         arrays = operands(mine.explain(), 6)
         a, b = numbers(5, 2, 3, 8), numbers(6, 5, 8)
         for words, weights in (
-            ("'C' is none of trained, which has A, B", {"A": a, "B": b, "C": a}),
+            ("names 'C', but trained has A, B", {"A": a, "B": b, "C": a}),
             ("B of trained missing", {"A": a}),
             ("1 are given, but trained has A, B", [a]),
         ):
