@@ -229,7 +229,8 @@ static void optimised_code_of_narrow_storage_has_no_warning(void **state)
 /* Maps of which neither the value nor the slope needs the argument, and its square of x least of all. */
 static void gradients_of_made_coordinates_have_no_warning(void **state)
 {
-    static const char *const made[] = {"identity(), square = 0.5", "identity(), map = one, square = 0.5, shift = 1",
+    static const char *const made[] = {"identity(), square = 0.5",
+                                       "identity(), map = one, square = 0.5, shift = 1",
                                        "{ dense{{1,2,3}}, dense{{3,2,1}} }, gain = 2",
                                        "identity(), map_q = one, map_k = exp, square = 0.5, angle = 'a'"};
     fpa_error error = {0};
@@ -239,10 +240,12 @@ static void gradients_of_made_coordinates_have_no_warning(void **state)
         char spec[256];
         fpa_head_list list;
         fpa_source source;
-        snprintf(spec, sizeof spec, "return head { name = 'made', d = 3, %s terms = term { coordinates { %s } } }",
+        snprintf(spec, sizeof spec,
+                 "return head { name = 'made', d = 3, %s terms = term { coordinates { %s } } }",
                  strstr(made[i], "angle") ? "positions = 1," : "", made[i]);
         assert_int_equal(spec_load_text("made.lua", NULL, spec, strlen(spec), &list, &error), FPA_OK);
-        assert_int_equal(source_generate_backward(list.heads[0], target_best()->name, &source, &error), FPA_OK);
+        assert_int_equal(source_generate_backward(list.heads[0], target_best()->name, &source, &error),
+                         FPA_OK);
         check_compiler("gcc", "-fsyntax-only -O1", target_best(), list.heads[0], source.code);
         source_free(&source);
         head_list_free(&list);
