@@ -253,7 +253,9 @@ static void read_normalize(builder *b)
     lua_settop(L, 2);
     if (head->eps < 0)
         script_refuse(L, 0, "eps of head is %f, but it must not be negative", head->eps);
-    if (given && head->normalize != FPA_NORMALIZE_SUM && head->normalize != FPA_NORMALIZE_MAX)
+    /* eps = 0 asks for nothing */
+    if (given && head->eps != 0 && head->normalize != FPA_NORMALIZE_SUM &&
+        head->normalize != FPA_NORMALIZE_MAX)
         script_refuse(L, 0, "eps of head is of normalize = \"sum\" and \"max\", but normalize is \"%s\"",
                       normalize_words[head->normalize]);
 }
