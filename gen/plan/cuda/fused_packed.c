@@ -229,7 +229,7 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     const int barriers = 2 * fused->total_panels + (2 - near) * largest(values, fused->total_values) +
                          FUSED_COPIES + largest(fused->query_groups, FUSED_COPIES) +
                          largest(raw_stages, fused->total_raw_stages) + near +
-                         (fused->tasks ? raw_stages / 2 : 0);
+                         (fused->tasks ? raw_stages / 2 : 0) + !plan->head->gate; /* and of what is given back to nobody */
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
     fused->bytes =
         fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
