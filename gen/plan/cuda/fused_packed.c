@@ -35,7 +35,8 @@ enum {
     /* of features, whose keys', queries' and copies' turns come one after the other: three lose
      * (docs/decisions/0134-two-blocks-of-packed-rows.md) */
     MOST_TILES_OF_BOTH = 2,
-    MOST_AHEAD = 8, /* panels of totals that are asked for before they are packed: more than device memory's latency is long */
+    MOST_AHEAD =
+        8, /* panels of totals that are asked for before they are packed: more than device memory's latency is long */
     /* and of one that has queries, too: features and factors of a group of products and of the next one */
     OTHERS_OF_BOTH = 48,
     NARROW = 32,      /* bytes that the copy engine can swizzle */
@@ -226,10 +227,10 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->at_barriers = fused->at_panels + panels * fused->panel_bytes;
     place_totals(plan, fused);
     const int near = fused->near_panels > 0; /* then values are free when rows are */
-    const int barriers = 2 * fused->total_panels + (2 - near) * largest(values, fused->total_values) +
-                         FUSED_COPIES + largest(fused->query_groups, FUSED_COPIES) +
-                         largest(raw_stages, fused->total_raw_stages) + near +
-                         (fused->tasks ? raw_stages / 2 : 0) + !plan->head->gate; /* and of what is given back to nobody */
+    const int barriers =
+        2 * fused->total_panels + (2 - near) * largest(values, fused->total_values) + FUSED_COPIES +
+        largest(fused->query_groups, FUSED_COPIES) + largest(raw_stages, fused->total_raw_stages) + near +
+        (fused->tasks ? raw_stages / 2 : 0) + !plan->head->gate; /* and of what is given back to nobody */
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
     fused->bytes =
         fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
@@ -420,8 +421,9 @@ void print_fused_packed(FILE *out, const fpa_plan *plan)
         fused->tasks ? " (a warp fetches, one looks at values)" : "", fused->key_groups,
         fused->key_groups == 1 ? "s" : "", fused->key_tiles, fused->query_groups,
         fused->query_groups == 1 ? "s" : "", fused->total_packers, fused->total_packers == 1 ? "s" : "",
-        adders, adders == 1 ? "s" : "", fused->panels, fused->values, fused->raw_stages,
-        fused->total_panels, fused->total_values, fused->total_raw_stages, fused->bytes / 1024.0, fused->lifts ? "; who packs makes coordinates, without lift_rows" : "");
+        adders, adders == 1 ? "s" : "", fused->panels, fused->values, fused->raw_stages, fused->total_panels,
+        fused->total_values, fused->total_raw_stages, fused->bytes / 1024.0,
+        fused->lifts ? "; who packs makes coordinates, without lift_rows" : "");
 }
 
 void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)

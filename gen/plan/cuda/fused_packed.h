@@ -89,7 +89,8 @@ typedef struct fpa_fused_packed {
     int lift_bytes; /* of matrices that make them */
     /* places on their way */
     int panels, values, raw_stages;
-    int total_panels, total_values, total_raw_stages; /* of totals, where queries' rows, copies and o are else */
+    int total_panels, total_values,
+        total_raw_stages; /* of totals, where queries' rows, copies and o are else */
     int outputs; /* slabs of o for the copy engine, one a warpgroup of queries; 0: its boxes are wider than a
                     block */
     /* shared memory: bytes of one of each, and from where on they lie */
