@@ -35,8 +35,6 @@ enum {
     /* of features, whose keys', queries' and copies' turns come one after the other: three lose
      * (docs/decisions/0134-two-blocks-of-packed-rows.md) */
     MOST_TILES_OF_BOTH = 2,
-    MOST_AHEAD =
-        8, /* panels of totals that are asked for before they are packed: more than device memory's latency is long */
     /* and of one that has queries, too: features and factors of a group of products and of the next one */
     OTHERS_OF_BOTH = 48,
     NARROW = 32,      /* bytes that the copy engine can swizzle */
@@ -186,20 +184,6 @@ static int raw_row(const fpa_fused_packed *fused)
     return !fused->lifts && fused->vector <= NARROW / 2 ? NARROW : SLAB / FUSED_TOKENS;
 }
 
-/* Totals have no queries, whose rows, copies of the state and o leave room for more panels on their way. Without a gate and a window each half of a panel's rows is a
- * place of its own; values, and behind them raw vectors, have all in front of the ones of z. Two more of values than of raw vectors: keys of the next panel are not
- * fetched before a panel's values are free, and meanwhile the panel between shall be packed. Beside a window values are free when rows are. */
-static void place_totals(const fpa_plan *plan, fpa_fused_packed *fused)
-{
-    const bool near = fused->near_panels > 0, halves = !near && !plan->head->gate;
-    const int pairs = (fused->at_ones - 2 * fused->value_bytes) / (fused->value_bytes + fused->raw_bytes);
-    const int most = near ? fused->panels - 2 : MOST_AHEAD;
-    fused->total_panels = halves ? 2 * fused->panels : fused->panels;
-    fused->total_raw_stages = (pairs < most ? pairs : most) & ~1; /* two that pack take turns */
-    fused->total_values = near ? fused->panels : fused->total_raw_stages + 2;
-    fused->at_total_raw = fused->total_values * fused->value_bytes;
-}
-
 static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_stages, fpa_fused_packed *fused)
 {
     const fpa_plan *plan = in->plan;
@@ -218,25 +202,25 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->panel_bytes =
         2 * fused->rows * FUSED_ROW_PITCH + (plan->head->gate ? GATES : 0) + (fused->near_panels ? NORMS : 0);
     fused->at_outputs = values * fused->value_bytes;
-    fused->at_raw_stages = fused->at_outputs + readers * fused->value_bytes;
-    fused->at_copies = fused->at_raw_stages + raw_stages * fused->raw_bytes;
-    fused->at_ones =
+    fused->at_ones = fused->at_outputs + readers * fused->value_bytes;
+    fused->at_raw_stages = fused->at_ones + (apart ? ONES : 0);
+    fused->at_matrix = fused->at_raw_stages + raw_stages * fused->raw_bytes;
+    fused->at_copies = fused->at_matrix + fused->matrix_bytes;
+    fused->at_panels =
         fused->at_copies + fused->copies * fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
-    fused->at_matrix = fused->at_ones + (apart ? ONES : 0);
-    fused->at_panels = fused->at_matrix + fused->matrix_bytes;
     fused->at_barriers = fused->at_panels + panels * fused->panel_bytes;
-    place_totals(plan, fused);
     const int near = fused->near_panels > 0; /* then values are free when rows are */
-    const int barriers =
-        2 * fused->total_panels + (2 - near) * largest(values, fused->total_values) + FUSED_COPIES +
-        largest(fused->query_groups, FUSED_COPIES) + largest(raw_stages, fused->total_raw_stages) + near +
-        (fused->tasks ? raw_stages / 2 : 0) + !plan->head->gate; /* and of what is given back to nobody */
+    const int barriers = 2 * panels + (2 - near) * values + FUSED_COPIES +
+                         largest(fused->query_groups, FUSED_COPIES) + raw_stages + near +
+                         (fused->tasks ? raw_stages / 2 : 0);
     fused->at_part = round_up(fused->at_barriers + 8 * barriers, 16);
     fused->bytes =
         fused->at_part + PART + EDGE * largest(panels, LEAST_EDGES) + (plan->head->gate ? FACTORS : 0);
     return fused->blocks * (fused->bytes + BLOCK_OWN) <= plan->target->shared_memory + BLOCK_OWN;
 }
 
+/* More values than raw vectors: of totals, keys of the next panel are not fetched before a panel's values are
+ * free, and meanwhile the panel between shall be packed. */
 static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     static const int sizes[][3] = {{4, 6, 4}, {4, 5, 4}, {3, 5, 4}, {3, 4, 3},
@@ -390,7 +374,8 @@ const char *plan_fused_packed(const fpa_cuda_inputs *in, void *made)
     if (!join(in, fused) && !set_apart(in, fused))
         return "copies of its state and packed rows do not fit into shared memory";
     /* places for vectors and packed rows belong to them by turns */
-    fused->total_packers = fused->query_groups && fused->total_panels % 2 == 0 ? 2 : 1;
+    fused->total_packers =
+        fused->query_groups && fused->raw_stages % 2 == 0 && fused->panels % 2 == 0 ? 2 : 1;
     plan_fused_packed_slots(plan, in->rows, in->memory, fused);
     plan_fused_packed_queries(in->rows, in->memory, fused);
     return NULL;
@@ -417,13 +402,12 @@ void print_fused_packed(FILE *out, const fpa_plan *plan)
         out,
         "fused_chunk  chunked: 1 warpgroup packs%s, %d hold%s %d tiles of 64 features each, %d read%s them; "
         "totals of segments: %d pack%s, %d add%s up keys; stages: %d of 64 tokens, %d of values, %d of raw "
-        "vectors, of totals %d, %d and %d; %.1f KiB of shared memory%s\n",
+        "vectors; %.1f KiB of shared memory%s\n",
         fused->tasks ? " (a warp fetches, one looks at values)" : "", fused->key_groups,
         fused->key_groups == 1 ? "s" : "", fused->key_tiles, fused->query_groups,
         fused->query_groups == 1 ? "s" : "", fused->total_packers, fused->total_packers == 1 ? "s" : "",
-        adders, adders == 1 ? "s" : "", fused->panels, fused->values, fused->raw_stages, fused->total_panels,
-        fused->total_values, fused->total_raw_stages, fused->bytes / 1024.0,
-        fused->lifts ? "; who packs makes coordinates, without lift_rows" : "");
+        adders, adders == 1 ? "s" : "", fused->panels, fused->values, fused->raw_stages,
+        fused->bytes / 1024.0, fused->lifts ? "; who packs makes coordinates, without lift_rows" : "");
 }
 
 void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
@@ -482,8 +466,7 @@ const fpa_field fused_packed_fields[] = {
     FUSED(projected_first), FUSED(projected), FUSED(matrix_rows), FUSED(matrix_parts), FUSED(lifts),
     FUSED(vector),
     /* places */
-    FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(total_panels), FUSED(total_values),
-    FUSED(total_raw_stages), FUSED(at_total_raw), FUSED(value_bytes), FUSED(panel_bytes), FUSED(raw_bytes),
+    FUSED(panels), FUSED(values), FUSED(raw_stages), FUSED(value_bytes), FUSED(panel_bytes), FUSED(raw_bytes),
     FUSED(raw_row), FUSED(matrix_bytes), FUSED(outputs), FUSED(at_ones), FUSED(at_outputs),
     FUSED(at_raw_stages), FUSED(at_matrix), FUSED(at_copies), FUSED(at_panels), FUSED(at_barriers),
     FUSED(at_part), FUSED(bytes), FIELDS_END};

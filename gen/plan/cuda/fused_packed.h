@@ -89,15 +89,12 @@ typedef struct fpa_fused_packed {
     int lift_bytes; /* of matrices that make them */
     /* places on their way */
     int panels, values, raw_stages;
-    int total_panels, total_values,
-        total_raw_stages; /* of totals, where queries' rows, copies and o are else */
     int outputs; /* slabs of o for the copy engine, one a warpgroup of queries; 0: its boxes are wider than a
                     block */
     /* shared memory: bytes of one of each, and from where on they lie */
     int panel_bytes, raw_bytes, value_bytes, matrix_bytes;
     int raw_row; /* of a raw vector: 128, or fewer where these hold all of it */
     int at_ones, at_outputs, at_raw_stages, at_matrix, at_copies, at_panels, at_barriers, at_part, bytes;
-    int at_total_raw;
 } fpa_fused_packed;
 
 /* Tiles of 8 of a block's columns, of which one warpgroup of keys holds all sums. */
