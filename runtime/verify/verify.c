@@ -8,6 +8,7 @@
 #include "head/lift.h"
 #include "base/parallel.h"
 #include "base/plain_locale.h"
+#include "machine/target.h"
 #include "check.h"
 #include "scratch.h"
 #include "verdict.h"
@@ -82,11 +83,15 @@ static const row rows[] = {
      SKIPPED}, /* more query heads than lanes */
     /* of every head: values of several chunks one behind the other, which C kernels read where they lie; chunks that matter to the next but one */
     {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SLOW_GATE, INPUTS_SLOW_GATE, 0, SKIPPED},
+    /* of a GPU, the chunked form alone: two segments of two chunks and one of one, behind a state */
+    {4, 8, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SLOW_GATE, INPUTS_SLOW_GATE, CHECK_SEGMENTS | CHECK_RESUME,
+     CHECK_SEGMENTS},
 };
 
 enum {
     ROWS = sizeof rows / sizeof rows[0],
-    WHOLE_ROW = ROWS - 1,
+    SEGMENTS_ROW = ROWS - 1,
+    WHOLE_ROW = SEGMENTS_ROW - 1,
     WINDOW_ROWS = WHOLE_ROW - 6,
     CLUSTER_ROWS = WINDOW_ROWS - 2,
     SIGNED_ROW = CLUSTER_ROWS - 1
@@ -96,7 +101,7 @@ enum {
 static int64_t windows_of(const row *r)
 {
     static const int windows[WHOLE_ROW - WINDOW_ROWS] = {2, 1, 1, 3, 1, 2};
-    return r < &rows[WINDOW_ROWS] || r == &rows[WHOLE_ROW] ? 0 : windows[r - &rows[WINDOW_ROWS]];
+    return r < &rows[WINDOW_ROWS] || r >= &rows[WHOLE_ROW] ? 0 : windows[r - &rows[WINDOW_ROWS]];
 }
 
 static double run_cost(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s, fpa_form_index form)
@@ -106,9 +111,11 @@ static double run_cost(const fpa_head *head, const fpa_facts *facts, const fpa_s
     return heads * facts->flop[form] * (form == FORM_PARALLEL ? pairs : length);
 }
 
+/* What only a GPU is asked is dear for it ten times later: the formula takes as long for all widths. */
 static bool affordable(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s, int form)
 {
-    return facts->forms & 1 << form && run_cost(head, facts, s, (fpa_form_index)form) <= 10 * run_budget;
+    const double most = (s->checks & CHECK_SEGMENTS ? 100 : 10) * run_budget;
+    return facts->forms & 1 << form && run_cost(head, facts, s, (fpa_form_index)form) <= most;
 }
 
 static int count_bits(int bits)
@@ -154,6 +161,9 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
     const int fixed = lift_heads(head); /* of the head's constants */
     bool heavy = false;
     if (windows_of(r) && !head->window)
+        return false;
+    if (r == &rows[SEGMENTS_ROW] &&
+        (target_find(facts->target)->backend != BACKEND_CUDA || !(facts->forms & 1 << FORM_CHUNKED)))
         return false;
     if ((r->inputs == INPUTS_EXTREME_GATE && !head->gate) || (r->more == 97 && chunk <= 97))
         return false;
@@ -280,11 +290,15 @@ static void ask_form(examination *x, int index, int form)
 {
     fpa_pick picks[MANY_PICKS];
     const fpa_shape *shape = &x->problems[index].trial.shape;
-    const int count =
-        is_walked(x, index, form) ? walk_list(x->module, shape, (fpa_form_index)form, picks) : 0;
-    ask(x, index, form, NULL);
+    int count = 0;
+    if (index == SEGMENTS_ROW)
+        count = form == FORM_CHUNKED ? walk_list_segments(x->module, shape, x->facts->chunk, picks) : 0;
+    else
+        ask(x, index, form, NULL);
+    if (is_walked(x, index, form))
+        count = walk_list(x->module, shape, (fpa_form_index)form, picks);
     for (int i = 0; i < count; i++)
-        if (index < CLUSTER_ROWS || strcmp(picks[i].mechanism, "cluster_scan") == 0)
+        if (index < CLUSTER_ROWS || index == SEGMENTS_ROW || strcmp(picks[i].mechanism, "cluster_scan") == 0)
             ask(x, index, form, &picks[i]);
 }
 

@@ -17,6 +17,8 @@ enum fault_place {
     BY_BOXES,
     BY_THREADS,
     IN_SEGMENTS,
+    IN_CHUNKS_OF_SEGMENTS, /* of several each, with slow gates, */
+    IN_CHUNKS_OF_PASSES,   /* also in one pass */
     IN_ROUNDS,
     IN_FUSED,
     IN_FUSED_BY_THREADS,
