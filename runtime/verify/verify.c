@@ -84,7 +84,7 @@ static const row rows[] = {
     /* of every head: values of several chunks one behind the other, which C kernels read where they lie; chunks that matter to the next but one */
     {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SLOW_GATE, INPUTS_SLOW_GATE, 0, SKIPPED},
     /* of a GPU, the chunked form alone: two segments of two chunks and one of one, behind a state */
-    {4, 8, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SLOW_GATE, INPUTS_SLOW_GATE, CHECK_SEGMENTS | CHECK_RESUME,
+    {4, 8, 2, 2, 4, LAYOUT_PLAIN, INPUTS_SLOW_GATE, INPUTS_SLOW_GATE, CHECK_SEGMENTS | CHECK_RESUME,
      CHECK_SEGMENTS},
 };
 
@@ -111,11 +111,22 @@ static double run_cost(const fpa_head *head, const fpa_facts *facts, const fpa_s
     return heads * facts->flop[form] * (form == FORM_PARALLEL ? pairs : length);
 }
 
-/* What only a GPU is asked is dear for it ten times later: the formula takes as long for all widths. */
+/* A row of segments is the chunked form's. */
+static bool has_form(const fpa_facts *facts, const fpa_shape *s, int form)
+{
+    return facts->forms & 1 << form && (!(s->checks & CHECK_SEGMENTS) || form == FORM_CHUNKED);
+}
+
+/* And a GPU's, to whom a run is dear ten times later: the formula's work does not depend on features. */
+static bool exceeds(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s, int form, double times)
+{
+    const double most = times * run_budget * (s->checks & CHECK_SEGMENTS ? 10 : 1);
+    return run_cost(head, facts, s, (fpa_form_index)form) > most;
+}
+
 static bool affordable(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s, int form)
 {
-    const double most = (s->checks & CHECK_SEGMENTS ? 100 : 10) * run_budget;
-    return facts->forms & 1 << form && run_cost(head, facts, s, (fpa_form_index)form) <= most;
+    return has_form(facts, s, form) && !exceeds(head, facts, s, form, 10);
 }
 
 static int count_bits(int bits)
@@ -162,8 +173,7 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
     bool heavy = false;
     if (windows_of(r) && !head->window)
         return false;
-    if (r == &rows[SEGMENTS_ROW] &&
-        (target_find(facts->target)->backend != BACKEND_CUDA || !(facts->forms & 1 << FORM_CHUNKED)))
+    if (r == &rows[SEGMENTS_ROW] && target_find(facts->target)->backend != BACKEND_CUDA)
         return false;
     if ((r->inputs == INPUTS_EXTREME_GATE && !head->gate) || (r->more == 97 && chunk <= 97))
         return false;
@@ -184,8 +194,7 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
         !walk_has(module, s, FORM_CHUNKED, "cluster_scan"))
         return false;
     for (int form = 0; form < FORMS; form++)
-        heavy = heavy ||
-                (facts->forms & 1 << form && run_cost(head, facts, s, (fpa_form_index)form) > run_budget);
+        heavy = heavy || (has_form(facts, s, form) && exceeds(head, facts, s, form, 1));
     if (heavy || (double)facts->state_elements * (double)(s->batch * s->heads) > state_budget) {
         s->batch = 1;
         s->heads = s->query_heads = fixed ? fixed : 1;
@@ -292,7 +301,7 @@ static void ask_form(examination *x, int index, int form)
     const fpa_shape *shape = &x->problems[index].trial.shape;
     int count = 0;
     if (index == SEGMENTS_ROW)
-        count = form == FORM_CHUNKED ? walk_list_segments(x->module, shape, x->facts->chunk, picks) : 0;
+        count = walk_list_segments(x->module, shape, x->facts->chunk, picks);
     else
         ask(x, index, form, NULL);
     if (is_walked(x, index, form))
