@@ -15,6 +15,7 @@ typedef enum fpa_inputs {
     INPUTS_EXTREME_GATE, /* dense, with log-gates of -1e4 and -40 */
     INPUTS_LARGE,        /* dense, with queries that make exponents of a window of some hundreds */
     INPUTS_SLOW_GATE,    /* dense, with log-gates that leave much of a chunk for the next but one */
+    INPUTS_SLOW_POSITIVE /* both */
 } fpa_inputs;
 
 enum {                        /* what a trial checks besides the result */
@@ -26,7 +27,8 @@ enum {                        /* what a trial checks besides the result */
        CHECK_CANDIDATES = 32, /* all of it once more by each of the module's candidates */
        CHECK_RAGGED = 128,    /* sequences of different lengths, states in pools */
        CHECK_CHAIN = 64,      /* CHECK_HANDOVER, but each form takes over from the one before it only */
-    CHECK_SEGMENTS = 256,  /* by candidates of segments of several chunks, if there are; the run in the middle of three is nearly all of it */
+       CHECK_SEGMENTS =
+           256, /* by candidates of segments of several chunks, if there are; the run in the middle of three is nearly all of it */
 };
 
 typedef struct fpa_shape {

@@ -45,7 +45,8 @@ static const row rows[] = {
     {0, 5, 2, 3, 3, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_DENSE,
      CHECK_HANDOVER | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_CANDIDATES | CHECK_RAGGED,
      CHECK_CHAIN | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_CANDIDATES | CHECK_RAGGED},
-    {0, 97, 1, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME | CHECK_RECENT, 0},
+    {0, 97, 1, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME | CHECK_RECENT,
+     0}, /* RECENT_ROW */
     {1, 3, 1, 3, 3, LAYOUT_PIECES, INPUTS_DENSE, INPUTS_DENSE, 0, 0},
     {1, 0, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_REPEAT | CHECK_RECENT, 0},
     {1, 1, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE,
@@ -94,7 +95,8 @@ enum {
     WHOLE_ROW = SEGMENTS_ROW - 1,
     WINDOW_ROWS = WHOLE_ROW - 6,
     CLUSTER_ROWS = WINDOW_ROWS - 2,
-    SIGNED_ROW = CLUSTER_ROWS - 1
+    SIGNED_ROW = CLUSTER_ROWS - 1,
+    RECENT_ROW = 3
 };
 
 /* Windows that a row is longer by: rows for heads that have one. */
@@ -300,11 +302,13 @@ static void ask_form(examination *x, int index, int form)
     fpa_pick picks[MANY_PICKS];
     const fpa_shape *shape = &x->problems[index].trial.shape;
     int count = 0;
+    if (index != SEGMENTS_ROW)
+        ask(x, index, form, NULL);
     if (index == SEGMENTS_ROW)
         count = walk_list_segments(x->module, shape, x->facts->chunk, picks);
-    else
-        ask(x, index, form, NULL);
-    if (is_walked(x, index, form))
+    else if (index == RECENT_ROW && form == FORM_RECURRENT)
+        count = walk_list_recent(x->module, shape, picks);
+    else if (is_walked(x, index, form))
         count = walk_list(x->module, shape, (fpa_form_index)form, picks);
     for (int i = 0; i < count; i++)
         if (index < CLUSTER_ROWS || index == SEGMENTS_ROW || strcmp(picks[i].mechanism, "cluster_scan") == 0)

@@ -124,6 +124,20 @@ int walk_list_segments(const fpa_module *module, const fpa_shape *shape, int chu
     return count;
 }
 
+int walk_list_recent(const fpa_module *module, const fpa_shape *shape, fpa_pick picks[MANY_PICKS])
+{
+    fpa_call_size size = size_of(shape, FORM_RECURRENT);
+    fpa_candidate list[MANY_CANDIDATES];
+    int count = 0;
+    size.length = 1;
+    size.recent = shape->length / 3;
+    const int candidates = module->decodes_recent ? list_candidates(module, &size, list) : 0;
+    for (int i = 0; i < candidates && count == 0; i++)
+        if (strcmp(list[i].mechanism, "decode_recent") == 0)
+            add_pick(&list[i], false, 0, picks, &count);
+    return count;
+}
+
 bool walk_choose(const void *choice, const fpa_module *module, const fpa_call_size *size,
                  fpa_candidate *candidate)
 {

@@ -25,6 +25,9 @@ int walk_list(const fpa_module *module, const fpa_shape *shape, fpa_form_index f
 int walk_list_segments(const fpa_module *module, const fpa_shape *shape, int chunk,
                        fpa_pick picks[MANY_PICKS]);
 
+/* That of the fewest blocks for a token beside recent ones, which then have more of these each than they weigh at a time. */
+int walk_list_recent(const fpa_module *module, const fpa_shape *shape, fpa_pick picks[MANY_PICKS]);
+
 /* An fpa_trial's choose; choice: an fpa_pick. False: the mechanism does not suit this call. */
 bool walk_choose(const void *choice, const fpa_module *module, const fpa_call_size *size,
                  fpa_candidate *candidate);

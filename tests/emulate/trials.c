@@ -64,7 +64,9 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {1, 63, 2, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0, 0},            /* ENTRIES_CALL */
     {9, 9, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0, 0},                          /* RINGS_CALL */
     {4, 8, 1, 1, 1, LAYOUT_PLAIN, CHECK_SEGMENTS | CHECK_RESUME, 132, false, SEGMENTS_OF_CHUNKS, 0,
-     0}, /* CHUNKS_CALL */
+     0},                                                                /* CHUNKS_CALL */
+    {4, 8, 2, 2, 4, LAYOUT_PLAIN, 0, 132, false, SEGMENTS_AHEAD, 0, 0}, /* HEADS_AHEAD_CALL */
+    {0, 63, 1, 1, 2, LAYOUT_PLAIN, CHECK_RECENT, 1, false, 0, 0, 0},    /* RECENT_CALL */
 };
 
 static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fpa_facts *facts)

@@ -37,13 +37,15 @@ enum {
     CLUSTER_CALL = 21,
     SHARED_CALL = 26, /* by clusters that are fewer than sequences */
     WINDOW_CALL = 27,
-    SEQUENCES_CALL = 32, /* of faults alone: test_cuda_emulated_sequences.c has the others */
-    SEGMENTS_CALL = 34,  /* of faults alone, too */
-    SCANNED_CALL = 35,   /* SEQUENCES_CALL by clusters, of faults alone, too */
-    WHOLE_CALL = 36,     /* and by such that take whole ones in turn */
-    ENTRIES_CALL = 37,   /* pieces of several batch entries, of faults alone, too */
-    RINGS_CALL = 38,     /* more panels by one block than there are places for, of faults alone, too */
-    CHUNKS_CALL = 39,    /* segments of several chunks behind a state, slow gates, of faults alone, too */
+    SEQUENCES_CALL = 32,   /* of faults alone: test_cuda_emulated_sequences.c has the others */
+    SEGMENTS_CALL = 34,    /* of faults alone, too */
+    SCANNED_CALL = 35,     /* SEQUENCES_CALL by clusters, of faults alone, too */
+    WHOLE_CALL = 36,       /* and by such that take whole ones in turn */
+    ENTRIES_CALL = 37,     /* pieces of several batch entries, of faults alone, too */
+    RINGS_CALL = 38,       /* more panels by one block than there are places for, of faults alone, too */
+    CHUNKS_CALL = 39,      /* segments of several chunks behind a state, slow gates, of faults alone, too */
+    HEADS_AHEAD_CALL = 40, /* AHEAD_CALL of several heads, of faults alone, too */
+    RECENT_CALL = 41,      /* many recent tokens of one block, of faults alone, too */
     EMULATED_CALLS
 };
 
