@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "handover.h"
+#include "machine/target.h"
 #include "tokens.h"
 
 /* Tokens of no sequence, before the first and behind the last. */
@@ -259,12 +260,19 @@ static void make_call(const ragged *r, int first, int last, int64_t end, call *c
         pack(c);
 }
 
+/* An index outside the pool, which a GPU takes for none. */
+static int32_t no_slot(const ragged *r, int n)
+{
+    const bool device = target_find(r->trial->facts->target)->backend == BACKEND_CUDA;
+    return device && n == 1 ? (int32_t)r->slots : NONE;
+}
+
 /* Sequences of no tokens begin with the state of the one before; that of the first is wanted by nobody. */
 static void set_slots(const ragged *r, int n, fpa_sequence_list *list)
 {
     for (int64_t s = 0; s < list->count; s++) {
-        list->in[s] = n == 0 || s == 0 ? NONE : slot_after(r, n - 1, s % 2 ? s : s - 1);
-        list->out[s] = s == 0 ? NONE : slot_after(r, n, s);
+        list->in[s] = n == 0 || s == 0 ? no_slot(r, n) : slot_after(r, n - 1, s % 2 ? s : s - 1);
+        list->out[s] = s == 0 ? no_slot(r, n) : slot_after(r, n, s);
     }
 }
 
