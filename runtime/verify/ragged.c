@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "handover.h"
-#include "machine/target.h"
 #include "tokens.h"
 
 /* Tokens of no sequence, before the first and behind the last. */
@@ -263,8 +262,7 @@ static void make_call(const ragged *r, int first, int last, int64_t end, call *c
 /* An index outside the pool, which a GPU takes for none. */
 static int32_t no_slot(const ragged *r, int n)
 {
-    const bool device = target_find(r->trial->facts->target)->backend == BACKEND_CUDA;
-    return device && n == 1 ? (int32_t)r->slots : NONE;
+    return is_of_gpu(r->trial->facts) && n == 1 ? (int32_t)r->slots : NONE;
 }
 
 /* Sequences of no tokens begin with the state of the one before; that of the first is wanted by nobody. */

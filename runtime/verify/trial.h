@@ -3,6 +3,7 @@
 #ifndef FPAC_RUNTIME_VERIFY_TRIAL_H
 #define FPAC_RUNTIME_VERIFY_TRIAL_H
 
+#include "machine/target.h"
 #include "runtime/backend.h"
 #include "bound.h"
 #include "field.h"
@@ -37,6 +38,13 @@ typedef struct fpa_shape {
     fpa_inputs inputs;
     int checks;
 } fpa_shape;
+
+/* Whether kernels are a GPU's; those by hand have no target. */
+static inline bool is_of_gpu(const fpa_facts *facts)
+{
+    const fpa_target *target = target_find(facts->target);
+    return target && target->backend == BACKEND_CUDA;
+}
 
 /* Bytes of a mask of keys as a module gets them. */
 typedef struct fpa_mask {

@@ -8,7 +8,6 @@
 #include "head/lift.h"
 #include "base/parallel.h"
 #include "base/plain_locale.h"
-#include "machine/target.h"
 #include "check.h"
 #include "scratch.h"
 #include "verdict.h"
@@ -175,7 +174,7 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
     bool heavy = false;
     if (windows_of(r) && !head->window)
         return false;
-    if (r == &rows[SEGMENTS_ROW] && target_find(facts->target)->backend != BACKEND_CUDA)
+    if (r == &rows[SEGMENTS_ROW] && !is_of_gpu(facts))
         return false;
     if ((r->inputs == INPUTS_EXTREME_GATE && !head->gate) || (r->more == 97 && chunk <= 97))
         return false;
