@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/dtype.h"
 #include "base/splitmix.h"
@@ -173,6 +174,14 @@ static double query_divisor(const fpa_trial *t)
     return scale > 0x1p-20 && scale < 0x1p20 && t->shape.layout != LAYOUT_HEAD_MAJOR ? scale : 1;
 }
 
+/* A token without a query, as callers pad: all of its scores may be zeros, and eps alone is what it is divided by. */
+static void clear_query(fpa_trial *t)
+{
+    const size_t vector = (size_t)t->shape.query_heads * (size_t)head_width(t->head);
+    if (t->shape.inputs == INPUTS_SPARSE && t->head->normalize != FPA_NORMALIZE_NONE && t->head->eps > 0)
+        memset(t->q + (size_t)t->shape.length / 2 * vector, 0, vector * sizeof *t->q);
+}
+
 /* What queries are multiplied by: the largest of some hundred exponents is then beyond what exponentials can hold. */
 static double query_factor(const fpa_trial *t)
 {
@@ -195,6 +204,7 @@ fpa_status inputs_draw(fpa_trial *t, uint64_t seed, fpa_error *error)
         t->gate = draw_gate(t, &state);
     if (!t->q || !t->k || !t->v || (head->gate && !t->gate))
         return fail_memory(error);
+    clear_query(t);
     return draw_weights(t, &state, error);
 }
 
