@@ -444,7 +444,9 @@ static void run_many(ragged *r)
     const int64_t most = (r->check->module->backend->memory ? THREADS : LANES) + 8,
                   room = ELEMENTS / (r->trial->facts->state_elements * r->trial->shape.heads + 1),
                   all = room < most ? room : most, apart = r->apart, count = r->count;
-    r->apart = all / r->trial->shape.batch > apart ? all / r->trial->shape.batch : apart;
+    if (all / r->trial->shape.batch <= apart)
+        return;
+    r->apart = all / r->trial->shape.batch;
     r->count = r->apart * r->trial->shape.batch + 1;
     run_call(r, 0, 0, 3, false, false);
     check_outputs(r, 0);
@@ -464,7 +466,7 @@ void check_ragged(fpa_check *c)
         run_ragged(&r);
     c->how = " (many sequences of no tokens beside others)";
     field_poison(&r.o);
-    if (c->status == FPA_OK)
+    if (c->status == FPA_OK && t->shape.checks & CHECK_MANY)
         run_many(&r);
     c->how = " (states in slots of a pool)";
     if (c->status == FPA_OK) {

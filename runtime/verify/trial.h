@@ -28,8 +28,8 @@ enum {                        /* what a trial checks besides the result */
        CHECK_CANDIDATES = 32, /* all of it once more by each of the module's candidates */
        CHECK_RAGGED = 128,    /* sequences of different lengths, states in pools */
        CHECK_CHAIN = 64,      /* CHECK_HANDOVER, but each form takes over from the one before it only */
-       CHECK_SEGMENTS =
-           256, /* by candidates of segments of several chunks, if there are; the run in the middle of three is nearly all of it */
+       CHECK_SEGMENTS = 256, /* in segments of several chunks; of three runs the second is nearly all of it */
+       CHECK_MANY = 512,     /* CHECK_RAGGED, once among many sequences, too */
 };
 
 typedef struct fpa_shape {

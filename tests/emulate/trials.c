@@ -56,13 +56,13 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {0, 1, 2, 1, 2, LAYOUT_HEAD_MAJOR, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1, 0},
     {1, 3, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0, 1, 0},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 2, 0},
-    {3, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, FEW, false, 0, 0, 0},             /* SEQUENCES_CALL */
-    {0, 7, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0, 0},             /* one key more shows */
-    {3, 9, 1, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, MOST_SEGMENTS, 0, 0}, /* SEGMENTS_CALL */
-    {23, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 3, 0, 0},            /* SCANNED_CALL */
-    {9, 9, 3, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 2, 0, -4},            /* WHOLE_CALL */
-    {1, 63, 2, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0, 0},            /* ENTRIES_CALL */
-    {9, 9, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0, 0},                          /* RINGS_CALL */
+    {3, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED | CHECK_MANY, FEW, false, 0, 0, 0}, /* SEQUENCES_CALL */
+    {0, 7, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0, 0},              /* one key more shows */
+    {3, 9, 1, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, MOST_SEGMENTS, 0, 0},  /* SEGMENTS_CALL */
+    {23, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 3, 0, 0},             /* SCANNED_CALL */
+    {9, 9, 3, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 2, 0, -4},             /* WHOLE_CALL */
+    {1, 63, 2, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0, 0},             /* ENTRIES_CALL */
+    {9, 9, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0, 0},                           /* RINGS_CALL */
     {4, 8, 1, 1, 1, LAYOUT_PLAIN, CHECK_SEGMENTS | CHECK_RESUME, 132, false, SEGMENTS_OF_CHUNKS, 0,
      0},                                                                /* CHUNKS_CALL */
     {4, 8, 2, 2, 4, LAYOUT_PLAIN, 0, 132, false, SEGMENTS_AHEAD, 0, 0}, /* HEADS_AHEAD_CALL */
