@@ -125,7 +125,7 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
       "squares.x += __shfl_xor_sync(0xffffffffu, squares.x, lanes * 4);"}},
     {IN_LIFTED_ROWS,
      OTHER_PLACE,
-     {"coordinates in packed rows of other ones", "the RMS error of tokens", "lift_packed_rows",
+     {"coordinates in packed rows of other ones", "is not a number", "lift_packed_rows",
       "store_transposed2(to + (coordinate ? 0 : 2) * PITCH, pairs + 2 * n);"}},
     {IN_LIFTING_PASS,
      OTHER_PLACE,

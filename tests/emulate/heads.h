@@ -86,11 +86,11 @@ static const char emulated_heads[] =
     "  h('fewlifted', { d = 24, dv = 40, scale = 1 / 4, normalize = 'one_plus_sum', terms = polysketch { d = "
     "24, "
     "rows = 16, seed = 5 } }),\n" /* whose coordinates who packs makes */
-    "  h('fewliftedhalf', { d = 80, dv = 24, dtype = 'f16', gate = true, normalize = 'sum', scale = 1 / 8, "
+    "  h('fewliftedhalf', { d = 80, dv = 24, dtype = 'f16', gate = true, normalize = 'sum', scale = 1 / 2, "
     "terms = term "
     "{\n"
     "    coordinates { some(8, 80, 1), some(8, 80, 2), map = softplus }, coordinates { some(8, 80, 3), map = "
-    "exp, square = 1 / 2 } "
+    "exp, square = 1 / 160 } "
     "} }),\n"
     "  h('linear', { terms = linear {}, gate = true, normalize = 'sum' }),\n"
     "  h('thin', { terms = linear {}, state_dtype = 'bf16', scale = 1 / 4 }),\n"
