@@ -162,6 +162,13 @@ static double query_seconds(const fpa_plan *plan, const fpa_split_outer *split)
     return cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, CHUNK);
 }
 
+/* Features of a folded tile have a third place then, and the loop holds products at its end: beside more sums ptxas serialises all products (C7512). */
+static bool has_folded_beside(const fpa_split_outer *split)
+{
+    enum { MOST_SUMS = 48 };
+    return split->outer.folded > 0 && 4 * split->columns.all * split->query_tiles <= MOST_SUMS;
+}
+
 /* All dots of a pair at once, where they fit, or two after two, of 64 or of 32 keys, which need fewer registers: so that blocks may have more
  * queries. */
 bool choose_split_queries(const fpa_plan *plan, fpa_split_outer *split)
@@ -180,5 +187,6 @@ bool choose_split_queries(const fpa_plan *plan, fpa_split_outer *split)
         best = other;
     }
     *split = best;
+    split->folded_beside = has_folded_beside(split);
     return least < INFINITY;
 }
