@@ -96,6 +96,9 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     /* products of wide blocks hide what is read meanwhile */
     const bool brief = !outer->rows && split->columns.all < SLAB_BLOCKS;
     kernel->ahead = brief && left >= 2 * suffixes + 3 * SPARE_REGISTERS ? 2 : 1;
+    /* of a step that is one portion ptxas would form features in places that products still read (C7513) */
+    const bool several = products > kernel->portion;
+    kernel->early = several && kernel->ahead == 2 && left >= 2 * suffixes + 4 * kernel->shares + 3 * SPARE_REGISTERS ? 2 : 1;
 }
 
 /* So many layers of a copy have a place on their way out; the rest of shared memory is for stages. */
