@@ -152,7 +152,6 @@ typedef struct fpa_split_outer {
     /* of outputs, where a call wants them, and products of states: gradients of gates (gen/plan/passes.h) */
     bool leaves_dots;
     int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
-    bool reads_ahead; /* sums leave registers for rows of the next group's prefixes, and for a third place of features of folded tiles */
     int query_stages, tile_stages, key_stages, output_bytes;
     int most_key_stages; /* with those that lie where tiles do, which are through when keys are wanted */
     fpa_contraction contraction;

@@ -189,7 +189,7 @@ const fpa_field split_outer_fields[] = {
     TABLE("dot_step", outer.dot_step, dot_steps, 1, 0),
     /* kernels */
     FIELD_PARTS(fpa_split_outer, "state", state, kernels, kernel_fields, false), SPLIT(query_stages),
-    SPLIT(dots_in_turn), SPLIT(turn_keys), SPLIT(score_places), SPLIT(reads_ahead), SPLIT(tile_stages), SPLIT(key_stages),
+    SPLIT(dots_in_turn), SPLIT(turn_keys), SPLIT(score_places), SPLIT(tile_stages), SPLIT(key_stages),
     SPLIT(most_key_stages), SPLIT(leaves_dots), SPLIT(partial_slabs), SPLIT(ones_behind), SPLIT(value_room),
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),

@@ -162,13 +162,6 @@ static double query_seconds(const fpa_plan *plan, const fpa_split_outer *split)
     return cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, CHUNK);
 }
 
-/* Beside more sums ptxas serialises all products where those of a folded tile go on while the next one's features are formed (C7512), and spills. */
-static bool has_few_sums(const fpa_split_outer *split)
-{
-    enum { MOST = 48 };
-    return 4 * split->columns.all * split->query_tiles <= MOST;
-}
-
 /* All dots of a pair at once, where they fit, or two after two, of 64 or of 32 keys, which need fewer registers: so that blocks may have more
  * queries. */
 bool choose_split_queries(const fpa_plan *plan, fpa_split_outer *split)
@@ -187,6 +180,5 @@ bool choose_split_queries(const fpa_plan *plan, fpa_split_outer *split)
         best = other;
     }
     *split = best;
-    split->reads_ahead = has_few_sums(split);
     return least < INFINITY;
 }
