@@ -409,8 +409,13 @@ static void make_padded(const maker *m, const filled *count, arena *memory, fpa_
     fpa_score score;
     fpa_product_rows other;
     filled fewer;
-    maker own = {.given = m->given, .plan = &padded, .padded = true, .columns = m->columns, .both_orders = m->both_orders};
-    if (!pad_plan(m->given, memory, &padded, &score) || make_of(&own, memory, &other, &fewer) || fewer.tiles >= count->tiles)
+    maker own = {.given = m->given,
+                 .plan = &padded,
+                 .padded = true,
+                 .columns = m->columns,
+                 .both_orders = m->both_orders};
+    if (!pad_plan(m->given, memory, &padded, &score) || make_of(&own, memory, &other, &fewer) ||
+        fewer.tiles >= count->tiles)
         return;
     *made = other;
     made->plan.score = &made->score;
