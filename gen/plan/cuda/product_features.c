@@ -132,10 +132,12 @@ static bool list_ways(search *s, const fpa_piece *piece, int i, arena *memory, w
         s->row[s->degree++] = row;
         found->gram *= m->gram[row];
     }
+    found->degree = s->degree;
+    while (m->padded && s->degree < m->dealt[0].degree)
+        s->row[s->degree++] = m->plan->ones_row;
     for (s->monomial = 0; s->monomial < m->plan->score->monomial_count; s->monomial++)
         if (m->dealt[s->monomial].degree == s->degree)
             try_dot(s, 0);
-    found->degree = s->degree;
     found->count = s->count;
     found->list = arena_copy(memory, s->list, s->count * sizeof *s->list);
     return s->count > 0;

@@ -22,7 +22,9 @@ typedef struct dealt {
 } dealt;
 
 typedef struct maker {
-    const fpa_plan *plan;
+    const fpa_plan *given; /* what is asked for, and how it is seen: itself, or */
+    const fpa_plan *plan;  /* with ones as a row of the dot, so that all monomials are one (padded) */
+    bool padded;
     int columns;
     bool both_orders;
     half *halves;

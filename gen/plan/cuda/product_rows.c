@@ -246,7 +246,7 @@ static bool keeps_score(const maker *m)
 
 static void keep_score(const maker *m, arena *memory, fpa_product_rows *made)
 {
-    const fpa_score *score = m->plan->score;
+    const fpa_score *score = m->given->score;
     made->score.dot_count = score->dot_count;
     made->score.monomial_count = score->monomial_count;
     made->score.monomials = score->monomials;
@@ -291,7 +291,7 @@ static void make_monomials(const maker *m, arena *memory, fpa_product_rows *made
 
 static void make_score(const maker *m, arena *memory, fpa_product_rows *made)
 {
-    if (keeps_score(m)) {
+    if (m->padded || keeps_score(m)) {
         keep_score(m, memory, made);
         return;
     }
@@ -343,7 +343,7 @@ static bool find_late(maker *m, arena *memory)
 
 static const char *make_in_order(maker *m, arena *memory, fpa_product_rows *made, filled *count)
 {
-    *made = (fpa_product_rows){.plan = *m->plan};
+    *made = (fpa_product_rows){.plan = *m->given};
     made->plan.score = &made->score;
     make_rows(m, memory, made);
     make_score(m, memory, made);
@@ -362,16 +362,72 @@ static void make_late(maker *m, const filled *count, arena *memory, fpa_product_
     made->plan.score = &made->score;
 }
 
+static const char *make_of(maker *m, arena *memory, fpa_product_rows *made, filled *count)
+{
+    *made = (fpa_product_rows){.plan = *m->given};
+    const char *why = make_halves(m, memory);
+    if (!why)
+        why = make_in_order(m, memory, made, count);
+    if (!why)
+        make_late(m, count, memory, made);
+    return why;
+}
+
+/* ---- ones as a row of the dot ---- */
+
+/* A polynomial of degree four of one dot s is one of (s, 1), whose features are all products of two rows of one half: x_i x_j, x_i and 1. False: it is another one. */
+static bool pad_plan(const fpa_plan *plan, arena *memory, fpa_plan *padded, fpa_score *score)
+{
+    enum { TWO_HALVES_ALIKE = 4 };
+    int most = 0;
+    for (int i = 0; i < plan->score->monomial_count && plan->score->dot_count == 1; i++)
+        most = largest(most, plan->score->monomials[i].power[0]);
+    if (most != TWO_HALVES_ALIKE || plan->score->monomial_count == 1 || plan->ones_row < 0)
+        return false;
+    const int width = plan->dots[0].row_count;
+    int *rows = arena_array(memory, width + 1, sizeof *rows), *power = arena_array(memory, 1, sizeof *power);
+    fpa_dot *dot = arena_array(memory, 1, sizeof *dot);
+    fpa_monomial *monomial = arena_array(memory, 1, sizeof *monomial);
+    memcpy(rows, plan->dots[0].rows, width * sizeof *rows);
+    rows[width] = plan->ones_row;
+    *dot = (fpa_dot){width + 1, rows};
+    *power = most;
+    *monomial = (fpa_monomial){number_double(memory, 1), power};
+    *score = *plan->score;
+    score->monomial_count = 1;
+    score->monomials = monomial;
+    *padded = *plan;
+    padded->dots = dot;
+    padded->score = score;
+    return true;
+}
+
+/* The same of the dot with ones, where that fills fewer tiles. */
+static void make_padded(const maker *m, const filled *count, arena *memory, fpa_product_rows *made)
+{
+    fpa_plan padded;
+    fpa_score score;
+    fpa_product_rows other;
+    filled fewer;
+    maker own = {.given = m->given,
+                 .plan = &padded,
+                 .padded = true,
+                 .columns = m->columns,
+                 .both_orders = m->both_orders};
+    if (!pad_plan(m->given, memory, &padded, &score) || make_of(&own, memory, &other, &fewer) ||
+        fewer.tiles >= count->tiles)
+        return;
+    *made = other;
+    made->plan.score = &made->score;
+}
+
 const char *plan_product_rows(const fpa_plan *plan, int columns, bool both_orders, arena *memory,
                               fpa_product_rows *made)
 {
-    maker m = {.plan = plan, .columns = columns, .both_orders = both_orders};
+    maker m = {.given = plan, .plan = plan, .columns = columns, .both_orders = both_orders};
     filled count;
-    *made = (fpa_product_rows){.plan = *plan};
-    const char *why = make_halves(&m, memory);
+    const char *why = make_of(&m, memory, made, &count);
     if (!why)
-        why = make_in_order(&m, memory, made, &count);
-    if (!why)
-        make_late(&m, &count, memory, made);
+        make_padded(&m, &count, memory, made);
     return why;
 }

@@ -18,6 +18,8 @@ enum {
     /* with fewer beside those ptxas may serialise products; with many of these three times as many */
     SPARE_REGISTERS = 4,
     SPARED_PORTION = 3,
+    SHORT_COLUMNS =
+        3, /* tiles of a product that takes 13 clocks however few they are (docs/decisions/0197-ones-among-product-rows.md) */
     ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
 };
 
@@ -92,10 +94,14 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     const int products = suffixes * kernel->shares;
     kernel->portion = divide_up(products, divide_up(products, kernel->portion)); /* all alike */
     kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
-    const int left = rest - 2 * 4 * kernel->portion;
+    const int left = rest - 2 * 4 * kernel->portion, ahead = 2 * suffixes + 3 * SPARE_REGISTERS;
     /* products of wide blocks hide what is read meanwhile */
     const bool brief = !outer->rows && split->columns.all < SLAB_BLOCKS;
-    kernel->ahead = brief && left >= 2 * suffixes + 3 * SPARE_REGISTERS ? 2 : 1;
+    kernel->ahead = brief && left >= ahead ? 2 : 1;
+    /* of a step that is one portion ptxas would form features in places that products still read (C7513) */
+    const bool early =
+        kernel->ahead == 2 && split->columns.all <= SHORT_COLUMNS && products > kernel->portion;
+    kernel->early = early && left >= ahead + 4 * kernel->shares ? 2 : 1;
 }
 
 /* So many layers of a copy have a place on their way out; the rest of shared memory is for stages. */

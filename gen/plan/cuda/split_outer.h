@@ -35,6 +35,7 @@ typedef struct fpa_chunk_state_kernel {
     bool own;          /* a copy of the loop for strips whose prefixes are a suffix of theirs */
     int portion;       /* products that are begun together */
     int ahead; /* steps whose suffixes are in registers: 2 where there is room and products do not hide the reads; else 1 */
+    int early; /* steps whose prefixes are: 2 where products are too short to hide the lanes' exchange, and there is room */
     int places; /* for a portion's features: with two, some are formed while others are multiplied */
     int threads, registers, producer_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_chunk_state_kernel;

@@ -135,6 +135,7 @@ static const fpa_field kernel_fields[] = {
     KERNEL(bytes),
     KERNEL(places),
     KERNEL(ahead),
+    KERNEL(early),
     KERNEL(shares),
     KERNEL(layers),
     KERNEL(leaving),

@@ -1978,7 +1978,7 @@ enum {
 /* Blocks of a state kernel: their warpgroups, and what lies where in shared memory. */
 template <int groups, int strips, int shares, int leaving, int prefix_blocks, bool own, int portion, int stages,
     int places,
-          int ahead> struct walk_sizes {
+          int ahead, int early> struct walk_sizes {
     enum {
         GROUPS = groups,         /* warpgroups that multiply */
         GROUP_STRIPS = strips,     /* of each */
@@ -2005,6 +2005,7 @@ template <int groups, int strips, int shares, int leaving, int prefix_blocks, bo
         /* steps whose suffixes are there: with two, those of the next one were read a step before features are formed
          * of them */
         AHEAD = ahead,
+        EARLY = early,           /* steps whose prefixes are there */
         PLACES = places,         /* for a portion's features: with two, some are formed while others are multiplied */
         ONES = STAGES * FETCHED,
         OUT = ONES + ONES_BYTES, /* copies on their way out */
@@ -2590,8 +2591,8 @@ template <class sizes> struct step_at {
 /* What a warp's next features are made of. Factors are read a step before their prefixes are formed: shuffles do not
  * wait. */
 template <class sizes> struct walk_rows {
-    u32 prefix[sizes::PREFIXES][2];
-    struct fragments<STRIP * SUFFIXES> suffix[sizes::AHEAD]; /* of steps in turn */
+    u32 prefix[sizes::EARLY][sizes::PREFIXES][2]; /* of steps in turn */
+    struct fragments<STRIP * SUFFIXES> suffix[sizes::AHEAD];
 };
 
 template <class sizes>
@@ -2614,27 +2615,37 @@ template <class sizes>
 __device__ __forceinline__ void form_pair(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip,
                                           struct step_at<sizes> at, int pair)
 {
+    u32 (*const prefix)[2] = rows.prefix[at.step % sizes::EARLY];
 }
 
-/* The portion's features have been formed. Prefixes that no later portion needs become those of the next step; behind
- * the last portion come its suffixes, and factors of the step after it. */
+/* Suffixes of a step, and factors of the one behind that whose prefixes were formed: own ones want the factors of their
+ * step. */
+template <class sizes, bool own>
+__device__ __forceinline__ void fetch_rows(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip,
+                                           u32 ring, struct step_at<sizes> suffixes, struct step_at<sizes> factors)
+{
+    if (sizes::AHEAD > sizes::EARLY)
+        fetch_factors(rows, strip, ring, factors);
+    fetch_suffixes<sizes, own>(rows, rows.suffix[suffixes.step % sizes::AHEAD], strip, ring, suffixes);
+    if (sizes::AHEAD == sizes::EARLY)
+        fetch_factors(rows, strip, ring, factors);
+}
+
+/* The portion's features have been formed. Prefixes that no later portion needs become those of the next step that has
+ * their place; behind the last portion come its suffixes, and factors of the step after it. */
 template <class sizes, bool own>
 __device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, u32 ring,
                                         int slot, int next_slot, int step, int portion)
 {
-    const struct step_at<sizes> next = {step + 1 < sizes::STEPS ? slot : next_slot, (step + 1) % sizes::STEPS};
-    const struct step_at<sizes> second = {step + 2 < sizes::STEPS ? slot : next_slot, (step + 2) % sizes::STEPS};
+    enum { STEPS = sizes::STEPS };
+    const int prefixes = step + sizes::EARLY, suffixes = step + sizes::AHEAD;
 #pragma unroll
     for (int pair = 0; pair < sizes::SHARES; pair++)
         if ((pair * STRIP + STRIP - 1) / sizes::PORTION == portion)
-            form_pair(rows, strip, next, pair);
-    if (portion < sizes::PORTIONS - 1)
-        return;
-    if (sizes::AHEAD == 1)
-        fetch_suffixes<sizes, own>(rows, rows.suffix[0], strip, ring, next);
-    fetch_factors(rows, strip, ring, second);
-    if (sizes::AHEAD > 1)
-        fetch_suffixes<sizes, own>(rows, rows.suffix[step % 2], strip, ring, second);
+            form_pair(rows, strip, step_at<sizes>{prefixes < STEPS ? slot : next_slot, prefixes % STEPS}, pair);
+    if (portion == sizes::PORTIONS - 1)
+        fetch_rows<sizes, own>(rows, strip, ring, step_at<sizes>{suffixes < STEPS ? slot : next_slot, suffixes % STEPS},
+                               step_at<sizes>{prefixes + 1 < STEPS ? slot : next_slot, (prefixes + 1) % STEPS});
 }
 
 /* c += a chunk's keys and values; its first stage is at.slot. Behind the last stage rows are read once more that nobody
@@ -2651,12 +2662,15 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
     barrier_wait(ring + sizes::BARRIERS + at.slot * 8, at.phase);
     fetch_factors(rows, strip, ring, step_at<sizes>{at.slot, 0});
 #pragma unroll
-    for (int pair = 0; pair < sizes::SHARES; pair++)
-        form_pair(rows, strip, step_at<sizes>{at.slot, 0}, pair);
-    fetch_suffixes<sizes, own>(rows, rows.suffix[0], strip, ring, step_at<sizes>{at.slot, 0});
-    fetch_factors(rows, strip, ring, step_at<sizes>{at.slot, 1});
-    if (sizes::AHEAD > 1)
-        fetch_suffixes<sizes, own>(rows, rows.suffix[sizes::AHEAD - 1], strip, ring, step_at<sizes>{at.slot, 1});
+    for (int step = 0; step < sizes::AHEAD; step++) {
+#pragma unroll
+        for (int pair = 0; pair < sizes::SHARES; pair++)
+            if (step < sizes::EARLY)
+                form_pair(rows, strip, step_at<sizes>{at.slot, step}, pair);
+        fetch_suffixes<sizes, own>(rows, rows.suffix[step], strip, ring, step_at<sizes>{at.slot, step});
+        if (step < sizes::EARLY)
+            fetch_factors(rows, strip, ring, step_at<sizes>{at.slot, step + 1});
+    }
     do { /* at least once: the compiler has to see that products go on from one turn to the next */
         const u32 values = ring + at.slot * FETCHED + STAGE_VALUES;
         struct turn next = at;
@@ -2671,9 +2685,9 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
 #pragma unroll
             for (int n = 0; n < sizes::PORTION; n++)
                 if (portion * sizes::PORTION + n < sizes::PRODUCTS)
-                    form_features(a[n], rows.prefix, rows.suffix[step % sizes::AHEAD].word,
+                    form_features(a[n], rows.prefix[step % sizes::EARLY], rows.suffix[step % sizes::AHEAD].word,
                                   portion * sizes::PORTION + n);
-            if (step + 2 == STEPS && portion == PORTIONS - 1 && stages > 1)
+            if (step + sizes::EARLY + 1 == STEPS && portion == PORTIONS - 1 && stages > 1)
                 barrier_wait(ring + sizes::BARRIERS + next.slot * 8, next.phase);
             prepare<sizes, own>(rows, strip, ring, at.slot, stages > 1 ? next.slot : at.slot, step, portion);
             multiply_begin();
@@ -2842,7 +2856,7 @@ extern "C" __global__ void __launch_bounds__(512, 1)
 linear_d24_v48_chunk_state(const __grid_constant__ struct fpa_cuda_call call,
                            const __grid_constant__ struct fpa_cuda_maps maps)
 {
-    walk_keys<walk_sizes<3, 4, 1, 4, 1, false, 1, 8, 2, 1>, 160, 32>(call, maps);
+    walk_keys<walk_sizes<3, 4, 1, 4, 1, false, 1, 8, 2, 1, 1>, 160, 32>(call, maps);
 }
 #endif
 

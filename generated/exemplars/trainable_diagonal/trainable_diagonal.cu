@@ -1039,6 +1039,17 @@ __device__ __forceinline__ bool is_aligned(const void *base, const long long *st
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
+/* 16 bytes of numbers to shared memory. */
+__device__ __forceinline__ void put_piece(u32 to, const element *number)
+{
+    u32 word[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        word[i] = (u32)number[2 * i] | (u32)number[2 * i + 1] << 16;
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};"
+                 : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
+}
+
 /* How threads share rows of `parts` pieces: rows of a power of two of threads each, so that a thread has one piece of
  * every few rows, whose places need no divisions. */
 template <int parts, int threads> struct row_shares {
@@ -1049,6 +1060,46 @@ template <int parts, int threads> struct row_shares {
         STEP = threads / WIDE
     };
 };
+
+/* to[token][] = x[first + token][], of which there are `width` numbers, by all `threads` of a block; zeros behind them
+ * up to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned; else
+ * a thread waits for `together` times 16 bytes at a time. */
+template <int tokens, int parts, int pitch, int together = 1, int threads = THREADS>
+__device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
+                                           bool aligned)
+{
+    enum { NUMBERS = 16 / (int)sizeof(element) };
+    if (aligned) {
+        enum { WIDE = row_shares<parts, threads>::WIDE, STEP = row_shares<parts, threads>::STEP };
+        const int begin = threadIdx.x / WIDE;
+#pragma unroll 1
+        for (int part = threadIdx.x % WIDE; part < parts; part += WIDE) {
+            const element *from = x + (i64)(first + begin) * stride + part * NUMBERS;
+            const int count = part * NUMBERS < width ? limit - first : 0;
+#pragma unroll 8
+            for (int token = begin; token < tokens; token += STEP, from += STEP * stride)
+                copy_async(to + token * pitch + part * 16, token < count ? from : x, token < count ? 16 : 0);
+        }
+        return;
+    }
+#pragma unroll 1
+    for (int i = threadIdx.x; i < tokens * parts; i += together * threads) {
+        element number[together][NUMBERS];
+#pragma unroll
+        for (int n = 0; n < together; n++) {
+            const int token = (i + n * threads) / parts, part = (i + n * threads) % parts;
+            const int count = first + token < limit && token < tokens ? width - part * NUMBERS : 0;
+            const element *from = x + (count > 0 ? (i64)(first + token) * stride + part * NUMBERS : 0);
+#pragma unroll
+            for (int j = 0; j < NUMBERS; j++)
+                number[n][j] = j < count ? from[j] : from_float(0.0f);
+        }
+#pragma unroll
+        for (int n = 0; n < together; n++)
+            if (i + n * threads < tokens * parts)
+                put_piece(to + (i + n * threads) / parts * pitch + (i + n * threads) % parts * 16, number[n]);
+    }
+}
 
 /* ---- tensors and heads of a call ---- */
 
@@ -2263,7 +2314,7 @@ enum {
 /* Blocks of a state kernel: their warpgroups, and what lies where in shared memory. */
 template <int groups, int strips, int shares, int leaving, int prefix_blocks, bool own, int portion, int stages,
     int places,
-          int ahead> struct walk_sizes {
+          int ahead, int early> struct walk_sizes {
     enum {
         GROUPS = groups,         /* warpgroups that multiply */
         GROUP_STRIPS = strips,     /* of each */
@@ -2290,6 +2341,7 @@ template <int groups, int strips, int shares, int leaving, int prefix_blocks, bo
         /* steps whose suffixes are there: with two, those of the next one were read a step before features are formed
          * of them */
         AHEAD = ahead,
+        EARLY = early,           /* steps whose prefixes are there */
         PLACES = places,         /* for a portion's features: with two, some are formed while others are multiplied */
         ONES = STAGES * FETCHED,
         OUT = ONES + ONES_BYTES, /* copies on their way out */
@@ -2871,8 +2923,8 @@ template <class sizes> struct step_at {
  * wait. */
 template <class sizes> struct walk_rows {
     struct fragments<PREFIX_FACTORS * sizes::PREFIX_BLOCKS> factor;
-    u32 prefix[sizes::PREFIXES][2];
-    struct fragments<STRIP * SUFFIXES> suffix[sizes::AHEAD]; /* of steps in turn */
+    u32 prefix[sizes::EARLY][sizes::PREFIXES][2]; /* of steps in turn */
+    struct fragments<STRIP * SUFFIXES> suffix[sizes::AHEAD];
 };
 
 template <class sizes>
@@ -2900,28 +2952,38 @@ template <class sizes>
 __device__ __forceinline__ void form_pair(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip,
                                           struct step_at<sizes> at, int pair)
 {
-    form_prefixes(rows.prefix, rows.factor, strip[at.step % sizes::ROUNDS], pair);
+    u32 (*const prefix)[2] = rows.prefix[at.step % sizes::EARLY];
+    form_prefixes(prefix, rows.factor, strip[at.step % sizes::ROUNDS], pair);
 }
 
-/* The portion's features have been formed. Prefixes that no later portion needs become those of the next step; behind
- * the last portion come its suffixes, and factors of the step after it. */
+/* Suffixes of a step, and factors of the one behind that whose prefixes were formed: own ones want the factors of their
+ * step. */
+template <class sizes, bool own>
+__device__ __forceinline__ void fetch_rows(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip,
+                                           u32 ring, struct step_at<sizes> suffixes, struct step_at<sizes> factors)
+{
+    if (sizes::AHEAD > sizes::EARLY)
+        fetch_factors(rows, strip, ring, factors);
+    fetch_suffixes<sizes, own>(rows, rows.suffix[suffixes.step % sizes::AHEAD], strip, ring, suffixes);
+    if (sizes::AHEAD == sizes::EARLY)
+        fetch_factors(rows, strip, ring, factors);
+}
+
+/* The portion's features have been formed. Prefixes that no later portion needs become those of the next step that has
+ * their place; behind the last portion come its suffixes, and factors of the step after it. */
 template <class sizes, bool own>
 __device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, u32 ring,
                                         int slot, int next_slot, int step, int portion)
 {
-    const struct step_at<sizes> next = {step + 1 < sizes::STEPS ? slot : next_slot, (step + 1) % sizes::STEPS};
-    const struct step_at<sizes> second = {step + 2 < sizes::STEPS ? slot : next_slot, (step + 2) % sizes::STEPS};
+    enum { STEPS = sizes::STEPS };
+    const int prefixes = step + sizes::EARLY, suffixes = step + sizes::AHEAD;
 #pragma unroll
     for (int pair = 0; pair < sizes::SHARES; pair++)
         if ((pair * STRIP + STRIP - 1) / sizes::PORTION == portion)
-            form_pair(rows, strip, next, pair);
-    if (portion < sizes::PORTIONS - 1)
-        return;
-    if (sizes::AHEAD == 1)
-        fetch_suffixes<sizes, own>(rows, rows.suffix[0], strip, ring, next);
-    fetch_factors(rows, strip, ring, second);
-    if (sizes::AHEAD > 1)
-        fetch_suffixes<sizes, own>(rows, rows.suffix[step % 2], strip, ring, second);
+            form_pair(rows, strip, step_at<sizes>{prefixes < STEPS ? slot : next_slot, prefixes % STEPS}, pair);
+    if (portion == sizes::PORTIONS - 1)
+        fetch_rows<sizes, own>(rows, strip, ring, step_at<sizes>{suffixes < STEPS ? slot : next_slot, suffixes % STEPS},
+                               step_at<sizes>{prefixes + 1 < STEPS ? slot : next_slot, (prefixes + 1) % STEPS});
 }
 
 /* c += a chunk's keys and values; its first stage is at.slot. Behind the last stage rows are read once more that nobody
@@ -2938,12 +3000,15 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
     barrier_wait(ring + sizes::BARRIERS + at.slot * 8, at.phase);
     fetch_factors(rows, strip, ring, step_at<sizes>{at.slot, 0});
 #pragma unroll
-    for (int pair = 0; pair < sizes::SHARES; pair++)
-        form_pair(rows, strip, step_at<sizes>{at.slot, 0}, pair);
-    fetch_suffixes<sizes, own>(rows, rows.suffix[0], strip, ring, step_at<sizes>{at.slot, 0});
-    fetch_factors(rows, strip, ring, step_at<sizes>{at.slot, 1});
-    if (sizes::AHEAD > 1)
-        fetch_suffixes<sizes, own>(rows, rows.suffix[sizes::AHEAD - 1], strip, ring, step_at<sizes>{at.slot, 1});
+    for (int step = 0; step < sizes::AHEAD; step++) {
+#pragma unroll
+        for (int pair = 0; pair < sizes::SHARES; pair++)
+            if (step < sizes::EARLY)
+                form_pair(rows, strip, step_at<sizes>{at.slot, step}, pair);
+        fetch_suffixes<sizes, own>(rows, rows.suffix[step], strip, ring, step_at<sizes>{at.slot, step});
+        if (step < sizes::EARLY)
+            fetch_factors(rows, strip, ring, step_at<sizes>{at.slot, step + 1});
+    }
     do { /* at least once: the compiler has to see that products go on from one turn to the next */
         const u32 values = ring + at.slot * FETCHED + STAGE_VALUES;
         struct turn next = at;
@@ -2958,9 +3023,9 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
 #pragma unroll
             for (int n = 0; n < sizes::PORTION; n++)
                 if (portion * sizes::PORTION + n < sizes::PRODUCTS)
-                    form_features(a[n], rows.prefix, rows.suffix[step % sizes::AHEAD].word,
+                    form_features(a[n], rows.prefix[step % sizes::EARLY], rows.suffix[step % sizes::AHEAD].word,
                                   portion * sizes::PORTION + n);
-            if (step + 2 == STEPS && portion == PORTIONS - 1 && stages > 1)
+            if (step + sizes::EARLY + 1 == STEPS && portion == PORTIONS - 1 && stages > 1)
                 barrier_wait(ring + sizes::BARRIERS + next.slot * 8, next.phase);
             prepare<sizes, own>(rows, strip, ring, at.slot, stages > 1 ? next.slot : at.slot, step, portion);
             multiply_begin();
@@ -3124,7 +3189,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 trainable_diagonal_chunk_state(const __grid_constant__ struct fpa_cuda_call call,
                                const __grid_constant__ struct fpa_cuda_maps maps)
 {
-    walk_keys<walk_sizes<2, 2, 2, 1, 1, false, 1, 8, 2, 2>, 240, 24>(call, maps);
+    walk_keys<walk_sizes<2, 2, 2, 1, 1, false, 1, 8, 2, 2, 2>, 240, 24>(call, maps);
 }
 #endif
 
