@@ -62,10 +62,10 @@
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _window, _split_reduction */
-#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
-#define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
-#define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan, _chunk_contraction, _parallel_output */
+#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _window, _split_reduction */
+#define FPA_CUDA_PART_DECODE_RECENT 2 /* NAME_decode_recent */
+#define FPA_CUDA_PART_CHUNK_OUTPUT 3  /* NAME_chunk_output */
+#define FPA_CUDA_PART_FUSED 4 /* NAME_fused_chunk, _cluster_scan, _chunk_contraction, _parallel_output */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
 #define FPA_CUDA_PART_DECODE_DRAFT 7      /* NAME_decode_draft */

@@ -282,8 +282,8 @@ static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
     const bool several = launch->cu_seqlens ? task.summed || launch->length > one : s->call.chunks > 1;
     const bool read = launch->query_heads > 0 || s->in_segments; /* by queries, or by NAME_segment_scan */
     const bool copies = kept || (!s->is_fused && read && (several || launch->state_in));
-    s->parallel = cuda->geometry.parallel_tokens && !s->is_fused && !s->cluster_scan && !copies &&
-                  !launch->cu_seqlens;
+    s->parallel =
+        cuda->geometry.parallel_tokens && !s->is_fused && !s->cluster_scan && !copies && !launch->cu_seqlens;
     place_parts(cuda, launch, &task, mechanism, copies, base, s);
 }
 

@@ -74,7 +74,8 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
     const fpa_parallel_output *p = &split->parallel;
     if (p->tiles)
         fprintf(out,
-                "parallel_output %d a block of %d warpgroup%s for scores and %d for values, persistent blocks; stages: %d of "
+                "parallel_output %d a block of %d warpgroup%s for scores and %d for values, persistent "
+                "blocks; stages: %d of "
                 "queries, %d of keys, %d of values, %d of scores; %.1f KiB of shared memory\n",
                 64 * p->tiles, p->score_groups, p->score_groups > 1 ? "s" : "", p->value_groups,
                 p->query_stages, p->key_stages, p->value_stages, p->score_stages, p->bytes / 1024.0);
@@ -206,8 +207,8 @@ const fpa_field split_outer_fields[] = {
     SPLIT(most_key_stages), SPLIT(leaves_dots), SPLIT(partial_slabs), SPLIT(ones_behind), SPLIT(value_room),
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
-    FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
-    PARALLEL(tiles), PARALLEL(score_groups), PARALLEL(value_groups), PARALLEL(query_stages),
+    FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers), PARALLEL(tiles),
+    PARALLEL(score_groups), PARALLEL(value_groups), PARALLEL(together), PARALLEL(query_stages),
     PARALLEL(key_stages), PARALLEL(value_stages), PARALLEL(score_stages), PARALLEL(score_registers),
     PARALLEL(value_registers), PARALLEL(producer_registers),
     FIELD_AS(fpa_split_outer, "turns", contraction.turns), CONTRACTION(groups), CONTRACTION(states),

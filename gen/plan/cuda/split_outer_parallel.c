@@ -3,17 +3,18 @@
 #include "split_outer.h"
 
 enum {
-    TILES = 2,            /* of 64 queries */
-    MOST_SUMS = 192,      /* of a thread, beside addresses */
-    OTHERS = 40,          /* registers of a thread that multiplies values, beside its sums */
+    TILES = 2,              /* of 64 queries */
+    MOST_SUMS = 192,        /* of a thread, beside addresses */
+    OTHERS = 40,            /* registers of a thread that multiplies values, beside its sums */
     LAUNCH_REGISTERS = 128, /* of each thread when a block begins */
-    REGISTERS = 512,      /* of a thread of each of four warpgroups, together */
+    REGISTERS = 512,        /* of a thread of each of four warpgroups, together */
     PRODUCER_REGISTERS = 40,
     MOST_REGISTERS = 232,
     SCORE_STAGES = 2,
     MOST_STAGES = 4,
-    BARRIERS = 24, /* bytes, of a stage, and a word */
-    ITEMS = 16 + 2 * (16 + 64)
+    BARRIERS = 24,                  /* bytes, of a stage, and a word */
+    ITEMS = 16 + 2 * (16 + 64),     /* two, rounded up, */
+    SUMS = 2 * (8 + 4 * 64 * TILES) /* and sums of scores of their queries */
 };
 
 /* Of a stage. */
@@ -29,7 +30,8 @@ static int key_bytes(const fpa_split_outer *split)
 
 static int value_bytes(const fpa_split_outer *split)
 {
-    return split->columns.blocks * (int)divide_up(split->columns.tiles, SLAB_BLOCKS) * 64 * SLAB_ROW + BARRIERS + 4;
+    return split->columns.blocks * (int)divide_up(split->columns.tiles, SLAB_BLOCKS) * 64 * SLAB_ROW +
+           BARRIERS + 4;
 }
 
 static int query_bytes(const fpa_split_outer *split)
@@ -48,11 +50,13 @@ static bool add_stage(const fpa_target *target, int bytes, int most, int *stages
 }
 
 /* Values are awaited by who hides nothing, keys by who makes scores. */
-static bool place_parallel(const fpa_target *target, const fpa_split_outer *split, fpa_parallel_output *p)
+static bool place_parallel(const fpa_plan *plan, const fpa_split_outer *split, fpa_parallel_output *p)
 {
+    const fpa_target *target = plan->target;
+    const int sums = plan->head->normalize == FPA_NORMALIZE_NONE ? 0 : SUMS;
     const int keys = key_bytes(split), values = value_bytes(split), queries = query_bytes(split);
     p->query_stages = p->key_stages = p->value_stages = p->score_stages = 1;
-    p->bytes = ITEMS + queries + keys + values + score_bytes();
+    p->bytes = ITEMS + sums + queries + keys + values + score_bytes();
     if (p->bytes > target->shared_memory)
         return false;
     add_stage(target, keys, 2, &p->key_stages, &p->bytes);
@@ -67,15 +71,18 @@ static bool place_parallel(const fpa_target *target, const fpa_split_outer *spli
 /* One warpgroup with sums of all columns, and two for scores; or two with a block of columns each, and one for scores. */
 static bool divide_registers(const fpa_split_outer *split, fpa_parallel_output *p)
 {
-    const int sums = 4 * TILES * split->columns.all, all = sums * split->columns.blocks;
+    const int sums = 4 * TILES * split->columns.tiles, all = sums * split->columns.blocks;
     p->value_groups = all <= MOST_SUMS ? 1 : 2;
     p->score_groups = 3 - p->value_groups;
-    if (p->value_groups > split->columns.blocks)
+    if (split->columns.blocks % p->value_groups)
         return false;
     p->value_registers = largest((int)divide_up(all / p->value_groups + OTHERS, 8) * 8, LAUNCH_REGISTERS);
     p->producer_registers = PRODUCER_REGISTERS;
-    const int rest = (REGISTERS - PRODUCER_REGISTERS - p->value_groups * p->value_registers) / p->score_groups / 8 * 8;
+    const int rest =
+        (REGISTERS - PRODUCER_REGISTERS - p->value_groups * p->value_registers) / p->score_groups / 8 * 8;
     p->score_registers = rest < MOST_REGISTERS ? rest : MOST_REGISTERS;
+    p->together = p->score_groups == 1 && !split->dots_in_turn &&
+                  32 * TILES * split->dots + OTHERS <= p->score_registers;
     return true;
 }
 
@@ -83,9 +90,11 @@ void plan_parallel(const fpa_plan *plan, fpa_split_outer *split)
 {
     const fpa_head *head = plan->head;
     fpa_parallel_output p = {.tiles = TILES};
-    if (!head->causal || head->gate || head->normalize != FPA_NORMALIZE_NONE || split->contraction.groups ||
-        split->feature_rows || plan->pass || (split->columns.blocks == 1 && !split->dots_in_turn))
+    if (!head->causal || head->gate ||
+        (head->normalize != FPA_NORMALIZE_NONE && split->columns.tiles == SLAB_BLOCKS) ||
+        split->contraction.groups || split->feature_rows || plan->pass ||
+        (split->columns.blocks == 1 && !split->dots_in_turn && split->columns.tiles <= SPLIT_MOST_COLUMNS))
         return;
-    if (divide_registers(split, &p) && place_parallel(plan->target, split, &p))
+    if (divide_registers(split, &p) && place_parallel(plan, split, &p))
         split->parallel = p;
 }

@@ -234,6 +234,34 @@ struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_sp
                                          .trips = 3};
 }
 
+/* The same without a state, all columns together. A warp that makes scores takes 6 instructions for each step of dots and stores scores (20); one that multiplies
+ * values 6 for each product and 30 for the rest. Scores are read from shared memory for each block of columns. Dots in turn are waited for by those who make scores,
+ * `tiles` / `score_groups` tiles of queries one after the other, beside which warps that multiply values have little to do. */
+static struct fpa_cuda_work count_parallel_keys(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    const fpa_parallel_output *p = &split->parallel;
+    const int blocks = split->columns.blocks, columns = split->columns.all * blocks,
+              steps = split->outer.dot_first[plan->score->dot_count],
+              vector = rows_of(&split->outer) + plan->head->dv;
+    const int scores = 61 + 6 * steps + count_scores(plan, split), values = 30 + 24 * blocks;
+    const int warps = 4 * (p->score_groups + p->value_groups + 1);
+    /* a warp's way through its own tiles, of what a multiprocessor's warps share */
+    const double chain = (double)warps / (4 * p->score_groups) * (4 * 8 * steps + GPU_LATENCY * scores);
+    return (struct fpa_cuda_work){.products = work_score_products(steps, columns),
+                                  .shared = 7 * steps + 2 * columns + 16 * blocks + 16,
+                                  .instructions = scores + values,
+                                  .bytes = 4 * work_operand_bytes(plan, vector) / (4 * p->tiles),
+                                  .awaited = (int)chain};
+}
+
+static struct fpa_cuda_kernel_work work_parallel_output(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    struct fpa_cuda_kernel_work work = work_chunk_output(plan, split);
+    work.copy = (struct fpa_cuda_work){0};
+    work.keys = count_parallel_keys(plan, split);
+    return work;
+}
+
 /* Blocks of 8 rows that are formed, and factors of all of them. */
 static int count_formed(const fpa_pack_kernel *pack)
 {
@@ -312,6 +340,8 @@ void work_split_outer(const fpa_plan *plan, const fpa_split_outer *split, struct
     if (split->kernels > 1)
         g->work[CUDA_CHUNK_STATE_SMALL] = work_chunk_state(plan, split, &split->state[1]);
     g->work[CUDA_CHUNK_OUTPUT] = work_chunk_output(plan, split);
+    if (split->parallel.tiles)
+        g->work[CUDA_PARALLEL_OUTPUT] = work_parallel_output(plan, split);
     if (split->leaves_dots)
         g->work[CUDA_STATE_PRODUCT] = count_product(split);
     if (!split->outer.coordinates)
