@@ -118,7 +118,7 @@ static double own_keys(const cuda_task *task)
 static cuda_kernel output_kernel(const cuda_task *task)
 {
     const bool reads = task->chunks > 1 || task->size->state_in || task->size->sequences;
-    return has(task, CUDA_PARALLEL_OUTPUT) && !reads && false ? CUDA_PARALLEL_OUTPUT : CUDA_CHUNK_OUTPUT;
+    return has(task, CUDA_PARALLEL_OUTPUT) && !reads ? CUDA_PARALLEL_OUTPUT : CUDA_CHUNK_OUTPUT;
 }
 
 fpa_cuda_sum output_sum(const cuda_task *task)

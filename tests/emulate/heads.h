@@ -330,6 +330,8 @@ static const char emulated_heads[] =
     "  h('givenparts', { d = 248, dv = 96, dtype = 'f16', scale = 1 / 4, terms = term { trainable { name = "
     "'a', rows = 40 }, select(range(14, 214)) } }),\n"
     "  h('apart', { d = 24, dv = 230, normalize = 'sum', scale = 1 / 4, terms = power { degree = 2 } }),\n"
+    "  h('apartwide', { d = 24, dv = 152, dtype = 'f16', normalize = 'max', scale = 1 / 4, terms = power { "
+    "degree = 2 } }),\n" /* one for values */
     "}\n";
 
 /* The part that `make test` runs: a mechanism that any of the heads has is in one of these (a test walks

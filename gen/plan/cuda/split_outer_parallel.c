@@ -1,6 +1,8 @@
 /* NAME_parallel_output: which heads have it, its warpgroups, and what lies where in shared memory. */
+#include "machine/cuda_chunk.h"
 #include "parts.h"
 #include "split_outer.h"
+#include "work.h"
 
 enum {
     TILES = 2,              /* of 64 queries */
@@ -86,15 +88,39 @@ static bool divide_registers(const fpa_split_outer *split, fpa_parallel_output *
     return true;
 }
 
-void plan_parallel(const fpa_plan *plan, fpa_split_outer *split)
+/* Seconds of a token's scores and values by a kernel of so many warpgroups. */
+static double score_seconds(const fpa_plan *plan, const struct fpa_cuda_kernel_work *work, int groups)
+{
+    enum { SEEN = 2048 };
+    struct fpa_cuda_geometry geometry = {0};
+    geometry.work[CUDA_CHUNK_OUTPUT] = *work;
+    return cuda_score_seconds(gpu_of_target(plan->target), &geometry, 4 * groups, SEEN);
+}
+
+/* Whether it takes clearly less time than NAME_chunk_output: what both are predicted to take is right by a tenth. */
+static bool is_faster(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    const double clearly = 0.9;
+    const fpa_parallel_output *p = &split->parallel;
+    const struct fpa_cuda_kernel_work apart = work_parallel_output(plan, split),
+                                      together = work_chunk_output(plan, split);
+    return score_seconds(plan, &apart, p->score_groups + p->value_groups + 1) <
+           clearly * score_seconds(plan, &together, split->output_groups + 1);
+}
+
+/* Rows that are features belong to heads whose state takes one pass. */
+static bool may_have_parallel(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_head *head = plan->head;
-    fpa_parallel_output p = {.tiles = TILES};
-    if (!head->causal || head->gate ||
-        (head->normalize != FPA_NORMALIZE_NONE && split->columns.tiles == SLAB_BLOCKS) ||
-        split->contraction.groups || split->feature_rows || plan->pass ||
-        (split->columns.blocks == 1 && !split->dots_in_turn && split->columns.tiles <= SPLIT_MOST_COLUMNS))
-        return;
-    if (divide_registers(split, &p) && place_parallel(plan, split, &p))
-        split->parallel = p;
+    const bool joined = head->normalize != FPA_NORMALIZE_NONE && split->columns.tiles == SLAB_BLOCKS;
+    return head->causal && !head->gate && !joined && !plan->pass && !split->contraction.groups &&
+           !split->outer.rows && split->columns.blocks > 1;
+}
+
+void plan_parallel(const fpa_plan *plan, fpa_split_outer *split)
+{
+    split->parallel = (fpa_parallel_output){.tiles = TILES};
+    if (!may_have_parallel(plan, split) || !divide_registers(split, &split->parallel) ||
+        !place_parallel(plan, split, &split->parallel) || !is_faster(plan, split))
+        split->parallel = (fpa_parallel_output){0};
 }
