@@ -6,8 +6,9 @@
 
 enum {
     TILES = 2,              /* of 64 queries */
-    MOST_SUMS = 192,        /* of a thread, beside addresses */
-    OTHERS = 40,            /* registers of a thread that multiplies values, beside its sums */
+    OTHERS = 32,            /* registers of a thread that multiplies values, beside its sums, */
+    SCORE_OTHERS = 40,      /* and of one that makes scores, beside dots, */
+    TURN_OTHERS = 24,       /* more where these go in turn, for one tile of queries after the other */
     LAUNCH_REGISTERS = 128, /* of each thread when a block begins */
     REGISTERS = 512,        /* of a thread of each of four warpgroups, together */
     PRODUCER_REGISTERS = 40,
@@ -70,22 +71,35 @@ static bool place_parallel(const fpa_plan *plan, const fpa_split_outer *split, f
     return p->key_stages > 1;
 }
 
-/* One warpgroup with sums of all columns, and two for scores; or two with a block of columns each, and one for scores. */
-static bool divide_registers(const fpa_split_outer *split, fpa_parallel_output *p)
+/* A thread's registers for what a pair's dots become. */
+static int dot_registers(const fpa_split_outer *split)
 {
-    const int sums = 4 * TILES * split->columns.tiles, all = sums * split->columns.blocks;
-    p->value_groups = all <= MOST_SUMS ? 1 : 2;
-    p->score_groups = 3 - p->value_groups;
-    if (split->columns.blocks % p->value_groups)
-        return false;
-    p->value_registers = largest((int)divide_up(all / p->value_groups + OTHERS, 8) * 8, LAUNCH_REGISTERS);
+    return split->dots_in_turn ? 32 + 2 * (split->turn_keys / 2) : 32 * largest(split->dots, 1);
+}
+
+/* So many warpgroups have the sums, of whole blocks of columns, and the rest of three makes scores. */
+static bool divide_registers(const fpa_split_outer *split, int value_groups, fpa_parallel_output *p)
+{
+    const int blocks = split->columns.blocks / value_groups, dots = dot_registers(split),
+              sums = 4 * TILES * split->columns.tiles * blocks;
+    p->value_groups = value_groups;
+    p->score_groups = 3 - value_groups;
+    p->value_registers = largest((int)divide_up(sums + OTHERS, 8) * 8, LAUNCH_REGISTERS);
     p->producer_registers = PRODUCER_REGISTERS;
     const int rest =
-        (REGISTERS - PRODUCER_REGISTERS - p->value_groups * p->value_registers) / p->score_groups / 8 * 8;
+        (REGISTERS - PRODUCER_REGISTERS - value_groups * p->value_registers) / p->score_groups / 8 * 8;
     p->score_registers = rest < MOST_REGISTERS ? rest : MOST_REGISTERS;
-    p->together = p->score_groups == 1 && !split->dots_in_turn &&
-                  32 * TILES * split->dots + OTHERS <= p->score_registers;
-    return true;
+    p->together =
+        p->score_groups == 1 && !split->dots_in_turn && TILES * dots + SCORE_OTHERS <= p->score_registers;
+    const int others = SCORE_OTHERS + (split->dots_in_turn && p->score_groups == 1 ? TURN_OTHERS : 0);
+    return split->columns.blocks % value_groups == 0 && p->value_registers <= MOST_REGISTERS &&
+           dots + others <= p->score_registers;
+}
+
+/* Two warpgroups for scores, where one has registers for sums of all columns. */
+static bool divide_groups(const fpa_split_outer *split, fpa_parallel_output *p)
+{
+    return divide_registers(split, 1, p) || divide_registers(split, 2, p);
 }
 
 /* Seconds of a token's scores and values by a kernel of so many warpgroups. */
@@ -120,7 +134,7 @@ static bool may_have_parallel(const fpa_plan *plan, const fpa_split_outer *split
 void plan_parallel(const fpa_plan *plan, fpa_split_outer *split)
 {
     split->parallel = (fpa_parallel_output){.tiles = TILES};
-    if (!may_have_parallel(plan, split) || !divide_registers(split, &split->parallel) ||
+    if (!may_have_parallel(plan, split) || !divide_groups(split, &split->parallel) ||
         !place_parallel(plan, split, &split->parallel) || !is_faster(plan, split))
         split->parallel = (fpa_parallel_output){0};
 }
