@@ -16,7 +16,7 @@
  *   NAME_chunk_output       reads the state, then the chunk's own keys; writes o. On warpgroups it runs
  *                           beside NAME_chunk_state, where sequences are walked in one piece: chunk by
  *                           chunk, as soon as the state before it is there
- *   NAME_parallel_output    instead of it, in the parallel form without a state (some heads of wide values on warpgroups)
+ *   NAME_parallel_output    instead of it where no query reads a state (some heads of wide values)
  *   NAME_fused_chunk        all in one pass, for heads of few features: after a walk for the totals of
  *                           segments, it goes along with the state in registers: query, own keys, update
  *   NAME_cluster_scan       instead of it, for few sequences: the blocks of a cluster take spans of tokens
