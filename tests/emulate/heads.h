@@ -329,12 +329,12 @@ static const char emulated_heads[] =
     "  h('packedwhole', { d = 64, dv = 64, scale = 1 / 8, terms = term { bits(12, 64), bits(52, 64) } }),\n"
     "  h('givenparts', { d = 248, dv = 96, dtype = 'f16', scale = 1 / 4, terms = term { trainable { name = "
     "'a', rows = 40 }, select(range(14, 214)) } }),\n"
-    "  h('apart', { d = 64, dv = 230, normalize = 'sum', scale = 1 / 8, terms = {\n"
+    "  h('apart', { d = 64, dv = 230, chunk = 128, normalize = 'sum', scale = 1 / 8, terms = {\n"
     "    term { some(3, 64, 1), some(9, 64, 2), some(3, 64, 4) }, term { some(64, 64, 5), some(5, 64, 3) } } "
     "}),\n" /* one warpgroup for scores, */
-    "  h('apartbeside', { d = 32, dv = 230, normalize = 'sum', scale = 1 / 8,\n"
+    "  h('apartbeside', { d = 32, dv = 230, chunk = 128, normalize = 'sum', scale = 1 / 8,\n"
     "    terms = inhomogeneous { degree = 2, constant = 1 } }),\n" /* of two tiles beside each other, */
-    "  h('apartscores', { d = 96, dv = 144, dtype = 'f16', normalize = 'max', scale = 1 / 8,\n"
+    "  h('apartscores', { d = 96, dv = 144, chunk = 128, dtype = 'f16', normalize = 'max', scale = 1 / 8,\n"
     "    terms = term { some(96, 96, 1), some(4, 96, 2) } }),\n" /* two for scores */
     "}\n";
 
