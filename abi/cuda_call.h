@@ -16,6 +16,7 @@
  *   NAME_chunk_output       reads the state, then the chunk's own keys; writes o. On warpgroups it runs
  *                           beside NAME_chunk_state, where sequences are walked in one piece: chunk by
  *                           chunk, as soon as the state before it is there
+ *   NAME_parallel_output    instead of it where no query reads a state (some heads of wide values)
  *   NAME_fused_chunk        all in one pass, for heads of few features: after a walk for the totals of
  *                           segments, it goes along with the state in registers: query, own keys, update
  *   NAME_cluster_scan       instead of it, for few sequences: the blocks of a cluster take spans of tokens
@@ -52,7 +53,7 @@
  *   NAME_backward_pass_gates  d_log_gate of such passes
  *
  * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
- * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state and NAME_chunk_output of warpgroups: fpa_cuda_maps instead; NAME_fused_chunk of
+ * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state, NAME_chunk_output of warpgroups and NAME_parallel_output: fpa_cuda_maps instead; NAME_fused_chunk of
  * warpgroups: between them. NAME_cluster_scan, NAME_sequence_scan: fpa_cuda_maps behind the call. Sizes are elements unless a
  * name says bytes. */
 #ifndef FPA_CUDA_CALL_H
@@ -61,10 +62,10 @@
 /* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
  * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
  */
-#define FPA_CUDA_PART_DECODE 1            /* NAME_decode, _decode_resident, _window, _split_reduction */
-#define FPA_CUDA_PART_DECODE_RECENT 2     /* NAME_decode_recent */
-#define FPA_CUDA_PART_CHUNK_OUTPUT 3      /* NAME_chunk_output */
-#define FPA_CUDA_PART_FUSED 4             /* NAME_fused_chunk, _cluster_scan, _chunk_contraction */
+#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _window, _split_reduction */
+#define FPA_CUDA_PART_DECODE_RECENT 2 /* NAME_decode_recent */
+#define FPA_CUDA_PART_CHUNK_OUTPUT 3  /* NAME_chunk_output */
+#define FPA_CUDA_PART_FUSED 4 /* NAME_fused_chunk, _cluster_scan, _chunk_contraction, _parallel_output */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
 #define FPA_CUDA_PART_DECODE_DRAFT 7      /* NAME_decode_draft */
@@ -85,7 +86,7 @@
 /* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
  * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
  * abi/cuda_kernels.h. */
-#define FPA_CUDA_KERNELS 37
+#define FPA_CUDA_KERNELS 38
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
@@ -152,6 +153,7 @@ struct fpa_cuda_geometry {
     int chunk_state_slices; /* NAME_chunk_state: blocks a head */
     int small_state_slices; /* NAME_chunk_state_small: the same */
     int query_tokens;       /* NAME_chunk_output: that a block takes */
+    int parallel_tokens;    /* NAME_parallel_output: the same */
     int awaited_keys;       /* clocks of a warp of it for keys of one stage beside tiles of a copy, for 16
                                   queries and 64 keys */
     int contraction_tokens; /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */

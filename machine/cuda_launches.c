@@ -114,9 +114,16 @@ static double own_keys(const cuda_task *task)
     return !task->geometry->unmasked ? ((chunk + 64) / 2 + task->geometry->window) / 64 : chunk / 64;
 }
 
+/* NAME_parallel_output, where no query reads a state. */
+static cuda_kernel output_kernel(const cuda_task *task)
+{
+    const bool reads = task->chunks > 1 || task->size->state_in || task->size->sequences;
+    return has(task, CUDA_PARALLEL_OUTPUT) && !reads ? CUDA_PARALLEL_OUTPUT : CUDA_CHUNK_OUTPUT;
+}
+
 fpa_cuda_sum output_sum(const cuda_task *task)
 {
-    const struct fpa_cuda_kernel_work *work = &task->geometry->work[CUDA_CHUNK_OUTPUT];
+    const struct fpa_cuda_kernel_work *work = &task->geometry->work[output_kernel(task)];
     const double tokens = (double)task->queries * (double)task->size->length,
                  length = (double)task->size->length;
     const double first =
@@ -138,14 +145,17 @@ fpa_cuda_sum output_sum(const cuda_task *task)
 fpa_cost output_cost(const cuda_task *task)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
-    const double blocks =
-        (double)(task->queries * divide_up(task->size->length, g->query_tokens) * g->column_blocks);
+    const cuda_kernel kernel = output_kernel(task);
+    const int64_t items = kernel == CUDA_PARALLEL_OUTPUT
+                              ? divide_up(task->size->length, g->parallel_tokens)
+                              : divide_up(task->size->length, g->query_tokens) * g->column_blocks;
+    const double blocks = (double)(task->queries * items);
     const fpa_cuda_launch_load load = {
         .all = output_sum(task),
-        .share = cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[CUDA_CHUNK_OUTPUT]),
-        .warps = launch_warps(task, CUDA_CHUNK_OUTPUT, blocks),
-        .warpgroups = g->work[CUDA_CHUNK_OUTPUT].warpgroups,
-        .trips = g->work[CUDA_CHUNK_OUTPUT].trips};
+        .share = cuda_share(blocks, task->room->multiprocessors, task->room->occupancy[kernel]),
+        .warps = launch_warps(task, kernel, blocks),
+        .warpgroups = g->work[kernel].warpgroups,
+        .trips = g->work[kernel].trips};
     return blocks > 0 ? cuda_seconds(gpu_of(task), &load) : (fpa_cost){0, "nothing to do"};
 }
 

@@ -241,9 +241,10 @@ static void launch_queries(cuda_queue *q, const cuda_sizes *s)
 {
     const struct fpa_cuda_geometry *g = &q->cuda->geometry;
     const struct fpa_cuda_call *call = &s->call;
-    const int64_t room = cuda_room_for(q->cuda, CUDA_CHUNK_OUTPUT);
-    cuda_grid grid = {.kernel = CUDA_CHUNK_OUTPUT,
-                      .blocks = count_items(g, q->launch),
+    const cuda_kernel kernel = queries_kernel(s);
+    const int64_t room = cuda_room_for(q->cuda, kernel);
+    cuda_grid grid = {.kernel = kernel,
+                      .blocks = count_items(g, q->launch, s),
                       .maps = maps_of(q, s),
                       .next = call->awaited && (s->carry_blocks || !call->totals)};
     if (g->persistent && grid.blocks > room &&

@@ -100,8 +100,15 @@ static bool is_late(const struct fpa_cuda_module *cuda, const struct fpa_launch 
            (s->is_fused && launch->query_heads > launch->heads);
 }
 
-int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
+cuda_kernel queries_kernel(const cuda_sizes *s)
 {
+    return s->parallel ? CUDA_PARALLEL_OUTPUT : CUDA_CHUNK_OUTPUT;
+}
+
+int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch, const cuda_sizes *s)
+{
+    if (s->parallel)
+        return launch->query_heads * launch->batch * divide_up(launch->length, g->parallel_tokens);
     const int64_t blocks = launch->cu_seqlens ? launch->total / g->query_tokens + launch->batch
                                               : launch->batch * divide_up(launch->length, g->query_tokens);
     return launch->query_heads * blocks * g->column_blocks;
@@ -115,10 +122,10 @@ static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct f
 {
     enum { SCAN_WARPS = 4 }; /* of a block, that leave a state */
     const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const int64_t room = cuda_room_for(cuda, CUDA_CHUNK_OUTPUT);
+    const int64_t room = cuda_room_for(cuda, queries_kernel(s));
     if (s->clusters)
         return s->whole ? 0 : s->clusters * SCAN_WARPS;
-    if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch) <= room))
+    if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch, s) <= room))
         return 0;
     return 1 + (s->call.awaited ? cuda_batch(launch) * launch->heads * s->call.chunks * g->column_blocks : 0);
 }
@@ -275,6 +282,8 @@ static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
     const bool several = launch->cu_seqlens ? task.summed || launch->length > one : s->call.chunks > 1;
     const bool read = launch->query_heads > 0 || s->in_segments; /* by queries, or by NAME_segment_scan */
     const bool copies = kept || (!s->is_fused && read && (several || launch->state_in));
+    s->parallel =
+        cuda->geometry.parallel_tokens && !s->is_fused && !s->cluster_scan && !copies && !launch->cu_seqlens;
     place_parts(cuda, launch, &task, mechanism, copies, base, s);
 }
 

@@ -12,10 +12,11 @@ typedef struct cuda_sizes {
     bool is_fused;             /* NAME_fused_chunk: one pass, behind a walk of all segments but the last */
     int cluster_scan;          /* or NAME_cluster_scan, by clusters of so many blocks; 0: not */
     int64_t clusters;          /* of which so many share all sequences; 0: each has one */
-    bool whole;  /* no sequence is cut between two; else, and of packed calls, by NAME_sequence_scan, */
-    float *left; /* the states that they leave to each other */
-    bool walks;  /* else the keys are walked for copies of the state */
-    bool small;  /* by NAME_chunk_state_small, */
+    bool whole;    /* no sequence is cut between two; else, and of packed calls, by NAME_sequence_scan, */
+    float *left;   /* the states that they leave to each other */
+    bool walks;    /* else the keys are walked for copies of the state */
+    bool small;    /* by NAME_chunk_state_small, */
+    bool parallel; /* NAME_parallel_output in the place of NAME_chunk_output */
     int64_t walk_blocks;       /* in a launch of so many blocks, which take one walk after the other */
     int64_t carry_blocks;      /* NAME_segment_scan runs beside queries, in so many blocks; 0: before them */
     void *keys, *queries;      /* packed vectors */
@@ -41,7 +42,9 @@ void walk_alone(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
 /* Room for count elements of a workspace; NULL when there are none, or no workspace yet. Parts begin at multiples of 256 bytes. */
 void *cuda_take(char *base, size_t *used, int64_t count, size_t size);
 
-/* Blocks of NAME_chunk_output that calls of any size would have. */
-int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
+/* NAME_chunk_output, or NAME_parallel_output. */
+cuda_kernel queries_kernel(const cuda_sizes *s);
+/* Blocks of it that calls of any size would have. */
+int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch, const cuda_sizes *s);
 
 #endif

@@ -77,6 +77,7 @@ enum fault_place {
     IN_BOXES,
     IN_BOXED_SEQUENCES,
     IN_TURN,
+    IN_APART,
     IN_PARTS,
     IN_CUT_GROUPS,
     IN_PACKED,

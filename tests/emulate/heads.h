@@ -329,6 +329,13 @@ static const char emulated_heads[] =
     "  h('packedwhole', { d = 64, dv = 64, scale = 1 / 8, terms = term { bits(12, 64), bits(52, 64) } }),\n"
     "  h('givenparts', { d = 248, dv = 96, dtype = 'f16', scale = 1 / 4, terms = term { trainable { name = "
     "'a', rows = 40 }, select(range(14, 214)) } }),\n"
+    "  h('apart', { d = 64, dv = 230, chunk = 128, normalize = 'sum', scale = 1 / 8, terms = {\n"
+    "    term { some(3, 64, 1), some(9, 64, 2), some(3, 64, 4) }, term { some(64, 64, 5), some(5, 64, 3) } } "
+    "}),\n" /* one warpgroup for scores, */
+    "  h('apartbeside', { d = 32, dv = 230, chunk = 128, normalize = 'sum', scale = 1 / 8,\n"
+    "    terms = inhomogeneous { degree = 2, constant = 1 } }),\n" /* of two tiles beside each other, */
+    "  h('apartscores', { d = 96, dv = 144, chunk = 128, dtype = 'f16', normalize = 'max', scale = 1 / 8,\n"
+    "    terms = term { some(96, 96, 1), some(4, 96, 2) } }),\n" /* two for scores */
     "}\n";
 
 /* The part that `make test` runs: a mechanism that any of the heads has is in one of these (a test walks
@@ -346,6 +353,7 @@ static const char *const emulated_fixed[] = {
     "fewliftedhalf",  /* coordinates that who packs makes: squares, maps */
     "manydots",       /* products of rows, padded values */
     "turns",          /* dots two after two; keys in the place of tiles; tiles of several suffix blocks */
+    "apart",          /* scores and values of the parallel form by warpgroups of their own */
     "cutgroups",      /* groups of six prefixes, as four and two */
     "wide",           /* packed rows whose matrices come by turns */
     "openlinear",     /* no mask, f16, one pass, */

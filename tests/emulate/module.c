@@ -84,7 +84,8 @@ static bool takes_maps(const emulated_kernel *kernel)
     if (one == (const void *)cuda->kernel[CUDA_CLUSTER_SCAN] ||
         one == (const void *)cuda->kernel[CUDA_SEQUENCE_SCAN] || is_backward(kernel))
         return true;
-    if (one == (const void *)cuda->kernel[CUDA_CHUNK_CONTRACTION])
+    if (one == (const void *)cuda->kernel[CUDA_CHUNK_CONTRACTION] ||
+        one == (const void *)cuda->kernel[CUDA_PARALLEL_OUTPUT])
         return true;
     return cuda->geometry.value_width && (one == (const void *)cuda->kernel[CUDA_CHUNK_STATE] ||
                                           one == (const void *)cuda->kernel[CUDA_CHUNK_STATE_SMALL] ||

@@ -385,5 +385,6 @@ const char *plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *pro
     split->chunk = choose_chunk(plan, split);
     if (!products)
         plan_contraction(plan, in->memory, split);
+    plan_parallel(plan, split);
     return NULL;
 }

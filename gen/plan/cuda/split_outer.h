@@ -113,6 +113,16 @@ typedef struct fpa_contraction {
     int set_count;
 } fpa_contraction;
 
+/* NAME_parallel_output: the parallel form without a state, where some warpgroups make scores and others have sums of values. */
+typedef struct fpa_parallel_output {
+    int tiles; /* of 64 queries, of a block; 0: the head has no such kernel */
+    int score_groups, value_groups;
+    bool together; /* dots of one tile of queries are made while another one's scores are formed */
+    int query_stages, key_stages, value_stages, score_stages,
+        bytes; /* score_stages: of each tile of queries */
+    int score_registers, value_registers, producer_registers;
+} fpa_parallel_output;
+
 typedef struct fpa_split_outer {
     /* wider blocks of columns than portable kernels', and longer chunks: copies of the state are written
      * while the tensor cores work */
@@ -155,6 +165,7 @@ typedef struct fpa_split_outer {
     int query_stages, tile_stages, key_stages, output_bytes;
     int most_key_stages; /* with those that lie where tiles do, which are through when keys are wanted */
     fpa_contraction contraction;
+    fpa_parallel_output parallel;
     fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
     /* tables as kernels have them */
     int *strip_tile; /* as outer.strip_tile, padding as one more tile */
@@ -193,6 +204,8 @@ void split_list_slabs(arena *memory, fpa_split_outer *split);
 void list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums, int most_held);
 /* Fills split->contraction, once all else is there: of heads that are passes of values, mostly their own. */
 void plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split);
+/* Fills split->parallel, once all else is there: where scores are worth warpgroups of their own. */
+void plan_parallel(const fpa_plan *plan, fpa_split_outer *split);
 /* Fills split->pack, once the tables are there; false: a tile does not fit. */
 bool plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split);
 /* Fills what templates read of the score and of product rows (NULL: there are none), once split->source is there. */

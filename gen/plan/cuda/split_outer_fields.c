@@ -71,6 +71,14 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
     if (split->most_key_stages > split->key_stages)
         fprintf(out, " (%d among tiles)", split->most_key_stages - split->key_stages);
     fprintf(out, "; %.1f KiB of shared memory\n", split->output_bytes / 1024.0);
+    const fpa_parallel_output *p = &split->parallel;
+    if (p->tiles)
+        fprintf(out,
+                "parallel_output %d a block of %d warpgroup%s for scores and %d for values, persistent "
+                "blocks; stages: %d of "
+                "queries, %d of keys, %d of values, %d of scores; %.1f KiB of shared memory\n",
+                64 * p->tiles, p->score_groups, p->score_groups > 1 ? "s" : "", p->value_groups,
+                p->query_stages, p->key_stages, p->value_stages, p->score_stages, p->bytes / 1024.0);
     if (split->contraction.groups)
         fprintf(
             out,
@@ -89,6 +97,12 @@ void geometry_split_outer(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         g->kernel[CUDA_CHUNK_STATE_SMALL] = (struct fpa_cuda_block){small->threads, small->bytes, 1};
     g->kernel[CUDA_CHUNK_OUTPUT] =
         (struct fpa_cuda_block){WARPGROUP_THREADS * (split->output_groups + 1), split->output_bytes, 1};
+    if (split->parallel.tiles) {
+        const int groups = split->parallel.score_groups + split->parallel.value_groups;
+        g->kernel[CUDA_PARALLEL_OUTPUT] =
+            (struct fpa_cuda_block){WARPGROUP_THREADS * (groups + 1), split->parallel.bytes, 1};
+        g->parallel_tokens = 64 * split->parallel.tiles;
+    }
     if (!split->outer.coordinates) {
         g->kernel[CUDA_PACK_ROWS] = (struct fpa_cuda_block){split->pack.threads, split->pack.bytes, 1};
         g->pack_tokens = split->pack.groups * pack_tile(&split->pack);
@@ -158,6 +172,7 @@ static const fpa_field set_fields[] = {SET(pair),          SET(end_pair), SET(gr
 
 #define SPLIT(member) FIELD(fpa_split_outer, member)
 #define CONTRACTION(member) FIELD_AS(fpa_split_outer, "contraction_" #member, contraction.member)
+#define PARALLEL(member) FIELD_AS(fpa_split_outer, "parallel_" #member, parallel.member)
 #define OUTER(member) FIELD_AS(fpa_split_outer, #member, outer.member)
 #define TABLE(name, member, counter, times, more)                                                            \
     FIELD_ARRAY(fpa_split_outer, name, member, counter, times, more)
@@ -193,7 +208,10 @@ const fpa_field split_outer_fields[] = {
     SPLIT(most_key_stages), SPLIT(leaves_dots), SPLIT(partial_slabs), SPLIT(ones_behind), SPLIT(value_room),
     FIELD_AS(fpa_split_outer, "chunk_output_groups", output_groups),
     FIELD_AS(fpa_split_outer, "chunk_output_registers", output_registers),
-    FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers),
+    FIELD_AS(fpa_split_outer, "chunk_output_producer_registers", output_producer_registers), PARALLEL(tiles),
+    PARALLEL(score_groups), PARALLEL(value_groups), PARALLEL(together), PARALLEL(query_stages),
+    PARALLEL(key_stages), PARALLEL(value_stages), PARALLEL(score_stages), PARALLEL(score_registers),
+    PARALLEL(value_registers), PARALLEL(producer_registers),
     FIELD_AS(fpa_split_outer, "turns", contraction.turns), CONTRACTION(groups), CONTRACTION(states),
     CONTRACTION(held), CONTRACTION(values), CONTRACTION(ones), CONTRACTION(own_stages),
     CONTRACTION(key_stages), CONTRACTION(tile_stages), CONTRACTION(registers),

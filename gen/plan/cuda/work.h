@@ -26,6 +26,8 @@ struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_spl
                                              const fpa_chunk_state_kernel *kernel);
 /* Queries of warpgroups: once split->outer, columns and what is chosen for queries are there. */
 struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_split_outer *split);
+/* The same by NAME_parallel_output, once split->parallel is there, too. */
+struct fpa_cuda_kernel_work work_parallel_output(const fpa_plan *plan, const fpa_split_outer *split);
 /* What fpa_cuda_geometry.awaited_keys is for them. */
 int work_awaited_keys(const fpa_plan *plan, const fpa_split_outer *split);
 

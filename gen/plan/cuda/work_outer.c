@@ -234,6 +234,33 @@ struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_sp
                                          .trips = 3};
 }
 
+/* The same without a state, all columns together. A warp that makes scores takes 6 instructions for each step of dots, and 20 to store them; one that
+ * multiplies values 6 for each product and 30 besides. Scores are written once, and read for each block of columns. Dots of the warpgroups that make scores are waited for by
+ * a quarter or a half of the warps; what others do meanwhile fills two fifths of that, as in count_waiting: r3_13 and r2_05 take 1.00 and 0.98 of their
+ * prediction then (docs/decisions/0193-scores-by-warpgroups-of-their-own.md). */
+static struct fpa_cuda_work count_parallel_keys(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    const fpa_parallel_output *p = &split->parallel;
+    const int blocks = split->columns.blocks, columns = split->columns.all * blocks,
+              steps = split->outer.dot_first[plan->score->dot_count],
+              vector = rows_of(&split->outer) + plan->head->dv;
+    const int scores = 61 + 6 * steps + count_scores(plan, split), values = 30 + 24 * blocks;
+    const int groups = p->score_groups + p->value_groups + 1, waits = 3 * 4 * 8 * steps / 5;
+    return (struct fpa_cuda_work){.products = work_score_products(steps, columns),
+                                  .shared = 7 * steps + 2 * columns + 16 * blocks + 16,
+                                  .instructions = scores + values,
+                                  .bytes = work_operand_bytes(plan, vector) / p->tiles,
+                                  .awaited = groups * waits / p->score_groups};
+}
+
+struct fpa_cuda_kernel_work work_parallel_output(const fpa_plan *plan, const fpa_split_outer *split)
+{
+    struct fpa_cuda_kernel_work work = work_chunk_output(plan, split);
+    work.copy = (struct fpa_cuda_work){0};
+    work.keys = count_parallel_keys(plan, split);
+    return work;
+}
+
 /* Blocks of 8 rows that are formed, and factors of all of them. */
 static int count_formed(const fpa_pack_kernel *pack)
 {
@@ -312,6 +339,8 @@ void work_split_outer(const fpa_plan *plan, const fpa_split_outer *split, struct
     if (split->kernels > 1)
         g->work[CUDA_CHUNK_STATE_SMALL] = work_chunk_state(plan, split, &split->state[1]);
     g->work[CUDA_CHUNK_OUTPUT] = work_chunk_output(plan, split);
+    if (split->parallel.tiles)
+        g->work[CUDA_PARALLEL_OUTPUT] = work_parallel_output(plan, split);
     if (split->leaves_dots)
         g->work[CUDA_STATE_PRODUCT] = count_product(split);
     if (!split->outer.coordinates)
