@@ -94,6 +94,7 @@ void geometry_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 
 const fpa_field decode_fields[] = {FIELD_CONSTANT("decode_threads", CUDA_DECODE_THREADS),
                                    FIELD_CONSTANT("decode_room", CUDA_DECODE_ROOM),
+                                   FIELD_CONSTANT("decode_together", CUDA_DECODE_TOGETHER),
                                    FIELD_CONSTANT("decode_barriers", CUDA_DECODE_BARRIERS),
                                    FIELD_CONSTANT("decode_resident_most", CUDA_DECODE_RESIDENT_MOST),
                                    FIELD_CONSTANT("split_reduction_threads", CUDA_SPLIT_REDUCTION_THREADS),
