@@ -31,6 +31,26 @@ static void plan_draft(const fpa_cuda_inputs *in, fpa_decode *decode)
             : 0;
 }
 
+int decode_matrix_rows(const fpa_plan *plan)
+{
+    int rows = 0;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        rows += matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 0 : matrix->rows;
+    }
+    return rows;
+}
+
+/* Few rows are a warp each, of which it asks for more columns at a time. */
+static int rows_together(const fpa_plan *plan)
+{
+    const int rows = decode_matrix_rows(plan);
+    int together = 1;
+    while (together < CUDA_DECODE_TOGETHER && together * CUDA_DECODE_THREADS / 32 < rows)
+        together *= 2;
+    return together;
+}
+
 /* A thread has 4 columns of a row; each warp keeps its sums of weights. */
 const char *plan_decode(const fpa_cuda_inputs *in, void *plan)
 {
@@ -51,6 +71,7 @@ const char *plan_decode(const fpa_cuda_inputs *in, void *plan)
         4 * (CUDA_DECODE_ROOM + round_up(rows + values + CUDA_DECODE_QUERIES * warps + clusters, 32));
     /* of 16 bits a thread has 8 columns, and needs more registers for their sums */
     const bool narrow = head->state_dtype != FPA_F32;
+    decode->together = rows_together(in->plan);
     decode->features = CUDA_DECODE_THREADS / ((head->dv + 3) / 4);
     decode->blocks = narrow || !joins ? 2 : 3;
     decode->stages = narrow ? 20 : 12;
@@ -94,7 +115,8 @@ void geometry_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 
 const fpa_field decode_fields[] = {FIELD_CONSTANT("decode_threads", CUDA_DECODE_THREADS),
                                    FIELD_CONSTANT("decode_room", CUDA_DECODE_ROOM),
-                                   FIELD_CONSTANT("decode_together", CUDA_DECODE_TOGETHER),
+                                   FIELD_CONSTANT("decode_numbers", CUDA_DECODE_NUMBERS),
+                                   FIELD_AS(fpa_decode, "decode_together", together),
                                    FIELD_CONSTANT("decode_barriers", CUDA_DECODE_BARRIERS),
                                    FIELD_CONSTANT("decode_resident_most", CUDA_DECODE_RESIDENT_MOST),
                                    FIELD_CONSTANT("split_reduction_threads", CUDA_SPLIT_REDUCTION_THREADS),

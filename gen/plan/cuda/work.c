@@ -4,6 +4,7 @@
 #include "abi/cuda_kernels.h"
 #include "base/dtype.h"
 #include "base/round.h"
+#include "decode.h"
 #include "machine/cuda_chunk.h"
 #include "split_outer.h"
 
@@ -63,19 +64,17 @@ static void count_decode_window(const fpa_plan *plan, struct fpa_cuda_kernel_wor
     work->trips = 4;
 }
 
-/* Rounds of loads in which a decoding block multiplies matrices, one after the other: a warp has some rows and 64 columns at
- * a time, each thread a number of a diagonal (templates/cuda/decode_features.cu.in: step_project). */
+/* Rounds of loads in which a decoding block multiplies matrices, one after the other: a warp has some rows of all matrices
+ * and as many columns as are on their way at a time, each thread a number of a diagonal (templates/cuda/decode_features.cu.in:
+ * step_project). */
 static int count_projecting(const fpa_plan *plan)
 {
-    const int together = CUDA_DECODE_TOGETHER * CUDA_DECODE_THREADS / 32;
-    int rounds = 0;
-    for (int i = 0; i < plan->projection_count; i++) {
-        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
-        rounds += matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL
-                      ? 1
-                      : divide_up(matrix->rows, together) * divide_up(plan->head->d, 64);
-    }
-    return rounds;
+    const int together = plan->cuda.decode->together;
+    int diagonals = 0;
+    for (int i = 0; i < plan->projection_count; i++)
+        diagonals += plan->head->matrices[plan->projections[i].matrix].kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
+    return diagonals + divide_up(decode_matrix_rows(plan), together * CUDA_DECODE_THREADS / 32) *
+                           divide_up(plan->head->d, 32 * (CUDA_DECODE_NUMBERS / together));
 }
 
 /* A state is read and written, fp32 or 16 bits; a round of a block is 256 threads' 16 bytes. The kernel before ends; q, k
