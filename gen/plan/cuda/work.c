@@ -77,7 +77,7 @@ static int count_projecting(const fpa_plan *plan)
                            divide_up(plan->head->d, 32 * (CUDA_DECODE_NUMBERS / together));
 }
 
-/* A state is read and written, fp32 or 16 bits; a round of a block is 256 threads' 16 bytes. The kernel before ends; q, k
+/* Each block reads the matrices. A state is read and written, fp32 or 16 bits; a round of a block is 256 threads' 16 bytes. The kernel before ends; q, k
  * and v; rows, which a resident block asks for beside them; o: four trips or three, and rounds of matrices between.
  * Recent tokens are six groups more, of k, v, scores and sums. */
 void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
@@ -88,7 +88,8 @@ void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     const int projecting = count_projecting(plan);
     for (int kernel = CUDA_DECODE; kernel <= CUDA_DECODE_RECENT; kernel++)
         g->work[kernel] =
-            (struct fpa_cuda_kernel_work){.copy = {.bytes = kernel == CUDA_DECODE_RECENT ? state : 2 * state,
+            (struct fpa_cuda_kernel_work){.step = {.bytes = 4 * decode_matrix_rows(plan) * plan->head->d},
+                                          .copy = {.bytes = kernel == CUDA_DECODE_RECENT ? state : 2 * state,
                                                    .instructions = state / (16 * 32) * 24},
                                           .trips = projecting + (kernel == CUDA_DECODE_RECENT     ? 24
                                                                  : kernel == CUDA_DECODE_RESIDENT ? 3
