@@ -46,10 +46,9 @@ static fpa_cost behind_others(const struct fpa_cuda_geometry *g, const fpa_gpu_r
     return before.seconds > 0 ? cost_then(before, cost) : cost;
 }
 
-/* Blocks on a multiprocessor share its part of the memory's bandwidth: for their rows of the state, and for matrices, which each of
- * them reads, from the second-level cache. Those that are there at a time begin together, and
- * wait for the first bytes together. Where they come in several waves, later ones wait while others stream; the last wave
- * is half full. */
+/* Blocks on a multiprocessor share its part of the memory's bandwidth: for their rows of the state, and for matrices, which
+ * each of them reads from the second-level cache. Those that are there at a time begin together, and wait for the first
+ * bytes together. Where they come in several waves, later ones wait while others stream; the last wave is half full. */
 fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                               const fpa_call_size *size, const fpa_candidate *candidate)
 {

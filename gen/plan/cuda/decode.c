@@ -3,27 +3,43 @@
 #include "parts.h"
 #include "work.h"
 
-enum { LEAST_STAGES = 6 }; /* also room for the threads' sums */
+enum {
+    LEAST_STAGES = 6,  /* also room for the threads' sums */
+    DRAFT_STAGES = 12, /* at most: two blocks have room for them, and for packed rows of drafts */
+};
 
-/* Whether so many stages leave room for as many blocks a multiprocessor. */
-static bool fits(const fpa_plan *plan, const fpa_decode *decode, int rest)
+/* Whether a multiprocessor has room for so many blocks with `rest` bytes beside their rings. */
+static bool fits(const fpa_plan *plan, int blocks, int stages, int rest)
 {
-    const int bytes = rest + decode->stages * 16 * CUDA_DECODE_THREADS;
-    return decode->blocks * (bytes + 1024) <= plan->target->shared_memory + 1024;
+    const int bytes = rest + stages * 16 * CUDA_DECODE_THREADS;
+    return blocks * (bytes + 1024) <= plan->target->shared_memory + 1024;
+}
+
+/* As many as two blocks have room for; fp32: at most as many as hide memory behind products with queries. */
+static int count_draft_stages(const fpa_plan *plan, const fpa_decode *decode, int rest)
+{
+    const int most =
+        plan->head->state_dtype == FPA_F32 && decode->stages > DRAFT_STAGES ? DRAFT_STAGES : decode->stages;
+    int stages = most;
+    while (stages > LEAST_STAGES && !fits(plan, 2, stages, rest))
+        stages -= 2;
+    return fits(plan, 2, stages, rest) ? stages : most;
 }
 
 /* A draft's packed rows, values, decays and weights lie behind the ring, with which there is room for the sums of its queries. */
-static void plan_draft(const fpa_cuda_inputs *in, fpa_decode *decode)
+static void plan_draft(const fpa_cuda_inputs *in, fpa_decode *decode, int rest)
 {
     const fpa_head *head = in->plan->head;
     const int rows = in->rows->row_count, columns = head->state_dtype == FPA_F32 ? 4 : 8;
-    const int room = CUDA_DECODE_ROOM + decode->stages * 4 * CUDA_DECODE_THREADS;
+    const int values = CUDA_DRAFT_TOKENS * round_up(head->dv, 4), per_query = rows + 1 + CUDA_DRAFT_TOKENS;
+    const int own = 4 * (values + CUDA_DRAFT_TOKENS * (rows + 1) + CUDA_DRAFT_QUERIES * per_query);
+    decode->draft_stages = count_draft_stages(in->plan, decode, rest + own);
+    const int room = CUDA_DECODE_ROOM + decode->draft_stages * 4 * CUDA_DECODE_THREADS;
     int queries = CUDA_DRAFT_QUERIES;
     if (room < columns * queries * CUDA_DECODE_THREADS || (decode->cluster == 1 && rows < 7))
         queries = CUDA_DECODE_QUERIES;
-    const int more = (CUDA_DRAFT_TOKENS + queries) * (rows + 1) + CUDA_DRAFT_TOKENS * round_up(head->dv, 4) +
-                     CUDA_DRAFT_TOKENS * queries;
-    const int bytes = decode->bytes + 4 * more;
+    const int bytes = rest + own + 4 * (queries - CUDA_DRAFT_QUERIES) * per_query +
+                      decode->draft_stages * 16 * CUDA_DECODE_THREADS;
     decode->draft_queries = queries;
     decode->draft_bytes =
         !in->plan->written->window && !in->plan->written->lift && bytes <= in->plan->target->shared_memory
@@ -73,11 +89,11 @@ const char *plan_decode(const fpa_cuda_inputs *in, void *plan)
     const bool narrow = head->state_dtype != FPA_F32;
     decode->together = rows_together(in->plan);
     decode->features = CUDA_DECODE_THREADS / ((head->dv + 3) / 4);
-    decode->blocks = narrow || !joins ? 2 : 3;
-    decode->stages = narrow ? 20 : 12;
-    while (decode->stages > LEAST_STAGES && !fits(in->plan, decode, rest))
+    decode->blocks = 2;
+    decode->stages = !joins ? 12 : narrow ? 20 : 22;
+    while (decode->stages > LEAST_STAGES && !fits(in->plan, decode->blocks, decode->stages, rest))
         decode->stages -= 2;
-    if (!fits(in->plan, decode, rest))
+    if (!fits(in->plan, decode->blocks, decode->stages, rest))
         decode->blocks--;
     decode->bytes = rest + decode->stages * 16 * CUDA_DECODE_THREADS;
     decode->cluster = joins ? CUDA_DECODE_CLUSTER : 1;
@@ -85,7 +101,7 @@ const char *plan_decode(const fpa_cuda_inputs *in, void *plan)
     decode->resident_bytes = joins && whole && !in->plan->written->window ? rest : 0;
     decode->resident_least =
         rest + 4 * (8 * CUDA_DECODE_QUERIES * CUDA_DECODE_THREADS - CUDA_DECODE_ROOM); /* for sums */
-    plan_draft(in, decode);
+    plan_draft(in, decode, rest);
     return NULL;
 }
 
@@ -130,4 +146,5 @@ const fpa_field decode_fields[] = {FIELD_CONSTANT("decode_threads", CUDA_DECODE_
                                    FIELD_CONSTANT("draft_tokens", CUDA_DRAFT_TOKENS),
                                    FIELD_AS(fpa_decode, "decode_draft_bytes", draft_bytes),
                                    FIELD_AS(fpa_decode, "draft_queries", draft_queries),
+                                   FIELD_AS(fpa_decode, "draft_stages", draft_stages),
                                    FIELDS_END};

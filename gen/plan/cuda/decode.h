@@ -15,6 +15,7 @@ typedef struct fpa_decode {
     int resident_least; /* with them, at least */
     int draft_bytes;    /* of decode_draft's shared memory; 0: there is none */
     int draft_queries;  /* that one pass of it serves */
+    int draft_stages;   /* as stages */
 } fpa_decode;
 
 /* Rows of all matrices that project a token's coordinates. */

@@ -77,9 +77,9 @@ static int count_projecting(const fpa_plan *plan)
                            divide_up(plan->head->d, 32 * (CUDA_DECODE_NUMBERS / together));
 }
 
-/* Each block reads the matrices. A state is read and written, fp32 or 16 bits; a round of a block is 256 threads' 16 bytes. The kernel before ends; q, k
- * and v; rows, which a resident block asks for beside them; o: four trips or three, and rounds of matrices between.
- * Recent tokens are six groups more, of k, v, scores and sums. */
+/* A state is read and written, fp32 or 16 bits, and each block reads all matrices; a round of a block is 256 threads' 16
+ * bytes. The kernel before ends; q, k and v; rows, which a resident block asks for beside them; o: four trips or three, and
+ * rounds of matrices between. Recent tokens are six groups more, of k, v, scores and sums. */
 void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const int state =
