@@ -34,7 +34,7 @@ static const struct emulated_fault fused_faults[] = {
     {IN_AHEAD,
      LEFT_OUT,
      {"a first segment ahead of others that leaves no total", "chunked form ... is not a number",
-      "first_sums_left", "const bool is_total = part.totals;"}},
+      "first_sums_left", "if (part.totals)"}},
     {IN_AHEAD,
      OTHER_PLACE,
      {"a segment that goes ahead and is walked again", "chunked form ... was not written", "segments_ahead",
