@@ -4,8 +4,9 @@
 #include "work.h"
 
 enum {
-    LEAST_STAGES = 6,  /* also room for the threads' sums */
-    DRAFT_STAGES = 12, /* at most: two blocks have room for them, and for packed rows of drafts */
+    LEAST_STAGES = 6, /* also room for the threads' sums */
+    STAGES = 12,      /* of fp32, where three blocks share a multiprocessor; of drafts, at most */
+    LONG_STAGES = 22, /* where two do */
 };
 
 /* Whether a multiprocessor has room for so many blocks with `rest` bytes beside their rings. */
@@ -18,8 +19,7 @@ static bool fits(const fpa_plan *plan, int blocks, int stages, int rest)
 /* As many as two blocks have room for; fp32: at most as many as hide memory behind products with queries. */
 static int count_draft_stages(const fpa_plan *plan, const fpa_decode *decode, int rest)
 {
-    const int most =
-        plan->head->state_dtype == FPA_F32 && decode->stages > DRAFT_STAGES ? DRAFT_STAGES : decode->stages;
+    const int most = plan->head->state_dtype == FPA_F32 && decode->stages > STAGES ? STAGES : decode->stages;
     int stages = most;
     while (stages > LEAST_STAGES && !fits(plan, 2, stages, rest))
         stages -= 2;
@@ -67,6 +67,16 @@ static int rows_together(const fpa_plan *plan)
     return together;
 }
 
+/* Whether a block asks for nothing for a while, in which it multiplies matrices or adds up sums of features: two blocks with
+ * longer rings then have more on its way than three. Of states that are no larger than three rings a block begins and ends
+ * most of the time, which more of them do beside each other. */
+static bool has_pauses(const fpa_plan *plan)
+{
+    const int64_t state = plan->features * plan->head->dv * 4;
+    return (plan->head->normalize != FPA_NORMALIZE_NONE || decode_matrix_rows(plan) > 0) &&
+           state > 3 * STAGES * 16 * CUDA_DECODE_THREADS;
+}
+
 /* A thread has 4 columns of a row; each warp keeps its sums of weights. */
 const char *plan_decode(const fpa_cuda_inputs *in, void *plan)
 {
@@ -89,8 +99,9 @@ const char *plan_decode(const fpa_cuda_inputs *in, void *plan)
     const bool narrow = head->state_dtype != FPA_F32;
     decode->together = rows_together(in->plan);
     decode->features = CUDA_DECODE_THREADS / ((head->dv + 3) / 4);
-    decode->blocks = 2;
-    decode->stages = !joins ? 12 : narrow ? 20 : 22;
+    const bool longer = has_pauses(in->plan);
+    decode->blocks = narrow || longer || !joins ? 2 : 3;
+    decode->stages = narrow ? 20 : longer && joins ? LONG_STAGES : STAGES;
     while (decode->stages > LEAST_STAGES && !fits(in->plan, decode->blocks, decode->stages, rest))
         decode->stages -= 2;
     if (!fits(in->plan, decode->blocks, decode->stages, rest))
