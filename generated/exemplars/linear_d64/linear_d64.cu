@@ -3534,14 +3534,15 @@ __device__ __forceinline__ void decode_recent_add(const struct fpa_cuda_call &ca
                                                   float (*o)[DECODE_RECENT_COLUMNS])
 {
     const element *values = values_of(call, task.batch, task.head);
+    const int slices = (int)call.slices;
     for (int i = place.row(); i < count && place.takes_part(); i += grid::ROWS) {
 #pragma unroll
         for (int j = 0; j < grid::COLUMNS; j++) {
             if (!place.has(j, i, count))
                 continue;
             const int key = i + place.is_below(j);
-            const float a =
-                to_float(values[(first + (long long)key * (int)call.slices) * call.v_stride[1] + place.column(j)]);
+            const element *v = values + (first + (long long)key * slices) * call.v_stride[1];
+            const float a = to_float(v[place.column(j)]);
 #pragma unroll
             for (int g = 0; g < QUERIES; g++)
                 o[g][j] += decode_recent_weights()[key * QUERIES + g] * a;
