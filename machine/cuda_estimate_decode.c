@@ -46,9 +46,9 @@ static fpa_cost behind_others(const struct fpa_cuda_geometry *g, const fpa_gpu_r
     return before.seconds > 0 ? cost_then(before, cost) : cost;
 }
 
-/* Blocks on a multiprocessor share its part of the memory's bandwidth. Those that are there at a time begin together, and
- * wait for the first bytes together. Where they come in several waves, later ones wait while others stream; the last wave
- * is half full. */
+/* Blocks on a multiprocessor share its part of the memory's bandwidth: for their rows of the state, and for matrices, which
+ * each of them reads from the second-level cache. Those that are there at a time begin together, and wait for the first
+ * bytes together. Where they come in several waves, later ones wait while others stream; the last wave is half full. */
 fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                               const fpa_call_size *size, const fpa_candidate *candidate)
 {
@@ -57,7 +57,8 @@ fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_r
     const double blocks = (double)(size->batch * size->heads * candidate->segments) / room->multiprocessors;
     const double resident = room->occupancy[kernel], busy = blocks < resident ? ceil(blocks) : resident;
     const double bandwidth = room->gpu->memory / room->multiprocessors;
-    const double mine = (double)work->copy.bytes / (double)candidate->segments / bandwidth;
+    const double mine =
+        ((double)work->copy.bytes / (double)candidate->segments + work->step.bytes) / bandwidth;
     const double start = work->trips * GPU_TRIP;
     const double alone = start + mine, shared = busy > 1 ? busy * mine + BETWEEN * start : 0;
     const double wave = fmax(alone, shared);

@@ -41,7 +41,7 @@ static const struct fault cuda_faults[] = {
     {"the wrong key head of a group", SAYS_WRONG, "chunk_output_head",
      "const i64 head = (u32)query_head % (u32)call.heads;"},
     {"a recurrent state that does not fade", SAYS_WRONG, "step_row_sums",
-     "const float a = s.get(j) + key * v[j], b = ${decay_times}s.get(j + 1) + key * v[j + 1];"},
+     "const float a = s.get(j) + key_a * v[j], b = ${decay_times}s.get(j + 1) + key_b * v[j + 1];"},
     {"a recurrent sum of weights that does not fade", SAYS_WRONG, "step_weight_sum",
      "const float a = step_get(z[u]) + key[f];"},
     {"a recurrent form that ignores its state",

@@ -48,6 +48,7 @@ static const struct {
     [IN_TURNED_CLUSTER_SCAN] = {"clusteredwaves", CLUSTER_CALL, 5},
     [IN_PRODUCT_CLUSTER_SCAN] = {"clusteredfavor", CLUSTER_CALL, 5},
     [IN_TOKEN] = {"plain", TOKEN_CALL, 5},
+    [IN_LEANING_TOKEN] = {"leaning", TOKEN_CALL, 5},
     [IN_RECENT_TOKENS] = {"deep", RECENT_CALL, 1},
     [WITHOUT_MASK] = {"openpacked", LONG_CALL, 2},
     [WITHOUT_MASK_IN_PANELS] = {"lonelyopen", LONG_CALL, 2},

@@ -42,6 +42,7 @@ enum fault_place {
     IN_TURNED_CLUSTER_SCAN,
     IN_PRODUCT_CLUSTER_SCAN,
     IN_TOKEN,
+    IN_LEANING_TOKEN,
     IN_RECENT_TOKENS, /* more than a block weighs at a time */
     WITHOUT_MASK,
     WITHOUT_MASK_IN_PANELS,

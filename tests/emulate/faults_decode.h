@@ -38,6 +38,18 @@ static const struct emulated_fault decode_faults[] = {
      TOO_EARLY,
      {"parts that come before those of the pass before are read",
       "decode_resident ... at the cluster's barrier where it has not arrived", "parts_read", ";"}},
+    {IN_LEANING_TOKEN,
+     OTHER_PLACE,
+     {"a piece's numbers of the next row that are taken for the row's own",
+      "recurrent form ... is not a number", "leaning_own", "own = COLUMNS;"}},
+    {IN_LEANING_TOKEN,
+     OTHER_COUNT,
+     {"numbers before a head's own that are written", "recurrent form ... is not a number", "leaning_has",
+      "return true;"}},
+    {IN_LEANING_TOKEN,
+     LEFT_OUT,
+     {"features of the row behind the last one that are anything", "recurrent form ... is not a number",
+      "leaning_edge", ";"}},
 };
 
 #endif

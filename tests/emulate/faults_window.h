@@ -77,7 +77,7 @@ static const struct emulated_fault window_faults_of_cuda[] = {
     {IN_WINDOW,
      OTHER_PLACE,
      {"a leaving key that counts twice", "recurrent form ... but the formula gives", "near_leaving",
-      "const float before[2] = {s.get(j) + key * v[j], s.get(j + 1) + key * v[j + 1]};"}},
+      "const float before[2] = {s.get(j) + key_a * v[j], s.get(j + 1) + key_b * v[j + 1]};"}},
     {IN_WINDOW,
      LEFT_OUT,
      {"a decoded token whose window is one key too short", "recurrent form ... but the formula gives",

@@ -274,6 +274,9 @@ static const char emulated_heads[] =
     "  h('leaning', { d = 40, dv = 57, gate = true, normalize = 'sum', scale = 1 / 4, terms = power { degree "
     "= 2, weight = 1 } "
     "}),\n"
+    "  h('leaningtiles', { d = 25, dv = 17, gate = true, normalize = 'sum', scale = 1 / 4, terms = power { "
+    "degree "
+    "= 3, weight = 1 } }),\n" /* features in two rooms of a decoded token */
     "  h('leaningnarrow', { d = 40, dv = 41, dtype = 'f16', normalize = 'max', scale = 1 / 4, terms = power "
     "{ degree = 2, "
     "weight = 1 } }),\n"

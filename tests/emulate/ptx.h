@@ -307,12 +307,9 @@ RUNTIME void ptx_shfl_sync_idx_b32(emulate::u32 &d, emulate::u32 a, int lane, in
 
 /* ---- asynchronous copies of threads ---- */
 
-RUNTIME void ptx_cp_async_cg_shared_global(emulate::u32 to, const void *from, emulate::u32 bytes,
-                                           emulate::u32 read = 16)
+static void begin_copy_of_thread(emulate::u32 to, const void *from, emulate::u32 bytes, emulate::u32 read)
 {
     using namespace emulate;
-    if (bytes != 16 || read > 16 || (uintptr_t)from % 16)
-        stop("cp.async of %u bytes, %u read, from %p", bytes, read, from);
     copy c = {at(to, bytes), read ? from : NULL, bytes, 0, 0, false, {}, 0, 0, 0};
     if (read > 0 && read < bytes) {
         c.read.assign((const char *)from, (const char *)from + read);
@@ -323,6 +320,21 @@ RUNTIME void ptx_cp_async_cg_shared_global(emulate::u32 to, const void *from, em
         threads[current].open.push_back(std::move(c));
     else
         perform(c);
+}
+
+RUNTIME void ptx_cp_async_cg_shared_global(emulate::u32 to, const void *from, emulate::u32 bytes,
+                                           emulate::u32 read = 16)
+{
+    if (bytes != 16 || read > 16 || (uintptr_t)from % 16)
+        emulate::stop("cp.async of %u bytes, %u read, from %p", bytes, read, from);
+    begin_copy_of_thread(to, from, bytes, read);
+}
+
+RUNTIME void ptx_cp_async_ca_shared_global(emulate::u32 to, const void *from, emulate::u32 bytes)
+{
+    if (bytes != 4 || (uintptr_t)from % 4 || to % 4)
+        emulate::stop("cp.async of %u bytes from %p", bytes, from);
+    begin_copy_of_thread(to, from, bytes, bytes);
 }
 
 RUNTIME void ptx_cp_async_commit_group(void)

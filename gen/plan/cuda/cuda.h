@@ -26,10 +26,12 @@ enum {
     CUDA_DECODE_BARRIERS = 33, /* of a cluster's parts, and of pieces of a state in shared memory */
     CUDA_DECODE_RESIDENT_MOST =
         226 << 10, /* bytes of shared memory that a launch asks for, whose block holds a state's rows */
-    CUDA_DECODE_CLUSTER = 8, /* blocks of a head, at most, that add their sums up themselves */
-    CUDA_DECODE_QUERIES = 4, /* query heads that one pass over the state serves */
-    CUDA_DRAFT_TOKENS = 16,  /* of a draft, at most: FPA_DRAFT_TOKENS */
-    CUDA_DRAFT_QUERIES = 8,  /* of a draft that one pass over the state serves */
+    CUDA_DECODE_CLUSTER = 8,  /* blocks of a head, at most, that add their sums up themselves */
+    CUDA_DECODE_QUERIES = 4,  /* query heads that one pass over the state serves */
+    CUDA_DECODE_TOGETHER = 8, /* rows of matrices that a warp of it multiplies at a time, at most */
+    CUDA_DECODE_NUMBERS = 32, /* of them, a lane's on their way */
+    CUDA_DRAFT_TOKENS = 16,   /* of a draft, at most: FPA_DRAFT_TOKENS */
+    CUDA_DRAFT_QUERIES = 8,   /* of a draft that one pass over the state serves */
     CUDA_SPLIT_REDUCTION_THREADS = 64,
     CUDA_DECODE_WINDOW_THREADS = 128,
     CUDA_PAD_THREADS = 256,

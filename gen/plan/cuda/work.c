@@ -4,6 +4,7 @@
 #include "abi/cuda_kernels.h"
 #include "base/dtype.h"
 #include "base/round.h"
+#include "decode.h"
 #include "machine/cuda_chunk.h"
 #include "split_outer.h"
 
@@ -63,23 +64,22 @@ static void count_decode_window(const fpa_plan *plan, struct fpa_cuda_kernel_wor
     work->trips = 4;
 }
 
-/* Rounds of loads in which a decoding block multiplies matrices, one after the other: a warp has a row at a time, each
- * thread a number of a diagonal (templates/cuda/decode_features.cu.in: step_project). */
+/* Rounds of loads in which a decoding block multiplies matrices, one after the other: a warp has some rows of all matrices
+ * and as many columns as are on their way at a time, each thread a number of a diagonal (templates/cuda/decode_features.cu.in:
+ * step_project). */
 static int count_projecting(const fpa_plan *plan)
 {
-    int rounds = 0;
-    for (int i = 0; i < plan->projection_count; i++) {
-        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
-        rounds += matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL
-                      ? 1
-                      : divide_up(matrix->rows, CUDA_DECODE_THREADS / 32);
-    }
-    return rounds;
+    const int together = plan->cuda.decode->together;
+    int diagonals = 0;
+    for (int i = 0; i < plan->projection_count; i++)
+        diagonals += plan->head->matrices[plan->projections[i].matrix].kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
+    return diagonals + divide_up(decode_matrix_rows(plan), together * CUDA_DECODE_THREADS / 32) *
+                           divide_up(plan->head->d, 32 * (CUDA_DECODE_NUMBERS / together));
 }
 
-/* A state is read and written, fp32 or 16 bits; a round of a block is 256 threads' 16 bytes. The kernel before ends; q, k
- * and v; rows, which a resident block asks for beside them; o: four trips or three, and rounds of matrices between.
- * Recent tokens are six groups more, of k, v, scores and sums. */
+/* A state is read and written, fp32 or 16 bits, and each block reads all matrices; a round of a block is 256 threads' 16
+ * bytes. The kernel before ends; q, k and v; rows, which a resident block asks for beside them; o: four trips or three, and
+ * rounds of matrices between. Recent tokens are six groups more, of k, v, scores and sums. */
 void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const int state =
@@ -88,7 +88,8 @@ void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     const int projecting = count_projecting(plan);
     for (int kernel = CUDA_DECODE; kernel <= CUDA_DECODE_RECENT; kernel++)
         g->work[kernel] =
-            (struct fpa_cuda_kernel_work){.copy = {.bytes = kernel == CUDA_DECODE_RECENT ? state : 2 * state,
+            (struct fpa_cuda_kernel_work){.step = {.bytes = 4 * decode_matrix_rows(plan) * plan->head->d},
+                                          .copy = {.bytes = kernel == CUDA_DECODE_RECENT ? state : 2 * state,
                                                    .instructions = state / (16 * 32) * 24},
                                           .trips = projecting + (kernel == CUDA_DECODE_RECENT     ? 24
                                                                  : kernel == CUDA_DECODE_RESIDENT ? 3

@@ -744,6 +744,12 @@ __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
+/* A number from device memory. */
+__device__ __forceinline__ void copy_number(u32 to, const float *from)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(to), "l"(from) : "memory");
+}
+
 __device__ __forceinline__ void copy_commit(void)
 {
     asm volatile("cp.async.commit_group;" : : : "memory");
@@ -5027,10 +5033,17 @@ template <bool WIDE, typename number, bool HELD = false> struct step_grid {
         LANES = (DV + COLUMNS - 1) / COLUMNS,
         ROWS = DECODE_THREADS / LANES, /* at a time */
         IS_WIDE = WIDE,
-        IS_HELD = HELD
+        IS_HELD = HELD,
+        IS_LEANING = 0,
+        EDGES = 0,
+        STAGES = STEP_STAGES /* pieces that a thread has on their way */
     };
 
     typedef struct step_numbers<typename step_type<WIDE, number>::type, COLUMNS> numbers; /* of a row, in registers */
+
+    explicit __device__ __forceinline__ step_grid(const number *)
+    {
+    }
 
     static __device__ __forceinline__ int row()
     {
@@ -5041,6 +5054,42 @@ template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     {
         const int lane = threadIdx.x % LANES;
         return WIDE ? COLUMNS * lane + j : lane + j * LANES;
+    }
+
+    /* What others tell apart (decode_leaning.cu.in). */
+    static __device__ __forceinline__ bool takes_part()
+    {
+        return row() < ROWS;
+    }
+
+    static __device__ __forceinline__ int rows(int n, bool)
+    {
+        return n;
+    }
+
+    static __device__ __forceinline__ bool is_below(int)
+    {
+        return false;
+    }
+
+    static __device__ __forceinline__ int next()
+    {
+        return 0;
+    }
+
+    static __device__ __forceinline__ float of(int, float a, float)
+    {
+        return a;
+    }
+
+    static __device__ __forceinline__ int slot(int)
+    {
+        return row();
+    }
+
+    static __device__ __forceinline__ bool has(int j, int, int)
+    {
+        return column(j) < DV;
     }
 };
 
@@ -5055,15 +5104,176 @@ __device__ __forceinline__ float *step_place(int stage)
     return step_ring() + (stage * DECODE_THREADS + threadIdx.x) * 4;
 }
 
+/* ---- pieces that lean ----
+ *
+ * Rows of a state lie one behind the other, so that 16 bytes at a time can be read and written whatever a row's width
+ * is, and wherever a block's first row begins; here rows a, b .. of 5 numbers:
+ *
+ *     |. . . a|a a a a|b b b b|b c c c|c c d d|d d d e|
+ *
+ * LANES pieces are whole rows, and a thread goes on by as many or a multiple: its columns are the same in all of its
+ * pieces, the last ones of the row behind its first one's. Features of the row before a block's first one and of that
+ * behind its last one are zero, and so are the numbers that a block has not asked for: only who reads and writes memory
+ * looks where rows end. */
+template <typename number> struct step_leaning {
+    enum {
+        COLUMNS = 16 / (int)sizeof(number), /* of a thread */
+        COMMON = (DV & -DV) < COLUMNS ? DV & -DV : COLUMNS,
+        LANES = DV / COMMON, /* pieces of COLUMNS / COMMON rows */
+        ROWS = DECODE_THREADS / LANES * (COLUMNS / COMMON), /* at a time */
+        IS_WIDE = 0,
+        IS_HELD = 0,
+        IS_LEANING = 1,
+        EDGES = 2, /* rows whose features are zero */
+        STAGES = STEP_STAGES,
+        /* not where all of a head's rows are asked for at once anyway, number by number */
+        SERVES = DV >= COLUMNS && ROWS > 0 && FEATURES > 4 * ROWS && ROWS * STEP_QUERIES * STEP_PITCH <= STEP_ROOM
+            + STEP_RING
+    };
+
+    typedef struct step_numbers<number, COLUMNS> numbers; /* of a piece, in registers */
+
+    int first; /* row of the thread's first number, of the first ROWS; or -1 */
+    int start; /* its column */
+    int own;   /* numbers that are of its row */
+
+    explicit __device__ __forceinline__ step_leaning(const number *rows)
+    {
+        const int at = (int)threadIdx.x * COLUMNS - (int)((size_t)rows / sizeof(number) % COLUMNS);
+        first = (at + DV) / DV - 1;
+        start = at - first * DV;
+        own = DV - start < COLUMNS ? DV - start : (int)COLUMNS;
+    }
+
+    __device__ __forceinline__ bool takes_part() const
+    {
+        return threadIdx.x < DECODE_THREADS / LANES * LANES;
+    }
+
+    __device__ __forceinline__ int row() const
+    {
+        return first;
+    }
+
+    /* Rows of a tile that end before the thread's next tile begins, of n: its piece of the row before belongs to that
+     * one. */
+    __device__ __forceinline__ int rows(int n, bool last) const
+    {
+        return first < 0 && !last ? n - 1 : n;
+    }
+
+    __device__ __forceinline__ bool is_below(int j) const
+    {
+        return j >= own;
+    }
+
+    __device__ __forceinline__ int column(int j) const
+    {
+        return is_below(j) ? j - own : start + j;
+    }
+
+    /* From a row to that of the last number. */
+    __device__ __forceinline__ int next() const
+    {
+        return own < COLUMNS;
+    }
+
+    /* Of the row's number and the next row's: number j's. */
+    __device__ __forceinline__ float of(int j, float a, float b) const
+    {
+        return is_below(j) ? b : a;
+    }
+
+    /* Where a sum of column(j) is left. */
+    __device__ __forceinline__ int slot(int j) const
+    {
+        const int r = first + is_below(j);
+        return r < 0 ? (int)ROWS - 1 : r;
+    }
+
+    /* Whether number j of a piece of a row is a block's, of `count` rows, and whether all are. */
+    __device__ __forceinline__ bool has(int j, int row, int count) const
+    {
+        return row + is_below(j) >= 0 && row + is_below(j) < count;
+    }
+
+    __device__ __forceinline__ bool is_whole(int row, int count) const
+    {
+        return row >= 0 && row + next() < count;
+    }
+};
+
+/* A number into the ring. */
+__device__ __forceinline__ void step_fetch_number(float *to, const float *from)
+{
+    copy_number((u32)__cvta_generic_to_shared(to), from);
+}
+
+/* The thread's piece of a row of a block's `count`, of which some numbers are not the block's. */
+template <typename number>
+__device__ __forceinline__ void step_fetch_part(const step_leaning<number> &place, const number *piece, int row,
+                                                int count, float *to)
+{
+#pragma unroll
+    for (int j = 0; j < place.COLUMNS; j++) {
+        if (place.has(j, row, count))
+            step_fetch_number((number *)to + j, piece + j);
+        else
+            step_put(((number *)to)[j], 0.0f);
+    }
+}
+
+/* The thread's numbers of a piece of a row, back. */
+template <typename number>
+__device__ __forceinline__ void step_store_piece(const step_leaning<number> &place, number *rows, int row, int count,
+                                                 const typename step_leaning<number>::numbers &s)
+{
+    number *to = rows + row * DV + place.start;
+    /* else the state comes from another place, that leans otherwise */
+    if (place.is_whole(row, count) && (size_t)to % 16 == 0) {
+        *(typename step_leaning<number>::numbers *)to = s;
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < place.COLUMNS; j++)
+        if (place.has(j, row, count))
+            step_put(to[j], s.get(j));
+}
+
+template <bool THIS, typename one, typename other> struct step_choice {
+    typedef one type;
+};
+
+template <typename one, typename other> struct step_choice<false, one, other> {
+    typedef other type;
+};
+
+/* How threads share rows that do not begin at multiples of 16 bytes, and rows that do. */
+template <typename number>
+using step_grid_anywhere = typename step_choice<step_leaning<number>::SERVES, step_leaning<number>,
+    step_grid<false, number>>::type;
+template <typename number>
+using step_grid_aligned = typename step_choice<step_has_pieces<number>(), step_grid<true, number>,
+    step_grid_anywhere<number>>::type;
+
 /* Ask for the thread's pieces of rows f, f + ROWS ... of a block's `count`, into places from `stage` on. */
 template <typename grid, typename number>
-__device__ __forceinline__ void step_fetch(const number *from, int f, int count, int stage)
+__device__ __forceinline__ void step_fetch(const grid &place, const number *from, int f, int count, int stage)
 {
     const u32 to = (u32)__cvta_generic_to_shared(step_place(stage));
 #pragma unroll
-    for (int u = 0; u < STEP_GROUP; u++)
-        if (from && f + u * grid::ROWS < count)
-            copy_async(to + u * 16 * DECODE_THREADS, from + (f + u * grid::ROWS) * DV + grid::column(0), 16);
+    for (int u = 0; u < STEP_GROUP; u++) {
+        const int row = f + u * grid::ROWS;
+        if (from && row < count) {
+            const number *piece = from + row * DV + place.column(0);
+            if constexpr (grid::IS_LEANING)
+                if (!place.is_whole(row, count)) {
+                    step_fetch_part(place, piece, row, count, step_place(stage + u));
+                    continue;
+                }
+            copy_async(to + u * 16 * DECODE_THREADS, piece, 16);
+        }
+    }
     copy_commit();
 }
 
@@ -5077,32 +5287,37 @@ template <int AHEAD> __device__ __forceinline__ void step_ask_tables(const struc
             prefetch(&feature_rows[l][task.first + i]);
 }
 
-/* Ask for the first STEP_STAGES pieces. */
-template <typename number> __device__ __forceinline__ void step_ask(const struct step_task &task, const number *state)
+/* Ask for the first pieces. */
+template <typename grid, typename number>
+__device__ __forceinline__ void step_ask(const struct step_task &task, const number *state)
 {
-    if constexpr (step_has_pieces<number>()) {
-        typedef step_grid<true, number> grid;
-        if (grid::row() < grid::ROWS)
-#pragma unroll
-            for (int stage = 0; stage < STEP_STAGES; stage += STEP_GROUP)
-                step_fetch<grid>(step_from(state, task.first * DV), grid::row() + stage * grid::ROWS, task.count,
-                                 stage);
+    if constexpr (grid::IS_WIDE || grid::IS_LEANING) {
+        const number *rows = step_from(state, task.first * DV);
+        const grid place(rows);
+        if (place.takes_part())
+#pragma unroll(grid::IS_LEANING ? 1 : grid::STAGES) /* else where pieces lie stays in registers from token to token */
+            for (int stage = 0; stage < grid::STAGES; stage += STEP_GROUP)
+                step_fetch(place, rows, place.row() + stage * grid::ROWS, task.count, stage);
     }
 }
 
 /* Numbers of row f: S[f] = decay * S[f] + key[f] v; o[g] += query[f][g] S[f]. */
-template <int QUERIES, typename numbers, int COLUMNS>
-__device__ __forceinline__ void step_row(numbers &s, float key, const float *query, float decay, const float *v,
-                                         float (*o)[COLUMNS])
+template <int QUERIES, typename grid>
+__device__ __forceinline__ void step_row(const grid &place, typename grid::numbers &s, const float *key,
+                                         const float *query, float decay,
+                                         const float *v, float (*o)[grid::COLUMNS])
 {
+    const float own = key[0], next = key[place.next()];
 #pragma unroll
-    for (int j = 0; j < COLUMNS; j += 2) {
-        const float a = decay * s.get(j) + key * v[j], b = decay * s.get(j + 1) + key * v[j + 1];
+    for (int j = 0; j < grid::COLUMNS; j += 2) {
+        const float key_a = place.of(j, own, next), key_b = place.of(j + 1, own, next);
+        const float a = decay * s.get(j) + key_a * v[j], b = decay * s.get(j + 1) + key_b * v[j + 1];
         s.put_pair(j, a, b);
 #pragma unroll
         for (int g = 0; g < QUERIES; g++) {
-            o[g][j] += query[g] * a;
-            o[g][j + 1] += query[g] * b;
+            const float weight = query[g], behind = query[place.next() * QUERIES + g];
+            o[g][j] += place.of(j, weight, behind) * a;
+            o[g][j + 1] += place.of(j + 1, weight, behind) * b;
         }
     }
 }
@@ -5110,23 +5325,25 @@ __device__ __forceinline__ void step_row(numbers &s, float key, const float *que
 /* Rows at.. of the block's `all`, n of them: visit(row, numbers) of the thread's own, from 0. Wide pieces come through
  * the ring; number by number all of a round are on their way before the first is used. from NULL: zeros. */
 template <typename grid, typename number, typename visitor>
-__device__ __forceinline__ void step_stream(const number *from, int at, int n, int all, const visitor &visit)
+__device__ __forceinline__ void step_stream(const grid &place, const number *from, int at, int n, int all,
+                                            const visitor &visit)
 {
-    int stage = at / grid::ROWS % STEP_STAGES;
+    const int rows = place.rows(n, at + n == all);
+    int stage = at / grid::ROWS % grid::STAGES;
 #pragma unroll 1
-    for (int f = grid::row(); f < n; f += STEP_GROUP * grid::ROWS) {
-        copy_wait<STEP_STAGES / STEP_GROUP - 1>();
+    for (int f = place.row(); f < rows; f += STEP_GROUP * grid::ROWS) {
+        copy_wait<grid::STAGES / STEP_GROUP - 1>();
 #pragma unroll
         for (int u = 0; u < STEP_GROUP; u++) {
             typename grid::numbers s = {};
-            if (f + u * grid::ROWS >= n)
+            if (f + u * grid::ROWS >= rows)
                 break;
             if (from)
                 s = *(const typename grid::numbers *)step_place(stage + u);
             visit(f + u * grid::ROWS, s);
         }
-        step_fetch<grid>(from, at + f + STEP_STAGES * grid::ROWS, all, stage);
-        stage = stage + STEP_GROUP < STEP_STAGES ? stage + STEP_GROUP : 0;
+        step_fetch(place, from, at + f + grid::STAGES * grid::ROWS, all, stage);
+        stage = stage + STEP_GROUP < grid::STAGES ? stage + STEP_GROUP : 0;
     }
 }
 
@@ -5180,41 +5397,56 @@ __device__ __forceinline__ void step_scatter(const number *from, int at, int n, 
 }
 
 template <typename grid, typename number, typename visitor>
-__device__ __forceinline__ void step_walk(const number *from, int at, int n, int all, const visitor &visit)
+__device__ __forceinline__ void step_walk(const grid &place, const number *from, int at, int n, int all,
+                                          const visitor &visit)
 {
-    if (grid::row() >= grid::ROWS)
+    if (!place.takes_part())
         return;
     if constexpr (grid::IS_HELD)
         step_held<grid>(from, at, n, visit);
-    else if constexpr (grid::IS_WIDE)
-        step_stream<grid>(from, at, n, all, visit);
+    else if constexpr (grid::IS_WIDE || grid::IS_LEANING)
+        step_stream(place, from, at, n, all, visit);
     else
         step_scatter<grid>(from, at, n, visit);
 }
 
-/* A thread's numbers of a row, back. */
+/* A thread's numbers of row f of a block's `count`, which begin at `rows`, back. */
 template <typename grid, typename number, typename numbers>
-__device__ __forceinline__ void step_store(number *row, const numbers &s)
+__device__ __forceinline__ void step_store(const grid &place, number *rows, int f, int count, const numbers &s)
 {
-    if constexpr (grid::IS_WIDE) {
-        *(numbers *)(row + grid::column(0)) = s;
+    if constexpr (grid::IS_LEANING) {
+        step_store_piece(place, rows, f, count, s);
+    } else if constexpr (grid::IS_WIDE) {
+        *(numbers *)(rows + f * DV + place.column(0)) = s;
     } else {
 #pragma unroll
         for (int j = 0; j < grid::COLUMNS; j++)
-            if (grid::column(j) < DV)
-                step_put(row[grid::column(j)], s.at[j]);
+            if (place.column(j) < DV)
+                step_put(rows[f * DV + place.column(j)], s.at[j]);
+    }
+}
+
+/* Features of the rows before a tile's first one and behind its last one, where a thread's piece is of two rows: what
+ * is not the block's adds nothing. */
+template <int COUNT, typename grid> __device__ __forceinline__ void step_edges(float *features, int at, int n)
+{
+    if (grid::IS_LEANING && threadIdx.x < COUNT) {
+        features[n * COUNT + threadIdx.x] = 0;
+        if (at == 0)
+            features[(int)threadIdx.x - COUNT] = 0;
     }
 }
 
 /* The same rows, brought up to date: to NULL: not kept. */
 template <int QUERIES, typename grid, typename number>
-__device__ __forceinline__ void step_rows(const number *from, number *to, const float *key, const float *query, int at,
+__device__ __forceinline__ void step_rows(const grid &place, const number *from, number *to, const float *key,
+                                          const float *query, int at,
                                           int n, int all, float decay, const float *v, float (*o)[grid::COLUMNS])
 {
-    step_walk<grid>(from, at, n, all, [&](int f, typename grid::numbers &s) {
-        step_row<QUERIES>(s, key[f], query + f * QUERIES, decay, v, o);
+    step_walk(place, from, at, n, all, [&](int f, typename grid::numbers &s) {
+        step_row<QUERIES>(place, s, key + f, query + f * QUERIES, decay, v, o);
         if (to)
-            step_store<grid>(to + (at + f) * DV, s);
+            step_store(place, to, at + f, all, s);
     });
 }
 
@@ -5263,7 +5495,7 @@ __device__ __forceinline__ struct output_row output_row_of(const struct fpa_cuda
 /* Leave the threads' sums where step_finish adds them up. Threads of a warp with the same columns add theirs first,
  * where a warp has whole rows. */
 template <int QUERIES, typename grid>
-__device__ __forceinline__ void step_leave(struct step_task &task, float (*o)[grid::COLUMNS])
+__device__ __forceinline__ void step_leave(struct step_task &task, const grid &place, float (*o)[grid::COLUMNS])
 {
     enum { WHOLE = 32 % grid::LANES == 0, PARTS = WHOLE ? STEP_WARPS : grid::ROWS };
     float *part = decode_room(); /* [PARTS][QUERIES][STEP_PITCH] */
@@ -5278,8 +5510,9 @@ __device__ __forceinline__ void step_leave(struct step_task &task, float (*o)[gr
 #pragma unroll
             for (int distance = 16; WHOLE && distance >= grid::LANES; distance /= 2)
                 o[g][j] += __shfl_xor_sync(0xffffffffu, o[g][j], distance);
-            if (WHOLE ? threadIdx.x % 32 < grid::LANES : grid::row() < grid::ROWS)
-                part[((WHOLE ? threadIdx.x / 32 : grid::row()) * QUERIES + g) * STEP_PITCH + grid::column(j)] = o[g][j];
+            if (WHOLE ? threadIdx.x % 32 < grid::LANES : place.takes_part())
+                part[((WHOLE ? threadIdx.x / 32 : place.slot(j)) * QUERIES + g) * STEP_PITCH + place.column(j)] =
+                    o[g][j];
         }
 }
 
@@ -5376,30 +5609,37 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
                                           const number *from,
                                           number *to)
 {
-    enum { TILE = STEP_ROOM / (1 + QUERIES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
-    float *query = decode_room(), *key = query + TILE * QUERIES;
+    enum {
+        EDGES = grid::EDGES, /* rows before a tile, and as many behind it: one in all before the first */
+        TILE = (STEP_ROOM / (1 + QUERIES) - EDGES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS)
+    };
+    float *query = decode_room() + EDGES / 2 * QUERIES, *key = query + (TILE + EDGES / 2) * QUERIES + EDGES / 2;
     float v[grid::COLUMNS] = {}, o[QUERIES][grid::COLUMNS] = {};
-#pragma unroll
-    for (int j = 0; j < grid::COLUMNS; j++)
-        if (grid::column(j) < DV)
-            v[j] = step_value()[grid::column(j)];
     const float decay = task.decay;
     /* chosen in bytes, of one of the two only: so no head spills, and few heads lose no time */
     from = (const number *)((size_t)from + (from ? (size_t)((u32)(task.first * DV) * (u32)sizeof(number)) : 0));
     to = step_from(to, task.first * DV);
+    const grid place(from ? from : to);
+#pragma unroll
+    for (int j = 0; j < grid::COLUMNS; j++)
+        if (place.column(j) < DV)
+            v[j] = step_value()[place.column(j)];
 #pragma unroll 1
     for (int at = 0; at < task.count; at += TILE) {
-        const int count = task.count - at < TILE ? task.count - at : (int)TILE;
+        const int count = task.count - at < TILE ? task.count - at : (int)TILE, before = grid::IS_LEANING
+            && at > 0 ? 1 : 0;
         if (at > 0)
             __syncthreads();
-        step_each_feature<QUERIES == 1 ? 4 : 1>(task, names, task.first + at, count,
+        step_each_feature<QUERIES == 1 ? 4 : 1>(task, names, task.first + at - before, count + before,
                                                 [&](int i, const u32 *row, float weight) {
-            step_feature<QUERIES>(key, query, i, row, weight);
+            step_feature<QUERIES>(key, query, i - before, row, weight);
         });
+        step_edges<1, grid>(key, at, count);
+        step_edges<QUERIES, grid>(query, at, count);
         __syncthreads();
-        step_rows<QUERIES, grid>(from, to, key, query, at, count, task.count, decay, v, o);
+        step_rows<QUERIES>(place, from, to, key, query, at, count, task.count, decay, v, o);
     }
-    step_leave<QUERIES, grid>(task, o);
+    step_leave<QUERIES>(task, place, o);
 }
 
 /* The head's state as it comes, as it goes and between tokens; each may be NULL. */
@@ -5453,15 +5693,17 @@ __device__ __forceinline__ void step_pass_of(struct step_task &task, const struc
     if constexpr (step_has_pieces<number>())
         if (wide)
             return step_pass_of<step_grid<true, number>>(task, names, from, to);
-    step_pass_of<step_grid<false, number>>(task, names, from, to);
+    step_pass_of<step_grid_anywhere<number>>(task, names, from, to);
 }
 
 /* Ask for what a pass reads first, before anything is waited for. */
 __device__ __forceinline__ void step_ahead(const struct step_task &task, const struct step_states &states)
 {
-    if (!states.wide)
-        return;
-    step_ask(task, states.running ? (const float *)states.running : states.in);
+    const float *from = states.running ? (const float *)states.running : states.in;
+    if (step_has_pieces<float>() && states.wide)
+        step_ask<step_grid_aligned<float>>(task, from);
+    else
+        step_ask<step_grid_anywhere<float>>(task, from);
 }
 
 /* Query heads of a token from number `done` of the key's head on. */
@@ -5691,7 +5933,8 @@ gated_linear_d32_decode_resident(const __grid_constant__ struct fpa_cuda_call ca
 
 enum {
     DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
-    DECODE_RECENT_KEYS = DECODE_RECENT_ROOM / ROWS < 32 ? DECODE_RECENT_ROOM / ROWS : 32 /* at a time */
+    DECODE_RECENT_KEYS = DECODE_RECENT_ROOM / ROWS < 32 ? DECODE_RECENT_ROOM / ROWS : 32, /* at a time */
+    DECODE_RECENT_COLUMNS = step_grid_aligned<state_element>::COLUMNS /* of a thread, at most */
 };
 static_assert(DECODE_RECENT_KEYS > 0, "a packed key needs room");
 
@@ -5744,13 +5987,20 @@ __device__ __forceinline__ float decode_recent_score(const float *q, const float
     return kernel_of(d0);
 }
 
+/* Query heads of this pass that are packed: 1 or STEP_QUERIES. What depends on it is compiled for both; what is dear to
+ * compile, once. */
+__device__ __forceinline__ int decode_recent_queries(const struct step_task &task)
+{
+    return task.vectors == 2 ? 1 : (int)STEP_QUERIES;
+}
+
 /* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
-template <int QUERIES>
 __device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &call, const struct step_task &task,
                                                     int first, int count)
 {
     const element *k = keys_of(call, task.batch, task.head);
     const int slices = (int)call.slices;
+    const bool one = decode_recent_queries(task) == 1;
     __syncthreads();
     for (int i = threadIdx.x; i < count * ROWS; i += DECODE_THREADS) {
         const int row = i % ROWS;
@@ -5759,38 +6009,75 @@ __device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &
     }
     step_derive(decode_room(), count, count, task);
     __syncthreads();
-    for (int i = threadIdx.x / 32; i < count * QUERIES; i += STEP_WARPS) {
-        float weight = decode_recent_score(step_packed() + (1 + i % QUERIES) * ROWS,
-                                           decode_room() + i / QUERIES * ROWS);
-        weight *= decode_recent_decay(call, task, first + i / QUERIES * slices + 1);
+    for (int i = threadIdx.x / 32; i < (one ? count : count * STEP_QUERIES); i += STEP_WARPS) {
+        const int key = one ? i : i / STEP_QUERIES, query = one ? 0 : i % STEP_QUERIES;
+        float weight = decode_recent_score(step_packed() + (1 + query) * ROWS, decode_room() + key * ROWS);
+        weight *= decode_recent_decay(call, task, first + key * slices + 1);
         if (threadIdx.x % 32 == 0)
             decode_recent_weights()[i] = weight;
     }
     __syncthreads();
 }
 
-/* What this block's tokens add to the threads' sums: rows of threads take turns. */
+/* The same as step_from, with an offset that the compiler knows nothing of: else it may make a choice of pointers of it
+ * again. */
+template <typename number> __device__ __forceinline__ number *decode_recent_from(number *state, int first)
+{
+    int offset = state ? first : 0;
+    asm("" : "+r"(offset));
+    return state + offset;
+}
+
+/* What such tokens add to the threads' sums: rows of threads take turns. */
 template <int QUERIES, typename grid>
-__device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
-                                              float (*o)[grid::COLUMNS])
+__device__ __forceinline__ void decode_recent_add(const struct fpa_cuda_call &call, const struct step_task &task,
+                                                  const grid &place, int first, int count,
+                                                  float (*o)[DECODE_RECENT_COLUMNS])
 {
     const element *values = values_of(call, task.batch, task.head);
+    const int slices = (int)call.slices;
+    for (int i = place.row(); i < count && place.takes_part(); i += grid::ROWS) {
+#pragma unroll
+        for (int j = 0; j < grid::COLUMNS; j++) {
+            if (!place.has(j, i, count))
+                continue;
+            const int key = i + place.is_below(j);
+            const element *v = values + (first + (long long)key * slices) * call.v_stride[1];
+            const float a = to_float(v[place.column(j)]);
+#pragma unroll
+            for (int g = 0; g < QUERIES; g++)
+                o[g][j] += decode_recent_weights()[key * QUERIES + g] * a;
+        }
+    }
+}
+
+template <typename grid>
+__device__ __forceinline__ void decode_recent_add_of(const struct fpa_cuda_call &call, const struct step_task &task,
+                                                     const state_element *rows, int first,
+                                                     int count, float (*o)[DECODE_RECENT_COLUMNS])
+{
+    const grid place(rows);
+    if (decode_recent_queries(task) == 1)
+        decode_recent_add<1>(call, task, place, first, count, o);
+    else
+        decode_recent_add<STEP_QUERIES>(call, task, place, first, count, o);
+}
+
+/* What this block's tokens add to the sums of a pass. */
+__device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
+                                                     const state_element *rows, bool wide,
+                                              float (*o)[DECODE_RECENT_COLUMNS])
+{
     const int slices = (int)call.slices, tokens = decode_recent_count(call, task);
 #pragma unroll 1
     for (int first = task.slice; first < tokens; first += DECODE_RECENT_KEYS * slices) {
         const int left = (tokens - first + slices - 1) / slices, count = left < DECODE_RECENT_KEYS ? left
             : (int)DECODE_RECENT_KEYS;
-        decode_recent_weigh<QUERIES>(call, task, first, count);
-        for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
-            const element *v = values + (first + (long long)i * slices) * call.v_stride[1];
-#pragma unroll
-            for (int j = 0; j < grid::COLUMNS; j++) {
-                const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
-#pragma unroll
-                for (int g = 0; g < QUERIES; g++)
-                    o[g][j] += decode_recent_weights()[i * QUERIES + g] * a;
-            }
-        }
+        decode_recent_weigh(call, task, first, count);
+        if (step_has_pieces<state_element>() && wide)
+            decode_recent_add_of<step_grid_aligned<state_element>>(call, task, rows, first, count, o);
+        else
+            decode_recent_add_of<step_grid_anywhere<state_element>>(call, task, rows, first, count, o);
     }
     __syncthreads();
 }
@@ -5809,55 +6096,56 @@ __device__ __forceinline__ void decode_recent_feature(float *query, int i, const
     }
 }
 
-/* The same as step_from, with an offset that the compiler knows nothing of: else it may make a choice of pointers of it
- * again. */
-template <typename number> __device__ __forceinline__ number *decode_recent_from(number *state, int first)
-{
-    int offset = state ? first : 0;
-    asm("" : "+r"(offset));
-    return state + offset;
-}
-
-/* The query heads of one pass; from: the head's state. */
-template <int QUERIES, bool WIDE>
+/* The query heads of one pass; from: the head's state; sums: what recent tokens add. */
+template <int QUERIES, typename grid>
 __device__ __forceinline__ void decode_recent_pass(const struct fpa_cuda_call &call, struct step_task &task,
-                                            const struct step_names<STEP_AHEAD> &names, const state_element *from)
+                                            const struct step_names<STEP_AHEAD> &names, const state_element *from,
+                                            const float (*sums)[DECODE_RECENT_COLUMNS])
 {
-    typedef step_grid<WIDE, state_element> grid;
-    enum { TILE = STEP_ROOM / QUERIES / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
-    float *query = decode_room();
-    float o[QUERIES][grid::COLUMNS] = {};
-    decode_recent_tokens<QUERIES, grid>(call, task, o);
+    enum { TILE = (STEP_ROOM / QUERIES - grid::EDGES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS) };
+    float *query = decode_room() + grid::EDGES / 2 * QUERIES;
+    float o[QUERIES][grid::COLUMNS];
+#pragma unroll
+    for (int g = 0; g < QUERIES; g++)
+#pragma unroll
+        for (int j = 0; j < grid::COLUMNS; j++)
+            o[g][j] = sums[g][j];
     const float decay = decode_recent_decay(call, task, 0);
     from = decode_recent_from(from, task.first * DV);
+    const grid place(from);
 #pragma unroll 1
     for (int at = 0; from && at < task.count; at += TILE) {
-        const int count = task.count - at < TILE ? task.count - at : (int)TILE;
+        const int count = task.count - at < TILE ? task.count - at : (int)TILE, before = grid::IS_LEANING
+            && at > 0 ? 1 : 0;
         if (at > 0)
             __syncthreads();
-        step_each_feature<1>(task, names, task.first + at, count, [&](int i, const u32 *row, float) {
-            decode_recent_feature<QUERIES>(query, i, row, decay);
+        step_each_feature<1>(task, names, task.first + at - before, count + before, [&](int i, const u32 *row, float) {
+            decode_recent_feature<QUERIES>(query, i - before, row, decay);
         });
+        step_edges<QUERIES, grid>(query, at, count);
         __syncthreads();
-        step_walk<grid>(from, at, count, task.count, [&](int f, const typename grid::numbers &s) {
+        step_walk(place, from, at, count, task.count, [&](int f, const typename grid::numbers &s) {
 #pragma unroll
-            for (int g = 0; g < QUERIES; g++)
+            for (int g = 0; g < QUERIES; g++) {
+                const float weight = query[f * QUERIES + g], behind = query[(f + place.next()) * QUERIES + g];
 #pragma unroll
                 for (int j = 0; j < grid::COLUMNS; j++)
-                    o[g][j] += query[f * QUERIES + g] * s.get(j);
+                    o[g][j] += place.of(j, weight, behind) * s.get(j);
+            }
         });
     }
-    step_leave<QUERIES, grid>(task, o);
+    step_leave<QUERIES>(task, place, o);
 }
 
-template <bool WIDE>
+template <typename grid>
 __device__ __forceinline__ void decode_recent_pass_of(const struct fpa_cuda_call &call, struct step_task &task,
-                                               const struct step_names<STEP_AHEAD> &names, const state_element *from)
+                                               const struct step_names<STEP_AHEAD> &names, const state_element *from,
+                                               const float (*sums)[DECODE_RECENT_COLUMNS])
 {
-    if (task.vectors == 2)
-        decode_recent_pass<1, WIDE>(call, task, names, from);
+    if (decode_recent_queries(task) == 1)
+        decode_recent_pass<1, grid>(call, task, names, from, sums);
     else
-        decode_recent_pass<STEP_QUERIES, WIDE>(call, task, names, from);
+        decode_recent_pass<STEP_QUERIES, grid>(call, task, names, from, sums);
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE_RECENT)
@@ -5877,14 +6165,12 @@ gated_linear_d32_decode_recent(const __grid_constant__ struct fpa_cuda_call call
         step_load(call, task, inputs);
         step_ahead(task, states);
         step_pack(task, inputs);
-        if constexpr (step_has_pieces<state_element>()) {
-            if (states.wide)
-                decode_recent_pass_of<true>(call, task, names, states.in);
-            else
-                decode_recent_pass_of<false>(call, task, names, states.in);
-        } else {
-            decode_recent_pass_of<false>(call, task, names, states.in);
-        }
+        float sums[STEP_QUERIES][DECODE_RECENT_COLUMNS] = {};
+        decode_recent_tokens(call, task, decode_recent_from(states.in, task.first * DV), states.wide, sums);
+        if (step_has_pieces<state_element>() && states.wide)
+            decode_recent_pass_of<step_grid_aligned<state_element>>(call, task, names, states.in, sums);
+        else
+            decode_recent_pass_of<step_grid_anywhere<state_element>>(call, task, names, states.in, sums);
         __syncthreads();
         step_finish(call, task);
     }
@@ -5905,10 +6191,12 @@ enum {
     DRAFT_QUERIES = 8, /* of a pass */
     DRAFT_TILE = STEP_ROOM / (DRAFT_TOKENS + DRAFT_QUERIES), /* features, at least */
     DRAFT_KEYS = STEP_ROOM / ROWS < DRAFT_TOKENS ? STEP_ROOM / ROWS : DRAFT_TOKENS, /* of the draft, packed at a time */
-    DRAFT_FLOATS = STEP_FLOATS + STEP_RING /* of shared memory before its own */
+    DRAFT_STAGES = 12, /* pieces of the state that a thread has on their way */
+    DRAFT_RING = 4 * DRAFT_STAGES * DECODE_THREADS,
+    DRAFT_FLOATS = STEP_FLOATS + DRAFT_RING /* of shared memory before its own */
 };
 static_assert(DRAFT_KEYS > 0, "a packed key needs room");
-static_assert(STEP_RING + STEP_ROOM >= 4 * DRAFT_QUERIES * DECODE_THREADS, "sums need room");
+static_assert(DRAFT_RING + STEP_ROOM >= 4 * DRAFT_QUERIES * DECODE_THREADS, "sums need room");
 static_assert(STEP_CLUSTER * STEP_COLUMNS >= (DRAFT_QUERIES - STEP_QUERIES) * STEP_WARPS,
               "sums of weights go on where nothing else is");
 
@@ -5933,6 +6221,13 @@ __device__ __forceinline__ float *draft_weights(void)
 {
     return draft_decays() + DRAFT_TOKENS + DRAFT_QUERIES;
 }
+
+/* As other blocks' threads share rows, with a shorter ring. */
+template <bool WIDE> struct draft_grid : step_grid<WIDE, state_element> {
+    enum { STAGES = DRAFT_STAGES };
+
+    using step_grid<WIDE, state_element>::step_grid;
+};
 
 /* Four floats that lie in shared memory one behind the other, from a multiple of four on. */
 struct draft_four {
@@ -6083,32 +6378,44 @@ __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, co
     __syncthreads();
 }
 
-/* What this block's tokens add to the threads' sums: rows of threads take turns. A value is no part of an earlier
- * query's sum, not even times zero: what is behind the last token that counts need be no number. */
+/* What such tokens add to the threads' sums: rows of threads take turns. A value is no part of an earlier query's sum,
+ * not even times zero: what is behind the last token that counts need be no number. */
 template <typename grid>
-__device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct step_task &task,
-                                          const struct draft_task &draft,
-                                          float (*o)[grid::COLUMNS])
+__device__ __forceinline__ void draft_add_own(const struct fpa_cuda_call &call, const struct step_task &task,
+                                              const struct draft_task &draft, int first, int count,
+                                              float (*o)[DECODE_RECENT_COLUMNS])
 {
     const element *values = values_of(call, task.batch, task.head);
+    for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
+        /* by queries of the pass */
+        const int key = first + i * (int)call.slices, seen_from = key * (int)call.group - draft.first;
+        const element *v = values + (long long)key * call.v_stride[1];
+#pragma unroll
+        for (int j = 0; j < grid::COLUMNS; j++) {
+            const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
+#pragma unroll
+            for (int g = 0; g < DRAFT_QUERIES; g++)
+                if (g >= seen_from)
+                    o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
+        }
+    }
+}
+
+/* What this block's tokens add to the sums of a pass. */
+__device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct step_task &task,
+                                          const struct draft_task &draft, bool wide,
+                                          float (*o)[DECODE_RECENT_COLUMNS])
+{
     const int slices = (int)call.slices, tokens = draft.count > 0 ? draft_token(call, draft, draft.count - 1) + 1 : 0;
 #pragma unroll 1
     for (int first = task.slice; first < tokens; first += DRAFT_KEYS * slices) {
         const int left = (tokens - first + slices - 1) / slices, count = left < DRAFT_KEYS ? left : (int)DRAFT_KEYS;
         draft_weigh(call, task, draft, first, count);
-        for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
-            /* by queries of the pass */
-            const int key = first + i * slices, seen_from = key * (int)call.group - draft.first;
-            const element *v = values + (long long)key * call.v_stride[1];
-#pragma unroll
-            for (int j = 0; j < grid::COLUMNS; j++) {
-                const float a = grid::column(j) < DV ? to_float(v[grid::column(j)]) : 0.0f;
-#pragma unroll
-                for (int g = 0; g < DRAFT_QUERIES; g++)
-                    if (g >= seen_from)
-                        o[g][j] += draft_weights()[i * DRAFT_QUERIES + g] * a;
-            }
-        }
+        if (step_has_pieces<state_element>() && wide)
+            draft_add_own<step_grid<step_has_pieces<state_element>(),
+                state_element>>(call, task, draft, first, count, o);
+        else
+            draft_add_own<step_grid<false, state_element>>(call, task, draft, first, count, o);
     }
     __syncthreads();
 }
@@ -6172,22 +6479,27 @@ __device__ __forceinline__ void draft_add(typename grid::numbers &s, const float
         s.put_pair(j, sum[j], sum[j + 1]);
 }
 
-/* The queries of one pass; from, to: the head's states. */
+/* The queries of one pass; from, to: the head's states; own: what the draft's own keys add. */
 template <bool WIDE>
-__device__ __forceinline__ void draft_pass(const struct fpa_cuda_call &call, struct step_task &task,
-                                           const struct draft_task &draft,
-                                           const state_element *from, state_element *to)
+__device__ __forceinline__ void draft_pass(struct step_task &task, const struct draft_task &draft,
+                                           const state_element *from, state_element *to,
+                                           const float (*own)[DECODE_RECENT_COLUMNS])
 {
-    typedef step_grid<WIDE, state_element> grid;
+    typedef draft_grid<WIDE> grid;
     enum { STEP = STEP_GROUP * grid::ROWS };
     const struct step_names<0> names = {};
-    float o[DRAFT_QUERIES][grid::COLUMNS] = {};
-    draft_own<grid>(call, task, draft, o);
+    float o[DRAFT_QUERIES][grid::COLUMNS];
+#pragma unroll
+    for (int g = 0; g < DRAFT_QUERIES; g++)
+#pragma unroll
+        for (int j = 0; j < grid::COLUMNS; j++)
+            o[g][j] = own[g][j];
     const float decay = draft.decay;
     const int all = STEP_ROOM / (draft.padded + DRAFT_QUERIES), tile = WIDE ? all / STEP * STEP : all;
     float *key = decode_room(), *query = key + tile * draft.padded;
     from = step_from(from, task.first * DV);
     to = step_from(to, task.first * DV);
+    const grid place(from);
 #pragma unroll 1
     for (int at = 0; at < task.count; at += tile) {
         const int count = task.count - at < tile ? task.count - at : tile;
@@ -6197,11 +6509,11 @@ __device__ __forceinline__ void draft_pass(const struct fpa_cuda_call &call, str
             draft_feature(draft, key, query, i, row, weight);
         });
         __syncthreads();
-        step_walk<grid>(from, at, count, task.count, [&](int f, typename grid::numbers &s) {
+        step_walk(place, from, at, count, task.count, [&](int f, typename grid::numbers &s) {
             if (draft.padded > 0)
                 draft_add<grid>(s, key + f * draft.padded, draft.padded, decay);
             if (to)
-                step_store<grid>(to + (at + f) * DV, s);
+                step_store(place, to, at + f, task.count, s);
 #pragma unroll
             for (int g = 0; g < DRAFT_QUERIES; g += 4) {
                 const struct draft_four weights = draft_read(query + f * DRAFT_QUERIES + g);
@@ -6213,7 +6525,7 @@ __device__ __forceinline__ void draft_pass(const struct fpa_cuda_call &call, str
             }
         });
     }
-    step_leave<DRAFT_QUERIES, grid>(task, o);
+    step_leave<DRAFT_QUERIES>(task, place, o);
     __syncthreads();
 }
 
@@ -6267,16 +6579,14 @@ gated_linear_d32_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
     for (;;) {
         const bool wide = states.wide && DRAFT_TILE >= STEP_GROUP * step_grid<true, state_element>::ROWS;
         if (wide)
-            step_ask(task, from);
+            step_ask<draft_grid<step_has_pieces<state_element>()>>(task, from);
         draft_pack(call, task, draft);
-        if constexpr (step_has_pieces<state_element>()) {
-            if (wide)
-                draft_pass<true>(call, task, draft, from, to);
-            else
-                draft_pass<false>(call, task, draft, from, to);
-        } else {
-            draft_pass<false>(call, task, draft, from, to);
-        }
+        float own[DRAFT_QUERIES][DECODE_RECENT_COLUMNS] = {};
+        draft_own(call, task, draft, wide, own);
+        if (step_has_pieces<state_element>() && wide)
+            draft_pass<step_has_pieces<state_element>()>(task, draft, from, to, own);
+        else
+            draft_pass<false>(task, draft, from, to, own);
         draft_finish(call, task, draft);
         if (draft.first + draft.count >= queries)
             return;
