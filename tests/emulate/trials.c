@@ -62,6 +62,7 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {9, 9, 3, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 2, 0, -4},            /* WHOLE_CALL */
     {1, 63, 2, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0, 0},            /* ENTRIES_CALL */
     {9, 9, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0, 0},                          /* RINGS_CALL */
+    {3, 70, 2, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, SEGMENTS_CARRIED, 0, 0}, /* CARRIED_CALL */
 };
 
 static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fpa_facts *facts)
@@ -157,6 +158,25 @@ static bool choose_segments(const void *choice, const fpa_module *module, const 
     return candidate->segments > 0;
 }
 
+/* Queries beside the scan of segments, where these are several. */
+static bool choose_carried(const void *choice, const fpa_module *module, const fpa_call_size *size,
+                           fpa_candidate *candidate)
+{
+    enum { MANY = 768 };
+    fpa_candidate list[MANY];
+    const int count = module->candidates(module, size, list, MANY);
+    bool found = false;
+    for (int i = 0; i < count && i < MANY && !found && size->form == FORM_CHUNKED; i++)
+        if (!list[i].refused && cuda_mechanism_of(&list[i]) == MECHANISM_SPLIT &&
+            list[i].variant & SPLIT_CARRIED) {
+            *candidate = list[i];
+            found = true;
+        }
+    if (!found && size->length > 2 * 512)
+        print_message("not carried: %d tokens\n", (int)size->length);
+    return found;
+}
+
 /* Three segments, whatever the size, of which the first is walked beside the total of the second. Calls of no tokens, which states are tried with, as ever. */
 static bool choose_ahead(const void *choice, const fpa_module *module, const fpa_call_size *size,
                          fpa_candidate *candidate)
@@ -177,6 +197,8 @@ void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_tria
         emulated->cuda.room.cluster_counts[c->cluster] = 3; /* which share the sequences */
     if (c->cluster == MOST_SEGMENTS)
         trial->choose = choose_segments;
+    else if (c->cluster == SEGMENTS_CARRIED)
+        trial->choose = choose_carried;
     else if (c->cluster == SEGMENTS_AHEAD)
         trial->choose = choose_ahead;
     else if (c->cluster)
