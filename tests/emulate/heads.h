@@ -329,6 +329,7 @@ static const char emulated_heads[] =
     "  h('packedwhole', { d = 64, dv = 64, scale = 1 / 8, terms = term { bits(12, 64), bits(52, 64) } }),\n"
     "  h('givenparts', { d = 248, dv = 96, dtype = 'f16', scale = 1 / 4, terms = term { trainable { name = "
     "'a', rows = 40 }, select(range(14, 214)) } }),\n"
+    "  h('turnedcube', { d = 17, dv = 16, terms = power { degree = 3 } }),\n"
     "}\n";
 
 /* The part that `make test` runs: a mechanism that any of the heads has is in one of these (a test walks
@@ -347,6 +348,7 @@ static const char *const emulated_fixed[] = {
     "manydots",       /* products of rows, padded values */
     "turns",          /* dots two after two; keys in the place of tiles; tiles of several suffix blocks */
     "cutgroups",      /* groups of six prefixes, as four and two */
+    "turnedcube",     /* prefixes of two factors, one of them the last block's only row */
     "wide",           /* packed rows whose matrices come by turns */
     "openlinear",     /* no mask, f16, one pass, */
     "openmaps",       /* which maps queries and keys */

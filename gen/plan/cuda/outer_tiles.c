@@ -1,7 +1,10 @@
 /* plan_tiles: features gathered as groups of 8 prefixes, each with the tiles of all its suffix blocks.
  *
  * Sorted by prefix and row, features fall into *cells*: one prefix and one block of rows. All cells of a
- * prefix stay together; prefixes with the same blocks make up groups. */
+ * prefix stay together; prefixes with the same blocks make up groups. Of features of three factors and more any of two may be the suffix: rows of
+ * a block that has few become factors of prefixes instead, where that gives fewer tiles:
+ *
+ *     25 rows, degree 3    (a, b) x 24: 325 prefixes of a suffix block of one row    (a, 24) x b: 24 prefixes of the blocks that others have, too */
 #include "fused_packed.h"
 #include "outer_tiles.h"
 
@@ -82,6 +85,51 @@ static slot *form_slots(const fpa_plan *plan, const fpa_outer_plan *outer, arena
                                 .feature = (int)piece->feature + i};
     }
     return slots;
+}
+
+/* Of blocks of rows, which ones features have so few of as suffixes; returns how many. */
+static int mark_few(const slot *slots, int count, int blocks, bool *few, arena *memory)
+{
+    enum { FEW = OUTER_BLOCK / 2 };
+    bool *used = arena_array(memory, (size_t)blocks * OUTER_BLOCK, sizeof *used);
+    int marked = 0;
+    for (int i = 0; i < count; i++)
+        used[slots[i].row] = true;
+    for (int b = 0; b < blocks; b++) {
+        int rows = 0;
+        for (int r = 0; r < OUTER_BLOCK; r++)
+            rows += used[b * OUTER_BLOCK + r];
+        few[b] = rows > 0 && rows <= FEW;
+        marked += few[b];
+    }
+    return marked;
+}
+
+/* A row of a block of few and a factor that is none, the last one, change places. */
+static void turn_slot(slot *s, int ones_row, const bool *few, arena *memory)
+{
+    int l = s->factors - 1;
+    while (l >= 0 && (s->prefix[l] == ones_row || few[s->prefix[l] / OUTER_BLOCK]))
+        l--;
+    if (!few[s->row / OUTER_BLOCK] || l < 0)
+        return;
+    int *prefix = arena_array(memory, s->factors, sizeof *prefix);
+    const int row = s->prefix[l];
+    for (int i = 0; i < s->factors; i++) /* rows stay in order: that of few is behind those before it */
+        prefix[i] = i < l ? s->prefix[i] : i + 1 < s->factors ? s->prefix[i + 1] : s->row;
+    s->prefix = prefix;
+    s->row = row;
+}
+
+/* False: there are none to turn. */
+static bool turn_slots(const fpa_outer_plan *outer, slot *slots, int count, arena *memory)
+{
+    bool *few = arena_array(memory, outer->row_blocks, sizeof *few);
+    if (outer->prefix_factors < 2 || !mark_few(slots, count, outer->row_blocks, few, memory))
+        return false;
+    for (int i = 0; i < count; i++)
+        turn_slot(&slots[i], outer->ones_row, few, memory);
+    return true;
 }
 
 /* By copy, then prefix, then row. Few heads have copies. */
@@ -276,12 +324,11 @@ bool tiles_are_sparse(const fpa_plan *plan, double slots)
     return slots > MOST_SLOTS || slots > A_FEATURE * (double)plan->features;
 }
 
-void tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, arena *memory,
-                outer_tiling *tiling, double *slots)
+static void form_of_slots(const fpa_plan *plan, const fpa_outer_plan *outer, slot *slot_list, bool merge,
+                          arena *memory, outer_tiling *tiling, double *slots)
 {
     const int features = (int)plan->features;
     *tiling = (outer_tiling){.factors = outer->prefix_factors};
-    slot *slot_list = form_slots(plan, outer, memory);
     prefix_line *prefix_lines = arena_array(memory, features, sizeof *prefix_lines);
     part *parts = arena_array(memory, features, sizeof *parts);
     sort_slots(slot_list, features);
@@ -298,4 +345,21 @@ void tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, a
         merge_groups(groups, group_count, memory);
     form_tiles(groups, group_count, memory, tiling);
     *slots = (double)tiling->tile_count * OUTER_TILE;
+}
+
+void tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, arena *memory,
+                outer_tiling *tiling, double *slots)
+{
+    static const double gain = 0.95; /* else what other strips cost may be more */
+    slot *turned = form_slots(plan, outer, memory);
+    outer_tiling fewer;
+    double few_slots;
+    form_of_slots(plan, outer, form_slots(plan, outer, memory), merge, memory, tiling, slots);
+    if (!turn_slots(outer, turned, (int)plan->features, memory))
+        return;
+    form_of_slots(plan, outer, turned, merge, memory, &fewer, &few_slots);
+    if (few_slots >= gain * *slots)
+        return;
+    *tiling = fewer;
+    *slots = few_slots;
 }
