@@ -307,8 +307,8 @@ struct fpa_cuda_call {
     long long walk_end;
     long long beside; /* query heads whose tokens NAME_chunk_output takes in turn */
     long long
-        awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, or where copies were
-                          kept of NAME_segment_scan, and waits for them; 0: it does not */
+        awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, or of NAME_segment_scan,
+                          and waits for them; 0: it does not */
     long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
     long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;  /* features that such a block has, at most */

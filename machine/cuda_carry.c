@@ -35,8 +35,7 @@ static fpa_cost beside_cost(const cuda_task *task, int64_t carried, double carry
     const fpa_gpu *gpu = task->room->gpu;
     const fpa_cuda_sum queries = output_sum(task);
     fpa_cuda_sum copies = {0};
-    cuda_sum_add(&copies, &task->geometry->work[CUDA_SEGMENT_SCAN].copy,
-                 (double)(task->sequences * carried));
+    cuda_sum_add(&copies, &task->geometry->work[CUDA_SEGMENT_SCAN].copy, (double)(task->sequences * carried));
     const double own = (carry + lone_output(task, &queries)) / task->room->multiprocessors;
     const double memory = cuda_memory_ahead(gpu, &queries, true) + cuda_memory_ahead(gpu, &copies, true);
     const double power = queries.products / gpu->sustained, both = cuda_overlapped(own, memory);
