@@ -11,8 +11,8 @@
  *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
- *   NAME_segment_scan       adds what earlier segments left to the copies of later ones; on warpgroups, where copies
- *                           were kept, beside NAME_chunk_output
+ *   NAME_segment_scan       adds what earlier segments left to the copies of later ones; on warpgroups perhaps
+ *                           beside NAME_chunk_output
  *   NAME_chunk_output       reads the state, then the chunk's own keys; writes o. On warpgroups it runs
  *                           beside NAME_chunk_state, where sequences are walked in one piece: chunk by
  *                           chunk, as soon as the state before it is there
