@@ -11,8 +11,8 @@
  *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
- *   NAME_segment_scan       adds what earlier segments left to the copies of later ones; on warpgroups perhaps
- *                           beside NAME_chunk_output
+ *   NAME_segment_scan       adds what earlier segments left to the copies of later ones; on warpgroups, where copies
+ *                           were kept, beside NAME_chunk_output
  *   NAME_chunk_output       reads the state, then the chunk's own keys; writes o. On warpgroups it runs
  *                           beside NAME_chunk_state, where sequences are walked in one piece: chunk by
  *                           chunk, as soon as the state before it is there
@@ -307,8 +307,8 @@ struct fpa_cuda_call {
     long long walk_end;
     long long beside; /* query heads whose tokens NAME_chunk_output takes in turn */
     long long
-        awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, or of NAME_segment_scan,
-                          and waits for them; 0: it does not */
+        awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, or where copies were
+                          kept of NAME_segment_scan, and waits for them; 0: it does not */
     long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
     long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;  /* features that such a block has, at most */

@@ -20,8 +20,8 @@ static const char *split_text(char text[CANDIDATE_TEXT], const fpa_candidate *ca
     else if (candidate->variant & SPLIT_OVERLAPPED)
         snprintf(text, CANDIDATE_TEXT, "%s, overlapped, %" PRId64 " blocks", kernel, candidate->blocks);
     else
-        snprintf(text, CANDIDATE_TEXT, "%s, %" PRId64 " segment%s%s", kernel, candidate->segments,
-                 plural(candidate->segments), candidate->variant & SPLIT_CARRIED ? ", scan beside" : "");
+        snprintf(text, CANDIDATE_TEXT, "%s, %" PRId64 " segment%s", kernel, candidate->segments,
+                 plural(candidate->segments));
     return text;
 }
 

@@ -1,6 +1,5 @@
 /* cuda_candidates_chunked: candidates of the parallel and the chunked form. */
 #include "base/round.h"
-#include "cuda_carry.h"
 #include "cuda_estimate.h"
 #include "cuda_listing.h"
 #include "head/form.h"
@@ -19,37 +18,19 @@ static int64_t most_segments(const cuda_task *task)
     return !task->walked || most < 1 ? 1 : most < MOST_SEGMENTS ? most : MOST_SEGMENTS;
 }
 
-/* Queries beside the scan, in the number of segments that is the fastest of several. */
-static void list_carried(const cuda_task *task, const cuda_split_common *common, int small, int64_t segments,
-                         cuda_listing *l)
-{
-    fpa_candidate candidate = split_candidate(small | SPLIT_CARRIED);
-    candidate.segments = cuda_divide(task->chunks, segments).segments;
-    if (candidate.segments < 2 || cuda_refusal(task->geometry, task->size, &candidate))
-        return;
-    candidate.blocks = cuda_carry_later(task, candidate.segments).blocks;
-    if (!candidate.blocks)
-        return;
-    candidate.cost = cuda_estimate_split(task, common, &candidate);
-    listing_offer(l, &candidate);
-}
-
 /* One walk, then the queries. Where fewer segments give the same runs of chunks, it is theirs. */
 static void list_apart(const cuda_task *task, const cuda_split_common *common, int small, cuda_listing *l)
 {
     const int64_t most = most_segments(task);
     const int first = l->count;
-    fpa_candidate candidate = split_candidate(small), several = {.segments = 1};
+    fpa_candidate candidate = split_candidate(small);
     for (int64_t segments = 1; segments <= most; segments++) {
         candidate.segments = segments;
         candidate.cost = cuda_estimate_split(task, common, &candidate);
         if (l->all)
             candidate.segments = cuda_divide(task->chunks, segments).segments;
         listing_offer_again(l, &candidate, first);
-        if (segments > 1 && (several.segments == 1 || candidate.cost.seconds < several.cost.seconds))
-            several = candidate;
     }
-    list_carried(task, common, small, several.segments, l);
 }
 
 /* Fewer blocks than keep up with the queries: each has several walks, one after the other. Never the fastest,

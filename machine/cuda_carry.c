@@ -11,14 +11,14 @@ static int copies_at_once(const struct fpa_cuda_geometry *g)
     return g->copy_bytes == 2 ? 8 : 4;
 }
 
-/* Seconds of one multiprocessor for so many copies of each sequence, were it the only one: for some at a time a trip to memory, and one until
- * queries may be told (2.2 us for four of a block of 1,024 threads beside queries, docs/decisions/0074-copies-ahead.md); and for totals of the
- * segments before. */
-static double lone_carry(const cuda_task *task, int64_t copies, int64_t parts, int64_t segments)
+/* Seconds of one multiprocessor for all copies, were it the only one: for some at a time a trip to memory, and one until queries may be
+ * told (2.2 us for four of a block of 1,024 threads beside queries, docs/decisions/0074-copies-ahead.md); and for totals of the segments
+ * before. */
+static double lone_carry(const cuda_task *task, int64_t parts, int64_t segments)
 {
     const int64_t totals = segments * (segments - 1) / 2;
     const int at_once = copies_at_once(task->geometry);
-    return (double)(task->sequences * divide_up(copies + totals, at_once) * parts) * 2 * GPU_TRIP;
+    return (double)(task->sequences * divide_up(task->chunks + totals, at_once) * parts) * 2 * GPU_TRIP;
 }
 
 static double lone_output(const cuda_task *task, const fpa_cuda_sum *sum)
@@ -30,12 +30,13 @@ static double lone_output(const cuda_task *task, const fpa_cuda_sum *sum)
 }
 
 /* No less than all multiprocessors take for everything. */
-static fpa_cost beside_cost(const cuda_task *task, int64_t carried, double carry)
+static fpa_cost beside_cost(const cuda_task *task, double carry)
 {
     const fpa_gpu *gpu = task->room->gpu;
     const fpa_cuda_sum queries = output_sum(task);
     fpa_cuda_sum copies = {0};
-    cuda_sum_add(&copies, &task->geometry->work[CUDA_SEGMENT_SCAN].copy, (double)(task->sequences * carried));
+    cuda_sum_add(&copies, &task->geometry->work[CUDA_SEGMENT_SCAN].copy,
+                 (double)(task->sequences * task->chunks));
     const double own = (carry + lone_output(task, &queries)) / task->room->multiprocessors;
     const double memory = cuda_memory_ahead(gpu, &queries, true) + cuda_memory_ahead(gpu, &copies, true);
     const double power = queries.products / gpu->sustained, both = cuda_overlapped(own, memory);
@@ -44,30 +45,19 @@ static fpa_cost beside_cost(const cuda_task *task, int64_t carried, double carry
                                                         : "tensor cores"};
 }
 
-/* carried: copies of a sequence that the scan brings up to date, in so many segments. */
-static cuda_carry carry_beside(const cuda_task *task, int64_t carried, int64_t segments)
+cuda_carry cuda_carry_beside(const cuda_task *task, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
     const int64_t copy = (int64_t)g->features * g->columns, lines = task->sequences * segments;
     cuda_carry carry = {.parts = divide_up(copy, g->segment_scan_elements)};
-    if (!g->persistent || !task->room->overlaps || !task->queries || !lines || !carried)
+    if (!g->persistent || !task->room->overlaps || !task->queries || !lines || !task->chunks)
         return carry;
-    const double lone = lone_carry(task, carried, carry.parts, segments);
-    carry.cost = beside_cost(task, carried, lone);
+    const double lone = lone_carry(task, carry.parts, segments);
+    carry.cost = beside_cost(task, lone);
     /* one line of parts takes lone / parts seconds for everything */
     const int64_t beside = (int64_t)ceil(lone / (double)carry.parts / carry.cost.seconds);
     carry.blocks = carry.parts * (beside < lines ? beside : lines);
     if (2 * carry.blocks > task->room->multiprocessors)
         carry.blocks = 0;
     return carry;
-}
-
-cuda_carry cuda_carry_beside(const cuda_task *task, int64_t segments)
-{
-    return carry_beside(task, task->chunks, segments);
-}
-
-cuda_carry cuda_carry_later(const cuda_task *task, int64_t segments)
-{
-    return carry_beside(task, task->chunks - cuda_divide(task->chunks, segments).first_chunks, segments);
 }

@@ -16,7 +16,4 @@ typedef struct cuda_carry {
 /* Of a call whose copies are all carried (cuda_piece): all chunks of all sequences, in so many segments. */
 cuda_carry cuda_carry_beside(const cuda_task *task, int64_t segments);
 
-/* Of a whole call, of which first segments' copies are complete. */
-cuda_carry cuda_carry_later(const cuda_task *task, int64_t segments);
-
 #endif

@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "base/round.h"
-#include "cuda_carry.h"
 #include "cuda_estimate.h"
 #include "cuda_launches.h"
 
@@ -96,18 +95,6 @@ static fpa_cost apart_cost(const cuda_task *task, const cuda_split_common *commo
     return segments > 1 ? cost_then(cost, scan_cost(task, common->copies, segments)) : cost;
 }
 
-/* The scan beside queries, which take no less than alone. */
-static fpa_cost carried_cost(const cuda_task *task, const cuda_split_common *common, bool small,
-                             int64_t segments)
-{
-    static const double error = 1.05; /* taken where it gains more than the model errs */
-    fpa_cost cost = cuda_carry_later(task, segments).cost;
-    if (cost.seconds < common->output.seconds)
-        cost = common->output;
-    cost.seconds = error * cost.seconds + GPU_LAUNCH;
-    return cost_then(walk_cost(task, kernel_of(small), segments), cost);
-}
-
 cuda_split_common cuda_split_common_of(const cuda_task *task)
 {
     return (cuda_split_common){.before = before_cost(task, MECHANISM_SPLIT),
@@ -123,7 +110,5 @@ fpa_cost cuda_estimate_split(const cuda_task *task, const cuda_split_common *com
         return cost_then(common->before, common->output);
     if (candidate->variant & SPLIT_OVERLAPPED)
         return cost_then(common->before, overlapped_cost(task, common, small, candidate->blocks));
-    if (candidate->variant & SPLIT_CARRIED)
-        return cost_then(common->before, carried_cost(task, common, small, candidate->segments));
     return cost_then(common->before, apart_cost(task, common, small, candidate->segments));
 }

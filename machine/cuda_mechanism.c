@@ -62,8 +62,6 @@ static const char *refuse_split(const struct fpa_cuda_geometry *g, const fpa_cal
         return "has queries wait beside the walk, and without a mask all wait for its end";
     if (variant & SPLIT_OVERLAPPED && !g->persistent)
         return "the module's chunk_output cannot wait for copies of the state";
-    if (variant & SPLIT_CARRIED && (!g->persistent || g->unmasked || size->sequences))
-        return "has queries wait beside the scan, in sequences of one length that have a mask";
     return NULL;
 }
 

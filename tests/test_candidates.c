@@ -353,17 +353,15 @@ static void expect_launched(const struct fpa_cuda_geometry *g, const fpa_call_si
     const int64_t keys = size->batch * size->heads, queries = size->batch * size->query_heads;
     const cuda_kernel walk = c->variant & SPLIT_SMALL ? CUDA_CHUNK_STATE_SMALL : CUDA_CHUNK_STATE;
     const int slices = c->variant & SPLIT_SMALL ? g->small_state_slices : g->chunk_state_slices;
-    const bool carried = cuda_mechanism_of(c) == MECHANISM_SPLIT && c->variant & SPLIT_CARRIED;
     static const cuda_kernel decodes[MECHANISMS] = {[MECHANISM_DECODE] = CUDA_DECODE,
                                                     [MECHANISM_DECODE_RESIDENT] = CUDA_DECODE_RESIDENT,
                                                     [MECHANISM_DECODE_RECENT] = CUDA_DECODE_RECENT};
     switch (cuda_mechanism_of(c)) {
     case MECHANISM_SPLIT:
         assert_int_equal(blocks_of(walk),
-                         c->blocks && !carried ? c->blocks : keys * c->segments * slices * g->column_blocks);
+                         c->blocks ? c->blocks : keys * c->segments * slices * g->column_blocks);
         assert_true(was_launched(CUDA_CHUNK_OUTPUT));
         assert_true(was_launched(CUDA_SEGMENT_SCAN) || c->segments == 1);
-        assert_true(!carried || blocks_of(CUDA_SEGMENT_SCAN) == c->blocks);
         break;
     case MECHANISM_FUSED_CHUNK:
         assert_int_equal(blocks_of(CUDA_FUSED_CHUNK),

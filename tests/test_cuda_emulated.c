@@ -147,32 +147,6 @@ static void emitted_kernels_compute_the_formula(void **state)
     emulated_expect_formula(*state, PART_OTHERS);
 }
 
-/* Of heads on warpgroups by copies of their states: one with a gate, one whose tiles are folded. */
-static void later_segments_are_carried_beside_queries(void **state)
-{
-    static const char *const heads[] = {"gated", "shared", "manydots"};
-    enum { HEADS = sizeof heads / sizeof *heads };
-    const emulated_fixture *f = *state;
-    emulated_job jobs[HEADS];
-    if (!f->ready)
-        skip();
-    for (int i = 0; i < HEADS; i++) {
-        const int head = emulated_head_named(f, heads[i]);
-        jobs[i] = (emulated_job){.fixture = f,
-                                 .head = head,
-                                 .code = emulated_source(f, head)->code,
-                                 .first = CARRIED_CALL,
-                                 .end = CARRIED_CALL + 1,
-                                 .number = f->list.count + i};
-    }
-    emulated_run(HEADS, jobs);
-    for (int i = 0; i < HEADS; i++) {
-        emulated_report(&jobs[i], "carried");
-        assert_int_equal(jobs[i].status, FPA_OK);
-        assert_true(jobs[i].launched >> CUDA_SEGMENT_SCAN & 1);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,7 +154,6 @@ int main(void)
         cmocka_unit_test(the_fixed_part_has_every_trait),
         cmocka_unit_test(the_parts_have_every_kernel_and_every_call),
         cmocka_unit_test(emitted_kernels_compute_the_formula),
-        cmocka_unit_test(later_segments_are_carried_beside_queries),
     };
     return cmocka_run_group_tests_name("cuda emulated", tests, emulated_setup, emulated_teardown);
 }

@@ -22,7 +22,6 @@ static const struct {
 } places[PLACES] = {
     [BY_BOXES] = {"gated", LONG_CALL, 2},
     [IN_SEGMENTS] = {"gated", SEGMENTS_CALL, 1},
-    [IN_CARRIED] = {"gated", CARRIED_CALL, 1},
     [IN_ROUNDS] = {"plain", ROUNDS_CALL, 1},
     [BY_THREADS] = {"gated", THREADS_CALL, 2},
     [IN_FUSED] = {"fewgated", LONG_CALL, 5},

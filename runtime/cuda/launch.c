@@ -81,14 +81,11 @@ static int64_t count_walks(const cuda_queue *q, const struct fpa_cuda_call *call
 /* maps: NULL where the kernels take none. */
 static void launch_walk(cuda_queue *q, const cuda_sizes *s, const struct fpa_cuda_maps *maps)
 {
-    struct fpa_cuda_call walk = s->call;
     const struct fpa_cuda_geometry *g = &q->cuda->geometry;
     const cuda_kernel kernel = s->small ? CUDA_CHUNK_STATE_SMALL : CUDA_CHUNK_STATE;
     const int slices = s->small ? g->small_state_slices : g->chunk_state_slices;
-    if (s->carry_blocks) /* queries wait for NAME_segment_scan */
-        walk.awaited = 0;
-    cuda_check_blocks(q, kernel, count_walks(q, &walk, slices)); /* kernels count walks as blocks */
-    cuda_launch(q, kernel, s->walk_blocks, maps, &walk);
+    cuda_check_blocks(q, kernel, count_walks(q, &s->call, slices)); /* kernels count walks as blocks */
+    cuda_launch(q, kernel, s->walk_blocks, maps, &s->call);
 }
 
 static void launch_segment_scan(cuda_queue *q, const struct fpa_cuda_call *call)
@@ -96,18 +93,7 @@ static void launch_segment_scan(cuda_queue *q, const struct fpa_cuda_call *call)
     const struct fpa_cuda_geometry *g = &q->cuda->geometry;
     const int64_t parts = divide_up((int64_t)g->features * g->columns, g->segment_scan_elements);
     const int64_t sequences = call->cu_seqlens ? call->heads : q->launch->batch * call->heads;
-    struct fpa_cuda_call scan = *call;
-    scan.awaited = 0; /* of queries that follow nobody waits, or for the walk */
-    cuda_launch(q, CUDA_SEGMENT_SCAN, sequences * call->segments * parts, NULL, &scan);
-}
-
-/* Before queries, or beside them. */
-static void launch_carry(cuda_queue *q, const cuda_sizes *s, const struct fpa_cuda_call *call)
-{
-    if (s->carry_blocks)
-        cuda_launch(q, CUDA_SEGMENT_SCAN, s->carry_blocks, NULL, call);
-    else
-        launch_segment_scan(q, call);
+    cuda_launch(q, CUDA_SEGMENT_SCAN, sequences * call->segments * parts, NULL, call);
 }
 
 /* The final state from what the last blocks of NAME_fused_chunk left: one segment without chunks, whatever the lengths. */
@@ -273,7 +259,7 @@ static void launch_states(cuda_queue *q, const cuda_sizes *s, const struct fpa_c
     if (s->walks)
         launch_walk(q, s, maps);
     if (s->walks && s->call.totals)
-        launch_carry(q, s, &s->call);
+        launch_segment_scan(q, &s->call);
 }
 
 /* What comes before kernels of the split schedule, but padding. */
@@ -455,7 +441,10 @@ static void answer_piece(cuda_queue *q, const cuda_sizes *s)
     struct fpa_cuda_call scan = s->call;
     clear_progress(q, s);
     scan.kept = 1;
-    launch_carry(q, s, &scan);
+    if (s->carry_blocks)
+        cuda_launch(q, CUDA_SEGMENT_SCAN, s->carry_blocks, NULL, &scan);
+    else
+        launch_segment_scan(q, &scan);
     launch_queries(q, s);
 }
 

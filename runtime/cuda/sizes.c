@@ -62,13 +62,6 @@ static void size_overlapped(const cuda_task *task, int64_t slices, cuda_sizes *s
     s->call.beside = s->walk_blocks / head * (task->size->query_heads / task->size->heads);
 }
 
-/* Queries beside the scan wait for its blocks that share a copy. */
-static void size_carried(const cuda_task *task, const fpa_candidate *candidate, cuda_sizes *s)
-{
-    s->carry_blocks = candidate->blocks;
-    s->call.awaited = cuda_carry_later(task, s->call.segments).parts;
-}
-
 static void size_split(const cuda_task *task, const fpa_candidate *candidate, cuda_sizes *s)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -82,14 +75,11 @@ static void size_split(const cuda_task *task, const fpa_candidate *candidate, cu
     if (task->summed)
         divide_summed(task, candidate->segments, call);
     const int64_t slices = s->small ? g->small_state_slices : g->chunk_state_slices;
-    const bool carried = candidate->variant & SPLIT_CARRIED;
-    s->walk_blocks = s->walks && candidate->blocks && !carried
+    s->walk_blocks = s->walks && candidate->blocks
                          ? candidate->blocks
                          : task->sequences * call->segments * slices * g->column_blocks;
     if (s->walks && candidate->variant & SPLIT_OVERLAPPED)
         size_overlapped(task, slices, s);
-    if (s->walks && carried && call->segments > 1)
-        size_carried(task, candidate, s);
 }
 
 void *cuda_take(char *base, size_t *used, int64_t count, size_t size)
@@ -261,7 +251,7 @@ static void size_carry(const cuda_task *task, cuda_sizes *s)
 static void leave_walk_out(cuda_sizes *s)
 {
     s->walks = false;
-    s->call.awaited = s->carry_blocks = s->walk_blocks = 0;
+    s->call.awaited = s->walk_blocks = 0;
 }
 
 /* kept: 0, or copies of all chunks of so many tokens, whoever reads them. */
@@ -299,7 +289,7 @@ void walk_alone(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     if (!s->call.awaited)
         return;
-    s->call.awaited = s->carry_blocks = 0;
+    s->call.awaited = 0;
     s->walk_blocks = cuda_batch(launch) * launch->heads * s->call.segments *
                      (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
 }

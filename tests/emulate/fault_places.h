@@ -4,7 +4,7 @@
 
 #include "../fault.h"
 
-/* Kernels of tiles, whose vectors come by the copy engine or by threads, and of segments that begin with a state, also beside queries; the
+/* Kernels of tiles, whose vectors come by the copy engine or by threads, and of segments that begin with a state; the
  * kernel of one pass, the same, where it makes coordinates of packed rows, where keys of a total are shared out, where one warpgroup holds the state and has queries, of coordinates as they lie, and of rows as they
  * lie, by words, by boxes and with a gate, also as factors of keys and of queries, and a strong one, and of features that are packed as rows; of clusters, also where o has no place of its own, and where coordinates are made: maps, turned by
  * positions, and of a product with a matrix; of one token; of tiles, of panels, and of one pass, where queries read the state of all keys; of coordinates, by tensor
@@ -17,7 +17,6 @@ enum fault_place {
     BY_BOXES,
     BY_THREADS,
     IN_SEGMENTS,
-    IN_CARRIED,
     IN_ROUNDS,
     IN_FUSED,
     IN_FUSED_BY_THREADS,

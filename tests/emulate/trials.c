@@ -55,14 +55,13 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {0, 1, 2, 1, 2, LAYOUT_HEAD_MAJOR, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1, 0},
     {1, 3, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0, 1, 0},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 2, 0},
-    {3, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, FEW, false, 0, 0, 0},                 /* SEQUENCES_CALL */
-    {0, 7, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0, 0},                 /* one key more shows */
-    {3, 9, 1, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, MOST_SEGMENTS, 0, 0},     /* SEGMENTS_CALL */
-    {23, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 3, 0, 0},                /* SCANNED_CALL */
-    {9, 9, 3, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 2, 0, -4},                /* WHOLE_CALL */
-    {1, 63, 2, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0, 0},                /* ENTRIES_CALL */
-    {9, 9, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0, 0},                              /* RINGS_CALL */
-    {3, 70, 2, 2, 2, LAYOUT_PLAIN, CHECK_RESUME, 132, false, SEGMENTS_CARRIED, 0, 0}, /* CARRIED_CALL */
+    {3, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, FEW, false, 0, 0, 0},             /* SEQUENCES_CALL */
+    {0, 7, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0, 0},             /* one key more shows */
+    {3, 9, 1, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, MOST_SEGMENTS, 0, 0}, /* SEGMENTS_CALL */
+    {23, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 3, 0, 0},            /* SCANNED_CALL */
+    {9, 9, 3, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 2, 0, -4},            /* WHOLE_CALL */
+    {1, 63, 2, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0, 0},            /* ENTRIES_CALL */
+    {9, 9, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0, 0},                          /* RINGS_CALL */
 };
 
 static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fpa_facts *facts)
@@ -158,23 +157,6 @@ static bool choose_segments(const void *choice, const fpa_module *module, const 
     return candidate->segments > 0;
 }
 
-/* Queries beside the scan of segments, where these are several. */
-static bool choose_carried(const void *choice, const fpa_module *module, const fpa_call_size *size,
-                           fpa_candidate *candidate)
-{
-    enum { MANY = 768 };
-    fpa_candidate list[MANY];
-    const int count = module->candidates(module, size, list, MANY);
-    bool found = false;
-    for (int i = 0; i < count && i < MANY && !found && size->form == FORM_CHUNKED; i++)
-        if (!list[i].refused && cuda_mechanism_of(&list[i]) == MECHANISM_SPLIT &&
-            list[i].variant & SPLIT_CARRIED) {
-            *candidate = list[i];
-            found = true;
-        }
-    return found;
-}
-
 /* Three segments, whatever the size, of which the first is walked beside the total of the second. Calls of no tokens, which states are tried with, as ever. */
 static bool choose_ahead(const void *choice, const fpa_module *module, const fpa_call_size *size,
                          fpa_candidate *candidate)
@@ -195,8 +177,6 @@ void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_tria
         emulated->cuda.room.cluster_counts[c->cluster] = 3; /* which share the sequences */
     if (c->cluster == MOST_SEGMENTS)
         trial->choose = choose_segments;
-    else if (c->cluster == SEGMENTS_CARRIED)
-        trial->choose = choose_carried;
     else if (c->cluster == SEGMENTS_AHEAD)
         trial->choose = choose_ahead;
     else if (c->cluster)

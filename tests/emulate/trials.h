@@ -16,13 +16,13 @@ typedef struct emulated_call {
     int checks;
     int multiprocessors; /* 1: kernels of large calls, several items a block; many: segments */
     bool threads;        /* fetch, not the copy engine */
-    int cluster; /* blocks of a sequence that take turns; 0: none do; MOST_SEGMENTS: none, and the call is by segments; SEGMENTS_AHEAD: of one pass, the first one ahead; SEGMENTS_CARRIED: queries beside the scan */
+    int cluster; /* blocks of a sequence that take turns; 0: none do; MOST_SEGMENTS: none, and the call is by segments; SEGMENTS_AHEAD: of one pass, the first one ahead */
     int windows; /* not 0: of heads that have one */
     int clusters; /* that share sequences of one length; less than 0: so many that take whole ones in turn; 0: each has one */
 } emulated_call;
 
 /* As many as there are candidates of: long sequences have them, which an emulated call has none of. */
-enum { MOST_SEGMENTS = -1, SEGMENTS_AHEAD = -2, SEGMENTS_CARRIED = -3 };
+enum { MOST_SEGMENTS = -1, SEGMENTS_AHEAD = -2 };
 
 /* Numbers of calls, from which on others of their kind follow. */
 enum {
@@ -43,7 +43,6 @@ enum {
     WHOLE_CALL = 36,     /* and by such that take whole ones in turn */
     ENTRIES_CALL = 37,   /* pieces of several batch entries, of faults alone, too */
     RINGS_CALL = 38,     /* more panels by one block than there are places for, of faults alone, too */
-    CARRIED_CALL = 39,   /* later segments beside queries, of few heads */
     EMULATED_CALLS
 };
 
