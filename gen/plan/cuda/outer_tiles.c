@@ -2,7 +2,7 @@
  *
  * Sorted by prefix and row, features fall into *cells*: one prefix and one block of rows. All cells of a
  * prefix stay together; prefixes with the same blocks make up groups. Of features of three factors and more any of two may be the suffix: rows of
- * a block that has few become factors of prefixes instead, where that gives fewer tiles:
+ * a block that is not full become factors of prefixes instead, where that gives fewer tiles:
  *
  *     25 rows, degree 3    (a, b) x 24: 325 prefixes of a suffix block of one row    (a, 24) x b: 24 prefixes of the blocks that others have, too */
 #include "fused_packed.h"
@@ -87,10 +87,9 @@ static slot *form_slots(const fpa_plan *plan, const fpa_outer_plan *outer, arena
     return slots;
 }
 
-/* Of blocks of rows, which ones features have so few of as suffixes; returns how many. */
+/* Of blocks of rows, which ones features have a part of as suffixes; returns how many. */
 static int mark_few(const slot *slots, int count, int blocks, bool *few, arena *memory)
 {
-    enum { FEW = OUTER_BLOCK / 2 };
     bool *used = arena_array(memory, (size_t)blocks * OUTER_BLOCK, sizeof *used);
     int marked = 0;
     for (int i = 0; i < count; i++)
@@ -99,13 +98,13 @@ static int mark_few(const slot *slots, int count, int blocks, bool *few, arena *
         int rows = 0;
         for (int r = 0; r < OUTER_BLOCK; r++)
             rows += used[b * OUTER_BLOCK + r];
-        few[b] = rows > 0 && rows <= FEW;
+        few[b] = rows > 0 && rows < OUTER_BLOCK;
         marked += few[b];
     }
     return marked;
 }
 
-/* A row of a block of few and a factor that is none, the last one, change places. */
+/* A row of such a block and a factor that is none, the last one, change places. */
 static void turn_slot(slot *s, int ones_row, const bool *few, arena *memory)
 {
     int l = s->factors - 1;
@@ -115,7 +114,7 @@ static void turn_slot(slot *s, int ones_row, const bool *few, arena *memory)
         return;
     int *prefix = arena_array(memory, s->factors, sizeof *prefix);
     const int row = s->prefix[l];
-    for (int i = 0; i < s->factors; i++) /* rows stay in order: that of few is behind those before it */
+    for (int i = 0; i < s->factors; i++) /* rows stay in order: the block's is behind those before it */
         prefix[i] = i < l ? s->prefix[i] : i + 1 < s->factors ? s->prefix[i + 1] : s->row;
     s->prefix = prefix;
     s->row = row;
