@@ -88,7 +88,7 @@ static slot *form_slots(const fpa_plan *plan, const fpa_outer_plan *outer, arena
 }
 
 /* Of blocks of rows, which ones features have a part of as suffixes; returns how many. */
-static int mark_few(const slot *slots, int count, int blocks, bool *few, arena *memory)
+static int mark_partial(const slot *slots, int count, int blocks, bool *partial, arena *memory)
 {
     bool *used = arena_array(memory, (size_t)blocks * OUTER_BLOCK, sizeof *used);
     int marked = 0;
@@ -98,19 +98,19 @@ static int mark_few(const slot *slots, int count, int blocks, bool *few, arena *
         int rows = 0;
         for (int r = 0; r < OUTER_BLOCK; r++)
             rows += used[b * OUTER_BLOCK + r];
-        few[b] = rows > 0 && rows < OUTER_BLOCK;
-        marked += few[b];
+        partial[b] = rows > 0 && rows < OUTER_BLOCK;
+        marked += partial[b];
     }
     return marked;
 }
 
 /* A row of such a block and a factor that is none, the last one, change places. */
-static void turn_slot(slot *s, int ones_row, const bool *few, arena *memory)
+static void turn_slot(slot *s, int ones_row, const bool *partial, arena *memory)
 {
     int l = s->factors - 1;
-    while (l >= 0 && (s->prefix[l] == ones_row || few[s->prefix[l] / OUTER_BLOCK]))
+    while (l >= 0 && (s->prefix[l] == ones_row || partial[s->prefix[l] / OUTER_BLOCK]))
         l--;
-    if (!few[s->row / OUTER_BLOCK] || l < 0)
+    if (!partial[s->row / OUTER_BLOCK] || l < 0)
         return;
     int *prefix = arena_array(memory, s->factors, sizeof *prefix);
     const int row = s->prefix[l];
@@ -123,11 +123,11 @@ static void turn_slot(slot *s, int ones_row, const bool *few, arena *memory)
 /* False: there are none to turn. */
 static bool turn_slots(const fpa_outer_plan *outer, slot *slots, int count, arena *memory)
 {
-    bool *few = arena_array(memory, outer->row_blocks, sizeof *few);
-    if (outer->prefix_factors < 2 || !mark_few(slots, count, outer->row_blocks, few, memory))
+    bool *partial = arena_array(memory, outer->row_blocks, sizeof *partial);
+    if (outer->prefix_factors < 2 || !mark_partial(slots, count, outer->row_blocks, partial, memory))
         return false;
     for (int i = 0; i < count; i++)
-        turn_slot(&slots[i], outer->ones_row, few, memory);
+        turn_slot(&slots[i], outer->ones_row, partial, memory);
     return true;
 }
 
