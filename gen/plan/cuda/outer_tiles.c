@@ -1,8 +1,8 @@
 /* plan_tiles: features gathered as groups of 8 prefixes, each with the tiles of all its suffix blocks.
  *
  * Sorted by prefix and row, features fall into *cells*: one prefix and one block of rows. All cells of a
- * prefix stay together; prefixes with the same blocks make up groups. Of features of three factors and more any of two may be the suffix: rows of
- * a block that is not full become factors of prefixes instead, where that gives fewer tiles:
+ * prefix stay together; prefixes with the same blocks make up groups. Of features of three factors and more any may be the suffix: if that is wanted, rows
+ * of a block that is not full become factors of prefixes instead:
  *
  *     25 rows, degree 3    (a, b) x 24: 325 prefixes of a suffix block of one row    (a, 24) x b: 24 prefixes of the blocks that others have, too */
 #include "fused_packed.h"
@@ -87,11 +87,10 @@ static slot *form_slots(const fpa_plan *plan, const fpa_outer_plan *outer, arena
     return slots;
 }
 
-/* Of blocks of rows, which ones features have a part of as suffixes; returns how many. */
-static int mark_partial(const slot *slots, int count, int blocks, bool *partial, arena *memory)
+/* Of blocks of rows, which ones features have a part of as suffixes. */
+static void mark_partial(const slot *slots, int count, int blocks, bool *partial, arena *memory)
 {
     bool *used = arena_array(memory, (size_t)blocks * OUTER_BLOCK, sizeof *used);
-    int marked = 0;
     for (int i = 0; i < count; i++)
         used[slots[i].row] = true;
     for (int b = 0; b < blocks; b++) {
@@ -99,9 +98,7 @@ static int mark_partial(const slot *slots, int count, int blocks, bool *partial,
         for (int r = 0; r < OUTER_BLOCK; r++)
             rows += used[b * OUTER_BLOCK + r];
         partial[b] = rows > 0 && rows < OUTER_BLOCK;
-        marked += partial[b];
     }
-    return marked;
 }
 
 /* A row of such a block and a factor that is none, the last one, change places. */
@@ -120,15 +117,12 @@ static void turn_slot(slot *s, int ones_row, const bool *partial, arena *memory)
     s->row = row;
 }
 
-/* False: there are none to turn. */
-static bool turn_slots(const fpa_outer_plan *outer, slot *slots, int count, arena *memory)
+static void turn_slots(const fpa_outer_plan *outer, slot *slots, int count, arena *memory)
 {
     bool *partial = arena_array(memory, outer->row_blocks, sizeof *partial);
-    if (outer->prefix_factors < 2 || !mark_partial(slots, count, outer->row_blocks, partial, memory))
-        return false;
+    mark_partial(slots, count, outer->row_blocks, partial, memory);
     for (int i = 0; i < count; i++)
         turn_slot(&slots[i], outer->ones_row, partial, memory);
-    return true;
 }
 
 /* By copy, then prefix, then row. Few heads have copies. */
@@ -323,11 +317,14 @@ bool tiles_are_sparse(const fpa_plan *plan, double slots)
     return slots > MOST_SLOTS || slots > A_FEATURE * (double)plan->features;
 }
 
-static void form_of_slots(const fpa_plan *plan, const fpa_outer_plan *outer, slot *slot_list, bool merge,
-                          arena *memory, outer_tiling *tiling, double *slots)
+void tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, bool turn, arena *memory,
+                outer_tiling *tiling, double *slots)
 {
     const int features = (int)plan->features;
     *tiling = (outer_tiling){.factors = outer->prefix_factors};
+    slot *slot_list = form_slots(plan, outer, memory);
+    if (turn)
+        turn_slots(outer, slot_list, features, memory);
     prefix_line *prefix_lines = arena_array(memory, features, sizeof *prefix_lines);
     part *parts = arena_array(memory, features, sizeof *parts);
     sort_slots(slot_list, features);
@@ -344,21 +341,4 @@ static void form_of_slots(const fpa_plan *plan, const fpa_outer_plan *outer, slo
         merge_groups(groups, group_count, memory);
     form_tiles(groups, group_count, memory, tiling);
     *slots = (double)tiling->tile_count * OUTER_TILE;
-}
-
-void tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, arena *memory,
-                outer_tiling *tiling, double *slots)
-{
-    static const double gain = 0.95; /* else what other strips cost may be more */
-    slot *turned = form_slots(plan, outer, memory);
-    outer_tiling fewer;
-    double few_slots;
-    form_of_slots(plan, outer, form_slots(plan, outer, memory), merge, memory, tiling, slots);
-    if (!turn_slots(outer, turned, (int)plan->features, memory))
-        return;
-    form_of_slots(plan, outer, turned, merge, memory, &fewer, &few_slots);
-    if (few_slots >= gain * *slots)
-        return;
-    *tiling = fewer;
-    *slots = few_slots;
 }
