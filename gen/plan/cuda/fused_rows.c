@@ -342,8 +342,6 @@ const char *plan_fused_rows(const fpa_cuda_inputs *in, void *made)
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots =
         cuda_leaves_dots(plan) && (rows->beside || !rows->scales); /* d_v's pass leaves none */
-    rows->keys_ahead =
-        plan->pass ? 0 : 2; /* a load takes longer than a step; of passes nothing is measured */
     rows->narrows = plan->pass && plan->written->narrows;
     rows->adds = plan->pass && plan->written->adds;
     rows->kept = (64 * rows->slabs * in->columns->all +
@@ -404,7 +402,6 @@ const fpa_field fused_rows_fields[] = {ROWS(width),
                                        ROWS(first_registers),
                                        ROWS(fetch_registers),
                                        ROWS(key_registers),
-                                       ROWS(keys_ahead),
                                        ROWS(query_registers),
                                        FIELD_ARRAY(fpa_fused_rows, "feature", slot_feature, slots, 1, 0),
                                        FIELD_ARRAY(fpa_fused_rows, "weight", slot_weight, slots, 1, 0),

@@ -30,10 +30,9 @@ typedef struct fpa_fused_rows {
     int blocks;                                          /* on a multiprocessor */
     int fetch_registers, key_registers, query_registers; /* of a thread */
     int first_registers;                                 /* before warpgroups deal them out */
-    int keys_ahead; /* steps of 16 keys and a tile of features that are asked for before they are multiplied */
-    int slots;      /* of features: 64 a tile */
-    int *slot_feature;   /* [slots] -1: none */
-    double *slot_weight; /* [slots] on the key side */
+    int slots;                                           /* of features: 64 a tile */
+    int *slot_feature;                                   /* [slots] -1: none */
+    double *slot_weight;                                 /* [slots] on the key side */
     /* shared memory: places for panels and copies of the state, bytes of a panel, and from where on they lie */
     int panels, copies;
     int copied;       /* rows of a copy: of no more slots than queries read */

@@ -23,8 +23,7 @@ enum {
     OUTER_FOLDED = 40,   /* rows that copies have of a folded tile */
     OUTER_QUARTERS = 4,  /* of a tile: two prefixes each, which a warp has */
     OUTER_CUT = 8,       /* beside suffix blocks of a tile: groups are cut, and suffixes become prefixes */
-    OUTER_TURNED =
-        16, /* and, of prefixes of several factors, rows of blocks that are not full become factors */
+    OUTER_TURNED = 16, /* and, of prefixes of several factors, rows of blocks that have few become factors */
 };
 
 typedef struct fpa_outer_plan {

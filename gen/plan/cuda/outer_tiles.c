@@ -2,7 +2,7 @@
  *
  * Sorted by prefix and row, features fall into *cells*: one prefix and one block of rows. All cells of a
  * prefix stay together; prefixes with the same blocks make up groups. Of features of three factors and more any may be the suffix: if that is wanted, rows
- * of a block that is not full become factors of prefixes instead:
+ * of a block that has few become factors of prefixes instead:
  *
  *     25 rows, degree 3    (a, b) x 24: 325 prefixes of a suffix block of one row    (a, 24) x b: 24 prefixes of the blocks that others have, too */
 #include "fused_packed.h"
@@ -87,7 +87,8 @@ static slot *form_slots(const fpa_plan *plan, const fpa_outer_plan *outer, arena
     return slots;
 }
 
-/* Of blocks of rows, which ones features have a part of as suffixes. */
+/* Of blocks of rows, which ones features have a part of as suffixes: at most a half, since with six rows of eight r2_10 took 1.07 times as long with 218
+ * tiles for 240 (docs/decisions/0195-what-long-sequences-wait-for.md). */
 static void mark_partial(const slot *slots, int count, int blocks, bool *partial, arena *memory)
 {
     bool *used = arena_array(memory, (size_t)blocks * OUTER_BLOCK, sizeof *used);
@@ -97,7 +98,7 @@ static void mark_partial(const slot *slots, int count, int blocks, bool *partial
         int rows = 0;
         for (int r = 0; r < OUTER_BLOCK; r++)
             rows += used[b * OUTER_BLOCK + r];
-        partial[b] = rows > 0 && rows < OUTER_BLOCK;
+        partial[b] = rows > 0 && rows <= OUTER_BLOCK / 2;
     }
 }
 

@@ -4336,47 +4336,26 @@ __device__ __forceinline__ void bring_panels(const struct fpa_cuda_call &call, c
 
 /* ---- fused_chunk: keys ---- */
 
-enum {
-    KEY_STEPS = FUSED_PANEL / 16 * GROUP_TILES, /* of 16 keys and a tile of features; */
-    KEYS_AHEAD = 2,                             /* so many steps before they are multiplied keys are asked for, */
-    KEY_PLACES = KEYS_AHEAD + 2                 /* and two steps' products are in flight */
-};
-
-/* Rows of a step as they lie, where threads read them. */
-__device__ __forceinline__ u32 key_fragments(u32 panel)
-{
-    return panel + PANEL_KEYS + slab_place((threadIdx.x & 7) + matrix_half() * 8,
-                                           own_warp() * 2 + (threadIdx.x >> 3 & 1));
-}
-
-/* Asks for them. */
-__device__ __forceinline__ void ask_for_keys(u32 (*a)[4], u32 keys, int first_tile, int step)
-{
-    const int k = step / GROUP_TILES, m = step % GROUP_TILES;
-    /* behind the last slab there are no features: the last one again, whose products nobody reads */
-    const int slab = first_tile + m < WIDTH_SLABS ? first_tile + m : WIDTH_SLABS - 1;
-    load_transposed(a[step % KEY_PLACES], keys + slab * SLAB + k * 2048);
-}
-
-/* c += k' v of one panel. A load takes longer than a product: by the time that a step's product is through, keys of the
- * next one have to be there. */
+/* c += k' v of one panel, 16 keys and a tile of features at a time. */
 __device__ __forceinline__ void add_panel_keys(float (*c)[4 * ALL_TILES], u32 panel, int first_tile)
 {
-    u32 a[KEY_PLACES][4];
-    const u64 values = value_operand(panel + PANEL_VALUES);
-    const u32 keys = key_fragments(panel);
+    u32 a[2][4];
+    u64 values = value_operand(panel + PANEL_VALUES);
+    const u32 keys = panel + PANEL_KEYS + slab_place((threadIdx.x & 7) + matrix_half() * 8,
+                                                     own_warp() * 2 + (threadIdx.x >> 3 & 1));
 #pragma unroll
-    for (int step = 0; step < KEYS_AHEAD; step++)
-        ask_for_keys(a, keys, first_tile, step);
+    for (int k = 0; k < FUSED_PANEL / 16; k++, values += (u64)NEXT_VALUES) {
 #pragma unroll
-    for (int step = 0; step < KEY_STEPS; step++) {
-        u32 *const at = a[step % KEY_PLACES];
-        multiply_wait<1>();
-        if (step + KEYS_AHEAD < KEY_STEPS)
-            ask_for_keys(a, keys, first_tile, step + KEYS_AHEAD);
-        multiply_begin();
-        multiply_columns(c[step % GROUP_TILES], at, values + (u64)(step / GROUP_TILES * NEXT_VALUES));
-        multiply_commit();
+        for (int m = 0; m < GROUP_TILES; m++) {
+            u32 *const at = a[(k * GROUP_TILES + m) & 1];
+            /* behind the last slab there are no features: the last one again, whose products nobody reads */
+            const int slab = first_tile + m < WIDTH_SLABS ? first_tile + m : WIDTH_SLABS - 1;
+            multiply_wait<1>();
+            load_transposed(at, keys + slab * SLAB + k * 2048);
+            multiply_begin();
+            multiply_columns(c[m], at, values);
+            multiply_commit();
+        }
     }
     multiply_wait<0>();
 }
