@@ -103,8 +103,9 @@ dear_tests      := $(if $(filter-out 0,$(FPA_TEST_ALL)),cuda_compile_backward cu
 long_tests      := cuda_emulated_backward cuda_emulated_sequences cuda_faults_backward cuda_emulated cuda_compile_hopper passes cuda_ptx \
                    cuda_emulated_lift cuda_faults cuda_emulated_fused parity cuda_emulated_edge emit backward_faults backward_shipped \
                    allocations cuda_compile_backward bundle_backward accepted properties shipped mutation cuda_sources readme cuda_compile \
-                   verify_rounded design invariants causal_edge cuda_emulated_draft cuda_accepted bundle_cuda faults command_cuda damage \
-                   cuda_emulated_window report threads bundle_layer range verify_cost layer command_new backward_edge window cuda_recent
+                   verify_rounded design invariants nvrtc_parts causal_edge cuda_emulated_draft cuda_accepted bundle_cuda faults command_cuda damage \
+                   cuda_emulated_window report threads bundle_layer range verify_cost layer command_new backward_edge window cuda_recent \
+                   plan_outer spec_limits open open_once emit_style command symmetry process experiments random layer_life
 long_tests      := $(patsubst %,tests/test_%.c,$(dear_tests) $(filter-out $(dear_tests),$(long_tests)))
 test_programs   := $(patsubst tests/%.c,$(BUILD)/tests/%,$(filter $(test_sources),$(long_tests)) \
                    $(filter-out $(long_tests),$(test_sources)))
@@ -252,8 +253,8 @@ $(BUILD)/tests/test_python: tests/python/test_python.sh
 
 # Running
 
-# As many compilers as there are cores, where the caller did not say how many.
-at_once = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
+# One compiler more than there are cores, so that none is idle while one waits for a file, where the caller did not say how many.
+at_once = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell echo $$(($$(nproc) + 1))))
 
 demo:
 	@tools/install-deps.sh

@@ -421,6 +421,29 @@ static fpa_status explain_spec(const char *spec, explain_options *options, int *
     return status;
 }
 
+/* An option that was given of what --length shows, though there is no length; NULL: none. */
+static const char *needs_length(const explain_options *options)
+{
+    if (options->call.length)
+        return NULL;
+    return options->call.batch    ? "--batch"
+           : options->call.heads  ? "--heads"
+           : options->call.form   ? "--form"
+           : options->call.states ? "--states"
+                                  : NULL;
+}
+
+/* What is not given of a call. */
+static void fill_call(explain_options *options)
+{
+    if (!options->call.form)
+        options->call.form = "auto";
+    if (!options->call.batch)
+        options->call.batch = 1;
+    if (!options->call.heads)
+        options->call.heads = 1;
+}
+
 static int explain_as(explain_options *options, const char *spec, const fpa_syntax *syntax)
 {
     fpa_error error;
@@ -432,6 +455,9 @@ static int explain_as(explain_options *options, const char *spec, const fpa_synt
     }
     if (options->backward && (options->mechanism || options->call.length))
         return option_conflict(syntax, "--backward", options->mechanism ? "--mechanism" : "--length");
+    if (needs_length(options))
+        return option_needs(syntax, needs_length(options), "--length");
+    fill_call(options);
     if (select_form(options->call.form, &form, &error))
         return report(&error);
     if (explain_spec(spec, options, &code, &error))
@@ -441,7 +467,7 @@ static int explain_as(explain_options *options, const char *spec, const fpa_synt
 
 int command_explain(int count, char **arguments)
 {
-    explain_options options = {.call = {.form = "auto", .batch = 1, .heads = 1, .machine.threads = 1}};
+    explain_options options = {.call = {.machine.threads = 1}};
     const fpa_option table[] = {
         {"--head", OPTION_TEXT, &options.head, "NAME", "only this head, or layer, of the file", 0, 0},
         {"--target", OPTION_TEXT, &options.target, "TARGET",

@@ -222,7 +222,8 @@ static fpa_status select_family(const char *name, const starter_family **family,
 static int refuse_name(const char *name)
 {
     fpa_error error;
-    fail(&error, FPA_INVALID, name, "is no name of a head: letters, digits and _, at most %d, no digit first",
+    fail(&error, FPA_INVALID, "NAME",
+         "'%.80s' is no name of a head: letters, digits and _, at most %d, no digit first", name,
          HEAD_MAX_NAME);
     report(&error);
     return EXIT_USAGE;

@@ -31,6 +31,13 @@ int option_conflict(const fpa_syntax *syntax, const char *name, const char *othe
     return usage_error(syntax, name, problem);
 }
 
+int option_needs(const fpa_syntax *syntax, const char *name, const char *other)
+{
+    char problem[96];
+    snprintf(problem, sizeof problem, "is of %s, which is not given", other);
+    return usage_error(syntax, name, problem);
+}
+
 static void print_option(const fpa_option *option)
 {
     char left[64];

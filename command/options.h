@@ -47,6 +47,9 @@ int option_missing(const fpa_syntax *syntax, const char *name);
 /* Say that the one contradicts the other. The exit code. */
 int option_conflict(const fpa_syntax *syntax, const char *name, const char *other);
 
+/* Say that the one means nothing without the other. The exit code. */
+int option_needs(const fpa_syntax *syntax, const char *name, const char *other);
+
 /* The row of --verbose, for subcommands that open kernels; command.h says what it shows. */
 #define OPTION_VERBOSE                                                                                       \
     {                                                                                                        \

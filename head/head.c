@@ -336,7 +336,8 @@ static fpa_status check_kernel(const fpa_head *head, fpa_error *error)
     int zero = 0;
     if (features > max_features)
         return fail(error, FPA_INVALID, place(head),
-                    "the head has %.0f features as written, more than %.0f: use fewer or narrower branches",
+                    "the head has %.0f features as written, more than %.0f: use fewer or narrower "
+                    "branches, or for a power spow {} or tspow {}, which are written with fewer",
                     features, max_features);
     while (zero < head->term_count && term_is_zero(head, &head->terms[zero]))
         zero++;

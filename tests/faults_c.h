@@ -37,6 +37,8 @@ static const struct fault c_faults[] = {
      "c.decay = 1;"},
     {"a denominator without the state", "chunked form ... cut after ... but the formula gives",
      "denominator_decay", "out[VALUES + t] *= 0;"},
+    {"eps that nobody adds to a sum of weights", "sparse inputs ... but the formula gives", "output_factor",
+     "const float factor = 1.0f / den;"},
     {"a chunk that forgets its first panel", "chunked form ... but the formula gives", "chunk_panels",
      "for (int j = 1; j < block; j++) {"},
     {"an initial state that is ignored", "cut after ... but the formula gives", "state_given",

@@ -63,6 +63,8 @@ static void every_wrong_line_is_told_with_its_word(void **state)
         {{"fpac", "gen", "a.lua"}, "-o: is needed"},
         {{"fpac", "run", "a.lua", "--q", "q.npy"}, "--k: is needed"},
         {{"fpac", "verify"}, "verify: too few operands"},
+        {{"fpac", "explain", "a.lua", "--batch", "2"}, "--batch: is of --length, which is not given"},
+        {{"fpac", "explain", "a.lua", "--form", "chunked"}, "--form: is of --length, which is not given"},
         {{"fpac", "explain", "a.lua", "--jsn"}, "--jsn: no such option; did you mean --json?"},
         {{"fpac", "bench", "a.lua", "--lenght=12"}, "did you mean --length?"},
         {{"fpac", "verify", "--json", "--jobs", "none", "a.lua"},

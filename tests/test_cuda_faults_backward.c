@@ -60,10 +60,12 @@ static bool is_of_one_file(int i, int j)
     return strncmp(a, b, size) == 0 && (b[size] == '_' || !b[size]);
 }
 
-/* FPA_TEST_HEAD: those of one head; make test: the first of each part of the table; of gradients' own kernels the first of each file of templates. */
+/* FPA_TEST_HEAD: those of one head; FPA_TEST_FAULT: those with these words in their names; make test: the first of each part of the table; of gradients' own kernels the first of each file of templates. */
 static bool is_fixed(int i)
 {
     bool seen = i > OWN;
+    if (getenv("FPA_TEST_FAULT"))
+        return strstr(fault_at(i)->fault.what, getenv("FPA_TEST_FAULT")) != NULL;
     if (getenv("FPA_TEST_HEAD"))
         return strcmp(getenv("FPA_TEST_HEAD"), fault_at(i)->head) == 0;
     for (int j = 0; j < i; j++)

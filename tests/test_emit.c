@@ -226,6 +226,32 @@ static void optimised_code_of_narrow_storage_has_no_warning(void **state)
     }
 }
 
+/* Maps of which neither the value nor the slope needs the argument, and its square of x least of all. */
+static void gradients_of_made_coordinates_have_no_warning(void **state)
+{
+    static const char *const made[] = {"identity(), square = 0.5",
+                                       "identity(), map = one, square = 0.5, shift = 1",
+                                       "{ dense{{1,2,3}}, dense{{3,2,1}} }, gain = 2",
+                                       "identity(), map_q = one, map_k = exp, square = 0.5, angle = 'a'"};
+    fpa_error error = {0};
+    if (!on_path("gcc"))
+        skip();
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        char spec[256];
+        fpa_head_list list;
+        fpa_source source;
+        snprintf(spec, sizeof spec,
+                 "return head { name = 'made', d = 3, %s terms = term { coordinates { %s } } }",
+                 strstr(made[i], "angle") ? "positions = 1," : "", made[i]);
+        assert_int_equal(spec_load_text("made.lua", NULL, spec, strlen(spec), &list, &error), FPA_OK);
+        assert_int_equal(source_generate_backward(list.heads[0], target_best()->name, &source, &error),
+                         FPA_OK);
+        check_compiler("gcc", "-fsyntax-only -O1", target_best(), list.heads[0], source.code);
+        source_free(&source);
+        head_list_free(&list);
+    }
+}
+
 /* A program that includes the header and calls the kernel, without any file of fpac. */
 static void check_header(const fpa_head *head)
 {
@@ -355,6 +381,7 @@ int main(void)
         cmocka_unit_test(facts_come_back_from_their_text),
         cmocka_unit_test(gcc_and_clang_accept_heads_for_every_target_without_a_warning),
         cmocka_unit_test(optimised_code_of_narrow_storage_has_no_warning),
+        cmocka_unit_test(gradients_of_made_coordinates_have_no_warning),
         cmocka_unit_test(register_tiles_are_registers),
         cmocka_unit_test(the_header_stands_alone),
         cmocka_unit_test(an_unknown_target_is_refused_by_name),

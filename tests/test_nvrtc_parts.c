@@ -102,7 +102,7 @@ static void the_parts_of_a_head_have_all_of_its_kernels(void **state)
 /* None of a head's programs lacks what it needs: builder_cuda.compile would compile the whole text then, and nobody would see it. */
 static void check_programs(const fpa_source *source)
 {
-    nvrtc_input input = {.file = "head.cu"};
+    nvrtc_input input = {.file = "head.cu", .ptx = true}; /* what a text lacks is found before ptxas */
     fpa_error error = {0};
     file_programs *all = programs_read(source->code);
     assert_non_null(all);
@@ -117,7 +117,7 @@ static void check_programs(const fpa_source *source)
         assert_ok(nvrtc_compile(&input, &object, &report, &error), &error);
         nvrtc_remarks(&report, remarks, sizeof remarks);
         assert_null(strstr(remarks, "never referenced"));
-        assert_false(image_is_empty(&object));
+        assert_non_null(strstr((char *)object.bytes, ".entry "));
         nvrtc_report_free(&report);
         free(object.bytes);
         free(own);
@@ -149,6 +149,42 @@ static void programs_have_all_that_they_need(void **state)
     }
 }
 
+/* The second kernel's function has a name that is nowhere in what the kernel needs: macros put it together. */
+static const char hidden[] = "#define FPA_CUDA_PART_FIRST 1\n"
+                             "#define FPA_CUDA_PART_SECOND 2\n"
+                             "#define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)\n"
+                             "#define TWICE(type) type##_twice\n"
+                             "__device__ int int_twice(int i) { return 2 * i; }\n"
+                             "#if FPA_CUDA_HAS(FPA_CUDA_PART_FIRST)\n"
+                             "extern \"C\" __global__ void toy_first(int *y) { *y += 1; }\n"
+                             "#endif\n"
+                             "#if FPA_CUDA_HAS(FPA_CUDA_PART_SECOND)\n"
+                             "extern \"C\" __global__ void toy_second(int *y) { *y = TWICE(int)(*y); }\n"
+                             "#endif\n";
+
+static void a_program_whose_own_text_lacks_something_is_compiled_by_the_text_of_all(void **state)
+{
+    static const char *const names[] = {"toy_first", "toy_second"};
+    fixture *f = *state;
+    char code[sizeof hidden];
+    fpa_source source = {.code = memcpy(code, hidden, sizeof hidden),
+                         .facts = {.name = "toy", .target = "cuda:sm_80"}};
+    fpa_object object, images[FPA_CUDA_PARTS];
+    fpa_error error = {0};
+    need_nvrtc();
+    assert_ok(builder_cuda.compile(&f->options, &source, &object, &error), &error);
+    assert_non_null(strstr(f->log.text, "toy: note: program 2 was compiled by the text of all"));
+    assert_null(strstr(f->log.text, "program 1 was"));
+    assert_int_equal(image_split(&object, images, FPA_CUDA_PARTS), 2);
+    for (int i = 0; i < 2; i++) {
+        cubin module;
+        assert_true(cubin_read(images[i].bytes, images[i].size, &module));
+        assert_int_equal(module.count, 1);
+        assert_string_equal(module.kernel[0].name, names[i]);
+    }
+    free(object.bytes);
+}
+
 int main(void)
 {
     nvrtc_hurry();
@@ -156,6 +192,7 @@ int main(void)
         CLAIM(parts_with_kernels_are_compiled_apart_and_kept_together),
         CLAIM(the_parts_of_a_head_have_all_of_its_kernels),
         CLAIM(programs_have_all_that_they_need),
+        CLAIM(a_program_whose_own_text_lacks_something_is_compiled_by_the_text_of_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -227,6 +227,29 @@ static void saved_outputs_are_taken_as_they_are(void **state)
     head_free(head);
 }
 
+/* Kernels add eps in float32. A sum that is all but -eps leaves what that rounded, and the magnitude says so. */
+static void magnitudes_tell_where_eps_nearly_cancels(void **state)
+{
+    fpa_head *head = power_head(1);
+    double den[QUERIES];
+    slopes s;
+    head->normalize = FPA_NORMALIZE_SUM;
+    head->eps = 1e-3;
+    slopes_setup(&s, head, SEED + 60, false);
+    bench_run(&s.b);
+    for (int i = 0; i < QUERIES; i++)
+        den[i] = i % 2 ? -1e-3 * (1 - 1e-4) : 1;
+    s.backward.o = s.b.o;
+    s.backward.den = den;
+    assert_int_equal(reference_gradient(&s.b.problem, &s.backward, &s.exact, &s.sizes, NULL), FPA_OK);
+    head->eps = (double)(float)1e-3;
+    assert_int_equal(reference_gradient(&s.b.problem, &s.backward, &s.plain, NULL, NULL), FPA_OK);
+    for (int i = 0; i < KEYS * D; i++)
+        assert_true(fabs(s.plain.k[i] - s.exact.k[i]) <= 0x1p-24 * s.sizes.k[i]);
+    slopes_free(&s);
+    head_free(head);
+}
+
 /* Maps, projections, random features, complex products, positions and masks of keys. */
 static fpa_head *favor_head(void)
 {
@@ -276,6 +299,7 @@ int main(void)
         cmocka_unit_test(random_heads),
         cmocka_unit_test(coordinates_that_are_made),
         cmocka_unit_test(saved_outputs_are_taken_as_they_are),
+        cmocka_unit_test(magnitudes_tell_where_eps_nearly_cancels),
     };
 
     return cmocka_run_group_tests_name("reference_gradient", tests, NULL, NULL);

@@ -293,6 +293,25 @@ static void neighbours_without_a_gap_do_not_overlap(void **state)
     expect_refused(f, "o", "q");
 }
 
+/* [B, L, HQ d + HQ dv]: the queries and the outputs of a token, one behind the other; then [B, L, HQ, d + dv]. */
+static void arrays_side_by_side_in_a_larger_one_do_not_overlap(void **state)
+{
+    fixture *f = *state;
+    for (int inner = 0; inner < 2; inner++) {
+        const int64_t token = HQ * (D_KEY + DV), head = inner ? D_KEY + DV : D_KEY,
+                      behind = inner ? D_KEY : HQ * D_KEY;
+        const int64_t q[] = {L * token, token, head, 1}, o[] = {L * token, token, inner ? head : DV, 1};
+        memcpy(f->q.stride, q, sizeof q);
+        memcpy(f->o.stride, o, sizeof o);
+        f->o.tensor.data = memory[0] + behind;
+        expect_fine(f);
+        f->o.tensor.data = memory[0] + behind - 1;
+        expect_refused(f, "o", "overlaps that of q");
+        f->o.tensor.data = memory[0] + behind + 1; /* the end of a row is on the next one */
+        expect_refused(f, "o", "overlaps that of q");
+    }
+}
+
 static void a_state_may_be_updated_in_place_but_not_shifted(void **state)
 {
     fixture *f = *state;
@@ -373,6 +392,7 @@ int main(void)
         CLAIM(an_output_may_not_overlap_an_input),
         CLAIM(a_workspace_may_not_overlap_any_tensor),
         CLAIM(neighbours_without_a_gap_do_not_overlap),
+        CLAIM(arrays_side_by_side_in_a_larger_one_do_not_overlap),
         CLAIM(a_state_may_be_updated_in_place_but_not_shifted),
         CLAIM(an_output_may_not_overlap_itself),
         CLAIM(inputs_may_be_broadcast),

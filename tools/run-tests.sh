@@ -59,7 +59,8 @@ PATH=$(realpath "$build/tests/bin"):$PATH
 # Test programs share the cores: threads that wait should sleep, not spin.
 export OMP_WAIT_POLICY=passive
 export CMOCKA_MESSAGE_OUTPUT=STDOUT
-workers=${TEST_JOBS:-$(nproc)}
+# One more than there are cores: programs wait for others that they start, and sleep.
+workers=${TEST_JOBS:-$(($(nproc) + 1))}
 part=${FPA_TEST_ALL:-0}
 case $part in
 0) limit=${TEST_SECONDS:-900} ;;

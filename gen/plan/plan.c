@@ -59,8 +59,9 @@ static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
             head->name, features, bytes / (1 << 30), STATE_LIMIT / (1 << 30), plan->minimum);
     if (plan->score->dot_count > MAX_DOTS)
         return fail(error, FPA_UNSUPPORTED, head->origin,
-                    "head '%s' needs %d different dot products a pair of tokens, the limit is %d", head->name,
-                    plan->score->dot_count, MAX_DOTS);
+                    "head '%s' needs %d different dot products a pair of tokens, the limit is %d: use fewer "
+                    "different branches, or one dense or diagonal branch in place of several",
+                    head->name, plan->score->dot_count, MAX_DOTS);
     const fpa_number *large = large_weight(plan);
     if (!large)
         return FPA_OK;

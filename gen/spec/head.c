@@ -218,6 +218,14 @@ static void set_origin(builder *b, int line)
         script_no_memory(b->L);
 }
 
+/* Whether eps is a field of head, at 1, or of the table that normalize is. */
+static bool gives_eps(lua_State *L, int table)
+{
+    const bool given = lua_getfield(L, table, "eps") != LUA_TNIL;
+    lua_pop(L, 1);
+    return given;
+}
+
 /* normalize = "sum", or { "sum", eps = 1e-6 }. */
 static void read_normalize(builder *b)
 {
@@ -225,12 +233,14 @@ static void read_normalize(builder *b)
     lua_State *L = b->L;
     fpa_head *head = b->head;
     int table = 1;
+    bool given = gives_eps(L, 1);
 
     head->eps = spec_field_float(L, 1, "head", "eps", head->eps);
     lua_getfield(L, 1, "normalize");
     if (lua_istable(L, -1)) {
         table = lua_gettop(L);
         spec_fields(L, table, "normalize", fields, true);
+        given |= gives_eps(L, table);
         head->eps = spec_field_float(L, table, "normalize", "eps", head->eps);
         lua_newtable(L); /* the word under a name, as head {} has it */
         if (lua_rawgeti(L, table, 1) == LUA_TNIL)
@@ -243,6 +253,11 @@ static void read_normalize(builder *b)
     lua_settop(L, 2);
     if (head->eps < 0)
         script_refuse(L, 0, "eps of head is %f, but it must not be negative", head->eps);
+    /* eps = 0 asks for nothing */
+    if (given && head->eps != 0 && head->normalize != FPA_NORMALIZE_SUM &&
+        head->normalize != FPA_NORMALIZE_MAX)
+        script_refuse(L, 0, "eps of head is of normalize = \"sum\" and \"max\", but normalize is \"%s\"",
+                      normalize_words[head->normalize]);
 }
 
 static void read_fields(builder *b)

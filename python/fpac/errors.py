@@ -109,4 +109,5 @@ _CLASSES: dict[int, type[Error]] = {
 
 def error_of(code: int, where: str, message: str) -> Error:
     """The exception for what the C library says; a code that is not known is an Error."""
-    return _CLASSES.get(code, Error)(where, message, code)
+    known = _CLASSES.get(code)
+    return known(where, message, Code(code)) if known else Error(where, message, code)

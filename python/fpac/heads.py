@@ -386,7 +386,8 @@ class Head:
         if isinstance(weights, Mapping):
             for name in weights:
                 if name not in names:
-                    raise InvalidError("weights", f"{name!r} is none of {self.name}, which has {_list(names)}")
+                    what = f"has {_list(names)}" if names else "takes none"
+                    raise InvalidError("weights", f"names {name!r}, but {self.name} {what}")
             missing = [name for name in names if name not in weights]
             if missing:
                 raise InvalidError("weights", f"{_list(missing)} of {self.name} missing")

@@ -52,6 +52,13 @@ class Layer(Head):
         """Each head chooses its own form."""
         raise UnsupportedError(self.name, "is a layer: each of its heads chooses its own form")
 
+    def _run_draft(self, *_: object) -> NoReturn:
+        """C has drafts of heads only."""
+        raise UnsupportedError(
+            self.name,
+            "is a layer, which has no drafts: open its heads by name, and draft with each and its part of the state",
+        )
+
     def __repr__(self) -> str:
         about = self._about
         closed = ", closed" if self.closed else ""

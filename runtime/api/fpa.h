@@ -204,7 +204,7 @@ typedef struct fpa_gradient_tensors {
 FPA_API const char *fpa_version(void);
 
 /* Open one head of a Lua spec file: generate the source, compile it or take it from the cache, load, verify. Not in
- * libfpa-run. head NULL: the file's only head. options NULL: defaults. *kernel is set on success only; close it with
+ * libfpa-run. head NULL: the file's only head. options NULL: defaults. *kernel is NULL on failure; close it with
  * fpa_close. Errors: INVALID (spec, head or option; with file:line), UNSUPPORTED, NO_MEMORY, IO, COMPILE (no compiler, or
  * the compiler's message), LOAD, REFUSED (verification failed), DEVICE (CUDA targets: no GPU or no driver). */
 FPA_API fpa_status fpa_open(const char *spec, const char *head, const fpa_options *options,

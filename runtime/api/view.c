@@ -233,13 +233,50 @@ void view_distinct(fpa_checks *c, const fpa_view *view)
     }
 }
 
+/* Bytes of an array's elements modulo a period, as an interval of a circle; false: they go all around it. */
+static bool residues(const fpa_view *view, int64_t period, int64_t *first, int64_t *length)
+{
+    const int64_t item = (int64_t)view_item(view);
+    int64_t low = 0, high = view->axes ? item : view->high;
+    for (int a = 0; a < view->axes; a++) {
+        const int64_t step = view->stride[a] * item, reach = (view->shape[a] - 1) * step;
+        if (step % period)
+            *(reach < 0 ? &low : &high) += reach;
+    }
+    *first = (int64_t)(((uintptr_t)view->data + (uintptr_t)low) % (uintptr_t)period);
+    *length = high - low;
+    return *length <= period;
+}
+
+static bool apart_modulo(const fpa_view *a, const fpa_view *b, int64_t period)
+{
+    int64_t first_a, first_b, length_a, length_b;
+    if (!residues(a, period, &first_a, &length_a) || !residues(b, period, &first_b, &length_b))
+        return false;
+    const int64_t between = first_b - first_a + (first_b < first_a ? period : 0);
+    return between >= length_a && between + length_b <= period;
+}
+
+/* Arrays side by side in a larger one, as q, k and v of each token are where one product makes them: modulo the stride
+ * of one of their axes each has bytes of its own. */
+static bool interleave(const fpa_view *a, const fpa_view *b)
+{
+    for (int i = 0; i < a->axes; i++) {
+        const int64_t period = distance(a->stride[i]) * (int64_t)view_item(a);
+        if (period && apart_modulo(a, b, period))
+            return true;
+    }
+    return false;
+}
+
 void view_apart(fpa_checks *c, const fpa_view *output, const fpa_view *other)
 {
     uintptr_t a = (uintptr_t)output->data, b = (uintptr_t)other->data;
     if (output->low == output->high || other->low == other->high)
         return;
     if (a + (uintptr_t)output->high > b + (uintptr_t)other->low &&
-        b + (uintptr_t)other->high > a + (uintptr_t)output->low)
+        b + (uintptr_t)other->high > a + (uintptr_t)output->low && !interleave(output, other) &&
+        !interleave(other, output))
         checks_fail(c, FPA_INVALID, output->name, "is written, but its memory overlaps that of %s",
                     other->name);
 }

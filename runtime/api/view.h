@@ -51,7 +51,7 @@ void view_contiguous(fpa_checks *c, const fpa_view *view, int first);
 /* An output: no two of its elements may share memory. */
 void view_distinct(fpa_checks *c, const fpa_view *view);
 
-/* The byte ranges of an output and another tensor. */
+/* An output and another tensor: one behind the other, or side by side in rows of one larger array. */
 void view_apart(fpa_checks *c, const fpa_view *output, const fpa_view *other);
 
 /* A workspace: it has so many bytes, and is aligned as memory of the device is, or to a line of the cache. query: the function that tells how

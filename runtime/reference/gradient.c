@@ -27,17 +27,20 @@ static real narrow(const walk *w, real x)
 }
 
 /* Of magnitudes: with it, what rounding leaves of the parts of other tokens that a running sum adds and takes off up to
- * the end of the token's span. Their errors are random: the root of their squares. The parallel form's sum goes on from span to span: of heads
- * with a mask of keys, whose spans may have nothing, magnitudes do so, too. */
-static real gate_of(const walk *w, int64_t t, real *running)
+ * the end of the token's span. Their errors are random: the root of their squares. The parallel form's sum goes on from span to span in double, which
+ * shows where a span has next to nothing (of outputs that are 0 / 0, say): running[1] is of all tokens behind. Of heads with a mask
+ * of keys, whose spans may have nothing, magnitudes go on, too. */
+static real gate_of(const walk *w, int64_t t, real running[2])
 {
+    static const double of_double = 0x1p-29; /* what a sum in double leaves, beside one in float */
     const real part = w->read[t] + w->written[t];
     if (!w->absolute)
         return w->crossing[t];
     if ((t + 1) % w->given->span == 0 && !w->problem->key_mask)
-        *running = 0;
-    *running += part * part;
-    return w->crossing[t] + sqrt(*running);
+        running[0] = 0;
+    running[0] += part * part;
+    running[1] += part * part;
+    return w->crossing[t] + sqrt(running[0]) + of_double * sqrt(running[1]);
 }
 
 /* Magnitudes are relative to o and den as they are, which sums without signs would not give. */

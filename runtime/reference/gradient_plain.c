@@ -22,15 +22,15 @@ static real narrow(const walk *w, real x)
 }
 
 /* A running sum of what each token's query reads less what its key gives, begun anew behind every span. */
-static real gate_of(const walk *w, int64_t t, real *running)
+static real gate_of(const walk *w, int64_t t, real running[2])
 {
     const bool last = t + 1 == w->problem->length;
     if (last)
-        *running = 0;
+        running[0] = 0;
     else if ((t + 1) % w->given->span == 0)
-        *running = w->crossing[t + 1];
-    *running += w->read[t] - w->written[t];
-    return *running;
+        running[0] = w->crossing[t + 1];
+    running[0] += w->read[t] - w->written[t];
+    return running[0];
 }
 
 fpa_status reference_gradient_plain(const fpa_problem *problem, const fpa_saved *backward,

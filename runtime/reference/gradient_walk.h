@@ -317,6 +317,14 @@ static real divisor(const fpa_head *head, real den, real *slope)
     }
 }
 
+/* The eps that a kernel adds is rounded to float32: a sum that nearly cancels it leaves that rounding. Of magnitudes the
+ * factor that they are larger by, as those of outputs are. */
+static real shared_with_eps(const walk *w, real n)
+{
+    const fpa_head *head = w->problem->head;
+    return w->absolute && head->normalize == FPA_NORMALIZE_SUM ? 1 + size_of(w, (real)head->eps / n) : 1;
+}
+
 /* d_o' of a query. Magnitudes take the saved o and den: those have signs. */
 static void set_output(walk *w, int64_t b, int64_t t, int64_t hq)
 {
@@ -328,10 +336,11 @@ static void set_output(walk *w, int64_t b, int64_t t, int64_t hq)
     if (p->head->normalize != FPA_NORMALIZE_NONE && !w->given->o)
         gather_output(w, b, t, hq / (p->query_heads / p->heads));
     n = divisor(p->head, w->given->den ? (real)w->given->den[token] : w->sum[dv], &slope);
+    const real larger = shared_with_eps(w, n);
     for (int c = 0; c < dv; c++) {
         const real o = w->given->o ? (real)w->given->o[token * dv + c] : w->sum[c] / n;
-        w->out[c] = narrow(w, size_of(w, (real)d_o[c] / n));
-        product += size_of(w, slope > 0 ? o * (real)d_o[c] / n : 0);
+        w->out[c] = narrow(w, larger * size_of(w, (real)d_o[c] / n));
+        product += larger * size_of(w, slope > 0 ? o * (real)d_o[c] / n : 0);
     }
     w->out[dv] = narrow(w, w->absolute ? slope * product : -slope * product);
 }
@@ -386,13 +395,13 @@ static void walk_keys(walk *w, int64_t b, int64_t h)
 }
 
 /* The gradient of log-gate t is w->crossing[t]; what the two ways make of it is told by their files. */
-static real gate_of(const walk *w, int64_t t, real *running);
+static real gate_of(const walk *w, int64_t t, real running[2]);
 
 static void store_keys(walk *w, int64_t b, int64_t h)
 {
     const fpa_problem *p = w->problem;
     const int width = head_width(p->head), dv = p->head->dv;
-    real running = 0;
+    real running[2] = {0};
     for (int64_t j = p->length - 1; j >= 0; j--) {
         const int64_t token = (b * p->length + j) * p->heads + h;
         const fpa_lift_token key = lift_token(p, b, j, h, FPA_KEY, p->k + token * width);
@@ -406,7 +415,7 @@ static void store_keys(walk *w, int64_t b, int64_t h)
         for (int c = 0; w->to.v && c < dv; c++)
             w->to.v[token * dv + c] = (double)w->dv[j * dv + c];
         if (w->to.log_gate)
-            w->to.log_gate[token] = (double)gate_of(w, j, &running);
+            w->to.log_gate[token] = (double)gate_of(w, j, running);
     }
 }
 

@@ -49,7 +49,8 @@ static const row rows[] = {
     {1, 1, 1, 1, 2, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, STATES},
     {1, 2, 1, 1, 1, LAYOUT_PADDED, INPUTS_EXTREME_GATE, STATES},
     {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, 0},
-    {3, 7, 1, 2, 2, LAYOUT_PADDED, INPUTS_DENSE, REPEAT | SOME | STATES},
+    {3, 7, 1, 2, 2, LAYOUT_PADDED, INPUTS_SLOW_GATE,
+     REPEAT | SOME | STATES}, /* chunks that matter to the next but one */
     {0, 11, 2, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, RAGGED},
     {1, 3, 2, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, RAGGED},
     {0, LONGEST, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, LONG},
@@ -228,7 +229,9 @@ static bool make_shape(const examination *x, const row *r, fpa_shape *s)
                      .heads = fixed ? fixed : r->heads,
                      .query_heads = (fixed ? fixed : r->heads) * (r->query_heads / r->heads),
                      .layout = r->layout,
-                     .inputs = normalized && r->inputs != INPUTS_EXTREME_GATE ? INPUTS_POSITIVE : r->inputs};
+                     .inputs = !normalized || r->inputs == INPUTS_EXTREME_GATE ? r->inputs
+                               : r->inputs == INPUTS_SLOW_GATE                 ? INPUTS_SLOW_POSITIVE
+                                                                               : INPUTS_POSITIVE};
     if (is_long) {
         s->length = (int64_t)fmin((double)x->longest_allowed, long_budget / token);
         return s->length > 2 * PERIOD + 8 * x->facts->chunk;

@@ -108,12 +108,35 @@ static fpa_status draw(fpa_gradient_trial *g, int64_t period, uint64_t seed, fpa
     return status;
 }
 
-/* o and den as a forward pass would have stored them. */
-static fpa_status save_outputs(fpa_gradient_trial *g, fpa_error *error)
+/* Outputs that are 0 / 0, of queries all of whose keys are masked and whose eps is 0 say, have no gradients: their d_o is
+ * zero. defined: 0 for these, 1 for others. */
+static fpa_status clear_undefined(fpa_gradient_trial *g, unsigned char *defined, fpa_error *error)
+{
+    const fpa_problem problem = problem_of(g);
+    const int64_t outputs = problem.batch * problem.length * problem.query_heads;
+    const int dv = problem.head->dv;
+
+    memset(defined, 1, (size_t)outputs);
+    if (problem.head->normalize == FPA_NORMALIZE_NONE)
+        return FPA_OK;
+    double *n = calloc((size_t)outputs + 1, sizeof *n);
+    fpa_status status = n ? reference_normalizer(&problem, n, NULL, error) : fail_memory(error);
+    for (int64_t i = 0; status == FPA_OK && i < outputs; i++) {
+        defined[i] = n[i] != 0;
+        if (!defined[i])
+            memset(g->d_o + i * dv, 0, sizeof *g->d_o * (size_t)dv);
+    }
+    free(n);
+    return status;
+}
+
+/* o and den as a forward pass would have stored them; of outputs that are not defined 0 and 1. */
+static fpa_status store_outputs(fpa_gradient_trial *g, const unsigned char *defined, fpa_error *error)
 {
     fpa_problem problem = problem_of(g);
     fpa_head plain = *g->inputs.head;
     const int64_t outputs = problem.batch * problem.length * problem.query_heads;
+    problem.wanted = defined;
     fpa_status status = reference_forward(&problem, g->o, NULL, error);
 
     plain.normalize = FPA_NORMALIZE_SUM;
@@ -124,7 +147,19 @@ static fpa_status save_outputs(fpa_gradient_trial *g, fpa_error *error)
     for (int64_t i = 0; i < outputs * plain.dv; i++)
         g->o[i] = dtype_round(plain.dtype, g->o[i]);
     for (int64_t i = 0; i < outputs; i++)
-        g->den[i] = (double)(float)g->den[i];
+        g->den[i] = defined[i] ? (double)(float)g->den[i] : 1;
+    return status;
+}
+
+static fpa_status save_outputs(fpa_gradient_trial *g, fpa_error *error)
+{
+    const fpa_shape *s = &g->inputs.shape;
+    unsigned char *defined = malloc((size_t)(s->batch * g->known * s->query_heads) + 1);
+    fpa_status status = defined ? clear_undefined(g, defined, error) : fail_memory(error);
+
+    if (status == FPA_OK)
+        status = store_outputs(g, defined, error);
+    free(defined);
     return status;
 }
 

@@ -8,6 +8,10 @@ void handover_begin(fpa_check *c, fpa_layout other, handover *x)
 {
     const int64_t length = c->trial->shape.length;
     *x = (handover){.cut = {(length + 1) / 3, (2 * length + 2) / 3}};
+    if (c->trial->shape.checks & CHECK_SEGMENTS) {
+        x->cut[0] = 3;
+        x->cut[1] = length - 2;
+    }
     check_make_output(c, &x->o);
     check_make_states(c, LAYOUT_PADDED, c->trial->shape.batch, &x->state);
     check_make_states(c, other, c->trial->shape.batch, &x->other);

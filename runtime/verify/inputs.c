@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/dtype.h"
 #include "base/splitmix.h"
@@ -18,10 +19,15 @@ static double normal(uint64_t *state)
     return radius * cos(6.283185307179586 * uniform(state));
 }
 
+static bool are_positive(const fpa_trial *t)
+{
+    return t->shape.inputs == INPUTS_POSITIVE || t->shape.inputs == INPUTS_SLOW_POSITIVE;
+}
+
 static double entry(const fpa_trial *t, double deviation, uint64_t *state)
 {
     double value = deviation * normal(state);
-    return dtype_round(t->head->dtype, t->shape.inputs == INPUTS_POSITIVE ? fabs(value) : value);
+    return dtype_round(t->head->dtype, are_positive(t) ? fabs(value) : value);
 }
 
 /* Zero all but degree + 1 coordinates of a token. Which ones depends on the token and not on the
@@ -75,7 +81,8 @@ static double *draw_vectors(const fpa_trial *t, int64_t heads, int width, double
  * extreme: now and then nothing of the past stays, or little: products of a few of these leave what fp32 has, and a factor's room. */
 static double *draw_gate(const fpa_trial *t, uint64_t *state)
 {
-    const double step = t->shape.inputs == INPUTS_SLOW_GATE ? -1.0 / 64 : -0.5;
+    const bool slow = t->shape.inputs == INPUTS_SLOW_GATE || t->shape.inputs == INPUTS_SLOW_POSITIVE;
+    const double step = slow ? -1.0 / 64 : -0.5;
     int64_t count = t->shape.batch * t->shape.length * t->shape.heads;
     double *gate = calloc((size_t)count + 1, sizeof *gate);
     for (int64_t i = 0; gate && i < count; i++) {
@@ -109,7 +116,7 @@ static fpa_role role_of(const fpa_head *head, int m)
  * positive, for most distances. */
 static double draw_entry(const fpa_trial *t, fpa_role role, double deviation, uint64_t *state)
 {
-    const bool positive = t->shape.inputs == INPUTS_POSITIVE;
+    const bool positive = are_positive(t);
     const double value = normal(state);
     switch (role) {
     case ANGLE:
@@ -167,6 +174,14 @@ static double query_divisor(const fpa_trial *t)
     return scale > 0x1p-20 && scale < 0x1p20 && t->shape.layout != LAYOUT_HEAD_MAJOR ? scale : 1;
 }
 
+/* A token without a query, as callers pad: all of its scores may be zeros, and eps alone is what it is divided by. */
+static void clear_query(fpa_trial *t)
+{
+    const size_t vector = (size_t)t->shape.query_heads * (size_t)head_width(t->head);
+    if (t->shape.inputs == INPUTS_SPARSE && t->head->normalize != FPA_NORMALIZE_NONE && t->head->eps > 0)
+        memset(t->q + (size_t)t->shape.length / 2 * vector, 0, vector * sizeof *t->q);
+}
+
 /* What queries are multiplied by: the largest of some hundred exponents is then beyond what exponentials can hold. */
 static double query_factor(const fpa_trial *t)
 {
@@ -189,6 +204,7 @@ fpa_status inputs_draw(fpa_trial *t, uint64_t seed, fpa_error *error)
         t->gate = draw_gate(t, &state);
     if (!t->q || !t->k || !t->v || (head->gate && !t->gate))
         return fail_memory(error);
+    clear_query(t);
     return draw_weights(t, &state, error);
 }
 

@@ -11,9 +11,10 @@ enum { LEAD = 3, TAIL = 2 };
 
 enum { NONE = -1 };
 
-/* One call: sequence 2 b + 1 has tokens from[b] .. to[b] - 1 of the trial's row b; those between have none. */
+/* One call: the last one of each `apart` sequences has tokens from[b] .. to[b] - 1 of the trial's row b; all others have none. */
 typedef struct call {
     const fpa_trial *trial;
+    int64_t apart;
     fpa_trial packed; /* its tokens, one sequence behind the other */
     fpa_sequence_list list;
     int64_t *from, *to; /* [batch] */
@@ -26,11 +27,23 @@ typedef struct call {
 typedef struct ragged {
     fpa_check *check;
     const fpa_trial *trial;
+    int64_t apart;        /* sequences from row to row */
     int64_t count, slots; /* of sequences, of a pool's states */
     fpa_field o, pool;
 } ragged;
 
 /* ---- tokens, packed ---- */
+
+static int64_t sequence_of(const call *c, int64_t row)
+{
+    return (row + 1) * c->apart - 1;
+}
+
+/* -1: of none. */
+static int64_t row_of(const call *c, int64_t sequence)
+{
+    return (sequence + 1) % c->apart ? -1 : (sequence + 1) / c->apart - 1;
+}
 
 static void copy_vectors(const fpa_field *from, int64_t b, int64_t token, fpa_field *to, int64_t place)
 {
@@ -91,7 +104,7 @@ static void pack(call *c)
     const fpa_trial *t = c->trial;
     int64_t place = LEAD;
     for (int64_t s = 0; s < c->list.count; s++) {
-        const int64_t b = s / 2, from = s % 2 ? c->from[b] : 0, to = s % 2 ? c->to[b] : 0;
+        const int64_t b = row_of(c, s), from = b < 0 ? 0 : c->from[b], to = b < 0 ? 0 : c->to[b];
         c->list.cu_seqlens[s] = (int32_t)place;
         for (int64_t token = from; token < to; token++, place++) {
             copy_token(t, b, token, &c->packed, place);
@@ -101,9 +114,13 @@ static void pack(call *c)
     }
 }
 
+/* The first of long ones at a chunk's end. */
 static int64_t cut_of(const fpa_trial *t, int n, int64_t b)
 {
-    const int64_t length = t->shape.length, cut = (n * length + n) / 3 + (n % 3 ? b : 0);
+    const int64_t length = t->shape.length, chunk = t->facts->chunk > 0 ? t->facts->chunk : 1;
+    int64_t cut = (n * length + n) / 3 + (n % 3 ? b : 0);
+    if (n == 1 && cut >= chunk)
+        cut -= cut % chunk;
     return n == 3 || cut > length ? length : cut;
 }
 
@@ -113,8 +130,8 @@ static void unpack(const call *c, fpa_field *o)
     for (int64_t b = 0; b < c->trial->shape.batch; b++) {
         const int64_t first = c->recent ? c->to[b] - 1 : cut_of(c->trial, c->first, b);
         for (int64_t token = first; token < c->to[b]; token++) {
-            const int64_t at = c->list.cu_seqlens[2 * b + 1] + token - c->from[b];
-            const int64_t place = query_place(c, 2 * b + 1, at);
+            const int64_t at = c->list.cu_seqlens[sequence_of(c, b)] + token - c->from[b];
+            const int64_t place = query_place(c, sequence_of(c, b), at);
             o->stamp = STAMP_NONE;
             for (int64_t h = 0; h < o->heads; h++)
                 memcpy(field_at(o, b, token, h, 0), field_at(&c->o, 0, place, h, 0),
@@ -138,8 +155,8 @@ static void check_between(const ragged *r, const call *c)
     bool untouched = true;
     if (r->check->status != FPA_OK)
         return;
-    for (int64_t s = 0; c->recent && s < c->list.count; s += 2) /* of no tokens */
-        untouched = untouched && is_untouched(&c->o, s);
+    for (int64_t s = 0; c->recent && s < c->list.count; s++)
+        untouched = untouched && (row_of(c, s) >= 0 || is_untouched(&c->o, s));
     for (int64_t i = 0; !c->recent && i < LEAD; i++)
         untouched = untouched && is_untouched(&c->o, i);
     for (int64_t i = end - TAIL; !c->recent && i < end; i++)
@@ -214,7 +231,8 @@ static void make_call(const ragged *r, int first, int last, int64_t end, call *c
     fpa_check *check = r->check;
     const size_t rows = (size_t)t->shape.batch, count = (size_t)r->count;
     int64_t total = LEAD + TAIL, longest = 0;
-    *c = (call){.trial = t, .list = {.count = r->count}, .first = first, .recent = end > 0};
+    *c =
+        (call){.trial = t, .apart = r->apart, .list = {.count = r->count}, .first = first, .recent = end > 0};
     trial_without_fields(t, &c->packed);
     c->from = calloc(rows, sizeof *c->from);
     c->to = calloc(rows, sizeof *c->to);
@@ -241,12 +259,18 @@ static void make_call(const ragged *r, int first, int last, int64_t end, call *c
         pack(c);
 }
 
+/* An index outside the pool, which a GPU takes for none. */
+static int32_t no_slot(const ragged *r, int n)
+{
+    return is_of_gpu(r->trial->facts) && n == 1 ? (int32_t)r->slots : NONE;
+}
+
 /* Sequences of no tokens begin with the state of the one before; that of the first is wanted by nobody. */
 static void set_slots(const ragged *r, int n, fpa_sequence_list *list)
 {
     for (int64_t s = 0; s < list->count; s++) {
-        list->in[s] = n == 0 || s == 0 ? NONE : slot_after(r, n - 1, s % 2 ? s : s - 1);
-        list->out[s] = s == 0 ? NONE : slot_after(r, n, s);
+        list->in[s] = n == 0 || s == 0 ? no_slot(r, n) : slot_after(r, n - 1, s % 2 ? s : s - 1);
+        list->out[s] = s == 0 ? no_slot(r, n) : slot_after(r, n, s);
     }
 }
 
@@ -292,7 +316,7 @@ static bool same_before(const ragged *r, const call *c, int64_t edge)
     const fpa_field *o = &r->o;
     for (int64_t b = 0; b < r->trial->shape.batch; b++)
         for (int64_t token = c->from[b]; token < c->to[b] && token < edge; token++) {
-            const int64_t place = c->list.cu_seqlens[2 * b + 1] + token - c->from[b];
+            const int64_t place = c->list.cu_seqlens[sequence_of(c, b)] + token - c->from[b];
             for (int64_t h = 0; h < o->heads; h++)
                 if (memcmp(field_at(o, b, token, h, 0), field_at(&c->o, 0, place, h, 0),
                            (size_t)(field_at(o, 0, 0, 0, o->entries) - field_at(o, 0, 0, 0, 0))) != 0)
@@ -413,16 +437,37 @@ static void run_ragged(ragged *r)
     check_outputs(r, head->causal ? 0 : cut_of(r->trial, 2, r->trial->shape.batch - 1));
 }
 
+/* More sequences than a warp has lanes, and on a device than a block has threads, as far as a module may have a copy of a state for each. */
+static void run_many(ragged *r)
+{
+    enum { LANES = 32, THREADS = 512, ELEMENTS = 20000000 };
+    const int64_t most = (r->check->module->backend->memory ? THREADS : LANES) + 8,
+                  room = ELEMENTS / (r->trial->facts->state_elements * r->trial->shape.heads + 1),
+                  all = room < most ? room : most, apart = r->apart, count = r->count;
+    if (all / r->trial->shape.batch <= apart)
+        return;
+    r->apart = all / r->trial->shape.batch;
+    r->count = r->apart * r->trial->shape.batch + 1;
+    run_call(r, 0, 0, 3, false, false);
+    check_outputs(r, 0);
+    r->apart = apart;
+    r->count = count;
+}
+
 void check_ragged(fpa_check *c)
 {
     const fpa_trial *t = c->trial;
-    ragged r = {.check = c, .trial = t, .count = 2 * t->shape.batch + 1};
+    ragged r = {.check = c, .trial = t, .apart = 2, .count = 2 * t->shape.batch + 1};
     r.slots = 2 * r.count + 3;
     check_make_output(c, &r.o);
     check_make_states(c, LAYOUT_PADDED, r.slots, &r.pool);
     c->how = " (sequences of different lengths)";
     if (c->status == FPA_OK)
         run_ragged(&r);
+    c->how = " (many sequences of no tokens beside others)";
+    field_poison(&r.o);
+    if (c->status == FPA_OK && t->shape.checks & CHECK_MANY)
+        run_many(&r);
     c->how = " (states in slots of a pool)";
     if (c->status == FPA_OK) {
         field_poison(&r.o);

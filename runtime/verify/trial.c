@@ -297,7 +297,8 @@ void trial_change_future(fpa_trial *t, int64_t from)
 void trial_describe(const fpa_trial *t, fpa_form_index form, char text[TRIAL_TEXT])
 {
     static const char *const layouts[LAYOUTS] = {"contiguous", "padded", "head-major", "by pieces"};
-    static const char *const inputs[] = {"dense", "positive", "sparse", "extreme-gate", "large", "slow-gate"};
+    static const char *const inputs[] = {"dense",     "positive",          "sparse", "extreme-gate", "large",
+                                         "slow-gate", "positive slow-gate"};
 
     snprintf(text, TRIAL_TEXT, "%s form, %lld x %lld tokens, %lld heads, %lld query heads, %s, %s inputs",
              form_name(form), (long long)t->shape.batch, (long long)t->shape.length,

@@ -3,6 +3,7 @@
 #ifndef FPAC_RUNTIME_VERIFY_TRIAL_H
 #define FPAC_RUNTIME_VERIFY_TRIAL_H
 
+#include "machine/target.h"
 #include "runtime/backend.h"
 #include "bound.h"
 #include "field.h"
@@ -15,6 +16,7 @@ typedef enum fpa_inputs {
     INPUTS_EXTREME_GATE, /* dense, with log-gates of -1e4 and -40 */
     INPUTS_LARGE,        /* dense, with queries that make exponents of a window of some hundreds */
     INPUTS_SLOW_GATE,    /* dense, with log-gates that leave much of a chunk for the next but one */
+    INPUTS_SLOW_POSITIVE /* both */
 } fpa_inputs;
 
 enum {                        /* what a trial checks besides the result */
@@ -26,6 +28,8 @@ enum {                        /* what a trial checks besides the result */
        CHECK_CANDIDATES = 32, /* all of it once more by each of the module's candidates */
        CHECK_RAGGED = 128,    /* sequences of different lengths, states in pools */
        CHECK_CHAIN = 64,      /* CHECK_HANDOVER, but each form takes over from the one before it only */
+       CHECK_SEGMENTS = 256, /* in segments of several chunks; of three runs the second is nearly all of it */
+       CHECK_MANY = 512,     /* CHECK_RAGGED, once among many sequences, too */
 };
 
 typedef struct fpa_shape {
@@ -34,6 +38,13 @@ typedef struct fpa_shape {
     fpa_inputs inputs;
     int checks;
 } fpa_shape;
+
+/* Whether kernels are a GPU's; those by hand have no target. */
+static inline bool is_of_gpu(const fpa_facts *facts)
+{
+    const fpa_target *target = target_find(facts->target);
+    return target && target->backend == BACKEND_CUDA;
+}
 
 /* Bytes of a mask of keys as a module gets them. */
 typedef struct fpa_mask {

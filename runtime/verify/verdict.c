@@ -8,11 +8,13 @@ fpa_status verdict_conclude(const fpa_head *head, fpa_form_index form, const fpa
                             fpa_form_verdict *verdict, fpa_error *error)
 {
     if (m->judged == 0 && m->count == 0)
-        return fail(
-            error, FPA_REFUSED, head->name,
-            "%s form: no output could be compared with the formula; the normaliser vanishes on all inputs "
-            "that were tried",
-            form_name(form));
+        return fail(error, FPA_REFUSED, head->name,
+                    "%s form: no output could be compared with the formula: scores of both signs cancel in "
+                    "the normaliser, "
+                    "or eps is 0, on all inputs that were tried; use a larger eps, coordinates whose map is "
+                    "positive%s, or "
+                    "normalize = \"none\"",
+                    form_name(form), head->state_dtype == FPA_F32 ? "" : ", state_dtype = \"f32\"");
     *verdict = (fpa_form_verdict){
         .checked = true,
         .worst = m->worst,

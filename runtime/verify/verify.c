@@ -44,11 +44,12 @@ static const row rows[] = {
     {0, 5, 2, 3, 3, LAYOUT_HEAD_MAJOR, INPUTS_DENSE, INPUTS_DENSE,
      CHECK_HANDOVER | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_CANDIDATES | CHECK_RAGGED,
      CHECK_CHAIN | CHECK_REPEAT | CHECK_FUTURE | CHECK_RECENT | CHECK_CANDIDATES | CHECK_RAGGED},
-    {0, 97, 1, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME | CHECK_RECENT, 0},
+    {0, 97, 1, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME | CHECK_RECENT,
+     0}, /* RECENT_ROW */
     {1, 3, 1, 3, 3, LAYOUT_PIECES, INPUTS_DENSE, INPUTS_DENSE, 0, 0},
     {1, 0, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_REPEAT | CHECK_RECENT, 0},
     {1, 1, 2, 3, 3, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_REPEAT | CHECK_FUTURE | CHECK_CANDIDATES | CHECK_RAGGED,
+     CHECK_REPEAT | CHECK_FUTURE | CHECK_CANDIDATES | CHECK_RAGGED | CHECK_MANY,
      CHECK_REPEAT | CHECK_FUTURE | CHECK_CANDIDATES},
     {1, 2, 1, 1, 2, LAYOUT_PADDED, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE,
      CHECK_RESUME | CHECK_FUTURE | CHECK_RECENT, CHECK_RESUME},
@@ -65,7 +66,7 @@ static const row rows[] = {
     {0, 389, 1, 1, 1, LAYOUT_PLAIN, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_CANDIDATES,
      CHECK_RESUME | CHECK_CANDIDATES},
     {0, 1161, 1, 1, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
-     CHECK_HANDOVER | CHECK_FUTURE | CHECK_CANDIDATES | CHECK_RAGGED,
+     CHECK_HANDOVER | CHECK_FUTURE | CHECK_CANDIDATES | CHECK_RAGGED | CHECK_MANY,
      CHECK_CHAIN | CHECK_FUTURE | CHECK_CANDIDATES},
     /* lengths below, at and above a window, and runs that end in it; exponents that overflow as they are */
     {1, 3, 1, 1, 2, LAYOUT_PADDED, INPUTS_LARGE, INPUTS_LARGE, CHECK_RESUME | CHECK_FUTURE | CHECK_RECENT,
@@ -82,21 +83,26 @@ static const row rows[] = {
      SKIPPED}, /* more query heads than lanes */
     /* of every head: values of several chunks one behind the other, which C kernels read where they lie; chunks that matter to the next but one */
     {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SLOW_GATE, INPUTS_SLOW_GATE, 0, SKIPPED},
+    /* of a GPU, the chunked form alone: two segments of two chunks and one of one, behind a state */
+    {4, 8, 2, 2, 4, LAYOUT_PLAIN, INPUTS_SLOW_GATE, INPUTS_SLOW_GATE, CHECK_SEGMENTS | CHECK_RESUME,
+     CHECK_SEGMENTS},
 };
 
 enum {
     ROWS = sizeof rows / sizeof rows[0],
-    WHOLE_ROW = ROWS - 1,
+    SEGMENTS_ROW = ROWS - 1,
+    WHOLE_ROW = SEGMENTS_ROW - 1,
     WINDOW_ROWS = WHOLE_ROW - 6,
     CLUSTER_ROWS = WINDOW_ROWS - 2,
-    SIGNED_ROW = CLUSTER_ROWS - 1
+    SIGNED_ROW = CLUSTER_ROWS - 1,
+    RECENT_ROW = 3
 };
 
 /* Windows that a row is longer by: rows for heads that have one. */
 static int64_t windows_of(const row *r)
 {
     static const int windows[WHOLE_ROW - WINDOW_ROWS] = {2, 1, 1, 3, 1, 2};
-    return r < &rows[WINDOW_ROWS] || r == &rows[WHOLE_ROW] ? 0 : windows[r - &rows[WINDOW_ROWS]];
+    return r < &rows[WINDOW_ROWS] || r >= &rows[WHOLE_ROW] ? 0 : windows[r - &rows[WINDOW_ROWS]];
 }
 
 static double run_cost(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s, fpa_form_index form)
@@ -106,9 +112,22 @@ static double run_cost(const fpa_head *head, const fpa_facts *facts, const fpa_s
     return heads * facts->flop[form] * (form == FORM_PARALLEL ? pairs : length);
 }
 
+/* A row of segments is the chunked form's. */
+static bool has_form(const fpa_facts *facts, const fpa_shape *s, int form)
+{
+    return facts->forms & 1 << form && (!(s->checks & CHECK_SEGMENTS) || form == FORM_CHUNKED);
+}
+
+/* And a GPU's, to whom a run is dear ten times later: the formula's work does not depend on features. */
+static bool exceeds(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s, int form, double times)
+{
+    const double most = times * run_budget * (s->checks & CHECK_SEGMENTS ? 10 : 1);
+    return run_cost(head, facts, s, (fpa_form_index)form) > most;
+}
+
 static bool affordable(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s, int form)
 {
-    return facts->forms & 1 << form && run_cost(head, facts, s, (fpa_form_index)form) <= 10 * run_budget;
+    return has_form(facts, s, form) && !exceeds(head, facts, s, form, 10);
 }
 
 static int count_bits(int bits)
@@ -155,6 +174,8 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
     bool heavy = false;
     if (windows_of(r) && !head->window)
         return false;
+    if (r == &rows[SEGMENTS_ROW] && !is_of_gpu(facts))
+        return false;
     if ((r->inputs == INPUTS_EXTREME_GATE && !head->gate) || (r->more == 97 && chunk <= 97))
         return false;
     /* with positive features a quotient hides one of many below the roundings of narrow arithmetic */
@@ -174,8 +195,7 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
         !walk_has(module, s, FORM_CHUNKED, "cluster_scan"))
         return false;
     for (int form = 0; form < FORMS; form++)
-        heavy = heavy ||
-                (facts->forms & 1 << form && run_cost(head, facts, s, (fpa_form_index)form) > run_budget);
+        heavy = heavy || (has_form(facts, s, form) && exceeds(head, facts, s, form, 1));
     if (heavy || (double)facts->state_elements * (double)(s->batch * s->heads) > state_budget) {
         s->batch = 1;
         s->heads = s->query_heads = fixed ? fixed : 1;
@@ -280,11 +300,17 @@ static void ask_form(examination *x, int index, int form)
 {
     fpa_pick picks[MANY_PICKS];
     const fpa_shape *shape = &x->problems[index].trial.shape;
-    const int count =
-        is_walked(x, index, form) ? walk_list(x->module, shape, (fpa_form_index)form, picks) : 0;
-    ask(x, index, form, NULL);
+    int count = 0;
+    if (index != SEGMENTS_ROW)
+        ask(x, index, form, NULL);
+    if (index == SEGMENTS_ROW)
+        count = walk_list_segments(x->module, shape, x->facts->chunk, picks);
+    else if (index == RECENT_ROW && form == FORM_RECURRENT)
+        count = walk_list_recent(x->module, shape, picks);
+    else if (is_walked(x, index, form))
+        count = walk_list(x->module, shape, (fpa_form_index)form, picks);
     for (int i = 0; i < count; i++)
-        if (index < CLUSTER_ROWS || strcmp(picks[i].mechanism, "cluster_scan") == 0)
+        if (index < CLUSTER_ROWS || index == SEGMENTS_ROW || strcmp(picks[i].mechanism, "cluster_scan") == 0)
             ask(x, index, form, &picks[i]);
 }
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/round.h"
+
 /* Of a call; what a head of a million features has. */
 enum { MANY_CANDIDATES = 768 };
 
@@ -24,13 +26,14 @@ static bool is_of(const fpa_candidate *candidate, const char *mechanism, int var
     return candidate->variant == variant && strcmp(candidate->mechanism, mechanism) == 0;
 }
 
-static void add_pick(const fpa_candidate *candidate, bool last, fpa_pick picks[MANY_PICKS], int *count)
+static void add_pick(const fpa_candidate *candidate, bool last, int64_t most, fpa_pick picks[MANY_PICKS],
+                     int *count)
 {
     for (int i = 0; i < *count; i++)
         if (is_of(candidate, picks[i].mechanism, picks[i].variant) && picks[i].last == last)
             return;
     if (*count < MANY_PICKS)
-        picks[(*count)++] = (fpa_pick){candidate->mechanism, candidate->variant, last};
+        picks[(*count)++] = (fpa_pick){candidate->mechanism, candidate->variant, last, most};
 }
 
 static int find_fastest(const fpa_candidate *list, int count)
@@ -70,7 +73,7 @@ static void add_picks(const fpa_module *module, const fpa_call_size *size, fpa_p
             if (j != i && is_of(&list[i], list[j].mechanism, list[j].variant))
                 *(j < i ? &first : &last) = false;
         if (i != fastest && (first || last))
-            add_pick(&list[i], !first, picks, count);
+            add_pick(&list[i], !first, 0, picks, count);
     }
 }
 
@@ -107,6 +110,34 @@ int walk_list(const fpa_module *module, const fpa_shape *shape, fpa_form_index f
     return count;
 }
 
+/* Segments are runs of as many chunks each, the last one's fewer: of n chunks up to (n + 1) / 2 have several. */
+int walk_list_segments(const fpa_module *module, const fpa_shape *shape, int chunk,
+                       fpa_pick picks[MANY_PICKS])
+{
+    const fpa_call_size size = size_of(shape, FORM_CHUNKED);
+    const int64_t chunks = divide_up(shape->length, chunk);
+    fpa_candidate list[MANY_CANDIDATES];
+    const int candidates = list_candidates(module, &size, list);
+    int count = 0;
+    for (int i = 0; i < candidates; i++)
+        add_pick(&list[i], true, (chunks + 1) / 2, picks, &count);
+    return count;
+}
+
+int walk_list_recent(const fpa_module *module, const fpa_shape *shape, fpa_pick picks[MANY_PICKS])
+{
+    fpa_call_size size = size_of(shape, FORM_RECURRENT);
+    fpa_candidate list[MANY_CANDIDATES];
+    int count = 0;
+    size.length = 1;
+    size.recent = shape->length / 3;
+    const int candidates = module->decodes_recent ? list_candidates(module, &size, list) : 0;
+    for (int i = 0; i < candidates && count == 0; i++)
+        if (strcmp(list[i].mechanism, "decode_recent") == 0)
+            add_pick(&list[i], false, 0, picks, &count);
+    return count;
+}
+
 bool walk_choose(const void *choice, const fpa_module *module, const fpa_call_size *size,
                  fpa_candidate *candidate)
 {
@@ -115,7 +146,8 @@ bool walk_choose(const void *choice, const fpa_module *module, const fpa_call_si
     const int count = list_candidates(module, size, list);
     bool found = false;
     for (int i = 0; i < count && (pick->last || !found); i++)
-        if (is_of(&list[i], pick->mechanism, pick->variant)) {
+        if (is_of(&list[i], pick->mechanism, pick->variant) &&
+            (pick->most == 0 || list[i].segments <= pick->most)) {
             *candidate = list[i];
             found = true;
         }

@@ -11,6 +11,7 @@ typedef struct fpa_pick {
     const char *mechanism;
     int variant;
     bool last;
+    int64_t most; /* not 0: those of more segments are left out */
 } fpa_pick;
 
 enum { MANY_PICKS = 32 };
@@ -19,6 +20,13 @@ enum { MANY_PICKS = 32 };
  * candidate of all, which a call without a pick has. */
 int walk_list(const fpa_module *module, const fpa_shape *shape, fpa_form_index form,
               fpa_pick picks[MANY_PICKS]);
+
+/* One of each mechanism and variant that suits: of the most segments that have several chunks, or of one segment. */
+int walk_list_segments(const fpa_module *module, const fpa_shape *shape, int chunk,
+                       fpa_pick picks[MANY_PICKS]);
+
+/* That of the fewest blocks for a token beside recent ones, which then have more of these each than they weigh at a time. */
+int walk_list_recent(const fpa_module *module, const fpa_shape *shape, fpa_pick picks[MANY_PICKS]);
 
 /* An fpa_trial's choose; choice: an fpa_pick. False: the mechanism does not suit this call. */
 bool walk_choose(const void *choice, const fpa_module *module, const fpa_call_size *size,

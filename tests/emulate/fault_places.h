@@ -17,12 +17,15 @@ enum fault_place {
     BY_BOXES,
     BY_THREADS,
     IN_SEGMENTS,
+    IN_CHUNKS_OF_SEGMENTS, /* of several each, with slow gates, */
+    IN_CHUNKS_OF_PASSES,   /* also in one pass */
     IN_ROUNDS,
     IN_FUSED,
     IN_FUSED_BY_THREADS,
     IN_LIFTED_ROWS,
     IN_TOTALS,
     IN_AHEAD,
+    IN_HEADS_AHEAD, /* of several heads of keys, each of several of queries */
     IN_COORDINATES_AHEAD,
     IN_JOINED,
     IN_COORDINATES,
@@ -39,6 +42,7 @@ enum fault_place {
     IN_TURNED_CLUSTER_SCAN,
     IN_PRODUCT_CLUSTER_SCAN,
     IN_TOKEN,
+    IN_RECENT_TOKENS, /* more than a block weighs at a time */
     WITHOUT_MASK,
     WITHOUT_MASK_IN_PANELS,
     WITHOUT_MASK_IN_PASS,

@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "head/lift.h"
 #include "machine/cuda_mechanism.h"
+#include "runtime/verify/walk.h"
 #include "../scratch.h"
 
 #include <stdio.h>
@@ -55,13 +56,17 @@ static const emulated_call calls[EMULATED_CALLS] = {
     {0, 1, 2, 1, 2, LAYOUT_HEAD_MAJOR, CHECK_RESUME | CHECK_RECENT, 132, false, 0, 1, 0},
     {1, 3, 1, 1, 1, LAYOUT_PADDED, CHECK_RESUME, 1, false, 0, 1, 0},
     {3, 7, 1, 1, 1, LAYOUT_PLAIN, CHECK_FUTURE | CHECK_RESUME, 132, false, 0, 2, 0},
-    {3, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, FEW, false, 0, 0, 0},             /* SEQUENCES_CALL */
-    {0, 7, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0, 0},             /* one key more shows */
-    {3, 9, 1, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, MOST_SEGMENTS, 0, 0}, /* SEGMENTS_CALL */
-    {23, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 3, 0, 0},            /* SCANNED_CALL */
-    {9, 9, 3, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 2, 0, -4},            /* WHOLE_CALL */
-    {1, 63, 2, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0, 0},            /* ENTRIES_CALL */
-    {9, 9, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0, 0},                          /* RINGS_CALL */
+    {3, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED | CHECK_MANY, FEW, false, 0, 0, 0}, /* SEQUENCES_CALL */
+    {0, 7, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 0, 0, 0},              /* one key more shows */
+    {3, 9, 1, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, MOST_SEGMENTS, 0, 0},  /* SEGMENTS_CALL */
+    {23, 9, 2, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 3, 0, 0},             /* SCANNED_CALL */
+    {9, 9, 3, 1, 2, LAYOUT_PLAIN, CHECK_RAGGED, 132, false, 2, 0, -4},             /* WHOLE_CALL */
+    {1, 63, 2, 1, 1, LAYOUT_PLAIN, CHECK_RESUME, 132, false, 0, 0, 0},             /* ENTRIES_CALL */
+    {9, 9, 1, 1, 1, LAYOUT_PLAIN, 0, 1, false, 0, 0, 0},                           /* RINGS_CALL */
+    {4, 8, 1, 1, 1, LAYOUT_PLAIN, CHECK_SEGMENTS | CHECK_RESUME, 132, false, SEGMENTS_OF_CHUNKS, 0,
+     0},                                                                /* CHUNKS_CALL */
+    {4, 8, 2, 2, 4, LAYOUT_PLAIN, 0, 132, false, SEGMENTS_AHEAD, 0, 0}, /* HEADS_AHEAD_CALL */
+    {0, 63, 1, 1, 2, LAYOUT_PLAIN, CHECK_RECENT, 1, false, 0, 0, 0},    /* RECENT_CALL */
 };
 
 static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fpa_facts *facts)
@@ -76,6 +81,7 @@ static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fp
                        .layout = c->layout,
                        .inputs = c->windows && c->times == 1              ? INPUTS_LARGE
                                  : head->gate && c == &calls[STRONG_CALL] ? INPUTS_EXTREME_GATE
+                                 : head->gate && c == &calls[CHUNKS_CALL] ? INPUTS_SLOW_GATE
                                  : positive                               ? INPUTS_POSITIVE
                                                                           : INPUTS_DENSE,
                        .checks = c->checks};
@@ -157,6 +163,18 @@ static bool choose_segments(const void *choice, const fpa_module *module, const 
     return candidate->segments > 0;
 }
 
+/* As verification's picks are, of one pass where there is one: two segments of two chunks and one of one. */
+static bool choose_several(const void *choice, const fpa_module *module, const fpa_call_size *size,
+                           fpa_candidate *candidate)
+{
+    const struct fpa_cuda_module *cuda = module->handle;
+    const fpa_pick pick = {
+        cuda_mechanism_names[cuda->kernel[CUDA_FUSED_CHUNK] ? MECHANISM_FUSED_CHUNK : MECHANISM_SPLIT], 0,
+        true, FUSED_AHEAD_LEAST};
+    (void)choice;
+    return size->form == FORM_CHUNKED && walk_choose(&pick, module, size, candidate);
+}
+
 /* Three segments, whatever the size, of which the first is walked beside the total of the second. Calls of no tokens, which states are tried with, as ever. */
 static bool choose_ahead(const void *choice, const fpa_module *module, const fpa_call_size *size,
                          fpa_candidate *candidate)
@@ -179,6 +197,8 @@ void emulated_choose(const emulated_call *c, emulated_module *emulated, fpa_tria
         trial->choose = choose_segments;
     else if (c->cluster == SEGMENTS_AHEAD)
         trial->choose = choose_ahead;
+    else if (c->cluster == SEGMENTS_OF_CHUNKS)
+        trial->choose = choose_several;
     else if (c->cluster)
         trial->choose = choose_cluster;
     else

@@ -16,13 +16,13 @@ typedef struct emulated_call {
     int checks;
     int multiprocessors; /* 1: kernels of large calls, several items a block; many: segments */
     bool threads;        /* fetch, not the copy engine */
-    int cluster; /* blocks of a sequence that take turns; 0: none do; MOST_SEGMENTS: none, and the call is by segments; SEGMENTS_AHEAD: of one pass, the first one ahead */
+    int cluster; /* blocks of a sequence that take turns; 0: none do; MOST_SEGMENTS: none, and the call is by segments; SEGMENTS_AHEAD: of one pass, the first one ahead; SEGMENTS_OF_CHUNKS: of several chunks */
     int windows; /* not 0: of heads that have one */
     int clusters; /* that share sequences of one length; less than 0: so many that take whole ones in turn; 0: each has one */
 } emulated_call;
 
 /* As many as there are candidates of: long sequences have them, which an emulated call has none of. */
-enum { MOST_SEGMENTS = -1, SEGMENTS_AHEAD = -2 };
+enum { MOST_SEGMENTS = -1, SEGMENTS_AHEAD = -2, SEGMENTS_OF_CHUNKS = -3 };
 
 /* Numbers of calls, from which on others of their kind follow. */
 enum {
@@ -37,12 +37,15 @@ enum {
     CLUSTER_CALL = 21,
     SHARED_CALL = 26, /* by clusters that are fewer than sequences */
     WINDOW_CALL = 27,
-    SEQUENCES_CALL = 32, /* of faults alone: test_cuda_emulated_sequences.c has the others */
-    SEGMENTS_CALL = 34,  /* of faults alone, too */
-    SCANNED_CALL = 35,   /* SEQUENCES_CALL by clusters, of faults alone, too */
-    WHOLE_CALL = 36,     /* and by such that take whole ones in turn */
-    ENTRIES_CALL = 37,   /* pieces of several batch entries, of faults alone, too */
-    RINGS_CALL = 38,     /* more panels by one block than there are places for, of faults alone, too */
+    SEQUENCES_CALL = 32,   /* of faults alone: test_cuda_emulated_sequences.c has the others */
+    SEGMENTS_CALL = 34,    /* of faults alone, too */
+    SCANNED_CALL = 35,     /* SEQUENCES_CALL by clusters, of faults alone, too */
+    WHOLE_CALL = 36,       /* and by such that take whole ones in turn */
+    ENTRIES_CALL = 37,     /* pieces of several batch entries, of faults alone, too */
+    RINGS_CALL = 38,       /* more panels by one block than there are places for, of faults alone, too */
+    CHUNKS_CALL = 39,      /* segments of several chunks behind a state, slow gates, of faults alone, too */
+    HEADS_AHEAD_CALL = 40, /* AHEAD_CALL of several heads, of faults alone, too */
+    RECENT_CALL = 41,      /* many recent tokens of one block, of faults alone, too */
     EMULATED_CALLS
 };
 

@@ -117,6 +117,28 @@ class Backward(unittest.TestCase):
             for name in ("q", "k", "v", "log_gate"):
                 self.assertTrue(same_bits(found[name][:, part], theirs[name]), name)
 
+    def test_queries_that_see_no_key_leave_no_trace_where_their_gradient_is_zero(self):
+        """Padding on the left and eps = 0: their outputs are 0 / 0."""
+        mine = fpac.head(
+            """return head { name = "padded", d = 8, dv = 4, key_mask = true, normalize = { "max", eps = 0 },
+            terms = term { coordinates { trainable { name = "A", rows = 3 }, map = exp } } }""",
+            backward=True,
+        )
+        q, k, v = operands(mine.explain(), 12)
+        matrix, d_o = numbers(5, 2, 3, 8) / 4, numbers(7, 2, 12, 2, 4)
+        mask = np.tile(np.arange(12) >= 5, (2, 1))
+        d_o[:, :5] = 0
+        for form in ("parallel", "chunked"):
+            o, saved = mine(q, k, v, weights=[matrix], key_mask=mask, form=form, return_saved=True)
+            self.assertTrue(np.isnan(o[:, :5]).all() and np.isfinite(o[:, 5:]).all())
+            found = mine.backward(saved, d_o)
+            _, saved = mine(q[:, 5:], k[:, 5:], v[:, 5:], weights=[matrix], key_mask=mask[:, 5:], return_saved=True)
+            own = mine.backward(saved, d_o[:, 5:])
+            np.testing.assert_allclose(found["A"], own["A"], rtol=1e-4, atol=1e-5)
+            for name in ("q", "k", "v"):
+                self.assertFalse(found[name][:, :5].any(), name)
+                np.testing.assert_allclose(found[name][:, 5:], own[name], rtol=1e-4, atol=1e-5)
+
     def test_what_is_refused(self):
         q, k, v = operands(head("mean").explain(), 6)
         with self.assertRaises(fpac.UnsupportedError) as caught:

@@ -128,6 +128,16 @@ class Layers(unittest.TestCase):
         with self.assertRaisesRegex(fpac.InvalidError, "0 heads"):
             fpac.join("none", [(self.heads[0], 0)])
 
+    def test_drafts_are_refused(self):
+        q, k, v = (x[:, :4] for x in operands())
+        state, count = self.layer.new_state(k), np.array([1, 2], "int32")
+        for call in (
+            lambda: self.layer.draft(q, k, v, state, log_gates(4, heads=HEADS), WEIGHTS),
+            lambda: self.layer.accept(k, v, state, count, log_gates(4, heads=HEADS), WEIGHTS),
+        ):
+            with self.assertRaisesRegex(fpac.UnsupportedError, "mixed: is a layer, which has no drafts"):
+                call()
+
     def test_what_is_wrong_is_told(self):
         q, k, v = operands()
         with self.assertRaisesRegex(fpac.InvalidError, "those of the layer are 8"):

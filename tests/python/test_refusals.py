@@ -33,7 +33,7 @@ class Refusals(unittest.TestCase):
             ("v", "axis 2", (q, k, v[:, :, :1])),
         ):
             error = self.refuses(ValueError, where, words, self.head, *arrays)
-            self.assertEqual(error.code, fpac.Code.INVALID)
+            self.assertIs(error.code, fpac.Code.INVALID)
 
     def test_dtypes(self):
         q, k, v = self.q, self.k, self.v
@@ -77,7 +77,7 @@ class Refusals(unittest.TestCase):
         arrays = operands(mine.explain(), 6)
         a, b = numbers(5, 2, 3, 8), numbers(6, 5, 8)
         for words, weights in (
-            ("'C' is none of trained, which has A, B", {"A": a, "B": b, "C": a}),
+            ("names 'C', but trained has A, B", {"A": a, "B": b, "C": a}),
             ("B of trained missing", {"A": a}),
             ("1 are given, but trained has A, B", [a]),
         ):

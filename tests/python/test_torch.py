@@ -87,6 +87,8 @@ class Tensors(unittest.TestCase):
             mine.step(q, k, v, torch._neg_view(state))
         expected = mine(q, -k, v)
         self.assertTrue(torch.equal(mine(q, negative.resolve_neg(), v), expected))
+        with self.assertRaisesRegex(fpac.ArgumentTypeError, "k: is torch.sparse_coo.*to_dense"):
+            mine(q, k.to_sparse(), v)
         self.assertTrue(torch.equal(torch.ops.fpac.forward(mine.key, q, negative, v, None, [], None, -1, 0), expected))
 
     def test_a_closed_head_is_refused_after_calls_that_were_alike(self):
