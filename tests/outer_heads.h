@@ -76,6 +76,8 @@ static const struct suited {
     {"d = 136, dv = 40, terms = term { dense(orthogonal { rows = 3, d = 136, seed = 1 }), select(range(4, "
      "131)) }",
      384, false, 16, 3, 6, 0},
+    {"d = 25, dv = 96, terms = power { degree = 3 }", 3249, true, 105, 3, 46,
+     0}, /* of which a block has one row */
 };
 
 /* Which coordinates kernels read as they are given, behind packed rows: whole pieces of 16 bytes, in no more slabs of 64 rows than all would need, and not many more

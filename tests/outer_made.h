@@ -15,7 +15,8 @@
 
 enum { WARPGROUP_TILES = 6 };
 
-static const int made_parts[] = {1, 2, 4, 4 | OUTER_CUT};
+static const int made_parts[] = {1, 2, 4, 4 | OUTER_CUT, 1 | OUTER_TURNED, 4 | OUTER_TURNED};
+enum { MADE_PARTS = sizeof made_parts / sizeof *made_parts };
 
 struct made {
     planned_head head;
@@ -43,12 +44,12 @@ static void each(void (*check)(const struct made *m))
     for (size_t i = 0; i < sizeof suited / sizeof *suited; i++) {
         struct made m;
         make_head(suited[i].body, &m);
-        for (int j = 0; j < 4 * WARPGROUP_TILES; j++) {
+        for (int j = 0; j < MADE_PARTS * WARPGROUP_TILES; j++) {
             arena memory = {0};
-            make_outer(j / 4 + 1, made_parts[j % 4], &memory, &m);
+            make_outer(j / MADE_PARTS + 1, made_parts[j % MADE_PARTS], &memory, &m);
             if (!m.outer.used)
                 fail_msg("%s: %s", suited[i].body, m.outer.why);
-            assert_in_range(m.outer.strip_length, 1, j / 4 + 1);
+            assert_in_range(m.outer.strip_length, 1, j / MADE_PARTS + 1);
             check(&m);
             arena_free(&memory);
         }

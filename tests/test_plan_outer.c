@@ -217,6 +217,19 @@ static void every_tile_lies_in_one_star_of_its_own_group(void **state)
     each(check_strips);
 }
 
+/* The last of 25 rows has a block of its own: 325 prefixes times it, or 24 more prefixes. */
+static void rows_of_a_block_of_few_are_factors_of_prefixes(void **state)
+{
+    static const int tiles[] = {105, 72};
+    for (int turned = 0; turned < 2; turned++) {
+        struct made m;
+        make("d = 25, dv = 96, terms = power { degree = 3 }", WARPGROUP_TILES, turned ? 1 | OUTER_TURNED : 1,
+             &m);
+        assert_int_equal(m.outer.tiles, tiles[turned]);
+        planned_free(&m.head);
+    }
+}
+
 static void groups_of_few_prefixes_fill_their_tiles(void **state)
 {
     for (size_t i = 0; i < sizeof of_few_prefixes / sizeof *of_few_prefixes; i++)
@@ -310,6 +323,7 @@ int main(void)
         cmocka_unit_test(features_of_equal_factors_have_tiles_of_their_own),
         cmocka_unit_test(every_tile_lies_in_one_star_of_its_own_group),
         cmocka_unit_test(groups_of_few_prefixes_fill_their_tiles),
+        cmocka_unit_test(rows_of_a_block_of_few_are_factors_of_prefixes),
         cmocka_unit_test(rows_of_a_folded_tile_have_each_pair_of_a_block_once),
         cmocka_unit_test(folded_tiles_have_no_feature_without_a_row),
         cmocka_unit_test(the_same_plan_gives_the_same_tables),

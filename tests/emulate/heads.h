@@ -339,6 +339,7 @@ static const char emulated_heads[] =
     "    terms = inhomogeneous { degree = 2, constant = 1 } }),\n" /* of two tiles beside each other, */
     "  h('apartscores', { d = 96, dv = 144, chunk = 128, dtype = 'f16', normalize = 'max', scale = 1 / 8,\n"
     "    terms = term { some(96, 96, 1), some(4, 96, 2) } }),\n" /* two for scores */
+    "  h('turnedcube', { d = 17, dv = 16, terms = power { degree = 3 } }),\n"
     "}\n";
 
 /* The part that `make test` runs: a mechanism that any of the heads has is in one of these (a test walks
@@ -358,6 +359,7 @@ static const char *const emulated_fixed[] = {
     "turns",          /* dots two after two; keys in the place of tiles; tiles of several suffix blocks */
     "apart",          /* scores and values of the parallel form by warpgroups of their own */
     "cutgroups",      /* groups of six prefixes, as four and two */
+    "turnedcube",     /* prefixes of two factors, one of them the last block's only row */
     "wide",           /* packed rows whose matrices come by turns */
     "openlinear",     /* no mask, f16, one pass, */
     "openmaps",       /* which maps queries and keys */

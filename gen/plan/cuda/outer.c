@@ -384,6 +384,7 @@ static void plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles, int 
 {
     outer_tiling tiling = {0};
     double slots = 0;
+    const int most = parts & ~(OUTER_CUT | OUTER_TURNED);
     plan_vectors(plan, memory, lasting, outer);
     if (outer->products && !keeps_diagonals(plan, outer)) {
         refuse(outer, "some rows of a run-time diagonal, and not all, are factors");
@@ -396,8 +397,8 @@ static void plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles, int 
     if (outer->products)
         plan_block_tiles(plan, outer, memory, &tiling, &slots);
     else /* few prefixes fill tiles of several suffixes, too */
-        tiles_form(plan, outer, parts == 1 && contraction_of(plan) != CONTRACTS_STATES, memory, &tiling,
-                   &slots);
+        tiles_form(plan, outer, most == 1 && contraction_of(plan) != CONTRACTS_STATES, parts & OUTER_TURNED,
+                   memory, &tiling, &slots);
     if (tiles_are_sparse(plan, slots)) {
         char why[sizeof outer->why];
         snprintf(why, sizeof why, "its features fill only %.0f %% of tiles of 8 x 8",
@@ -411,7 +412,6 @@ static void plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles, int 
     }
     outer->used = true;
     outer_tiling cut = tiling, parted;
-    const int most = parts & ~OUTER_CUT;
     if (parts & OUTER_CUT)
         tiles_cut(&tiling, most, memory, &cut);
     parted = cut;

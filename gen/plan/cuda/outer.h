@@ -23,6 +23,7 @@ enum {
     OUTER_FOLDED = 40,   /* rows that copies have of a folded tile */
     OUTER_QUARTERS = 4,  /* of a tile: two prefixes each, which a warp has */
     OUTER_CUT = 8,       /* beside suffix blocks of a tile: groups are cut, and suffixes become prefixes */
+    OUTER_TURNED = 16, /* and, of prefixes of several factors, rows of blocks that have few become factors */
 };
 
 typedef struct fpa_outer_plan {
@@ -88,7 +89,7 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l);
 int outer_fold(int slot);
 
 /* Fills *outer from the rows, pieces and dots of plan, with tables in `lasting`. columns: tiles of 8 of a
- * block. parts: suffix blocks that a tile may have, 1, 2 or 4, the last two also with OUTER_CUT. warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. Of a head that tiles
+ * block. parts: suffix blocks that a tile may have, 1, 2 or 4, the last two also with OUTER_CUT, all with OUTER_TURNED. warpgroup_tiles: tiles whose sums a warpgroup of the state kernel can hold, >= 1. Of a head that tiles
  * do not suit used is false. */
 void plan_outer(const struct fpa_plan *plan, int columns, int warpgroup_tiles, int parts, arena *lasting,
                 fpa_outer_plan *outer);

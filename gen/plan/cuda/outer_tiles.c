@@ -1,7 +1,10 @@
 /* plan_tiles: features gathered as groups of 8 prefixes, each with the tiles of all its suffix blocks.
  *
  * Sorted by prefix and row, features fall into *cells*: one prefix and one block of rows. All cells of a
- * prefix stay together; prefixes with the same blocks make up groups. */
+ * prefix stay together; prefixes with the same blocks make up groups. Of features of three factors and more any may be the suffix: if that is wanted, rows
+ * of a block that has few become factors of prefixes instead:
+ *
+ *     25 rows, degree 3    (a, b) x 24: 325 prefixes of a suffix block of one row    (a, 24) x b: 24 prefixes of the blocks that others have, too */
 #include "fused_packed.h"
 #include "outer_tiles.h"
 
@@ -82,6 +85,45 @@ static slot *form_slots(const fpa_plan *plan, const fpa_outer_plan *outer, arena
                                 .feature = (int)piece->feature + i};
     }
     return slots;
+}
+
+/* Of blocks of rows, which ones features have a part of as suffixes: at most a half, since with six rows of eight r2_10 took 1.07 times as long with 218
+ * tiles for 240 (docs/decisions/0195-what-long-sequences-wait-for.md). */
+static void mark_partial(const slot *slots, int count, int blocks, bool *partial, arena *memory)
+{
+    bool *used = arena_array(memory, (size_t)blocks * OUTER_BLOCK, sizeof *used);
+    for (int i = 0; i < count; i++)
+        used[slots[i].row] = true;
+    for (int b = 0; b < blocks; b++) {
+        int rows = 0;
+        for (int r = 0; r < OUTER_BLOCK; r++)
+            rows += used[b * OUTER_BLOCK + r];
+        partial[b] = rows > 0 && rows <= OUTER_BLOCK / 2;
+    }
+}
+
+/* A row of such a block and a factor that is none, the last one, change places. */
+static void turn_slot(slot *s, int ones_row, const bool *partial, arena *memory)
+{
+    int l = s->factors - 1;
+    while (l >= 0 && (s->prefix[l] == ones_row || partial[s->prefix[l] / OUTER_BLOCK]))
+        l--;
+    if (!partial[s->row / OUTER_BLOCK] || l < 0)
+        return;
+    int *prefix = arena_array(memory, s->factors, sizeof *prefix);
+    const int row = s->prefix[l];
+    for (int i = 0; i < s->factors; i++) /* rows stay in order: the block's is behind those before it */
+        prefix[i] = i < l ? s->prefix[i] : i + 1 < s->factors ? s->prefix[i + 1] : s->row;
+    s->prefix = prefix;
+    s->row = row;
+}
+
+static void turn_slots(const fpa_outer_plan *outer, slot *slots, int count, arena *memory)
+{
+    bool *partial = arena_array(memory, outer->row_blocks, sizeof *partial);
+    mark_partial(slots, count, outer->row_blocks, partial, memory);
+    for (int i = 0; i < count; i++)
+        turn_slot(&slots[i], outer->ones_row, partial, memory);
 }
 
 /* By copy, then prefix, then row. Few heads have copies. */
@@ -276,12 +318,14 @@ bool tiles_are_sparse(const fpa_plan *plan, double slots)
     return slots > MOST_SLOTS || slots > A_FEATURE * (double)plan->features;
 }
 
-void tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, arena *memory,
+void tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, bool turn, arena *memory,
                 outer_tiling *tiling, double *slots)
 {
     const int features = (int)plan->features;
     *tiling = (outer_tiling){.factors = outer->prefix_factors};
     slot *slot_list = form_slots(plan, outer, memory);
+    if (turn)
+        turn_slots(outer, slot_list, features, memory);
     prefix_line *prefix_lines = arena_array(memory, features, sizeof *prefix_lines);
     part *parts = arena_array(memory, features, sizeof *parts);
     sort_slots(slot_list, features);

@@ -27,9 +27,9 @@ typedef struct outer_tiling {
  * partly empty are worth it, the model of the machine says (choice.c). */
 bool tiles_are_sparse(const fpa_plan *plan, double slots);
 
-/* Needs outer->row and ones_row. merge: groups of few prefixes may be one. When the features are too sparse the result may have no tiles and
+/* Needs outer->row and ones_row. merge: groups of few prefixes may be one. turn: rows of suffix blocks that have few become factors of prefixes. When the features are too sparse the result may have no tiles and
  * *slots is at least the number of slots that they would need; else *slots is that of the tiles. */
-void tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, arena *memory,
+void tiles_form(const fpa_plan *plan, const fpa_outer_plan *outer, bool merge, bool turn, arena *memory,
                 outer_tiling *tiling, double *slots);
 
 /* The same of features of two rows, those of `plan` one a piece: a group is a block of rows, with all tiles that it has with blocks of

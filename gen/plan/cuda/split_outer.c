@@ -281,13 +281,14 @@ int split_places(const fpa_split_outer *split)
     return kernel->slices * kernel->groups * kernel->strips * split->outer.strip_length;
 }
 
-/* Whether tiles of several suffix blocks are fewer, and take less time. Where groups are cut, fewer by a twentieth than those of whole groups: what else
+/* Whether tiles of several suffix blocks, or of turned features, are fewer, and take less time. Where groups are cut or features turned, fewer by a twentieth than those of whole groups: what else
  * is predicted comes of other strips, and r1_05 took 1.04 times as long with 89 tiles for 92. And chunk_state has no more places for them: r3_08 took 1.14
  * times as long where it had (docs/decisions/0147-fuller-tiles.md). */
-static bool is_fuller(const fpa_plan *plan, const fpa_split_outer *parted, bool cut, int whole_groups,
+static bool is_fuller(const fpa_plan *plan, const fpa_split_outer *parted, int parts, int whole_groups,
                       const fpa_split_outer *split)
 {
-    return parted->outer.parted && parted->outer.tiles < split->outer.tiles &&
+    const bool cut = parts & (OUTER_CUT | OUTER_TURNED);
+    return (parted->outer.parted || parts & OUTER_TURNED) && parted->outer.tiles < split->outer.tiles &&
            (!cut || parted->outer.tiles <= whole_groups * 19 / 20) &&
            (!cut || split_places(parted) <= split_places(split)) &&
            token_seconds(plan, parted) < token_seconds(plan, split);
@@ -297,7 +298,8 @@ static bool is_fuller(const fpa_plan *plan, const fpa_split_outer *parted, bool 
 static const char *choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows *products,
                                 fpa_split_outer *split)
 {
-    static const int parts[] = {2, 4, 2 | OUTER_CUT, 4 | OUTER_CUT};
+    static const int parts[] = {
+        2, 4, 2 | OUTER_CUT, 4 | OUTER_CUT, 1 | OUTER_TURNED, 2 | OUTER_TURNED, 4 | OUTER_TURNED};
     fpa_split_outer other = *split, whole;
     const char *refusal = choose_strips(in, products, 1, split);
     if (refusal || split->outer.rows)
@@ -307,12 +309,13 @@ static const char *choose_tiles(const fpa_cuda_inputs *in, const fpa_product_row
         plan_contraction(in->plan, in->memory, &whole);
     int whole_groups = split->outer.tiles;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && !whole.contraction.groups; i++) {
-        const bool cut = parts[i] & OUTER_CUT;
         fpa_split_outer parted = other;
+        if (parts[i] & OUTER_TURNED && (products || split->outer.prefix_factors < 2))
+            continue;
         if (!choose_strips(in, products, parts[i], &parted) &&
-            is_fuller(in->plan, &parted, cut, whole_groups, split))
+            is_fuller(in->plan, &parted, parts[i], whole_groups, split))
             *split = parted;
-        whole_groups = cut ? whole_groups : split->outer.tiles;
+        whole_groups = parts[i] > OUTER_QUARTERS ? whole_groups : split->outer.tiles;
     }
     return NULL;
 }
