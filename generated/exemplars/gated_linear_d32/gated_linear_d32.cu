@@ -4832,22 +4832,6 @@ __device__ __forceinline__ void step_put(float &to, float a)
     to = a;
 }
 
-/* Some numbers of a row, in a thread's registers. */
-template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) step_numbers {
-    number at[COUNT];
-
-    __device__ __forceinline__ float get(int j) const
-    {
-        return at[j];
-    }
-
-    __device__ __forceinline__ void put_pair(int j, float a, float b)
-    {
-        at[j] = a;
-        at[j + 1] = b;
-    }
-};
-
 /* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction
  * under a predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they
  * are clear. */
@@ -5015,6 +4999,22 @@ __device__ __forceinline__ void step_each_feature(const struct step_task &task, 
 }
 
 /* ---- rows of the state ---- */
+
+/* Some numbers of a row, in a thread's registers. */
+template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) step_numbers {
+    number at[COUNT];
+
+    __device__ __forceinline__ float get(int j) const
+    {
+        return at[j];
+    }
+
+    __device__ __forceinline__ void put_pair(int j, float a, float b)
+    {
+        at[j] = a;
+        at[j + 1] = b;
+    }
+};
 
 /* Pieces stay as they are stored, single numbers become float. */
 template <bool WIDE, typename number> struct step_type {
