@@ -67,6 +67,7 @@ static const instruction instructions[] = {
     {"multiply_warp", INTEGERS, BITS, 1},
     {"multiply_tf32", INTEGERS, BITS, 1},
     {"copy_by_threads", ANY, BITS, 1},
+    {"copy_numbers", ANY, BITS, 1},
     {"copy_and_arrive", ANY, BITS, 1},
     {"arrive_and_wait", ANY, BITS, 1},
     {"wait_for_warpgroup", ANY, BITS, 1},
