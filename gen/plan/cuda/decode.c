@@ -47,20 +47,10 @@ static void plan_draft(const fpa_cuda_inputs *in, fpa_decode *decode, int rest)
             : 0;
 }
 
-int decode_matrix_rows(const fpa_plan *plan)
-{
-    int rows = 0;
-    for (int i = 0; i < plan->projection_count; i++) {
-        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
-        rows += matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 0 : matrix->rows;
-    }
-    return rows;
-}
-
 /* Few rows are a warp each, of which it asks for more columns at a time. */
 static int rows_together(const fpa_plan *plan)
 {
-    const int rows = decode_matrix_rows(plan);
+    const int rows = work_matrix_rows(plan);
     int together = 1;
     while (together < CUDA_DECODE_TOGETHER && together * CUDA_DECODE_THREADS / 32 < rows)
         together *= 2;
@@ -73,7 +63,7 @@ static int rows_together(const fpa_plan *plan)
 static bool has_pauses(const fpa_plan *plan)
 {
     const int64_t state = plan->features * plan->head->dv * 4;
-    return (plan->head->normalize != FPA_NORMALIZE_NONE || decode_matrix_rows(plan) > 0) &&
+    return (plan->head->normalize != FPA_NORMALIZE_NONE || work_matrix_rows(plan) > 0) &&
            state > 3 * STAGES * 16 * CUDA_DECODE_THREADS;
 }
 

@@ -18,8 +18,6 @@ typedef struct fpa_decode {
     int draft_stages;   /* as stages */
 } fpa_decode;
 
-/* Rows of all matrices that project a token's coordinates. */
-int decode_matrix_rows(const fpa_plan *plan);
 const char *plan_decode(const fpa_cuda_inputs *in, void *plan);
 void geometry_decode(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 extern const fpa_field decode_fields[];

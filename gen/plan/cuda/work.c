@@ -4,7 +4,6 @@
 #include "abi/cuda_kernels.h"
 #include "base/dtype.h"
 #include "base/round.h"
-#include "decode.h"
 #include "machine/cuda_chunk.h"
 #include "split_outer.h"
 
@@ -13,6 +12,16 @@ int work_projected_rows(const fpa_plan *plan)
     int rows = 0;
     for (int i = 0; i < plan->projection_count; i++)
         rows += plan->head->matrices[plan->projections[i].matrix].rows;
+    return rows;
+}
+
+int work_matrix_rows(const fpa_plan *plan)
+{
+    int rows = 0;
+    for (int i = 0; i < plan->projection_count; i++) {
+        const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
+        rows += matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? 0 : matrix->rows;
+    }
     return rows;
 }
 
@@ -73,7 +82,7 @@ static int count_projecting(const fpa_plan *plan)
     int diagonals = 0;
     for (int i = 0; i < plan->projection_count; i++)
         diagonals += plan->head->matrices[plan->projections[i].matrix].kind == FPA_MATRIX_TRAINABLE_DIAGONAL;
-    return diagonals + divide_up(decode_matrix_rows(plan), together * CUDA_DECODE_THREADS / 32) *
+    return diagonals + divide_up(work_matrix_rows(plan), together * CUDA_DECODE_THREADS / 32) *
                            divide_up(plan->head->d, 32 * (CUDA_DECODE_NUMBERS / together));
 }
 
@@ -88,7 +97,7 @@ void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     const int projecting = count_projecting(plan);
     for (int kernel = CUDA_DECODE; kernel <= CUDA_DECODE_RECENT; kernel++)
         g->work[kernel] =
-            (struct fpa_cuda_kernel_work){.step = {.bytes = 4 * decode_matrix_rows(plan) * plan->head->d},
+            (struct fpa_cuda_kernel_work){.step = {.bytes = 4 * work_matrix_rows(plan) * plan->head->d},
                                           .copy = {.bytes = kernel == CUDA_DECODE_RECENT ? state : 2 * state,
                                                    .instructions = state / (16 * 32) * 24},
                                           .trips = projecting + (kernel == CUDA_DECODE_RECENT     ? 24

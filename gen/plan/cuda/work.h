@@ -35,6 +35,8 @@ int work_awaited_keys(const fpa_plan *plan, const fpa_split_outer *split);
  * high and low, and 8 rows at a time. */
 int work_projected_rows(const fpa_plan *plan);
 int work_projection_products(const fpa_plan *plan);
+/* Rows of matrices, without those that diagonals form. */
+int work_matrix_rows(const fpa_plan *plan);
 /* Products of 16 queries and 64 keys: dots, then scores with so many tiles of 8 columns. */
 int work_score_products(int dot_steps, int columns);
 /* Instructions of a head's maps for 16 tokens, where two of a multiprocessor's four schedulers have them. */
