@@ -4,6 +4,7 @@
 #include "abi/cuda_kernels.h"
 #include "base/dtype.h"
 #include "base/round.h"
+#include "decode.h"
 #include "machine/cuda_chunk.h"
 #include "split_outer.h"
 
