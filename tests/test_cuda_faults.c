@@ -85,6 +85,7 @@ static const struct {
     [IN_BOXED_SEQUENCES] = {"onesbehind", SEQUENCES_CALL, 2},
     [IN_TURN] = {"turns", LONG_CALL, 2},
     [IN_APART] = {"apartbeside", LONG_CALL, 2},
+    [IN_APART_BESIDE_WALK] = {"apartbeside", HEADS_CALL, 1},
     [IN_PARTS] = {"onesrow", LONG_CALL, 2},
     [IN_CUT_GROUPS] = {"cutgroups", LONG_CALL, 2},
     [IN_PACKED] = {"chosen", LONG_CALL, 2},

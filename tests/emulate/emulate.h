@@ -188,6 +188,7 @@ STATE group *warpgroups, *named;
 STATE bool late_products, late_copies;
 STATE int resident;     /* blocks that share the registers of a multiprocessor */
 STATE bool overlapping; /* the kernel runs beside the one before it */
+STATE bool waited;      /* some thread for that one's end */
 /* sums of gates, of a kernel that was through before the one beside this one began; else none */
 STATE const void *gates, *gates_end;
 /* What the kernel before is leaving: a thread that has not waited for it finds what is no number instead. */

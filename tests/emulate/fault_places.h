@@ -79,6 +79,7 @@ enum fault_place {
     IN_BOXED_SEQUENCES,
     IN_TURN,
     IN_APART,
+    IN_APART_BESIDE_WALK,
     IN_PARTS,
     IN_CUT_GROUPS,
     IN_PACKED,

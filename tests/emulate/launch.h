@@ -250,6 +250,13 @@ static unsigned own_neighbours(const void *kernel)
                                                                                                         : 1;
 }
 
+/* Queries beside a walk, which may leave the last state: who comes behind waits for them alone. */
+static void check_waited(void)
+{
+    if (overlapping && parameters->awaited && !waited && !*message)
+        snprintf(message, sizeof message, "no thread waits for the end of the walk beside the queries");
+}
+
 } // namespace emulate
 
 /* NULL, or what went wrong. So many neighbours along x are a cluster, or as many as the kernel itself says; resident: blocks that share a
@@ -277,6 +284,7 @@ emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, u
     emulate::resident = resident > 1 ? (int)resident : 1;
     drawn = 0;
     overlapping = overlaps;
+    waited = false;
     gates = call->gates;
     gates_end =
         call->gates + (call->gates && !behind_gates ? call->batch * call->heads * call->gate_row * 2 : 0);
@@ -293,6 +301,7 @@ emulate_launch(void *kernel, unsigned grid_x, unsigned grid_y, unsigned block, u
     for (unsigned i = 0; i < grid_x * grid_y && !*message; i += neighbours)
         launch_cluster(i);
     show_unfinished(true);
+    check_waited();
     return *message ? message : NULL;
 }
 

@@ -7,6 +7,7 @@ RUNTIME void ptx_griddepcontrol_launch_dependents(void)
 }
 RUNTIME void ptx_griddepcontrol_wait(void)
 {
+    emulate::waited = true;
     emulate::threads[emulate::current].beside = emulate::thread::SEEN;
     emulate::show_unfinished(true);
 }

@@ -234,7 +234,7 @@ struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_sp
                                          .trips = 3};
 }
 
-/* The same without a state, all columns together. A warp that makes scores takes 6 instructions for each step of dots, and 20 to store them; one that
+/* The same without a state, all columns together. A warp that makes scores takes 6 instructions for each step of dots, 41 beside them as that of chunk_output does, and 20 to store scores; one that
  * multiplies values 6 for each product and 30 besides. Scores are written once, and read for each block of columns. Dots of the warpgroups that make scores are waited for by
  * a quarter or a half of the warps; what others do meanwhile fills two fifths of that, as in count_waiting: r3_13 and r2_05 take 1.00 and 0.98 of their
  * prediction then (docs/decisions/0193-scores-by-warpgroups-of-their-own.md). */

@@ -6480,7 +6480,7 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
                                           number *to)
 {
     enum {
-        EDGES = grid::EDGES, /* rows before a tile, and as many behind it: one in all before the first */
+        EDGES = grid::EDGES, /* rows beside a tile: half of them before it, half behind it */
         TILE = (STEP_ROOM / (1 + QUERIES) - EDGES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS)
     };
     float *query = decode_room() + EDGES / 2 * QUERIES, *key = query + (TILE + EDGES / 2) * QUERIES + EDGES / 2;
