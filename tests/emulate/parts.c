@@ -59,7 +59,7 @@ uint64_t emulated_part_kernels(emulated_part part)
         (UINT64_C(1) << CUDA_STATE_PRODUCT) - 1; /* it and those behind it are of gradients */
     const uint64_t left[EMULATED_PARTS] = {
         [PART_FUSED] = SEQUENCES | 1u << CUDA_SEGMENT_SCAN | 1u << CUDA_CLUSTER_SCAN | 1u << CUDA_LIFT_ROWS |
-                       1u << CUDA_PAD_ROWS | 1u << CUDA_DECODE_WINDOW,
+                       1u << CUDA_PAD_ROWS | 1u << CUDA_PARALLEL_OUTPUT | 1u << CUDA_DECODE_WINDOW,
         [PART_LIFT] =
             all & ~(uint64_t)(1u << CUDA_LIFT_ROWS | 1u << CUDA_PAD_ROWS | 1u << CUDA_DECODE |
                               1u << CUDA_DECODE_RESIDENT | 1u << CUDA_DECODE_RECENT | 1u << CUDA_FUSED_CHUNK),
