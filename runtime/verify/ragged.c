@@ -114,13 +114,13 @@ static void pack(call *c)
     }
 }
 
-/* The first of long ones at a chunk's end. */
+/* Where piece n of a row begins; the second one of long rows is a whole chunk. */
 static int64_t cut_of(const fpa_trial *t, int n, int64_t b)
 {
     const int64_t length = t->shape.length, chunk = t->facts->chunk > 0 ? t->facts->chunk : 1;
-    int64_t cut = (n * length + n) / 3 + (n % 3 ? b : 0);
-    if (n == 1 && cut >= chunk)
-        cut -= cut % chunk;
+    if (n == 2 && chunk > 1 && cut_of(t, 1, b) + chunk <= length)
+        return cut_of(t, 1, b) + chunk;
+    const int64_t cut = (n * length + n) / 3 + (n % 3 ? b : 0);
     return n == 3 || cut > length ? length : cut;
 }
 
