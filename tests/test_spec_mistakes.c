@@ -268,9 +268,9 @@ static void fields_are_checked_and_the_nearest_is_named(void **state)
         {FIELD4("scale = 0/0"), 1, "scale of head is nan, but a finite number is needed"},
         {FIELD4("eps = -1"), 1, "eps of head is -1.0, but it must not be negative"},
         {FIELD4("eps = 1"), 1,
-         "eps of head is of normalize = \"sum\" and \"max\", but normalize is \"none\""},
+         "eps of head is for normalize = \"sum\" or \"max\": leave it out beside \"none\""},
         {FIELD4("normalize = { 'one_plus_sum', eps = 1 }"), 1,
-         "eps of head is of normalize = \"sum\" and \"max\", but normalize is \"one_plus_sum\""},
+         "eps of head is for normalize = \"sum\" or \"max\": leave it out beside \"one_plus_sum\""},
         {FIELD4("eps = 1e39"), 1, "eps of head is 1e+39, but kernels compute in float32"},
         {FIELD4("normalize = { 'sum', eps = 1e-50 }"), 1,
          "eps of normalize is 1e-50, but kernels compute in"},
@@ -302,6 +302,27 @@ static void fields_are_checked_and_the_nearest_is_named(void **state)
          1, "name of head is "},
         {"return head { name = {}, d = 4, terms = linear {} }", 1, "name of head is a table"},
         {"return head('a')", 1, "head takes one table, head {...}, not 'a'"},
+    };
+    CHECK(cases);
+}
+
+/* It asks for nothing. */
+static void an_eps_of_0_is_accepted_whatever_the_normaliser(void **state)
+{
+    static const char *const texts[] = {FIELD4("eps = 0"), FIELD4("normalize = { 'one_plus_sum', eps = 0 }"),
+                                        FIELD4("normalize = { 'sum', eps = 0 }")};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fpa_head_list list;
+        fpa_error error;
+        assert_ok(spec_load_text("mine.lua", NULL, texts[i], strlen(texts[i]), &list, &error), &error);
+        assert_true(list.heads[0]->eps == 0);
+        head_list_free(&list);
+    }
+}
+
+static void fields_of_families_are_checked(void **state)
+{
+    static const mistake cases[] = {
         {"local t = tspow { d = 4, degree = 2, blok = 2 }", 1,
          "tspow has no field 'blok'; did you mean 'block'?"},
         {"return tspow { d = 4, degree = 2, blok = 2 }", 1,
@@ -480,6 +501,8 @@ int main(void)
         cmocka_unit_test(matrices_of_heads_are_checked),
         cmocka_unit_test(sketches_are_checked),
         cmocka_unit_test(fields_are_checked_and_the_nearest_is_named),
+        cmocka_unit_test(an_eps_of_0_is_accepted_whatever_the_normaliser),
+        cmocka_unit_test(fields_of_families_are_checked),
         cmocka_unit_test(terms_and_weights_are_checked),
         cmocka_unit_test(a_file_that_is_no_spec_is_refused),
     };

@@ -256,7 +256,7 @@ static void read_normalize(builder *b)
     /* eps = 0 asks for nothing */
     if (given && head->eps != 0 && head->normalize != FPA_NORMALIZE_SUM &&
         head->normalize != FPA_NORMALIZE_MAX)
-        script_refuse(L, 0, "eps of head is of normalize = \"sum\" and \"max\", but normalize is \"%s\"",
+        script_refuse(L, 0, "eps of head is for normalize = \"sum\" or \"max\": leave it out beside \"%s\"",
                       normalize_words[head->normalize]);
 }
 
