@@ -71,7 +71,7 @@ static void check_narrow(fpa_check *c, const fpa_errors *errors)
         m->rms_ratio = fmax(m->rms_ratio, rms / unit);
         bool by_scores = (part == PART_FIRST && t->head->causal) || c->form == FORM_PARALLEL;
         int64_t samples = errors->count[part] / (by_scores ? t->plain.columns : 1);
-        if (rms > 2 * unit * scatter(samples))
+        if (!(rms <= 2 * unit * scatter(samples))) /* NaN, too */
             check_refuse(
                 c,
                 "the RMS error of tokens %s is %.3g of the magnitude, more than twice the %.3g of a plain "
