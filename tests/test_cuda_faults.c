@@ -1,7 +1,7 @@
 /* The emulation of CUDA kernels must be able to fail: emitted kernels with one mistake each
  * (emulate/faults.h) are found out.
  *
- * make test: the first fault of each mechanism's table, the first of each kind, and the first race; make test-all: all faults, at every place, in
+ * make test: the first fault of each mechanism's table, the first of each kind, the first race and the first nan; make test-all: all faults, at every place, in
  * shares (share.h). That the templates have the points of all of them is tested always (test_fault_points.c). */
 #include "claims.h"
 #include "dear.h"
@@ -101,16 +101,23 @@ static bool is_race(int index)
     return strstr(emulated_fault_at(index)->fault.says, "a race") != NULL;
 }
 
-/* The first of its mechanism or of its kind, and the first race. */
+/* Outputs that are judged together alone, as their normalisers cancel, and of which some are no numbers. */
+static bool is_nan(int index)
+{
+    return strstr(emulated_fault_at(index)->fault.says, "is nan") != NULL;
+}
+
+/* The first of its mechanism or of its kind, the first race, and the first nan. */
 static bool is_fixed(int index)
 {
-    bool table = false, kind = false, race = false; /* seen before */
+    bool table = false, kind = false, race = false, nan = false; /* seen before */
     for (int i = 0; i < index; i++) {
         table = table || emulated_fault_table(i) == emulated_fault_table(index);
         kind = kind || emulated_fault_at(i)->kind == emulated_fault_at(index)->kind;
         race = race || is_race(i);
+        nan = nan || is_nan(i);
     }
-    return !table || !kind || (is_race(index) && !race);
+    return !table || !kind || (is_race(index) && !race) || (is_nan(index) && !nan);
 }
 
 /* FPA_TEST_FAULT: those alone whose name has these words in it. */
