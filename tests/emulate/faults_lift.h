@@ -36,7 +36,7 @@ static const struct emulated_fault lift_faults_of_cuda[] = {
       "if (kept_head < 0) {"}},
     {IN_LIFT_SUMS,
      OTHER_PLACE,
-     {"the next tokens in the place of those that are there", "is not a number", "lift_stage",
+     {"the next tokens in the place of those that are there", "the RMS error of tokens", "lift_stage",
       "lift_fetch(lift_task_of(call, number + blocks, turn), aligned);"}},
     {IN_LIFT_SUMS, NOT_AWAITED, {"tokens that are not there yet", "is not a number", "lift_awaited", NULL}},
     {IN_LIFT_SUMS,
