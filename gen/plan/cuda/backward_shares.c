@@ -93,6 +93,16 @@ static bool shares_fit(const fpa_plan *plan, fpa_cuda_backward_plan *back, int s
     return back->own.size <= bytes;
 }
 
+/* Where shares leave a thread half of its registers or less, dots of 32 others and slopes of 64 do not fit beside what values get: ptxas keeps up to
+ * 43 words in local memory for sm_80 (decision 0200). GPUs with warpgroups have passes for most such heads. */
+static void shorten_pairs(const fpa_plan *plan, fpa_cuda_backward_plan *back, int blocks)
+{
+    enum { HALF = 128, FEWEST_OTHERS = 16 };
+    if (plan->target->warpgroups || registers_of(blocks, back->shares) > HALF)
+        return;
+    back->pairs = back->span = FEWEST_OTHERS;
+}
+
 void choose_backward_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, int blocks, int bytes)
 {
     enum { FEWEST = 2 /* units in a tile: of a suffix, which is read once */ };
@@ -106,6 +116,7 @@ void choose_backward_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, 
             if (registers_of(blocks, shares) < registers_needed(plan, back) ||
                 !shares_fit(plan, back, shares, bytes))
                 continue;
+            shorten_pairs(plan, back, blocks);
             add_backward_stages(plan, back);
             return;
         }
