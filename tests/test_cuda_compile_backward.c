@@ -104,7 +104,8 @@ static void choose_kernels(fixture *f)
     function_set reached[2] = {{0}};
     dear_report("modules, of them kernels that others have not,", f->count, f->count + !dear_tests());
     for (int i = 0; i < f->count && !dear_tests(); i++)
-        compile_job_choose(&f->jobs[i], &reached[f->jobs[i].target->warpgroups], i == 0 ? "backward_keys" : NULL);
+        compile_job_choose(&f->jobs[i], &reached[f->jobs[i].target->warpgroups],
+                           i == 0 ? "backward_keys" : NULL);
     for (int w = 0; w < 2; w++)
         function_set_free(&reached[w]);
 }

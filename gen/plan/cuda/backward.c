@@ -119,7 +119,10 @@ typedef struct shape {
  * for each 16 own tokens and 8 rows, while a dot's gradients of 16 pairs are 4 registers. */
 static int choose_span(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    enum { REGISTERS = 32, BESIDE_FACTORS = 8 /* f16: what queries divide by is beside pairs (decision 0200) */ };
+    enum {
+        REGISTERS = 32,
+        BESIDE_FACTORS = 8 /* f16: what queries divide by is beside pairs (decision 0200) */
+    };
     const bool factors = plan->head->dtype == FPA_F16 && plan->head->normalize != FPA_NORMALIZE_NONE;
     const int room = factors && !plan->target->warpgroups ? BESIDE_FACTORS : REGISTERS;
     int span = back->pairs;

@@ -4,11 +4,11 @@
 #include "parts.h"
 
 /* Blocks of a walk of packed rows of 16 bits that have registers for the sums of a warp's units and some 40 more. On GPUs of before sm_90
- * three blocks of 32 tiles would keep a tenth of their sums in local memory; of squares elsewhere, too, whose walks are of few calls beside passes
+ * three blocks of 28 or 32 tiles keep a part of their sums in local memory; of squares elsewhere, too, whose walks are of few calls beside passes
  * (decision 0200). */
 int backward_most_walks(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    enum { OF_FOUR = 16, OF_THREE = 28, OF_THREE_LATER = 32 }; /* tiles of sums */
+    enum { OF_FOUR = 16, OF_THREE = 24, OF_THREE_LATER = 32 }; /* tiles of sums */
     const int tiles = plan->cuda.rows->warp_units * back->columns.tiles;
     const int three = plan->target->warpgroups && !plan->passes.width ? OF_THREE_LATER : OF_THREE;
     return tiles <= OF_FOUR ? 4 : tiles <= three ? 3 : 2;
