@@ -218,7 +218,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 52
+#define FPA_CUDA_VERSION 51
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -247,9 +247,6 @@ struct fpa_cuda_geometry {
 /* Bytes of 64 keys in fpa_cuda_call.decays: 16 bits each, what their chunk leaves of the sums before it
  * (fp32), and 12 that nobody reads, so that bulk copies can have them. */
 #define FPA_CUDA_DECAYS 144
-
-/* Tokens of a sequence whose vectors NAME_pack_rows tells of together: whole panels of a pass, and tiles of who packs. */
-#define FPA_CUDA_PACKED_TOKENS 1024
 
 struct fpa_cuda_call {
     long long batch, length, query_heads, heads;
@@ -294,9 +291,6 @@ struct fpa_cuda_call {
      * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
      * a block for each item */
     unsigned *progress;
-    /* parts of a sequence, of FPA_CUDA_PACKED_TOKENS each, whose vectors NAME_pack_rows tells NAME_fused_chunk of, beside which it runs:
-     * progress is [B][heads of keys][parts], then of queries, warps that have stored theirs. 0: it has ended before */
-    long long packed_parts;
     /* sizes chosen for this call */
     long long
         chunk; /* tokens; the parallel form: at least length; the chunked form without a mask: of a segment */

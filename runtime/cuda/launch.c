@@ -165,7 +165,7 @@ static void launch_fused(cuda_queue *q, const cuda_sizes *s)
                              .blocks = call->batch * call->query_heads * (call->segments - call->ahead) *
                                        g->column_blocks,
                              .maps = maps,
-                             .next = (totals && g->fused_totals) || call->packed_parts};
+                             .next = totals && g->fused_totals};
     cuda_launch_grid(q, &fused, call);
     if (call->partial && g->fused_total)
         launch_fused_final(q, call, maps);
@@ -314,13 +314,11 @@ void cuda_launch_all(cuda_queue *q, cuda_sizes *s)
         launch_queries(q, s);
         return;
     }
-    launch_gates(q, &s->call); /* behind which those that run beside each other begin */
-    if (s->call.packed_parts)
-        clear_progress(q, s);
     if (g->fused_packs)
         cuda_launch_packs(q, s);
     if (g->fused_total)
         fill_maps_of_pass(q, s);
+    launch_gates(q, &s->call);
     launch_fused(q, s);
 }
 
@@ -335,7 +333,6 @@ void cuda_set_dots(const cuda_dots *dots, cuda_sizes *s)
     s->call.reversed = dots->reversed;
     s->call.adds = dots->adds;
     s->apart = dots->apart;
-    s->call.packed_parts = 0;
     s->call.states = dots->kept ? dots->kept : s->call.states;
     for (int i = 0; i < 3; i++)
         s->call.dot_stride[i] = dots->stride[i];

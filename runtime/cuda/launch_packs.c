@@ -1,8 +1,6 @@
 /* launch_packs: NAME_pack_rows, before kernels that read vectors of a head's rows. */
 #include "launch_packs.h"
 
-#include <stdlib.h>
-
 #include "base/round.h"
 
 /* Blocks of one head each, at most so many: all heads' rows of a token are read at nearly the same time then, so that what two of them share
@@ -12,18 +10,6 @@ static int64_t blocks_of_heads(const struct fpa_cuda_geometry *g, int64_t blocks
 {
     const int64_t whole = blocks / heads * heads;
     return !g->pack_chunks && 8 * whole >= 7 * blocks ? whole : blocks;
-}
-
-/* Beside a pass: a whole number for each head's keys and queries, of about a quarter of the multiprocessors. */
-static int64_t count_beside(const cuda_queue *q)
-{
-    const struct fpa_launch *launch = q->launch;
-    const int64_t sides = launch->heads + launch->query_heads, room = cuda_room_for(q->cuda, CUDA_PACK_ROWS);
-    const char *asked = getenv("FPA_PACKS");
-    const int64_t most = asked ? atoi(asked) : q->cuda->room.multiprocessors / 4;
-    const int64_t blocks = most / sides > 0 ? most / sides * sides : sides;
-    const int64_t all = launch->batch * sides;
-    return all < blocks ? all : blocks < room ? blocks : room;
 }
 
 /* Blocks that pack: as many as run at a time, which share all tiles evenly. */
@@ -56,7 +42,7 @@ void cuda_launch_packs(cuda_queue *q, cuda_sizes *s)
                     &splits);
     s->call.vectors[0] = s->keys;
     s->call.vectors[1] = s->queries;
-    cuda_launch(q, CUDA_PACK_ROWS, s->call.packed_parts ? count_beside(q) : count_packs(q), NULL, &s->call);
+    cuda_launch(q, CUDA_PACK_ROWS, count_packs(q), NULL, &s->call);
     cuda_take_packed(q, &s->call, s->keys, false);
     cuda_take_packed(q, &s->call, s->queries, true);
 }

@@ -122,8 +122,6 @@ static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct f
     enum { SCAN_WARPS = 4 }; /* of a block, that leave a state */
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t room = cuda_room_for(cuda, queries_kernel(s));
-    if (s->call.packed_parts)
-        return launch->batch * (launch->heads + launch->query_heads) * s->call.packed_parts;
     if (s->clusters)
         return s->whole ? 0 : s->clusters * SCAN_WARPS;
     if (!g->persistent || s->is_fused || (!s->call.awaited && count_items(g, launch, s) <= room))
@@ -244,16 +242,6 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
     call->pack_matrices = cuda_take(base, &s->bytes, matrices, 1);
 }
 
-/* Parts of a sequence that NAME_pack_rows tells of, where a pass in one segment reads vectors beside it; else 0. */
-static int64_t count_packed(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
-                            const cuda_sizes *s)
-{
-    const struct fpa_cuda_geometry *g = &cuda->geometry;
-    const bool beside = s->is_fused && !s->cluster_scan && g->fused_packs && !g->pack_chunks &&
-                        cuda->room.overlaps && !launch->cu_seqlens && !g->unmasked && s->call.segments == 1;
-    return beside ? divide_up(launch->length, FPA_CUDA_PACKED_TOKENS) : 0;
-}
-
 /* Queries whose copies were kept run beside the scan that brings these up to date. */
 static void size_carry(const cuda_task *task, cuda_sizes *s)
 {
@@ -295,7 +283,6 @@ static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *la
     const bool copies = kept || (!s->is_fused && read && (several || launch->state_in));
     s->parallel =
         cuda->geometry.parallel_tokens && !s->is_fused && !s->cluster_scan && !copies && !launch->cu_seqlens;
-    s->call.packed_parts = count_packed(cuda, launch, s);
     place_parts(cuda, launch, &task, mechanism, copies, base, s);
 }
 
