@@ -22,6 +22,13 @@ static double read_seconds(const cuda_task *task, int64_t segments)
     return 0.5 * (double)(task->queries * segments * (segments - 1)) * total / task->room->gpu->cache;
 }
 
+/* Segments are whole chunks: how much longer the longest one is than where they would fill the sequence evenly. */
+static double rounded(const cuda_task *task, int64_t segments)
+{
+    const int64_t run = cuda_divide_fused(task, segments).segment_chunks;
+    return segments > 2 && task->chunks ? (double)(run * segments) / (double)task->chunks : 1;
+}
+
 /* A walk of the first segments for their totals, which later ones read before they begin. */
 static fpa_cost totals_cost(const cuda_task *task, int64_t segments)
 {
@@ -33,7 +40,7 @@ static fpa_cost totals_cost(const cuda_task *task, int64_t segments)
                            .sequences = (double)task->sequences,
                            .blocks = (double)total_blocks(task) * later,
                            .tokens = walked,
-                           .longest = 1};
+                           .longest = rounded(task, segments)};
     fpa_cost cost = pass_cost(task, &pass);
     cost.seconds += read_seconds(task, segments);
     return cost;
@@ -99,7 +106,7 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
                            .sequences = (double)task->queries,
                            .blocks = (double)(cuda_fused_blocks(task) * segments),
                            .tokens = 1,
-                           .longest = segments == 2 ? 2 * (1 - first) : 1};
+                           .longest = segments == 2 ? 2 * (1 - first) : rounded(task, segments)};
     const fpa_cost before = before_cost(task, MECHANISM_FUSED_CHUNK);
     if (task->summed)
         return cost_then(before, open_cost(task, segments));
