@@ -218,7 +218,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 52
+#define FPA_CUDA_VERSION 53
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128

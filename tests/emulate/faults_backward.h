@@ -122,7 +122,7 @@ static const struct cuda_backward_fault {
      {"queries of half precision that nothing divides", "but the formula gives", "cuda_backward_query_factor",
       "return 1.0f;"}},
     {"gated",
-     {"a state that does not fade over a chunk", "but the formula gives", "cuda_backward_chunk_decay",
+     {"a state that does not fade over a chunk", "the RMS error of d_q", "cuda_backward_chunk_decay",
       "const float factor = 1.0f;"}},
     {"gated",
      {"a state that fades over half of a chunk's gates", "chunked form: the RMS error of d_q",

@@ -305,7 +305,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 52
+#define FPA_CUDA_VERSION 53
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -763,7 +763,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
-    52, /* version */
+    53, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
