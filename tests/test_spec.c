@@ -405,6 +405,21 @@ static void every_shipped_spec_loads_the_same_twice_under_names_of_its_own(void 
     assert_true(heads >= 40);
 }
 
+/* It asks for nothing. */
+static void an_eps_of_0_is_accepted_whatever_the_normaliser(void **state)
+{
+    static const char *const fields[] = {"eps = 0", "normalize = { 'one_plus_sum', eps = 0 }",
+                                         "normalize = { 'sum', eps = 0 }"};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        char text[160];
+        fpa_head_list list;
+        snprintf(text, sizeof text, "return head { name = 'a', d = 4, terms = linear {}, %s }", fields[i]);
+        load_good(text, &list);
+        assert_true(list.heads[0]->eps == 0);
+        head_list_free(&list);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -415,6 +430,7 @@ int main(void)
         cmocka_unit_test(kernel_weights_stay_exact),
         cmocka_unit_test(numbers_of_any_size_stay_exact),
         cmocka_unit_test(fields_of_a_head_arrive),
+        cmocka_unit_test(an_eps_of_0_is_accepted_whatever_the_normaliser),
         cmocka_unit_test(equal_matrices_are_one_matrix),
         cmocka_unit_test(an_orthogonal_matrix_is_orthonormal_and_the_same_everywhere),
         cmocka_unit_test(a_matrix_is_read_from_the_specs_own_folder),

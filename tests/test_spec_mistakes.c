@@ -306,20 +306,6 @@ static void fields_are_checked_and_the_nearest_is_named(void **state)
     CHECK(cases);
 }
 
-/* It asks for nothing. */
-static void an_eps_of_0_is_accepted_whatever_the_normaliser(void **state)
-{
-    static const char *const texts[] = {FIELD4("eps = 0"), FIELD4("normalize = { 'one_plus_sum', eps = 0 }"),
-                                        FIELD4("normalize = { 'sum', eps = 0 }")};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        fpa_head_list list;
-        fpa_error error;
-        assert_ok(spec_load_text("mine.lua", NULL, texts[i], strlen(texts[i]), &list, &error), &error);
-        assert_true(list.heads[0]->eps == 0);
-        head_list_free(&list);
-    }
-}
-
 static void fields_of_families_are_checked(void **state)
 {
     static const mistake cases[] = {
@@ -501,7 +487,6 @@ int main(void)
         cmocka_unit_test(matrices_of_heads_are_checked),
         cmocka_unit_test(sketches_are_checked),
         cmocka_unit_test(fields_are_checked_and_the_nearest_is_named),
-        cmocka_unit_test(an_eps_of_0_is_accepted_whatever_the_normaliser),
         cmocka_unit_test(fields_of_families_are_checked),
         cmocka_unit_test(terms_and_weights_are_checked),
         cmocka_unit_test(a_file_that_is_no_spec_is_refused),
