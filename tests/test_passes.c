@@ -285,8 +285,8 @@ static void monomials_are_taken_at_a_time_while_their_sums_fit(void **state)
 /* ---- on the CPU ---- */
 
 static const char *const emulated[] = {
-    "plain",       "square",         "line",           "lines",         "taylor",        "gated",
-    "gatednorm",   "linear",         "broad",          "ragged",        "squares",       "powers",
+    "plain",       "square",         "line",           "lines",         "taylor",        "linear",
+    "gatednorm",   "gated",          "broad",          "ragged",        "squares",       "powers",
     "fading",      "fadinghalf",     "fadingsome",     "turned",        "fadingsum",     "weighed",
     "weighedsum",  "passedrows",     "squareofrows",   "halfsquare",    "widenorm",      "numbers",
     "broadsquare", "broadfading",    "sums",           "fewsums",       "fadingtaylor",  "fadingcube",

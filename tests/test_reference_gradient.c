@@ -73,6 +73,8 @@ static void slopes_free(slopes *s)
         free(all[i]->k);
         free(all[i]->v);
         free(all[i]->log_gate);
+        free(all[i]->log_gate_whole);
+        free(all[i]->log_gate_carried);
     }
     free(s->d_o);
     bench_free(&s->b);
@@ -250,6 +252,43 @@ static void magnitudes_tell_where_eps_nearly_cancels(void **state)
     head_free(head);
 }
 
+/* Squares of errors of log-gates over their magnitudes': those of the plain walk, and those that it expects. */
+static void add_gate_errors(const slopes *s, double *found, double *expected)
+{
+    for (int i = 0; i < KEYS; i++) {
+        const double size = s->sizes.log_gate[i], exact = s->exact.log_gate[i];
+        const double off = s->plain.log_gate[i] - exact, shared = s->plain.log_gate_whole[i] - exact;
+        *found += size > 0 ? off * off / (size * size) : 0;
+        *expected += size > 0 ? (shared * shared + s->plain.log_gate_carried[i]) / (size * size) : 0;
+    }
+}
+
+/* One draw's may happen to cancel in the running sum, and are then carried as nothing by all tokens before. */
+static void errors_of_a_running_sum_are_on_average_those_that_it_expects(void **state)
+{
+    enum { DRAWS = 200 };
+    static const fpa_dtype types[] = {FPA_F32, FPA_BF16};
+    for (int type = 0; type < 2; type++) {
+        double found = 0, expected = 0;
+        for (uint64_t draw = 0; draw < DRAWS; draw++) {
+            fpa_head *head = power_head(1);
+            slopes s;
+            head->gate = true;
+            slopes_setup(&s, head, SEED + 100 + draw, true);
+            s.b.problem.arithmetic = types[type];
+            s.plain.log_gate_whole = zeros(KEYS);
+            s.plain.log_gate_carried = zeros(KEYS);
+            assert_int_equal(reference_gradient_plain(&s.b.problem, &s.backward, &s.plain, NULL), FPA_OK);
+            add_gate_errors(&s, &found, &expected);
+            assert_true(types[type] == FPA_BF16 || s.plain.log_gate_carried[0] == 0);
+            slopes_free(&s);
+            head_free(head);
+        }
+        assert_true(found > 0 && expected <= 1.5 * found);
+        assert_true(types[type] == FPA_F32 || found <= 1.5 * expected);
+    }
+}
+
 /* Maps, projections, random features, complex products, positions and masks of keys. */
 static fpa_head *favor_head(void)
 {
@@ -300,6 +339,7 @@ int main(void)
         cmocka_unit_test(coordinates_that_are_made),
         cmocka_unit_test(saved_outputs_are_taken_as_they_are),
         cmocka_unit_test(magnitudes_tell_where_eps_nearly_cancels),
+        cmocka_unit_test(errors_of_a_running_sum_are_on_average_those_that_it_expects),
     };
 
     return cmocka_run_group_tests_name("reference_gradient", tests, NULL, NULL);

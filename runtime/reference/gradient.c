@@ -17,6 +17,11 @@ static void lift_row(const walk *w, const fpa_lift_token *token, real *row)
         lift_exact(token, row, w->lifted);
 }
 
+static void add_roundings(const walk *w, int64_t t, int64_t j, real seen, real gradient)
+{
+    (void)w, (void)t, (void)j, (void)seen, (void)gradient;
+}
+
 /* Of magnitudes: half precision rounds what is below its normal numbers as if it were one of them, but never more than the whole. */
 static real narrow(const walk *w, real x)
 {

@@ -21,13 +21,24 @@ static real narrow(const walk *w, real x)
     return round_float(w->problem->arithmetic == FPA_F32 ? FPA_F32 : FPA_BF16, x);
 }
 
+static void add_roundings(const walk *w, int64_t t, int64_t j, real seen, real gradient)
+{
+    const double whole = (double)seen * (double)gradient;
+    const double read = (double)narrow(w, seen) * (double)gradient - whole;
+    const double written = (double)seen * (double)narrow(w, gradient) - whole;
+    const int64_t span = w->given->span;
+    w->whole[t] += whole;
+    w->whole[j] -= whole;
+    w->rounding[t] += read * read;
+    w->rounding[j] += written * written;
+    for (int64_t u = (j / span + 1) * span; u <= t; u += span)
+        w->crossing_rounding[u] += read * read + written * written;
+}
+
 /* A running sum of what each token's query reads less what its key gives, begun anew behind every span. */
 static real gate_of(const walk *w, int64_t t, real running[2])
 {
-    const bool last = t + 1 == w->problem->length;
-    if (last)
-        running[0] = 0;
-    else if ((t + 1) % w->given->span == 0)
+    if (begins_anew(w, t))
         running[0] = w->crossing[t + 1];
     running[0] += w->read[t] - w->written[t];
     return running[0];

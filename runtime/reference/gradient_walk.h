@@ -30,6 +30,9 @@ typedef struct walk {
     real *v, *dv;         /* [length][dv] */
     real *read, *written; /* [length] score times its gradient, summed over a query's keys, a key's queries */
     real *crossing;       /* [length] the same over pairs on both sides of a token's gate */
+    /* [length] of the plain walk, where they are wanted: read less written without roundings, whose sum in double is crossing; squares of
+     * the roundings of a token's terms, and of those that cross the gate of a span's first token */
+    double *whole, *rounding, *crossing_rounding;
 } walk;
 
 /* As a row that is a factor of products has it, in plain arithmetic of the kernels' type; and as a score, its gradient
@@ -38,6 +41,8 @@ static real narrow_row(const walk *w, real x);
 /* The coordinates that a lift makes of a token; of magnitudes what their errors are relative to. */
 static void lift_row(const walk *w, const fpa_lift_token *token, real *row);
 static real narrow(const walk *w, real x);
+/* A pair's score as it decayed, and the score's gradient: what rounding their products leaves. */
+static void add_roundings(const walk *w, int64_t t, int64_t j, real seen, real gradient);
 
 static real size_of(const walk *w, real x)
 {
@@ -52,7 +57,22 @@ static void walk_free(walk *w)
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
+    free(w->whole);
     rows_free(&w->rows);
+}
+
+static fpa_status make_roundings(walk *w, size_t tokens, fpa_error *error)
+{
+    if (!w->to.log_gate_whole)
+        return FPA_OK;
+    w->whole = calloc(3 * tokens, sizeof *w->whole);
+    if (!w->whole) {
+        walk_free(w);
+        return fail_memory(error);
+    }
+    w->rounding = w->whole + tokens;
+    w->crossing_rounding = w->rounding + tokens;
+    return FPA_OK;
 }
 
 static fpa_status walk_make(walk *w, fpa_error *error)
@@ -93,7 +113,7 @@ static fpa_status walk_make(walk *w, fpa_error *error)
             return fail_memory(error);
         }
     }
-    return FPA_OK;
+    return make_roundings(w, tokens, error);
 }
 
 /* ---- rows of a token, and back ---- */
@@ -274,6 +294,8 @@ static void add_pair(walk *w, int64_t t, int64_t j, real decay)
     w->written[j] += seen * narrow_gradient;
     for (int64_t u = j + 1; w->problem->log_gate && u <= t; u++)
         w->crossing[u] += narrow_seen * narrow_gradient;
+    if (w->whole)
+        add_roundings(w, t, j, seen, gradient);
 }
 
 /* ---- one query ---- */
@@ -392,16 +414,25 @@ static void walk_keys(walk *w, int64_t b, int64_t h)
     memset(w->read, 0, sizeof(real) * (size_t)p->length);
     memset(w->written, 0, sizeof(real) * (size_t)p->length);
     memset(w->crossing, 0, sizeof(real) * (size_t)p->length);
+    if (w->whole)
+        memset(w->whole, 0, 3 * sizeof *w->whole * ((size_t)p->length + 1));
 }
 
 /* The gradient of log-gate t is w->crossing[t]; what the two ways make of it is told by their files. */
 static real gate_of(const walk *w, int64_t t, real running[2]);
+
+/* Whether the running sum of token t begins with what crosses the gate behind it. */
+static bool begins_anew(const walk *w, int64_t t)
+{
+    return t + 1 == w->problem->length || (t + 1) % w->given->span == 0;
+}
 
 static void store_keys(walk *w, int64_t b, int64_t h)
 {
     const fpa_problem *p = w->problem;
     const int width = head_width(p->head), dv = p->head->dv;
     real running[2] = {0};
+    double whole = 0, carried = 0;
     for (int64_t j = p->length - 1; j >= 0; j--) {
         const int64_t token = (b * p->length + j) * p->heads + h;
         const fpa_lift_token key = lift_token(p, b, j, h, FPA_KEY, p->k + token * width);
@@ -416,6 +447,13 @@ static void store_keys(walk *w, int64_t b, int64_t h)
             w->to.v[token * dv + c] = (double)w->dv[j * dv + c];
         if (w->to.log_gate)
             w->to.log_gate[token] = (double)gate_of(w, j, running);
+        if (w->whole) {
+            carried = begins_anew(w, j) ? w->crossing_rounding[j + 1] : carried;
+            carried += w->rounding[j];
+            whole += w->whole[j];
+            w->to.log_gate_whole[token] = whole;
+            w->to.log_gate_carried[token] = carried;
+        }
     }
 }
 

@@ -75,6 +75,9 @@ fpa_status reference_size(const fpa_head *head, fpa_reference_size *size, fpa_er
 typedef struct fpa_gradients {
     double *q, *k, *v;
     double *log_gate;
+    /* Of the plain walk, both wanted or neither: of log-gates without the roundings of a running sum's terms, and the squares of
+     * these that the sum carries, which each are as likely up as down. */
+    double *log_gate_whole, *log_gate_carried;
     double *const *weights; /* by matrix index of the head; NULL, or with NULL entries: not wanted */
 } fpa_gradients;
 

@@ -295,6 +295,7 @@ static void add_found(examination *x, const problem *p)
         for (int kind = 0; kind <= GRADIENT_KINDS; kind++) {
             x->squares[form][kind].found += p->squares[form][kind].found;
             x->squares[form][kind].plain += p->squares[form][kind].plain;
+            x->squares[form][kind].expected += p->squares[form][kind].expected;
             x->squares[form][kind].count += p->squares[form][kind].count;
         }
 }

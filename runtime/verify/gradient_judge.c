@@ -46,6 +46,7 @@ typedef struct comparison {
     fpa_gradient_check *check;
     fpa_bound bound;
     fpa_gradient_squares *squares; /* added to */
+    const fpa_gradients *gates;    /* plain log-gates, where these are compared; else NULL */
 } comparison;
 
 /* A number of a gradient: of a kind, or of matrix number `index`. */
@@ -78,6 +79,13 @@ static void refuse_number(const comparison *c, const place *at, double value, do
         gradient_refuse(c->check, "%s is %s", name, isnan(value) ? "not a number" : "infinite");
 }
 
+/* Of a plain log-gate's error: that of its operands, which all terms share, and the terms', each for itself. */
+static double expected_square(const fpa_gradients *plain, int64_t i, double exact)
+{
+    const double shared = plain->log_gate_whole[i] - exact;
+    return shared * shared + plain->log_gate_carried[i];
+}
+
 /* One number; i: where its evaluations are. stored: the type that it was rounded to. */
 static void compare(comparison *c, double value, const double *const evaluations[EVALUATIONS], int64_t i,
                     fpa_dtype stored, const place *at)
@@ -98,6 +106,7 @@ static void compare(comparison *c, double value, const double *const evaluations
     const double plain = (dtype_round(stored, evaluations[PLAIN][i]) - exact) / magnitude;
     c->squares->found += off / magnitude * (off / magnitude);
     c->squares->plain += plain * plain;
+    c->squares->expected += c->gates ? expected_square(c->gates, i, exact) / (magnitude * magnitude) : 0;
     c->squares->count++;
 }
 
@@ -106,7 +115,8 @@ fpa_status gradient_check_rms(const fpa_head *head, fpa_form_index form, const f
 {
     /* Where the plain evaluation is exact (a normaliser's difference of one value and o, say), a rounding is still no fault. */
     const double count = (double)s->count, rounding = dtype_roundoff(FPA_F32);
-    const double found = sqrt(s->found / count), plain = sqrt(s->plain / count);
+    const double found = sqrt(s->found / count);
+    const double plain = sqrt(fmax(s->plain, s->expected) / count);
     if (!s->count)
         return FPA_OK;
     to->ratio = fmax(to->ratio, found / fmax(plain, rounding / 2));
@@ -169,10 +179,12 @@ void gradient_judge(fpa_gradient_check *check, const fpa_gradient_run *run,
             continue;
         c.bound = bound(check, kind);
         c.squares = &sums[kind];
+        c.gates = kind == OF_GATE ? &check->trial->to[PLAIN] : NULL;
         compare_field(&c, kind, &outputs->field[kind]);
     }
     for (int i = 0; run->matrices && i < gradient_matrices(head) && check->status == FPA_OK; i++) {
         c.bound = bound(check, GRADIENT_KINDS);
+        c.gates = NULL;
         c.squares = &sums[GRADIENT_KINDS];
         compare_matrix(&c, i, outputs->matrices[i]);
     }

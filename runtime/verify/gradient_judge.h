@@ -14,6 +14,8 @@ typedef struct fpa_gradient_findings {
 /* Sums of squares of errors over magnitudes. */
 typedef struct fpa_gradient_squares {
     double found, plain;
+    double
+        expected; /* of plain log-gates, whichever way their terms happen to be rounded; of other kinds 0 */
     int64_t count;
 } fpa_gradient_squares;
 
@@ -40,7 +42,8 @@ void gradient_judge(fpa_gradient_check *c, const fpa_gradient_run *run, const fp
                     fpa_gradient_squares *sums);
 
 /* RMS of errors: not above twice the plain evaluation's, or half of a float's last place. Of one trial few errors are
- * independent of each other, so all trials are judged together, and the long one, whose errors are its own, alone. */
+ * independent of each other, so all trials are judged together, and the long one, whose errors are its own, alone. A log-gate's
+ * are carried from token to token: where the plain evaluation's happen to cancel, those that it was to expect count. */
 fpa_status gradient_check_rms(const fpa_head *head, fpa_form_index form, const fpa_gradient_squares *squares,
                               const char *name, fpa_gradient_findings *found, fpa_error *error);
 

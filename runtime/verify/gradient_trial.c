@@ -186,13 +186,19 @@ static fpa_status make_gradients(fpa_gradient_trial *g, fpa_gradients *to, doubl
 {
     const fpa_trial *t = &g->inputs;
     const int64_t tokens = t->shape.batch * g->known;
+    const bool roundings = t->head->gate && to == &g->to[PLAIN];
 
     *weights = calloc((size_t)t->head->matrix_count + 1, sizeof **weights);
     to->q = calloc((size_t)(tokens * t->shape.query_heads * head_width(t->head)) + 1, sizeof *to->q);
     to->k = calloc((size_t)(tokens * t->shape.heads * head_width(t->head)) + 1, sizeof *to->k);
     to->v = calloc((size_t)(tokens * t->shape.heads * t->head->dv) + 1, sizeof *to->v);
     to->log_gate = calloc((size_t)(tokens * t->shape.heads) + 1, sizeof *to->log_gate);
-    if (!*weights || !to->q || !to->k || !to->v || !to->log_gate)
+    if (roundings)
+        to->log_gate_whole = calloc((size_t)(tokens * t->shape.heads) + 1, sizeof *to->log_gate_whole);
+    if (roundings)
+        to->log_gate_carried = calloc((size_t)(tokens * t->shape.heads) + 1, sizeof *to->log_gate_carried);
+    if (!*weights || !to->q || !to->k || !to->v || !to->log_gate ||
+        (roundings && !(to->log_gate_whole && to->log_gate_carried)))
         return fail_memory(error);
     for (int m = 0; m < t->head->matrix_count; m++) {
         if (t->head->matrices[m].kind == FPA_MATRIX_CONSTANT)
@@ -301,6 +307,8 @@ void gradient_trial_free(fpa_gradient_trial *g)
         free(g->to[i].k);
         free(g->to[i].v);
         free(g->to[i].log_gate);
+        free(g->to[i].log_gate_whole);
+        free(g->to[i].log_gate_carried);
     }
     free(g->d_o);
     free(g->o);
