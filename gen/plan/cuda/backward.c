@@ -357,6 +357,7 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "column_tiles", columns.tiles),
     FIELD_AS(fpa_cuda_backward_plan, "all_tiles", columns.all),
     FIELD_AS(fpa_cuda_backward_plan, "backward_side_blocks", sides.blocks),
+    FIELD_AS(fpa_cuda_backward_plan, "ones_slabs", columns.ones_slabs),
     FIELD_AS(fpa_cuda_backward_plan, "backward_side_tiles", sides.tiles),
     FIELD_PART(fpa_cuda_backward_plan, "cells", cells, cuda_cells_fields),
     BACKWARD(value_tiles),

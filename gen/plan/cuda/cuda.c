@@ -111,6 +111,7 @@ static const fpa_field cuda_fields[] = {
     FIELD_AS(fpa_cuda_plan, "column_blocks", columns.blocks),
     FIELD_AS(fpa_cuda_plan, "column_tiles", columns.tiles),
     FIELD_AS(fpa_cuda_plan, "all_tiles", columns.all),
+    FIELD_AS(fpa_cuda_plan, "ones_slabs", columns.ones_slabs),
     CUDA(query_tokens),
     CUDA(copy_rows),
     CUDA(weights),
