@@ -171,7 +171,7 @@ void gradient_judge(fpa_gradient_check *check, const fpa_gradient_run *run,
         c.squares = &sums[kind];
         compare_field(&c, kind, &outputs->field[kind]);
     }
-    for (int i = 0; run->matrices && i < gradient_matrices(head) && check->status == FPA_OK; i++) {
+    for (int i = 0; run->matrices && i < head_run_time_matrices(head) && check->status == FPA_OK; i++) {
         c.bound = bound(check, GRADIENT_KINDS);
         c.squares = &sums[GRADIENT_KINDS];
         compare_matrix(&c, i, outputs->matrices[i]);

@@ -257,7 +257,7 @@ static void fill_geometry(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
         .chunk = plan->chunk,
         .state_elements = (int)(plan->features * (head->dv + normalized)),
         .state_element = (int)dtype_size(head->state_dtype),
-        .weights = cuda_count_weights(plan->written),
+        .weights = head_run_time_matrices(plan->written),
         .element = (int)dtype_size(head->dtype),
         .gate = head->gate,
         .query_tokens = back->query_tokens,

@@ -39,8 +39,8 @@ int cuda_most_lean(int width);
 /* Blocks that a multiprocessor should have at a time: few sums leave registers for more of them, which hide
  * each other's waits. tiles: of sums, 4 registers each. */
 int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes);
-int cuda_count_weights(const fpa_head *head); /* run-time matrices */
-/* Whether a plan is of a pass whose outputs' dots and states gates' gradients are made of, and carried out by fused_rows. */
+/* Whether a plan is that of a pass by fused_rows that also stores its outputs' dot products and its states, for
+ * gradients of gates. */
 bool cuda_leaves_dots(const fpa_plan *plan);
 /* The mechanism's plan; NULL: it is not chosen. */
 const void *cuda_chosen(const fpa_cuda_plan *cuda, fpa_cuda_mechanism mechanism);
