@@ -231,7 +231,7 @@ static fpa_status place(const fpa_gradient_trial *g, fpa_field *field, fpa_dtype
                     field_put(field, b, t, h, e, values[((b * g->known + from) * heads + h) * entries + e]);
         }
     if (status == FPA_OK)
-        field_settle(field);
+        field_stamp(field);
     return status;
 }
 
