@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/round.h"
 #include "operand.h"
 
 enum { ALIGNMENT = 256 };
@@ -19,7 +20,7 @@ static void describe(layer_operands *s, layer_operand *x, int axes, const int64_
                            .shape = x->shape};
     x->size = (size_t)count * (x->is_mask ? 1 : dtype_size(x->dtype));
     x->offset = s->set_bytes;
-    s->set_bytes += (x->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    s->set_bytes += round_up(x->size, ALIGNMENT);
 }
 
 static fpa_status describe_weights(layer_operands *s, fpa_error *error)

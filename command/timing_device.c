@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "head/lift.h"
+#include "base/round.h"
 #include "device.h"
 #include "graphs.h"
 #include "operand.h"
@@ -78,7 +79,7 @@ static void describe_part(stage *s, part *of, int axes, const int64_t *shape)
                             .strides = of->stride};
     of->size = (size_t)count_elements(of) * item_of(of);
     of->offset = s->set_bytes;
-    s->set_bytes += (of->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    s->set_bytes += round_up(of->size, ALIGNMENT);
 }
 
 static void describe_weights(stage *s, const fpa_head *head, int64_t heads)

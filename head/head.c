@@ -396,6 +396,14 @@ int head_width(const fpa_head *head)
     return head->lift ? head->lift->width : head->d;
 }
 
+int head_run_time_matrices(const fpa_head *head)
+{
+    int count = 0;
+    for (int m = 0; m < head->matrix_count; m++)
+        count += head->matrices[m].kind != FPA_MATRIX_CONSTANT;
+    return count;
+}
+
 int head_degree(const fpa_head *head)
 {
     int degree = 0;

@@ -171,6 +171,8 @@ double monomial_count(int d, int n);
 
 /* Width of q and k as callers give them. */
 int head_width(const fpa_head *head);
+/* The number of matrices whose entries are given at run time. */
+int head_run_time_matrices(const fpa_head *head);
 
 /* Figures of a head as it stands. */
 int head_degree(const fpa_head *head);      /* largest branch count */

@@ -16,9 +16,10 @@ double cuda_total_ratio(const cuda_task *task)
     return alone < all ? alone / all : 1;
 }
 
-/* Of two that run at once the first has no totals to wait for, and may take as long as its totals and the other's walk
- * do: first = ratio first + 1 - first. Of more, all others wait for its totals: three gained nothing. Kernels that do not
- * walk by roles have segments that are alike. */
+/* The share of the first of `segments` segments that run at the same time. It needs no total of a segment before it, so
+ * of two it may take as long as its own total and the walk of the other: first = ratio first + 1 - first. With more
+ * segments all others wait for its total, and a longer first one gained nothing when it was tried with three. Kernels
+ * without specialised warpgroups have equal segments. */
 double cuda_first_share(const cuda_task *task, int64_t segments)
 {
     const int64_t places = (int64_t)task->room->multiprocessors * task->room->occupancy[CUDA_FUSED_CHUNK];

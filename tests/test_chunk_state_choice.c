@@ -11,7 +11,7 @@
 
 enum { SEED = 20261122, RANDOM_TASKS = 20000 };
 
-/* A head of one pass by roles, of packed rows. */
+/* A head that fused_packed computes. */
 static struct fpa_cuda_geometry fused;
 
 static int plan_heads(void **state)

@@ -18,7 +18,7 @@
 static const char *const libraries[] = {"base", "head", "machine", "gen", "runtime", "command", NULL};
 static const char *const programs[] = {"tests", NULL};
 
-enum { MANY_FILES = 500, MANY_SYMBOLS = 20000, NOBODY = -1 };
+enum { MANY_FILES = 500, MANY_SYMBOLS = 20000, NO_FILE = -1 };
 
 typedef struct symbol {
     char *name;
@@ -178,7 +178,7 @@ static int find_file(const graph *g, const char *name)
     for (int i = 0; i < g->files; i++)
         if (strcmp(g->file[i], name) == 0)
             return i;
-    return NOBODY;
+    return NO_FILE;
 }
 
 static void no_files_use_each_other_in_a_circle(void **state)

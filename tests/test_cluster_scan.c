@@ -60,7 +60,7 @@ static void plan_of(const char *body, const char *target, fpa_cluster_scan *clus
     planned_free(&made);
 }
 
-static void heads_of_coordinates_relay_and_others_say_why_not(void **state)
+static void heads_of_coordinates_are_scanned_and_others_say_why_not(void **state)
 {
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         fpa_cluster_scan cluster_scan;
@@ -389,7 +389,7 @@ static void every_choice_can_be_launched(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(heads_of_coordinates_relay_and_others_say_why_not),
+        cmocka_unit_test(heads_of_coordinates_are_scanned_and_others_say_why_not),
         cmocka_unit_test(memory_and_registers_suffice),
         cmocka_unit_test(few_sequences_go_by_clusters),
         cmocka_unit_test(the_fastest_of_clusters_is_found_among_all),

@@ -9,7 +9,7 @@ static void make(const char *body, int warpgroup_tiles, int parts, struct made *
     make_outer(warpgroup_tiles, parts, &m->head.plan.memory, m);
 }
 
-static void tiles_and_stars_of_heads_of_every_family_are_as_many_as_known(void **state)
+static void tiles_and_strips_of_heads_of_every_family_are_as_many_as_known(void **state)
 {
     for (size_t i = 0; i < sizeof suited / sizeof *suited; i++) {
         struct made m;
@@ -18,7 +18,7 @@ static void tiles_and_stars_of_heads_of_every_family_are_as_many_as_known(void *
         if (!outer->used || m.head.plan.features != suited[i].features || outer->tiles != suited[i].tiles ||
             outer->strip_length != suited[i].suffixes || outer->strips != suited[i].strips ||
             outer->coordinates != suited[i].coordinates || outer->folded != suited[i].folded)
-            fail_msg("%s: %s%lld features, %d tiles, %d stars of %d, %d folded, natural %d", suited[i].body,
+            fail_msg("%s: %s%lld features, %d tiles, %d strips of %d, %d folded, natural %d", suited[i].body,
                      outer->why, (long long)m.head.plan.features, outer->tiles, outer->strips,
                      outer->strip_length, outer->folded, outer->coordinates);
         planned_free(&m.head);
@@ -37,7 +37,7 @@ static void heads_that_tiles_do_not_suit_say_why(void **state)
 }
 
 /* Degree-2 heads over whole blocks of 8: every tile has a strip without a hole, when their number allows. */
-static void flips_leave_stars_of_36_tiles_without_padding(void **state)
+static void flips_leave_strips_of_36_tiles_without_padding(void **state)
 {
     static const int suffixes[] = {0, 1, 2, 3, 4, 4, 3};
     for (int tiles = 1; tiles <= WARPGROUP_TILES; tiles++) {
@@ -315,10 +315,10 @@ static void the_same_plan_gives_the_same_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tiles_and_stars_of_heads_of_every_family_are_as_many_as_known),
+        cmocka_unit_test(tiles_and_strips_of_heads_of_every_family_are_as_many_as_known),
         cmocka_unit_test(heads_that_tiles_do_not_suit_say_why),
         cmocka_unit_test(coordinates_behind_packed_rows_are_whole_pieces_of_a_run),
-        cmocka_unit_test(flips_leave_stars_of_36_tiles_without_padding),
+        cmocka_unit_test(flips_leave_strips_of_36_tiles_without_padding),
         cmocka_unit_test(tiles_hold_every_feature_once_with_its_factors_weight_and_degree),
         cmocka_unit_test(features_of_equal_factors_have_tiles_of_their_own),
         cmocka_unit_test(every_tile_lies_in_one_star_of_its_own_group),

@@ -8,6 +8,8 @@
 
 #include "passes.h"
 
+#include "base/round.h"
+
 enum { LARGEST_BLOCK = 8 };
 
 /* Features of blocks may be so many times the fewest there are. All rows of a block share what is made once for them: a feature takes 1 + s / b of
@@ -57,7 +59,7 @@ static int split_factors(const fpa_expression *e, int monomial, int block, featu
     }
     for (int i = 0; i < count; i++) {
         int width = e->forms[split[i].form].width;
-        split[i].blocks = split[i].power == 1 ? 1 : (width + block - 1) / block;
+        split[i].blocks = split[i].power == 1 ? 1 : divide_up(width, block);
     }
     return count;
 }

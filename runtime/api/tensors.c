@@ -352,14 +352,6 @@ const DLTensor *tensor_of_row(const tensor_row *row, const void *tensors)
     return tensor;
 }
 
-int tensors_weights(const fpa_head *head)
-{
-    int count = 0;
-    for (int m = 0; m < head->matrix_count; m++)
-        count += head->matrices[m].kind != FPA_MATRIX_CONSTANT;
-    return count;
-}
-
 /* Of the run-time ones: "A, B"; as many as there is room for. */
 static const char *names_of_matrices(const fpa_head *head, char *names, size_t size)
 {
@@ -374,7 +366,7 @@ static const char *names_of_matrices(const fpa_head *head, char *names, size_t s
 
 static void check_weights(const operands *all, const float **weights)
 {
-    int count = tensors_weights(all->head), index = 0;
+    int count = head_run_time_matrices(all->head), index = 0;
     char names[256];
     memset(weights, 0, (size_t)count * sizeof *weights);
     if (count == 0 || (!all->tensors->weights && !all->with_data))

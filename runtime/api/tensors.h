@@ -16,7 +16,7 @@ typedef enum tensors_mode {
 
 /* Check every tensor against the head, the device and the others, and fill *launch, its workspace
  * excepted. INVALID names the tensor, the axis and both figures. weights has room for
- * tensors_weights(head) pointers and outlives the launch. */
+ * head_run_time_matrices(head) pointers and outlives the launch. */
 fpa_status tensors_check(const fpa_head *head, const fpa_facts *facts, DLDevice device, tensors_mode mode,
                          const fpa_tensors *tensors, const float **weights, struct fpa_launch *launch,
                          fpa_error *error);
@@ -65,8 +65,5 @@ const DLTensor *tensor_of_row(const tensor_row *row, const void *tensors);
 /* Those of fpa_gradient_tensors. */
 enum { GRADIENT_ROWS = 18 };
 extern const tensor_row gradient_rows[GRADIENT_ROWS];
-
-/* Number of matrices of the head that are given at run time. */
-int tensors_weights(const fpa_head *head);
 
 #endif

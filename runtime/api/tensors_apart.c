@@ -27,7 +27,7 @@ static void keep_from(fpa_checks *c, const fpa_head *head, const fpa_view *writt
         {"state_index", tensors->state_index, FPA_F32, false},
         {"state_out_index", tensors->state_out_index, FPA_F32, false},
     };
-    const size_t count = sizeof all / sizeof *all, weights = (size_t)tensors_weights(head);
+    const size_t count = sizeof all / sizeof *all, weights = (size_t)head_run_time_matrices(head);
     for (size_t i = 0; i < count + weights; i++) {
         const DLTensor *tensor = i < count ? all[i].tensor : tensors->weights[i - count];
         fpa_view view = {.name = i < count ? all[i].name : "weights", .with_data = true};

@@ -1,4 +1,5 @@
 #include "image.h"
+#include "base/round.h"
 
 #include <elf.h>
 #include <stdint.h>
@@ -76,7 +77,7 @@ bool image_is_empty(const fpa_object *image)
 
 static size_t filled_up(size_t size)
 {
-    return (size + IMAGE_UNIT - 1) / IMAGE_UNIT * IMAGE_UNIT;
+    return round_up(size, IMAGE_UNIT);
 }
 
 bool image_names(const fpa_object *image, const char *kernel)

@@ -6,6 +6,7 @@
  *
  * Forks and joins are events, so that a capture of the caller's stream takes all of it (decision 0036). */
 #include "together.h"
+#include "base/round.h"
 #include "grid.h"
 #include "module.h"
 
@@ -91,7 +92,7 @@ static const fpa_candidate *way_of(const fpa_part *part)
 static size_t part_bytes(const fpa_part *part)
 {
     const size_t bytes = part->module->workspace(part->module, part->form, &part->launch, way_of(part));
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return round_up(bytes, ALIGNMENT);
 }
 
 static size_t workspace_of(const fpa_part *parts, int count)

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/parallel.h"
 #include "base/private.h"
+#include "base/round.h"
 #include "base/size.h"
 
 #include <dirent.h>
@@ -151,7 +152,7 @@ static void digest_payload(const char *verdict, size_t verdict_size, const unsig
     SHA2_CTX sha;
     if (p.piece < LEAST_PIECE)
         p.piece = LEAST_PIECE;
-    const int count = (int)((object_size + p.piece - 1) / p.piece);
+    const int count = (int)divide_up(object_size, p.piece);
     parallel_run(count, digest_piece, &p);
     SHA256Init(&sha);
     SHA256Update(&sha, (const uint8_t *)verdict, verdict_size);

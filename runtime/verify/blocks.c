@@ -1,4 +1,5 @@
 #include "blocks.h"
+#include "base/round.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,8 +8,7 @@ static void *allocate(size_t alignment, size_t size)
 {
     if (size > SIZE_MAX / 2)
         return NULL;
-    return alignment ? aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
-                     : malloc(size);
+    return alignment ? aligned_alloc(alignment, round_up(size, alignment)) : malloc(size);
 }
 
 /* A block is given to those that ask for just its size: what a run writes outside of its own is then outside of the

@@ -90,7 +90,7 @@ void field_put(fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry,
     dtype_store(field->dtype, field_at(field, b, t, h, entry), value);
 }
 
-void field_settle(fpa_field *field)
+void field_stamp(fpa_field *field)
 {
     static _Atomic uint64_t last = STAMP_FIRST;
     field->stamp = atomic_fetch_add(&last, 1);
@@ -109,7 +109,7 @@ void field_fill(fpa_field *field, const double *values)
             for (int64_t h = 0; h < field->heads; h++)
                 for (int64_t i = 0; i < field->entries; i++)
                     field_put(field, b, t, h, i, *values++);
-    field_settle(field);
+    field_stamp(field);
 }
 
 void field_poison(fpa_field *field)

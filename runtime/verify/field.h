@@ -25,7 +25,7 @@ typedef struct fpa_field {
     uint64_t stamp;       /* of what bytes hold: other bytes have another one */
 } fpa_field;
 
-/* Stamps of what nobody knows, of poison, and the first of those that field_settle counts. */
+/* Stamps: unknown contents, poison, and the first one that field_stamp assigns. */
 enum { STAMP_NONE, STAMP_POISON, STAMP_FIRST };
 
 /* All poison. The field is empty ({0}) on failure. */
@@ -41,8 +41,9 @@ void field_put(fpa_field *field, int64_t b, int64_t t, int64_t h, int64_t entry,
 /* Every element from a C-order array of doubles. */
 void field_fill(fpa_field *field, const double *values);
 void field_poison(fpa_field *field);
-/* Bytes that were written one by one are to stay for a while: they get a stamp. */
-void field_settle(fpa_field *field);
+/* Gives the present contents a stamp of their own, after single elements were written, so that copies on a device
+ * can be recognised and kept. */
+void field_stamp(fpa_field *field);
 void field_copy(fpa_field *to, const fpa_field *from); /* of the same shape, guards and all */
 /* What poison repeats, as little-endian machines have it in memory. */
 uint16_t field_poison_unit(void);

@@ -114,7 +114,7 @@ static void check_bits(fpa_gradient_check *c, const fpa_gradient_run *run, const
     for (int kind = 0; kind < GRADIENT_KINDS && c->status == FPA_OK; kind++)
         if (run->kinds & 1 << kind && (kind != OF_GATE || head->gate))
             same = same && field_equal(&first->field[kind], &again.field[kind], run->from, run->to);
-    for (int i = 0; run->matrices && i < gradient_matrices(head) && c->status == FPA_OK; i++)
+    for (int i = 0; run->matrices && i < head_run_time_matrices(head) && c->status == FPA_OK; i++)
         same = same && memcmp(first->matrices[i], again.matrices[i],
                               (size_t)gradient_entries(c->trial, i) * sizeof(float)) == 0;
     gradient_outputs_free(c->trial, &again);

@@ -182,7 +182,7 @@ void gradient_judge(fpa_gradient_check *check, const fpa_gradient_run *run,
         c.gates = kind == OF_GATE ? &check->trial->to[PLAIN] : NULL;
         compare_field(&c, kind, &outputs->field[kind]);
     }
-    for (int i = 0; run->matrices && i < gradient_matrices(head) && check->status == FPA_OK; i++) {
+    for (int i = 0; run->matrices && i < head_run_time_matrices(head) && check->status == FPA_OK; i++) {
         c.bound = bound(check, GRADIENT_KINDS);
         c.gates = NULL;
         c.squares = &sums[GRADIENT_KINDS];

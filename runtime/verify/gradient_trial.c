@@ -11,15 +11,6 @@
 #include "place.h"
 #include "tokens.h"
 
-int gradient_matrices(const fpa_head *head)
-{
-    int count = 0;
-
-    for (int m = 0; m < head->matrix_count; m++)
-        count += head->matrices[m].kind != FPA_MATRIX_CONSTANT;
-    return count;
-}
-
 const fpa_matrix *gradient_matrix(const fpa_head *head, int index)
 {
     int m = 0;
@@ -246,7 +237,7 @@ static fpa_status place(const fpa_gradient_trial *g, fpa_field *field, fpa_dtype
                     field_put(field, b, t, h, e, values[((b * g->known + from) * heads + h) * entries + e]);
         }
     if (status == FPA_OK)
-        field_settle(field);
+        field_stamp(field);
     return status;
 }
 
@@ -326,7 +317,7 @@ fpa_status gradient_outputs_make(const fpa_gradient_trial *g, fpa_gradient_outpu
 {
     const fpa_trial *t = &g->inputs;
     const fpa_shape *s = &t->shape;
-    const int count = gradient_matrices(t->head);
+    const int count = head_run_time_matrices(t->head);
     const int64_t heads[] = {s->query_heads, s->heads, s->heads, s->heads};
     const int64_t entries[] = {head_width(t->head), head_width(t->head), t->head->dv, 1};
     fpa_status status = FPA_OK;
@@ -353,7 +344,7 @@ void gradient_outputs_free(const fpa_gradient_trial *g, fpa_gradient_outputs *ou
 {
     for (int i = 0; i < GRADIENT_KINDS; i++)
         field_free(&outputs->field[i]);
-    for (int i = 0; outputs->matrices && i < gradient_matrices(g->inputs.head); i++)
+    for (int i = 0; outputs->matrices && i < head_run_time_matrices(g->inputs.head); i++)
         free(outputs->matrices[i]);
     free(outputs->matrices);
     *outputs = (fpa_gradient_outputs){0};
@@ -400,7 +391,7 @@ static struct fpa_backward_launch launch_of(const fpa_gradient_trial *g, const f
         a.d_v = field_from(&outputs->field[OF_V], run->from, a.d_v_stride);
     if (run->kinds & 1 << OF_GATE && g->inputs.head->gate)
         a.d_log_gate = field_from(&outputs->field[OF_GATE], run->from, a.d_log_gate_stride);
-    if (run->matrices && gradient_matrices(g->inputs.head))
+    if (run->matrices && head_run_time_matrices(g->inputs.head))
         a.d_weights = outputs->matrices;
     return a;
 }
@@ -409,7 +400,7 @@ static struct fpa_backward_launch launch_of(const fpa_gradient_trial *g, const f
 static void take_matrices(const fpa_gradient_trial *g, fpa_place *place, const float *const *from,
                           bool written, const float **to)
 {
-    for (int i = 0; i < gradient_matrices(g->inputs.head); i++)
+    for (int i = 0; i < head_run_time_matrices(g->inputs.head); i++)
         to[i] = place_take(place, from[i], (size_t)gradient_entries(g, i) * sizeof(float), written, from[i]);
 }
 
@@ -420,7 +411,7 @@ static void take_operands(const fpa_gradient_trial *g, const fpa_gradient_run *r
 {
     const fpa_trial *t = &g->inputs;
     struct fpa_launch *f = &a->forward;
-    const int count = gradient_matrices(t->head);
+    const int count = head_run_time_matrices(t->head);
     f->q = place_take_field(place, &t->q_field, f->q);
     f->o = place_take_field(place, &g->o_field, f->o);
     f->den = place_take_field(place, &g->den_field, f->den);
@@ -466,7 +457,7 @@ fpa_status gradient_run(const fpa_gradient_trial *g, const fpa_module *module, c
 {
     enum { OTHERS = 20 }; /* operands that are no matrices */
     struct fpa_backward_launch a = launch_of(g, run, outputs);
-    const int count = gradient_matrices(g->inputs.head);
+    const int count = head_run_time_matrices(g->inputs.head);
     const size_t size = module->backward_workspace(module, (int)run->form, &a);
     const size_t all = guarded_bytes(size);
     const fpa_guarded workspace = {all ? aligned_alloc(GUARDED_ALIGNMENT, all) : NULL, size, all};

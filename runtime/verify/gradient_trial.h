@@ -64,7 +64,6 @@ fpa_status gradient_run(const fpa_gradient_trial *trial, const fpa_module *modul
 fpa_status gradient_trial_refuse(const fpa_gradient_trial *trial, fpa_form_index form, const char *how,
                                  const char *what, fpa_error *error);
 
-int gradient_matrices(const fpa_head *head);                          /* given at run time */
 const fpa_matrix *gradient_matrix(const fpa_head *head, int index);   /* of these */
 const char *gradient_name(int kind);                                  /* "d_q" */
 int64_t gradient_entries(const fpa_gradient_trial *trial, int index); /* of a matrix of a launch */

@@ -321,7 +321,7 @@ fpa_status place_fetch(const fpa_place *place)
             status = fetch(place, region, region->size - region->back, region->back);
         if (status || !region->field)
             continue;
-        field_settle(region->field);
+        field_stamp(region->field);
         region->block.stamp = region->field->stamp;
     }
     return status;

@@ -152,9 +152,9 @@ void trial_restore(fpa_trial *t)
     if (t->head->gate)
         field_fill(&t->gate_field, t->gate);
     tokens_restore(t);
-    field_settle(&t->k_field);
-    field_settle(&t->v_field);
-    field_settle(&t->position_field);
+    field_stamp(&t->k_field);
+    field_stamp(&t->v_field);
+    field_stamp(&t->position_field);
 }
 
 static fpa_status fill_fields(fpa_trial *t, fpa_error *error)

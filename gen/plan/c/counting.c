@@ -1,4 +1,5 @@
 #include "counting.h"
+#include "base/round.h"
 
 #include <math.h>
 
@@ -110,7 +111,7 @@ void counting_product(const fpa_counting *to, fpa_product p)
     if (p.columns == 0)
         return;
     const int lanes = counting_lanes(to->plan), parts = tile_vectors(p.columns, lanes);
-    const int panels = (parts + p.tile.vectors - 1) / p.tile.vectors;
+    const int panels = divide_up(parts, p.tile.vectors);
     for (int i = 0; i < panels; i++) {
         const int columns = parts * (i + 1) / panels - parts * i / panels;
         const int rest = i == panels - 1 && p.columns % lanes && !to->plan->c.pairs;
@@ -126,7 +127,7 @@ void counting_product(const fpa_counting *to, fpa_product p)
 /* Rows of outputs are whole register tiles. */
 int counting_whole_rows(int tokens, fpa_register_tile tile)
 {
-    return (tokens + tile.rows - 1) / tile.rows * tile.rows;
+    return round_up(tokens, tile.rows);
 }
 
 /* Two steps at once where a plan multiplies pairs. */
@@ -151,7 +152,7 @@ void counting_projection(const fpa_counting *to, const char *name, const fpa_mat
 {
     const fpa_plan *plan = to->plan;
     const int panel = plan->c.scores.vectors * counting_lanes(plan);
-    const int columns = (count + panel - 1) / panel * panel;
+    const int columns = round_up(count, panel);
     counting_product(to, (fpa_product){.name = name,
                                        .rows = matrix->rows,
                                        .columns = columns < plan->c.tokens ? columns : plan->c.tokens,

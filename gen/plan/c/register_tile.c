@@ -1,5 +1,6 @@
 #include "register_tile.h"
 
+#include "base/round.h"
 #include "machine/cpu_cost.h"
 
 /* Sums, the factors of a step's columns, and that of a row. `spare`: registers beside these. */
@@ -60,7 +61,7 @@ static double panel_cost(const fpa_cpu *cpu, fpa_register_tile tile)
 static double row_cost(const fpa_cpu *cpu, fpa_register_tile tile, int vectors)
 {
     double cost = 0;
-    const int panels = (vectors + tile.vectors - 1) / tile.vectors;
+    const int panels = divide_up(vectors, tile.vectors);
     for (int i = 0; i < panels; i++) {
         const int here = vectors * (i + 1) / panels - vectors * i / panels;
         cost += panel_cost(cpu, (fpa_register_tile){.rows = tile_panel_rows(tile, here), .vectors = here});
@@ -87,7 +88,7 @@ static fpa_register_tile choose(const fpa_cpu *cpu, int lanes, int columns, int 
     const int least = shared || (pairs && columns % lanes) ? 2 : 1;
     fpa_register_tile best = {.rows = 1, .vectors = least};
     for (int v = least; v <= vectors && v < cpu->registers; v++) {
-        const bool deals = even && vectors % ((vectors + v - 1) / v) != 0;
+        const bool deals = even && vectors % divide_up(vectors, v) != 0;
         const int fewer = deals ? choose_rows(cpu, tokens, v - 1, spare) : 0;
         for (int r = 1; r <= cpu->registers && r <= TILE_MOST_ROWS; r++) {
             const fpa_register_tile tile = {r, v, fewer};

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/round.h"
 #include "parts.h"
 #include "scores.h"
 
@@ -348,7 +349,7 @@ static int unit_panels(const fpa_plan *plan, const fpa_call_size *size, int thre
 static void count_heads(const call *all, int threads, bool teams, void (*form)(const call *))
 {
     const int64_t heads = all->size->batch * all->size->heads;
-    const int64_t alone = teams ? heads / threads : (heads + threads - 1) / threads;
+    const int64_t alone = teams ? heads / threads : divide_up(heads, threads);
     const int64_t rest = teams ? heads % threads : 0;
     call c = *all;
     c.team = 1;

@@ -1,15 +1,23 @@
 /* What several mechanisms count alike: columns, chunks, blocks on a multiprocessor. */
 #include "parts.h"
 
+fpa_columns cuda_columns_in(const fpa_head *head, int blocks, int tiles)
+{
+    enum { SLAB_TILES = 8 };
+    const bool has_ones = head->normalize != FPA_NORMALIZE_NONE;
+    return (fpa_columns){
+        .blocks = blocks,
+        .tiles = tiles,
+        .all = tiles + has_ones,
+        .last = head->dv - 8 * (blocks - 1) * tiles,
+        .ones_slabs = has_ones && tiles == SLAB_TILES,
+    };
+}
+
 fpa_columns cuda_columns(const fpa_head *head, int most)
 {
-    fpa_columns columns;
-    const int tiles = (head->dv + 7) / 8;
-    columns.blocks = (tiles + most - 1) / most;
-    columns.tiles = (tiles + columns.blocks - 1) / columns.blocks;
-    columns.all = columns.tiles + (head->normalize != FPA_NORMALIZE_NONE);
-    columns.last = head->dv - 8 * (columns.blocks - 1) * columns.tiles;
-    return columns;
+    const int tiles = divide_up(head->dv, 8), blocks = divide_up(tiles, most);
+    return cuda_columns_in(head, blocks, divide_up(tiles, blocks));
 }
 
 int cuda_most_lean(int width)

@@ -15,6 +15,7 @@ enum {
     STATE_BARRIERS = 2 * 4 * 8, /* of two pieces of each warp's sums */
     CUT_BYTES = 32,             /* where a cluster's sequences begin and end */
     SPAN_BYTES = 16,            /* what a span of a sequence is, in words */
+    ONES_BYTES = 2048,          /* a slab of 16 tokens: the column of ones, then zeros */
 };
 
 /* Places one behind the other, of slabs first: they begin at multiples of 1024. */
@@ -22,7 +23,7 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const int columns = in->columns->all;
     const int slabs = lift_made_slabs(in->plan), queries = scan->product ? scan->given : slabs;
-    const int half = (queries + slabs + 1) * SLAB, ones = columns > 8 ? 2048 : 0;
+    const int half = (queries + slabs + 1) * SLAB, ones = in->columns->ones_slabs ? ONES_BYTES : 0;
     const int copy = in->rows->features * 16 * columns;
     scan->at_outputs = 2 * scan->spans * half;
     scan->at_matrix = scan->at_outputs + (scan->outputs_apart ? (scan->makes ? 1 : 2) * SLAB : 0);

@@ -11,14 +11,6 @@
 #include "split_panel.h"
 #include "work.h"
 
-int cuda_count_weights(const fpa_head *head)
-{
-    int weights = 0;
-    for (int i = 0; i < head->matrix_count; i++)
-        weights += head->matrices[i].kind != FPA_MATRIX_CONSTANT;
-    return weights;
-}
-
 const void *cuda_chosen(const fpa_cuda_plan *cuda, fpa_cuda_mechanism mechanism)
 {
     return cuda->chosen[mechanism] ? cuda->suited[mechanism].plan : NULL;
@@ -105,7 +97,7 @@ static void fill_geometry(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->chunk = plan->chunk;
     g->state_elements = (int)(plan->features * (plan->head->dv + normalized));
     g->state_element = (int)dtype_size(plan->head->state_dtype);
-    g->weights = cuda_count_weights(plan->written);
+    g->weights = head_run_time_matrices(plan->written);
     g->element = (int)dtype_size(plan->head->dtype);
     g->gate = plan->head->gate;
     g->unmasked = !plan->head->causal;
@@ -150,7 +142,7 @@ void cuda_compose(fpa_plan *plan)
         cuda->copy_rows = cuda->rows->features;
         plan->chunk = cuda->split_panel->chunk;
     }
-    cuda->weights = cuda_count_weights(plan->head);
+    cuda->weights = head_run_time_matrices(plan->head);
     cuda->pads = padded_vector(plan) || padded_value(plan);
     cuda->leaves_in_pieces = leaves_in_pieces(plan->head, &cuda->columns);
     cuda->lift = plan_cuda_lift(plan);

@@ -31,7 +31,7 @@ int plan_widest_values(const fpa_target *target)
 static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
 {
     const fpa_head *head = plan->head;
-    const int weights = cuda_count_weights(plan->written);
+    const int weights = head_run_time_matrices(plan->written);
     const int widest = plan->forced == SPLIT_OUTER ? CUDA_MAX_OUTER_WIDTH : CUDA_MAX_WIDTH;
     if (plan->written->lift && head->d > CUDA_MAX_COORDINATES)
         return fail(error, FPA_UNSUPPORTED, head->origin,
@@ -111,6 +111,7 @@ static const fpa_field cuda_fields[] = {
     FIELD_AS(fpa_cuda_plan, "column_blocks", columns.blocks),
     FIELD_AS(fpa_cuda_plan, "column_tiles", columns.tiles),
     FIELD_AS(fpa_cuda_plan, "all_tiles", columns.all),
+    FIELD_AS(fpa_cuda_plan, "ones_slabs", columns.ones_slabs),
     CUDA(query_tokens),
     CUDA(copy_rows),
     CUDA(weights),

@@ -68,9 +68,12 @@ typedef struct fpa_cuda_memory {
 /* How values are cut into blocks of columns, each with a z of its own. */
 typedef struct fpa_columns {
     int blocks;
-    int tiles; /* of 8 columns a block */
-    int all;   /* with the one of z */
-    int last;  /* columns of the last block */
+    int tiles; /* tiles of 8 columns of values in a block */
+    int all;   /* tiles of a block, with the one whose first column is z */
+    int last;  /* columns of values in the last block */
+    /* 1: normalised, and the values fill a slab of 64 columns exactly. The ones are then a second slab of the same operand, so
+     * that one instruction of a warpgroup multiplies both. Templates and cost model read it here and nowhere else. Else 0 */
+    int ones_slabs;
 } fpa_columns;
 
 /* Rows of a dot of the score, in steps of 16. */

@@ -8,6 +8,8 @@
 #include "parts.h"
 #include "work.h"
 
+enum { ONES_BYTES = 2048 }; /* a slab of 16 tokens: the column of ones, then zeros */
+
 /* Operands of warpgroups lie in slabs of 64 numbers a token, from multiples of 1024 bytes on: queries, keys
  * and values, in as many stages. Without a mask a launch has either queries or keys. */
 static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
@@ -15,7 +17,8 @@ static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_f
     fpa_cuda_memory *memory = &pass->memory;
     const int slab = split->panel * 128, vectors = pass->stages * ((in->plan->head->d + 63) / 64) * slab;
     const int gate = in->plan->head->gate ? 1 : 0;
-    const int ones = split->columns.all > 8 ? 2048 : 0, tile = in->rows->features * 16 * split->columns.all;
+    const int ones = split->columns.ones_slabs ? ONES_BYTES : 0,
+              tile = in->rows->features * 16 * split->columns.all;
     memory->values = (in->plan->head->causal ? 2 : 1) * vectors;
     memory->tiles = memory->values + pass->stages * slab + ones;
     memory->output = memory->tiles + pass->copies * tile;
@@ -54,7 +57,7 @@ static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split
               vectors = in->rows->warp_units * slab; /* a unit of each warp in a slab */
     memory->raw = 0;
     memory->values = pass->places * vectors + (pass->own ? slab : 0);
-    pass->given = memory->values + 2 * slab + (split->columns.all > 8 ? 2048 : 0);
+    pass->given = memory->values + 2 * slab + (split->columns.ones_slabs ? ONES_BYTES : 0);
     memory->output = pass->own ? pass->places * vectors : memory->values; /* before the ones, as values are */
     pass->matrices = pass->given + given_bytes;
     memory->tiles = pass->matrices + (int)round_up(kept_bytes, SLAB_BYTES);

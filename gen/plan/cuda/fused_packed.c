@@ -79,8 +79,8 @@ static void place_rows(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
         return;
     fused->projected_first = in->rows->row[plan->projections[0].first_row];
     const int rows = round_up(fused->projected, 8);
-    fused->matrix_parts = (rows + FUSED_MATRIX_ROWS - 1) / FUSED_MATRIX_ROWS;
-    fused->matrix_rows = round_up((rows + fused->matrix_parts - 1) / fused->matrix_parts, 8);
+    fused->matrix_parts = divide_up(rows, FUSED_MATRIX_ROWS);
+    fused->matrix_rows = round_up(divide_up(rows, fused->matrix_parts), 8);
     fused->rows += rows - fused->projected; /* rows are stored by 8 */
 }
 
@@ -114,7 +114,7 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     fused->blocks = 1, fused->copies = FUSED_COPIES;
     fused->key_groups = one ? 1 : 2;
     fused->query_groups = wants_three(in, fused, tiles) ? 3 : 3 - fused->key_groups;
-    fused->key_tiles = (tiles + fused->key_groups - 1) / fused->key_groups;
+    fused->key_tiles = divide_up(tiles, fused->key_groups);
     fused->total_parts = one && !in->plan->head->gate ? 2 : 1;
     /* sums of two warpgroups and of wide blocks leave no room for what else they hold: products are serialised */
     return one || (in->columns->tiles <= SLAB_COLUMNS && 4 * columns * fused->key_tiles <= MOST_SUMS_OF_TWO);
@@ -194,7 +194,7 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     const bool boxes =
         columns->tiles == SLAB_COLUMNS || (columns->blocks == 1 && columns->tiles < SLAB_COLUMNS);
     fused->panels = panels, fused->values = values, fused->raw_stages = raw_stages;
-    fused->value_bytes = (columns->tiles + SLAB_COLUMNS - 1) / SLAB_COLUMNS * SLAB;
+    fused->value_bytes = divide_up(columns->tiles, SLAB_COLUMNS) * SLAB;
     fused->outputs = boxes ? readers : 0;
     fused->raw_row = raw_row(fused);
     fused->raw_bytes = slabs * FUSED_TOKENS * fused->raw_row;
@@ -330,7 +330,8 @@ static bool reads_coordinates(const fpa_cuda_inputs *in)
     return in->suited[FUSED_COORDINATES].plan || (panel && panel->coordinates);
 }
 
-/* The column of z lies behind the values, in their slab, or in one of its own behind one slab. */
+/* Whether the column of ones has room: behind the values in their last slab, or in a slab of its own if there is
+ * one slab of values (ones_slabs). */
 static bool has_room_for_ones(const fpa_cuda_inputs *in)
 {
     return in->plan->head->normalize == FPA_NORMALIZE_NONE || in->columns->tiles <= SLAB_COLUMNS ||

@@ -1,6 +1,7 @@
 #include "lift_groups.h"
 
 #include "base/dtype.h"
+#include "base/round.h"
 #include "head/lift.h"
 #include "lift_numbers.h"
 #include "parts.h"
@@ -57,8 +58,8 @@ static bool is_whole(const fpa_plan *plan, const fpa_lift_part *part)
 static part_shape shape_of(const fpa_plan *plan, const fpa_cuda_lift *l, const fpa_lift_part *part)
 {
     const int matrices = part->factor_count * factor_sides(part);
-    const int most = l->rows / matrices / 8 * 8, blocks = (part->rows + most - 1) / most;
-    const int rows = (int)round_up((part->rows + blocks - 1) / blocks, 8);
+    const int most = l->rows / matrices / 8 * 8, blocks = divide_up(part->rows, most);
+    const int rows = (int)round_up(divide_up(part->rows, blocks), 8);
     return (part_shape){rows, blocks, matrices * rows, l->in_f16 || is_whole(plan, part) ? 1 : 2};
 }
 
@@ -91,7 +92,7 @@ static bool is_for_f16(const fpa_plan *plan)
 
 static int slabs_of(const fpa_lift *lift)
 {
-    return (lift->width + SLAB_NUMBERS - 1) / SLAB_NUMBERS;
+    return divide_up(lift->width, SLAB_NUMBERS);
 }
 
 static int steps_of(const fpa_lift *lift)

@@ -1,5 +1,6 @@
 #include "lift_made.h"
 
+#include "base/round.h"
 #include "head/lift.h"
 #include "lift_numbers.h"
 #include "lift_rows.h"
@@ -64,7 +65,7 @@ fpa_lift_made lift_made(const fpa_plan *plan)
 
 static int slabs_of(int numbers)
 {
-    return (numbers + SLAB_NUMBERS - 1) / SLAB_NUMBERS;
+    return divide_up(numbers, SLAB_NUMBERS);
 }
 
 int lift_given_slabs(const fpa_plan *plan)

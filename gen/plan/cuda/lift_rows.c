@@ -3,6 +3,7 @@
 
 #include "abi/cuda_kernels.h"
 #include "base/dtype.h"
+#include "base/round.h"
 #include "fused_packed.h"
 #include "head/lift.h"
 #include "lift_groups.h"
@@ -96,7 +97,7 @@ static int kept_registers(const fpa_plan *plan, int rows)
     const fpa_lift *lift = plan->written->lift;
     int registers = 0;
     for (int i = 0; i < lift->part_count; i++)
-        registers += kept_of_step(plan, &lift->parts[i]) * ((lift->parts[i].rows + rows - 1) / rows);
+        registers += kept_of_step(plan, &lift->parts[i]) * divide_up(lift->parts[i].rows, rows);
     return registers;
 }
 
@@ -164,7 +165,7 @@ static int count_strips(const fpa_plan *plan, int rows, bool keeps)
     for (int i = 0; i < lift->part_count; first += lift_coordinates(&lift->parts[i++])) {
         const fpa_lift_part *part = &lift->parts[i];
         if (projected_rows(plan->written, part) || part->rows % PIECE || first % PIECE)
-            all += (part->rows + rows - 1) / rows * (lift_coordinates(part) / part->rows);
+            all += divide_up(part->rows, rows) * (lift_coordinates(part) / part->rows);
     }
     return keeps || all == 0 ? all : has_pairs(lift) + 1;
 }
@@ -200,7 +201,7 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
     share_rows(&l, plan);
     l.blocks = blocks_of(plan, &l);
     for (int i = 0; i < lift->part_count; i++)
-        l.steps += (lift->parts[i].rows + l.rows - 1) / l.rows;
+        l.steps += divide_up(lift->parts[i].rows, l.rows);
     /* an odd number of pieces: 8 tokens lie in all banks; columns of whole steps of the matrix instruction */
     l.pitch = element == 2 ? round_up(lift->width * element, 32) + 16 : round_up(lift->width * element, 16);
     l.strip_count = element == 2 ? count_strips(plan, l.rows, l.keeps) : 0;

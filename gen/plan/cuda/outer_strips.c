@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "machine/cuda_cost.h"
+#include "base/round.h"
 #include "outer_tiles.h"
 
 enum { UNSEEN = -2, SOURCE = -1 };
@@ -201,7 +202,7 @@ static int balance(fused *f, int suffixes)
     }
     int strips = 0;
     for (int g = 0; g < f->tiling->group_count; g++)
-        strips += (f->count[g] + suffixes - 1) / suffixes;
+        strips += divide_up(f->count[g], suffixes);
     return strips;
 }
 

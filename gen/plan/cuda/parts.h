@@ -29,15 +29,18 @@ enum { PORTABLE_COLUMNS = 8 }; /* tiles of a block of portable kernels */
 
 /* Of a state of gradients, with the one of ones. */
 fpa_columns cuda_backward_columns(const fpa_head *head, int warp_units);
-/* Blocks of at most so many tiles. */
+/* Blocks of so many tiles of 8 columns of values. */
+fpa_columns cuda_columns_in(const fpa_head *head, int blocks, int tiles);
+/* The fewest blocks that have at most so many tiles each. */
 fpa_columns cuda_columns(const fpa_head *head, int most);
-/* Numbers that rows of so many begin behind a multiple of 16 bytes, at most, where they lie one behind the other from one on. */
+/* The most numbers by which a row of that width can begin behind a multiple of 16 bytes, if rows are contiguous
+ * and the first one is aligned. */
 int cuda_most_lean(int width);
 /* Blocks that a multiprocessor should have at a time: few sums leave registers for more of them, which hide
  * each other's waits. tiles: of sums, 4 registers each. */
 int cuda_occupancy(const fpa_plan *plan, int tiles, int bytes);
-int cuda_count_weights(const fpa_head *head); /* run-time matrices */
-/* Whether a plan is of a pass whose outputs' dots and states gates' gradients are made of, and carried out by fused_rows. */
+/* Whether a plan is that of a pass by fused_rows that also stores its outputs' dot products and its states, for
+ * gradients of gates. */
 bool cuda_leaves_dots(const fpa_plan *plan);
 /* The mechanism's plan; NULL: it is not chosen. */
 const void *cuda_chosen(const fpa_cuda_plan *cuda, fpa_cuda_mechanism mechanism);

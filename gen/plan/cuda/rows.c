@@ -1,5 +1,6 @@
 /* plan_cuda_rows: where packed rows lie, and which of them features and dots are made of. */
 #include "feature_rows.h"
+#include "base/round.h"
 #include "parts.h"
 
 /* ---- rows ---- */
@@ -93,7 +94,7 @@ static void place_features(const fpa_plan *plan, arena *memory, fpa_cuda_rows *r
 void cuda_choose_slices(const fpa_plan *plan, int units, fpa_cuda_rows *rows)
 {
     rows->units = units;
-    const int wanted = (rows->units + CUDA_WARPS - 1) / CUDA_WARPS;
+    const int wanted = divide_up(rows->units, CUDA_WARPS);
     /* fp32 needs registers for addresses of every unit, or for factors in two parts */
     const bool tight =
         cuda_columns(plan->head, PORTABLE_COLUMNS).all > 8 || plan->head->products == FPA_PRODUCTS_TF32X3;
@@ -163,7 +164,7 @@ const fpa_cuda_rows *plan_cuda_rows(const fpa_plan *plan, arena *memory)
 {
     fpa_cuda_rows *rows = arena_alloc(memory, sizeof *rows);
     rows->element = (int)dtype_size(plan->head->dtype);
-    cuda_choose_slices(plan, (int)((plan->features + CUDA_UNIT - 1) / CUDA_UNIT), rows);
+    cuda_choose_slices(plan, (int)divide_up(plan->features, CUDA_UNIT), rows);
     place_rows(plan, memory, rows);
     place_features(plan, memory, rows);
     place_dots(plan, memory, rows);

@@ -343,7 +343,7 @@ static fpa_columns choose_columns(const fpa_cuda_inputs *in)
 {
     const fpa_head *head = in->plan->head;
     const bool has_ones = head->normalize != FPA_NORMALIZE_NONE;
-    fpa_columns columns = cuda_columns(head, split_most_columns(in));
+    const fpa_columns columns = cuda_columns(head, split_most_columns(in));
     const int most = columns.blocks > 1 ? split_most_columns(in) : SPLIT_MOST_COLUMNS;
     const int tiles = divide_up(head->dv + cuda_most_lean(head->dv), 8);
     const int blocks = columns.blocks + (columns.blocks > 1 && tiles > columns.blocks * most);
@@ -351,11 +351,7 @@ static fpa_columns choose_columns(const fpa_cuda_inputs *in)
     if ((in->rows->factors != 1 && !in->feature_rows) || !head->causal || (blocks > 1 && in->plan->pass) ||
         leaning > most || (has_ones && leaning % 8 == 0))
         return columns;
-    columns.all += leaning - columns.tiles;
-    columns.blocks = blocks;
-    columns.tiles = leaning;
-    columns.last = head->dv - 8 * (blocks - 1) * leaning;
-    return columns;
+    return cuda_columns_in(head, blocks, leaning);
 }
 
 /* Rows of values that begin amid a piece of 16 bytes may lean if all heads' can. What reads gradients of copies reads values as they are. */

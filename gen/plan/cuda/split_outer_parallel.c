@@ -126,9 +126,8 @@ static bool is_faster(const fpa_plan *plan, const fpa_split_outer *split)
 static bool may_have_parallel(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_head *head = plan->head;
-    const bool joined = head->normalize != FPA_NORMALIZE_NONE && split->columns.tiles == SLAB_BLOCKS;
-    return head->causal && !head->gate && !joined && !plan->pass && !split->contraction.groups &&
-           !split->outer.rows && split->columns.blocks > 1;
+    return head->causal && !head->gate && !split->columns.ones_slabs && !plan->pass &&
+           !split->contraction.groups && !split->outer.rows && split->columns.blocks > 1;
 }
 
 void plan_parallel(const fpa_plan *plan, fpa_split_outer *split)

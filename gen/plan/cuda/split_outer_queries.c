@@ -71,7 +71,7 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
     const int queries = query * split->query_tokens + BARRIERS + ITEM_BYTES;
     const int keys = split_fetched_bytes(split, row_slabs(split)) + (plan->head->gate ? GATES : 0) + BARRIERS;
     const int tile = 1024 * tiles + BARRIERS,
-              fixed = ITEMS + EDGES + (split->columns.tiles == 8 ? split_ones_bytes(plan, split) : 0);
+              fixed = ITEMS + EDGES + (split->columns.ones_slabs ? split_ones_bytes(plan, split) : 0);
     const int rest = plan->target->shared_memory - fixed - query_stages * queries;
     split->query_stages = query_stages;
     split->key_stages = (rest - least_tiles * tile) / keys;

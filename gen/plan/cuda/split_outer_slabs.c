@@ -14,7 +14,7 @@ int split_ones_bytes(const fpa_plan *plan, const fpa_split_outer *split)
 {
     if (plan->head->normalize == FPA_NORMALIZE_NONE || split->ones_behind)
         return 0;
-    return split->columns.tiles == 8 ? 16 * SLAB_ROW : 256;
+    return split->columns.ones_slabs ? 16 * SLAB_ROW : 256;
 }
 
 /* What a block of a state kernel fetches: bits; vectors of more than 31 slabs do not fit into shared memory. */

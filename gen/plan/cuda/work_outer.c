@@ -187,16 +187,15 @@ static bool is_polynomial(const fpa_split_outer *split)
 static int count_gates(const fpa_plan *plan, const fpa_split_outer *split)
 {
     enum { PAIRS = 32, FACTORS = 15 };
-    const bool joined = plan->head->normalize != FPA_NORMALIZE_NONE && split->columns.tiles == 8;
     const int sums = 4 * split->columns.all;
     if (!plan->head->gate)
         return 0;
     if (!plan->head->causal || split->contraction.turns)
         return PAIRS + FACTORS + PAIRS;
     return PAIRS + FACTORS +
-           (plan->facts.arithmetic == FPA_BF16 && !joined ? 0
-            : sums < PAIRS                                ? sums
-                                                          : PAIRS);
+           (plan->facts.arithmetic == FPA_BF16 && !split->columns.ones_slabs ? 0
+            : sums < PAIRS                                                   ? sums
+                                                                             : PAIRS);
 }
 
 /* From dots to scores: of 16 queries and 64 keys a lane has 32 pairs. */
