@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "gen/fault.h"
+#include "lines.h"
 
 /* ---- points: lines that end with ` $@ name` ---- */
 
@@ -227,33 +228,6 @@ static int put(lua_State *L)
     return 0;
 }
 
-static bool is_word(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
-
-/* add_names(text, counts): counts[name] of each name that stands in the text, one more each time. */
-static int add_names(lua_State *L)
-{
-    const char *text = luaL_checkstring(L, 1);
-    luaL_checktype(L, 2, LUA_TTABLE);
-    while (*text) {
-        const char *end = text;
-        while (is_word(*end))
-            end++;
-        if (end > text && !isdigit((unsigned char)*text)) {
-            lua_pushlstring(L, text, (size_t)(end - text));
-            lua_pushvalue(L, -1);
-            lua_rawget(L, 2);
-            lua_pushinteger(L, lua_tointeger(L, -1) + 1);
-            lua_remove(L, -2);
-            lua_rawset(L, 2);
-        }
-        text = end + (end == text);
-    }
-    return 0;
-}
-
 static void load_template(lua_State *L, const char *name, const char *text, const fpa_fault *fault)
 {
     int bad_line = 0;
@@ -297,9 +271,8 @@ static int run_protected(lua_State *L)
     lua_pushvalue(L, -1);
     lua_pushcclosure(L, put, 1);
     lua_setglobal(L, "put");
-    lua_pushcfunction(L, add_names);
-    lua_setglobal(L, "add_names");
     int parts = lua_gettop(L);
+    lines_define(L, parts);
     lua_getglobal(L, "include");
     lua_pushstring(L, lua_touserdata(L, 2));
     lua_call(L, 1, 0);
