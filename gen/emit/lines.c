@@ -226,11 +226,15 @@ static int cost_before(char operator)
 {
     switch (operator) {
     case '?':
-    case ':': return 40;
+    case ':':
+        return 40;
     case '+':
-    case '-': return 45;
-    case '*': return 60;
-    default: return -1;
+    case '-':
+        return 45;
+    case '*':
+        return 60;
+    default:
+        return -1;
     }
 }
 
@@ -306,6 +310,16 @@ static int next_column(brackets *open, int indent)
     return *column;
 }
 
+/* The line becomes what stands behind its break, after so many columns: blanks, or those that a declaration begins with. */
+static void go_on(char *line, const char *after, size_t columns, const char *declaration)
+{
+    memmove(line + columns, after, strlen(after) + 1);
+    if (declaration)
+        memcpy(line, declaration, columns);
+    else
+        memset(line, ' ', columns);
+}
+
 /* fold_code(line): lines that are no longer than they have to be; declarations are cut in two. */
 static int fold_code(lua_State *L)
 {
@@ -321,17 +335,14 @@ static int fold_code(lua_State *L)
     while (strlen(line) > COLUMNS && (at = (char *)find_break(L, line, &open))) {
         const char *after = at + 1;
         const bool declared = !open.count && declares && at[-1] == ',' && begins_assignment(after);
-        const size_t column = declared ? declares : (size_t)next_column(&open, indent);
+        const size_t columns = declared ? declares : (size_t)next_column(&open, indent);
         luaL_addlstring(&result, line, (size_t)(at - line));
         if (declared) {
             luaL_buffsub(&result, 1);
             luaL_addchar(&result, ';');
         }
         luaL_addchar(&result, '\n');
-        memmove(line + column, after, strlen(after) + 1);
-        memset(line, ' ', column);
-        if (declared)
-            memcpy(line, given, declares);
+        go_on(line, after, columns, declared ? given : NULL);
     }
     luaL_addstring(&result, line);
     luaL_pushresult(&result);

@@ -117,13 +117,19 @@ static emulated_job job_of(const emulated_fixture *f, emulated_part part, int he
     return job;
 }
 
+/* What a head alone says, so that the texts of other parts' heads are not written. */
+static bool may_be_of(const fpa_head *head, emulated_part part)
+{
+    return (part == PART_WINDOW) == (head->window > 0) && (part != PART_LIFT || head->lift);
+}
+
 static int choose_jobs(const emulated_fixture *f, emulated_part part, emulated_job *jobs)
 {
     share taken = {0};
     int count = 0, chosen = 0, before[2] = {0};
     for (int i = 0; i < f->list.count; i++)
-        if (is_wanted(f->list.heads[i]) && part_of(emulated_source(f, i)) == part &&
-            share_take(&taken, chosen++))
+        if (is_wanted(f->list.heads[i]) && may_be_of(f->list.heads[i], part) &&
+            part_of(emulated_source(f, i)) == part && share_take(&taken, chosen++))
             jobs[count++] = job_of(f, part, i, before[has_clusters(f, i)]++);
     print_message(
         "%d heads of %d in all parts%s\n", count, f->list.count,

@@ -87,13 +87,16 @@ static fpa_shape shape_of(const emulated_call *c, const fpa_head *head, const fp
                        .checks = c->checks};
 }
 
-/* Token by token takes long, and so do all pairs. */
-static bool is_wanted(const fpa_facts *facts, int form, int64_t length)
+/* Token by token takes long, and so do all pairs; longer where the state is large, and again with recent tokens beside it. */
+static bool is_wanted(const fpa_head *head, const fpa_facts *facts, const emulated_call *c, int form,
+                      int64_t length)
 {
+    enum { LARGE = 50000 }; /* numbers of a state */
     static const int64_t most[FORMS] = {
         [FORM_PARALLEL] = 1000, [FORM_CHUNKED] = INT64_MAX, [FORM_RECURRENT] = 63};
+    const bool large = (int64_t)facts->features * head->dv > LARGE && c->checks & CHECK_RECENT;
     return facts->forms & 1 << form && length <= most[form] &&
-           (form != FORM_RECURRENT || facts->features < 1000);
+           (form != FORM_RECURRENT || (facts->features < 1000 && (dear_tests() || !large)));
 }
 
 /* Blocks of a cluster go round a few times, or have no span at all. Sequences of pieces of a call do not lie one behind the other. */
@@ -217,7 +220,7 @@ static fpa_status check_call(emulated_module *emulated, const fpa_head *head, co
         for (int form = 0; form < FORMS && !status; form++) {
             fpa_measure measure = {0};
             emulated->late = late[i];
-            if (!is_wanted(facts, form, trial.shape.length) || (only && only != late[i]))
+            if (!is_wanted(head, facts, c, form, trial.shape.length) || (only && only != late[i]))
                 continue;
             *forms |= 1u << form;
             status = check_trial(&trial, &emulated->module, (fpa_form_index)form, &measure, error);
