@@ -110,7 +110,7 @@ char *file_path(const char *folder, const char *name)
     return path;
 }
 
-/* A name that nobody else has: two writers of one file never share a temporary. */
+/* A random name, so that two writers of one file never share a temporary. */
 static char *temporary_path(const char *folder)
 {
     uint64_t chance = 0;
@@ -128,7 +128,8 @@ bool file_is_temporary(const char *name)
            name[length + 16] == 0;
 }
 
-/* Who may read and write it stays as it was; where it cannot belong to whom it did, it is ours. */
+/* Gives the new file the mode and owner of the one that it replaces; where the owner cannot be set, the file
+ * belongs to the caller. */
 static bool keep_owner_and_mode(int fd, const char *path)
 {
     struct stat facts;

@@ -42,7 +42,7 @@ bool file_close(int fd, bool fine);
 /* "folder/name", malloc'ed, or NULL. */
 char *file_path(const char *folder, const char *name);
 
-/* Make a folder and those above it, as far as they are missing; false leaves the reason in errno. */
+/* Makes a folder, and the missing ones above it; false: errno has the reason. */
 bool folder_create(const char *path, mode_t mode);
 /* A new folder under $TMPDIR (else /tmp) that only we can enter; malloc'ed path. */
 fpa_status folder_create_private(char **path, fpa_error *error);

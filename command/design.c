@@ -154,7 +154,8 @@ static bool is_beaten(const design_request *request, const design_row *row, cons
     return as_good && (by->pairs > row->pairs || by->prefill < row->prefill);
 }
 
-/* Fronts: those that nobody beats, then those that only these beat, ... */
+/* Numbers the Pareto fronts: 1 for rows that no other row beats, 2 for those that only rows of front 1 beat, and
+ * so on. */
 static void find_fronts(const design_request *request, design_list *list)
 {
     int placed = 0;

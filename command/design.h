@@ -35,7 +35,9 @@ typedef struct design_row {
     double prefill, decode; /* predicted ns a token and head */
     double pairs, worth;    /* capacity.h */
     bool is_negative;
-    int front; /* 1: nobody recalls more in less time; 2: nobody but those of 1; ... */
+    /* 1: on the Pareto front, no other row has both more recall and less time; 2: on it once the rows of 1 are
+     * removed; ... */
+    int front;
     bool was_measured;
     double measured_prefill, measured_decode;
 } design_row;

@@ -15,7 +15,7 @@ enum { FIELDS_LEAST = 8, FIELDS_MOST = 10 };
 static const char *const field_names[FIELDS_MOST] = {"who",   "version", "what", "length",     "batch",
                                                      "heads", "ns",      "ms",   "of product", "of copy"};
 
-/* A line on its way into a row: what is wrong with it is told with its place. */
+/* A line of the file, divided into fields; path and number are for messages. */
 typedef struct line {
     const char *path;
     int number;

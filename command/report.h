@@ -29,7 +29,7 @@ fpa_status report_machine_make(const report_sources *sources, int machine, const
                                fpa_head_list *loaded, page_machine *made, fpa_error *error);
 void report_machine_free(fpa_head_list *loaded, page_machine *made);
 
-/* The index of pages that lie beside it, written as they are made. */
+/* Writes the index of the pages beside it, page by page. */
 void index_begin(FILE *out);
 void index_add_spec(FILE *out, const char *spec, bool first);
 void index_add(const page *p);

@@ -33,7 +33,7 @@ extern const char *const run_input_names[INPUTS];
 /* INVALID when an output is the spec, an input, or the other output. */
 fpa_status run_check_paths(const char *spec, const run_options *options, fpa_error *error);
 
-/* The library names tensors; the person who called us knows files: "q" becomes "mine.q.npy (q)". */
+/* The library's messages name tensors, but the user gave files: "q" becomes "mine.q.npy (q)". */
 void run_name_file(const run_options *options, fpa_error *error);
 
 #endif

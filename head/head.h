@@ -97,9 +97,9 @@ typedef struct fpa_head {
     char *name;   /* [A-Za-z_][A-Za-z0-9_]*, at most 63 bytes: a C identifier */
     char *origin; /* "specs/mine.lua:12", for messages; not part of the digest */
     int note_count;
-    const char *
-        *notes; /* [note_count] what its families say of themselves, for explain; not part of the digest */
-    int d, dv;  /* coordinates that branches take, mostly q and k themselves (head_width); width of v and o */
+    /* [note_count] what its families say of themselves, for explain; not part of the digest */
+    const char **notes;
+    int d, dv; /* coordinates that branches take, mostly q and k themselves (head_width); width of v and o */
     fpa_lift *lift; /* how coordinates are made of q and k; NULL: they are q and k */
     int matrix_count;
     fpa_matrix *matrices; /* [matrix_count] */

@@ -183,14 +183,17 @@ static const char *refuse_clusters(const cuda_task *task)
     return NULL;
 }
 
-/* So few more sequences of one length than clusters that nobody is far behind where these share them, and heads of a token are read at about the same time. */
+/* Whether there are so few more sequences than clusters that sharing all spans evenly keeps clusters close to each
+ * other in their sequences: then the heads of a token, which lie side by side in memory, are read at about the
+ * same time. */
 static bool are_few_more(int64_t sequences, int64_t clusters)
 {
     return 8 * clusters >= 7 * sequences;
 }
 
-/* Sequences of one length for which there is no room for a cluster each: all clusters share their spans, without a second round. Where there is room fewer clusters than
- * sequences are never the fastest, but what a call of more of them asks of the kernel. */
+/* Offers a launch in which all clusters share the spans of all sequences evenly, where sequences of one length
+ * outnumber the clusters that fit: there is no second round of whole sequences then. If all fit, it is offered
+ * only when the list is for larger calls, too (l->all), which then need the kernel. */
 static void list_shared(const cuda_task *task, int blocks, cuda_listing *l)
 {
     const int64_t sequences = cuda_fused_blocks(task), places = task->room->cluster_counts[blocks];
@@ -208,8 +211,8 @@ static void list_shared(const cuda_task *task, int blocks, cuda_listing *l)
     listing_offer(l, &candidate);
 }
 
-/* Whole sequences of one length, which clusters that stay take in turn. Of an ordinary call only where there is no room for a cluster each, but a call of
- * more asks the same of the kernel; so does a packed one of others. */
+/* Offers persistent clusters that take whole sequences of one length, one after the other: where there are more
+ * sequences than clusters fit, or the list is for larger or packed calls, too, which then need the kernel. */
 static void list_whole(const cuda_task *task, int blocks, cuda_listing *l)
 {
     const fpa_call_size *size = task->size;

@@ -18,7 +18,8 @@ static const char *refuse_slices(const struct fpa_cuda_geometry *g, const fpa_gp
     return NULL;
 }
 
-/* The most blocks come first: of those that take as long, more leave each less to do. */
+/* Lists numbers of blocks per cluster, the largest first: of several that are predicted to take the same time, the
+ * one with most blocks is chosen, which leaves each block the least work. */
 static void list_resident(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                           const fpa_call_size *size, cuda_listing *l)
 {

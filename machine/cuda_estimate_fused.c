@@ -46,7 +46,8 @@ static fpa_cost totals_cost(const cuda_task *task, int64_t segments)
     return cost;
 }
 
-/* First segments with their queries beside the totals of those between; then all later ones, which are alike. */
+/* Two launches: first segments with their outputs at the same time as the totals of the segments between; then the
+ * outputs of all later segments, which take equally long. */
 static fpa_cost ahead_cost(const cuda_task *task, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -152,7 +153,8 @@ static int64_t walked_spans(const cuda_task *task, const fpa_candidate *candidat
     return round_up(shared_spans(task, all, cuda_scan_clusters(places, lines)), blocks);
 }
 
-/* Seconds in which a block adds a span to the state that it hears of and hands it on. */
+/* Seconds from receiving the state to having passed it on, for a block of a cluster: the part of a span's time
+ * that the blocks of a cluster cannot overlap. */
 static double handover(const cuda_task *task)
 {
     const double state = (double)task->geometry->sequence_state * (double)sizeof(float);

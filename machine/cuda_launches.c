@@ -75,7 +75,8 @@ fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel)
     return sum;
 }
 
-/* A walk's own way to memory and back, and the states': who walks a segment has its total instead. */
+/* Trips to memory that a walk's block waits for: its own, and those of the states that it loads and stores; with
+ * several segments a walk leaves a total instead of a state. */
 static double handover_trips(const cuda_task *task, cuda_kernel kernel, double blocks, int64_t segments)
 {
     const fpa_gpu_room *room = task->room;

@@ -36,8 +36,7 @@ static inline void listing_offer(cuda_listing *l, const fpa_candidate *candidate
     l->count++;
 }
 
-/* The same, but where the last one since `first` has as many segments, the one of the two that costs less
- * stays. */
+/* The same; but if the last candidate since `first` has as many segments, only the cheaper of the two remains. */
 static inline void listing_offer_again(cuda_listing *l, const fpa_candidate *candidate, int first)
 {
     if (l->count == first || l->last.segments != candidate->segments) {

@@ -1,4 +1,4 @@
-/* log: lines for whoever opens a kernel, if the options name a log. */
+/* log: lines about what is compiled, chosen and cached, for a caller whose options name a log. */
 #ifndef FPAC_RUNTIME_LOG_H
 #define FPAC_RUNTIME_LOG_H
 

@@ -212,7 +212,7 @@ static void check_strips(const struct made *m)
     free(seen);
 }
 
-static void every_tile_lies_in_one_star_of_its_own_group(void **state)
+static void every_tile_lies_in_one_strip_of_its_own_group(void **state)
 {
     each(check_strips);
 }
@@ -321,7 +321,7 @@ int main(void)
         cmocka_unit_test(flips_leave_strips_of_36_tiles_without_padding),
         cmocka_unit_test(tiles_hold_every_feature_once_with_its_factors_weight_and_degree),
         cmocka_unit_test(features_of_equal_factors_have_tiles_of_their_own),
-        cmocka_unit_test(every_tile_lies_in_one_star_of_its_own_group),
+        cmocka_unit_test(every_tile_lies_in_one_strip_of_its_own_group),
         cmocka_unit_test(groups_of_few_prefixes_fill_their_tiles),
         cmocka_unit_test(rows_of_a_block_of_few_are_factors_of_prefixes),
         cmocka_unit_test(rows_of_a_folded_tile_have_each_pair_of_a_block_once),

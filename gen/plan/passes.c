@@ -335,13 +335,13 @@ static void start(fpa_head *head, const fpa_simplified *simple, const fpa_head *
     head->origin = arena_string(&head->memory, written->origin ? written->origin : written->name);
     head->terms = arena_array(&head->memory, (size_t)simple->score.monomial_count, sizeof *head->terms);
     head->scale = from->scale;
-    head->gate = from->gate ||
-                 has_numbers(simple); /* what has none gets one that is zero: of these one kernel knows */
+    /* numbers beside tokens are known to kernels with a gate only: a head without one gets a gate of zero */
+    head->gate = from->gate || has_numbers(simple);
     head->chunk = written->chunk;
     head->dtype = widens(simple) ? FPA_BF16 : from->dtype;
 }
 
-/* Where f' is constant and nothing is divided, rows are d_o and v as they are given, and no number lies behind those. */
+/* Whether rows are d_o and v as given, with no numbers after them: if f' is constant and there is no normaliser. */
 static bool rows_are_given(const fpa_simplified *simple)
 {
     return !widens(simple) && !has_slope(&simple->score) &&

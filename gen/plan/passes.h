@@ -22,20 +22,34 @@ typedef struct fpa_pass_rows {
     int values,
         width; /* whole pieces of 8; the second dot, and values that go with it, are over all of the latter */
     int parts,
-        part; /* of values, and columns of one: passes of rows of a line have a part each (passes_parts.h); 1: there is one pass of all */
+        /* of values, and columns of one: passes of rows of a line have a part each (passes_parts.h); 1: there is
+         * one pass of all */
+        part;
     int columns; /* that the pass of values has */
     int input;   /* the first one that kernels of PASS_ROWS read: with f' constant, `values` */
-    int line; /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
-    int weighted; /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
-    int numbers; /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token (call.numbers) */
-    int beside; /* 1: and h is columns behind d_o or v, since they are of f16, and what queries read is known with outputs */
-    int formed; /* 1: q and k of passes are product rows (pairs.h), which are gathered, and whose gradients are joined as they are scattered */
-    int both; /* 1: chunks have passes of rows, the parallel form has contractions (contracts_chunks): of few values, or of a degree above 2 */
+    /* 1: f is a multiple of s: what queries read is q.d_q, what keys give k.d_k, and passes of rows leave both */
+    int line;
+    /* 1: s is a line of some coordinates, or with weights, which gathered keys have (passes_weigh), */
+    int weighted;
+    /* 1: of a normalised line nothing is gathered: 1 / n and h are a factor and a number beside each token
+     * (call.numbers) */
+    int numbers;
+    /* 1: and h is columns behind d_o or v, since they are of f16, and what queries read is known with outputs */
+    int beside;
+    /* 1: q and k of passes are product rows (pairs.h), which are gathered, and whose gradients are joined as they
+     * are scattered */
+    int formed;
+    /* 1: chunks have passes of rows, the parallel form has contractions (contracts_chunks): of few values, or of a
+     * degree above 2 */
+    int both;
     double slopes; /* features of f', of which passes of rows have each with all values */
     int parallel;  /* 1: they are the faster way in the parallel form alone: their features are too many */
-    int features; /* not 0: q and k of passes are so many features of them (feature_line.h), of which the kernel is a line */
-    int widened; /* 1: passes are of bf16, though the head is of f16: their operands are gathered, and their results scattered */
-    int weighs; /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */
+    /* not 0: q and k of passes are so many features of them (feature_line.h), of which the kernel is a line */
+    int features;
+    /* 1: passes are of bf16, though the head is of f16: their operands are gathered, and their results scattered */
+    int widened;
+    /* or 1, with a gate and without a normaliser: which outputs of passes of rows get before their dots are made */
+    int weighs;
 } fpa_pass_rows;
 
 /* Whether passes are the faster way: f is as above, products are of 16 bits by warpgroups, and the work is at most so much
@@ -76,7 +90,8 @@ bool contracts_chunks(const fpa_head *values);
  * higher degree, rows g are not in registers. */
 bool contraction_fits(const fpa_head *values, int degree);
 
-/* A sum of so many powers whose values are so few that features' own work is more than that of passes of rows. */
+/* Whether a sum of several powers has so few values that a contraction, which works on each feature, takes longer
+ * than passes of rows. */
 bool contraction_of_few(int powers, int values, bool gate);
 
 /* Of pairs alone: registers of a thread that has 16 tokens' queries and rows g as operands, beside dots, their operand and sums of gradients; with sums

@@ -8,8 +8,9 @@
 
 enum { PIECE = 8 }; /* numbers of 16 bytes */
 
-/* Of a tile: products, and so many instructions of a warp for each of a lane's 32 pairs, of which one goes out in BETWEEN clocks: beside the others' products where
- * three warpgroups hide what each waits for, else behind its own (docs/decisions/0124). */
+/* Clocks for a tile: its products, and the other instructions: a_pair for each of a lane's 32 pairs, and OTHERS,
+ * of which a warp issues one every `between` clocks. If three warpgroups hide each other's waits (hidden) both
+ * overlap; else they add up (docs/decisions/0124). */
 static double tile_clocks(double products, double a_pair, bool hidden)
 {
     enum { PAIRS = 32, OTHERS = 100 };

@@ -3,8 +3,8 @@
 
 #include "passes.h"
 
-/* Above this the weights of a form stay as they are: integers of 1e15 and a scale of 1e-16 are
- * exact, but powers of them leave the range of single precision. */
+/* Forms with larger weights are not rescaled: integers of 1e15 and a scale of 1e-16 are exact, but their powers
+ * leave the range of single precision. */
 enum { SMALL_INTEGER = 1 << 20 };
 
 fpa_number linear_gram(const fpa_branch *form, int w)

@@ -43,7 +43,7 @@ void *builder_take(builder *b, size_t count, size_t size);
 /* The number of a branch's matrix; equal matrices are one matrix, however often the spec wrote them, and so are
  * trainable ones of one name. A trainable one has the rows and columns given. */
 int builder_constant(builder *b, const spec_branch *branch);
-/* The same of one whose numbers nobody looks at before the spec has run: they may be drawn later. */
+/* The same for a matrix whose numbers the spec has not read: they are drawn after the spec has run. */
 int builder_constant_later(builder *b, const spec_branch *branch);
 /* Its numbers rounded to float32, as weights given at run time are. */
 int builder_constant_rounded(builder *b, const spec_branch *branch);

@@ -117,7 +117,8 @@ static void push_drawing(lua_State *L, const spec_drawing *drawing)
 
 enum {
     PRODUCTS = 256, /* that count as an instruction: a largest matrix is 4 million, in some seconds */
-    FEW = 64 /* numbers: small matrices of two seeds may be equal, which nobody would see who does not look */
+    FEW =
+        64 /* entries: smaller matrices are drawn at once, since two seeds may give equal ones, which count as one matrix */
 };
 
 /* orthogonal { rows =, d =, seed = }: rows that are orthonormal to 1e-15. */

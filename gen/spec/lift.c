@@ -283,7 +283,7 @@ static void collect(builder *b, int branch, place at)
 
 /* ---- parts of no branch ---- */
 
-/* Rows of q and k as they are: the part's factor takes those that have been marked. */
+/* Rows of q and k without a map: the part's factor selects the coordinates that have been marked. */
 static int pass_through(builder *b)
 {
     int rows = 0;

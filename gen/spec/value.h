@@ -164,9 +164,11 @@ void spec_push_rows(lua_State *L, const double *data, int64_t rows, int64_t colu
 void spec_orthogonalize(double *values, int rows, int d);
 /* values: [rows][d] */
 void spec_draw(const spec_drawing *drawing, double *values);
-/* Whether the table at index is an orthogonal matrix at which nobody has looked. */
+/* Whether the table at index is an orthogonal matrix whose numbers the spec has not read, and which therefore is
+ * not drawn yet. */
 bool spec_is_drawing(lua_State *L, int index, spec_drawing *drawing);
-/* It has its rows from then on, whoever looks at them without Lua's help; what is another value stays as it is. */
+/* Draws such a matrix now, before C code reads the table's rows without metamethods; other values remain
+ * unchanged. */
 void spec_fill(lua_State *L, int index);
 
 /* ---- branch.c ---- */

@@ -137,7 +137,8 @@ static bool is_in(const unsigned char *bits, int64_t slot)
     return slot >= 0 && slot < WINDOW_SLOTS && (bits[slot / 8] >> slot % 8 & 1);
 }
 
-/* No two states are left in one slot of these from `first` on, nor in one that another sequence begins with. */
+/* Checks that no two sequences leave their states in the same slot, and none in a slot from which another sequence
+ * begins, for sequences from `first` on. */
 static void check_window(fpa_checks *c, const fpa_sequences *s, int64_t first, bool same_pool)
 {
     unsigned char left[WINDOW_SLOTS / 8] = {0};

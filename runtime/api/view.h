@@ -23,7 +23,7 @@ typedef struct fpa_view {
     int64_t low, high;             /* bytes from data: first, and one past the last; equal when empty */
 } fpa_view;
 
-/* Checks of one call. The first thing that is wrong is told, and nothing is looked at behind it. */
+/* The checks of one call: the first failure is kept, and later checks do nothing. */
 typedef struct fpa_checks {
     fpa_error *error;
     fpa_status status;

@@ -77,8 +77,8 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Nobody is left to stop it when its parent is killed: it is killed with it then, and its children, who are not
- * told, have no more time than it has. */
+/* The child is killed when its parent is: otherwise nothing would stop it. Its own children get no such signal, so
+ * they inherit its limit of processor time. */
 static int limit_life(const birth *b)
 {
     const rlim_t seconds = (rlim_t)b->process->seconds;

@@ -20,7 +20,7 @@ static fpa_status cuda_identity(const fpa_options *options, const char *name, ch
     return status ? status : nvrtc_identity(target, identity, error);
 }
 
-/* programs: of those that were compiled at once, of which the report has the longest one's time; "" of one. */
+/* programs: how many were compiled at the same time, as text; the report is that of the slowest. "": one program. */
 static void log_report(const fpa_options *options, const char *name, const fpa_target *target,
                        const nvrtc_report *report, const char *programs)
 {

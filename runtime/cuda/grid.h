@@ -6,8 +6,8 @@
 
 enum { CUDA_WEIGHTS = 256 }; /* run-time matrices of a head, at most (plan_cuda.h) */
 
-/* One call's kernels on their way into a stream. The first step that fails is kept, and nothing behind it is carried out: who puts in
- * several, one behind the other, need not ask after each. */
+/* The launches of one call, in one stream. The first error is kept and all later launches are skipped, so that a
+ * caller of several need check only once. */
 typedef struct cuda_queue {
     const struct fpa_cuda_module *cuda;
     const struct fpa_launch *launch; /* with the run-time matrices that kernels take */

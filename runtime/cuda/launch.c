@@ -155,7 +155,7 @@ static void launch_fused(cuda_queue *q, const cuda_sizes *s)
     const bool totals = g->unmasked || (call->cu_seqlens ? s->in_segments : call->segments > 1);
     struct fpa_cuda_call walk = *call;
     if (!g->unmasked &&
-        !call->cu_seqlens) /* where lengths differ nobody can tell here which ones are the last */
+        !call->cu_seqlens) /* the last segment's total is not needed; where lengths differ the host does not know which blocks these are */
         walk.segments--;
     if (totals && g->fused_totals)
         launch_fused_totals(q, &walk, maps);
@@ -201,7 +201,9 @@ static void launch_line_scan(cuda_queue *q, const cuda_sizes *s, const struct fp
     cuda_launch_grid(q, &grid, walked);
 }
 
-/* In one piece. Who writes the state has heard from who read it, but of other columns and query heads. */
+/* One launch. A cluster may write the final state where the initial one was, since the same cluster has read it;
+ * with several blocks of columns or several query heads other clusters read it too, so then the state is written
+ * later. */
 static void launch_cluster_scan(cuda_queue *q, const cuda_sizes *s, struct fpa_cuda_call *walked, bool shared)
 {
     const bool late = q->cuda->geometry.column_blocks > 1 || walked->query_heads > walked->heads;

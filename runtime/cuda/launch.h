@@ -28,15 +28,16 @@ typedef struct cuda_dots {
     const void *rows; /* of o's type: o times them, before it is rounded, */
     int64_t stride[3];
     float *dots; /* here: [column blocks][B][query_heads][length]; NULL: not wanted */
-    void *
-        kept; /* by fused_chunk: [B][H][parts of FPA_CUDA_KEPT tokens][geometry.fused_kept], 16 bits each; NULL: not wanted */
+    /* by fused_chunk: [B][H][parts of FPA_CUDA_KEPT tokens][geometry.fused_kept], 16 bits each; NULL: not wanted */
+    void *kept;
     const float *column_weights; /* by which o is multiplied before that; NULL: 1 */
     const float *numbers;        /* by fused_chunk: fpa_cuda_call's */
     int numbers_of;
     bool narrows;     /* by fused_chunk: o is of f16 (geometry.fused_narrows) */
     bool adds;        /* by fused_chunk: to what o is */
     int64_t reversed; /* of so many tokens, from the last one on (cuda_turns); 0: from the first one */
-    /* no rows of all heads are described as one: those of the walk whose states these meet are not, or begin elsewhere */
+    /* the copy engine's maps describe each head by itself, since the rows of the walk whose states are multiplied by
+     * these cannot be described as one row of all heads */
     bool apart;
 } cuda_dots;
 

@@ -269,7 +269,8 @@ static void set_operands(pass *p)
 static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
                     const struct fpa_backward_launch *a, char *base)
 {
-    /* blocks of one side until those of the other follow, for each place on a multiprocessor, whose cache of instructions has one side's */
+    /* blocks of queries, then of keys, alternate in runs of so many blocks for each that a multiprocessor runs: its
+     * instruction cache then mostly holds the code of one side */
     enum { TURNS = 4 };
     const struct fpa_launch *f = &a->forward;
     *p = (pass){.cuda = cuda, .launch = a, .sequences = f->batch * f->heads, .walks = 1};

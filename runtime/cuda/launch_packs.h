@@ -5,7 +5,7 @@
 #include "grid.h"
 #include "sizes.h"
 
-/* Packed keys or queries in the place of those that were given. */
+/* Replaces the keys or queries of the call by packed ones. */
 void cuda_take_packed(const cuda_queue *q, struct fpa_cuda_call *call, void *vectors, bool queries);
 
 /* Pack keys into s->keys and queries into s->queries, places of the workspace; s->call has them in the place of those that were given

@@ -268,7 +268,8 @@ static void contract_keys(passes *p)
         pass_scatter(p, TO_KEYS);
 }
 
-/* Rows from the last token on; or those of the way forth, in tiles from the last one on. */
+/* Prepares rows in reverse order of tokens: gathers them so, or, if kernels reverse the order of tiles themselves
+ * (turns), has the forward rows. */
 static void gather_turned(passes *p)
 {
     p->behind = p->turns ? p->launch->forward.length : 0;

@@ -46,9 +46,11 @@ struct fpa_launch pass_launch_of_given(const passes *p, fpa_pass pass);
 bool pass_leaves_directly(const passes *p, fpa_pass pass);
 struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass);
 
-/* Whether states that passes of rows forth and back keep have rows and columns at the same places where rows of all heads are described as one: both take operands
- * as they are given, and these lean alike (templates/hopper/fused_rows_lean.cu.in). Of the pass forth values are k, of the one back q; vectors are d_o and v
- * of both. given: the one back takes operands as they are. */
+/* Finds whether the states that the two passes of rows store, in forward and in reverse order of tokens, have their columns
+ * at the same places, as state_product needs it, if the copy engine's maps describe the rows of all heads as one: both
+ * passes then read operands as given, which must begin equally far behind a multiple of 16 bytes
+ * (templates/hopper/fused_rows_lean.cu.in). Values are k in the forward pass and q in the other; vectors are d_o and v in
+ * both. given: the pass in reverse order reads operands as given. */
 void pass_find_leaning(passes *p, bool given);
 
 #endif

@@ -21,14 +21,14 @@ void pass_state_products(const passes *p);
 /* A kernel of the call, with p->back as it is. */
 void pass_launch(const passes *p, cuda_kernel kernel, int64_t blocks);
 
-/* Once a call: what rows are divided by, where nobody gathers them; weights of coordinates, for passes of rows; the log-gate of lines without one, of which
- * passes with numbers have one: zero. */
+/* Computes once per call what passes need beside rows: 1 / n and h of outputs where no kernel gathers them; the
+ * coordinates' weights; a log-gate of zero for heads without one, if their passes have numbers beside tokens. */
 void pass_begin(passes *p);
 
-/* Rows of the sequences in flight; vectors: q and k alone. */
+/* Gathers rows of the sequences in flight; vectors: of q and k alone. */
 void pass_gather(passes *p, bool reversed, bool vectors);
 
-/* A result, as it was left, to one of the gradients. */
+/* Stores a pass's result as one of the gradients. */
 typedef enum scattered { TO_KEYS, TO_VALUES, TO_QUERIES } scattered;
 void pass_scatter(passes *p, scattered to);
 

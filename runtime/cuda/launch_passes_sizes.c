@@ -194,7 +194,8 @@ bool pass_outputs_read(const passes *p)
     return g->gate && g->pass_beside;
 }
 
-/* The pass whose states are kept beside those of a later one, and what both leave. */
+/* Bytes for gradients of gates: the pass that computes dot products with its outputs keeps its states until those
+ * of the pass in reverse order are there; both leave numbers for each token, and products of states. */
 static size_t count_gates(passes *p, passes_piece whole)
 {
     const struct fpa_cuda_geometry *g =
@@ -218,8 +219,8 @@ static size_t count_gates(passes *p, passes_piece whole)
     return p->room.reads + p->room.read_dots + p->room.given_dots + p->room.products + 2 * p->room.kept;
 }
 
-/* Whether kernels take all operands of these sequences as they are given, in both orders and wherever they lie: those of a line, of which
- * nothing is divided or weighed. */
+/* Whether nothing is gathered: the kernels of all passes can read these sequences' operands as given, in both
+ * orders of tokens. For linear heads that neither divide nor weight. */
 static bool takes_given(const passes *p, passes_piece these)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -362,7 +363,8 @@ static size_t choose_gathered(passes *p)
     return bytes;
 }
 
-/* Chunks at whose ends sums of gates' gradients are begun anew: of states forth and back, whose chunks have to meet. */
+/* Chooses the chunks at whose ends sums of gates' gradients start anew: those of the states of both passes, which
+ * must coincide. */
 static void choose_chunks(passes *p)
 {
     const struct fpa_cuda_geometry *g =

@@ -32,17 +32,18 @@ typedef struct passes {
     const struct fpa_cuda_module *cuda;
     cuda_queue *queue;  /* NULL while sizes are counted */
     passes_piece these; /* that are launched now */
-    const struct fpa_backward_launch
-        *launch; /* or `of_rows`: the call, with rows that matrices make in the place of q and k */
+    /* or `of_rows`: the call, with rows that matrices make in the place of q and k */
+    const struct fpa_backward_launch *launch;
     struct fpa_backward_launch of_rows;
     made_rows made;         /* if there are any */
     int form, d, dv;        /* widths of results */
     int64_t group, at_once; /* query heads of a key; sequences */
     bool contracts;         /* d_q and d_k are by NAME_chunk_contraction of the pass of values */
     fpa_pass dots;          /* of gated heads the pass that leaves what gates' gradients are made of */
-    bool forth; /* rows of these sequences were gathered last from the first token on, all numbers of them */
-    bool turns; /* contractions, and d_v, take tokens as they lie from the last one on, */
-    int64_t behind;           /* tokens that what is launched now takes so; 0: from the first one on */
+    /* the rows that are in the workspace now were gathered in forward order, with all their numbers */
+    bool forth;
+    bool turns; /* contractions, and the pass of d_v, process operands as given, in reverse order of tiles */
+    int64_t behind; /* number of tokens of a reversed pass, while one is launched; 0: forward order */
     bool given, given_values; /* of vectors, and of rows g and values, as they are given */
     pass_gathered gathers;    /* what of rows has room, in each piece of the call */
     bool shares;              /* product rows, and what becomes of them, share room in time (share_room) */
@@ -66,7 +67,7 @@ typedef struct passes {
     bool gives_ahead;     /* given_dots are of tokens from the first one on */
 } passes;
 
-/* Whether parts of values are rows as they are given: else they are gathered, with zeros behind the last one. */
+/* Whether parts of the values are read as given; otherwise they are gathered, with zeros after the last value. */
 bool pass_parts_are_given(const passes *p);
 
 /* What a contraction can fetch as it lies: whether the driver can describe a tensor of the call. */
@@ -78,19 +79,21 @@ bool pass_can_give_values(const passes *p);
 /* Numbers of a gathered row: 0, of nothing. Of product rows other factors follow behind what else is gathered. */
 int pass_row_width(const passes *p, pass_gathered gathered);
 
-/* What has to be gathered where tokens are taken from the last one on as they lie: as the call's operands lie, or at best. */
+/* What must be gathered if tokens are processed in reverse order as given. lie: for this call's operands; else for
+ * the most favourable ones. */
 pass_gathered pass_least_gathered(const passes *p, bool lie);
 
 /* Sequences from number `first` on. */
 passes_piece passes_piece_at(const passes *p, int64_t first);
 
-/* Whether contractions of so many sequences, and d_v, take tokens as they lie from the last one on. */
+/* Whether contractions and the pass of d_v can process these sequences' operands as given, in reverse order of
+ * tiles. */
 bool passes_turn(const passes *p, passes_piece these);
 
 /* Whether the call takes passes of that kind. */
 bool passes_want(const passes *p, fpa_pass pass);
 
-/* How a pass is carried out that leaves dots of its outputs: false: in any way. */
+/* Finds the candidate that computes a pass whose outputs' dot products are wanted; false: any candidate does. */
 bool passes_find(const passes *p, fpa_pass pass, const struct fpa_launch *launch, fpa_candidate *found);
 
 /* Numbers of a token that what queries read, or keys give, is the sum of: one a block of columns, or one of a contraction. */

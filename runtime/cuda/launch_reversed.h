@@ -13,8 +13,9 @@ bool cuda_reverses_any(const fpa_module *module, const struct fpa_launch *sizes)
 
 enum { CUDA_TURNED = 64 };
 
-/* Whether kernels that walk chunks, and a contraction behind them, take the tokens of such a call from the last one on (cuda_dots.reversed), of operands that the
- * copy engine can fetch: in tiles of CUDA_TURNED tokens as they lie, of which sizes->length has whole ones; what is behind the last token is zero. */
+/* Whether the kernels of chunks, and a contraction after them, can process such a call in reverse order of tokens
+ * (cuda_dots.reversed) without a reversed copy. The copy engine must be able to fetch the operands: in tiles of
+ * CUDA_TURNED tokens, of which sizes->length has a whole number; rows after the last token are zero. */
 bool cuda_turns(const fpa_module *module, int form, const struct fpa_launch *sizes);
 
 size_t cuda_reversed_workspace(const fpa_module *module, const struct fpa_launch *launch);

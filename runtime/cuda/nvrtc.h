@@ -9,7 +9,7 @@
 typedef struct nvrtc_report {
     double seconds;
     char version[16];      /* of NVRTC: "13.0" */
-    int registers;         /* the most that one thread of a kernel uses; 0: not told, as of PTX */
+    int registers;         /* the most registers of a thread of any kernel; 0: unknown, as for PTX */
     long long spill_bytes; /* stored because registers ran out, summed over the kernels */
     char *log; /* NVRTC's own, whole, of a failed compilation too; malloc'ed; NULL: there is none */
 } nvrtc_report;

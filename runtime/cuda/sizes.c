@@ -260,7 +260,7 @@ static void leave_walk_out(cuda_sizes *s)
     s->call.awaited = s->walk_blocks = 0;
 }
 
-/* kept: 0, or copies of all chunks of so many tokens, whoever reads them. */
+/* kept: 0; or the tokens of a chunk, if copies of the state before all chunks are kept for a later call. */
 static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
                  const fpa_candidate *candidate, char *base, int64_t kept, cuda_sizes *s)
 {

@@ -36,7 +36,8 @@ void find_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *lau
 void find_piece_sizes(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                       const fpa_candidate *candidate, int64_t chunk, char *base, cuda_sizes *s);
 
-/* For a walk that nothing runs beside: a block each, and nobody is told of copies. */
+/* For a launch of the state kernel with no consumer running at the same time: a block for each segment, and no
+ * counters that announce finished copies of the state. */
 void walk_alone(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, cuda_sizes *s);
 
 /* Room for count elements of a workspace; NULL when there are none, or no workspace yet. Parts begin at multiples of 256 bytes. */

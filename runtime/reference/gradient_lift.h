@@ -143,7 +143,8 @@ static real pass_turn(lifting *l, const fpa_lift_part *part, lifted u, int r, re
     return a * along;
 }
 
-/* The gradient of a coordinate, which kernels of 16-bit numbers leave in those on its way (docs/numerics.md). */
+/* The error of a coordinate's gradient, which kernels of 16-bit heads store in that type between two kernels
+ * (docs/numerics.md). */
 static real arrived(const lifting *l, real d)
 {
     return narrow_row(l->walk, d);

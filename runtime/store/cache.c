@@ -256,7 +256,7 @@ static void read_start(int folder, const char *name, const struct stat *facts, c
     text[got > 0 ? got : 0] = 0;
 }
 
-/* What carries its own name, and is as long as it says: nobody else wrote that. */
+/* A file that begins with its own name and has the size that it states: only fpac writes those. */
 static bool is_entry(int folder, const char *name, const struct stat *facts)
 {
     char text[HEADER_SIZE], start[HEADER_SIZE];
@@ -357,8 +357,9 @@ static int compare_use(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-/* Entries that were not used for longest go, but for `kept` (NULL: for none). Several processes may do so at once: who
- * unlinks one that is gone counts it as gone, and who has read one keeps its own bytes. */
+/* Removes the entries that have not been used for longest, except `kept` (NULL: none). Several processes may do so
+ * at once: an entry that another one has removed counts as removed, and a process that has read an entry has its
+ * own copy of the bytes. */
 static fpa_status trim(const fpa_cache *cache, const char *kept, int64_t *removed, fpa_error *error)
 {
     used_list list = {0};

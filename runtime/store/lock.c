@@ -13,7 +13,8 @@
 
 enum { WAIT_SECONDS = 600, SHORTEST = 1, LONGEST = 50 /* milliseconds between two looks */ };
 
-/* Looks, not one long wait: a lock stays with children that its dead owner forked, so that nobody may wait for ever. */
+/* Polls instead of blocking in flock: children that a dead holder had forked may keep its lock for ever, so the
+ * wait needs a limit. */
 static bool wait_for(int fd)
 {
     const double start = clock_seconds();
@@ -26,7 +27,7 @@ static bool wait_for(int fd)
     }
 }
 
-/* Who releases a lock removes its file first; who dies leaves it. */
+/* True if the holder before released the lock, which removes its file; a holder that dies leaves the file. */
 static bool was_released(const fpa_lock *lock)
 {
     struct stat held, named;

@@ -212,8 +212,8 @@ static bool parse_file(fpa_lines *r, int kind, fpa_bundle_file *file)
            word_copy(file->digest, sizeof file->digest, digest);
 }
 
-/* Files first..end-1 in their order; those behind `needed` may be left out. The line behind them is the current one
- * then; *fine: there is one. */
+/* Reads the lines of files first to end - 1, in this order; those from `needed` on may be missing. Stops at the
+ * first line that is no file's; *fine: there is such a line. */
 static fpa_status parse_files(fpa_lines *r, int first, int needed, int end, fpa_bundle_entry *entry,
                               bool *fine)
 {
@@ -240,7 +240,7 @@ static bool parse_title(fpa_lines *r, const char *word, fpa_facts *facts)
            word_copy(facts->target, sizeof facts->target, target);
 }
 
-/* Of the current line, which is a whole one, and those behind it. */
+/* Reads the facts from the current line, if it is complete, and the lines after it. */
 static fpa_status parse_facts(fpa_lines *r, bool whole, const char *word, fpa_facts *facts)
 {
     char wanted[64];
@@ -265,7 +265,7 @@ fpa_status facts_parse(const char *where, const char *text, fpa_facts *facts, co
     return status;
 }
 
-/* Gradients are those of the entry: nobody looks for another head's. */
+/* The line of an entry's gradients, if there is one, is that of the entry's own head and target. */
 static fpa_status parse_backward(fpa_lines *r, fpa_bundle_entry *entry, bool *fine)
 {
     char wanted[HEAD_MAX_NAME + 64];
@@ -323,8 +323,8 @@ static fpa_status refuse_line(const fpa_lines *r, const char *wanted)
                 "was changed after it was written (its SHA-256 differs); write the bundle again");
 }
 
-/* One text for one manifest: a number that is spelled another way ("007") is refused too, and a fact that is not
- * the one whose digest was written. */
+/* A manifest has exactly one text: prints what was read and compares, which refuses other spellings of a number
+ * ("007") and facts that do not match the digest. */
 static fpa_status check_spelling(const char *text, const fpa_manifest *manifest, fpa_lines *r)
 {
     char *ours = manifest_print(manifest);

@@ -194,8 +194,9 @@ static int form_before(const fpa_trial *t, fpa_form_index form)
     return before;
 }
 
-/* Whether `form` is to go on from a state that `producer` made. In a chain every form makes a state for another one,
- * takes one over, and goes on from its own: whoever writes or reads states wrongly meets one who does not. */
+/* Whether `form` continues from a state that `producer` computed. In a chain, each form computes a state for the
+ * next one, continues from the state of the one before it, and continues from its own: so a form that reads or
+ * writes the state's layout wrongly meets one that does it correctly. */
 static bool takes_over(const fpa_trial *t, fpa_form_index form, int producer)
 {
     const int checks = t->shape.checks;

@@ -22,7 +22,7 @@ typedef struct fpa_field {
     size_t size;          /* of all bytes */
     unsigned char *first; /* the element at the origin */
     fpa_blocks *blocks;   /* where bytes come from and go to; NULL: the system */
-    uint64_t stamp;       /* of what bytes hold: other bytes have another one */
+    uint64_t stamp;       /* identifies the contents: fields with the same known stamp have the same bytes */
 } fpa_field;
 
 /* Stamps: unknown contents, poison, and the first one that field_stamp assigns. */

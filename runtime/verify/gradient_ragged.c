@@ -50,7 +50,7 @@ static void hand_back(ragged *r)
                           i % ROW_PARTS ? 0 : field_get(from, i + ROW_PARTS - 1, 0, h, e));
 }
 
-/* The one of no tokens has the gradient that comes from behind. */
+/* For a sequence without tokens the gradient of its initial state is that of its final state. */
 static bool passes_on(const ragged *r)
 {
     const fpa_field *a = &r->before;

@@ -220,7 +220,7 @@ static fpa_status evaluate(fpa_gradient_trial *g, fpa_error *error)
     return status == FPA_OK ? reference_gradient_plain(&problem, &given, &g->to[PLAIN], error) : status;
 }
 
-/* A field of all tokens; those behind the known ones are those of the second period again. */
+/* Makes a field of all tokens from the values of the first two periods; later tokens repeat the second period. */
 static fpa_status place(const fpa_gradient_trial *g, fpa_field *field, fpa_dtype dtype, int64_t heads,
                         int64_t entries, const double *values, fpa_error *error)
 {

@@ -77,8 +77,9 @@ static double *draw_vectors(const fpa_trial *t, int64_t heads, int width, double
     return x;
 }
 
-/* Steps of -0.5..0, every eighth exactly 0, which leave next to nothing of a chunk for the next but one; slow: -1/64..0, which leave much of it;
- * extreme: now and then nothing of the past stays, or little: products of a few of these leave what fp32 has, and a factor's room. */
+/* Log-gates: steps from -0.5 to 0, every eighth exactly 0, so that a chunk has next to no effect two chunks later;
+ * slow: from -1/64 to 0, so that much of it remains; extreme: some gates erase the past entirely or nearly, and
+ * products of a few of these are outside the range of fp32, or of one factor. */
 static double *draw_gate(const fpa_trial *t, uint64_t *state)
 {
     const bool slow = t->shape.inputs == INPUTS_SLOW_GATE || t->shape.inputs == INPUTS_SLOW_POSITIVE;

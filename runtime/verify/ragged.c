@@ -168,7 +168,8 @@ static void check_between(const ragged *r, const call *c)
 
 /* ---- slots ---- */
 
-/* Where sequence s leaves its state after call number n: all places are different, and those of one call are no other's. */
+/* The slot in which sequence s leaves its state after call n: all are different, within a call and between
+ * consecutive ones. */
 static int32_t slot_after(const ragged *r, int n, int64_t s)
 {
     return (int32_t)((n * r->count + (n ? r->count - 1 - s : s)) % r->slots);
@@ -265,7 +266,9 @@ static int32_t no_slot(const ragged *r, int n)
     return is_of_gpu(r->trial->facts) && n == 1 ? (int32_t)r->slots : NONE;
 }
 
-/* Sequences of no tokens begin with the state of the one before; that of the first is wanted by nobody. */
+/* The slots of call n's states. A sequence with an odd number continues from the state that it left in the call
+ * before; one with an even number has no tokens and copies the state of the one before it. Nothing needs a state
+ * of sequence 0. */
 static void set_slots(const ragged *r, int n, fpa_sequence_list *list)
 {
     for (int64_t s = 0; s < list->count; s++) {
@@ -343,8 +346,9 @@ static void check_later(const ragged *r, int last)
 
 /* ---- recent tokens beside states ---- */
 
-/* The states that the first call has left, and all tokens up to `end` behind them, of each sequence as many as it has; the last one is
- * its query's. Slots stay as they are. */
+/* Decodes with recent tokens: from the states that the first call left, with all later tokens up to `end` beside
+ * them, as many for each sequence as it has; each sequence's last token is its query. States in slots must not
+ * change. */
 static void check_query(ragged *r, int64_t end, const fpa_bound *bound)
 {
     fpa_check *check = r->check;

@@ -132,7 +132,8 @@ static void take_keys_and_states(call *c, struct fpa_launch *a)
     a->state_out = place_take_output(&c->place, c->run->state_out, a->state_out);
 }
 
-/* Outputs go to the device as they are, so that what the module leaves alone comes back unchanged. */
+/* Outputs are copied to the device before the call, so that bytes that the module does not write come back
+ * unchanged. */
 static fpa_status take_operands(call *c, fpa_error *error)
 {
     enum { OTHERS = 15 }; /* operands that are no weights */

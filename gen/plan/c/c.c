@@ -33,8 +33,9 @@ static void choose_sizes(fpa_plan *plan)
     c->tile_features = TILE;
 }
 
-/* Register tiles of scores that are never a panel of dots: one dot, whose polynomial is that of its sum; or dots of one monomial
- * each, which are multiplied as they come. Beside a dot's sums those have a product; the sum of several waits in memory. */
+/* Register tiles of scores that are used at once and not stored as a panel of dot products: with one dot product,
+ * whose polynomial is evaluated on its sum; or with dot products that occur in one monomial each, where a product
+ * beside the sum collects the monomial and the sum of monomials is in memory. */
 static fpa_register_tile choose_whole_scores(const fpa_plan *plan, const fpa_cpu *cpu)
 {
     const fpa_score *score = plan->score;

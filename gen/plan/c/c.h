@@ -38,8 +38,9 @@ typedef struct fpa_c_plan {
     fpa_forming forming; /* what its features take */
     bool team_by_chunk;  /* threads that are left over share a head: of the chunked form */
     bool team_by_token;  /* of the recurrent form */
-    int abreast;         /* heads whose chunks a thread walks in turn, at most; 1: one after the other */
-    double code_bytes;   /* of the compiled kernel, an estimate */
+    /* heads of which a thread processes a chunk each, by turns, at most; 1: one head after the other */
+    int abreast;
+    double code_bytes; /* of the compiled kernel, an estimate */
 } fpa_c_plan;
 
 #endif

@@ -71,7 +71,8 @@ static double rows_of_tile(const fpa_plan *plan, const fpa_tile *tile)
     return rows;
 }
 
-/* Tiles of so many features, cut into register tiles: whole ones, and those of the rows that are left over. */
+/* The cost of tiles of so many features, divided into register tiles: whole ones, and smaller ones for the
+ * remaining rows. */
 static void count_register_tiles(const fpa_plan *plan, fpa_forming *f)
 {
     const int rows = plan->c.values.rows;

@@ -24,8 +24,9 @@ fpa_register_tile tile_choose_even(const fpa_cpu *cpu, int lanes, int columns, i
 /* Rows of a panel of so many vectors. */
 int tile_panel_rows(fpa_register_tile tile, int vectors);
 
-/* The tile of which `sets` stay in registers, each step of the inner index adding to one of them; pairs of rows by vectors
- * that divide `tokens`. No rows: none has as many sums as are under way at once. */
+/* Chooses the tile of which `sets` sets of sums stay in registers, where each step of the inner loop adds to one
+ * set; pairs of rows by vectors, of which `tokens` is a multiple. 0 rows: no tile has enough sums to hide the
+ * latency of an addition. */
 fpa_register_tile tile_choose_sets(const fpa_cpu *cpu, int lanes, int tokens, int sets);
 
 #endif

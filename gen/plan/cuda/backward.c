@@ -18,8 +18,9 @@ static bool lies_in_blocks(const fpa_cuda_rows *rows, const fpa_cuda_dot *dot)
     return run;
 }
 
-/* Dots whose rows are consecutive from the first one of a block on have the sums of these, to which rows of zeros behind the last one add
- * nothing; others have sums of their own, behind. */
+/* Where the gradients of a dot's rows are added up. If the dot's rows are consecutive and begin a block of 8, they
+ * use the sums of those blocks: rows of zeros behind the last one add nothing. Other dots have sums of their own,
+ * behind those. */
 static void place_sums(const fpa_cuda_rows *rows, arena *memory, fpa_cuda_backward_plan *back)
 {
     back->dots = rows->dot_count;
@@ -356,8 +357,8 @@ const fpa_field cuda_backward_fields[] = {
     FIELD_AS(fpa_cuda_backward_plan, "column_blocks", columns.blocks),
     FIELD_AS(fpa_cuda_backward_plan, "column_tiles", columns.tiles),
     FIELD_AS(fpa_cuda_backward_plan, "all_tiles", columns.all),
-    FIELD_AS(fpa_cuda_backward_plan, "backward_side_blocks", sides.blocks),
     FIELD_AS(fpa_cuda_backward_plan, "ones_slabs", columns.ones_slabs),
+    FIELD_AS(fpa_cuda_backward_plan, "backward_side_blocks", sides.blocks),
     FIELD_AS(fpa_cuda_backward_plan, "backward_side_tiles", sides.tiles),
     FIELD_PART(fpa_cuda_backward_plan, "cells", cells, cuda_cells_fields),
     BACKWARD(value_tiles),

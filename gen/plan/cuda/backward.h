@@ -36,12 +36,13 @@ typedef struct fpa_cuda_backward_plan {
     bool warpgroups;      /* and blocks of warpgroups walk a chunk, panel by panel: */
     int walks;            /* of queries, or between chunks, of one for each slab of features */
     int padded_vector;    /* numbers that rows of q and k, */
-    int padded_value; /* and of v and d_o are brought to before other kernels run; 0: they stay as they are */
-    int entries;      /* of run-time matrices of a head */
-    int made_tiles;   /* of 16 tokens a warp of backward_project and backward_unproject, */
+    /* and rows of v and d_o are padded to by a kernel before all others; 0: rows are used as they are */
+    int padded_value;
+    int entries;                        /* of run-time matrices of a head */
+    int made_tiles;                     /* of 16 tokens a warp of backward_project and backward_unproject, */
     int given_pitch, rows_pitch;        /* and bytes from one of them to the next; or, as below */
     int made_groups;                    /* 1: a block of four warps is a warpgroup, which multiplies; */
-    int made_barriers;                  /* bytes of its barriers, behind matrices that are on their way */
+    int made_barriers;                  /* bytes of its barriers, which follow the ring of matrices */
     int made_moves;                     /* 1: rows that are coordinates are moved, not multiplied, */
     int project_pitch, unproject_pitch; /* of which the former has tiles of 8 rows by matrices */
     int made_row_tiles;                 /* behind what is given */
@@ -70,7 +71,8 @@ typedef struct fpa_cuda_backward_plan {
         pass_entries; /* of product rows that passes have for q and k (gen/plan/pairs.h), and of all of them */
     int *pass_factor; /* [pass_entries] */
     int line_factors, line_features,
-        line_entries; /* of a feature that passes have for q and k (gen/plan/feature_line.h), at most; in all; of all of them */
+        /* of a feature that passes have for q and k (gen/plan/feature_line.h), at most; in all; of all of them */
+        line_entries;
     int *line_factor;               /* [line_entries] rows, the last one last; -1 before the first one */
     double *line_weight;            /* [line_features] of keys */
     int line_row_pitch, line_pitch; /* bytes from a token's rows, and from its features, to the next one's */

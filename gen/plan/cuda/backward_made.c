@@ -32,7 +32,7 @@ static int count_blocks(const fpa_plan *plan, int rows, bool given)
     return count;
 }
 
-/* What a block has beside its tokens: parts of matrices on their way, and what leaves. */
+/* Bytes of a block beside its tokens: parts of matrices being fetched, and results before they are stored. */
 static int bytes_beside(const fpa_cuda_backward_plan *back)
 {
     return FPA_CUDA_MADE_RING + back->made_barriers + 16 * back->warps * FPA_CUDA_MADE_LEAVE;

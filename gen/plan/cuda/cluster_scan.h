@@ -1,9 +1,11 @@
-/* plan_cluster_scan: the one-pass kernel of sm_90a whose blocks, a cluster for each sequence, take *spans* of
- * 128 tokens in turn and hand the state on. For heads whose coordinates are features (linear attention) and
- * whose state is small. Of a block's four warpgroups one adds up keys, two have the queries of a half of the
- * span each, and the last one fetches. Heads whose coordinates are made of q and k where these lie (lift_made.h) need no
- * NAME_lift_rows before: one warpgroup has all queries and another one makes coordinates ahead of it. Those of a product are made
- * by who has a half's queries, from registers: queries' stay there, and have no place. */
+/* plan_cluster_scan: a fused kernel of sm_90a in which the blocks of a cluster process *spans* of 128 tokens in turn
+ * and pass the state on from block to block. A cluster has one sequence (of one head) at a time. For heads whose
+ * features are their coordinates (linear attention) and whose state is small.
+ *
+ * Of a block's four warpgroups one adds keys to the state, two compute the outputs of half a span's queries each,
+ * and the last one fetches. Where coordinates are functions of q and k that are computed in place (lift_made.h),
+ * NAME_lift_rows is not launched: one warpgroup computes coordinates and one has all queries; where they are
+ * products with a matrix, the warpgroups of the queries compute them, and keep those of queries in registers. */
 #ifndef FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 #define FPAC_GEN_PLAN_CUDA_CLUSTER_SCAN_H
 
@@ -20,8 +22,10 @@ typedef struct fpa_cluster_scan {
     bool maps;          /* q and k become coordinates where they lie, */
     bool turns;         /* by functions of the position, */
     bool product;       /* or by a matrix */
-    bool makes; /* a warpgroup of its own makes them, and one has all queries; else who has queries does */
-    int given;  /* slabs of q or k as they are given */
+    /* a warpgroup of its own computes coordinates, and one has all queries; else the warpgroups of the queries
+     * compute them */
+    bool makes;
+    int given;        /* slabs of q or k as they are given */
     int matrix_parts; /* of 16 bits */
     int gate_bytes;   /* of what a span's gates come to; 0: no gate */
     int key_registers, query_registers, make_registers, fetch_registers; /* of a thread */

@@ -71,7 +71,7 @@ static bool joins(const fpa_contracted_set *set, const fpa_contracted_pair *pair
     return set->end_group == pair->group && blocks <= most_sums && blocks + steps <= most_held;
 }
 
-/* By their groups; those of one stay in the order of their monomials, whatever the library's qsort does. */
+/* Sorts by group, and within a group by monomial, so that the order does not depend on the library's qsort. */
 static void order_pairs(fpa_contracted_pair *pairs, int count)
 {
     for (int i = 1; i < count; i++) {

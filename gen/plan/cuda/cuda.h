@@ -65,7 +65,8 @@ typedef struct fpa_cuda_memory {
     int size;   /* of all */
 } fpa_cuda_memory;
 
-/* How values are cut into blocks of columns, each with a z of its own. */
+/* How the columns of the values are divided into blocks. Each block of a normalised head computes z for itself: values times
+ * features and ones times features are one product, whose operand has a column of ones. */
 typedef struct fpa_columns {
     int blocks;
     int tiles; /* tiles of 8 columns of values in a block */
@@ -128,8 +129,8 @@ typedef struct fpa_cuda_lift {
     int rows;            /* of a part, that a block has at a time */
     int steps;           /* of so many rows, of all parts */
     bool keeps;          /* matrices and angles stay in registers while tokens come and go */
-    int stages;          /* of tokens as they are given, which are on their way while others are made */
-    int pitch;           /* bytes of a token as it is given, in shared memory */
+    int stages; /* buffers for tokens of q and k: one is filled while another one's coordinates are computed */
+    int pitch;  /* bytes of a token as it is given, in shared memory */
     int places, positions, about; /* where they begin behind all stages; of a stage both and the next one's */
     int norms;
     int strips, strip_count; /* and where rows lie that leave together, so many times the rows of a block, */
@@ -161,8 +162,8 @@ typedef struct fpa_cuda_plan {
     const struct fpa_fused_rows *fused_rows;
     const struct fpa_cluster_scan *cluster_scan;
     const struct fpa_decode *decode;
-    const struct fpa_cuda_backward_plan
-        *backward; /* of gradients, which have kernels of their own; NULL: of a forward pass */
+    /* of gradients, which have kernels of their own; NULL: of a forward pass */
+    const struct fpa_cuda_backward_plan *backward;
     /* what emitted files have once, whichever are chosen */
     fpa_columns columns;
     int query_tokens;      /* that a block takes */

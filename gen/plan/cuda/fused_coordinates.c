@@ -40,7 +40,7 @@ enum {
     SHARED_REGISTERS = 128,
     MOST_REGISTERS = 240,
     WALKING = 96, /* beside sums of the state: of o, scores, operands */
-    SPILT = 8,    /* registers of who makes coordinates that may be in local memory */
+    SPILT = 8,    /* registers of a warpgroup that computes coordinates which may spill */
     OWN_STATE = 72,
     OWN_KEYS = 136, /* sums of a state beside which keys' coordinates are made, in so many registers */
     TURNING = 48,   /* beside what 8 rows of a position need */
@@ -88,7 +88,9 @@ static bool place_made(const fpa_cuda_inputs *in, const fpa_split_panel *split, 
     return false;
 }
 
-/* Of real rows of one matrix, whole units of 16 in halves of 32, each side's warpgroup makes what it multiplies: queries stay in registers, and who adds keys has the state. */
+/* Whether each side's coordinates are computed by the warpgroup that multiplies them: those of queries then stay
+ * in registers, and the warpgroup that adds keys holds the state. For one real matrix whose rows are whole units
+ * of 16, in halves of 32. */
 static bool can_own(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
 {
     const fpa_plan *plan = in->plan;

@@ -32,8 +32,8 @@ enum {
     OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
     OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
     MOST_SUMS_OF_BOTH = 72, /* of the state and of o: with more nothing is known to be gained, and */
-    /* of features, whose keys', queries' and copies' turns come one after the other: three lose
-     * (docs/decisions/0134-two-blocks-of-packed-rows.md) */
+    /* tiles of features of such a block: its products for keys, queries and copies follow one another, so that with
+     * three tiles it is slower (docs/decisions/0134-two-blocks-of-packed-rows.md) */
     MOST_TILES_OF_BOTH = 2,
     /* and of one that has queries, too: features and factors of a group of products and of the next one */
     OTHERS_OF_BOTH = 48,
@@ -120,8 +120,8 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     return one || (in->columns->tiles <= SLAB_COLUMNS && 4 * columns * fused->key_tiles <= MOST_SUMS_OF_TWO);
 }
 
-/* Products of two tiles at a time, or of one: beside the sums each tile takes two places for features and one
- * for every factor, of 4 registers. */
+/* How many tiles' products are begun together, two or one: beside the sums, each needs two buffers for features
+ * and one for each factor, of 4 registers. */
 static int two_if_room(const fpa_cuda_inputs *in, const fpa_fused_packed *fused, int registers)
 {
     const int sums = 4 * in->columns->all * fused->key_tiles, places = 2 + in->rows->factors;
@@ -310,7 +310,9 @@ static bool join(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     return place_vectors(in, fused) && fused->lifts == (in->plan->written->lift != NULL);
 }
 
-/* Beside a window all wait for who packs (docs/decisions/0169-who-packs-by-tasks.md). Matrices, weights and gates are a whole warpgroup's. */
+/* Whether packing is divided into tasks of single warps: beside a window, where the other warpgroups would wait
+ * for the packing one (docs/decisions/0169-who-packs-by-tasks.md). Matrices, weights and gates need a whole
+ * warpgroup. */
 static bool has_tasks(const fpa_cuda_inputs *in, const fpa_fused_packed *fused)
 {
     return fused->near_panels && !fused->projected && !in->plan->weighted_count && !in->plan->head->gate;

@@ -15,7 +15,8 @@
 
 enum {
     FUSED_TOKENS = 64, /* tokens */
-    /* of the state: one is read while the next is written; one where who writes it reads it */
+    /* copies of the state: one is read while the next is written; one suffices if the same warpgroup writes and reads
+     * it */
     FUSED_COPIES = 2,
     FUSED_MOST_UNITS = 32,  /* of 16 features */
     FUSED_MATRIX_ROWS = 48, /* projected rows that one matrix instruction forms, at most */

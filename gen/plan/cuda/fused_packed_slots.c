@@ -228,7 +228,8 @@ static bool has_factors_in_front(const fpa_plan *plan, int64_t feature)
     return false;
 }
 
-/* Whether of slots behind `first` all features are rows as they are, or 1: their last factor may be the row of ones. */
+/* Whether all features of slots from `first` on are single rows or 1, so that their last factor can be the row of
+ * ones. */
 static bool are_rows(const fpa_plan *plan, const fpa_fused_packed *fused, int first)
 {
     for (int i = first; i < fused->slots; i++)

@@ -1,24 +1,24 @@
-/* fused_pass: fused_chunk whose threads all do the same, for heads whose state lies in the registers of one
- * block of four warps. Two mechanisms: fused_panel by mma.sync, of panels or of coordinates as they lie;
- * fused_coordinates by the instructions of a warpgroup, of coordinates as they lie. */
+/* fused_pass: the plan of fused_chunk without specialised warps for outputs and keys, for heads whose state fits
+ * into the registers of one block of four warps. Two mechanisms use it: fused_panel, by mma.sync, from panels of
+ * packed rows or from coordinates as stored in memory; fused_coordinates, by wgmma, from coordinates. */
 #ifndef FPAC_GEN_PLAN_CUDA_FUSED_PASS_H
 #define FPAC_GEN_PLAN_CUDA_FUSED_PASS_H
 
 #include "split_panel.h"
 
 typedef struct fpa_fused_pass {
-    bool coordinates; /* q and k are read as they lie, here and in chunk_state */
-    bool maps;        /* coordinates are maps of q and k, made where these lie: fused_coordinates */
-    bool lifts;       /* or are made by warpgroups of its own, as NAME_lift_rows makes them by warpgroups */
-    bool turns;       /* which positions turn: both sides by one warpgroup */
-    bool own; /* or each side by the warpgroup that multiplies it: who adds keys, and who reads the state */
-    int lifters; /* warpgroups that make them */
-    int places;  /* of 64 tokens' coordinates of one side */
-    int given, matrices,
-        positions; /* then: places of q and k as they are given, and of what they are multiplied by; */
-    int walker_registers, lifter_registers; /* of threads that walk, and of those that make coordinates */
-    int stages;                             /* fused_coordinates: panels in shared memory */
-    int copies; /* and of the state; one: it is written when all have read the one before */
+    bool coordinates; /* q and k are operands as stored in memory, here and in chunk_state */
+    bool maps;   /* coordinates are element-wise maps of q and k, computed in their place in shared memory */
+    bool lifts;  /* coordinates are computed by further warpgroups of the block, as by lift_groups */
+    bool turns;  /* these coordinates are rotated by positions: one warpgroup computes both sides */
+    bool own;    /* each side's coordinates are computed by the warpgroup that multiplies them */
+    int lifters; /* warpgroups that compute coordinates */
+    int places;  /* buffers, each for the coordinates of 64 queries or keys */
+    int given, matrices, positions; /* lifts: where q and k, matrices and positions lie in shared memory */
+    int walker_registers,
+        lifter_registers; /* of a thread that holds the state, and of one that computes coordinates */
+    int stages;           /* fused_coordinates: panels in shared memory */
+    int copies; /* copies of the state in shared memory; one: it is overwritten when all have read it */
     fpa_cuda_memory memory;
     int blocks; /* on a multiprocessor at a time */
     /* of chunk_state, which adds up totals of segments */

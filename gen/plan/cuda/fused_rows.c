@@ -107,7 +107,8 @@ static void take_vectors(const fpa_split_outer *split, int features, fpa_fused_r
 
 /* ---- warpgroups ---- */
 
-/* Factors are made by who fetches, who has no time for that where rows come as words; in f16 they have no room. Of passes of gradients nothing is measured
+/* Whether the gates' factors are computed beside the walk, by the warpgroup that fetches. Not for f16, where
+ * shared memory has no room for them; not for passes of gradients, of which nothing is measured
  * (docs/decisions/0172-what-gates-cost-a-pass-on-rows.md). */
 static bool has_factors(const fpa_plan *plan)
 {

@@ -25,7 +25,8 @@ typedef struct fpa_fused_rows {
     bool weighted;   /* some weigh other than 1: keys are multiplied by that where they lie */
     /* warpgroups */
     int key_groups, query_groups;
-    int cluster; /* blocks that share a walk, one for each block of columns, and fetch its queries and keys for each other */
+    /* blocks that share a walk, one for each block of columns, and fetch its queries and keys for each other */
+    int cluster;
     int key_tiles;                                       /* of 64 features, of each warpgroup of keys */
     int blocks;                                          /* on a multiprocessor */
     int fetch_registers, key_registers, query_registers; /* of a thread */
@@ -48,12 +49,12 @@ typedef struct fpa_fused_rows {
     int vector_room, value_room; /* by at most so many numbers */
     bool finishes_much;          /* so that in totals warpgroups of queries take part */
     bool reverses;               /* it can take tokens from the last one on */
-    bool
-        factored; /* what a gate leaves between two tokens is a factor of each: of bf16, which has room for these */
+    /* what a gate leaves between two tokens is a factor of each: of bf16, which has room for these */
+    bool factored;
     int factor_room;  /* largest exponent of these, to base 2 */
     bool numbers;     /* tokens have factors and numbers beside them: passes of normalised lines */
     bool scales;      /* and all of f16 is scaled by powers of two */
-    int beside;       /* columns behind queries and keys, of which those numbers are made */
+    int beside;       /* columns after queries and keys that contain these numbers */
     bool leaves_dots; /* of outputs, and the state now and then: gradients of gates (gen/plan/passes.h) */
     bool narrows;     /* o may leave as f16, of passes of bf16 for an f16 head */
     bool adds;        /* o may be added to what is there, of passes of parts of values */

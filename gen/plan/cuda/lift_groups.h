@@ -4,7 +4,8 @@
 
 #include "gen/plan/plan.h"
 
-/* Fills the sizes; false, and as it was, where it does not suit the head. packed: NAME_fused_chunk of packed rows makes them, too, however few they are. */
+/* Fills *lift; false, with *lift unchanged, if the head does not suit. packed: for NAME_fused_chunk of packed
+ * rows, which computes coordinates this way however few they are. */
 bool lift_by_groups(const fpa_plan *plan, bool packed, fpa_cuda_lift *lift);
 
 /* Whether all matrices of the head are constants. */
@@ -13,7 +14,7 @@ bool lift_is_constant(const fpa_head *written);
 /* Of 16 tokens of queries or keys. */
 struct fpa_cuda_work work_lift_groups(const fpa_plan *plan);
 
-/* The same where coordinates stay in shared memory, and who reads them walks a sequence. */
+/* The same where coordinates are not stored: the kernel that walks a sequence reads them in shared memory. */
 struct fpa_cuda_work work_lift_beside(const fpa_plan *plan);
 
 /* Registers of a thread that makes coordinates by these sizes. */

@@ -130,8 +130,9 @@ static int blocks_of(const fpa_plan *plan, const fpa_cuda_lift *l)
     return wide ? 3 : lift->positions ? 4 : 6;
 }
 
-/* Behind x come, of each token, its place, positions, norm, and rows on their way out. A place is known two turns before
- * it is wanted last. */
+/* Places behind the stages of x: of each token its address, its positions and its norm, then strips of finished
+ * rows on their way to memory. Addresses and positions have one stage more than x: they are read once more when a
+ * token's rows are stored, a stage later. */
 static void place_tokens(fpa_cuda_lift *l, const fpa_lift *lift, int tokens, int stages)
 {
     l->tokens = tokens;

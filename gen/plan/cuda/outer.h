@@ -43,7 +43,9 @@ typedef struct fpa_outer_plan {
     int given_first;  /* number of the first one; */
     int given_slab;   /* and the slab that it begins */
     bool coordinates; /* the rows are the coordinates, then zeros: q and k are read as they lie */
-    int vector_box; /* coordinates of a slab of 64 rows: fewer where the row of ones lies behind them, which nobody fetches */
+    /* coordinates that a box has of a slab of 64 rows; fewer than 64 if the row of ones follows them in the slab,
+     * which the kernel writes itself */
+    int vector_box;
     int ones_row, zero_row; /* vector rows, -1: there is none */
     /* tiles, in the order of their groups; then the folded ones: of a block's rows times themselves */
     int prefix_factors; /* F - 1; prefixes of fewer factors begin with rows of ones */
@@ -54,8 +56,8 @@ typedef struct fpa_outer_plan {
     int copy_rows;     /* 64 of a tile, OUTER_FOLDED of a folded one */
     int *tile_suffix;  /* [tiles] block of rows */
     int *tile_quarter; /* [tiles][4] that of each two prefixes */
-    int *
-        group_parts; /* [groups] suffix blocks of a tile: 1, 2 or 4, of which each has so many times fewer prefixes */
+    /* [groups] suffix blocks of a tile: 1, 2 or 4, of which each has so many times fewer prefixes */
+    int *group_parts;
     bool parted;    /* some group's are more than one */
     bool cut;       /* some group's prefixes begin amid a block */
     int *feature;   /* [tiles][8 prefixes][8 rows] feature as plan->pieces count them, -1: none */

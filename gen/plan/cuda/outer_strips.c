@@ -136,8 +136,8 @@ static void fused_new(fused *f, const outer_tiling *tiling, arena *memory)
 
 /* ---- flips ---- */
 
-/* Among groups that can exchange tiles, those with few get enough for whole strips, from those with many;
- * what no strip is made of stays with one of them. */
+/* Moves tiles between groups that can exchange them, from groups with many to groups with few, so that groups
+ * consist of whole strips; the remainder stays in one group. */
 static void set_wanted(fused *f, int suffixes)
 {
     const int groups = f->tiling->group_count;

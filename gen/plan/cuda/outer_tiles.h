@@ -40,8 +40,8 @@ void plan_block_tiles(const fpa_plan *plan, const fpa_outer_plan *outer, arena *
 /* The same with tiles of several suffix blocks, at most so many, where groups have few prefixes: such groups come last. */
 void tiles_part(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made);
 
-/* The same features in groups of which tiles_part makes fewer tiles: those of five or six prefixes become two, and tiles of few rows of a
- * suffix block are transposed. Tilings of several factors stay as they are. */
+/* Rearranges features so that tiles_part makes fewer tiles: groups of five or six prefixes become two groups, and
+ * tiles with few rows of a suffix block are transposed. Tilings with several prefix factors are unchanged. */
 void tiles_cut(const outer_tiling *tiling, int most, arena *memory, outer_tiling *made);
 
 /* Block of rows that the last factors of a group's prefixes are, in order, all others being the same; -1: none. */

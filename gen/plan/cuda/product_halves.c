@@ -1,4 +1,5 @@
-/* product_halves: rows of halves, as who makes rows and who places features count them. */
+/* product_halves: the numbers of the rows of a half. The plan of product rows and the plan of their features both
+ * ask here, so that they agree. */
 #include "product_halves.h"
 
 int half_row(const maker *m, const half *h, int r)

@@ -13,7 +13,7 @@ typedef struct half {
     double scale;                /* of keys, a power of two: f16 ends at 65,504 */
     int *number; /* row that a row of each dot makes, the last dot's next first; -1: another order has it */
     bool *used;  /* [rows] some feature has it */
-    bool *late;  /* as number: the row comes behind those of other ones; NULL: none does */
+    bool *late;  /* [rows] as number: the row is placed after those that are not late; NULL: none is late */
 } half;
 
 /* The halves of a monomial, the one of fewer rows first; -1: it has none. */

@@ -375,7 +375,8 @@ static const char *make_of(maker *m, arena *memory, fpa_product_rows *made, fill
 
 /* ---- ones as a row of the dot ---- */
 
-/* A polynomial of degree four of one dot s is one of (s, 1), whose features are all products of two rows of one half: x_i x_j, x_i and 1. False: it is another one. */
+/* Treats a polynomial of degree four in one dot product s as a form in (s, 1): the features of all degrees are
+ * then products of two rows x_i x_j, x_i or 1. False: the head is no such polynomial. */
 static bool pad_plan(const fpa_plan *plan, arena *memory, fpa_plan *padded, fpa_score *score)
 {
     enum { TWO_HALVES_ALIKE = 4 };

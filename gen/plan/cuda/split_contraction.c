@@ -26,7 +26,8 @@ enum {
     GATE = 8,      /* bytes, of a token */
 };
 
-/* Rows are coordinates as they lie, and perhaps one more, of ones, first in a block behind them. */
+/* Whether a vector's rows are the coordinates in their own order, optionally followed by a row of ones that begins
+ * a block. */
 static bool has_rows(const fpa_plan *plan, const fpa_outer_plan *outer)
 {
     for (int r = 0; r < OUTER_BLOCK * outer->row_blocks && !outer->coordinates; r++)
@@ -267,7 +268,8 @@ static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fp
     return false;
 }
 
-/* In sets beside whose sums two tiles are multiplied at a time, and queries and rows g held, if two warpgroups have room for those, else one by one. */
+/* Divides the monomials into sets. If two warpgroups have registers for it, a set leaves room for two tiles in
+ * flight, and for queries and rows g as operands in registers; otherwise a set is one monomial. */
 static bool choose_sets(const fpa_plan *plan, arena *memory, const fpa_split_outer *split, fpa_contraction *c)
 {
     const int tile_steps = split->columns.blocks * divide_up(split->columns.tiles, OUTER_STEP / OUTER_BLOCK);

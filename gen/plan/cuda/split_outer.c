@@ -66,8 +66,8 @@ static int row_words(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *
     return 2 * (outer->strip_length + outer->prefix_factors * kernel->prefix_blocks + 2 * kernel->shares);
 }
 
-/* Two places for features of so many products want more registers than there are: fewer are better, two or,
- * where one of them alone takes long, one. */
+/* Two buffers for the features of `portion` products may need more registers than there are: then fewer products
+ * are begun together, two, or one if a single one takes long. */
 static bool is_crowded(const fpa_split_outer *split, int portion, int registers)
 {
     const int features = 2 * 4 * portion;
@@ -181,7 +181,8 @@ static bool make_pairs(const fpa_plan *plan, const fpa_split_outer *split,
            kernel->places == 2 && state_clocks(plan, split, kernel) < state_clocks(plan, split, other);
 }
 
-/* As many strips as leave room for two stages of wide vectors, beside the copies of all tiles on their way out. */
+/* As many strips as leave room for two stages of wide vectors beside the copies of all tiles that are being
+ * stored. */
 static bool make_largest(const fpa_plan *plan, const fpa_split_outer *split, int groups, int most,
                          fpa_chunk_state_kernel *kernel)
 {

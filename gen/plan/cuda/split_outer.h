@@ -28,14 +28,18 @@ typedef struct fpa_chunk_state_kernel {
     int fetched_slabs; /* of all blocks of a head */
     int *slab_mask;    /* [slices] and which each block does */
     int stages, bytes;
-    int shares;  /* strips that a warpgroup's warps have side by side, so many times as many prefixes each */
-    int layers;  /* of a warpgroup's tiles: `shares` of them, one of each strip that lies side by side; */
-    int leaving; /* of these have a place for copies on their way out: all, or some, which others wait for */
+    int shares; /* strips that a warpgroup's warps have side by side, so many times as many prefixes each */
+    int layers; /* of a warpgroup's tiles: `shares` of them, one of each strip that lies side by side; */
+    /* layers that have room in shared memory on their way to a copy; fewer than all: one waits until another has
+     * left */
+    int leaving;
     int prefix_blocks; /* of rows, that a factor of a warp's prefixes lies in: 1, or one for each prefix */
     bool own;          /* a copy of the loop for strips whose prefixes are a suffix of theirs */
     int portion;       /* products that are begun together */
-    int ahead; /* steps whose suffixes are in registers: 2 where there is room and products do not hide the reads; else 1 */
-    int early; /* steps whose prefixes are: 2 where products are too short to hide the lanes' exchange, and there is room */
+    /* steps whose suffixes are in registers: 2 where there is room and products do not hide the reads; else 1 */
+    int ahead;
+    /* steps whose prefixes are: 2 where products are too short to hide the lanes' exchange, and there is room */
+    int early;
     int places; /* for a portion's features: with two, some are formed while others are multiplied */
     int threads, registers, producer_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_chunk_state_kernel;
@@ -44,16 +48,16 @@ typedef struct fpa_chunk_state_kernel {
  * fetched, the others are derived of them. A vector's blocks of 8 rows lie in the tile as vectors have them: rows as they come, from any row on, or
  * *formed*, of weighted rows, products, or rows that lie here and there. */
 typedef struct fpa_pack_kernel {
-    int groups;             /* warpgroups of a block */
-    int warps;              /* of a packer, which has tokens by itself: 1 or 2 */
-    int stages;             /* of coordinates: those of so many tiles but one come meanwhile */
+    int groups; /* warpgroups of a block */
+    int warps;  /* of a packer, which has tokens by itself: 1 or 2 */
+    int stages; /* buffers for the coordinates of a tile: all but one are filled while one is packed */
     int raw_pitch, pitch;   /* bytes of a token's coordinates, and of its derived rows */
     int chunks, chunk_rows; /* of projected rows, which are the first derived ones: a product has a chunk's */
     int chunk_places;       /* for the matrices of chunks in shared memory: */
     bool kept; /* all of them; else two, and chunks come by turns, as a launch before has split them */
     int parts; /* numbers of 16 bits that an element of the matrices is: two, or one that has all of it, */
-    bool
-        narrows; /* or one of f16, in a head of bf16, whose tokens are f16 then by powers of two of their own */
+    /* or one of f16, in a head of bf16, whose tokens are f16 then by powers of two of their own */
+    bool narrows;
     int chunk_bytes; /* of a chunk's rows of matrices, in all parts */
     bool per_head;   /* heads have matrices of their own */
     int threads, bytes;
@@ -105,9 +109,10 @@ typedef struct fpa_contraction {
     int own_stages, key_stages, tile_stages, bytes;
     int lone_key_stages; /* in calls that read no copies, whose tiles' room keys have then */
     int registers, producer_registers;
-    int two_tiles; /* registers of sums and rows g, at most, beside which a thread has those of two tiles' products */
-    fpa_contracted_pair
-        *pairs; /* [pair_count], of a sum of products of two dots; none: the kernel is a square */
+    /* registers of sums and rows g, at most, beside which a thread has those of two tiles' products */
+    int two_tiles;
+    /* [pair_count], of a sum of products of two dots; none: the kernel is a square */
+    fpa_contracted_pair *pairs;
     int pair_count;
     fpa_contracted_set *sets; /* [set_count] */
     int set_count;
@@ -147,8 +152,10 @@ typedef struct fpa_split_outer {
     /* of a normalised head whose values leave room in their slab: in chunk_state ones lie there, so that z is a part of their product: one of
      * few columns takes nearly as long as one of 32 (docs/decisions/0072-narrow-values.md) */
     bool ones_behind;
-    int value_box;  /* numbers of a token's values that a box has: those before such ones, or a slab's */
-    int value_room; /* columns that all blocks have behind those of values whose boxes may begin before them (which lean, fused_rows.h); 0: none may */
+    int value_box; /* numbers of a token's values that a box has: those before such ones, or a slab's */
+    /* columns that all blocks have behind those of values whose boxes may begin before them (which lean,
+     * fused_rows.h); 0: none may */
+    int value_room;
     bool partial_slabs; /* some block of a state kernel fetches some slabs of a vector only */
     int kernels;
     fpa_chunk_state_kernel state[WARPGROUP_KERNELS]; /* the largest blocks first */

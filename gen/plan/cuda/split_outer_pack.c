@@ -215,7 +215,8 @@ static int group_bytes(const fpa_pack_kernel *pack, int stages)
     return pack_tile(pack) * (stages * pack->raw_pitch + pack->pitch);
 }
 
-/* Warpgroups of so many stages that there is room for, beside `taken` bytes. A word behind the last row is read where blocks begin amid 16 bytes. */
+/* The most warpgroups, with so many stages each, that there is room for beside `taken` bytes. The two blocks more:
+ * a word behind the last row is read where blocks begin amid 16 bytes. */
 static int room_for_groups(const fpa_plan *plan, const fpa_pack_kernel *pack, int taken, int stages)
 {
     const int most = most_groups(plan, pack),
@@ -223,9 +224,9 @@ static int room_for_groups(const fpa_plan *plan, const fpa_pack_kernel *pack, in
     return room < most ? room : most;
 }
 
-/* Warpgroups, as many as there is room for beside `taken` bytes, and then as many tiles of coordinates. Two tiles of fewer warpgroups are
- * better than one, if two warpgroups are left, of which one multiplies while lanes of the other put rows together; where chunks come by
- * turns, as many as share them. */
+/* Chooses the number of warpgroups and of their stages for coordinates. Two stages are better than one, although
+ * fewer warpgroups have room then, unless fewer than two warpgroups or less than half of them remain, or matrices
+ * come in chunks, which all warpgroups share. Further stages take what room is left. */
 static void choose_stages(const fpa_plan *plan, fpa_pack_kernel *pack, int taken)
 {
     enum { MOST_STAGES = 4, ENOUGH = 2 };
@@ -255,7 +256,8 @@ static void choose_groups(const fpa_plan *plan, fpa_pack_kernel *pack)
     pack->threads = WARPGROUP_THREADS * pack->groups;
 }
 
-/* Chunks of at most so many rows come by turns, unless there is one. */
+/* Rows by matrices in chunks of at most `most` rows, for which there are two buffers; if all rows are one chunk,
+ * it is kept. */
 static void take_turns(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack,
                        int most)
 {

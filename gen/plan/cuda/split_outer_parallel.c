@@ -52,7 +52,9 @@ static bool add_stage(const fpa_target *target, int bytes, int most, int *stages
     return true;
 }
 
-/* Values are awaited by who hides nothing, keys by who makes scores. */
+/* Divides shared memory among the rings of queries, keys, values and scores: one stage each, then further ones in
+ * the order of their use. Values come before keys: the warpgroups that multiply values have nothing else to do
+ * while they wait, those that wait for keys are computing scores. */
 static bool place_parallel(const fpa_plan *plan, const fpa_split_outer *split, fpa_parallel_output *p)
 {
     const fpa_target *target = plan->target;

@@ -19,7 +19,7 @@ static void list_monomials(const fpa_cuda_inputs *in, fpa_split_outer *split)
     }
 }
 
-/* Of a vector's row that is none of these the one row that it is. */
+/* A row of a vector that is no product row: the single row that it is. */
 static void list_factors(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split)
 {
     const int count = OUTER_BLOCK * split->outer.row_blocks, factors = products->factors;

@@ -111,7 +111,7 @@ void work_decode(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         count_decode_window(plan, &g->work[CUDA_DECODE_WINDOW]);
 }
 
-/* Rows of 16 tokens are read and written. padded: numbers of one then, 0: they stay as they are. */
+/* Copying 16 tokens' rows to padded ones. padded: numbers of a row after that; 0: these rows are not copied. */
 static struct fpa_cuda_work count_padding(const fpa_plan *plan, int width, int padded)
 {
     const int pieces = padded * (int)dtype_size(plan->head->dtype) / 16;

@@ -133,8 +133,9 @@ static void count_own_totals(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     g->totals.step.instructions = s.blocks * (160 * units + 360);
 }
 
-/* Coordinates of both sides, made once for each block of columns; q and k come as they are given. Queries that who multiplies them has made are not stored, and read by
- * neither dots nor products with the copy. */
+/* Computing coordinates of both sides, once for each block of columns, from q and k as given. If queries'
+ * coordinates are computed by the warpgroup that multiplies them, they are not stored in shared memory, and
+ * neither dot products nor products with the copy of the state read them there. */
 static void add_lifted(const fpa_plan *plan, int blocks, struct fpa_cuda_geometry *g)
 {
     /* tokens take no powers; keys are told of once */

@@ -1973,7 +1973,7 @@ static int is_wanted(const struct fpa_launch *s)
     return s->state_out || (s->query_heads && s->length);
 }
 
-/* A form's work on one head of one sequence; none where nobody wants its results. */
+/* Carries out a form for one head of one sequence; nothing if neither its outputs nor its final state are wanted. */
 static void run_head(head_form *form, const struct fpa_launch *a, int64_t index, const struct work *shared,
                      const struct work *mine, int rank, int team)
 {
@@ -1990,7 +1990,8 @@ static void one_head(head_form *form, const struct fpa_launch *a, int threads, i
     run_head(form, a, index, &w, &w, 0, 1);
 }
 
-/* Heads from..end - 1 of the call by one thread: several are of the chunked form, those of a sequence in turn. */
+/* Heads from to end - 1, by one thread: one after the other, or in the chunked form by turns, a chunk of each of
+ * the sequence's heads. */
 static void some_heads(head_form *form, const struct fpa_launch *a, int threads, int64_t from, int64_t end, int thread)
 {
     struct work w;

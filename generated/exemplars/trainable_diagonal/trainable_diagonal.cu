@@ -59,71 +59,70 @@ enum {
 /* cuda_call: what emitted CUDA kernels and the code that launches them agree on. This text is
  * also copied into every emitted file, which includes nothing.
  *
- * Kernels of a head NAME, in the order in which a forward launches them:
+ * A head has some of these kernels. Those of the forward pass of a head NAME, in the order of their launches:
  *
- *   NAME_gate_scan          running sums of the log-gates, chunk by chunk (gated heads)
- *   NAME_lift_rows          the coordinates of queries and keys, of heads with a lift: all other kernels have them in
- *                           the place of q and k
- *   NAME_pad_rows           rows of q, k, v in whole pieces of 16 bytes, where their widths are none; values of
- *                           masked keys as zeros
- *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
- *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
+ *   NAME_gate_scan          running sums of the log-gates, from the beginning of each chunk (gated heads)
+ *   NAME_lift_rows          heads with a lift: the coordinates of queries and keys, which all other kernels read in
+ *                           place of q and k
+ *   NAME_pad_rows           copies of q, k, v with rows that are multiples of 16 bytes; zeros for the values of
+ *                           masked keys
+ *   NAME_pack_rows          vectors of packed rows (on warpgroups, if q and k cannot be read as given)
+ *   NAME_chunk_state        processes the keys: writes the state before each chunk, and the final one
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
- *   NAME_segment_scan       adds what earlier segments left to the copies of later ones; on warpgroups, where copies
- *                           were kept, beside NAME_chunk_output
- *   NAME_chunk_output       reads the state, then the chunk's own keys; writes o. On warpgroups it runs
- *                           beside NAME_chunk_state, where sequences are walked in one piece: chunk by
- *                           chunk, as soon as the state before it is there
- *   NAME_parallel_output    instead of it where no query reads a state (some heads of wide values)
- *   NAME_fused_chunk        all in one pass, for heads of few features: after a walk for the totals of
- *                           segments, it goes along with the state in registers: query, own keys, update
- *   NAME_cluster_scan       instead of it, for few sequences: the blocks of a cluster take spans of tokens
- *                           in turn and hand the state on
- *   NAME_sequence_scan      the same of sequences of different lengths: clusters take one after the other
- *   NAME_decode             the recurrent form: update and query in one pass over the state
- *   NAME_decode_resident    instead of it, for one token of few heads, whose states fit into shared memory
- *   NAME_decode_recent      instead of it, when recent tokens are not in the state yet, which stays as it is
- *   NAME_decode_draft       instead of it, of several tokens that the state does not take in, behind some that it does
- *   NAME_decode_window      the keys in a token's window, and what NAME_decode found in the state, divided
- *   NAME_split_reduction    adds the parts of o that blocks of these left (several slices)
- *   NAME_state_product      of passes that are gradients: what two walks in opposite directions say of each chunk's end
- *   NAME_chunk_contraction  of such passes whose kernel is a square: gradients of queries from the copies of the state
- *   and the chunk's own keys
+ *   NAME_segment_scan       adds the totals of earlier segments to the copies of later ones; if copies are kept for
+ *                           a second call, on warpgroups, it runs at the same time as NAME_chunk_output
+ *   NAME_chunk_output       reads the state before a chunk, then the chunk's own keys; writes o. On warpgroups, if
+ *                           sequences have one segment, it runs at the same time as NAME_chunk_state and
+ *                           processes a chunk as soon as the state before it is written
+ *   NAME_parallel_output    replaces it if no state is read (some heads with wide values)
+ *   NAME_fused_chunk        replaces chunk_state and chunk_output for heads of few features: a block keeps the
+ *                           state in registers, and for each chunk computes outputs, then adds the chunk's keys.
+ *                           With several segments, their totals are computed before
+ *   NAME_cluster_scan       replaces it for few sequences: the blocks of a cluster process spans of tokens in turn,
+ *                           and pass the state on from block to block
+ *   NAME_sequence_scan      the same for sequences of different lengths: a cluster processes several, one by one
+ *   NAME_decode             the recurrent form: updates the state and queries it, in one pass over it
+ *   NAME_decode_resident    replaces it for one token of few heads, whose states fit into shared memory
+ *   NAME_decode_recent      replaces it if recent tokens are not in the state, which is only read
+ *   NAME_decode_draft       replaces it for several tokens that do not enter the state, after accepted ones that do
+ *   NAME_decode_window      adds the keys in a token's window to what NAME_decode read from the state, and divides
+ *   NAME_split_reduction    adds the parts of o from blocks that share a head
+ *   NAME_state_product      in a module that is a pass of gradients: products of the states of two passes in
+ *                           opposite directions, at the end of each chunk
+ *   NAME_chunk_contraction  in such a module whose kernel is a square: gradients of queries, from the copies of the
+ *                           state and the chunk's own keys
  *
- * Gradients are a file of their own, which has NAME_gate_scan and
+ * Gradients are a file of their own, with NAME_gate_scan and
  *
- *   NAME_backward_outputs   of normalised heads: 1 / n, and the gradient of the sum of scores, of each output; walks of
- *   queries find it themselves
- *   NAME_backward_state     the state before each chunk; or the one behind it, of queries and d_o, from the last chunk
- *   on
- *   NAME_backward_segments  adds what earlier segments of such a walk left to the states of later ones
+ *   NAME_backward_pads      copies of q, k, v, d_o with rows that are multiples of 16 bytes
+ *   NAME_backward_outputs   normalised heads: 1 / n of each output, and the gradient of its sum of scores
+ *   NAME_backward_state     the state before each chunk; launched again, the reversed state of queries and d_o
+ *   NAME_backward_segments  adds the totals of earlier segments to the states of later ones
  *   NAME_backward_queries   d_q, from the state before the chunk and the chunk's own keys
- *   NAME_backward_keys      d_k and d_v, from the state behind the chunk and the chunk's own queries
+ *   NAME_backward_keys      d_k and d_v, from the reversed state after the chunk and the chunk's own queries
  *   NAME_backward_gates     d_log_gate
- *   NAME_backward_parts     adds up what blocks have left of the gradients of matrices, of each sequence
- *   NAME_backward_weights   and of all sequences that share a matrix; it has d_weights in the place of the matrices
- *   NAME_backward_split     matrices as other kernels multiply them (16-bit heads with matrices)
- *   NAME_backward_project   rows of queries and keys by them, or coordinates that a lift makes: all kernels above have
- *   these in the place of
- *                           q and k
- *   NAME_backward_unproject d_q and d_k of the gradients of rows
- *   NAME_backward_products  and parts of the gradients of matrices
- *   NAME_backward_form      features of those rows, which passes have in the place of q and k (some heads)
- *   NAME_backward_join      and gradients of rows of those of features
- *   NAME_backward_gather    rows of forward passes that are gradients: queries with d_o, keys with values (some heads)
- *   NAME_backward_scatter   and what such a pass gave, to d_k or d_v
- *   NAME_backward_pass_gates  d_log_gate of such passes
+ *   NAME_backward_parts     gradients of matrices: adds the blocks' sums for each sequence,
+ *   NAME_backward_weights   then for all sequences that share a matrix; d_weights in place of the matrices
+ *   NAME_backward_split     16-bit heads with matrices: these in the order in which lanes multiply them
+ *   NAME_backward_project   rows by matrices, or coordinates: the kernels above read them in place of q and k
+ *   NAME_backward_unproject d_q and d_k from the gradients of these rows
+ *   NAME_backward_products  sums for the gradients of matrices, from the same
+ *   NAME_backward_form      features of these rows, in place of the q and k of passes (some heads)
+ *   NAME_backward_join      gradients of rows from those of features
+ *   NAME_backward_gather    operands of passes, which are forward passes that compute gradients (some heads)
+ *   NAME_backward_scatter   stores the results of such a pass in d_q, d_k or d_v
+ *   NAME_backward_pass_gates  d_log_gate from such passes
  *
- * Their parameters: one fpa_cuda_call; then, when the head has run-time matrices, an array of their
- * addresses; NAME_backward_...: an fpa_cuda_backward between them; NAME_chunk_state, NAME_chunk_output of warpgroups
- * and NAME_parallel_output: fpa_cuda_maps instead; NAME_fused_chunk of warpgroups: between them. NAME_cluster_scan,
- * NAME_sequence_scan: fpa_cuda_maps behind the call. Sizes are elements unless a name says bytes. */
+ * Parameters, in this order: one fpa_cuda_call; an fpa_cuda_backward (NAME_backward_...) or fpa_cuda_maps
+ * (NAME_cluster_scan, NAME_sequence_scan, and on warpgroups NAME_fused_chunk); an array of the addresses of the
+ * run-time matrices, if the head has any. NAME_chunk_state and NAME_chunk_output of warpgroups, and
+ * NAME_parallel_output, have fpa_cuda_maps in place of that array. Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
-/* A compiler takes seconds for all kernels, one after the other. So a file may be compiled as several
- * programs at once, each with FPA_CUDA_PART defined as one of these: modules that together have all kernels.
- */
+/* A compiler takes seconds for all kernels of a file, one after the other. So the file may be compiled as several
+ * programs at the same time, each with FPA_CUDA_PART defined as one of these numbers; the resulting modules
+ * together have all kernels. */
 #define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _window, _split_reduction */
 #define FPA_CUDA_PART_DECODE_RECENT 2 /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3  /* NAME_chunk_output */
@@ -131,14 +130,14 @@ enum {
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state */
 #define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
 #define FPA_CUDA_PART_DECODE_DRAFT 7      /* NAME_decode_draft */
-#define FPA_CUDA_PART_ROWS 8 /* what runs before and between them: NAME_pack_rows, _segment_scan */
+#define FPA_CUDA_PART_ROWS 8 /* kernels before and between the others: NAME_pack_rows, _segment_scan */
 #define FPA_CUDA_PARTS 8
 /* Of gradients: */
 #define FPA_CUDA_PART_BACKWARD_MOVED 1 /* NAME_backward_gather, _scatter, _pass_gates */
 #define FPA_CUDA_PART_BACKWARD_KEYS 3
 #define FPA_CUDA_PART_BACKWARD_QUERIES 4
 #define FPA_CUDA_PART_BACKWARD_STATE 5 /* and all others */
-#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* rows that are made, and what becomes of their gradients */
+#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* NAME_backward_project, _unproject and the kernels beside these */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
@@ -153,15 +152,15 @@ struct fpa_cuda_block {
     int threads, bytes, resident;
 };
 
-/* What a kernel does, counted for one head: all blocks that share it, together. The model of a machine makes seconds
- * of it (machine/cuda_cost.h). */
+/* The work of a kernel, counted for one head, over all blocks that share it; machine/cuda_cost.h computes its time
+ * from these counts. */
 struct fpa_cuda_work {
     int products;     /* of 16 x 8 x 16 numbers, on tensor cores */
     int shared;       /* passes of 128 bytes of shared memory */
     int instructions; /* of warps */
     int bytes;        /* of device memory, read or written */
-    int cached;       /* bytes that come from the second-level cache once more */
-    int awaited;      /* clocks in which a warp waits for what it has asked for, and has nothing else to do */
+    int cached;       /* bytes that are read once more, from the second-level cache */
+    int awaited; /* clocks for which a warp waits for data that it has requested, with nothing else to do */
 };
 struct fpa_cuda_kernel_work {
     struct fpa_cuda_work step; /* 16 tokens, queries or keys */
@@ -169,10 +168,10 @@ struct fpa_cuda_kernel_work {
                                   NAME_pad_rows: queries or keys, where step is of values */
     struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
     int warpgroups;            /* 1: products are by wgmma */
-    int trips;                 /* to memory and back, one after the other, before a block's first step */
+    int trips; /* dependent accesses to memory, one after the other, before a block's first step */
 };
 
-/* The kernels' own constants; NAME_geometry in the module, filled by these names. */
+/* Constants of a module's kernels: NAME_geometry in the module, initialised by these names. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
     struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* NAME_decode_resident: bytes beside rows of a state */
@@ -188,59 +187,65 @@ struct fpa_cuda_geometry {
     int gate;           /* 1: gated */
     int unmasked;       /* 1: every query sees all keys */
     int window;         /* newest keys whose weights are exponentials; 0: none */
-    int decays;         /* 1: NAME_gate_scan leaves decays, too */
+    int decays;         /* 1: NAME_gate_scan computes call.decays, too */
     int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
-    /* and numbers that a box of values has: where fewer than 64, NAME_chunk_state has its ones behind them */
+    /* then: numbers of a box of values; fewer than 64 if NAME_chunk_state has ones behind them */
     int value_box;
-    /* columns behind dv for values whose boxes begin at the piece of 16 bytes before their rows; 0: they are padded */
+    /* columns after dv, for values whose boxes begin at the multiple of 16 bytes before a row; 0: such values are
+     * padded */
     int value_room;
-    int padded_vector;  /* NAME_pad_rows: numbers that rows of q and k, */
-    int padded_value;   /* and of v are brought to; 0: they stay as they are */
-    int lifted_vector;  /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
-    int lift_tokens;    /* tokens of a head that a block of it takes, of all batches */
-    int lift_steps;     /* blocks of rows, which such blocks may share */
-    int lift_by_heads;  /* 1: what its blocks keep is not the same for all heads */
-    int cluster_maps;   /* 1: NAME_cluster_scan makes the coordinates itself, of q and k as they are given */
-    int fused_maps;     /* 1: so does NAME_fused_chunk */
-    int sequence_state; /* NAME_sequence_scan: numbers of a state that a cluster leaves to the next one */
-    int cluster_stays;  /* 1: its clusters take other sequences behind their first; 0: each has one */
-    int cluster_reverses; /* 1: NAME_cluster_scan can take tokens from the last one on */
+    int padded_vector;    /* NAME_pad_rows: numbers of a padded row of q and k, */
+    int padded_value;     /* and of v; 0: these are not padded */
+    int lifted_vector;    /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
+    int lift_tokens;      /* tokens of a head that a block of it takes, of all batches */
+    int lift_steps;       /* parts into which its rows can be divided among blocks (call.lift_slices) */
+    int lift_by_heads;    /* 1: the matrices or angles that its blocks keep differ from head to head */
+    int cluster_maps;     /* 1: NAME_cluster_scan computes coordinates itself, from q and k */
+    int fused_maps;       /* 1: so does NAME_fused_chunk */
+    int sequence_state;   /* NAME_sequence_scan: numbers of the state that a cluster passes to another one */
+    int cluster_stays;    /* 1: its clusters are persistent and process several sequences; 0: one each */
+    int cluster_reverses; /* 1: NAME_cluster_scan can process tokens in reverse order */
     int key_mask;         /* 1: a mask of keys is given */
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
-    /* and those of a slab that a box has: where fewer than 64, a row of ones lies behind the first ones */
+    /* and of a slab those that a box brings: fewer than 64 if a row of ones follows the first slab's */
     int vector_box;
-    int given_rows;  /* and coordinates of q and k as they are given that slabs behind them have, 0: none; */
-    int given_first; /* number of the first one */
-    int pack_tokens; /* that a block of it takes */
-    /* bytes of the matrices that a launch before splits, where chunks of them come by turns; 0: none */
-    int pack_operand;
-    int pack_chunks;        /* of them, a block of that launch each */
-    int pack_per_head;      /* 1: each head has its own */
+    int given_rows;   /* coordinates in further slabs, which boxes bring from q and k; 0: none; */
+    int given_first;  /* number of the first one */
+    int pack_tokens;  /* that a block of it takes */
+    int pack_operand; /* bytes of the matrices in two parts, if an earlier launch splits them; 0: none does */
+    int pack_chunks;  /* chunks of them, each split by one block of that launch */
+    int pack_per_head;      /* 1: each head has its own matrices */
     int chunk_state_slices; /* NAME_chunk_state: blocks a head */
     int small_state_slices; /* NAME_chunk_state_small: the same */
     int query_tokens;       /* NAME_chunk_output: that a block takes */
     int parallel_tokens;    /* NAME_parallel_output: the same */
-    int awaited_keys;       /* clocks of a warp of it for keys of one stage beside tiles of a copy, for 16
-                                  queries and 64 keys */
+    /* NAME_chunk_output: clocks that a warp waits for keys, for 16 queries and 64 keys, if they have one stage
+     * beside tiles of a copy */
+    int awaited_keys;
     int contraction_tokens; /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
-    int contraction_keys;   /* of which it fetches a box at a time */
-    int contraction_dots;   /* numbers that it leaves of a token, one for each set of monomials of two dots */
-    int contraction_values; /* 1: it can leave sums of scores and values beside gradients of queries */
-    int contraction_turns; /* 1: it, NAME_chunk_state and NAME_chunk_output can take tokens from the last one on */
-    int persistent;        /* 1: blocks take one walk, or one block of queries, after the other:
-                                  NAME_chunk_state's by gridDim.x, NAME_chunk_output's whichever is next */
+    int contraction_keys;   /* keys that it fetches at a time */
+    int contraction_dots;   /* dot products that it stores for a token, one for each set of monomials */
+    /* 1: it can also compute sums of scores times values, which are gradients of values */
+    int contraction_values;
+    /* 1: it, NAME_chunk_state and NAME_chunk_output can process tokens in reverse order */
+    int contraction_turns;
+    /* 1: persistent blocks. Those of NAME_chunk_state take every gridDim.x-th walk, those of NAME_chunk_output the
+     * next block of queries */
+    int persistent;
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
-    int fused_totals;          /* 1: NAME_fused_chunk can leave the totals of segments itself */
+    int fused_totals;          /* 1: NAME_fused_chunk can compute the totals of segments itself */
     int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
                                   read; 0: as in a copy */
     int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
     int fused_value;           /* there, else 0 */
-    int fused_vector_box; /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
+    /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
+    int fused_vector_box;
     int fused_packs;    /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
-    int fused_unpadded; /* 1: NAME_fused_chunk takes rows from any address; 2: and joined heads */
-    int fused_reverses; /* 1: it can take tokens from the last one on */
-    int fused_narrows;  /* 1: it can leave o as f16, though its numbers are bf16 (call.narrows) */
-    int fused_kept; /* numbers of the state that it leaves before each FPA_CUDA_KEPT tokens; 0: it leaves none */
+    int fused_unpadded; /* 1: NAME_fused_chunk reads rows at any address; 2: of joined heads, too */
+    int fused_reverses; /* 1: it can process tokens in reverse order */
+    int fused_narrows;  /* 1: it can store o as f16 although its operands are bf16 (call.narrows) */
+    /* numbers of the state that it stores before each FPA_CUDA_KEPT tokens; 0: it stores none */
+    int fused_kept;
     int decode_features;       /* NAME_decode: that a block takes at least */
     int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
     int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
@@ -248,74 +253,80 @@ struct fpa_cuda_geometry {
     int decode_resident_most;  /* and what a launch may ask for */
     int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
     int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
-    /* their blocks walk a chunk; slabs of 64 features that its state has; 0: they take backward_tokens */
+    /* not 0: their blocks process a whole chunk, with a state of so many slabs of 64 features; 0: they process
+     * backward_tokens */
     int backward_walks;
-    int backward_outputs; /* 1: queries' walks find what gradients of outputs are divided by, for walks back */
-    int backward_boundary; /* bytes of a state between parts of chunks, of `chunk` tokens each, beside gates */
-    int backward_columns;  /* blocks of columns that NAME_backward_keys is launched for */
-    int backward_entries;  /* numbers of the run-time matrices that a head's rows are made by */
-    int backward_padded_vector; /* NAME_backward_pads: numbers that rows of q and k, */
-    int backward_padded_value;  /* and of v and d_o are brought to; 0: they stay as they are */
+    int backward_outputs; /* 1: NAME_backward_queries computes what NAME_backward_outputs does otherwise */
+    /* bytes of a state between parts of chunks, each of `chunk` tokens, that gradients of gates need */
+    int backward_boundary;
+    int backward_columns;       /* blocks of columns that NAME_backward_keys is launched for */
+    int backward_entries;       /* numbers of the run-time matrices of one head */
+    int backward_padded_vector; /* NAME_backward_pads: numbers of a padded row of q and k, */
+    int backward_padded_value;  /* and of v and d_o; 0: these are not padded */
     int backward_shared;        /* numbers of all run-time matrices that heads share, */
     int backward_per_head;      /* and of those that each has */
     int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
-    int pass_values;            /* where d_o and values begin in it, */
-    int pass_kept;              /* and numbers behind it, of product rows: other factors of their gradients */
-    int pass_input;             /* and what such passes read of it */
-    int pass_d, pass_dv;        /* d of the head; columns of the pass of values, */
-    int pass_columns;           /* of which so many are the head's values */
-    int pass_parts, pass_part;  /* of values, each a pass of rows of so many columns; 1: all are one pass's */
-    int pass_line;     /* 1: the kernel is a multiple of q.k: gates' gradients are made of the pass of rows */
-    int pass_weighted; /* 1: which is of keys that have weights as they are gathered, */
-    int pass_weighs;   /* or 1: passes of rows weigh their outputs (call.column_weights) */
-    /* 1: operands of passes are gathered as bf16, and their results become f16 as they are scattered */
-    int pass_widened;
-    int pass_formed; /* 1: q and k of passes are product rows, always gathered, and their gradients scattered */
-    /* not 0: q and k of passes are so many features of the rows that are made, formed before and joined behind them */
+    int pass_values;            /* where d_o and values begin in a row, */
+    int pass_kept;       /* numbers after a row: the other factors that gradients of product rows need */
+    int pass_input;      /* numbers of a row that the pass reads as q or k */
+    int pass_d, pass_dv; /* d of the head; columns of the pass of values, */
+    int pass_columns;    /* of which so many are the head's values */
+    /* parts of the values, each a pass of rows of pass_part columns; 1: one pass has all columns */
+    int pass_parts, pass_part;
+    int pass_line;
+    int pass_weighted; /* 1: keys are multiplied by weights when they are gathered, */
+    int pass_weighs;   /* or 1: the outputs of passes of rows are (call.column_weights) */
+    int pass_widened;  /* 1: f16 operands are gathered as bf16, and results are scattered as f16 */
+    int pass_formed; /* 1: q and k of passes are product rows: always gathered, and their gradients scattered */
+    /* not 0: q and k of passes are so many features (NAME_backward_form, NAME_backward_join) */
     int pass_features;
-    int pass_numbers; /* 1: operands of passes are as they are given, with numbers beside each token (call.numbers) */
-    int pass_beside;   /* 1: of such f16 heads, which know what queries read with outputs */
+    /* 1: operands of passes are read as given, with two numbers beside each token (call.numbers) */
+    int pass_numbers;
+    int pass_beside;   /* 1: and in f16: NAME_backward_outputs computes q.d_q, too */
     int pass_parallel; /* 1: gradients are passes in the parallel form alone */
-    int made_width;    /* NAME_backward_project: numbers of a vector of rows; 0: kernels make them */
+    /* NAME_backward_project: numbers of a vector of rows; 0: every kernel computes rows itself */
+    int made_width;
     int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
-    int made_operand;  /* bytes of the matrix that NAME_backward_split leaves, and of its transpose; */
+    int made_operand;  /* bytes of the matrix that NAME_backward_split writes, and of its transpose; */
     int made_per_head; /* 1: of each head */
     int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
-    int made_kept; /* bytes that NAME_backward_unproject leaves of a token for it, where a lift makes rows, */
-    int made_sums; /* and of made_tokens of them, behind those of all tokens of a sequence */
+    int made_kept; /* bytes that NAME_backward_unproject stores for it, for each token (heads with a lift), */
+    int made_sums; /* and for each made_tokens tokens, after those */
     struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 53
+#define FPA_CUDA_VERSION 54
 
-/* Tokens that a block of NAME_cluster_scan takes at a time. */
+/* Tokens that a block of NAME_cluster_scan processes at a time. */
 #define FPA_CUDA_SPAN 128
 
 /* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
 #define FPA_CUDA_PASS_TOKENS 64
 
-/* Tokens after which NAME_fused_chunk of a pass leaves the state, and sums of gates' gradients begin anew. */
+/* In passes of gradients: NAME_fused_chunk stores the state before each so many tokens, and running sums of
+ * gradients of gates start anew. */
 #define FPA_CUDA_KEPT 256
-/* NAME_backward_products: rows and columns of a matrix that a block has; tokens that it takes, and of these at a time;
- * bytes of a token's part in shared memory. */
+/* NAME_backward_products: rows and columns of a matrix that a block adds up; tokens of a block, and how many of
+ * these at a time; bytes of a token's part in shared memory. */
 #define FPA_CUDA_MADE_SIDE 64
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Bytes of a matrix that are on their way to a block of NAME_backward_project or _unproject: steps of 16 numbers and 16
- * to 64 others, of 64 bytes for each. */
+/* Bytes of the ring through which a matrix comes to a block of NAME_backward_project or _unproject, in steps of 16
+ * numbers and 16 to 64 others. */
 #define FPA_CUDA_MADE_RING 16384
-/* Bytes from one token to the next of what leaves, of which a warp has 16 at a time. */
+/* Bytes from one token to the next of results that a warp stores, 16 tokens at a time. */
 #define FPA_CUDA_MADE_LEAVE 144
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
-/* Numbers of a copy of a state that a thread of NAME_backward_segments has, of all of its walk's copies. */
+/* Numbers of a state that a thread of NAME_backward_segments follows through all copies of a walk. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
-/* Tokens that a block of NAME_backward_pads takes. */
+/* Tokens of a block of NAME_backward_pads. */
 #define FPA_CUDA_BACKWARD_PADDED 64
 
-/* Bytes of 64 keys in fpa_cuda_call.decays: 16 bits each, what their chunk leaves of the sums before it
- * (fp32), and 12 that nobody reads, so that bulk copies can have them. */
+/* Bytes for 64 keys in fpa_cuda_call.decays: for each key the factor, in 16 bits, by which it fades until its
+ * chunk's end; then the chunk's own factor for the sums before it (fp32); then 12 unused bytes, so that bulk
+ * copies are possible. */
 #define FPA_CUDA_DECAYS 144
 
 struct fpa_cuda_call {
@@ -333,102 +344,101 @@ struct fpa_cuda_call {
     long long state_in_stride[2]; /* batch, head */
     void *state_out;
     long long state_out_stride[2];
-    float *den; /* of outputs: the sums of scores that normalisers are made of; NULL: not wanted */
+    float *den; /* of outputs: the sums of scores, from which normalisers are computed; NULL: not wanted */
     long long den_stride[3];
     /* parts of the workspace */
     float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
                        part; behind the last row there is room for query_tokens more */
-    void
-        *states; /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a
-                       mask only that before the last one */
+    /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a mask only that
+     * before the last one */
+    void *states;
     float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to;
                        NAME_sequence_scan: [clusters] states that they leave to the next one */
     float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
                        rounded up to 4 */
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
-    void *decays; /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each: what 64 keys keep until their chunk's
-                     end, and what it leaves of the sums before it; NULL: NAME_chunk_state walks no keys */
+    /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each; NULL: NAME_chunk_state processes no keys in this call */
+    void *decays;
     /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;        /* length in whole blocks of 64 */
     void *vectors[2];          /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries */
-    long long splits_matrices; /* NAME_pack_rows: packs nothing, matrices are split for both */
-    void *
-        /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
-         * have their own */
-        pack_matrices;
+    long long splits_matrices; /* NAME_pack_rows: 1: this launch only splits the matrices of q and k */
+    /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
+     * have their own */
+    void *pack_matrices;
     /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
      * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
      * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
      * a block for each item */
     unsigned *progress;
     /* sizes chosen for this call */
-    long long
-        chunk; /* tokens; the parallel form: at least length; the chunked form without a mask: of a segment */
-    long long
-        chunks; /* that length divides into; the chunked form without a mask: and one without tokens behind
-                         them, before which the state has all keys */
-    long long
-        tail; /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
+    /* tokens; the parallel form: at least length; the chunked form without a mask: of a segment */
+    long long chunk;
+    /* that length divides into; the chunked form without a mask: and one without tokens behind them, before which
+     * the state has all keys */
+    long long chunks;
+    /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
+    long long tail;
     long long segments;
     long long segment_chunks; /* chunks that one block walks */
-    long long first_chunks;   /* of a first segment; NAME_fused_chunk by roles: maybe more, else as many */
-    long long totals_only;    /* NAME_fused_chunk: 1: no queries, the totals of segments */
-    long long
-        ahead; /* NAME_fused_chunk: 1: but first segments have queries in that launch, and none in the next */
+    /* chunks of a first segment; with NAME_fused_chunk of specialised warpgroups there may be more than in others */
+    long long first_chunks;
+    long long totals_only; /* NAME_fused_chunk: 1: computes the totals of segments and no outputs */
+    /* NAME_fused_chunk: 1: the launch for totals also computes the outputs of first segments, which the next
+     * launch leaves out */
+    long long ahead;
     /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
     long long walk_end;
-    long long beside; /* query heads whose tokens NAME_chunk_output takes in turn */
-    long long
-        awaited; /* NAME_chunk_output runs beside so many blocks of NAME_chunk_state a copy, or where copies were
-                          kept of NAME_segment_scan, and waits for them; 0: it does not */
+    /* query heads that NAME_chunk_output processes alternately, token block by token block */
+    long long beside;
+    /* NAME_chunk_output runs at the same time as NAME_chunk_state (so many of its blocks write one copy) or, if
+     * copies are kept, as NAME_segment_scan, and waits for them; 0: it runs afterwards */
+    long long awaited;
     long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
     long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
     long long share;  /* features that such a block has, at most */
     long long group;  /* query heads that share a key's head */
-    /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; beside a window of k and v before q's
-     * first. With cu_seqlens, which are of keys: how many more keys than queries there are, which are one a sequence */
+    /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; heads with a window: of k and v before
+     * q's first. With cu_seqlens, which then count keys: how many more keys than queries there are; a sequence has
+     * one query */
     long long recent;
-    /* beside a window, and where vectors have given_rows: as they are given, whatever rows q and k become */
+    /* heads with a window, or with given_rows: q and k as given, even if padded copies replace them elsewhere */
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
-    long long
-        reversed; /* NAME_cluster_scan, NAME_fused_chunk: 1: from the last token on, which sees itself only;
-            kernels of chunks (contraction_turns):
-                   * so many tokens, likewise, in tiles of 64, of which length has whole ones */
-    /* NAME_segment_scan: 1: segments were walked without the initial state; it is added to all copies, those of the
-     * first
-       segment, too, and no final state is left. `states` NULL: no copies are written, the final state
-     * alone */
+    /* NAME_cluster_scan, NAME_fused_chunk: 1: from the last token on, which sees itself only; kernels of chunks
+     * (contraction_turns): so many tokens, likewise, in tiles of 64, of which length has whole ones */
+    long long reversed;
+    /* NAME_segment_scan: 1: segments were processed without the initial state: it is added to all copies now, also to
+     * those of the first segment, and no final state is stored. `states` NULL: only the final state is written, no
+     * copies */
     long long kept;
-    /* NAME_chunk_output of gated heads on warpgroups, and NAME_fused_chunk of passes, which then leaves `states`: o
-     * times such rows,
-       before it is rounded; NULL: not wanted.
-       NAME_chunk_contraction: gradients of o, whose d_q goes to o; dots are o times them, where wanted */
+    /* In passes of gradients. NAME_chunk_output of gated heads on warpgroups and NAME_fused_chunk (which then stores
+     * `states`): rows by which o is multiplied, before rounding, for `dots`; NULL: not wanted.
+     * NAME_chunk_contraction: gradients of o; it stores d_q as o, and `dots` are o times these, if wanted */
     const void *dot_rows;
     long long dot_stride[3];
     float *dots; /* [column blocks][B][query_heads][length] */
-    /* NAME_chunk_contraction of pairs: sums of scores and values, which are gradients of values where queries are keys;
-     * their first columns; NULL: not wanted */
+    /* NAME_chunk_contraction of pairs: sums of scores times values, which are gradients of values if queries are keys;
+     * NULL: not wanted. How many of their first columns are stored */
     void *sums;
     long long sum_stride[3], sum_columns;
-    /* NAME_fused_chunk of passes: o's columns are times these, before its dots, NAME_state_product: states' products;
-     * NULL: 1 */
+    /* In passes of gradients, NAME_fused_chunk: factors of o's columns, applied before `dots`; NAME_state_product: of
+     * the products of states; NULL: 1 */
     const float *column_weights; /* [dv] */
-    /* NAME_fused_chunk of passes: of each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) a
-     * factor of its scores and
-       a number that is added to them; [B][query_heads][length][2] */
+    /* In passes of gradients, NAME_fused_chunk: [B][query_heads][length][2], a factor of scores and a number that is
+     * added to them, for each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) */
     const float *numbers;
     long long numbers_of;
     long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is of f16 */
-    long long
-        adds; /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: to what o, or products, are */
-    /* NAME_state_product: states of a walk over the same chunks from the last one on, and its products with `states` */
+    /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: to what o, or products, are */
+    long long adds;
+    /* NAME_state_product: states before the same chunks of a pass in reverse order, and their products with `states` */
     const void *reversed_states;
     double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
-    long long
-        joined; /* 1: they are a cluster, which adds its parts of o up itself; the grid is [heads][slices] */
+    /* 1: the blocks of a head are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
+    long long joined;
     /* Sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1
      * and length is that batch's; strides of the batch's axis are a token's, so that a sequence's place there
      * is its first token. Chunks and segments are of a head: begin / (their tokens) + number is where a sequence
@@ -439,21 +449,22 @@ struct fpa_cuda_call {
     long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
     long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
     long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
-    long long empty_chunks;   /* behind a sequence's last one: 1 in the chunked form without a mask */
+    /* chunks without tokens after a sequence's last one: 1 in the chunked form without a mask */
+    long long empty_chunks;
     const int *state_in_index, *state_out_index; /* NULL: number b */
     long long state_in_slots, state_out_slots;
-    /* NAME_decode_draft: tokens of which the state takes in the first accepted_counts[b], of `accepted` */
+    /* NAME_decode_draft: tokens of the previous draft, at most `accepted` of each sequence, of which the first
+     * accepted_counts[b] enter the state */
     const void *accepted_k, *accepted_v;
     const float *accepted_log_gate;
     long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
     const int *accepted_counts;                                                    /* NULL: none */
     long long accepted;
-    /* NAME_decode_recent: not 0: cu_seqlens are of keys, of which a sequence has no more than so many, its query's the
-     * last one */
+    /* NAME_decode_recent: not 0: cu_seqlens count keys, at most so many a sequence; its query is its last token */
     long long packed_recent;
 };
 
-/* What gradients take beside the call, whose o is read. Sequences are [B][H], counted through. */
+/* Parameters of gradients beside the call, whose o is read. Sequences are numbers in [B][H]. */
 struct fpa_cuda_backward {
     const void *d_o, *d_state_out;
     void *d_q, *d_k, *d_v, *d_state_in; /* NULL: not wanted */
@@ -463,62 +474,60 @@ struct fpa_cuda_backward {
     long long d_state_out_stride[2], d_state_in_stride[2];
     /* parts of the workspace */
     float *outputs;     /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
-    double *query_sums; /* [B][query_heads][length]: what a query reads, times its gradient */
-    double *key_sums;   /* [B][H][length]: what a key gives */
+    double *query_sums; /* [B][query_heads][length]: contributions of queries to d_log_gate (q.d_q ...) */
+    double *key_sums;   /* [B][H][length]: contributions of keys */
     /* [sequences][chunks + 1][features][columns]: states between chunks, of the tokens before, and of those behind */
     void *states, *reversed;
     float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
     float *sequence_sums; /* [B][H][backward_entries] */
     /* the launch's share of the sequences */
     long long first_sequence, sequences;
-    long long walks_back; /* NAME_backward_state: 1: queries and d_o, from behind */
+    long long walks_back; /* NAME_backward_state: 1: the reversed state, of queries and d_o */
     float *totals;        /* [sequences][segments - 1][features][columns]: what a segment alone adds up to */
-    long long segments;   /* NAME_backward_state: that a sequence is walked in at once, */
+    long long segments;   /* NAME_backward_state: segments of a sequence, processed by different blocks, */
     long long segment_chunks; /* and chunks of one */
-    long long last;           /* NAME_backward_state: 1: the state at the end is wanted, too */
+    long long last;           /* NAME_backward_state: 1: the state after the last chunk is wanted, too */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
-    long long adds;           /* NAME_backward_parts: 1: to what the sums are */
-    long long
-        /* NAME_backward_keys: so many blocks follow as many of each query head; 0: there are none of these */
-        both_sides;
+    long long adds;           /* NAME_backward_parts: 1: adds to the sums that are there */
+    /* NAME_backward_keys: blocks of queries and of keys alternate in runs of so many for each query head; 0: there
+     * are no blocks of queries */
+    long long both_sides;
     /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
      * [sequences][pass_length][pass_width], q and d_o / n, k and v */
     void *pass_queries, *pass_keys;
     float *pass_gates; /* [sequences][pass_length]: log-gates of such rows */
     /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
     const void *pass_result;
-    /* of the rows of a sequence: with those of zeros that come before its last token, reversed */
+    /* rows of a sequence, with the rows of zeros that precede its last token in reverse order */
     long long pass_length;
     long long pass_reversed; /* 1: from the last token on */
     long long pass_vectors;  /* 1: of q and k alone */
-    float *pass_weights;     /* NAME_backward_gather: only these are written, of each coordinate; else NULL */
+    float *pass_weights; /* NAME_backward_gather: computes only these, the coordinates' weights; else NULL */
     long long scatters_values;  /* NAME_backward_scatter: 1: to d_v, 0: to d_k, */
     long long scatters_queries; /* or 1: to d_q */
-    /* NAME_backward_pass_gates: what queries read, in turn of the tokens, and keys give, in reverse order, times
-     * their gradients: [pass_read_blocks][sequences][length], [pass_blocks][sequences][pass_length];
-     * NAME_state_product's products. NAME_backward_outputs leaves what all of the call's queries read, where it knows
-     * that (pass_beside) and it is wanted */
+    /* NAME_backward_pass_gates: contributions of queries (in forward order) and of keys (in reverse order):
+     * [pass_read_blocks][sequences][length], [pass_blocks][sequences][pass_length]; and NAME_state_product's
+     * products. If pass_beside, NAME_backward_outputs computes those of queries */
     float *pass_reads;
     const float *pass_gives;
     const double *pass_products;
     long long pass_read_blocks, pass_blocks, pass_chunk, pass_chunks;
-    /* rows of queries and keys, [sequences][query heads of a key head, or 1][length][made_width], and their gradients;
-     * the matrix that makes them, and its transpose */
+    /* rows by matrices, or coordinates, of queries and keys, [sequences][query heads of a key head, or
+     * 1][length][made_width], and their gradients; the matrix of these rows, and its transpose */
     void *made_queries, *made_keys, *made_d_queries, *made_d_keys, *made_operands;
-    /* of rows that a lift makes: gradients of rows of its matrices, likewise, of made_kept and made_sums bytes; NULL:
-     * not wanted */
+    /* heads with a lift: gradients of the rows of its matrices, made_kept and made_sums bytes as above; NULL: not
+     * wanted */
     void *made_kept_queries, *made_kept_keys;
-    /* features of those rows, [sequences][query heads of a key head, or 1][length][pass_features], and their gradients;
-     * NULL: not wanted */
+    /* features of those rows, [sequences][query heads of a key head, or 1][length][pass_features], and their
+     * gradients; NULL: not wanted */
     void *feature_queries, *feature_keys, *feature_d_queries, *feature_d_keys;
-    /* rows in whole pieces of 16 bytes, [sequences][query heads of a key head, or 1][length][width]; NULL: as they are
-     * given */
+    /* padded rows, [sequences][query heads of a key head, or 1][length][width]; NULL: as given */
     void *padded_queries, *padded_keys, *padded_d_o, *padded_values;
-    /* of walks of chunks by warpgroups: states between parts of chunks, and their products, [sequences][gate_parts];
-     * query_sums are [slabs of 64 features][B][query_heads][length] then */
+    /* kernels that process whole chunks: states between parts of chunks, and their products, [sequences][gate_parts];
+     * query_sums are then [slabs of 64 features][B][query_heads][length] */
     void *boundaries; /* NULL: not wanted */
     double *products;
-    long long gate_parts, part_shift; /* a part has so many times twice the tokens that the file says */
+    long long gate_parts, part_shift; /* a part has 2^part_shift times the tokens that the file says */
 };
 
 /* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
@@ -531,13 +540,13 @@ struct fpa_tensor_map {
 #endif
 };
 
-/* Of queries, keys (or their vectors) and values; NAME_fused_chunk: and of o; NAME_chunk_contraction: and of dot_rows,
- * there. What it cannot describe, threads fetch and store. */
+/* Maps of queries, keys (or their vectors) and values; for NAME_fused_chunk also of o, for NAME_chunk_contraction
+ * of dot_rows in its place. Tensors that the driver cannot describe are fetched and stored by threads. */
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
     struct fpa_tensor_map given_query, given_key; /* of geometry.given_rows */
-    int queries, keys, outputs;   /* 1: query, key and value, output are there, and what belongs to them */
-    int keys_alone, values_alone; /* 1: key is there, value is, whether the other one is or not */
+    int queries, keys, outputs; /* 1: query; key and value; output (and the given ones with them) are valid */
+    int keys_alone, values_alone; /* 1: key is valid; value is valid */
 };
 
 #endif
@@ -762,7 +771,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry trainable_diagonal_geometry = {
-    53, /* version */
+    54, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -1320,7 +1329,7 @@ __device__ __forceinline__ u32 key_head_for(const struct fpa_cuda_call &call, u3
     return query_head / ((u32)call.query_heads / (u32)call.heads);
 }
 
-/* The first of those that read the same keys: it leaves the state. */
+/* Whether this is the first of the query heads that share the key head: it stores the state. */
 __device__ __forceinline__ bool leads_group(const struct fpa_cuda_call &call, i64 query_head)
 {
     return (u32)query_head % ((u32)call.query_heads / (u32)call.heads) == 0;
@@ -1769,8 +1778,8 @@ __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
-/* An operand so many bytes further, whose columns behind the first slab begin so many less bytes behind: one sum, where
- * an address has its bits put in place anew. */
+/* The operand `bytes` further on. nearer: its second slab moves by so much less. One addition, instead of building the
+ * descriptor anew from an address. */
 __device__ __forceinline__ u64 further(u64 operand, u32 bytes, u32 nearer = 0)
 {
     return (operand & 0xffffffff00000000ull) | (u32)((u32)operand + (bytes >> 4) - (nearer >> 4 << 16));
@@ -2359,14 +2368,14 @@ template <int groups, int strips, int shares, int leaving, int prefix_blocks, bo
         DECAYS = OUT + GROUPS * LEAVING * SHARES * COPIED, /* of stages */
         WEIGHTS = DECAYS, /* of the block's tiles */
         BARRIERS = WEIGHTS, /* of stages: full, then free */
-        /* a slot of which nobody waits to be free, behind the others: see add_chunk */
-        SINK_BARRIER = STAGES,
+        SINK_BARRIER = STAGES,                 /* an additional barrier on which no thread waits: see add_chunk */
         STAGED = BARRIERS + STAGES * 16 + 8, /* barriers of what a warpgroup's place has: it may leave */
         SENT = STAGED + GROUPS * TURN_PLACES * 8 /* it has left */
     };
 };
 
-/* A warpgroup's tiles of layer i in the order of a copy's places, and its barrier of a turn's place. */
+/* Where layer i of a warpgroup's tiles is put together before the copy engine stores it as a part of a copy of the
+ * state. */
 template <class sizes> __device__ __forceinline__ u32 layer_place(int group, int i)
 {
     return sizes::OUT + (group * sizes::LEAVING + i % sizes::LEAVING) * (sizes::SHARES * COPIED);
@@ -2377,7 +2386,7 @@ template <class sizes> __device__ __forceinline__ u32 turn_barrier(int group, in
     return (group * sizes::TURN_PLACES + turn % sizes::TURN_PLACES) * 8;
 }
 
-/* How often the turn's place was taken before, behind so many copies. */
+/* How often the place of that turn has been used before, after so many copies of the state. */
 template <class sizes> __device__ __forceinline__ u32 turn_count(u32 copies, int turn)
 {
     return copies * ((sizes::TURNS - 1 - turn % sizes::TURN_PLACES) / sizes::TURN_PLACES + 1)
@@ -2679,8 +2688,9 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
     }
 }
 
-/* A warpgroup's sums -> a state, if it is wanted; then they are those of a given one, or 0. A tile's numbers are asked
- * for as soon as the next tile's are on their way out: what comes and what goes share the way. */
+/* Stores a warpgroup's sums as a state (left), if one is wanted, and loads the given state (given), or zeros, in
+ * their place. Loads of a tile are issued while the stores of the next tile are under way, so that both directions
+ * of memory are busy. */
 template <class sizes>
 __device__ __forceinline__ void exchange_states(float (*c)[N / 2], const struct state_at<state_element> &left,
                                                 const struct state_at<const state_element> &given,
@@ -3053,14 +3063,16 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
     free_stage<sizes>(ring, slot_before<sizes::STAGES>(at));
 }
 
-/* Where a walk leaves its sums, which the next one takes away: the block of columns, and a state's place behind
- * call.state_out; -1: none is wanted. A pointer that goes round the loop would be one to any memory. */
+/* Where the sums of a walk are to be stored as a state, by the walk that follows on the block: an offset from
+ * call.state_out (-1: not wanted) and the block of columns. An offset, since of a pointer that is carried round
+ * the loop the compiler does not know that it points to global memory. */
 struct left_state {
     i64 place;
     int block;
 };
 
-/* A warpgroup's sums along a segment: before its first chunk, in the place of those of the walk before, ... */
+/* Sums before the segment's first chunk: the given state or zeros. They replace the sums of the walk before, which
+ * are stored at the same time. */
 template <class sizes>
 __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_cuda_call &call,
                                            const struct left_state &left,
@@ -3129,7 +3141,7 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
         const struct state_at<const state_element> given =
             {walks && w.segment == 0 ? given_state(call, w.own.number, w.head) : 0, w.block};
         begin_walk<sizes>(c, call, left, given, ring, copies, first_strip);
-        if (!walks) /* behind all; or one of segments, whose totals are left and no states */
+        if (!walks) /* after the last walk, or a walk of one of several segments, which leaves a total and no states */
             continue;
 #pragma unroll 1
         for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
@@ -3535,7 +3547,7 @@ __device__ __forceinline__ void fetch_queries(const struct fpa_cuda_call &call, 
                                             is_aligned(call.q, call.q_stride, VECTOR_ROWS));
 }
 
-/* Behind the last item those who multiply find that there are no more. */
+/* Hands an item and its queries to the consumers. An item with first = -1 tells them that there are no more. */
 __device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                  u32 shared, const struct item &item, struct turn &at)
 {
@@ -3555,8 +3567,8 @@ __device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &cal
     advance<QUERY_STAGES>(at);
 }
 
-/* The block's next item, behind number `index`; where lengths differ some have no queries, and nobody else hears of
- * these. */
+/* The block's next work item after number `index`; first = -1: there is none. In packed batches items without
+ * queries are skipped here, so that consumers never receive one. */
 __device__ __forceinline__ struct item next_item_of(const struct fpa_cuda_call &call, u32 &index)
 {
     const u32 count = count_items(call);
@@ -3646,9 +3658,8 @@ __device__ __forceinline__ u32 warp_word(u32 address)
     return from_lane(get_word(address), 0);
 }
 
-/* Not zero when a part of a tile of values has something that is not finite: of the thread, one of so many. Warps have
- * so many pieces of rows at a time, each some pieces further, and lanes a row: no two meet in a bank, and no piece's
- * place takes a division. together: pieces on their way. */
+/* Not zero if some of the values that this thread looks at is not finite. A warp looks at one piece of 16 bytes of 32
+ * rows at a time, a row a lane: no bank conflicts, and no divisions. together: iterations that are unrolled. */
 template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, u32 thread)
 {
     enum { WARPS = threads / 32 };
@@ -3701,8 +3712,9 @@ template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u3
     fence_shared();
 }
 
-/* Looks at a tile of values among which the causal edge lies, when it has come: zero goes in the place of what is not
- * finite, and a word tells those who multiply. Of other tiles they hear at once. */
+/* Prepares a stage's values for the consumers. If the causal edge lies among its tokens (edge), waits for the
+ * copy, replaces values that are not finite by zero, and records in KEY_EDGES whether there were any. Then it
+ * arrives at the stage's edge barrier, on which consumers wait; without an edge it arrives at once. */
 __device__ __forceinline__ void producer_look(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                               u32 shared, const struct turn &at, bool edge)
 {
@@ -4256,7 +4268,8 @@ struct fused_part {
     bool totals;         /* no queries: they come in another launch */
     bool given;          /* a state before the first panel */
     bool leaves_state;       /* the final state */
-    bool idle;           /* behind a sequence's end, or of a last segment, whose total nobody wants */
+    /* no work: behind the sequence's end, or a total of the last segment, which no later segment needs */
+    bool idle;
 };
 
 /* First segments come first: they wait for no totals. Where they go ahead (call.ahead) the launch for totals walks them
@@ -4473,7 +4486,7 @@ template <bool totals> __device__ __forceinline__ void pack_coordinates(u32 pane
     }
 }
 
-/* Two tokens of the row of ones, where there are so many more tokens. */
+/* Two tokens of the row of ones: 1 for the `left` tokens that remain. */
 __device__ __forceinline__ u32 two_ones(int left)
 {
     return (left > 0 ? 0x3f803f80u & 0xffff : 0) | (left > 1 ? 0x3f803f80u & 0xffff0000 : 0);
@@ -4820,8 +4833,8 @@ __device__ __forceinline__ struct fused_lane find_lane(int first_tile)
     return lane;
 }
 
-/* The copy that leave_copy() left is complete: the barrier, if there is one, is told so. Nobody branches amid
- * products. */
+/* Announces on a barrier, if there is one, that the copy written by leave_copy() is complete. Without a branch,
+ * which would serialise the products in flight. */
 __device__ __forceinline__ void give_copy(u32 barrier)
 {
     fence_shared();
@@ -5283,8 +5296,9 @@ __device__ __forceinline__ bool has_ends(const struct leaving_rows &rows)
     return rows.shifted || (rows.first | rows.end) & 7;
 }
 
-/* The lane's row in a turn of ends: eight lanes have its first one, the next eight its last one. Rows that are eight
- * apart, so four turns, begin alike. */
+/* The row whose ends the lane stores in iteration `turn`, two rows each: eight lanes have the numbers before its
+ * first whole piece, eight those after its last one. Rows that are eight apart (four iterations) begin equally far
+ * behind a multiple of 16 bytes. */
 __device__ __forceinline__ int end_row(const struct leaving_rows &rows, int turn)
 {
     return turn * 2 + rows.lane / 16;
@@ -5645,7 +5659,8 @@ __device__ __forceinline__ float *step_ring(void)
 struct step_task {
     int batch, head, slice;
     int number, length; /* of the sequence, whose place in the batch is `batch` */
-    int row;            /* its place among queries: another one than that of its keys where recent tokens are packed */
+    /* its token's number among the queries; differs from its keys' number if recent tokens are packed */
+    int row;
     int first, count; /* its features */
     /* now */
     int query;   /* first query head of this pass */
@@ -5886,7 +5901,7 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
     }
 };
 
-/* Pieces stay as they are stored, single numbers become float. */
+/* How a state's numbers are held: pieces of 16 bytes in their stored type, single numbers as float. */
 template <bool WIDE, typename number> struct step_type {
     typedef number type;
 };
@@ -5968,7 +5983,8 @@ template <typename number> __device__ constexpr bool step_has_pieces()
     return DV % (16 / sizeof(number)) == 0;
 }
 
-/* A thread's own place in the ring: nobody else looks there, so nobody waits for anybody. */
+/* The thread's own 16 bytes of a stage of the ring. No other thread reads or writes them, so the ring needs no
+ * barrier between threads. */
 __device__ __forceinline__ float *step_place(int stage)
 {
     return step_ring() + (stage * DECODE_THREADS + threadIdx.x) * 4;
@@ -6400,8 +6416,8 @@ __device__ __forceinline__ float step_sum(const struct step_task &task, int g, i
 
 /* ---- parts of o, joined ---- */
 
-/* Send a number to the place in block `rank` that `own` has in this one; the barrier of the parts hears there when it
- * has come. Nobody waits for what this thread wrote elsewhere. */
+/* Writes a number to the address of `own` in block `rank` of the cluster, and adds its bytes to that block's
+ * barrier of parts. Orders nothing else that this thread has written. */
 __device__ __forceinline__ void join_send(float *own, int rank, float a)
 {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];"
@@ -7439,8 +7455,9 @@ trainable_diagonal_decode_draft(const __grid_constant__ struct fpa_cuda_call cal
 
 enum { SPLIT_REDUCTION_THREADS = 64 };
 
-/* The sum over slices of one number of a part. */
-__device__ __forceinline__ float split_reduction_sum(const float *part, long long slices)
+/* One number of the parts of o: the sum over the blocks (slices) that share a head, in their order, so that bits do not
+ * depend on which ran first. */
+__device__ __forceinline__ float sum_of_parts(const float *part, long long slices)
 {
     float sum = 0;
 #pragma unroll 8
@@ -7463,6 +7480,6 @@ trainable_diagonal_split_reduction(const __grid_constant__ struct fpa_cuda_call 
     const float *parts = step_part(call, batch, query, token, 0);
     element *o = step_output(call, batch, query, token);
     for (int column = threadIdx.x; column < DV; column += SPLIT_REDUCTION_THREADS)
-        o[column] = from_float(split_reduction_sum(parts + column, call.slices));
+        o[column] = from_float(sum_of_parts(parts + column, call.slices));
 }
 #endif

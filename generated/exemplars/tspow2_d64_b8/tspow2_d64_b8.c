@@ -5310,7 +5310,7 @@ static int is_wanted(const struct fpa_launch *s)
     return s->state_out || (s->query_heads && s->length);
 }
 
-/* A form's work on one head of one sequence; none where nobody wants its results. */
+/* Carries out a form for one head of one sequence; nothing if neither its outputs nor its final state are wanted. */
 static void run_head(head_form *form, const struct fpa_launch *a, int64_t index, const struct work *shared,
                      const struct work *mine, int rank, int team)
 {
