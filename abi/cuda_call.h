@@ -149,7 +149,7 @@ struct fpa_cuda_geometry {
     int given_first; /* number of the first one */
     int panel_keys; /* of portable kernels: rows of a tile of pack_tokens keys, x[row][token], which it leaves in the place of vectors, */
     int panel_queries; /* and of queries; 0: vectors, or it leaves none */
-    int pack_tokens; /* that a block of it takes */
+    int pack_tokens;   /* that a block of it takes */
     int pack_operand; /* bytes of the matrices that a launch before splits, where chunks of them come by turns; 0: none */
     int pack_chunks;        /* of them, a block of that launch each */
     int pack_per_head;      /* 1: each head has its own */
@@ -284,8 +284,8 @@ struct fpa_cuda_call {
     /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
-    long long gate_row;        /* length in whole blocks of 64 */
-    void *vectors[2];          /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; of portable
+    long long gate_row; /* length in whole blocks of 64 */
+    void *vectors[2];   /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; of portable
                                   kernels [B][heads][tiles][panel_keys][pack_tokens], and so on */
     long long splits_matrices; /* NAME_pack_rows: packs nothing, matrices are split for both */
     void *

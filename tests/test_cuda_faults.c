@@ -170,8 +170,7 @@ static char *make(const emulated_fixture *f, int fault)
 {
     const int head = emulated_head_named(f, places[emulated_fault_at(fault)->place].head);
     return fault_make_in(&emulated_fault_at(fault)->fault, f->list.heads[head],
-                         emulated_target(f->list.heads[head]),
-                         emulated_source(f, head)->code);
+                         emulated_target(f->list.heads[head]), emulated_source(f, head)->code);
 }
 
 /* make test: those that are run. */

@@ -21,11 +21,13 @@ static const struct emulated_fault split_faults[] = {
     {IN_PACKED_PANELS,
      OTHER_PLACE,
      {"rows by matrices whose tokens change places", SAYS_WRONG, "pack_projected",
-      "store_words(to + row * PACK_TOKENS + n * 8 + (lane_column() ^ 1) * 8, uint4{word[0], word[1], word[2], word[3]});"}},
+      "store_words(to + row * PACK_TOKENS + n * 8 + (lane_column() ^ 1) * 8, uint4{word[0], word[1], "
+      "word[2], word[3]});"}},
     {IN_PACKED_PANELS,
      LEFT_OUT,
      {"coordinates without their weights", SAYS_WRONG, "pack_coordinates",
-      "store_words(to + place[level] * PACK_TOKENS + token + lane_column() * 8, uint4{word[0], word[1], word[2], word[3]});"}},
+      "store_words(to + place[level] * PACK_TOKENS + token + lane_column() * 8, uint4{word[0], word[1], "
+      "word[2], word[3]});"}},
     {IN_PACKED_PANELS,
      OTHER_PLACE,
      {"panels of one row again and again", SAYS_WRONG, "packed_row",

@@ -90,8 +90,8 @@ enum {
 
 /* Rows that NAME_pack_rows leaves, and which of them blocks fetch (panel_rows.h). */
 typedef struct fpa_panel_rows {
-    bool possible;    /* they can be packed so */
-    int tile;         /* PANEL_TILE */
+    bool possible;     /* they can be packed so */
+    int tile;          /* PANEL_TILE */
     int keys, queries; /* rows of a tile of either */
     /* rows of dense matrices, in tiles of 16 */
     int dense_tiles;
@@ -106,10 +106,10 @@ typedef struct fpa_panel_rows {
     double *weight[2]; /* [levels][columns] */
     int *diagonal[2];  /* [levels][columns] 1 and the row among those of all run-time diagonals; 0: none */
     int ones[2], zeros[2]; /* PANEL_NOWHERE: nobody reads them */
-    int dense_rows;     /* 16 dense_tiles */
-    int copies;         /* levels * columns */
-    int raw_pitch;     /* bytes of a token as it is fetched */
-    int bytes;         /* of shared memory of a block of NAME_pack_rows */
+    int dense_rows;        /* 16 dense_tiles */
+    int copies;            /* levels * columns */
+    int raw_pitch;         /* bytes of a token as it is fetched */
+    int bytes;             /* of shared memory of a block of NAME_pack_rows */
     /* what blocks fetch */
     int slices, state_count, *state_row; /* [slices][state_count] */
     int *state_feature;                  /* [factors][features] row of shared memory */

@@ -62,7 +62,8 @@ static void place_state(const fpa_cuda_inputs *in, fpa_split_panel *split)
         for (packs->panel = 128; packs->panel > 16 && packs->stages < least;) {
             packs->panel /= 2;
             packs->key_pitch = cuda_odd_pitch(packs->panel * element);
-            packs->stages = room / (panels->state_count * packs->key_pitch + packs->panel * packs->value_pitch);
+            packs->stages =
+                room / (panels->state_count * packs->key_pitch + packs->panel * packs->value_pitch);
         }
     if (packs->stages > MOST_STAGES)
         packs->stages = MOST_STAGES;
@@ -115,10 +116,10 @@ static void place(const fpa_cuda_inputs *in, fpa_split_panel *split)
 /* ---- blocks ---- */
 
 enum {
-    PRODUCT = 2, /* clocks of a multiprocessor */
+    PRODUCT = 2,       /* clocks of a multiprocessor */
     CACHED_BYTES = 24, /* that it has of the second-level cache a clock */
     KEPT = 176,        /* registers of sums, scores and fragments of queries that stay */
-    MOST_TILES = 32, /* whose sums have registers */
+    MOST_TILES = 32,   /* whose sums have registers */
 };
 
 enum { ACCUMULATORS = 152 }; /* registers that a thread may spend on sums and scores, of 255 */
@@ -177,7 +178,8 @@ static bool choose_blocks(const fpa_cuda_inputs *in, fpa_split_panel *split)
 static int choose_chunk(const fpa_plan *plan, const fpa_split_panel *split)
 {
     enum { STEP = 128, MOST = 512 };
-    const fpa_split_panel medium = {.columns = split->columns, .query_tiles = 2, .panel = 64, .packs = split->packs};
+    const fpa_split_panel medium = {
+        .columns = split->columns, .query_tiles = 2, .panel = 64, .packs = split->packs};
     struct fpa_cuda_geometry geometry = {0};
     if (plan->head->chunk)
         return round_up(plan->head->chunk, 16 * CUDA_WARPS);
@@ -221,7 +223,8 @@ static fpa_columns joined_columns(const fpa_columns *columns, int together)
 static double cached_bytes(const fpa_cuda_inputs *in, const fpa_split_panel *split)
 {
     const int columns = 8 * split->columns.all;
-    const double copy = (double)in->rows->features * columns, keys = split->chunk / 2.0 * (in->rows->panels.key_count + columns);
+    const double copy = (double)in->rows->features * columns,
+                 keys = split->chunk / 2.0 * (in->rows->panels.key_count + columns);
     return 2 * split->columns.blocks * (copy + keys) * 16 / split->query_tokens;
 }
 
@@ -248,8 +251,8 @@ static bool plan_joined(const fpa_cuda_inputs *in, fpa_split_panel *split)
     for (int together = 1; together <= state.blocks; together++) {
         fpa_split_panel tried = {.columns = joined_columns(&state, together), .packs = split->packs};
         tried.packs.state = state;
-        if (state.blocks % together || (together > 1 && state.all > state.tiles) || tried.columns.all > MOST_TILES ||
-            !plan_blocks(in, &tried) || output_clocks(in, &tried) >= least)
+        if (state.blocks % together || (together > 1 && state.all > state.tiles) ||
+            tried.columns.all > MOST_TILES || !plan_blocks(in, &tried) || output_clocks(in, &tried) >= least)
             continue;
         least = output_clocks(in, &tried);
         *split = tried;
@@ -315,11 +318,11 @@ void print_split_panel(FILE *out, const fpa_plan *plan)
     fprintf(out,
             "chunk_state  %d blocks a head, each warp %d units; %d keys a panel; %.1f KiB of shared memory\n",
             rows->slices * state_columns(split)->blocks, rows->warp_units,
-            split->packs.used ? split->packs.panel : split->panel,
-            plan->cuda.chunk_state.size / 1024.0);
+            split->packs.used ? split->packs.panel : split->panel, plan->cuda.chunk_state.size / 1024.0);
     if (split->packs.used)
         fprintf(out,
-                "pack_rows    %d rows of keys and %d of queries a token, %d tokens a block; blocks of chunk_state "
+                "pack_rows    %d rows of keys and %d of queries a token, %d tokens a block; blocks of "
+                "chunk_state "
                 "fetch %d, of chunk_output %d and %d\n",
                 rows->panels.keys, rows->panels.queries, rows->panels.tile, rows->panels.state_count,
                 rows->panels.key_count, rows->panels.query_count);
@@ -334,7 +337,8 @@ void geometry_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         (struct fpa_cuda_block){CUDA_THREADS, cuda->chunk_state.size, cuda->chunk_state_blocks};
     g->kernel[CUDA_CHUNK_OUTPUT] = (struct fpa_cuda_block){CUDA_THREADS, cuda->split_panel->chunk_output.size,
                                                            cuda->split_panel->chunk_output_blocks};
-    g->chunk_state_slices = cuda->rows->slices * state_columns(cuda->split_panel)->blocks / cuda->columns.blocks;
+    g->chunk_state_slices =
+        cuda->rows->slices * state_columns(cuda->split_panel)->blocks / cuda->columns.blocks;
     if (cuda->split_panel->packs.used)
         geometry_panel_rows(&cuda->rows->panels, g);
     work_split_panel(plan, plan->cuda.split_panel, g);

@@ -8,10 +8,12 @@
 /* Where NAME_pack_rows packs rows (panel_rows.h) and blocks copy them as they lie. */
 typedef struct fpa_packed_panels {
     bool used;
-    fpa_columns state; /* of blocks of chunk_state; those of chunk_output have several of them, which share scores */
-    int panel, stages;  /* there: tokens of a panel, and panels in shared memory, all but one of which are on their way */
+    fpa_columns
+        state; /* of blocks of chunk_state; those of chunk_output have several of them, which share scores */
+    int panel,
+        stages; /* there: tokens of a panel, and panels in shared memory, all but one of which are on their way */
     int key_pitch, value_pitch; /* bytes of a row, of a token's values there */
-    bool keeps_queries; /* chunk_output: fragments of queries stay in registers while keys pass */
+    bool keeps_queries;         /* chunk_output: fragments of queries stay in registers while keys pass */
 } fpa_packed_panels;
 
 typedef struct fpa_split_panel {
@@ -25,7 +27,7 @@ typedef struct fpa_split_panel {
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch, output_pitch;
     int given_pitch; /* of q and k as they are given, whose products are a window's exponents */
     fpa_cuda_memory chunk_state, chunk_output;
-    fpa_packed_panels packs; /* not used: blocks pack rows themselves */
+    fpa_packed_panels packs;                     /* not used: blocks pack rows themselves */
     int chunk_state_blocks, chunk_output_blocks; /* on a multiprocessor at a time */
 } fpa_split_panel;
 
