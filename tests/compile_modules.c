@@ -41,6 +41,8 @@ const module_name module_fixed[MODULE_FIXED] = {
     {"wide_bf16", "bf16", "cuda:sm_86"},
     {"thin", "f32", "cuda:sm_86"},
     {"tspow2_d32_f16", "f16", "cuda:sm_89"},
+    {"dense_16x32_d64", "f16", "cuda:sm_90"},    /* rows that a kernel of their own packs, of matrices, */
+    {"trainable_diagonal", "f16", "cuda:sm_90"}, /* of diagonals */
     {"tspow4_d8", "f32", "cuda:sm_100"},
     {"trainable_diagonal", "f32", "cuda:sm_103"},
     {"tspow2_d32_bf16_state", "bf16", "cuda:sm_120"},

@@ -52,6 +52,8 @@ static const struct {
     [IN_RECENT_TOKENS] = {"deep", RECENT_CALL, 1},
     [WITHOUT_MASK] = {"openpacked", LONG_CALL, 2},
     [WITHOUT_MASK_IN_PANELS] = {"lonelyopen", LONG_CALL, 2},
+    [IN_PACKED_PANELS] = {"packed_of_warps", LONG_CALL, 2},
+    [IN_PACKED_PANELS_OF_SEQUENCES] = {"packed_of_warps", SEQUENCES_CALL, 2},
     [WITHOUT_MASK_IN_PASS] = {"openmaps", LONG_CALL, 3},
     [IN_LIFT] = {"placed", LONG_CALL, 2},
     [IN_LIFT_SUMS] = {"favor", LONG_CALL, 2},
@@ -167,8 +169,8 @@ static void the_fixed_part_has_every_mechanism_and_every_kind(void **state)
 static char *make(const emulated_fixture *f, int fault)
 {
     const int head = emulated_head_named(f, places[emulated_fault_at(fault)->place].head);
-    return fault_make_in(&emulated_fault_at(fault)->fault, f->list.heads[head], "cuda:sm_90a",
-                         emulated_source(f, head)->code);
+    return fault_make_in(&emulated_fault_at(fault)->fault, f->list.heads[head],
+                         emulated_target(f->list.heads[head]), emulated_source(f, head)->code);
 }
 
 /* make test: those that are run. */

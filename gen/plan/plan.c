@@ -219,8 +219,12 @@ fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *wr
         return status;
     const fpa_simplified *passed = plan_passed(simple, &made);
     simple = made.width ? made.simple : simple;
-    status = plan_choose_as(simple, made.lifted ? made.unlifted : written, target,
-                            generator->backward_mechanism, plan, error);
+    const fpa_plan start = {.head = simple->head,
+                            .written = made.lifted ? made.unlifted : written,
+                            .score = &simple->score,
+                            .target = target,
+                            .packs_in_blocks = true};
+    status = choose(&start, simple, generator->backward_mechanism, plan, error);
     if (status) {
         row_head_free(&made);
         return status;

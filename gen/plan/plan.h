@@ -46,6 +46,7 @@ typedef struct fpa_plan {
     const fpa_score *score;
     const fpa_target *target;
     bool backward;        /* gradients are printed, not the forward pass */
+    bool packs_in_blocks; /* of gradients, whose blocks make packed rows themselves */
     bool pass;            /* of another head's gradients: whole sequences, without the recurrent form */
     fpa_pass_rows passes; /* of gradients: rows of forward passes that they may be; width 0: they are none */
     fpa_row_head

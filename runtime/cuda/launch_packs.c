@@ -12,11 +12,27 @@ static int64_t blocks_of_heads(const struct fpa_cuda_geometry *g, int64_t blocks
     return !g->pack_chunks && 8 * whole >= 7 * blocks ? whole : blocks;
 }
 
+int64_t cuda_panel_tiles(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
+{
+    return launch->cu_seqlens ? launch->total / g->pack_tokens + launch->batch
+                              : divide_up(launch->length, g->pack_tokens);
+}
+
+/* Of portable kernels a block each. */
+static int64_t count_panels(const cuda_queue *q)
+{
+    const struct fpa_launch *launch = q->launch;
+    return cuda_batch(launch) * (launch->query_heads + launch->heads) *
+           cuda_panel_tiles(&q->cuda->geometry, launch);
+}
+
 /* Blocks that pack: as many as run at a time, which share all tiles evenly. */
 static int64_t count_packs(const cuda_queue *q)
 {
     const struct fpa_launch *launch = q->launch;
     const struct fpa_cuda_geometry *g = &q->cuda->geometry;
+    if (g->panel_keys)
+        return count_panels(q);
     const int64_t heads = launch->query_heads ? launch->query_heads : launch->heads;
     const int64_t all = cuda_batch(launch) * heads * divide_up(cuda_tokens(launch), g->pack_tokens);
     const int64_t room = cuda_room_for(q->cuda, CUDA_PACK_ROWS);
@@ -25,6 +41,9 @@ static int64_t count_packs(const cuda_queue *q)
 
 void cuda_take_packed(const cuda_queue *q, struct fpa_cuda_call *call, void *vectors, bool queries)
 {
+    call->vectors[queries] = vectors;
+    if (q->cuda->geometry.panel_keys) /* tiles, for kernels that know where */
+        return;
     long long *stride = queries ? call->q_stride : call->k_stride;
     *(queries ? &call->q : &call->k) = vectors;
     stride[1] = q->cuda->geometry.vector_rows;

@@ -5,6 +5,9 @@
 #include "grid.h"
 #include "sizes.h"
 
+/* Tiles of rows of a head of a sequence; of all sequences where their lengths differ. */
+int64_t cuda_panel_tiles(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
+
 /* Replaces the keys or queries of the call by packed ones. */
 void cuda_take_packed(const cuda_queue *q, struct fpa_cuda_call *call, void *vectors, bool queries);
 

@@ -10,6 +10,7 @@
 #include "machine/cuda_division.h"
 #include "machine/cuda_estimate.h"
 #include "machine/cuda_padding.h"
+#include "launch_packs.h"
 #include "launch_pads.h"
 #include "runtime/backend.h"
 
@@ -203,6 +204,13 @@ static int64_t count_totals(const struct fpa_cuda_geometry *g, const struct fpa_
     return s->in_segments || open ? s->call.segments - spared : late && !s->is_fused ? s->call.segments : 0;
 }
 
+/* Numbers of a head's vectors, or of its tiles of so many rows. */
+static int64_t numbers_of_head(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch, int rows)
+{
+    return g->panel_keys ? cuda_panel_tiles(g, launch) * g->pack_tokens * rows
+                         : cuda_tokens(launch) * g->vector_rows;
+}
+
 /* Its parts of the workspace. copies: of the state, of all chunks. */
 static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                         const cuda_task *task, cuda_mechanism mechanism, bool copies, char *base,
@@ -214,7 +222,9 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
                   copy = (int64_t)g->features * g->columns;
     const int64_t total =
         s->is_fused && g->fused_total ? g->fused_total : copy; /* a block of columns has a part */
-    const int64_t vector = cuda_packs_rows(g, mechanism) ? cuda_tokens(launch) * g->vector_rows : 0;
+    const int64_t vector = cuda_packs_rows(g, mechanism) ? numbers_of_head(g, launch, g->panel_keys) : 0;
+    const int64_t query_vector =
+        cuda_packs_rows(g, mechanism) ? numbers_of_head(g, launch, g->panel_queries) : 0;
     const int64_t matrices = vector ? (int64_t)g->pack_operand * (g->pack_per_head ? launch->heads : 1) : 0;
     const bool late = is_late(cuda, launch, s);
     const cuda_pads pads = count_pads(g, launch, mechanism);
@@ -238,7 +248,7 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
     call->progress = cuda_take(base, &s->bytes, s->progress, 1);
     s->left = cuda_take(base, &s->bytes, s->whole ? 0 : s->clusters * g->sequence_state, sizeof(float));
     s->keys = cuda_take(base, &s->bytes, sequences * vector, 2);
-    s->queries = cuda_take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * vector, 2);
+    s->queries = cuda_take(base, &s->bytes, cuda_batch(launch) * launch->query_heads * query_vector, 2);
     call->pack_matrices = cuda_take(base, &s->bytes, matrices, 1);
 }
 

@@ -47,6 +47,8 @@ enum fault_place {
     WITHOUT_MASK,
     WITHOUT_MASK_IN_PANELS,
     WITHOUT_MASK_IN_PASS,
+    IN_PACKED_PANELS, /* of portable kernels */
+    IN_PACKED_PANELS_OF_SEQUENCES,
     IN_LIFT,
     IN_LIFT_SUMS,
     IN_LIFT_WEIGHTS,

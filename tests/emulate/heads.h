@@ -2,7 +2,7 @@
 #ifndef FPAC_TESTS_EMULATE_HEADS_H
 #define FPAC_TESTS_EMULATE_HEADS_H
 
-enum { EMULATED_MOST_HEADS = 140 };
+enum { EMULATED_MOST_HEADS = 150 };
 
 static const char emulated_heads[] =
     "local function eighths(d, n) local v = {} for i = 1, d do v[i] = i <= n and 1 + i % 4 / 8 or 0 end "
@@ -339,6 +339,16 @@ static const char emulated_heads[] =
     "    terms = inhomogeneous { degree = 2, constant = 1 } }),\n" /* of two tiles beside each other, */
     "  h('apartscores', { d = 96, dv = 144, chunk = 128, dtype = 'f16', normalize = 'max', scale = 1 / 8,\n"
     "    terms = term { some(96, 96, 1), some(4, 96, 2) } }),\n" /* two for scores */
+    "  h('packed_of_warps', { dv = 72, gate = true, scale = 1 / 4, terms = { term { eighths(32, 20), some(9, "
+    "32, 2) },\n"
+    "    term { trainable { name = 'w', rows = 13 }, trainable { name = 'g', diagonal = true }, some(3, 32, "
+    "1), weight = 3 } } }),\n"
+    "  h('matrices_of_warps', { d = 42, dv = 70, dtype = 'f16', normalize = 'sum', scale = 1 / 8, chunk = "
+    "128, terms = {\n"
+    "    term { trainable { name = 'a', rows = 37 }, select(range(3, 12)) }, term { eighths(42, 42), weight "
+    "= 1 / 2 } } }),\n"
+    "  h('heads_of_warps', { causal = false, terms = { term { many(17, 1), many(14, 3), eighths(32, 3) } } "
+    "}),\n"
     "  h('turnedcube', { d = 17, dv = 16, terms = power { degree = 3 } }),\n"
     "}\n";
 
@@ -346,10 +356,12 @@ static const char emulated_heads[] =
  * them). The first are the smallest set with every function that is emitted; the others add what is told
  * apart by constants. */
 static const char *const emulated_fixed[] = {
-    "shared",         /* tiles; folded; state and read in two kernels, bf16 states, gates */
-    "gated",          /* few sums of values, which fade from tile to tile of keys */
-    "paired",         /* packed rows; portable */
-    "few",            /* segments' totals; constants in the kernel; the sum */
+    "shared",          /* tiles; folded; state and read in two kernels, bf16 states, gates */
+    "gated",           /* few sums of values, which fade from tile to tile of keys */
+    "paired",          /* packed rows; portable */
+    "heads_of_warps",  /* of coordinates that a lift makes, */
+    "packed_of_warps", /* which a kernel of their own packs for portable ones */
+    "few",             /* segments' totals; constants in the kernel; the sum */
     "fewtrained",     /* who holds the state reads it, two blocks on a multiprocessor; a matrix of run time */
     "fewrepeats",     /* three factors, of which queries have halves of rows fetched before */
     "fewgated",       /* fused_chunk of packed rows, projections, gates; the larger of sum and eps */

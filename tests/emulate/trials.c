@@ -281,11 +281,16 @@ const char *emulated_mechanism(const fpa_head *head)
     return NULL;
 }
 
+const char *emulated_target(const fpa_head *head)
+{
+    return strstr(head->name, "_of_warps") ? "cuda:sm_90" : "cuda:sm_90a";
+}
+
 const fpa_source *emulated_source(const emulated_fixture *f, int head)
 {
     fpa_source *source = &fixture.source[head];
     fpa_error error;
-    if (!source->code && source_generate_as(f->list.heads[head], "cuda:sm_90a",
+    if (!source->code && source_generate_as(f->list.heads[head], emulated_target(f->list.heads[head]),
                                             emulated_mechanism(f->list.heads[head]), source, &error))
         fail_msg("%s: %s", error.where, error.message);
     return source;

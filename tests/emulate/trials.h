@@ -62,7 +62,10 @@ int emulated_teardown(void **state);
 /* By which the head has its kernels for sm_90a: NULL, or what no plan takes unasked. */
 const char *emulated_mechanism(const fpa_head *head);
 
-/* Its text for sm_90a, generated when it is asked for first; of one thread. */
+/* sm_90a; of heads that are to have portable kernels sm_90. */
+const char *emulated_target(const fpa_head *head);
+
+/* Its text, generated when it is asked for first; of one thread. */
 const fpa_source *emulated_source(const emulated_fixture *f, int head);
 int emulated_head_named(const emulated_fixture *f, const char *name);
 

@@ -4,6 +4,7 @@
 #include "backward.h"
 #include "lift_rows.h"
 #include "mechanism.h"
+#include "panel_rows.h"
 #include "parts.h"
 #include "split_outer.h"
 
@@ -103,6 +104,7 @@ static const fpa_field rows_fields[] = {ROWS(element),
                                         FIELD_ARRAY(fpa_cuda_rows, "feature_weights", weight, features, 1, 0),
                                         FIELD_ARRAY(fpa_cuda_rows, "shared", shared, factors, 1, 0),
                                         FIELD_PARTS(fpa_cuda_rows, "dots", dots, dot_count, dot_fields, true),
+                                        FIELD_PART(fpa_cuda_rows, "packed", panels, panel_rows_fields),
                                         FIELD_ARRAY(fpa_cuda_rows, "dot_rows", dot_rows, dot_steps, 16, 0),
                                         FIELDS_END};
 

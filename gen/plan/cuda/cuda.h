@@ -84,6 +84,43 @@ typedef struct fpa_cuda_dot {
     int steps, rows;
 } fpa_cuda_dot;
 
+enum {
+    PANEL_TILE = 128,      /* tokens of a tile of packed rows */
+    PANEL_NOWHERE = 65535, /* no row */
+};
+
+/* Rows that NAME_pack_rows leaves, and which of them blocks fetch (panel_rows.h). */
+typedef struct fpa_panel_rows {
+    bool possible;     /* they can be packed so */
+    int tile;          /* PANEL_TILE */
+    int keys, queries; /* rows of a tile of either */
+    /* rows of dense matrices, in tiles of 16 */
+    int dense_tiles;
+    int *dense_row;       /* [dense_tiles][16] among the rows of all dense matrices; PANEL_NOWHERE: none */
+    double *dense_weight; /* [dense_tiles][16] */
+    int *dense_place[2];  /* [dense_tiles][16] row of a tile of keys, of queries */
+    int pack_bytes;       /* of all these, in two parts of 16 bits, */
+    bool per_head;        /* of each head */
+    /* coordinates: each may be there several times */
+    int levels, columns;
+    int *place[2];     /* [levels][columns] row of a tile */
+    double *weight[2]; /* [levels][columns] */
+    int *diagonal[2];  /* [levels][columns] 1 and the row among those of all run-time diagonals; 0: none */
+    int ones[2], zeros[2]; /* PANEL_NOWHERE: nobody reads them */
+    int dense_rows;        /* 16 dense_tiles */
+    int copies;            /* levels * columns */
+    int raw_pitch;         /* bytes of a token as it is fetched */
+    int bytes;             /* of shared memory of a block of NAME_pack_rows */
+    /* what blocks fetch */
+    int slices, state_count, *state_row; /* [slices][state_count] */
+    int *state_feature;                  /* [factors][features] row of shared memory */
+    int key_count, *key_row;
+    int query_count, *query_row;
+    int *query_feature; /* [factors][features] */
+    int feature_count;  /* factors * features */
+    int state_rows;     /* slices * state_count */
+} fpa_panel_rows;
+
 /* What all mechanisms read: packed rows, and features and dots by them. */
 typedef struct fpa_cuda_rows {
     int element; /* bytes of a product's operand: 2, or 4 in plain fp32 */
@@ -105,6 +142,7 @@ typedef struct fpa_cuda_rows {
     int dot_steps;    /* of all */
     int *dot_rows;    /* [dot_steps][16] */
     bool coordinates; /* features and the one dot are the coordinates themselves, 16-bit numbers, in order */
+    fpa_panel_rows panels;
 } fpa_cuda_rows;
 
 /* First those by which kernels are planned, splits and fused ones, each of which has a form alone; then what runs beside them. */

@@ -31,6 +31,14 @@ static fpa_cuda_memory place_panels(const fpa_cuda_inputs *in, const fpa_split_p
     return fused;
 }
 
+bool fused_panel_suits(const fpa_cuda_inputs *in, const fpa_split_panel *split)
+{
+    if (!split->query_tokens || !in->plan->head->causal || fused_split_refusal(in, split))
+        return false;
+    const fpa_fused_pass pass = {.memory = place_panels(in, split)};
+    return fused_fits(in->plan, &pass);
+}
+
 /* Coordinates as they lie take more than panels of rows. */
 const char *plan_fused_panel(const fpa_cuda_inputs *in, void *plan)
 {

@@ -6,9 +6,15 @@ enum { FUSED_STATIC = 256 }; /* bytes that the kernel of gated heads declares it
 
 const char *fused_pass_refusal(const fpa_cuda_inputs *in)
 {
-    const fpa_split_panel *split = in->suited[SPLIT_PANEL].plan;
+    return fused_split_refusal(in, in->suited[SPLIT_PANEL].plan);
+}
+
+const char *fused_split_refusal(const fpa_cuda_inputs *in, const fpa_split_panel *split)
+{
     if (in->plan->written->window)
         return "it has a window";
+    if (split && split->packs.used)
+        return "its rows are packed for more blocks than one";
     if (!split || in->rows->slices > 1 || split->panel != 16 * CUDA_WARPS)
         return "its state does not fit into the registers of a block, or its panels are short";
     return NULL;

@@ -37,6 +37,9 @@ extern const fpa_field fused_pass_fields[];
 fpa_cuda_memory place_coordinate_keys(const fpa_plan *plan, const fpa_split_panel *split);
 /* Why a head's state does not go through a block's registers; NULL: it does. */
 const char *fused_pass_refusal(const fpa_cuda_inputs *in);
+/* The same beside a split that is not chosen yet; whether fused_panel would suit then. */
+const char *fused_split_refusal(const fpa_cuda_inputs *in, const fpa_split_panel *split);
+bool fused_panel_suits(const fpa_cuda_inputs *in, const fpa_split_panel *split);
 /* Whether all of a kernel's shared memory is there. */
 bool fused_fits(const fpa_plan *plan, const fpa_fused_pass *pass);
 

@@ -1,6 +1,7 @@
 /* plan_cuda_rows: where packed rows lie, and which of them features and dots are made of. */
 #include "feature_rows.h"
 #include "base/round.h"
+#include "panel_rows.h"
 #include "parts.h"
 
 /* ---- rows ---- */
@@ -169,5 +170,6 @@ const fpa_cuda_rows *plan_cuda_rows(const fpa_plan *plan, arena *memory)
     place_features(plan, memory, rows);
     place_dots(plan, memory, rows);
     rows->coordinates = are_coordinates(plan, rows);
+    plan_panel_rows(plan, memory, rows);
     return rows;
 }

@@ -1,7 +1,11 @@
 #include "split_panel.h"
 
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 
+#include "fused_pass.h"
+#include "panel_rows.h"
 #include "parts.h"
 #include "work.h"
 
@@ -37,10 +41,62 @@ static int place_keys(const fpa_cuda_inputs *in, const fpa_split_panel *split, f
     return memory->values + 2 * split->panel * split->value_pitch;
 }
 
+/* Rows that are packed come as they are to be, two panels by turns. */
+static int place_packed(const fpa_split_panel *split, int keys, fpa_cuda_memory *memory, int at)
+{
+    memory->keys = memory->raw = at;
+    memory->values = at + 2 * keys * split->key_pitch;
+    return memory->values + 2 * split->panel * split->value_pitch;
+}
+
+/* Panels of keys of chunk_state: as many as two blocks of a multiprocessor have room for, of as many tokens as leave three of them, or two. */
+static void place_state(const fpa_cuda_inputs *in, fpa_split_panel *split)
+{
+    enum { MOST_STAGES = 4, BLOCKS = 2, BESIDE = 2048 };
+    const fpa_panel_rows *panels = &in->rows->panels;
+    fpa_packed_panels *packs = &split->packs;
+    const int element = in->rows->element, room = in->plan->target->shared_memory / BLOCKS - BESIDE;
+    packs->value_pitch = cuda_odd_pitch(8 * packs->state.tiles * element);
+    packs->stages = 0;
+    for (int least = 3; least >= 2 && packs->stages < least; least--)
+        for (packs->panel = 128; packs->panel > 16 && packs->stages < least;) {
+            packs->panel /= 2;
+            packs->key_pitch = cuda_odd_pitch(packs->panel * element);
+            packs->stages =
+                room / (panels->state_count * packs->key_pitch + packs->panel * packs->value_pitch);
+        }
+    if (packs->stages > MOST_STAGES)
+        packs->stages = MOST_STAGES;
+    if (packs->stages < 2)
+        packs->stages = 2;
+    fpa_cuda_memory *state = &split->chunk_state;
+    state->keys = state->raw = 0;
+    state->values = packs->stages * panels->state_count * packs->key_pitch;
+    state->gates = state->values + packs->stages * packs->panel * packs->value_pitch;
+    state->size = round_up(state->gates + (in->plan->head->gate ? packs->panel * 16 : 0), 16);
+}
+
+static void place_all_packed(const fpa_cuda_inputs *in, fpa_split_panel *split)
+{
+    const int gate = in->plan->head->gate ? 1 : 0;
+    fpa_cuda_memory *output = &split->chunk_output;
+    place_state(in, split);
+    output->gates = in->rows->panels.query_count * split->query_pitch;
+    const int rest = round_up(output->gates + gate * 8 * (split->panel + split->query_tokens), 16);
+    output->tiles = rest;
+    output->size = largest(place_packed(split, in->rows->panels.key_count, output, rest),
+                           rest + CUDA_STATE_STAGES * CUDA_GROUP * CUDA_UNIT * split->tile_pitch);
+    output->size = largest(output->size, split->query_tokens * split->output_pitch);
+}
+
 static void place(const fpa_cuda_inputs *in, fpa_split_panel *split)
 {
     const int gate = in->plan->head->gate ? 1 : 0;
     choose_pitches(in, split);
+    if (split->packs.used) {
+        place_all_packed(in, split);
+        return;
+    }
     fpa_cuda_memory *state = &split->chunk_state, *output = &split->chunk_output;
     state->gates = place_keys(in, split, state, 0);
     state->size = round_up(state->gates + gate * split->panel * 16, 16);
@@ -58,6 +114,13 @@ static void place(const fpa_cuda_inputs *in, fpa_split_panel *split)
 }
 
 /* ---- blocks ---- */
+
+enum {
+    PRODUCT = 2,       /* clocks of a multiprocessor */
+    CACHED_BYTES = 24, /* that it has of the second-level cache a clock */
+    KEPT = 176,        /* registers of sums, scores and fragments of queries that stay */
+    MOST_TILES = 32,   /* whose sums have registers */
+};
 
 enum { ACCUMULATORS = 152 }; /* registers that a thread may spend on sums and scores, of 255 */
 
@@ -80,6 +143,8 @@ static bool fits(const fpa_cuda_inputs *in, int tiles, int panel, int bytes, fpa
         return false;
     if (split->chunk % (16 * CUDA_WARPS * tiles))
         return false;
+    split->packs.keeps_queries =
+        4 * tiles * (split->columns.all + in->rows->dot_steps) + 8 * dots * split->score_tiles <= KEPT;
     split->query_tiles = tiles;
     split->query_tokens = 16 * CUDA_WARPS * tiles;
     split->panel = panel;
@@ -110,10 +175,11 @@ static bool choose_blocks(const fpa_cuda_inputs *in, fpa_split_panel *split)
 }
 
 /* Before blocks of queries are known, which have to divide it: for those of a medium size. */
-static int choose_chunk(const fpa_plan *plan, fpa_columns columns)
+static int choose_chunk(const fpa_plan *plan, const fpa_split_panel *split)
 {
     enum { STEP = 128, MOST = 512 };
-    const fpa_split_panel medium = {.columns = columns, .query_tiles = 2, .panel = 64};
+    const fpa_split_panel medium = {
+        .columns = split->columns, .query_tiles = 2, .panel = 64, .packs = split->packs};
     struct fpa_cuda_geometry geometry = {0};
     if (plan->head->chunk)
         return round_up(plan->head->chunk, 16 * CUDA_WARPS);
@@ -135,14 +201,87 @@ static int output_blocks(const fpa_cuda_inputs *in, const fpa_split_panel *split
     return cuda_occupancy(in->plan, sums + 16, split->chunk_output.size);
 }
 
+static bool plan_blocks(const fpa_cuda_inputs *in, fpa_split_panel *split)
+{
+    split->chunk = choose_chunk(in->plan, split);
+    return choose_blocks(in, split);
+}
+
+/* Several blocks of columns as one. */
+static fpa_columns joined_columns(const fpa_columns *columns, int together)
+{
+    fpa_columns joined = *columns;
+    joined.blocks = columns->blocks / together;
+    joined.tiles = joined.all = together * columns->tiles;
+    if (together == 1)
+        joined.all = columns->all;
+    joined.last += 8 * columns->tiles * (together - 1);
+    return joined;
+}
+
+/* Bytes that a block's share of 16 queries brings from the second-level cache: a copy, and keys and values. */
+static double cached_bytes(const fpa_cuda_inputs *in, const fpa_split_panel *split)
+{
+    const int columns = 8 * split->columns.all;
+    const double copy = (double)in->rows->features * columns,
+                 keys = split->chunk / 2.0 * (in->rows->panels.key_count + columns);
+    return 2 * split->columns.blocks * (copy + keys) * 16 / split->query_tokens;
+}
+
+/* Clocks of a multiprocessor for 16 queries: of products, of shared memory and of the second-level cache what takes longest, and half of
+ * the others. */
+static double output_clocks(const fpa_cuda_inputs *in, const fpa_split_panel *split)
+{
+    struct fpa_cuda_geometry g = {0};
+    work_split_panel(in->plan, split, &g);
+    const struct fpa_cuda_kernel_work *work = &g.work[CUDA_CHUNK_OUTPUT];
+    const double keys = split->chunk / 2.0 / 64;
+    const double shared = work->step.shared + work->copy.shared + keys * work->keys.shared;
+    const double products = PRODUCT * (work->copy.products + keys * work->keys.products);
+    const double cached = cached_bytes(in, split) / CACHED_BYTES;
+    const double most = fmax(shared, fmax(products, cached));
+    return (most + shared + products + cached) / 2;
+}
+
+/* Blocks of columns that share scores; sums of a normaliser are beside those of each. */
+static bool plan_joined(const fpa_cuda_inputs *in, fpa_split_panel *split)
+{
+    const fpa_columns state = split->columns;
+    double least = DBL_MAX;
+    for (int together = 1; together <= state.blocks; together++) {
+        fpa_split_panel tried = {.columns = joined_columns(&state, together), .packs = split->packs};
+        tried.packs.state = state;
+        if (state.blocks % together || (together > 1 && state.all > state.tiles) ||
+            tried.columns.all > MOST_TILES || !plan_blocks(in, &tried) || output_clocks(in, &tried) >= least)
+            continue;
+        least = output_clocks(in, &tried);
+        *split = tried;
+    }
+    return least < DBL_MAX;
+}
+
+/* Rows are packed once where blocks are many, not where one pass has all of a head's. */
+static bool plan_packed_blocks(const fpa_cuda_inputs *in, fpa_split_panel *split)
+{
+    fpa_split_panel packed = {.columns = split->columns};
+    if (!in->rows->panels.possible || in->plan->target->warpgroups || in->plan->packs_in_blocks ||
+        fused_panel_suits(in, split))
+        return false;
+    packed.packs.used = true;
+    if (!plan_joined(in, &packed))
+        return false;
+    *split = packed;
+    return true;
+}
+
 const char *plan_split_panel(const fpa_cuda_inputs *in, void *plan)
 {
     fpa_split_panel *split = plan;
     const fpa_head *head = in->plan->head;
     const fpa_target *target = in->plan->target;
     split->columns = cuda_columns(head, PORTABLE_COLUMNS);
-    split->chunk = choose_chunk(in->plan, split->columns);
-    if (!choose_blocks(in, split)) {
+    const bool fits = plan_blocks(in, split);
+    if (!plan_packed_blocks(in, split) && !fits) {
         const bool lifts = in->plan->written->lift;
         return arena_format(
             in->memory,
@@ -152,7 +291,7 @@ const char *plan_split_panel(const fpa_cuda_inputs *in, void *plan)
             dtype_name(head->dtype));
     }
     split->chunk_state_blocks =
-        cuda_occupancy(in->plan, in->rows->warp_units * split->columns.all, split->chunk_state.size);
+        cuda_occupancy(in->plan, in->rows->warp_units * state_columns(split)->all, split->chunk_state.size);
     split->chunk_output_blocks = output_blocks(in, split);
     return NULL;
 }
@@ -178,8 +317,15 @@ void print_split_panel(FILE *out, const fpa_plan *plan)
     print_factors(out, rows);
     fprintf(out,
             "chunk_state  %d blocks a head, each warp %d units; %d keys a panel; %.1f KiB of shared memory\n",
-            rows->slices * split->columns.blocks, rows->warp_units, split->panel,
-            plan->cuda.chunk_state.size / 1024.0);
+            rows->slices * state_columns(split)->blocks, rows->warp_units,
+            split->packs.used ? split->packs.panel : split->panel, plan->cuda.chunk_state.size / 1024.0);
+    if (split->packs.used)
+        fprintf(out,
+                "pack_rows    %d rows of keys and %d of queries a token, %d tokens a block; blocks of "
+                "chunk_state "
+                "fetch %d, of chunk_output %d and %d\n",
+                rows->panels.keys, rows->panels.queries, rows->panels.tile, rows->panels.state_count,
+                rows->panels.key_count, rows->panels.query_count);
     fprintf(out, "chunk_output %d a block, %d a warp; %.1f KiB of shared memory\n", split->query_tokens,
             16 * split->query_tiles, split->chunk_output.size / 1024.0);
 }
@@ -191,7 +337,10 @@ void geometry_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         (struct fpa_cuda_block){CUDA_THREADS, cuda->chunk_state.size, cuda->chunk_state_blocks};
     g->kernel[CUDA_CHUNK_OUTPUT] = (struct fpa_cuda_block){CUDA_THREADS, cuda->split_panel->chunk_output.size,
                                                            cuda->split_panel->chunk_output_blocks};
-    g->chunk_state_slices = cuda->rows->slices;
+    g->chunk_state_slices =
+        cuda->rows->slices * state_columns(cuda->split_panel)->blocks / cuda->columns.blocks;
+    if (cuda->split_panel->packs.used)
+        geometry_panel_rows(&cuda->rows->panels, g);
     work_split_panel(plan, plan->cuda.split_panel, g);
 }
 
@@ -209,6 +358,18 @@ const fpa_field cuda_memory_fields[] = {FIELD(fpa_cuda_memory, queries),
                                         FIELD(fpa_cuda_memory, copies),
                                         FIELDS_END};
 
+#define PACKS(member) FIELD(fpa_packed_panels, member)
+static const fpa_field packed_panels_fields[] = {PACKS(used),
+                                                 FIELD_AS(fpa_packed_panels, "state_blocks", state.blocks),
+                                                 FIELD_AS(fpa_packed_panels, "state_tiles", state.tiles),
+                                                 FIELD_AS(fpa_packed_panels, "state_all", state.all),
+                                                 PACKS(panel),
+                                                 PACKS(stages),
+                                                 PACKS(key_pitch),
+                                                 PACKS(value_pitch),
+                                                 PACKS(keeps_queries),
+                                                 FIELDS_END};
+
 #define PANEL(member) FIELD(fpa_split_panel, member)
 const fpa_field split_panel_fields[] = {
     PANEL(query_tiles),
@@ -222,6 +383,7 @@ const fpa_field split_panel_fields[] = {
     PANEL(tile_pitch),
     PANEL(output_pitch),
     PANEL(given_pitch),
+    FIELD_PART(fpa_split_panel, "packs", packs, packed_panels_fields),
     FIELD_PART(fpa_split_panel, "chunk_output_memory", chunk_output, cuda_memory_fields),
     PANEL(chunk_output_blocks),
     FIELDS_END};

@@ -5,6 +5,17 @@
 
 #include "mechanism.h"
 
+/* Where NAME_pack_rows packs rows (panel_rows.h) and blocks copy them as they lie. */
+typedef struct fpa_packed_panels {
+    bool used;
+    fpa_columns
+        state; /* of blocks of chunk_state; those of chunk_output have several of them, which share scores */
+    int panel,
+        stages; /* there: tokens of a panel, and panels in shared memory, all but one of which are on their way */
+    int key_pitch, value_pitch; /* bytes of a row, of a token's values there */
+    bool keeps_queries;         /* chunk_output: fragments of queries stay in registers while keys pass */
+} fpa_packed_panels;
+
 typedef struct fpa_split_panel {
     fpa_columns columns;
     int chunk;
@@ -16,8 +27,15 @@ typedef struct fpa_split_panel {
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch, output_pitch;
     int given_pitch; /* of q and k as they are given, whose products are a window's exponents */
     fpa_cuda_memory chunk_state, chunk_output;
+    fpa_packed_panels packs;                     /* not used: blocks pack rows themselves */
     int chunk_state_blocks, chunk_output_blocks; /* on a multiprocessor at a time */
 } fpa_split_panel;
+
+/* Columns of blocks of chunk_state. */
+static inline const fpa_columns *state_columns(const fpa_split_panel *split)
+{
+    return split->packs.used ? &split->packs.state : &split->columns;
+}
 
 const char *plan_split_panel(const fpa_cuda_inputs *in, void *plan);
 void print_split_panel(FILE *out, const fpa_plan *plan);

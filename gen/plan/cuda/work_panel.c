@@ -1,6 +1,7 @@
 /* Kernels of warps on panels of packed rows: units of 16 features, a product for each 8 columns. In plain fp32 a product
  * is 64 multiply-adds of a warp; as three of tf32, which are half as deep, six. */
 #include "abi/cuda_kernels.h"
+#include "base/round.h"
 #include "work.h"
 
 enum { MULTIPLY_ADDS = 16 * 8 * 16 / 32 };
@@ -29,21 +30,42 @@ static struct fpa_cuda_work count_packing(const fpa_plan *plan, const fpa_split_
     return work;
 }
 
+/* The same where rows come as they are packed: 16 bytes are eight tokens of a row. */
+static struct fpa_cuda_work count_fetching(int rows)
+{
+    return (struct fpa_cuda_work){.shared = rows / 4, .instructions = rows / 2, .cached = 32 * rows};
+}
+
+static struct fpa_cuda_kernel_work count_packs(const fpa_plan *plan, const fpa_panel_rows *rows)
+{
+    const int d = plan->head->d, stored = (rows->keys + rows->queries) / 2, steps = divide_up(d, 16);
+    const int products = rows->dense_tiles * steps * 4;
+    return (struct fpa_cuda_kernel_work){.step = {.products = products,
+                                                  .shared = d / 2 + products,
+                                                  .instructions = 2 * products + 3 * stored + d,
+                                                  .bytes = 16 * 2 * (d + stored),
+                                                  .cached = rows->pack_bytes / 8},
+                                         .trips = 3};
+}
+
 static void add_work(struct fpa_cuda_work *sum, const struct fpa_cuda_work *work, double times)
 {
     sum->products += (int)(times * work->products);
     sum->shared += (int)(times * work->shared);
     sum->instructions += (int)(times * work->instructions);
+    sum->cached += (int)(times * work->cached);
 }
 
 /* A fragment of each of a unit's factors is fetched and multiplied; for each 8 columns values are. */
 static struct fpa_cuda_kernel_work count_state(const fpa_plan *plan, const fpa_split_panel *split)
 {
     const fpa_cuda_rows *rows = plan->cuda.rows;
-    const struct fpa_cuda_work packing = count_packing(plan, split);
-    const int blocks = rows->slices * split->columns.blocks, units = blocks * CUDA_WARPS * rows->warp_units;
-    const int products = units * split->columns.all;
-    const int numbers = rows->features * 8 * split->columns.all * split->columns.blocks;
+    const fpa_columns *columns = state_columns(split);
+    const struct fpa_cuda_work packing =
+        split->packs.used ? count_fetching(rows->panels.state_count) : count_packing(plan, split);
+    const int blocks = rows->slices * columns->blocks, units = blocks * CUDA_WARPS * rows->warp_units;
+    const int products = units * columns->all;
+    const int numbers = rows->features * 8 * columns->all * columns->blocks;
     struct fpa_cuda_kernel_work work = {
         .step = {.shared = products + 4 * units * rows->factors,
                  .instructions =
@@ -62,7 +84,8 @@ static struct fpa_cuda_kernel_work count_state(const fpa_plan *plan, const fpa_s
 static struct fpa_cuda_kernel_work count_output(const fpa_plan *plan, const fpa_split_panel *split)
 {
     const fpa_cuda_rows *rows = plan->cuda.rows;
-    const struct fpa_cuda_work packing = count_packing(plan, split);
+    const struct fpa_cuda_work packing =
+        split->packs.used ? count_fetching(rows->panels.key_count) : count_packing(plan, split);
     const int blocks = split->columns.blocks, products = blocks * rows->units * split->columns.all;
     const int tiles = split->query_tiles, factors = blocks * rows->units * rows->factors / tiles;
     const int scores = blocks * work_score_products(rows->dot_steps, split->columns.all);
@@ -85,4 +108,6 @@ void work_split_panel(const fpa_plan *plan, const fpa_split_panel *split, struct
 {
     g->work[CUDA_CHUNK_STATE] = count_state(plan, split);
     g->work[CUDA_CHUNK_OUTPUT] = count_output(plan, split);
+    if (split->packs.used)
+        g->work[CUDA_PACK_ROWS] = count_packs(plan, &plan->cuda.rows->panels);
 }
