@@ -78,7 +78,9 @@ enum {
  *                           the place of q and k
  *   NAME_pad_rows           rows of q, k, v in whole pieces of 16 bytes, where their widths are none; values of
  *                           masked keys as zeros
- *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it)
+ *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it); tiles of them (portable kernels
+ *   of heads
+ *                           with matrices or weights)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
  *   NAME_segment_scan       adds what earlier segments left to the copies of later ones; on warpgroups, where copies
@@ -223,7 +225,11 @@ struct fpa_cuda_geometry {
     int vector_box;
     int given_rows;  /* and coordinates of q and k as they are given that slabs behind them have, 0: none; */
     int given_first; /* number of the first one */
-    int pack_tokens; /* that a block of it takes */
+    /* of portable kernels: rows of a tile of pack_tokens keys, x[row][token], which it leaves in the place of
+     * vectors, */
+    int panel_keys;
+    int panel_queries; /* and of queries; 0: vectors, or it leaves none */
+    int pack_tokens;   /* that a block of it takes */
     /* bytes of the matrices that a launch before splits, where chunks of them come by turns; 0: none */
     int pack_operand;
     int pack_chunks;        /* of them, a block of that launch each */
@@ -299,7 +305,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 53
+#define FPA_CUDA_VERSION 54
 
 /* Tokens that a block of NAME_cluster_scan takes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -363,8 +369,9 @@ struct fpa_cuda_call {
     /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
-    long long gate_row;        /* length in whole blocks of 64 */
-    void *vectors[2];          /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries */
+    long long gate_row; /* length in whole blocks of 64 */
+    void *vectors[2];   /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; of portable
+                                  kernels [B][heads][tiles][panel_keys][pack_tokens], and so on */
     long long splits_matrices; /* NAME_pack_rows: packs nothing, matrices are split for both */
     void *
         /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
@@ -697,7 +704,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
-    53, /* version */
+    54, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -770,6 +777,8 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
     0, /* vector_box */
     0, /* given_rows */
     0, /* given_first */
+    0, /* panel_keys */
+    0, /* panel_queries */
     0, /* pack_tokens */
     0, /* pack_operand */
     0, /* pack_chunks */
@@ -4076,8 +4085,9 @@ linear_d64_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
 
 enum { SPLIT_REDUCTION_THREADS = 64 };
 
-/* The sum over slices of one number of a part. */
-__device__ __forceinline__ float split_reduction_sum(const float *part, long long slices)
+/* One number of the parts of o: the sum over the blocks (slices) that share a head, in their order, so that bits do not
+ * depend on which ran first. */
+__device__ __forceinline__ float sum_of_parts(const float *part, long long slices)
 {
     float sum = 0;
 #pragma unroll 8
@@ -4099,6 +4109,6 @@ linear_d64_split_reduction(const __grid_constant__ struct fpa_cuda_call call)
     const float *parts = step_part(call, batch, query, token, 0);
     element *o = step_output(call, batch, query, token);
     for (int column = threadIdx.x; column < DV; column += SPLIT_REDUCTION_THREADS)
-        o[column] = from_float(split_reduction_sum(parts + column, call.slices));
+        o[column] = from_float(sum_of_parts(parts + column, call.slices));
 }
 #endif
