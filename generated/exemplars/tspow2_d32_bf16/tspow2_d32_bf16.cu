@@ -108,9 +108,8 @@ enum {
  *                           the place of q and k
  *   NAME_pad_rows           rows of q, k, v in whole pieces of 16 bytes, where their widths are none; values of
  *                           masked keys as zeros
- *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it); tiles of them (portable kernels
- *   of heads
- *                           with matrices or weights)
+ *   NAME_pack_rows          vectors of packed rows (warpgroups, where q and k need it), or tiles of them (portable
+ *                           kernels of many blocks)
  *   NAME_chunk_state        walks the keys: the state before each chunk, and after the last
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
  *   NAME_segment_scan       adds what earlier segments left to the copies of later ones; on warpgroups, where copies
@@ -255,10 +254,8 @@ struct fpa_cuda_geometry {
     int vector_box;
     int given_rows;  /* and coordinates of q and k as they are given that slabs behind them have, 0: none; */
     int given_first; /* number of the first one */
-    /* of portable kernels: rows of a tile of pack_tokens keys, x[row][token], which it leaves in the place of
-     * vectors, */
-    int panel_keys;
-    int panel_queries; /* and of queries; 0: vectors, or it leaves none */
+    int panel_keys; /* portable kernels: rows of a tile of pack_tokens keys that NAME_pack_rows leaves; 0: vectors */
+    int panel_queries; /* and of queries */
     int pack_tokens;   /* that a block of it takes */
     /* bytes of the matrices that a launch before splits, where chunks of them come by turns; 0: none */
     int pack_operand;
@@ -399,9 +396,9 @@ struct fpa_cuda_call {
     /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
-    long long gate_row; /* length in whole blocks of 64 */
-    void *vectors[2];   /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; of portable
-                                  kernels [B][heads][tiles][panel_keys][pack_tokens], and so on */
+    long long gate_row;        /* length in whole blocks of 64 */
+    void *vectors[2];          /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; tiles:
+                         [B][heads][tiles][panel_keys][pack_tokens], and so on */
     long long splits_matrices; /* NAME_pack_rows: packs nothing, matrices are split for both */
     void *
         /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
