@@ -9,7 +9,7 @@
  *   NAME_pad_rows           copies of q, k, v with rows that are multiples of 16 bytes; zeros for the values of
  *                           masked keys
  *   NAME_pack_rows          packed rows of q and k: vectors for warpgroups, if they cannot read q and k as given; tiles for
- *                           portable kernels of heads with matrices or weights
+ *                           portable kernels of many blocks
  *   NAME_chunk_state        processes the keys: writes the state before each chunk, and the final one
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
  *   NAME_segment_scan       adds the totals of earlier segments to the copies of later ones; if copies are kept for
@@ -152,12 +152,12 @@ struct fpa_cuda_geometry {
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     /* and of a slab those that a box brings: fewer than 64 if a row of ones follows the first slab's */
     int vector_box;
-    int given_rows;   /* coordinates in further slabs, which boxes bring from q and k; 0: none; */
-    int given_first;  /* number of the first one */
+    int given_rows;  /* coordinates in further slabs, which boxes bring from q and k; 0: none; */
+    int given_first; /* number of the first one */
     /* portable kernels: rows of a tile of pack_tokens keys, x[row][token], in place of a vector; 0: vectors, or nothing */
     int panel_keys;
     int panel_queries; /* the same of queries */
-    int pack_tokens;  /* that a block of it takes */
+    int pack_tokens;   /* that a block of it takes */
     int pack_operand; /* bytes of the matrices in two parts, if an earlier launch splits them; 0: none does */
     int pack_chunks;  /* chunks of them, each split by one block of that launch */
     int pack_per_head;      /* 1: each head has its own matrices */
@@ -308,7 +308,7 @@ struct fpa_cuda_call {
     /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
-    long long gate_row;        /* length in whole blocks of 64 */
+    long long gate_row; /* length in whole blocks of 64 */
     /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; of portable kernels
      * [B][heads][tiles][panel_keys][pack_tokens], and panel_queries likewise */
     void *vectors[2];

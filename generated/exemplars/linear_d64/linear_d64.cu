@@ -78,7 +78,9 @@ enum {
  *                           place of q and k
  *   NAME_pad_rows           copies of q, k, v with rows that are multiples of 16 bytes; zeros for the values of
  *                           masked keys
- *   NAME_pack_rows          vectors of packed rows (on warpgroups, if q and k cannot be read as given)
+ *   NAME_pack_rows          packed rows of q and k: vectors for warpgroups, if they cannot read q and k as given; tiles
+ *   for
+ *                           portable kernels of many blocks
  *   NAME_chunk_state        processes the keys: writes the state before each chunk, and the final one
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
  *   NAME_segment_scan       adds the totals of earlier segments to the copies of later ones; if copies are kept for
@@ -223,6 +225,10 @@ struct fpa_cuda_geometry {
     int vector_box;
     int given_rows;   /* coordinates in further slabs, which boxes bring from q and k; 0: none; */
     int given_first;  /* number of the first one */
+    /* portable kernels: rows of a tile of pack_tokens keys, x[row][token], in place of a vector; 0: vectors, or
+     * nothing */
+    int panel_keys;
+    int panel_queries; /* the same of queries */
     int pack_tokens;  /* that a block of it takes */
     int pack_operand; /* bytes of the matrices in two parts, if an earlier launch splits them; 0: none does */
     int pack_chunks;  /* chunks of them, each split by one block of that launch */
@@ -308,7 +314,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 54
+#define FPA_CUDA_VERSION 55
 
 /* Tokens that a block of NAME_cluster_scan processes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -375,7 +381,9 @@ struct fpa_cuda_call {
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;        /* length in whole blocks of 64 */
-    void *vectors[2];          /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries */
+    /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; of portable kernels
+     * [B][heads][tiles][panel_keys][pack_tokens], and panel_queries likewise */
+    void *vectors[2];
     long long splits_matrices; /* NAME_pack_rows: 1: this launch only splits the matrices of q and k */
     /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
      * have their own */
@@ -706,7 +714,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
-    54, /* version */
+    55, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -779,6 +787,8 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_geometry = {
     0, /* vector_box */
     0, /* given_rows */
     0, /* given_first */
+    0, /* panel_keys */
+    0, /* panel_queries */
     0, /* pack_tokens */
     0, /* pack_operand */
     0, /* pack_chunks */

@@ -104,6 +104,13 @@ enum {
     CHUNK = 256,         /* tokens between copies of the state in the chunked form */
     PANEL = 64,          /* tokens of a panel of keys */
     WARP_UNITS = 4,      /* that a warp of the state kernel owns */
+    STATE_BLOCKS = 1,   /* of columns of the state kernel, */
+    STATE_TILES = 2,     /* of 8 columns each, */
+    STATE_ALL_TILES = 2, /* with the one of z */
+    STATE_PANEL = 64,          /* tokens of its panels, */
+    STATE_STAGES = 4,         /* of which so many are in shared memory */
+    STATE_KEY_PITCH = 144,
+    STATE_VALUE_PITCH = 48,
     SLICES = 4,          /* blocks of the state kernel a head and block of columns */
     GROUP = 4,              /* units in a tile of the state */
     GROUPS = (UNITS + GROUP - 1) / GROUP,
@@ -128,7 +135,9 @@ enum {
  *                           place of q and k
  *   NAME_pad_rows           copies of q, k, v with rows that are multiples of 16 bytes; zeros for the values of
  *                           masked keys
- *   NAME_pack_rows          vectors of packed rows (on warpgroups, if q and k cannot be read as given)
+ *   NAME_pack_rows          packed rows of q and k: vectors for warpgroups, if they cannot read q and k as given; tiles
+ *   for
+ *                           portable kernels of many blocks
  *   NAME_chunk_state        processes the keys: writes the state before each chunk, and the final one
  *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
  *   NAME_segment_scan       adds the totals of earlier segments to the copies of later ones; if copies are kept for
@@ -273,6 +282,10 @@ struct fpa_cuda_geometry {
     int vector_box;
     int given_rows;   /* coordinates in further slabs, which boxes bring from q and k; 0: none; */
     int given_first;  /* number of the first one */
+    /* portable kernels: rows of a tile of pack_tokens keys, x[row][token], in place of a vector; 0: vectors, or
+     * nothing */
+    int panel_keys;
+    int panel_queries; /* the same of queries */
     int pack_tokens;  /* that a block of it takes */
     int pack_operand; /* bytes of the matrices in two parts, if an earlier launch splits them; 0: none does */
     int pack_chunks;  /* chunks of them, each split by one block of that launch */
@@ -358,7 +371,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 54
+#define FPA_CUDA_VERSION 55
 
 /* Tokens that a block of NAME_cluster_scan processes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -425,7 +438,9 @@ struct fpa_cuda_call {
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row;        /* length in whole blocks of 64 */
-    void *vectors[2];          /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries */
+    /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; of portable kernels
+     * [B][heads][tiles][panel_keys][pack_tokens], and panel_queries likewise */
+    void *vectors[2];
     long long splits_matrices; /* NAME_pack_rows: 1: this launch only splits the matrices of q and k */
     /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
      * have their own */
@@ -740,11 +755,6 @@ __device__ __forceinline__ void store_words(void *to, uint4 a)
                  "r"(a.w) : "memory");
 }
 
-__device__ __forceinline__ void put_element(u32 address, element a)
-{
-    asm volatile("st.shared.u16 [%0], %1;" : : "r"(address), "h"(a) : "memory");
-}
-
 __device__ __forceinline__ element get_element(u32 address)
 {
     u16 a;
@@ -783,16 +793,16 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
-    54, /* version */
+    55, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
         { 0, 0, 0 }, /* pad_rows */
-        { 0, 0, 0 }, /* pack_rows */
-        { 128, 11808, 4 }, /* chunk_state */
+        { 128, 6144, 0 }, /* pack_rows */
+        { 128, 21504, 4 }, /* chunk_state */
         { 0, 0, 0 }, /* chunk_state_small */
         { 256, 0, 0 }, /* segment_scan */
-        { 128, 21792, 2 }, /* chunk_output */
+        { 128, 19728, 2 }, /* chunk_output */
         { 0, 0, 0 }, /* parallel_output */
         { 0, 0, 0 }, /* fused_chunk */
         { 0, 0, 0 }, /* cluster_scan */
@@ -856,7 +866,9 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
     0, /* vector_box */
     0, /* given_rows */
     0, /* given_first */
-    0, /* pack_tokens */
+    17, /* panel_keys */
+    17, /* panel_queries */
+    128, /* pack_tokens */
     0, /* pack_operand */
     0, /* pack_chunks */
     0, /* pack_per_head */
@@ -927,11 +939,13 @@ extern "C" __device__ const struct fpa_cuda_geometry power3_d16_geometry = {
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* gate_scan */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* lift_rows */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pad_rows */
-        { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* pack_rows */
-        { { 128, 932, 1656, 1024, 0, 0 }, { 0, 0, 1024, 32768, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 3 }, /* chunk_state */
+        { { 0, 8, 67, 1056, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 3 }, /* pack_rows */
+        /* chunk_state */
+        { { 128, 912, 1616, 1024, 2048, 0 }, { 0, 0, 1024, 32768, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 3 },
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* chunk_state_small */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 1280, 65536, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* segment_scan */
-        { { 0, 69, 168, 2048, 0, 0 }, { 120, 660, 1420, 0, 0, 0 }, { 16, 50, 207, 0, 0, 0 }, 0, 3 }, /* chunk_output */
+        /* chunk_output */
+        { { 0, 64, 158, 2048, 512, 0 }, { 120, 660, 1420, 0, 0, 0 }, { 16, 49, 205, 0, 128, 0 }, 0, 3 },
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* parallel_output */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* fused_chunk */
         { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* cluster_scan */
@@ -1480,7 +1494,7 @@ __device__ __forceinline__ u32 key_head_for(const struct fpa_cuda_call &call, u3
 /* First of the two columns that a lane has in sums c[4n + 2i] and c[4n + 2i + 1]. */
 __device__ __forceinline__ int value_column(int block, int n)
 {
-    return (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
+    return (block * STATE_TILES + n) * 8 + lane_column() * 2;
 }
 
 /* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
@@ -1494,7 +1508,7 @@ __device__ __forceinline__ void load_rows(float *c, const state_element *s, int 
         if ((u32)f >= FEATURES)
             continue;
 #pragma unroll
-        for (int n = 0; n < COLUMN_TILES; n++)
+        for (int n = 0; n < STATE_TILES; n++)
 #pragma unroll
             for (int e = 0; e < 2; e++)
                 if (value_column(block, n) + e < DV) {
@@ -1514,7 +1528,7 @@ __device__ __forceinline__ void store_rows(const float *c, state_element *s, int
         if ((u32)f >= FEATURES)
             continue;
 #pragma unroll
-        for (int n = 0; n < COLUMN_TILES; n++)
+        for (int n = 0; n < STATE_TILES; n++)
 #pragma unroll
             for (int e = 0; e < 2; e++)
                 if (value_column(block, n) + e < DV)
@@ -1569,11 +1583,12 @@ __device__ __forceinline__ float kernel_of(float d0)
 
 /* ---- panels ---- */
 
-/* raw[token][] = x[first + token][], zero from token limit on. Asynchronous when aligned. */
-template <int tokens>
-__device__ __forceinline__ void fetch_raw(u32 raw, const element *x, i64 stride, int first, int limit, bool aligned)
+/* The same of a block of chunk_state. */
+__device__ __forceinline__ void fetch_state_values(u32 values, const element *v, i64 stride, int first, int limit,
+                                                   int column, bool aligned)
 {
-    fetch_rows<tokens, 2, RAW_PITCH>(raw, x, stride, first, limit, D_IN, aligned);
+    fetch_rows<STATE_PANEL, 8 * STATE_TILES * ELEMENT / 16, STATE_VALUE_PITCH>(values, v + column, stride, first, limit,
+                                                                               DV - column, aligned);
 }
 
 /* values[token][] = v[first + token][columns of this block], zero behind limit and width. */
@@ -1584,68 +1599,514 @@ __device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 s
                                                                     DV - column, aligned);
 }
 
-/* The rows that nobody fills stay zero. */
-__device__ __forceinline__ void clear_panel(u32 panel, int bytes)
+/* Lanes of a warp that share a row of so many words, and rows that the warp has at a time. */
+template <int count> struct row_lanes {
+    enum { LANES = count > 16 ? 32 : count > 8 ? 16 : count > 4 ? 8 : 4, ROWS = 32 / LANES };
+};
+
+/* 16 bytes of two words, from byte number `before` on, which is even. */
+__device__ __forceinline__ uint4 piece_of(uint4 low, uint4 high, u32 before)
 {
-    for (int i = threadIdx.x * 4; i < bytes; i += THREADS * 4)
-        put_word(panel + i, 0);
+    u32 word[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        word[i] = before & 8 ? word[i + 2] : word[i];
+#pragma unroll
+    for (int i = 0; i < 5; i++)
+        word[i] = before & 4 ? word[i + 1] : word[i];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        word[i] = __byte_perm(word[i], word[i + 1], before & 2 ? 0x5432 : 0x3210);
+    return uint4{word[0], word[1], word[2], word[3]};
 }
 
-/* panel[row][token] of keys: of count tokens, ones behind which are zero, from raw[token][]. Ends with all rows
- * written. */
-__device__ __forceinline__ void pack_keys(u32 panel, u32 raw, int count)
+/* ---- rows that begin anywhere ----
+ *
+ * Copies of 16 bytes begin at multiples of 16 bytes; rows of 187 numbers do not. So the words that a row touches are
+ * copied, and each is replaced by the piece (8 numbers of the row) that begins in it:
+ *
+ *     word      |. . . . . a b c|d e f g h i j k|l m n o p q r s|t u v 0 0 0 0 0|     from the row's end on zeros
+ *     piece     |a b c d e f g h|i j k l m n o p|q r s t u v 0 0|
+ *
+ * There is room for one word behind a row's pieces. */
+
+/* to[token][] = from[token][], `width` numbers of at most `most`: whole words of 16 bytes, of which a thread has the
+ * same one of some rows, and the numbers in which rows begin and end. */
+template <int most, int pitch, int threads>
+__device__ __forceinline__ void leave_rows(element *to, i64 stride, u32 from, int width, int count, int thread)
 {
-    for (int i = threadIdx.x; i < 64; i += THREADS) {
-        /* 4 pairs of tokens and 2 parts read 8 different banks; the odd part writes its later rows first, so that
-         * the two do not meet in a bank either */
-        const int pair = (i >> 3) % 8 * 4 + (i >> 1 & 3), part = i / 64 * 2 + (i & 1);
-        const bool later = part & 1;
-        const uint4 a = get_words(raw + 2 * pair * RAW_PITCH + part * 16);
-        const uint4 b = get_words(raw + (2 * pair + 1) * RAW_PITCH + part * 16);
-        const u32 even[4] = {later ? a.z : a.x, later ? a.w : a.y, later ? a.x : a.z, later ? a.y : a.w};
-        const u32 odd[4] = {later ? b.z : b.x, later ? b.w : b.y, later ? b.x : b.z, later ? b.y : b.w};
-        const u32 column = panel + part * 8 * KEY_PITCH + pair * 4;
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const u32 to = column + (later ? (j ^ 2) * 2 : j * 2) * KEY_PITCH;
-            u32 low = __byte_perm(even[j], odd[j], 0x5410), high = __byte_perm(even[j], odd[j], 0x7632);
-            put_word(to, low);
-            put_word(to + KEY_PITCH, high);
+    typedef row_shares<(most + 7) / 8 + 1, threads> shares;
+#pragma unroll 1
+    for (int word = thread % shares::WIDE; word <= (most + 7) / 8; word += shares::WIDE)
+#pragma unroll 4
+        for (int token = thread / shares::WIDE; token < count; token += shares::STEP) {
+            element *row = to + token * stride;
+            /* numbers of the first word before the row */
+            const int shift = (u32)(i64)row / 2 & 7, column = word * 8 - shift;
+            if (column < 0 || column + 8 > width)
+                continue;
+            const u32 low = from + token * pitch + (shift ? word - 1 : word) * 16;
+            store_words(row + column, piece_of(get_words(low), get_words(shift ? low + 16 : low), 16 - 2 * shift & 15));
         }
+#pragma unroll 2
+    for (int i = thread; i < count * 16; i += threads) {
+        element *row = to + i / 16 * stride;
+        const int shift = (u32)(i64)row / 2 & 7, number = i % 8, last = (shift + width) / 8 * 8 - shift;
+        const int column = i & 8 ? last + number : number;
+        const bool is_end = i & 8 ? last >= 0 && column < width : shift > 0 && number < 8 - shift && number < width;
+        if (is_end)
+            row[column] = get_element(from + i / 16 * pitch + column * 2);
     }
-    for (int i = threadIdx.x; i < 64; i += THREADS) {
-        const u32 column = panel + i * ELEMENT;
-        put_element(column + ONES_ROW * KEY_PITCH, from_float(i < count ? 1.0f : 0.0f));
-    }
-    __syncthreads();
 }
 
-/* panel[row][token] of queries, scaled, from raw[token][]. Ends with all rows written. */
-__device__ __forceinline__ void pack_queries(u32 panel, u32 raw, int count)
+/* ---- pack ----
+ *
+ * Rows that blocks of chunk_state and chunk_output copy as they lie are made once, tile by tile: x[row][PACK_TOKENS]. A
+ * block has a tile of keys or of queries of a head:
+ *
+ *     tokens as they are given --mma.sync--> rows of dense matrices, 16 a warp at a time --16 bytes a lane--> tile
+ *            |                                                                                                 |
+ *            +--ldmatrix--> coordinates, with weights or without ----------------------------------------------+
+ */
+enum {
+    PACK_TOKENS = 128,       /* of a tile */
+    PACK_PITCH = 48,        /* bytes of a token as it is given */
+    PACK_STEPS = (D_IN + 15) / 16,
+    PACK_KEY_ROWS = 17,     /* of a tile of keys */
+    PACK_QUERY_ROWS = 17,   /* of queries */
+    PACK_LEVELS = 1,       /* rows that are a coordinate, at most */
+    PACK_COLUMNS = 16,
+    PACK_NOWHERE = 65535
+};
+
+static __device__ const u16 pack_place[2][16] = {
+    {
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+    },
+    {
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+    },
+};
+
+/* 8 coordinates of all tokens -> the tile, as often as they are rows there. */
+__device__ __forceinline__ void leave_coordinates(element *to, u32 raw, int column, bool queries)
 {
-    for (int i = threadIdx.x; i < 256; i += THREADS) {
-        /* 4 pairs of tokens and 2 parts read 8 different banks; the odd part writes its later rows first, so that
-         * the two do not meet in a bank either */
-        const int pair = (i >> 3) % 32 * 4 + (i >> 1 & 3), part = i / 256 * 2 + (i & 1);
-        const bool later = part & 1;
-        const uint4 a = get_words(raw + 2 * pair * RAW_PITCH + part * 16);
-        const uint4 b = get_words(raw + (2 * pair + 1) * RAW_PITCH + part * 16);
-        const u32 even[4] = {later ? a.z : a.x, later ? a.w : a.y, later ? a.x : a.z, later ? a.y : a.w};
-        const u32 odd[4] = {later ? b.z : b.x, later ? b.w : b.y, later ? b.x : b.z, later ? b.y : b.w};
-        const u32 column = panel + part * 8 * QUERY_PITCH + pair * 4;
+    const int own = column + lane_row();
+    int place[PACK_LEVELS];
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const u32 to = column + (later ? (j ^ 2) * 2 : j * 2) * QUERY_PITCH;
-            u32 low = __byte_perm(even[j], odd[j], 0x5410), high = __byte_perm(even[j], odd[j], 0x7632);
-            put_word(to, low);
-            put_word(to + QUERY_PITCH, high);
+    for (int level = 0; level < PACK_LEVELS; level++) {
+        const int at = level * PACK_COLUMNS + own;
+        place[level] = pack_place[queries][at];
+    }
+#pragma unroll
+    for (int token = 0; token < PACK_TOKENS; token += 32) {
+        u32 word[4];
+        load_transposed(word, raw + (token + (threadIdx.x & 31)) * PACK_PITCH + column * 2);
+        exchange_words(word);
+#pragma unroll
+        for (int level = 0; level < PACK_LEVELS; level++) {
+            if (place[level] == PACK_NOWHERE)
+                continue;
+            uint4 a = uint4{word[0], word[1], word[2], word[3]};
+            store_words(to + place[level] * PACK_TOKENS + token + lane_column() * 8, a);
         }
     }
-    for (int i = threadIdx.x; i < 256; i += THREADS) {
-        const u32 column = panel + i * ELEMENT;
-        put_element(column + ONES_ROW * QUERY_PITCH, from_float(i < count ? 1.0f : 0.0f));
-    }
+}
+
+/* A row of one number, for the first `count` tokens. */
+__device__ __forceinline__ void leave_constant(element *to, float a, int count)
+{
+    const int token = threadIdx.x;
+    if (token < PACK_TOKENS)
+        to[token] = from_float(token < count ? a : 0.0f);
+}
+
+/* Tiles of a head of a sequence; of all sequences where lengths differ. */
+__device__ __forceinline__ i64 count_tiles(const struct fpa_cuda_call &call)
+{
+    return call.cu_seqlens ? call.length / PACK_TOKENS + call.sequences : (call.length + PACK_TOKENS - 1) / PACK_TOKENS;
+}
+
+/* A head's tiles of a sequence, of `rows` rows: of keys, of queries. */
+__device__ __forceinline__ element *tiles_of(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
+                                             bool queries)
+{
+    const i64 heads = queries ? call.query_heads : call.heads, tiles = count_tiles(call);
+    const i64 line = call.cu_seqlens ? head : own.number * heads + head;
+    const i64 first = line * tiles + (call.cu_seqlens ? (u32)own.b / PACK_TOKENS + own.number : 0);
+    return (element *)call.vectors[queries] + first * (queries ? PACK_QUERY_ROWS : PACK_KEY_ROWS) * PACK_TOKENS;
+}
+
+#if FPA_CUDA_HAS(FPA_CUDA_PART_ROWS)
+extern "C" __global__ void __launch_bounds__(THREADS)
+power3_d16_pack_rows(const __grid_constant__ struct fpa_cuda_call call)
+{
+    const u32 tiles = (u32)count_tiles(call), keys = (u32)((call.cu_seqlens ? 1 : call.batch) * call.heads) * tiles;
+    const bool queries = blockIdx.x >= keys;
+    const struct part at = part_of(call, queries ? blockIdx.x - keys : blockIdx.x,
+                                   (u32)(queries ? call.query_heads : call.heads), tiles, PACK_TOKENS);
+    const int first = at.index * PACK_TOKENS, count = at.own.length - first;
+    if (count <= 0)
+        return;
+    const element *x = queries ? queries_of(call, at.own.b, at.head) : keys_of(call, at.own.b, at.head);
+    const bool is_aligned_row = queries ? is_aligned(call.q, call.q_stride, D_IN)
+        : is_aligned(call.k, call.k_stride, D_IN);
+    const u32 raw = shared_address();
+    fetch_rows<PACK_TOKENS, 2 * PACK_STEPS, PACK_PITCH, 4>(raw, x, queries ? call.q_stride[1] : call.k_stride[1], first,
+                                                           at.own.length, D_IN, is_aligned_row);
+    copy_commit();
+    copy_wait<0>();
     __syncthreads();
+
+    element *to = tiles_of(call, at.own, at.head, queries) + (i64)at.index * (queries ? PACK_QUERY_ROWS : PACK_KEY_ROWS)
+        * PACK_TOKENS;
+    const int warp = threadIdx.x >> 5;
+    for (int column = warp * 8; column < PACK_COLUMNS; column += WARPS * 8)
+        leave_coordinates(to, raw, column, queries);
+    if (!queries)
+        leave_constant(to + 16 * PACK_TOKENS, 0.0f, count);
+    if (queries)
+        leave_constant(to + 16 * PACK_TOKENS, 0.0f, count);
+}
+#endif
+
+/* ---- panels of packed rows ---- */
+
+enum {
+    STATE_ROWS = 16, /* of a panel of a block of chunk_state */
+    DOT_ROWS = 16,   /* of a panel of keys of chunk_output, */
+    QUERY_ROWS = 17 /* and of its queries */
+};
+
+/* Rows of a tile of keys that a slice's features are products of, as bytes from its beginning on, and the row of a
+ * panel that is each factor of a feature. */
+static __device__ const u32 state_rows[SLICES][STATE_ROWS] = {
+    {
+        0, 256, 512, 768, 1024, 1280, 1536, 1792, 2048, 2304, 2560, 2816, 3072, 3328, 3584, 3840,
+    },
+    {
+        0, 256, 512, 768, 2560, 2816, 3072, 3328, 3584, 3840, 1024, 1280, 1536, 1792, 2048, 2304,
+    },
+    {
+        1024, 1280, 1536, 1792, 2048, 2304, 2560, 2816, 3072, 3328, 3584, 3840, 0, 0, 0, 0,
+    },
+    {
+        1536, 1792, 2048, 2304, 2560, 2816, 3072, 3328, 3584, 3840, 4096, 0, 0, 0, 0, 0,
+    },
+};
+
+static __device__ const u16 state_features[FACTORS][FEATURES16] = {
+    {
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5,
+        4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5,
+        6, 6, 6, 6, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7, 8, 8, 8, 8, 9, 9, 9, 9,
+        10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10,
+            10, 10, 10, 10,
+        10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10,
+            10, 10, 10, 10,
+    },
+    {
+        0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1,
+        0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1,
+        2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3,
+        2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 4, 4, 5, 5, 4, 4, 5, 5,
+        4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5,
+        4, 4, 5, 5, 4, 4, 5, 5, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7,
+        6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9,
+        8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11,
+        4, 4, 5, 5, 4, 4, 5, 5, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 8, 8, 9, 9, 8, 8, 9, 9,
+        2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3,
+        2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 10, 10, 11, 11, 10, 10, 11, 11,
+        10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11,
+            10, 10, 11, 11,
+        10, 10, 11, 11, 10, 10, 11, 11, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13,
+            12, 12, 13, 13,
+        12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 14, 14, 15, 15, 14, 14, 15, 15, 14, 14, 15, 15,
+            14, 14, 15, 15,
+        14, 14, 15, 15, 14, 14, 15, 15, 14, 14, 15, 15, 14, 14, 15, 15, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5,
+        4, 4, 5, 5, 4, 4, 5, 5, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 8, 8, 9, 9, 8, 8, 9, 9,
+        0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1,
+        0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3,
+        2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 4, 4, 5, 5, 4, 4, 5, 5,
+        4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 6, 6, 7, 7, 6, 6, 7, 7,
+        6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9,
+        10, 10, 11, 11, 10, 10, 11, 11, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3,
+        2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5,
+        4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7,
+        4, 4, 5, 5, 4, 4, 5, 5, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 8, 8, 9, 9, 8, 8, 9, 9,
+        2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3,
+        4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 6, 6, 7, 7, 6, 6, 7, 7,
+        6, 6, 7, 7, 6, 6, 7, 7, 8, 8, 9, 9, 8, 8, 9, 9, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5,
+        4, 4, 5, 5, 4, 4, 5, 5, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 8, 8, 9, 9, 8, 8, 9, 9,
+        6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9,
+        10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10,
+            10, 10, 10, 10,
+        10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10,
+            10, 10, 10, 10,
+    },
+    {
+        0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7,
+        8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15,
+            14, 15,
+        2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9,
+        10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 4, 5, 4, 5, 4,
+            5, 4, 5,
+        6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13, 12, 13, 12, 13,
+        14, 15, 14, 15, 14, 15, 14, 15, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11,
+        12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11,
+            10, 11,
+        12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13,
+            12, 13, 12, 13,
+        8, 9, 8, 9, 8, 9, 8, 9, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9,
+        2, 3, 2, 3, 2, 3, 2, 3, 10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15,
+            14, 15,
+        4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11,
+        12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7,
+        8, 9, 8, 9, 8, 9, 8, 9, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 4, 5, 4, 5, 4, 5, 4, 5,
+        6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 14, 15, 14, 15, 14, 15, 14, 15, 4, 5, 4, 5, 4, 5, 4, 5,
+        6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7,
+        8, 9, 8, 9, 8, 9, 8, 9, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9,
+        0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7,
+        8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5,
+        6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11, 4, 5, 4, 5, 4, 5, 4, 5,
+        6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11, 6, 7, 6, 7, 6, 7, 6, 7,
+        8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11,
+        10, 11, 10, 11, 10, 11, 10, 11, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7,
+        8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7,
+        8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9,
+        8, 9, 8, 9, 8, 9, 8, 9, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9,
+        2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9,
+        4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 6, 7, 6, 7, 6, 7, 6, 7,
+        8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7,
+        8, 9, 8, 9, 8, 9, 8, 9, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9,
+        6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9, 8, 9,
+        10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10,
+            10, 10, 10, 10,
+        10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10,
+            10, 10, 10, 10,
+    },
+};
+
+/* Rows that dots are of, likewise; of queries, and behind them what else features are products of. */
+static __device__ const u32 dot_rows_of_keys[] = {
+    0, 256, 512, 768, 1024, 1280, 1536, 1792, 2048, 2304, 2560, 2816, 3072, 3328, 3584, 3840,
+};
+
+static __device__ const u32 rows_of_queries[] = {
+    0, 256, 512, 768, 1024, 1280, 1536, 1792, 2048, 2304, 2560, 2816, 3072, 3328, 3584, 3840,
+    4096,
+};
+
+static __device__ const u16 query_features[FACTORS][FEATURES16] = {
+    {
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3, 2, 2, 2, 2, 3, 3, 3, 3,
+        4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5,
+        4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5,
+        4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5,
+        4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5,
+        4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5, 4, 4, 4, 4, 5, 5, 5, 5,
+        4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7,
+        6, 6, 6, 6, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7,
+        6, 6, 6, 6, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7,
+        6, 6, 6, 6, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7, 6, 6, 6, 6, 7, 7, 7, 7,
+        8, 8, 8, 8, 9, 9, 9, 9, 8, 8, 8, 8, 9, 9, 9, 9, 8, 8, 8, 8, 9, 9, 9, 9, 8, 8, 8, 8, 9, 9, 9, 9,
+        8, 8, 8, 8, 9, 9, 9, 9, 8, 8, 8, 8, 9, 9, 9, 9, 8, 8, 8, 8, 9, 9, 9, 9, 8, 8, 8, 8, 9, 9, 9, 9,
+        8, 8, 8, 8, 9, 9, 9, 9, 8, 8, 8, 8, 9, 9, 9, 9, 10, 10, 10, 10, 11, 11, 11, 11, 10, 10, 10, 10, 11, 11, 11, 11,
+        10, 10, 10, 10, 11, 11, 11, 11, 10, 10, 10, 10, 11, 11, 11, 11, 10, 10, 10, 10, 11, 11, 11, 11, 10, 10, 10, 10,
+            11, 11, 11, 11,
+        12, 12, 12, 12, 13, 13, 13, 13, 12, 12, 12, 12, 13, 13, 13, 13, 12, 12, 12, 12, 13, 13, 13, 13, 14, 14, 14, 14,
+            15, 15, 15, 15,
+        16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
+            16, 16, 16, 16,
+        16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
+            16, 16, 16, 16,
+    },
+    {
+        0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1,
+        0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1,
+        2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3,
+        2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 4, 4, 5, 5, 4, 4, 5, 5,
+        4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5,
+        4, 4, 5, 5, 4, 4, 5, 5, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7,
+        6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9,
+        8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11,
+        10, 10, 11, 11, 10, 10, 11, 11, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 14, 14, 15, 15,
+            14, 14, 15, 15,
+        2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3,
+        2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 2, 2, 3, 3, 4, 4, 5, 5, 4, 4, 5, 5,
+        4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5,
+        4, 4, 5, 5, 4, 4, 5, 5, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7,
+        6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9,
+        8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11,
+        10, 10, 11, 11, 10, 10, 11, 11, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 14, 14, 15, 15,
+            14, 14, 15, 15,
+        4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5,
+        4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 4, 4, 5, 5, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7,
+        6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 8, 8, 9, 9, 8, 8, 9, 9,
+        8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 10, 10, 11, 11, 10, 10, 11, 11,
+        10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13,
+            12, 12, 13, 13,
+        14, 14, 15, 15, 14, 14, 15, 15, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7,
+        6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 6, 6, 7, 7, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9,
+        8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11,
+        10, 10, 11, 11, 10, 10, 11, 11, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 14, 14, 15, 15,
+            14, 14, 15, 15,
+        8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9, 8, 8, 9, 9,
+        10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11, 12, 12, 13, 13,
+            12, 12, 13, 13,
+        12, 12, 13, 13, 12, 12, 13, 13, 14, 14, 15, 15, 14, 14, 15, 15, 10, 10, 11, 11, 10, 10, 11, 11, 10, 10, 11, 11,
+            10, 10, 11, 11,
+        10, 10, 11, 11, 10, 10, 11, 11, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 14, 14, 15, 15,
+            14, 14, 15, 15,
+        12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 12, 12, 13, 13, 14, 14, 15, 15, 14, 14, 15, 15, 14, 14, 15, 15,
+            14, 14, 15, 15,
+        16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
+            16, 16, 16, 16,
+        16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
+            16, 16, 16, 16,
+    },
+    {
+        0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7,
+        8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15,
+            14, 15,
+        2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9,
+        10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 4, 5, 4, 5, 4,
+            5, 4, 5,
+        6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13, 12, 13, 12, 13,
+        14, 15, 14, 15, 14, 15, 14, 15, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11,
+        12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11,
+            10, 11,
+        12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13,
+            12, 13, 12, 13,
+        14, 15, 14, 15, 14, 15, 14, 15, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15,
+            14, 15, 14, 15,
+        2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9,
+        10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 4, 5, 4, 5, 4,
+            5, 4, 5,
+        6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13, 12, 13, 12, 13,
+        14, 15, 14, 15, 14, 15, 14, 15, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11,
+        12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11,
+            10, 11,
+        12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13,
+            12, 13, 12, 13,
+        14, 15, 14, 15, 14, 15, 14, 15, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15,
+            14, 15, 14, 15,
+        4, 5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11,
+        12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9,
+        10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 8, 9, 8, 9, 8,
+            9, 8, 9,
+        10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 10, 11, 10, 11,
+            10, 11, 10, 11,
+        12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15,
+            14, 15, 14, 15,
+        14, 15, 14, 15, 14, 15, 14, 15, 6, 7, 6, 7, 6, 7, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11,
+        12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11,
+            10, 11,
+        12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13,
+            12, 13, 12, 13,
+        14, 15, 14, 15, 14, 15, 14, 15, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15,
+            14, 15, 14, 15,
+        8, 9, 8, 9, 8, 9, 8, 9, 10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15,
+            14, 15,
+        10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 12, 13, 12, 13,
+            12, 13, 12, 13,
+        14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 10, 11, 10, 11, 10, 11, 10, 11, 12, 13, 12, 13,
+            12, 13, 12, 13,
+        14, 15, 14, 15, 14, 15, 14, 15, 12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15,
+            14, 15, 14, 15,
+        12, 13, 12, 13, 12, 13, 12, 13, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15,
+            14, 15, 14, 15,
+        16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
+            16, 16, 16, 16,
+        16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
+            16, 16, 16, 16,
+    },
+};
+
+/* 16 bytes from device memory. */
+__device__ __forceinline__ void copy_whole(u32 to, const void *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");
+}
+
+/* panel[row][token] = so many rows of a tile, from token `first` on. A thread has 16 bytes of every few rows.
+ * Asynchronous. */
+template <int count, int tokens, int pitch>
+__device__ __forceinline__ void fetch_packed(u32 panel, const element *first, const u32 *rows)
+{
+    enum { PARTS = tokens / 8, STEP = THREADS / PARTS };
+    const int own = threadIdx.x / PARTS, part = threadIdx.x % PARTS;
+    const unsigned char *from = (const unsigned char *)(first + part * 8);
+    const u32 to = panel + own * pitch + part * 16;
+#pragma unroll 8
+    for (int row = 0; row < count / STEP * STEP; row += STEP)
+        copy_whole(to + row * pitch, from + rows[own + row]);
+    if (count % STEP && own < count % STEP)
+        copy_whole(to + count / STEP * STEP * pitch, from + rows[own + count / STEP * STEP]);
+}
+
+/* A panel of keys that begins with token `first`. */
+template <int count, int tokens, int pitch>
+__device__ __forceinline__ void fetch_packed_keys(u32 panel, const element *tiles, const u32 *rows, int first)
+{
+    fetch_packed<count, tokens, pitch>(panel, tiles + (i64)(first / PACK_TOKENS) * PACK_KEY_ROWS * PACK_TOKENS
+                                       + first % PACK_TOKENS, rows);
+}
+
+/* A block's queries, of which the first one is token `first`. */
+__device__ __forceinline__ void fetch_packed_queries(u32 panel, const element *tiles, int first, int length)
+{
+    enum { TOKENS = QUERY_TOKENS < PACK_TOKENS ? QUERY_TOKENS : PACK_TOKENS };
+#pragma unroll
+    for (int token = 0; token < QUERY_TOKENS; token += TOKENS) {
+        const int at = first + token;
+        if (at < length)
+            fetch_packed<QUERY_ROWS, TOKENS, QUERY_PITCH>(panel + token * 2,
+                                                          tiles + (i64)(at / PACK_TOKENS) * PACK_QUERY_ROWS
+                                                          * PACK_TOKENS + at % PACK_TOKENS, rows_of_queries);
+    }
 }
 
 /* ---- features ---- */
@@ -1663,13 +2124,13 @@ template <int tiles> __device__ __forceinline__ void load_columns(u32 (*b)[2], u
 
 /* c[unit][tile] += phi(k)' v of one panel, for the units of this warp; row[l][u] is where from keys on the
  * lane's row of factor l is. A fragment has features for rows and tokens for columns. */
-__device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, const u32 (*row)[WARP_UNITS], u32 values,
-                                          const u32 (*weight)[2])
+__device__ __forceinline__ void add_panel(float (*c)[STATE_ALL_TILES][4], u32 keys, const u32 (*row)[WARP_UNITS],
+                                          u32 values, const u32 (*weight)[2])
 {
 #pragma unroll
-    for (int k = 0; k < PANEL / 16; k++) {
-        u32 b[ALL_TILES][2];
-        load_columns<COLUMN_TILES>(b, values + k * 16 * VALUE_PITCH, VALUE_PITCH);
+    for (int k = 0; k < STATE_PANEL / 16; k++) {
+        u32 b[STATE_ALL_TILES][2];
+        load_columns<STATE_TILES>(b, values + k * 16 * STATE_VALUE_PITCH, STATE_VALUE_PITCH);
         u32 factor0[4];
         u32 factor1[4];
         u32 factor2[4];
@@ -1687,7 +2148,7 @@ __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, co
                 a[i] = times(a[i], weight[u][i & 1]);
             }
 #pragma unroll
-            for (int n = 0; n < ALL_TILES; n++)
+            for (int n = 0; n < STATE_ALL_TILES; n++)
                 multiply(c[u][n], a, b[n][0], b[n][1]);
         }
     }
@@ -1707,9 +2168,9 @@ __device__ __forceinline__ void read_tile(float (*c)[ALL_TILES][4], u32 queries,
     for (int u = 0; u < GROUP; u++) {
         u32 b[ALL_TILES][2];
         load_columns<ALL_TILES>(b, tile + u * 16 * TILE_PITCH, TILE_PITCH);
-        const u32 row0 = queries + feature_rows[0][lane_feature + u * 16] * pitch;
-        const u32 row1 = queries + feature_rows[1][lane_feature + u * 16] * pitch;
-        const u32 row2 = queries + feature_rows[2][lane_feature + u * 16] * pitch;
+        const u32 row0 = queries + query_features[0][lane_feature + u * 16] * pitch;
+        const u32 row1 = queries + query_features[1][lane_feature + u * 16] * pitch;
+        const u32 row2 = queries + query_features[2][lane_feature + u * 16] * pitch;
 #pragma unroll
         for (int m = 0; m < tiles; m++) {
             load_transposed(factor0[0], row0 + m * 32);
@@ -1767,6 +2228,49 @@ template <int tiles, int pitch> __device__ __forceinline__ void score_keys(float
 {
     float d[1][tiles][2][4] = {};
     add_dot<tiles, pitch, 1>(d[0], queries, keys, 0);
+#pragma unroll
+    for (int m = 0; m < tiles; m++)
+#pragma unroll
+        for (int n = 0; n < 2; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                s[m][n][i] = kernel_of(d[0][m][n][i]);
+}
+
+/* Fragments of queries that stay in registers while keys pass. */
+enum { DOT_STEPS = 1 /* of all dots, each over 16 rows */ };
+
+__device__ __forceinline__ void load_kept(u32 (*a)[DOT_STEPS][4], u32 queries)
+{
+#pragma unroll
+    for (int m = 0; m < QUERY_TILES; m++)
+#pragma unroll
+        for (int step = 0; step < DOT_STEPS; step++)
+            load_transposed(a[m][step], queries + (step * 16 + (threadIdx.x & 7) + matrix_half() * 8) * QUERY_PITCH
+                            + m * 32);
+}
+
+template <int tiles, int first, int steps>
+__device__ __forceinline__ void add_kept_dot(float (*d)[2][4], const u32 (*a)[DOT_STEPS][4], u32 keys)
+{
+#pragma unroll
+    for (int step = first; step < first + steps; step++) {
+        u32 b[4];
+        load_transposed(b, keys + (step * 16 + matrix_row()) * KEY_PITCH + matrix_half() * 16);
+#pragma unroll
+        for (int m = 0; m < tiles; m++) {
+            multiply(d[m][0], a[m][step], b[0], b[1]);
+            multiply(d[m][1], a[m][step], b[2], b[3]);
+        }
+    }
+}
+
+/* As score_keys. */
+template <int tiles>
+__device__ __forceinline__ void score_kept(float (*s)[2][4], const u32 (*a)[DOT_STEPS][4], u32 keys)
+{
+    float d[1][tiles][2][4] = {};
+    add_kept_dot<tiles, 0, 1>(d[0], a, keys);
 #pragma unroll
     for (int m = 0; m < tiles; m++)
 #pragma unroll
@@ -1857,14 +2361,14 @@ __device__ __forceinline__ int feature_of(int unit, int i)
     return unit * 16 + lane_row() + i * 8;
 }
 
-__device__ __forceinline__ void load_state(float (*c)[ALL_TILES][4], const state_element *s, int unit, int block)
+__device__ __forceinline__ void load_state(float (*c)[STATE_ALL_TILES][4], const state_element *s, int unit, int block)
 {
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
         load_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); });
 }
 
-__device__ __forceinline__ void store_state(const float (*c)[ALL_TILES][4], state_element *s, int unit, int block)
+__device__ __forceinline__ void store_state(const float (*c)[STATE_ALL_TILES][4], state_element *s, int unit, int block)
 {
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
@@ -1873,15 +2377,15 @@ __device__ __forceinline__ void store_state(const float (*c)[ALL_TILES][4], stat
 
 /* Sums -> a copy that queries read: [FEATURES16][COLUMNS]. Four tiles at a time, of which each of a row's four lanes
  * gets one: 64 bytes of a row, where the second-level cache would have parts of sectors. */
-__device__ __forceinline__ void store_copy(const float (*c)[ALL_TILES][4], copy_element *s, int unit, int block)
+__device__ __forceinline__ void store_copy(const float (*c)[STATE_ALL_TILES][4], copy_element *s, int unit, int block)
 {
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            copy_element *row = s + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * ALL_TILES;
+            copy_element *row = s + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * STATE_ALL_TILES;
 #pragma unroll
-            for (int n = 0; n < ALL_TILES / 4 * 4; n += 4) {
+            for (int n = 0; n < STATE_ALL_TILES / 4 * 4; n += 4) {
                 u32 word[4];
 #pragma unroll
                 for (int j = 0; j < 4; j++)
@@ -1890,21 +2394,21 @@ __device__ __forceinline__ void store_copy(const float (*c)[ALL_TILES][4], copy_
                 store_words(row + (n + lane_column()) * 8, uint4{word[0], word[1], word[2], word[3]});
             }
 #pragma unroll
-            for (int n = ALL_TILES / 4 * 4; n < ALL_TILES; n++)
+            for (int n = STATE_ALL_TILES / 4 * 4; n < STATE_ALL_TILES; n++)
                 *(u32 *)(row + n * 8 + lane_column() * 2) = copy_pair(c[u][n][2 * i], c[u][n][2 * i + 1]);
         }
 }
 
 /* Sums -> a segment's total: [FEATURES16][COLUMNS]. */
-__device__ __forceinline__ void store_total(const float (*c)[ALL_TILES][4], float *s, int unit, int block)
+__device__ __forceinline__ void store_total(const float (*c)[STATE_ALL_TILES][4], float *s, int unit, int block)
 {
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            float *row = s + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * ALL_TILES + lane_column() * 2;
+            float *row = s + (i64)feature_of(unit + u, i) * COLUMNS + block * 8 * STATE_ALL_TILES + lane_column() * 2;
 #pragma unroll
-            for (int n = 0; n < ALL_TILES; n++)
+            for (int n = 0; n < STATE_ALL_TILES; n++)
                 *(float2 *)(row + n * 8) = float2{c[u][n][2 * i], c[u][n][2 * i + 1]};
         }
 }
@@ -1913,8 +2417,8 @@ __device__ __forceinline__ void store_total(const float (*c)[ALL_TILES][4], floa
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
 power3_d16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
 {
-    const int block = blockIdx.x % COLUMN_BLOCKS, slice = blockIdx.x / COLUMN_BLOCKS % SLICES;
-    const struct part at = part_of(call, blockIdx.x / (COLUMN_BLOCKS * SLICES), (u32)call.heads, (u32)call.segments,
+    const int block = blockIdx.x % STATE_BLOCKS, slice = blockIdx.x / STATE_BLOCKS % SLICES;
+    const struct part at = part_of(call, blockIdx.x / (STATE_BLOCKS * SLICES), (u32)call.heads, (u32)call.segments,
                                    call.segment_tokens);
     const struct sequence own = at.own;
     const int segment = at.index;
@@ -1922,16 +2426,15 @@ power3_d16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
     if (segment >= count_segments(call, own.length))
         return;
     const int unit = (slice * WARPS + (threadIdx.x >> 5)) * WARP_UNITS;
-    const element *k = keys_of(call, own.b, head);
     const element *v = values_of(call, own.b, head);
-    const bool k_aligned = is_aligned(call.k, call.k_stride, D_IN), v_aligned = is_aligned(call.v, call.v_stride, DV);
-    const u32 shared = shared_address(), keys = shared, raw = shared + 2592, values = shared + 5664;
+    const bool v_aligned = is_aligned(call.v, call.v_stride, DV);
+    const u32 shared = shared_address(), raw = shared, values = shared + 9216;
     const int first_chunk = segment * (int)call.segment_chunks, chunk_tokens = (int)call.chunk;
     const int chunks = count_chunks(call, own.length), walk_end = walk_end_of(call, own.length);
     const int end_chunk = first_chunk + call.segment_chunks < chunks ? first_chunk + (int)call.segment_chunks : chunks;
     const int segment_end = end_chunk * call.chunk < walk_end ? end_chunk * chunk_tokens : walk_end;
 
-    float c[WARP_UNITS][ALL_TILES][4] = {};
+    float c[WARP_UNITS][STATE_ALL_TILES][4] = {};
     const bool given = segment == 0 && is_given(call, own.number);
     if (given)
         load_state(c, given_state(call, own.number, head), unit, block);
@@ -1940,7 +2443,7 @@ power3_d16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
     for (int l = 0; l < FACTORS; l++)
 #pragma unroll
         for (int u = 0; u < WARP_UNITS; u++)
-            row[l][u] = feature_rows[l][(unit + u) * 16 + matrix_row()] * KEY_PITCH + matrix_half() * 16;
+            row[l][u] = state_features[l][(unit + u) * 16 + matrix_row()] * STATE_KEY_PITCH + matrix_half() * 16;
     u32 weight[WARP_UNITS][2];
 #pragma unroll
     for (int u = 0; u < WARP_UNITS; u++)
@@ -1949,15 +2452,20 @@ power3_d16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
             const float w = feature_weights[feature_of(unit + u, i)];
             weight[u][i] = pair_of(w, w);
         }
-    clear_panel(keys, ROWS * KEY_PITCH);
+    const element *tiles = tiles_of(call, own, head, false);
 
-    /* once a panel is packed its raw vectors are done with, and the next ones set out */
+    /* a panel is computed with while the next one is on its way */
     const int start = first_chunk * chunk_tokens;
-    if (start < segment_end) {
-        fetch_raw<PANEL>(raw, k, call.k_stride[1], start, segment_end, k_aligned);
-        fetch_values(values, v, call.v_stride[1], start, segment_end, block * COLUMN_TILES * 8, v_aligned);
+    for (int i = 0; i < STATE_STAGES - 1; i++) {
+        const int first = start + i * STATE_PANEL;
+        if (first < segment_end) {
+            fetch_packed_keys<STATE_ROWS, STATE_PANEL, STATE_KEY_PITCH>(raw + i * STATE_ROWS * STATE_KEY_PITCH, tiles,
+                                                                        state_rows[slice], first);
+            fetch_state_values(values + i * STATE_PANEL * STATE_VALUE_PITCH, v, call.v_stride[1], first, segment_end,
+                               block * STATE_TILES * 8, v_aligned);
+        }
+        copy_commit();
     }
-    copy_commit();
     int stage = 0;
     for (int chunk = first_chunk; chunk < end_chunk; chunk++) {
         if (call.states && (chunk > first_chunk || given))
@@ -1965,27 +2473,28 @@ power3_d16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
                        * FEATURES16 * COLUMNS, unit, block);
         const int chunk_end = segment_end - chunk * chunk_tokens > chunk_tokens ? (chunk + 1) * chunk_tokens
             : segment_end;
-        for (int first = chunk * chunk_tokens; first < chunk_end; first += PANEL) {
-            const int next = first + PANEL;
-            copy_wait<0>();
+        for (int first = chunk * chunk_tokens; first < chunk_end; first += STATE_PANEL) {
+            const int next = first + (STATE_STAGES - 1) * STATE_PANEL;
+            copy_wait<STATE_STAGES - 2>();
             __syncthreads();
-            const u32 next_keys = raw;
-            pack_keys(keys, raw, chunk_end - first);
+            const int free = stage == 0 ? STATE_STAGES - 1 : stage - 1; /* its panel is done with */
             if (next < segment_end) {
-                fetch_raw<PANEL>(next_keys, k, call.k_stride[1], next, segment_end, k_aligned);
-                fetch_values(values + (stage ^ 1) * PANEL * VALUE_PITCH, v, call.v_stride[1], next, segment_end,
-                             block * COLUMN_TILES * 8, v_aligned);
+                fetch_packed_keys<STATE_ROWS, STATE_PANEL, STATE_KEY_PITCH>(raw + free * STATE_ROWS * STATE_KEY_PITCH,
+                                                                            tiles, state_rows[slice], next);
+                fetch_state_values(values + free * STATE_PANEL * STATE_VALUE_PITCH, v, call.v_stride[1], next,
+                                   segment_end, block * STATE_TILES * 8, v_aligned);
             }
             copy_commit();
-            add_panel(c, keys, row, values + stage * PANEL * VALUE_PITCH, weight);
-            stage ^= 1;
+            add_panel(c, raw + stage * STATE_ROWS * STATE_KEY_PITCH, row,
+                      values + stage * STATE_PANEL * STATE_VALUE_PITCH, weight);
+            stage = stage + 1 < STATE_STAGES ? stage + 1 : 0;
         }
     }
     copy_wait<0>();
     /* where the sums go is found again: registers are for them until here */
     u32 index = blockIdx.x;
     asm volatile("" : "+r"(index));
-    const struct part behind = part_of(call, index / (COLUMN_BLOCKS * SLICES), (u32)call.heads, (u32)call.segments,
+    const struct part behind = part_of(call, index / (STATE_BLOCKS * SLICES), (u32)call.heads, (u32)call.segments,
                                        call.segment_tokens);
     if (call.totals)
         store_total(c,
@@ -2147,11 +2656,13 @@ power3_d16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 __device__ __forceinline__ void fetch_tile(u32 tile, const copy_element *s, int group)
 {
     enum { NUMBERS = 16 / ELEMENT, PARTS = 8 * ALL_TILES / NUMBERS };
-    for (int i = threadIdx.x; i < GROUP * 16 * PARTS; i += THREADS) {
-        const int feature = i / PARTS, part = i % PARTS;
-        copy_async(tile + feature * TILE_PITCH + part * 16, s + (i64)(group * GROUP * 16 + feature) * COLUMNS
-                   + part * NUMBERS, 16);
-    }
+    typedef row_shares<PARTS, THREADS> shares;
+    const int own = threadIdx.x / shares::WIDE, part = threadIdx.x % shares::WIDE;
+    const copy_element *from = s + (i64)(group * GROUP * 16 + own) * COLUMNS + part * NUMBERS;
+    if (part < PARTS)
+#pragma unroll 8
+        for (int feature = 0; feature < GROUP * 16; feature += shares::STEP)
+            copy_whole(tile + (own + feature) * TILE_PITCH + part * 16, from + feature * COLUMNS);
 }
 
 /* c += phi(q) S: tiles of the state pass through a ring, STAGES - 1 of them on their way. */
@@ -2184,7 +2695,8 @@ struct attended {
 };
 
 /* c += the panel of keys that starts at token first. */
-__device__ __forceinline__ void read_panel(float (*c)[ALL_TILES][4], const struct attended &a, int first, u32 values)
+__device__ __forceinline__ void read_panel(float (*c)[ALL_TILES][4], const struct attended &a, int first, u32 values,
+                                           const u32 (*kept)[DOT_STEPS][4])
 {
 #pragma unroll 1
     for (int k = 0; k < PANEL; k += 16) {
@@ -2194,7 +2706,7 @@ __device__ __forceinline__ void read_panel(float (*c)[ALL_TILES][4], const struc
 #pragma unroll
         for (int m = 0; m < QUERY_TILES; m += SCORE_TILES) {
             float s[SCORE_TILES][2][4];
-            score_keys<SCORE_TILES, QUERY_PITCH>(s, a.queries + m * 16 * ELEMENT, a.keys + k * ELEMENT);
+            score_kept<SCORE_TILES>(s, kept + m, a.keys + k * ELEMENT);
 #pragma unroll
             for (int i = 0; i < SCORE_TILES; i++) {
                 const int query = a.first_query + (m + i) * 16;
@@ -2237,11 +2749,10 @@ __device__ __forceinline__ void flush_output(u32 shared, element *o, i64 stride,
                 store_words(o + query * stride + part * NUMBERS, get_words(shared + query * OUTPUT_PITCH + part * 16));
         }
     } else {
-        for (int i = threadIdx.x & 31; i < 16 * tiles * WIDTH; i += 32) {
-            const int query = warp_query + i / WIDTH, column = i % WIDTH;
-            if (query < count && column < width)
-                o[query * stride + column] = get_element(shared + query * OUTPUT_PITCH + column * ELEMENT);
-        }
+        const int left = count - warp_query < 16 * tiles ? count - warp_query : 16 * tiles;
+        leave_rows<WIDTH, OUTPUT_PITCH, 32>(o + (left > 0 ? warp_query * stride : 0), stride,
+                                            shared + warp_query * OUTPUT_PITCH, width, left > 0 ? left : 0,
+                                            threadIdx.x & 31);
     }
 }
 
@@ -2276,48 +2787,47 @@ power3_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
     if (first >= length)
         return;
     const int chunk = first / (int)call.chunk, first_key = chunk * (int)call.chunk;
-    const element *q = queries_of(call, b, query_head);
-    const element *k = keys_of(call, b, head);
     const element *v = values_of(call, b, head);
-    const bool k_aligned = is_aligned(call.k, call.k_stride, D_IN), v_aligned = is_aligned(call.v, call.v_stride, DV);
+    const bool v_aligned = is_aligned(call.v, call.v_stride, DV);
     const int warp_query = (threadIdx.x >> 5) * QUERY_TILES * 16;
-    const u32 shared = shared_address(), raw = shared + 12096, values = shared + 15168;
+    const u32 shared = shared_address(), values = shared + 13584;
     struct attended a;
     a.first_query = first + warp_query;
     a.end_key = first + QUERY_TOKENS < length ? first + QUERY_TOKENS : length;
     a.queries = shared + warp_query * 2 + (threadIdx.x >> 3 & 1) * 16;
-    a.keys = shared + 9504;
+    const u32 key_panels = shared + 8976;
 
-    clear_panel(shared, ROWS * QUERY_PITCH);
-    fetch_raw<QUERY_TOKENS>(shared + 9504, q, call.q_stride[1], first, length, is_aligned(call.q, call.q_stride, D_IN));
-    copy_commit();
-    copy_wait<0>();
-    __syncthreads();
-    pack_queries(shared, shared + 9504, length - first);
+    fetch_packed_queries(shared, tiles_of(call, at.own, query_head, true), first, length);
+    copy_commit(); /* who waits for tiles of a state, or for keys, has waited for these */
 
     float c[QUERY_TILES][ALL_TILES][4] = {};
     if (chunk > 0 || is_given(call, number)) {
         const copy_element *s = (const copy_element *)call.states + (first_chunk_of(call, b, number, head) + chunk)
             * (i64)FEATURES16 * COLUMNS;
-        read_state(c, s + block * 8 * ALL_TILES, a.queries, shared + 9504);
+        read_state(c, s + block * 8 * ALL_TILES, a.queries, shared + 8976);
     }
 
-    clear_panel(a.keys, ROWS * KEY_PITCH);
-    fetch_raw<PANEL>(raw, k, call.k_stride[1], first_key, a.end_key, k_aligned);
+    const element *tiles = tiles_of(call, at.own, head, false);
+    fetch_packed_keys<DOT_ROWS, PANEL, KEY_PITCH>(key_panels, tiles, dot_rows_of_keys, first_key);
     fetch_values(values, v, call.v_stride[1], first_key, a.end_key, block * COLUMN_TILES * 8, v_aligned);
     copy_commit();
+    copy_wait<0>();
+    __syncthreads();
+    u32 kept[QUERY_TILES][DOT_STEPS][4];
+    load_kept(kept, a.queries);
     int stage = 0;
     for (int key = first_key; key < a.end_key; key += PANEL, stage ^= 1) {
+        a.keys = key_panels + stage * DOT_ROWS * KEY_PITCH;
         copy_wait<0>();
         __syncthreads();
-        pack_keys(a.keys, raw, a.end_key - key);
         if (key + PANEL < a.end_key) {
-            fetch_raw<PANEL>(raw, k, call.k_stride[1], key + PANEL, a.end_key, k_aligned);
+            fetch_packed_keys<DOT_ROWS, PANEL, KEY_PITCH>(key_panels + (stage ^ 1) * DOT_ROWS * KEY_PITCH, tiles,
+                                                          dot_rows_of_keys, key + PANEL);
             fetch_values(values + (stage ^ 1) * PANEL * VALUE_PITCH, v, call.v_stride[1], key + PANEL, a.end_key,
                          block * COLUMN_TILES * 8, v_aligned);
         }
         copy_commit();
-        read_panel(c, a, key, values + stage * PANEL * VALUE_PITCH);
+        read_panel(c, a, key, values + stage * PANEL * VALUE_PITCH, kept);
     }
     __syncthreads();
     element *o = outputs_of(call, b, query_head) + (i64)first * call.o_stride[1];
