@@ -246,8 +246,8 @@ static int64_t choose_sets(const stage *s, bool graph)
 
 /* ---- cycles: tokens that are not in the state at once ---- */
 
-/* Call `number` of a cycle, of recent + 1: the last one puts all tokens into the state, the others are one
- * token each. Parts are shown as far as they are there. */
+/* Call number `number` of a cycle of recent + 1 calls: the last one adds all recent tokens to the state, the
+ * others decode one token each with the tokens that are there so far. */
 static fpa_tensors cycle_call(stage *s, int64_t number)
 {
     fpa_tensors call = s->tensors;

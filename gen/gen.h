@@ -16,8 +16,8 @@ fpa_status source_generate(const fpa_head *head, const char *target, fpa_source 
  * reason when it does not suit the head, INVALID with all names when there is none of that name. */
 fpa_status source_generate_as(const fpa_head *head, const char *target, const char *mechanism,
                               fpa_source *source, fpa_error *error);
-/* Of a head whose forward passes are gradients of another one (source_passes): without the recurrent form, and by the one
- * mechanism that leaves what gradients are made of. */
+/* For a head whose forward passes are gradients of another one (source_passes): without the recurrent form, and
+ * only by the mechanism that stores what those gradients need. */
 fpa_status source_generate_pass(const fpa_head *head, const char *target, fpa_pass pass, fpa_source *source,
                                 fpa_error *error);
 /* Whether there are gradients of the head for a target: UNSUPPORTED, with what is missing. And their text, a module of its

@@ -146,8 +146,8 @@ enum {
 fpa_head *head_new(void);
 void head_free(fpa_head *head); /* NULL is fine */
 
-/* Every rule a head must obey, whoever built it; the message names term, branch
- * and row (1-based). Stages after this one rely on it. */
+/* Checks every rule for heads, however the head was made; later stages rely on it. The message names term, branch
+ * and row (from 1). */
 fpa_status head_validate(const fpa_head *head, fpa_error *error);
 /* The same of a polynomial of coordinates that somebody has made: a lift makes more than q and k may have. */
 fpa_status head_validate_polynomial(const fpa_head *head, fpa_error *error);

@@ -11,9 +11,9 @@ static int copies_at_once(const struct fpa_cuda_geometry *g)
     return g->copy_bytes == 2 ? 8 : 4;
 }
 
-/* Seconds of one multiprocessor for all copies, were it the only one: for some at a time a trip to memory, and one until queries may be
- * told (2.2 us for four of a block of 1,024 threads beside queries, docs/decisions/0074-copies-ahead.md); and for totals of the segments
- * before. */
+/* Seconds that one multiprocessor would need for all copies: for each group of copies a trip to memory, and one
+ * until queries can be told (2.2 us for the four of a block of 1,024 threads that runs beside queries,
+ * docs/decisions/0074-copies-ahead.md); and the time of the totals of earlier segments. */
 static double lone_carry(const cuda_task *task, int64_t parts, int64_t segments)
 {
     const int64_t totals = segments * (segments - 1) / 2;

@@ -52,7 +52,8 @@ static inline int64_t cuda_walked_chunks(const cuda_task *task)
 /* For NAME_fused_chunk: a first segment that has no totals to wait for may be longer. */
 cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments);
 
-/* The same where first segments go ahead: they take no longer than totals of one of the others, of which at least two are left. */
+/* The same if first segments are launched with the totals: they must take no longer than the total of another
+ * segment, of which there are at least two. */
 cuda_division cuda_divide_ahead(const cuda_task *task, int64_t segments);
 
 /* Places of spans that NAME_sequence_scan deals to its clusters, of one head: at least as many as there are. */

@@ -181,8 +181,9 @@ static bool clears_flags(const cuda_task *task, const fpa_candidate *candidate)
            (task->size->sequences && !(candidate->variant & SCAN_WHOLE) && lines % clusters);
 }
 
-/* A sequence goes from block to block, a span at a time. Blocks' own work goes on beside the state's way around the cluster, which is a handover a
- * span. Before its first state a cluster waits for memory, and a block for its own first span. */
+/* A sequence is passed from block to block, a span at a time. A block's own work overlaps with the passing of the
+ * state round the cluster, which costs one handover a span. Before its first state a cluster waits for memory, and
+ * a block for its own first span. */
 fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *candidate)
 {
     const struct fpa_cuda_geometry *g = task->geometry;

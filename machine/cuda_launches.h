@@ -27,8 +27,8 @@ fpa_cost before_cost(const cuda_task *task, cuda_mechanism mechanism);
 fpa_cost copies_cost(const cuda_task *task);
 fpa_cost scan_cost(const cuda_task *task, fpa_cost copies, int64_t segments);
 
-/* A kernel of one pass, by so many blocks: the share `tokens` of all tokens of so many sequences, of which a block does
- * `longest` times what it would if all were alike. */
+/* The cost of a fused kernel with so many blocks, for the share `tokens` of all tokens of so many sequences; the
+ * slowest block has `longest` times the tokens of an average one. */
 typedef struct fpa_pass {
     cuda_kernel kernel;
     const struct fpa_cuda_kernel_work *work;

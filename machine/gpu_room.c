@@ -12,8 +12,9 @@ static int count_blocks(const fpa_gpu *gpu, const struct fpa_cuda_block *block, 
     return (int)(blocks < 1 ? 1 : blocks < GPU_MOST_BLOCKS ? blocks : GPU_MOST_BLOCKS);
 }
 
-/* Clusters whose blocks have a multiprocessor each, times blocks that one holds. Where nobody has counted:
- * from parts of 16 multiprocessors, as all GPUs that have clusters are built of at least. */
+/* How many clusters fit: those whose blocks have a multiprocessor each, times the blocks that one runs. Where it
+ * was not counted on a device, clusters are placed in groups of 16 multiprocessors, the least of any GPU with
+ * clusters. */
 static int count_clusters(const fpa_gpu *gpu, int blocks, int resident)
 {
     enum { PART = 16 };

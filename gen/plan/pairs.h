@@ -41,7 +41,8 @@ typedef struct fpa_summed {
     int count, dot[PAIR_SUMMED];
 } fpa_summed;
 
-/* Factors of a monomial in two halves, dots as often as it has them. Monomials of one weight that differ in one factor are one, of which that is the sum. */
+/* A monomial's dot products in two halves, each as often as its power. Monomials of equal weight that differ in
+ * one factor are merged: that factor is the sum of both. */
 typedef struct fpa_halves {
     int monomial;        /* the first of them */
     int degree, several; /* factor that is a sum; -1: none */

@@ -94,8 +94,10 @@ static bool is_weighted(const fpa_simplified *simple)
     return simple->score.dot_count == 1 && !is_whole(&simple->score.dots[0], simple->head->d);
 }
 
-/* Keys are weighed as they are gathered. With a gate, where the one mechanism of the pass of rows is known, its outputs are: both sides' dots
- * have the same numbers then, q and k as they are given. Not with a normaliser, whose pass of values is a head without weights of its own. */
+/* With weights of coordinates, keys are multiplied by them when they are gathered; or, with a gate, where
+ * fused_rows is known to compute the pass of rows, its outputs are. q and k are then read as given, and both
+ * sides' dot products use the same numbers. Not with a normaliser, whose pass of values is a head without weights
+ * of its own. */
 static bool weighs_outputs(const fpa_simplified *simple)
 {
     return is_weighted(simple) && simple->head->gate && simple->head->normalize == FPA_NORMALIZE_NONE;

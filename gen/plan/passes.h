@@ -72,8 +72,9 @@ double passes_pair_clocks(const fpa_head *head, const fpa_score *score);
 /* Of such a line each coordinate's weight, 0 where it is none of the dot's. */
 void passes_weigh(const fpa_score *score, int d, double *weight);
 
-/* Whether only NAME_fused_chunk takes this pass: of a gated line, whose outputs' dots and states it leaves, numbers beside tokens, or a part, which is added to
- * what others have left. */
+/* Whether only NAME_fused_chunk can compute this pass: for a gated linear head, whose outputs' dot products and
+ * states it stores; with numbers beside tokens; for a part of the values, which is added to the output of other
+ * parts. */
 bool passes_by_rows(const fpa_head *head, fpa_pass pass);
 
 /* Whether a pass of another gated head has to leave dots of its outputs, and states, for gates' gradients. */

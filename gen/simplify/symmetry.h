@@ -14,8 +14,8 @@
 #include "simplify.h"
 
 typedef enum fpa_symmetry_kind {
-    /* These, and no other rotation near 1: the connected part of the group is that of the parts. Of reflections, signs
-     * and exchanges those are known that are told; a kernel may have more. */
+    /* These rotations, and no others near the identity: the group's connected component is that of its parts. Of
+     * reflections, signs and exchanges only those that were searched for are known; a kernel may have more. */
     SYMMETRY_EXACT,
     SYMMETRY_AT_LEAST, /* these; there may be more: whatever the weights are, or several terms whose Grams do not commute */
     SYMMETRY_AT_RUN_TIME, /* depends on matrices that are given at run time; no parts */

@@ -16,8 +16,9 @@ fpa_status spec_load(const char *path, fpa_head_list *list, fpa_error *error);
 fpa_status spec_load_text(const char *name, const char *folder, const char *text, size_t size,
                           fpa_head_list *list, fpa_error *error);
 
-/* For whoever takes one head: the list has it alone, where there is one of that name, and all heads where there is none.
- * Every head is read and checked all the same; what is saved are numbers of the others' matrices. */
+/* For a caller that wants one head: the list has only the head of that name, or all heads if there is none. Every
+ * head of the spec is evaluated and checked all the same; only the numbers of the others' matrices are not
+ * computed. */
 fpa_status spec_load_head(const char *path, const char *wanted, fpa_head_list *list, fpa_error *error);
 fpa_status spec_load_text_head(const char *name, const char *folder, const char *text, size_t size,
                                const char *wanted, fpa_head_list *list, fpa_error *error);

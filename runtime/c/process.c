@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #ifdef __SANITIZE_THREAD__
-/* The thread sanitizer takes each clone() for a fork: it would see nothing more of a caller who shares its memory. */
+/* The thread sanitizer treats every clone() as a fork, and would then not see a caller that shares its memory. */
 int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
 #define clone __clone
 #endif

@@ -127,7 +127,7 @@ static void launch_forth(passes *p)
 
 /* ---- back ---- */
 
-/* Whether kernels take the tokens from the last one on by themselves, of operands as they are given. */
+/* Whether the kernels can process operands as given in reverse order of tokens. */
 static bool reverses(const passes *p, fpa_pass pass)
 {
     const struct fpa_launch f = pass_launch_of_given(p, pass);

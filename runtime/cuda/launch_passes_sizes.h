@@ -101,8 +101,8 @@ int64_t pass_dot_blocks(const passes *p);
 /* Whether what all queries read is known with outputs, by one launch. */
 bool pass_outputs_read(const passes *p);
 
-/* Fills *p, which stays where it is, but for operands and addresses. Gives bytes of the workspace: at most the module's limit, where one sequence, or
- * those that share a key, do not take more. */
+/* Fills *p, except for operands and addresses; *p must not move afterwards. Returns bytes of the workspace: at
+ * most the module's limit, unless a single sequence, or those that share a key head, need more. */
 size_t passes_prepare(passes *p, const fpa_module *module, int form,
                       const struct fpa_backward_launch *launch);
 

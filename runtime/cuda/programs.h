@@ -14,8 +14,8 @@ void programs_free(file_programs *p);
  * means what is in which, and has all. */
 bool programs_has(const file_programs *p, int part);
 
-/* The text of one: its kernels and what they name, directly or through others. Lines stay where they are: what is left
- * out is empty lines. malloc'ed; NULL: no memory. */
+/* The text of one program: its kernels and everything that they name, directly or through others. Other lines are
+ * empty, so that line numbers do not change. malloc'ed; NULL: no memory. */
 char *programs_text(const file_programs *p, int part);
 
 #endif

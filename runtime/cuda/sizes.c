@@ -115,8 +115,8 @@ int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *
     return launch->query_heads * blocks * g->column_blocks;
 }
 
-/* Counters by which blocks of NAME_chunk_output share items and hear of copies; of NAME_parallel_output, share items. None
- * where each block has one item. */
+/* Counters of NAME_chunk_output, by which its blocks share items and learn of finished copies; of
+ * NAME_parallel_output, to share items. None if each block has one item. */
 static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               const cuda_sizes *s)
 {

@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* An entry is a header of five lines and a blank one, then the verdict's and the object's bytes.
- * The key is in it, so that a file under another's name serves nobody. */
+/* An entry is a header of five lines and an empty one, then the verdict's and the object's bytes. The header has
+ * the key, so that a file with another entry's name is not used. */
 #define ENTRY_HEADER "fpac-cache 1\nkey %s\nverdict %zu\nobject %zu\nsha256 %s\n\n"
 #define ENTRY_SUFFIX ".fpa"
 #define LIMIT_FILE "limit" /* the bytes, as a line; made by cache_set_limit */

@@ -35,8 +35,8 @@ void cache_key(const char *const *fields, int count, char key[KEY_TEXT]);
 fpa_status cache_load(const fpa_cache *cache, const fpa_options *options, const char *key, bool *found,
                       fpa_object *object, char **verdict, fpa_error *error);
 
-/* Store an entry; IO when the disk is full, and so on: nothing half-written stays. Then entries go that were not
- * loaded for longest, until the others are within the limit; the new one stays, whatever its size. */
+/* Stores an entry. On failure (IO if the disk is full ...) nothing half-written remains. Then removes entries that
+ * have not been loaded for longest, until the others are within the limit; the new one remains, whatever its size. */
 fpa_status cache_store(const fpa_cache *cache, const char *key, const fpa_object *object, const char *verdict,
                        fpa_error *error);
 

@@ -9,8 +9,8 @@
 
 enum { GUARD = 256 };
 
-/* In every dtype a NaN, and in f32 and bf16 a signalling one: whoever computes with it gets other
- * bits, so that what is still poison was never written. */
+/* The poison: a NaN in every dtype, a signalling one in f32 and bf16. Arithmetic on it gives other bits, so an
+ * element that still is poison was never written. */
 static const unsigned char poison[4] = {0xad, 0xff, 0xad, 0xff};
 
 /* size is even. */

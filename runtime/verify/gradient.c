@@ -13,8 +13,8 @@
 #include "head/lift.h"
 #include "runtime/kernel.h"
 
-/* Operations of the reference on one trial: above, it is cut to one key head, ten times above to one query head;
- * thirty times above it is left out. */
+/* Operations of the reference for one trial. With more the trial is reduced to one key head, with ten times more
+ * to one query head, and with thirty times more it is left out. */
 static const double reference_budget = 4e7;
 /* FLOP of a run of the long gated sequence; it has as many tokens as that allows. */
 static const double long_budget = 4e9;

@@ -6,8 +6,8 @@
 #include "field.h"
 #include "trial.h"
 
-/* Device memory that one run leaves to the next: asking the driver for it takes longer than many runs. What is in it stays, too: a field that has
- * the stamp of a block need not travel. */
+/* Device memory that is kept between runs, since allocating takes longer than many runs. Its contents are kept,
+ * too: a field with the stamp of a block need not be copied again. */
 typedef struct fpa_spares {
     fpa_module module; /* whose memory it is; wherever that one has gone since */
     int count;

@@ -328,8 +328,8 @@ static bool same_before(const ragged *r, const call *c, int64_t edge)
     return true;
 }
 
-/* The call of all tokens up to a cut, which has left r->o, once more: from its middle on each sequence has other values, or
- * none. They are nobody's but its own later tokens'. */
+/* Repeats the call of all tokens up to a cut, whose outputs are in r->o, with other values, or values that are not
+ * finite, from each sequence's middle on: only that sequence's later outputs may change. */
 static void check_later(const ragged *r, int last)
 {
     fpa_check *check = r->check;

@@ -351,7 +351,8 @@ static fpa_status put_at_once(examination *x, question *q, const fpa_trial *t)
     return status;
 }
 
-/* Questions behind one that was not passed say nothing more; those before it are asked to the end, so that the first one tells why. */
+/* After a failed check later ones tell nothing more and are skipped; earlier ones are finished, so that the first
+ * failure is the one that is reported. */
 static void note_refused(examination *x, int index)
 {
     int first = atomic_load(&x->refused);

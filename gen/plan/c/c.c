@@ -209,8 +209,9 @@ static int64_t choose_crossover(const fpa_plan *plan, const fpa_cpu *cpu)
     return sooner;
 }
 
-/* Heads walked in turn: their states come back from the second-level cache with each chunk, half of which is for rows of
- * tokens. Heads with a window, and those without a mask, have other walks. */
+/* How many heads a thread processes by turns, a chunk of each: their states are read from the second-level cache
+ * again for each chunk, and half of that cache is for rows of tokens. Heads with a window, or without a mask, are
+ * processed otherwise. */
 static int choose_abreast(const fpa_plan *plan, const fpa_cpu *cpu)
 {
     const double states = cpu->cache[CACHE_SECOND].bytes / 2 / counting_state_bytes(plan);

@@ -117,8 +117,8 @@ static bool takes_the_vector(const fpa_lift_factor *factor, int rows)
     return true;
 }
 
-/* Matrices that gradients of a part's factors are multiplied by, in their order: dense ones, and of rows of the vector in no order one that
- * nobody else has. list: where it is given, they. Gives how many. */
+/* Lists the matrices by which the gradients of a part's factors are multiplied, in order: dense ones, and one for
+ * rows of the vector in arbitrary order that no other factor has. list: may be NULL. Returns how many. */
 static int list_multiplied(const fpa_head *written, int number, int *list)
 {
     const fpa_lift_part *part = &written->lift->parts[number];

@@ -47,8 +47,9 @@ enum {
     SLAB_BYTES = 1024,
 };
 
-/* Coordinates of 64 tokens of a side, so many times; values of two panels, in whose places o leaves; q and k as given, what they are multiplied or turned by; the state, of
- * which a thread that walks has the sums. */
+/* Places in shared memory: buffers for the coordinates of 64 tokens of a side; values of two panels, where o is
+ * put together, too; q and k as given, with the matrices or positions that they need; the copy of the state, whose
+ * sums are in registers. */
 static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split, int given_bytes,
                          int kept_bytes, fpa_fused_pass *pass)
 {
@@ -132,7 +133,8 @@ static bool can_multiply(const fpa_cuda_inputs *in, const fpa_split_panel *split
     return false;
 }
 
-/* One other turns both sides by positions, 8 rows of both a thread, of two blocks a multiprocessor: while one waits the other one has its slots. */
+/* Whether one more warpgroup rotates both sides by positions, 8 rows of both a thread, with two blocks on a
+ * multiprocessor, so that one block's waits are hidden by the other. */
 static bool can_turn(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
 {
     enum { PIECE = 8, STAGES = 2, MOST_ROWS = 64 };
@@ -152,7 +154,8 @@ static bool can_turn(const fpa_cuda_inputs *in, const fpa_split_panel *split, fp
     return pass->turns;
 }
 
-/* A warpgroup walks with the state in registers, others make what it reads: of sequences, whose keys are none behind the last one, but not of masked ones. */
+/* Whether one warpgroup holds the state and further ones compute the coordinates that it reads. Keys after a
+ * sequence's end are handled, a mask of keys is not. */
 static bool can_lift(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
 {
     const fpa_plan *plan = in->plan;

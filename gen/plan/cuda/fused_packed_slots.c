@@ -260,9 +260,9 @@ static void move_units(const int *feature, const int *swapped, int squares, int 
     }
 }
 
-/* A warp of keys with squares alone, and one with rows as they are alone, has the same last factor in all of its
- * tiles, and fetches it once. The other rows of squares of the second tile are those of the first one, with halves exchanged: so are
- * those of all warps where nothing else has a place in this tile. */
+/* A warp of keys whose tiles have only squares, or only single rows, has the same last factor in all its tiles,
+ * and fetches it once. The other rows of a square in the second tile are those in the first one with halves
+ * exchanged; if nothing else is in that tile, this holds for all warps. */
 static void part_warps(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory, int used,
                        fpa_fused_packed *fused)
 {

@@ -208,7 +208,8 @@ static bool has_rows(const fpa_plan *plan, int rows)
     return true;
 }
 
-/* Whether products of fewer rows are better: where they leave registers for one warpgroup more, or else nothing would be on its way while numbers are made. */
+/* Whether products of fewer rows are better: if they leave registers for one more warpgroup, or if otherwise no
+ * product would be in flight while numbers are mapped. */
 static bool has_narrow(const fpa_plan *plan, const fpa_cuda_lift *wide, const fpa_cuda_lift *narrow)
 {
     int products;

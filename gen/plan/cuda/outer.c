@@ -73,8 +73,10 @@ static int place_ones(const fpa_plan *plan, fpa_outer_plan *outer, const bool *k
     return next / OUTER_BLOCK;
 }
 
-/* Coordinates of a slab where those and the row of ones are all: fewer than it has room for, so that ones lie behind them, in steps that dots do not read.
- * OUTER_TILE: rows are others, or would need more slabs than packed ones, or are contracted with states, block by block of vectors as they are packed. */
+/* How many coordinates a slab has if coordinates and the row of ones are all rows: fewer than fit, so that the
+ * ones follow them, in steps that dot products do not read. OUTER_TILE if that is not possible: there are other
+ * rows, it would take more slabs than packed rows do, or vectors are contracted with states, block by block as
+ * they are packed. */
 static int choose_box(const fpa_plan *plan, const fpa_outer_plan *outer, const bool *kept)
 {
     const int d = plan->head->d, most = OUTER_TILE - OUTER_STEP,
@@ -192,8 +194,8 @@ static void invert_rows(const fpa_plan *plan, arena *lasting, fpa_outer_plan *ou
             outer->source[outer->row[i]] = i;
 }
 
-/* Rows of a vector that device memory has: all up to the last one that is not zero, in whole blocks; or coordinates. Without those that are read as they
- * are given. */
+/* How many rows of a vector are in device memory: up to the last one that is not zero, in whole blocks, without
+ * rows that are read as given; or the coordinates. */
 static int count_stored(const fpa_plan *plan, const fpa_outer_plan *outer)
 {
     int rows = outer->given_rows ? OUTER_TILE * outer->given_slab : OUTER_BLOCK * outer->row_blocks;

@@ -90,7 +90,8 @@ bool outer_may_be_given(const fpa_plan *plan, const fpa_outer_plan *outer)
            contraction_of(plan) == CONTRACTS_NOTHING;
 }
 
-/* Nothing is gathered behind them; they take no more slabs; and dots have one step more at most: what is left of the run. */
+/* Whether it is worthwhile: no gathered rows follow, no more slabs are needed, and dot products have at most one
+ * more step, for the rest of the run. */
 bool outer_is_as_short(const fpa_plan *plan, const fpa_outer_plan *given, const fpa_outer_plan *outer)
 {
     return given->row_blocks == blocks_with_given(given) &&

@@ -231,8 +231,9 @@ static bool is_half(const maker *m, int dot)
     return false;
 }
 
-/* Where vectors have all rows of the head's own dots in any case, the score is of these: they are fewer, and shorter. With product rows of one half
- * alone, since such rows lie behind those of dots, one after the other, and those of each half are to begin a block. */
+/* Whether the score is computed from the head's own dot products: if vectors contain all their rows in any case,
+ * since these are fewer and shorter than product rows. If only one half has product rows, since those follow the
+ * rows of the dot products, and the rows of each half must begin a block. */
 static bool keeps_score(const maker *m)
 {
     int halves = 0;

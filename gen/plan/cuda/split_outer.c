@@ -122,8 +122,9 @@ static void divide_room(const fpa_plan *plan, const fpa_split_outer *split, int 
     kernel->bytes = rest + kernel->stages * stage;
 }
 
-/* Copies of all a block's tiles have a place on their way out. Where stages are two half of them at least have one, if that is one stage more: a copy leaves once
- * a chunk, and each 64 tokens wait for their stage. (States that are handed over need 1 KB a tile there.) */
+/* Room for copies on their way to memory: for all tiles of a block, or, if stages are only two, for at least half
+ * of them if that leaves room for a third stage: a copy is stored once per chunk, but each 64 tokens wait for a
+ * stage. (States that are exchanged need 1 KB a tile there.) */
 static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
 {
     const fpa_outer_plan *outer = &split->outer;

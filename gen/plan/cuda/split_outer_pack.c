@@ -143,8 +143,8 @@ static int best_chunk(int rows, int most, int parts)
     return best;
 }
 
-/* Projected rows come first, in chunks of at most so many: blocks of vectors as they lie there, then what formed blocks are made of.
- * Between them are zeros. Projected rows that nothing needs have no place: -1. */
+/* Order of a packed vector's rows: projected rows first, in chunks of at most `most`: whole blocks as vectors have
+ * them, then rows that formed blocks need; zeros between. A projected row that nothing needs has place -1. */
 static void place_projected(places *p, fpa_pack_kernel *pack, int most)
 {
     for (int b = 0; b < pack->blocks_of_vector; b++) {
@@ -239,8 +239,8 @@ static void choose_stages(const fpa_plan *plan, fpa_pack_kernel *pack, int taken
         pack->stages++;
 }
 
-/* A warp packs tokens by itself where that leaves room for three warpgroups, so that none waits for another; else two do, who share what is
- * formed of them. */
+/* One warp packs tokens by itself if there is room for three warpgroups that way, so that warps do not wait for
+ * each other; otherwise two warps share tokens and what is formed of them. */
 static void choose_groups(const fpa_plan *plan, fpa_pack_kernel *pack)
 {
     enum { BARRIERS = 32, ENOUGH = 3 }; /* bytes of those of two places */
@@ -266,8 +266,9 @@ static void take_turns(const fpa_cuda_inputs *in, const fpa_split_outer *split, 
     choose_groups(in->plan, pack);
 }
 
-/* Matrices stay in shared memory where that leaves room for two warpgroups; else a chunk comes while another is multiplied, for all warpgroups, and is as
- * large as leaves that room. False: a tile does not fit. */
+/* Chooses how matrices are kept: in shared memory, if that leaves room for two warpgroups; else in chunks, as
+ * large as leaves that room, of which one is fetched while all warpgroups multiply by the other. False: not even
+ * one tile fits. */
 static bool choose_pack(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack)
 {
     enum { MOST_COLUMNS = 128, TURN_BYTES = 32 << 10, ENOUGH = 2 };
