@@ -242,7 +242,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 55
+#define FPA_CUDA_VERSION 56
 
 /* Tokens that a block of NAME_cluster_scan processes at a time. */
 #define FPA_CUDA_SPAN 128

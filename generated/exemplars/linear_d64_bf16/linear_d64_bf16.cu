@@ -223,13 +223,13 @@ struct fpa_cuda_geometry {
     int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
     /* and of a slab those that a box brings: fewer than 64 if a row of ones follows the first slab's */
     int vector_box;
-    int given_rows;   /* coordinates in further slabs, which boxes bring from q and k; 0: none; */
-    int given_first;  /* number of the first one */
+    int given_rows;  /* coordinates in further slabs, which boxes bring from q and k; 0: none; */
+    int given_first; /* number of the first one */
     /* portable kernels: rows of a tile of pack_tokens keys, x[row][token], in place of a vector; 0: vectors, or
      * nothing */
     int panel_keys;
     int panel_queries; /* the same of queries */
-    int pack_tokens;  /* that a block of it takes */
+    int pack_tokens;   /* that a block of it takes */
     int pack_operand; /* bytes of the matrices in two parts, if an earlier launch splits them; 0: none does */
     int pack_chunks;  /* chunks of them, each split by one block of that launch */
     int pack_per_head;      /* 1: each head has its own matrices */
@@ -314,7 +314,7 @@ struct fpa_cuda_geometry {
     struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 55
+#define FPA_CUDA_VERSION 56
 
 /* Tokens that a block of NAME_cluster_scan processes at a time. */
 #define FPA_CUDA_SPAN 128
@@ -380,7 +380,7 @@ struct fpa_cuda_call {
     /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
        NULL: not wanted. Keys and values with their recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
-    long long gate_row;        /* length in whole blocks of 64 */
+    long long gate_row; /* length in whole blocks of 64 */
     /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; of portable kernels
      * [B][heads][tiles][panel_keys][pack_tokens], and panel_queries likewise */
     void *vectors[2];
@@ -748,7 +748,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    55, /* version */
+    56, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
