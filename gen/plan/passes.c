@@ -1,6 +1,7 @@
 #include "passes.h"
 
 #include "base/round.h"
+#include "machine/cuda_passes.h"
 #include "passes_contracted.h"
 #include "passes_parts.h"
 
@@ -77,9 +78,9 @@ static double work(const fpa_simplified *simple)
 static bool parallel_suits(const fpa_simplified *simple)
 {
     enum { LEAST_LENGTH = 3072 };
-    static const double a_feature = 1.4; /* r1_04 on an H200: docs/decisions/0124 */
     const fpa_head *head = simple->head;
-    return 2 * a_feature * head_features(head) >= LEAST_LENGTH * passes_pair_clocks(head, &simple->score) &&
+    return cuda_pass_feature_clocks((double)head_features(head)) >=
+               LEAST_LENGTH * passes_pair_clocks(head, &simple->score) &&
            2.0 * head->d + head->dv <= most_work * (head->d + head->dv);
 }
 

@@ -1,4 +1,4 @@
-/* What several mechanisms count alike: columns, chunks, blocks on a multiprocessor. */
+/* What several mechanisms count alike: columns, chunks, blocks on a multiprocessor; the fields of their shared memory. */
 #include "parts.h"
 
 fpa_columns cuda_columns_in(const fpa_head *head, int blocks, int tiles)
@@ -43,3 +43,17 @@ fpa_columns cuda_backward_columns(const fpa_head *head, int warp_units)
     const int blocks = divide_up(tiles, most), each = divide_up(tiles, blocks);
     return (fpa_columns){.blocks = blocks, .tiles = each, .all = each};
 }
+
+const fpa_field cuda_memory_fields[] = {FIELD(fpa_cuda_memory, queries),
+                                        FIELD(fpa_cuda_memory, keys),
+                                        FIELD(fpa_cuda_memory, raw),
+                                        FIELD(fpa_cuda_memory, values),
+                                        FIELD(fpa_cuda_memory, tiles),
+                                        FIELD(fpa_cuda_memory, gates),
+                                        FIELD(fpa_cuda_memory, output),
+                                        FIELD(fpa_cuda_memory, edge),
+                                        FIELD(fpa_cuda_memory, given_queries),
+                                        FIELD(fpa_cuda_memory, given_keys),
+                                        FIELD(fpa_cuda_memory, kept),
+                                        FIELD(fpa_cuda_memory, copies),
+                                        FIELDS_END};

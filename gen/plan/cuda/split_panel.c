@@ -344,20 +344,6 @@ void geometry_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     work_split_panel(plan, plan->cuda.split_panel, g);
 }
 
-const fpa_field cuda_memory_fields[] = {FIELD(fpa_cuda_memory, queries),
-                                        FIELD(fpa_cuda_memory, keys),
-                                        FIELD(fpa_cuda_memory, raw),
-                                        FIELD(fpa_cuda_memory, values),
-                                        FIELD(fpa_cuda_memory, tiles),
-                                        FIELD(fpa_cuda_memory, gates),
-                                        FIELD(fpa_cuda_memory, output),
-                                        FIELD(fpa_cuda_memory, edge),
-                                        FIELD(fpa_cuda_memory, given_queries),
-                                        FIELD(fpa_cuda_memory, given_keys),
-                                        FIELD(fpa_cuda_memory, kept),
-                                        FIELD(fpa_cuda_memory, copies),
-                                        FIELDS_END};
-
 #define PACKS(member) FIELD(fpa_packed_panels, member)
 static const fpa_field packed_panels_fields[] = {PACKS(used),
                                                  FIELD_AS(fpa_packed_panels, "state_blocks", state.blocks),
