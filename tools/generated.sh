@@ -32,4 +32,5 @@ gated gated_linear_d32 sm_90a bf16 --backward
 taylor taylor2_d16 sm_90a bf16
 storage tspow2_d32_bf16 sm_90a bf16
 trainable trainable_diagonal sm_90a bf16
+fourier fourier_grid_d16 sm_90a bf16
 LIST
