@@ -19,8 +19,7 @@ double passes_pair_clocks(const fpa_head *head, const fpa_score *score)
     const bool beside = contraction_held_registers(head->d, values, true) <= REGISTERS_OF_TWO,
                hidden = contraction_held_registers(head->d, values, beside) <= REGISTERS_OF_THREE;
     const double columns = fmax(2.0 * values, LEAST); /* of 64 keys */
-    const double products =
-        CUDA_PASS_DOT_CLOCKS * (d + v) + fmax(2.0 * round_up(head->d, PIECE), LEAST);
+    const double products = CUDA_PASS_DOT_CLOCKS * (d + v) + fmax(2.0 * round_up(head->d, PIECE), LEAST);
     const double slope = degree + fades + reads + rounded, score_of_slope = 2 + rounded;
     const cuda_pass_tile of_queries = {products, slope, hidden},
                          of_both = {products + columns, slope + score_of_slope, hidden},
