@@ -14,8 +14,8 @@ typedef struct fpa_gradient_findings {
 /* Sums of squares of errors over magnitudes. */
 typedef struct fpa_gradient_squares {
     double found, plain;
-    double
-        expected; /* of plain log-gates, whichever way their terms happen to be rounded; of other kinds 0 */
+    /* of log-gates: what roundings of the plain walk's terms leave on average; of other kinds 0 */
+    double expected;
     int64_t count;
 } fpa_gradient_squares;
 

@@ -88,7 +88,7 @@ static int find_place(const tile_rows *tile, int row)
     return PANEL_NOWHERE;
 }
 
-/* Rows of some kind behind those that are placed. */
+/* Rows of one kind follow those that have places. */
 static void place_kind(tile_rows *tile, row_kind kind, int *count)
 {
     for (int row = 0; row < tile->rows->row_count; row++)
@@ -101,11 +101,10 @@ static void place_kind(tile_rows *tile, row_kind kind, int *count)
 
 static int place_all(tile_rows *tile)
 {
+    static const row_kind order[] = {ROW_DENSE, ROW_COORDINATE, ROW_ONES, ROW_DIAGONAL, ROW_ZERO};
     int count = 0;
-    for (int kind = ROW_DENSE; kind > ROW_ZERO; kind--)
-        place_kind(tile, (row_kind)kind, &count);
-    place_kind(tile, ROW_DIAGONAL, &count);
-    place_kind(tile, ROW_ZERO, &count);
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        place_kind(tile, order[i], &count);
     return count;
 }
 
@@ -137,7 +136,7 @@ static void list_dense(const tile_rows *tile, int side, int *count, fpa_panel_ro
             panels->dense_place[side][dense_number(panels, count, &tile->source[row])] = tile->place[row];
 }
 
-/* The first level that has no row of a coordinate yet. */
+/* A coordinate may be several rows, with other weights: each has a level, the first that is free for it. */
 static void add_coordinate(fpa_panel_rows *panels, int side, const row_source *source, int place)
 {
     for (int level = 0; level < panels->levels; level++) {

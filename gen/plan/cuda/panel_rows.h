@@ -1,11 +1,11 @@
-/* panel_rows: which rows NAME_pack_rows leaves of a tile of tokens, and which of them a block fetches.
+/* panel_rows: which packed rows NAME_pack_rows stores for a tile of tokens, and which of them each block reads.
  *
- * A tile is x[row][token] in device memory, rows that somebody reads and no others: first those that dense matrices give, then
- * coordinates, with a weight or without one, and ones. Blocks copy rows of it to shared memory as they lie:
+ * A tile is x[row][token] in device memory. It has only rows that a kernel reads: rows by dense matrices first, then
+ * coordinates, with or without a weight, then ones. Blocks copy rows of it to shared memory unchanged:
  *
  *     NAME_chunk_state    the rows of its own slice's features
- *     NAME_chunk_output   of keys those of dots, in their order, with zeros up to whole steps of 16; of queries the same,
- *                         and behind them what else features are products of */
+ *     NAME_chunk_output   of keys: the rows of the dot products in their order, padded with zeros to steps of 16; of
+ *                         queries: the same, followed by the other rows that features are products of */
 #ifndef FPAC_GEN_PLAN_CUDA_PANEL_ROWS_H
 #define FPAC_GEN_PLAN_CUDA_PANEL_ROWS_H
 

@@ -5,15 +5,15 @@
 
 #include "mechanism.h"
 
-/* Where NAME_pack_rows packs rows (panel_rows.h) and blocks copy them as they lie. */
+/* Kernels whose rows are packed by NAME_pack_rows (panel_rows.h) and copied by blocks unchanged. */
 typedef struct fpa_packed_panels {
     bool used;
-    fpa_columns
-        state; /* of blocks of chunk_state; those of chunk_output have several of them, which share scores */
-    int panel,
-        stages; /* there: tokens of a panel, and panels in shared memory, all but one of which are on their way */
-    int key_pitch, value_pitch; /* bytes of a row, of a token's values there */
-    bool keeps_queries;         /* chunk_output: fragments of queries stay in registers while keys pass */
+    /* of a block of chunk_state; a block of chunk_output has several of these, for which it computes scores once */
+    fpa_columns state;
+    int panel;                  /* of chunk_state: tokens of a panel */
+    int stages;                 /* panels in shared memory, one in use, the others in flight */
+    int key_pitch, value_pitch; /* of chunk_state, bytes: of a row, of a token's values */
+    bool keeps_queries;         /* chunk_output keeps the operands of queries in registers for all keys */
 } fpa_packed_panels;
 
 typedef struct fpa_split_panel {
