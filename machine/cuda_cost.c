@@ -54,6 +54,14 @@ double cuda_clocks(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups,
     return joined(parts_of(gpu, sum, warpgroups, warps));
 }
 
+double cuda_query_clocks(double shared, double products, double bytes)
+{
+    /* clocks of a product by mma.sync, and bytes that a multiprocessor gets of the second-level cache a clock */
+    static const double product = 2, cached_bytes = 24;
+    const double multiplied = product * products, cached = bytes / cached_bytes;
+    return (fmax(shared, fmax(multiplied, cached)) + shared + multiplied + cached) / 2;
+}
+
 static const char *limit_of(part_clocks parts, double clocks, double memory, double trips)
 {
     const double most =

@@ -41,6 +41,11 @@ double cuda_memory_alone(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpg
 /* Clocks that one multiprocessor needs for a sum, with so many warps on it; device memory is left out. */
 double cuda_clocks(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups, double warps);
 
+/* Clocks of a multiprocessor for queries of NAME_chunk_output by portable kernels, whatever the GPU: clocks of shared
+ * memory, 16 x 8 x 16 products, bytes that come from the second-level cache. What takes longest hides half of the
+ * others. */
+double cuda_query_clocks(double shared, double products, double bytes);
+
 /* A launch: multiprocessors that work, what all of them do together, and what the one that ends last does of it. */
 typedef struct fpa_cuda_launch_load {
     fpa_cuda_sum all; /* what the launch does */

@@ -1,18 +1,11 @@
-/* plan_backward_chunk: instructions of the kernels of gradients, by which chunks and the crossover are chosen. */
+/* plan_backward_chunk: counts of what the kernels of gradients do, by which machine/cuda_backward chooses chunks and the
+ * crossover. */
 #include "backward.h"
 
 #include <math.h>
 
+#include "machine/cuda_backward.h"
 #include "parts.h"
-
-/* Instructions of a warp for 16 tokens of a head, of all kernels together. */
-typedef struct fpa_backward_work {
-    double pair;   /* with 16 others that see them, or are seen */
-    double state;  /* what they read of states and give them, whatever the chunk */
-    double copies; /* bytes of a boundary's copies of states */
-    double clocks; /* of a multiprocessor an instruction for 16 tokens, a token; */
-    double bytes;  /* that memory takes as long for */
-} fpa_backward_work;
 
 /* Dots, scores' gradients, the kernel and its slopes, of 16 own tokens and 16 others; what rows get is read, added to and written once
  * for a span of others. Counted in the emitted loops. */
@@ -65,74 +58,51 @@ static double count_walk(const fpa_plan *plan, const fpa_cuda_backward_plan *bac
     return (back->columns.tiles + formed + packed / rows->warp_units) * back->columns.blocks;
 }
 
-static fpa_backward_work count_work(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+static cuda_backward_counts count_work(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    enum { COPIES = 4 /* written and read, forth and back */ };
+    enum { COPIES = 4 /* written and read, in both passes */ };
     const fpa_cuda_rows *rows = plan->cuda.rows;
-    const int blocks = back->columns.blocks;
-    fpa_backward_work work = {0};
+    cuda_backward_counts counts = {.warps = back->own_blocks * back->warps * back->shares};
     for (int keys = 0; keys < 2; keys++) {
         const int times = keys ? back->sides.blocks : 1;
-        work.pair += times * count_pair(plan, back, keys);
-        work.state +=
+        counts.pair += times * count_pair(plan, back, keys);
+        counts.state +=
             times * rows->units * count_unit(plan, back, keys) + rows->units * count_walk(plan, back);
     }
-    work.pair *=
-        back->shares; /* slopes are added in turn, and a panel may have fewer runs of others than there are shares */
-    work.copies = COPIES * 8.0 * rows->features * blocks * back->columns.tiles * rows->element;
-    /* an H200's 132 multiprocessors at 1.7 GHz, whose warps have an instruction every 5.5 cycles (by ncu), beside 2 of its 4.8 TB/s */
-    work.clocks = 5.5 / (back->own_blocks * back->warps * back->shares) / 16;
-    work.bytes = 2000 / (132 * 1.7) * work.clocks;
-    return work;
+    /* warps that share tokens add slopes one after the other, and a panel may have fewer runs of others than shares */
+    counts.pair *= back->shares;
+    counts.copies =
+        COPIES * 8.0 * rows->features * back->columns.blocks * back->columns.tiles * rows->element;
+    return counts;
 }
 
-/* ---- chunks, and the crossover ---- */
-
-enum { LEAST_CHUNK = 128, MOST_CHUNK = 512 /* longer ones gain little, and are dear to verify */ };
-
-/* Of products as fast as a GPU's tensor cores. Tokens between copies of states: these are written and read once each, forth and back; pairs of a chunk grow with it. */
-static int chunk_of_products(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
+/* Multiply-adds of a pair: two products with rows for each of q and k, three with values. */
+static double pair_products(const fpa_plan *plan)
 {
-    const double flop_a_byte = 160; /* of a GPU's products by mma.sync, to those of its memory */
-    const fpa_cuda_rows *rows = plan->cuda.rows;
-    const double copies =
-        4.0 * rows->features * back->columns.blocks * back->columns.tiles * 8 * rows->element * flop_a_byte;
-    double pair = 3.0 * plan->head->dv;
+    double sum = 3.0 * plan->head->dv;
     for (int i = 0; i < plan->score->dot_count; i++)
-        pair += 4.0 * plan->dots[i].row_count;
-    int chunk = LEAST_CHUNK;
-    while (chunk < MOST_CHUNK && copies / chunk - copies / (2 * chunk) > chunk / 2.0 * pair)
-        chunk *= 2;
-    return chunk;
+        sum += 4.0 * plan->dots[i].row_count;
+    return sum;
 }
 
-/* Where warps make features of packed rows, their instructions are what takes time: with a chunk twice as long twice as many pairs. */
-static int chunk_of_work(const fpa_backward_work *work)
+/* Of a sequence by passes where chunks have none. */
+static int64_t find_crossover(const fpa_plan *plan, const cuda_backward_counts *counts)
 {
-    int chunk = LEAST_CHUNK;
-    while (chunk < MOST_CHUNK && work->copies / (2 * chunk) > chunk / 32.0 * work->pair * work->bytes)
-        chunk *= 2;
-    return chunk;
-}
-
-/* Half a sequence's pairs a token, or half a chunk's and a state's; a sequence's by passes where chunks have none. */
-static int64_t find_crossover(const fpa_plan *plan, const fpa_backward_work *work)
-{
-    const double state = work->state + work->copies / plan->chunk / work->bytes;
-    const double chunked = plan->chunk + 32 * state / work->pair, pair = work->pair * work->clocks / 16;
+    const double chunked = cuda_backward_crossover(counts, plan->chunk);
     const bool alone = plan->passes.width && plan->passes.parallel;
+    const double pair = cuda_backward_pair_clocks(counts);
     return (int64_t)ceil(alone ? chunked * pair / passes_pair_clocks(plan->head, plan->score) : chunked);
 }
 
 void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    const fpa_backward_work work = count_work(plan, back);
+    const cuda_backward_counts counts = count_work(plan, back);
     const bool by_work = !back->coordinates && plan->cuda.rows->element == 2;
     plan->chunk = plan->head->chunk ? round_up(plan->head->chunk, back->query_tokens)
-                  : by_work         ? chunk_of_work(&work)
-                                    : chunk_of_products(plan, back);
+                  : by_work         ? cuda_backward_chunk(&counts)
+                                    : cuda_backward_product_chunk(counts.copies, pair_products(plan));
     if (by_work)
-        plan->facts.crossover = find_crossover(plan, &work);
+        plan->facts.crossover = find_crossover(plan, &counts);
     if (plan->passes.width && plan->passes.both)
         plan->facts.crossover = passes_crossover(plan->head, &plan->passes, (double)plan->features);
 }

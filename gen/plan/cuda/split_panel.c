@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "fused_pass.h"
+#include "machine/cuda_cost.h"
 #include "panel_rows.h"
 #include "parts.h"
 #include "work.h"
@@ -116,10 +117,8 @@ static void place(const fpa_cuda_inputs *in, fpa_split_panel *split)
 /* ---- blocks ---- */
 
 enum {
-    PRODUCT = 2,       /* clocks of a multiprocessor */
-    CACHED_BYTES = 24, /* that it has of the second-level cache a clock */
-    KEPT = 176,        /* registers of sums, scores and fragments of queries that stay */
-    MOST_TILES = 32,   /* whose sums have registers */
+    KEPT = 176,      /* registers of sums, scores and fragments of queries that stay */
+    MOST_TILES = 32, /* whose sums have registers */
 };
 
 enum { ACCUMULATORS = 152 }; /* registers that a thread may spend on sums and scores, of 255 */
@@ -228,19 +227,15 @@ static double cached_bytes(const fpa_cuda_inputs *in, const fpa_split_panel *spl
     return 2 * split->columns.blocks * (copy + keys) * 16 / split->query_tokens;
 }
 
-/* Clocks of a multiprocessor for 16 queries: of products, of shared memory and of the second-level cache what takes longest, and half of
- * the others. */
+/* For 16 queries, by which blocks of columns are joined. */
 static double output_clocks(const fpa_cuda_inputs *in, const fpa_split_panel *split)
 {
     struct fpa_cuda_geometry g = {0};
     work_split_panel(in->plan, split, &g);
     const struct fpa_cuda_kernel_work *work = &g.work[CUDA_CHUNK_OUTPUT];
     const double keys = split->chunk / 2.0 / 64;
-    const double shared = work->step.shared + work->copy.shared + keys * work->keys.shared;
-    const double products = PRODUCT * (work->copy.products + keys * work->keys.products);
-    const double cached = cached_bytes(in, split) / CACHED_BYTES;
-    const double most = fmax(shared, fmax(products, cached));
-    return (most + shared + products + cached) / 2;
+    return cuda_query_clocks(work->step.shared + work->copy.shared + keys * work->keys.shared,
+                             work->copy.products + keys * work->keys.products, cached_bytes(in, split));
 }
 
 /* Blocks of columns that share scores; sums of a normaliser are beside those of each. */
