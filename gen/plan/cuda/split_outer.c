@@ -1,3 +1,4 @@
+/* plan_split_of: sizes of chunk_state, choice of tiles, and all other parts of split_outer in their order. */
 #include "split_outer.h"
 
 #include "machine/cuda_chunk.h"
@@ -6,31 +7,32 @@
 #include "work.h"
 
 enum {
-    SUMS_OF_THREE = 108,    /* registers of a thread for sums, in blocks of three warpgroups that multiply */
+    SUMS_OF_THREE = 108,    /* registers of a thread for sums, in blocks of three warpgroups that multiply, */
     SUMS_OF_TWO = 200,      /* and of two */
-    SHARED_REGISTERS = 240, /* of a thread that multiplies, where warps of two warpgroups share strips */
+    SHARED_REGISTERS = 240, /* of a thread that multiplies, if two warpgroups' warps share strips */
     SHARED_PRODUCER_REGISTERS = 24,
-    STAGES = 8,
-    ENOUGH_STAGES = 3,    /* with four for three r3_02 took as long */
-    BARRIERS = 16,        /* bytes, of a stage */
-    SINK_BARRIER = 8,     /* a barrier that nobody waits for */
+    STAGES = 8,           /* at most */
+    ENOUGH_STAGES = 3,    /* r3_02 was no faster with four */
+    BARRIERS = 16,        /* bytes of a stage's barriers */
+    SINK_BARRIER = 8,     /* bytes of the barrier on which no thread waits */
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
-    /* with fewer beside those ptxas may serialise products; with many of these three times as many */
+    /* registers that must be left, else ptxas may serialise products; three times as many with portions of more products than */
     SPARE_REGISTERS = 4,
     SPARED_PORTION = 3,
-    SHORT_COLUMNS =
-        3, /* tiles of a product that takes 13 clocks however few they are (docs/decisions/0197-ones-among-product-rows.md) */
-    ENOUGH_COLUMNS = 12, /* tiles of a product on its own: with 8 it was 2 % slower than two, on an H200 */
+    /* tiles of columns up to which a product takes 13 clocks (docs/decisions/0197-ones-among-product-rows.md) */
+    SHORT_COLUMNS = 3,
+    /* tiles of columns from which one product may be a portion: with 8 this was 2 % slower than two products, on an H200 */
+    ENOUGH_COLUMNS = 12,
 };
 
-/* Warpgroups of a state kernel that multiply: three, which hide each other's waits, unless their registers
- * would hold one tile only. */
+/* Warpgroups of a state kernel that multiply: three, which hide each other's waits, unless each could then hold the sums of
+ * one tile only. */
 static int warpgroup_count(int columns)
 {
     return SUMS_OF_THREE / (4 * columns) > 1 ? 3 : 2;
 }
 
-/* Tiles of features whose sums a warpgroup can keep. */
+/* Tiles of features whose sums a warpgroup can hold, at most those of a strip. */
 static int warpgroup_tiles(int columns)
 {
     const int sums = warpgroup_count(columns) == 3 ? SUMS_OF_THREE : SUMS_OF_TWO;
@@ -38,15 +40,14 @@ static int warpgroup_tiles(int columns)
     return tiles > OUTER_MAX_STRIP ? OUTER_MAX_STRIP : tiles;
 }
 
-/* True when every `run` prefixes of a group that follow each other have their rows in one block, factor by
- * factor. */
+/* Whether in each run of `run` consecutive prefixes of a group, factor l has all its rows in one block, for each l. */
 static bool runs_share_blocks(const fpa_outer_plan *outer, int run)
 {
     const int factors = outer->prefix_factors;
-    if (outer->rows) /* they have none */
+    if (outer->rows) /* there are no prefixes */
         return false;
     for (int g = 0; g < outer->groups; g++) {
-        if (run > OUTER_BLOCK / outer->group_parts[g]) /* other suffixes */
+        if (run > OUTER_BLOCK / outer->group_parts[g]) /* the run would cross suffix blocks */
             return false;
         for (int c = 0; c < OUTER_BLOCK; c++)
             for (int l = 0; l < factors; l++) {
@@ -58,7 +59,7 @@ static bool runs_share_blocks(const fpa_outer_plan *outer, int run)
     return true;
 }
 
-/* Words of a thread for a step's rows: suffixes, blocks of factors, and prefixes. */
+/* Registers of a thread for a step's rows: suffixes, blocks of factors, and prefixes. */
 static int row_words(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel)
 {
     if (outer->rows)
@@ -66,8 +67,8 @@ static int row_words(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *
     return 2 * (outer->strip_length + outer->prefix_factors * kernel->prefix_blocks + 2 * kernel->shares);
 }
 
-/* Two buffers for the features of `portion` products may need more registers than there are: then fewer products
- * are begun together, two, or one if a single one takes long. */
+/* Whether registers do not suffice for two buffers of the features of `portion` products. Then portions have fewer products: at least
+ * two, or one if a single product takes long. */
 static bool is_crowded(const fpa_split_outer *split, int portion, int registers)
 {
     const int features = 2 * 4 * portion;
@@ -78,7 +79,8 @@ static bool is_crowded(const fpa_split_outer *split, int portion, int registers)
     return portion > 2 && registers < features;
 }
 
-/* How many products are begun together, and how far ahead of them features can be, beside all sums. */
+/* Chooses the number of products of a portion, and how far ahead of products rows are read and features formed, by the registers that
+ * sums leave. */
 static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
 {
     const fpa_outer_plan *outer = &split->outer;
@@ -86,30 +88,30 @@ static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *k
     const bool one = outer->rows || runs_share_blocks(outer, 2 * kernel->shares);
     kernel->prefix_blocks = one ? 1 : 2 * kernel->shares;
     const int rest = kernel->registers - OTHER_REGISTERS - sums - row_words(outer, kernel);
-    /* the copy takes NVRTC as long again, and of four prefixes it spares less */
+    /* the second loop doubles NVRTC's time, and with four prefixes it saves less */
     kernel->own = kernel->shares == 1 && kernel->prefix_blocks == 1 && outer->own_strips > 0;
     kernel->portion = suffixes;
     while (kernel->shares > 1 && is_crowded(split, kernel->portion, rest))
         kernel->portion--;
     const int products = suffixes * kernel->shares;
-    kernel->portion = divide_up(products, divide_up(products, kernel->portion)); /* all alike */
+    kernel->portion = divide_up(products, divide_up(products, kernel->portion)); /* equal portions */
     kernel->places = rest >= 2 * 4 * kernel->portion ? 2 : 1;
     const int left = rest - 2 * 4 * kernel->portion, ahead = 2 * suffixes + 3 * SPARE_REGISTERS;
-    /* products of wide blocks hide what is read meanwhile */
+    /* products of wide blocks hide the reads */
     const bool brief = !outer->rows && split->columns.all < SLAB_BLOCKS;
     kernel->ahead = brief && left >= ahead ? 2 : 1;
-    /* of a step that is one portion ptxas would form features in places that products still read (C7513) */
+    /* not if a step is one portion: ptxas would form features in registers that products in flight still read (C7513) */
     const bool early =
         kernel->ahead == 2 && split->columns.all <= SHORT_COLUMNS && products > kernel->portion;
     kernel->early = early && left >= ahead + 4 * kernel->shares ? 2 : 1;
 }
 
-/* So many layers of a copy have a place on their way out; the rest of shared memory is for stages. */
+/* Divides shared memory: buffers for `leaving` layers of copies, weights, ones, barriers; the rest is for stages. */
 static void divide_room(const fpa_plan *plan, const fpa_split_outer *split, int leaving,
                         fpa_chunk_state_kernel *kernel)
 {
     const fpa_outer_plan *outer = &split->outer;
-    const int turns = leaving < kernel->layers ? leaving : 1; /* of places that are told of by themselves */
+    const int turns = leaving < kernel->layers ? leaving : 1; /* that have barriers of their own */
     const int rest =
         kernel->groups * kernel->shares *
             (leaving * 1024 * split->columns.all + kernel->layers * (outer->weighted ? 256 : 0)) +
@@ -122,9 +124,9 @@ static void divide_room(const fpa_plan *plan, const fpa_split_outer *split, int 
     kernel->bytes = rest + kernel->stages * stage;
 }
 
-/* Room for copies on their way to memory: for all tiles of a block, or, if stages are only two, for at least half
- * of them if that leaves room for a third stage: a copy is stored once per chunk, but each 64 tokens wait for a
- * stage. (States that are exchanged need 1 KB a tile there.) */
+/* Buffers through which copies are stored: for all tiles of a block; or, if that leaves only two stages, for at least half of the tiles if
+ * this leaves room for a third stage, since a copy is stored once per chunk, but a stage is needed every 64 tokens. (Exchanged states need
+ * 1 KB a tile there, too.) false: there are fewer than two stages. */
 static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
 {
     const fpa_outer_plan *outer = &split->outer;
@@ -145,8 +147,8 @@ static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_c
     return true;
 }
 
-/* Warps of a warpgroup that has an even number of strips share them where their prefixes then lie in one
- * block a factor. */
+/* A state kernel of so many warpgroups and strips. The warps of a warpgroup with an even number of strips process two of them at a time
+ * (shares = 2) if each four prefixes then have each factor in one block. */
 static bool make_state(const fpa_plan *plan, const fpa_split_outer *split, int groups, int strips,
                        fpa_chunk_state_kernel *kernel)
 {
@@ -172,8 +174,8 @@ static double state_clocks(const fpa_plan *plan, const fpa_split_outer *split,
     return cuda_clocks(gpu_of_target(plan->target), &sum, true, 4.0 * (kernel->groups + 1));
 }
 
-/* Two warpgroups that share two strips each read less for a product than three of one strip, and four strips
- * may need fewer blocks. */
+/* Two warpgroups whose warps share two strips, instead of `other` (three of one strip): they read fewer rows for a product, and four strips
+ * may need fewer blocks. Whether it takes less time. */
 static bool make_pairs(const fpa_plan *plan, const fpa_split_outer *split,
                        const fpa_chunk_state_kernel *other, fpa_chunk_state_kernel *kernel)
 {
@@ -182,8 +184,7 @@ static bool make_pairs(const fpa_plan *plan, const fpa_split_outer *split,
            kernel->places == 2 && state_clocks(plan, split, kernel) < state_clocks(plan, split, other);
 }
 
-/* As many strips as leave room for two stages of wide vectors beside the copies of all tiles that are being
- * stored. */
+/* The most strips a warpgroup, up to `most`, that leave room for two stages; at last two warpgroups of one. */
 static bool make_largest(const fpa_plan *plan, const fpa_split_outer *split, int groups, int most,
                          fpa_chunk_state_kernel *kernel)
 {
@@ -193,8 +194,8 @@ static bool make_largest(const fpa_plan *plan, const fpa_split_outer *split, int
     return groups > 2 && make_state(plan, split, 2, 1, kernel);
 }
 
-/* As many strips a warpgroup as it can keep. For few heads there are smaller blocks, if more of them: of one
- * strip a warpgroup, or of fewer warpgroups, whose threads have more registers. */
+/* Chooses chunk_state, with as many strips a warpgroup as it can hold; and for few heads chunk_state_small, if it has more blocks: of one
+ * strip a warpgroup, or of fewer warpgroups. */
 static bool choose_state(const fpa_plan *plan, fpa_split_outer *split)
 {
     const int tiles = split->columns.all, count = warpgroup_count(tiles);
@@ -233,7 +234,7 @@ static void make_tables(const fpa_cuda_inputs *in, fpa_split_outer *split)
 
 /* ---- the plan ---- */
 
-/* NULL: everything has its place. */
+/* NULL: all kernels fit. */
 static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *split)
 {
     const fpa_plan *plan = in->plan;
@@ -246,8 +247,8 @@ static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *spli
     return NULL;
 }
 
-/* Strips as long as a warpgroup has registers for; shorter ones, where the copies of such a block's tiles leave no room for
- * its vectors. NULL: there are some. */
+/* Tiles in strips as long as a warpgroup has registers for; shorter strips if a block's copies of tiles would leave no room for its vectors.
+ * Returns NULL, or why it is not possible. */
 static const char *choose_strips(const fpa_cuda_inputs *in, const fpa_product_rows *products, int parts,
                                  fpa_split_outer *split)
 {
@@ -266,7 +267,7 @@ static const char *choose_strips(const fpa_cuda_inputs *in, const fpa_product_ro
     return refusal;
 }
 
-/* Of a token, in a chunk that is neither short nor long. */
+/* Seconds of a token in chunks of medium length. */
 static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
 {
     enum { CHUNK = 384 };
@@ -283,9 +284,10 @@ int split_places(const fpa_split_outer *split)
     return kernel->slices * kernel->groups * kernel->strips * split->outer.strip_length;
 }
 
-/* Whether tiles of several suffix blocks, or of turned features, are fewer, and take less time. Where groups are cut or features turned, fewer by a twentieth than those of whole groups: what else
- * is predicted comes of other strips, and r1_05 took 1.04 times as long with 89 tiles for 92. And chunk_state has no more places for them: r3_08 took 1.14
- * times as long where it had (docs/decisions/0147-fuller-tiles.md). */
+/* Whether the tiles of `parted` (several suffix blocks a tile, or turned features) are fewer and take less time. With cut groups or turned
+ * features they must be fewer by a twentieth than those of whole groups, since smaller predicted gains are errors of the model (r1_05 took
+ * 1.04 times as long with 89 tiles as with 92), and chunk_state must not have room for more tiles (r3_08 took 1.14 times as long then;
+ * docs/decisions/0147-fuller-tiles.md). */
 static bool is_fuller(const fpa_plan *plan, const fpa_split_outer *parted, int parts, int whole_groups,
                       const fpa_split_outer *split)
 {
@@ -296,7 +298,8 @@ static bool is_fuller(const fpa_plan *plan, const fpa_split_outer *parted, int p
            token_seconds(plan, parted) < token_seconds(plan, split);
 }
 
-/* Contractions have tiles of one suffix block. NULL: there are some. */
+/* Tiles of one suffix block each, or the variants that take less time; not for heads with a contraction, which reads tiles of one suffix
+ * block. Returns NULL, or why it is not possible. */
 static const char *choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows *products,
                                 fpa_split_outer *split)
 {
@@ -332,7 +335,7 @@ static int choose_chunk(const fpa_plan *plan, const fpa_split_outer *split)
     return work_best_chunk(plan, &geometry, split->query_tokens, MOST);
 }
 
-/* Only gated heads like those that gradients are passes of. */
+/* Whether chunk_output can store dots of outputs: for gated heads of the kind that passes of gradients are. */
 static bool leaves_dots(const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
@@ -340,7 +343,8 @@ static bool leaves_dots(const fpa_plan *plan)
            head->dtype == FPA_BF16 && head->dv % 8 == 0;
 }
 
-/* Blocks of a linear head have columns for values that lean, too: fused_rows.h. Of passes of several blocks nothing is measured. */
+/* Blocks of columns. For linear heads they have columns for values that lean, too (fused_rows.h); not for passes of several blocks, which
+ * has not been measured. */
 static fpa_columns choose_columns(const fpa_cuda_inputs *in)
 {
     const fpa_head *head = in->plan->head;
@@ -356,7 +360,8 @@ static fpa_columns choose_columns(const fpa_cuda_inputs *in)
     return cuda_columns_in(head, blocks, leaning);
 }
 
-/* Rows of values that begin amid a piece of 16 bytes may lean if all heads' can. What reads gradients of copies reads values as they are. */
+/* Columns beyond dv for values that lean, if they suffice for all heads; 0: values may not lean. Not if kernels of gradients read the copies,
+ * since they expect columns in the order of values. */
 static int choose_value_room(const fpa_cuda_inputs *in, const fpa_columns *columns)
 {
     const fpa_head *head = in->plan->head;

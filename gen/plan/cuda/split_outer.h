@@ -1,5 +1,6 @@
-/* split_outer: chunk_state and chunk_output of sm_90a from outer tiles. Blocks are two or three warpgroups
- * of 4 warps that multiply and one that fetches. */
+/* split_outer: the plan of the split schedule's kernels on sm_90a, by wgmma on outer tiles (outer.h): chunk_state, chunk_output, pack_rows,
+ * parallel_output, chunk_contraction. A block has one to three warpgroups that multiply, and one that fetches. Planned by split_outer.c
+ * with split_outer_*.c and split_contraction.c; printed by templates/hopper/split_*. */
 #ifndef FPAC_GEN_PLAN_CUDA_SPLIT_H
 #define FPAC_GEN_PLAN_CUDA_SPLIT_H
 
@@ -9,180 +10,177 @@
 
 enum {
     WARPGROUP_THREADS = 128,
-    WARPGROUP_KERNELS = 2, /* state kernels, of blocks of several sizes */
-    /* tiles of 8, for which a warpgroup has registers beside those of several tiles of features, or of queries */
+    WARPGROUP_KERNELS = 2, /* state kernels: chunk_state and chunk_state_small */
+    /* most tiles of 8 columns of a block whose warpgroups have the sums of several tiles of features, or of queries; */
     SPLIT_MOST_COLUMNS = 16,
-    SPLIT_WIDE_COLUMNS = 32, /* beside those of one, with the normaliser's: a product has no more */
-    PACK_TOKENS = 32,        /* of a packer of vectors, at a time */
+    SPLIT_WIDE_COLUMNS = 32, /* and of one tile: N of a wgmma is at most 256, the columns of z included */
+    PACK_TOKENS = 32,        /* that a packer of vectors processes at a time */
     PRODUCT_THREADS = 256,   /* of NAME_state_product */
-    SLAB_ROW = 128,          /* bytes of 64 numbers of a token, which one box fetches */
-    SLAB_BLOCKS = 8          /* of 8 of them */
+    SLAB_ROW = 128,          /* bytes of a token's row of a slab: 64 numbers */
+    SLAB_BLOCKS = 8          /* blocks of 8 rows of a slab */
 };
 
-/* A state kernel, of which a block has groups x strips strips. */
+/* A kernel chunk_state. A block has groups x strips strips of tiles. */
 typedef struct fpa_chunk_state_kernel {
     int groups;        /* warpgroups that multiply */
     int strips;        /* of a warpgroup */
-    int slices;        /* blocks of a head and block of columns */
-    int slabs;         /* of 64 rows of a vector that any block fetches, */
-    int fetched_slabs; /* of all blocks of a head */
-    int *slab_mask;    /* [slices] and which each block does */
+    int slices;        /* blocks that divide the features of a head and block of columns */
+    int slabs;         /* slabs of 64 rows of a vector that a block fetches, at most; */
+    int fetched_slabs; /* summed over the slices; */
+    int *slab_mask;    /* [slices] and which ones, a bit each */
     int stages, bytes;
-    int shares; /* strips that a warpgroup's warps have side by side, so many times as many prefixes each */
-    int layers; /* of a warpgroup's tiles: `shares` of them, one of each strip that lies side by side; */
-    /* layers that have room in shared memory on their way to a copy; fewer than all: one waits until another has
-     * left */
+    int shares; /* strips that a warpgroup processes at a time, by different warps: each warp has 2 shares prefixes */
+    int layers; /* of a warpgroup's tiles: `shares` tiles, one of each of these strips */
+    /* layers for which shared memory has buffers through which copies are stored; fewer than all: one after the other */
     int leaving;
-    int prefix_blocks; /* of rows, that a factor of a warp's prefixes lies in: 1, or one for each prefix */
-    bool own;          /* a copy of the loop for strips whose prefixes are a suffix of theirs */
-    int portion;       /* products that are begun together */
-    /* steps whose suffixes are in registers: 2 where there is room and products do not hide the reads; else 1 */
+    int prefix_blocks; /* blocks of rows in which one factor of a warp's prefixes lies: 1, or one for each prefix */
+    bool own;          /* there is a second loop, for strips whose first suffix block has their prefixes' last factor */
+    int portion;       /* products that are committed together */
+    /* steps whose suffixes are in registers: 2 if there is room and products do not hide the reads; else 1 */
     int ahead;
-    /* steps whose prefixes are: 2 where products are too short to hide the lanes' exchange, and there is room */
+    /* steps whose prefixes are in registers: 2 if products are too short to hide the shuffles, and there is room; else 1 */
     int early;
-    int places; /* for a portion's features: with two, some are formed while others are multiplied */
+    int places; /* register buffers for a portion's features: with two, features are formed while others are multiplied */
     int threads, registers, producer_registers; /* of a thread that multiplies, and of one that fetches */
 } fpa_chunk_state_kernel;
 
-/* The kernel that packs vectors: a warpgroup has all packed rows of a tile of 64 tokens in shared memory. The first rows are coordinates, which are
- * fetched, the others are derived of them. A vector's blocks of 8 rows lie in the tile as vectors have them: rows as they come, from any row on, or
- * *formed*, of weighted rows, products, or rows that lie here and there. */
+/* pack_rows, which writes vectors of packed rows. A packer, one warp or two, has a tile of 32 tokens in shared memory: its first rows are coordinates,
+ * which are fetched, the others are derived from these. Each block of 8 rows of a vector is 8 consecutive rows of the tile, from any row on; if
+ * they are not there as such (weighted rows, products, rows from several places), the block is *formed*: written to the tile first. */
 typedef struct fpa_pack_kernel {
     int groups; /* warpgroups of a block */
-    int warps;  /* of a packer, which has tokens by itself: 1 or 2 */
-    int stages; /* buffers for the coordinates of a tile: all but one are filled while one is packed */
+    int warps;  /* of a packer: 1 or 2 */
+    int stages; /* buffers for the coordinates of a tile: one is packed while the others are filled */
     int raw_pitch, pitch;   /* bytes of a token's coordinates, and of its derived rows */
-    int chunks, chunk_rows; /* of projected rows, which are the first derived ones: a product has a chunk's */
-    int chunk_places;       /* for the matrices of chunks in shared memory: */
-    bool kept; /* all of them; else two, and chunks come by turns, as a launch before has split them */
-    int parts; /* numbers of 16 bits that an element of the matrices is: two, or one that has all of it, */
-    /* or one of f16, in a head of bf16, whose tokens are f16 then by powers of two of their own */
+    int chunks, chunk_rows; /* of projected rows, the first derived ones: a product computes a chunk */
+    int chunk_places;       /* buffers in shared memory for the chunks' rows of matrices */
+    bool kept; /* all chunks stay there; else they pass through two buffers, from memory, where an earlier launch splits them */
+    int parts; /* numbers of 16 bits for an element of the matrices: two, or one if that has all bits, */
+    /* or one of f16 in a head of bf16: tokens are then converted to f16, each scaled by a power of two */
     bool narrows;
-    int chunk_bytes; /* of a chunk's rows of matrices, in all parts */
+    int chunk_bytes; /* of a chunk's rows of matrices, all parts */
     bool per_head;   /* heads have matrices of their own */
     int threads, bytes;
     int given;  /* rows of a tile that are coordinates */
-    int rows;   /* all of them */
-    int places; /* numbers of place: packed rows as fpa_cuda_rows count them */
-    int *place; /* row of the tile that each one is; -1: none */
+    int rows;   /* of a tile in all */
+    int places; /* packed rows, as fpa_cuda_rows numbers them */
+    int *place; /* [places] the row of the tile that has each of these, -1: none */
     int blocks_of_vector;
-    int *block;       /* [blocks_of_vector] row there that each one begins with; */
-    int first_formed; /* from this one on they are formed */
+    int *block;       /* [blocks_of_vector] the row of the tile that each block begins with; */
+    int first_formed; /* from this row on, blocks are formed */
 } fpa_pack_kernel;
 
-/* Tokens of a warpgroup at a time: its packers' together. */
+/* Tokens that a warpgroup's packers process at a time, together. */
 static inline int pack_tile(const fpa_pack_kernel *pack)
 {
     return PACK_TOKENS * 4 / pack->warps;
 }
 
-/* A monomial of two dots that is contracted: rows of either, and the groups of its tiles. */
+/* A monomial of two dots in chunk_contraction: the rows of both dots, and the groups of its tiles. */
 typedef struct fpa_contracted_pair {
-    int first, blocks; /* row that the dot of the lower rows begins with, and blocks of 8 of it; */
-    int other_first, other_blocks; /* of the other dot */
-    int group, end_group;          /* all of its prefixes are one dot's, all suffixes the other's: */
-    bool swapped;                  /* prefixes are the other dot's */
+    int first, blocks; /* of the dot of the lower rows: its first row, and its blocks of 8 rows; */
+    int other_first, other_blocks; /* the same of the other dot */
+    int group, end_group;          /* its groups: all prefixes are rows of one dot, all suffixes of the other; */
+    bool swapped;                  /* the prefixes are the other dot's */
     double weight;
-    int place, other_place; /* blocks of 8: where the rows of its set have the dots, from a step of 16 on */
-    int sum, other_sum;     /* and a thread's sums */
+    int place, other_place; /* first block of each dot in the rows of its set, at whole steps of 16 rows; */
+    int sum, other_sum;     /* and in a thread's sums, in blocks */
 } fpa_contracted_pair;
 
-/* Monomials that a block takes at a time: rows g, values and their dots are there once for all of them. */
+/* Monomials that a block processes at the same time: rows g, values and the dots g.v are needed once for all of them. */
 typedef struct fpa_contracted_set {
-    int pair, end_pair, group, end_group;
-    int blocks; /* of rows, whose gradients' sums a thread has */
-    int steps;  /* of 16 of dots' rows */
-    int slabs;  /* of 64 numbers, that rows lie in: dots that follow each other in a vector do so there */
+    int pair, end_pair, group, end_group; /* its monomials; their groups */
+    int blocks; /* blocks of 8 rows whose gradients a thread sums */
+    int steps;  /* of 16 rows of all dots */
+    int slabs;  /* of 64 rows in shared memory: dots that follow each other in a vector do so there */
     bool holds_values, holds_queries; /* rows g, and queries, are operands in registers for all keys */
-    bool written;                     /* tiles of a group are written out, one behind the other */
+    bool written;                     /* the loop over the tiles of a group is unrolled */
 } fpa_contracted_set;
 
-/* NAME_chunk_contraction, where gradients of queries are wanted of it (gen/plan/passes.h). */
+/* NAME_chunk_contraction, which computes gradients of queries (gen/plan/passes.h). */
 typedef struct fpa_contraction {
     int groups;  /* warpgroups that multiply, 64 queries each; 0: the head has no such kernel */
-    bool states; /* those before a chunk are contracted; else the parallel form's pairs are all */
-    bool held;   /* queries and rows g are operands in registers, for all keys, */
-    bool values; /* and sums of scores and values have registers, too */
-    bool ones;   /* vectors have a row of ones: of features of fewer factors */
-    bool turns;  /* and the split schedule: they take tokens from the last one on, too */
+    bool states; /* it contracts the state before a chunk, then pairs; else, in the parallel form, all pairs */
+    bool held;   /* queries and rows g are operands in registers for all keys, */
+    bool values; /* and there are registers for sums of scores times values, too */
+    bool ones;   /* vectors have a row of ones, for features of fewer factors */
+    bool turns;  /* it and the kernels of the split schedule can process tokens in reverse order */
     int keys;    /* of a stage */
-    int own_stages, key_stages, tile_stages, bytes;
-    int lone_key_stages; /* in calls that read no copies, whose tiles' room keys have then */
+    int own_stages, key_stages, tile_stages, bytes; /* own: of queries and rows g */
+    int lone_key_stages; /* stages of keys in calls that read no copies, where keys have the room of tiles, too */
     int registers, producer_registers;
-    /* registers of sums and rows g, at most, beside which a thread has those of two tiles' products */
+    /* most registers of sums and rows g beside which a thread has room for the products of two tiles */
     int two_tiles;
-    /* [pair_count], of a sum of products of two dots; none: the kernel is a square */
+    /* [pair_count] if the kernel is a sum of products of two dots; none: it is a polynomial of one dot */
     fpa_contracted_pair *pairs;
     int pair_count;
     fpa_contracted_set *sets; /* [set_count] */
     int set_count;
 } fpa_contraction;
 
-/* NAME_parallel_output: the parallel form without a state, where some warpgroups make scores and others have sums of values. */
+/* NAME_parallel_output: the parallel form without a state, in which some warpgroups compute scores and others multiply values by them. */
 typedef struct fpa_parallel_output {
     int tiles; /* of 64 queries, of a block; 0: the head has no such kernel */
     int score_groups, value_groups;
-    bool together; /* dots of one tile of queries are made while another one's scores are formed */
+    bool together; /* one tile of queries' dots are in flight while another one's scores are formed */
     int query_stages, key_stages, value_stages, score_stages,
         bytes; /* score_stages: of each tile of queries */
     int score_registers, value_registers, producer_registers;
 } fpa_parallel_output;
 
 typedef struct fpa_split_outer {
-    /* wider blocks of columns than portable kernels', and longer chunks: copies of the state are written
-     * while the tensor cores work */
-    fpa_columns columns;
-    int chunk;
+    fpa_columns columns; /* blocks are wider than those of portable kernels */
+    int chunk;           /* longer than theirs: copies of the state are written while the tensor cores work */
     fpa_outer_plan outer;
-    /* rows, pieces, dots and score that kernels are of: one of product rows, or NULL: the head's */
+    /* the plan whose rows, pieces, dots and score the kernels use: one of product rows, or NULL: the head's own */
     const fpa_plan *seen;
-    int product_count, product_entries, product_weights; /* product rows; numbers of the tables below */
-    int first_product;                                   /* packed row behind the head's */
-    int product_factors;                                 /* of product rows at most; 0: it has none */
-    bool products_weighted;                              /* some product row is, on keys */
-    double *product_weight;                              /* [8 row_blocks] of keys; 1 of other rows */
-    bool queries_weighted;                               /* some product row is, on queries */
-    double *query_weight;                                /* [8 row_blocks] of queries; 1 of other rows */
-    bool feature_rows; /* rows are the features, in order, from a vector's first one on */
-    int *product_row;  /* [8 row_blocks][product_factors] packed rows that a vector's row is the product of */
-    int *dot_degree;   /* [dots] factors of the head that a dot is a product of */
+    int product_count, product_entries, product_weights; /* product rows; entries of the tables below */
+    int first_product;                                   /* the first packed row that is a product row */
+    int product_factors;                                 /* of a product row, at most; 0: there are none */
+    bool products_weighted;                              /* some product row has a weight other than 1 on keys */
+    double *product_weight;                              /* [8 row_blocks] on keys; 1 for other rows */
+    bool queries_weighted;                               /* some has one on queries */
+    double *query_weight;                                /* [8 row_blocks] on queries; 1 for other rows */
+    bool feature_rows; /* rows are the features, in order, from a vector's first row on */
+    int *product_row;  /* [8 row_blocks][product_factors] packed rows of which a vector's row is the product */
+    int *dot_degree;   /* [dots] how many of the head's dots a dot is the product of */
     int monomials;     /* of the score */
     double *monomial_weight; /* [monomials] */
     int *monomial_power;     /* [monomials][dots] */
-    /* of a normalised head whose values leave room in their slab: in chunk_state ones lie there, so that z is a part of their product: one of
-     * few columns takes nearly as long as one of 32 (docs/decisions/0072-narrow-values.md) */
+    /* the ones of z are behind values in their slab, in chunk_state, so that one product has both: in normalised heads whose values leave
+     * room there. A product of few columns takes nearly as long as one of 32 (docs/decisions/0072-narrow-values.md) */
     bool ones_behind;
-    int value_box; /* numbers of a token's values that a box has: those before such ones, or a slab's */
-    /* columns that all blocks have behind those of values whose boxes may begin before them (which lean,
-     * fused_rows.h); 0: none may */
+    int value_box; /* numbers of a token's values that a box brings: up to these ones, or a whole slab */
+    /* columns that blocks have beyond dv, for values whose boxes begin before their rows (which lean, fused_rows.h); 0: no values may
+     * lean */
     int value_room;
-    bool partial_slabs; /* some block of a state kernel fetches some slabs of a vector only */
+    bool partial_slabs; /* some block of a state kernel fetches only some slabs of a vector */
     int kernels;
-    fpa_chunk_state_kernel state[WARPGROUP_KERNELS]; /* the largest blocks first */
-    /* queries */
-    int output_groups; /* of warpgroups */
+    fpa_chunk_state_kernel state[WARPGROUP_KERNELS]; /* the one of larger blocks first */
+    /* chunk_output */
+    int output_groups; /* warpgroups that multiply */
     int output_registers, output_producer_registers;
-    int query_tiles; /* of 64, a warpgroup */
-    int query_tokens;
-    bool dots_in_turn; /* of the score, monomial by monomial: all at once do not fit into registers */
-    int turn_keys;     /* of which dots in turn are made at a time, 64 or 32 */
-    /* of outputs, where a call wants them, and products of states: gradients of gates (gen/plan/passes.h) */
+    int query_tiles;   /* tiles of 64 queries of a warpgroup */
+    int query_tokens;  /* of a block */
+    bool dots_in_turn; /* the dots of a score are computed monomial by monomial, since registers do not suffice for all at once, */
+    int turn_keys;     /* for so many keys at a time, 64 or 32; 0: all at once */
+    /* it can store dots of outputs with given rows, and there is a kernel for products of states: for gradients of gates (gen/plan/passes.h) */
     bool leaves_dots;
-    int score_places; /* tiles of queries whose scores are kept at a time, 1 or 2 */
+    int score_places; /* register buffers for scores of a tile of queries, 1 or 2 */
     int query_stages, tile_stages, key_stages, output_bytes;
-    int most_key_stages; /* with those that lie where tiles do, which are through when keys are wanted */
+    int most_key_stages; /* with those that overlap tiles, which have been read when keys are needed */
     fpa_contraction contraction;
     fpa_parallel_output parallel;
-    fpa_pack_kernel pack; /* of vectors that do not lie in memory as they are */
-    /* tables as kernels have them */
-    int *strip_tile; /* as outer.strip_tile, padding as one more tile */
-    int *source;     /* [8 row_blocks] row of a panel, which has a row of zeros */
+    fpa_pack_kernel pack; /* if vectors are not q and k as given */
+    /* tables as templates print them */
+    int *strip_tile; /* outer.strip_tile, with padding as tile number `tiles` */
+    int *source;     /* [8 row_blocks] packed row of each vector row; padding is the row of zeros */
     const char **prefix_kind;
-    int strip_tiles, prefixes, dots, dot_steps, powers; /* numbers in tables */
+    int strip_tiles, prefixes, dots, dot_steps, powers; /* entries of tables */
 } fpa_split_outer;
 
-/* Registers of a thread that multiplies, and of one that fetches, in a block of so many warpgroups and one more, which starts with 65,536 /
- * (128 (groups + 1)) a thread, in steps of 8. Beside one warpgroup there is nothing to share out: all begin with 256. */
+/* Registers of a thread that multiplies, and of one that fetches, in a block of `groups` warpgroups and a producer. A block starts with
+ * 65,536 / (128 (groups + 1)) registers a thread, in steps of 8, which are then redistributed; with one warpgroup each thread has all it may. */
 static inline int split_registers(int groups)
 {
     return groups == 3 ? 160 : 232;
@@ -198,30 +196,32 @@ static inline int split_most_columns(const fpa_cuda_inputs *in)
     return in->most_columns ? in->most_columns : SPLIT_MOST_COLUMNS;
 }
 
-/* Of 64 tokens: values, and so many slabs of keys. */
+/* Bytes of a stage of 64 tokens: values, and so many slabs of keys. */
 int split_fetched_bytes(const fpa_split_outer *split, int slabs);
-/* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block, which queries do without. */
+/* Bytes of the ones of z for 16 tokens: a slab if they follow slabs of values, else a block of 8 columns, which only chunk_state has. */
 int split_ones_bytes(const fpa_plan *plan, const fpa_split_outer *split);
-/* All dots of a pair at once, where they fit, or two after two, and as many queries a block as there is room for; false: for none. */
+/* Chooses chunk_output's sizes: whether all dots of a score are computed at once or in turn, and queries of a block; false: there is no room. */
 bool choose_split_queries(const fpa_plan *plan, fpa_split_outer *split);
-/* Of a kernel's blocks: how many slabs any of them fetches, and all of a head; and of all kernels which, and whether some are partial. */
+/* Fills kernel->slabs and fetched_slabs. */
 void split_count_slabs(const fpa_outer_plan *outer, fpa_chunk_state_kernel *kernel);
+/* Fills slab_mask of all kernels, and partial_slabs. */
 void split_list_slabs(arena *memory, fpa_split_outer *split);
-/* The contraction's pairs, in sets of at most so many blocks of rows, and so many of these and steps together, or each by itself. */
+/* Divides the contraction's pairs into sets of at most most_sums blocks of rows, and at most most_held blocks and steps together; a pair that
+ * exceeds these is a set by itself. */
 void list_contracted_sets(arena *memory, fpa_contraction *c, int most_sums, int most_held);
-/* Fills split->contraction, once all else is there: of heads that are passes of values, mostly their own. */
+/* Fills split->contraction, after all else: for heads whose gradients of queries it computes. */
 void plan_contraction(const fpa_plan *plan, arena *memory, fpa_split_outer *split);
-/* Fills split->parallel, once all else is there: where scores are worth warpgroups of their own. */
+/* Fills split->parallel, after all else: if scores by warpgroups of their own take clearly less time. */
 void plan_parallel(const fpa_plan *plan, fpa_split_outer *split);
-/* Fills split->pack, once the tables are there; false: a tile does not fit. */
+/* Fills split->pack, after the tables; false: a tile does not fit into shared memory. */
 bool plan_pack(const fpa_cuda_inputs *in, fpa_split_outer *split);
-/* Fills what templates read of the score and of product rows (NULL: there are none), once split->source is there. */
+/* Fills what templates read of the score and of product rows (NULL: there are none), after split->source. */
 void plan_split_products(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split);
-/* By the given plan, or one of product rows. NULL, or why it does not suit. */
+/* Plans all kernels, from the inputs' plan, which is that of `products` if not NULL. Returns NULL, or why this is not possible. */
 const char *plan_split_of(const fpa_cuda_inputs *in, const fpa_product_rows *products,
                           fpa_split_outer *split);
 
-/* Tiles that blocks of chunk_state have sums of. */
+/* Tiles for which the blocks of chunk_state have room for sums. */
 int split_places(const fpa_split_outer *split);
 const char *plan_split_outer(const fpa_cuda_inputs *in, void *plan);
 void print_split_outer(FILE *out, const fpa_plan *plan);
