@@ -1,4 +1,5 @@
-/* plan_block_tiles: features of two rows, in tiles of a whole block of rows times another one. */
+/* plan_block_tiles: tiles for features that are products of two rows: each is a whole block of 8 rows times another
+ * one. For plans of product rows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,7 @@ static bool same_tile(const pair *p, const pair *q)
     return p->a / OUTER_BLOCK == q->a / OUTER_BLOCK && p->b / OUTER_BLOCK == q->b / OUTER_BLOCK;
 }
 
-/* A group for each block of prefixes. false: two features are the same pair. */
+/* Fills tiles from sorted pairs, with a group for each block of prefixes. false: two features are the same pair of rows. */
 static bool fill_tiles(const pair *pairs, int count, outer_tiling *tiling)
 {
     for (int i = 0; i < count; i++) {

@@ -1,39 +1,41 @@
-/* tiles_cut: groups of five or six prefixes as one of four and one of two; suffixes of few rows as prefixes.
+/* tiles_cut: cuts groups of five or six prefixes into one of four and one of two, and transposes tiles that use few
+ * rows of their suffix block, so that these rows become prefixes.
  *
- * tiles_part fills tiles of groups of at most four prefixes. What is left are groups of five or six, and suffix blocks of few rows that
- * many groups have tiles with:
+ * tiles_part fills the tiles of groups of at most four prefixes by repeating these. This gives it more such groups:
  *
- *     n tiles of 6 prefixes             n / 2 of 4 prefixes and n / 4 of 2
- *     n groups' tiles of 4 of a         their transposes, of 4 prefixes: n / 2
- *     block's rows */
+ *     n tiles of 6 prefixes                     n / 2 tiles of 4 prefixes and n / 4 of 2
+ *     n groups' tiles with 4 rows of a block    their transposes, one group of 4 prefixes: n / 2 tiles */
 #include <string.h>
 
 #include "outer_tiles.h"
 
-enum { WHOLE = 4, MOST_CUT = 6 }; /* prefixes of a cut group's first part, and of both */
+enum { WHOLE = 4, MOST_CUT = 6 }; /* prefixes of a cut group's first part; of both parts, at most */
 
-/* Homes of tiles: the given groups, then one for each block of rows, whose prefixes these are. */
+/* Homes of tiles, the groups that may have them: the given groups, then for each block of rows one whose prefixes are
+ * these rows. */
 typedef struct cutting {
     const outer_tiling *from;
     int most; /* suffix blocks of a tile */
     int blocks, homes;
-    int *block;        /* [groups] whose rows its prefixes are, -1: none */
-    int *home_of;      /* [blocks] the group of that block, or its own home */
-    bool *has;         /* [homes][blocks] */
-    bool *can_turn;    /* [tiles] */
-    bool *turned;      /* [tiles] */
-    int *rows;         /* [tiles] of its suffix, */
-    int *prefixes;     /* [tiles] and prefixes that it has features of */
-    int *count, *used; /* [homes] tiles; prefixes */
+    int *block; /* [groups] the block whose rows are its prefixes, -1: none */
+    /* [blocks] the home whose prefixes are that block: a given group, or the block's own home */
+    int *home_of;
+    bool *has;         /* [homes][blocks] whether a group has a tile with that suffix block */
+    bool *can_turn;    /* [tiles] whether it may be transposed */
+    bool *turned;      /* [tiles] whether it is */
+    int *rows;         /* [tiles] rows of its suffix that features use, */
+    int *prefixes;     /* [tiles] and prefixes */
+    int *count, *used; /* [homes] tiles; prefixes that these use */
 } cutting;
 
-/* Of that many prefixes. */
+/* Tiles that tiles_part makes of so many tiles of a group with so many prefixes. */
 static int parted_count(const cutting *c, int tiles, int prefixes)
 {
     const int parts = prefixes <= 2 ? 4 : prefixes <= WHOLE ? 2 : 1;
     return divide_up(tiles, parts < c->most ? parts : c->most);
 }
 
+/* The same if the group is cut. */
 static int cut_count(const cutting *c, int tiles)
 {
     return parted_count(c, tiles, WHOLE) + parted_count(c, tiles, MOST_CUT - WHOLE);
@@ -45,18 +47,20 @@ static bool is_cut(const cutting *c, int home)
     return used > WHOLE && used <= MOST_CUT && cut_count(c, tiles) < tiles;
 }
 
-/* What tiles_part makes of a group's tiles. */
+/* Tiles that remain of a home. */
 static int home_count(const cutting *c, int home)
 {
     return is_cut(c, home) ? cut_count(c, c->count[home]) : parted_count(c, c->count[home], c->used[home]);
 }
 
+/* The home of a tile, as it is transposed or not. */
 static int home_of(const cutting *c, int t)
 {
     const outer_tile *tile = &c->from->tiles[t];
     return c->turned[t] ? c->home_of[tile->suffix] : tile->group;
 }
 
+/* Counts the tiles and prefixes of all homes; returns the tiles that remain. */
 static int count_all(const cutting *c)
 {
     int sum = 0;
@@ -72,7 +76,7 @@ static int count_all(const cutting *c)
     return sum;
 }
 
-/* Tiles of a suffix block that have fewer of its rows than they have prefixes become, transposed, those of its rows, where fewer are left. */
+/* Suffix block by suffix block: transposes the tiles that have it and may be transposed, if fewer tiles remain. */
 static void turn_suffixes(cutting *c)
 {
     int least = count_all(c);
@@ -103,7 +107,8 @@ static void find_homes(cutting *c)
         c->has[c->from->tiles[t].group * c->blocks + c->from->tiles[t].suffix] = true;
 }
 
-/* Of several groups of one block the first only. */
+/* Whether a tile may be transposed: it uses fewer rows of its suffix than prefixes, and the home of that block has no
+ * tile with its prefixes' block yet. If several groups have the same block as prefixes, only the first one's tiles. */
 static bool can_turn(const cutting *c, int t)
 {
     const outer_tile *tile = &c->from->tiles[t];
@@ -143,7 +148,7 @@ static void describe(cutting *c, arena *memory)
 
 /* ---- the new tiling ---- */
 
-/* Prefixes of a home, from its prefix number `first` on, again and again. */
+/* A group with the prefixes of a home from number `first` on, repeated. */
 static void add_group(const cutting *c, int home, int first, outer_tiling *made)
 {
     int *prefix = made->prefix + made->group_count++ * OUTER_BLOCK;
@@ -155,7 +160,7 @@ static void add_group(const cutting *c, int home, int first, outer_tiling *made)
     }
 }
 
-/* Of the tile, as its home has it, the features of prefixes first .. end - 1. */
+/* A tile with the features of prefixes first to end - 1, transposed if it is turned. */
 static void add_tile(const cutting *c, int t, int first, int end, outer_tiling *made)
 {
     const outer_tile *tile = &c->from->tiles[t];

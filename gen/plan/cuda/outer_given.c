@@ -1,10 +1,10 @@
-/* outer_given: coordinates that kernels of a plan_outer read from q and k as they are given, behind packed rows. */
+/* outer_given: finds the run of coordinates that vectors take from q and k as given, decides whether it is worth it,
+ * and places it. */
 #include "outer_given.h"
 
 #include "contraction.h"
 #include "outer_tiles.h"
 
-/* True when some dot has one of two rows only: blocks of a dot hold no other dot's rows. */
 bool outer_dots_part(const fpa_plan *plan, int a, int b)
 {
     for (int i = 0; i < plan->score->dot_count; i++) {
@@ -22,13 +22,12 @@ bool outer_is_given(const fpa_outer_plan *outer, int row)
     return row >= outer->given_first && row < outer->given_first + outer->given_rows;
 }
 
-/* Blocks up to the last step of rows as they are given. */
+/* Blocks of a vector that ends with these coordinates, in whole steps of 16. */
 static int blocks_with_given(const fpa_outer_plan *outer)
 {
     return (outer->given_slab * OUTER_TILE + round_up(outer->given_rows, OUTER_STEP)) / OUTER_BLOCK;
 }
 
-/* These lie behind the others, in slabs of their own. Returns blocks. */
 int outer_place_given(fpa_outer_plan *outer, int blocks)
 {
     if (!outer->given_rows)
@@ -39,7 +38,7 @@ int outer_place_given(fpa_outer_plan *outer, int blocks)
     return blocks_with_given(outer);
 }
 
-/* The longest run of coordinates that features or dots name, and no dot parts. */
+/* The longest run of coordinates that features or dots use and that no dot splits (outer_dots_part). */
 static int find_run(const fpa_plan *plan, const bool *kept, int *first)
 {
     int longest = 0;
@@ -55,8 +54,9 @@ static int find_run(const fpa_plan *plan, const bool *kept, int *first)
     return longest;
 }
 
-/* Whether both sides' rows that are not written are more bytes than what memory gives beside them, in lines of 128 bytes, each time that they are read: keys by
- * chunk_state, keys and queries by chunk_output. r1_06 writes 736 bytes less of a token, and 432 more are read (docs/decisions/0171-rows-as-they-are-given.md). */
+/* Whether the bytes that pack_rows does not write, of queries and keys, exceed the unused bytes of the lines of 128
+ * bytes that are read instead: three times, keys by chunk_state, keys and queries by chunk_output. r1_06 writes 736
+ * bytes less for a token, and reads 432 more (docs/decisions/0171-rows-as-they-are-given.md). */
 static bool is_worth_it(int first, int rows)
 {
     enum { LINE = 128 / 2, SIDES = 2, READS = 3 };
@@ -64,7 +64,7 @@ static bool is_worth_it(int first, int rows)
     return SIDES * rows > READS * (lines - rows);
 }
 
-/* Pieces of 16 bytes of that run, since boxes begin at such, if those and what is left of it are no more blocks than the run would be. */
+/* Not if the rest of the run, packed, takes more blocks than these coordinates save. */
 void outer_choose_given(const fpa_plan *plan, const bool *kept, fpa_outer_plan *outer)
 {
     enum { LEAST = OUTER_TILE };
@@ -83,15 +83,12 @@ static int count_dot_steps(const fpa_plan *plan, const fpa_outer_plan *outer)
     return outer->dot_first[plan->score->dot_count];
 }
 
-/* Whether rows of q and k are coordinates of the head, and every kernel that reads vectors takes them from two places. */
 bool outer_may_be_given(const fpa_plan *plan, const fpa_outer_plan *outer)
 {
     return !outer->rows && !outer->coordinates && !plan->written->lift && !plan->head->window &&
            contraction_of(plan) == CONTRACTS_NOTHING;
 }
 
-/* Whether it is worthwhile: no gathered rows follow, no more slabs are needed, and dot products have at most one
- * more step, for the rest of the run. */
 bool outer_is_as_short(const fpa_plan *plan, const fpa_outer_plan *given, const fpa_outer_plan *outer)
 {
     return given->row_blocks == blocks_with_given(given) &&

@@ -1,7 +1,8 @@
-/* tiles_part: groups of few prefixes as tiles of several suffix blocks.
+/* tiles_part: gives groups of few prefixes tiles of several suffix blocks.
  *
- * A tile has room for 8 prefixes. A group of at most four has them twice, and its tiles have two suffix blocks; of at most two,
- * four times and four blocks. So the row of ones times all coordinates, or the few rows of a last block, fill their tiles:
+ * A tile has room for 8 prefixes. In a group of at most four they are repeated twice, and its tiles have two suffix
+ * blocks; in one of at most two, four times, with four blocks. So the row of ones times all coordinates, or the few
+ * rows of a last block, fill their tiles:
  *
  *     prefixes  1 . . . . . . .   7 tiles, one for each block      1 . 1 . 1 . 1 .   2 tiles
  *     suffixes  J                                                  J   K   L   M */
@@ -12,12 +13,12 @@
 /* What each group of the given tiles becomes. */
 typedef struct parting {
     const outer_tiling *from;
-    int most;
-    int *block; /* [groups] block of rows that the last factors of its prefixes are, -1: none */
+    int most;   /* suffix blocks of a tile */
+    int *block; /* [groups] the block whose rows are the last factors of its prefixes, -1: none */
     int *used;  /* [groups] prefixes, up to the last one that has a feature */
-    int *home;  /* [tiles] group that has the tile */
-    int *parts; /* [groups] */
-    int *count; /* [groups] tiles, before they are put together */
+    int *home;  /* [tiles] the group that gets the tile */
+    int *parts; /* [groups] suffix blocks of its tiles */
+    int *count; /* [groups] tiles, before several become one */
 } parting;
 
 static const int *prefix_of(const outer_tiling *tiling, int g, int c)
@@ -48,6 +49,7 @@ int outer_rows_used(const outer_tile *tile, bool suffix)
     return used;
 }
 
+/* Suffix blocks of tiles of a group with so many prefixes. */
 static int parts_of(const parting *p, int used)
 {
     const int parts = used <= 2 ? 4 : used <= 4 ? 2 : 1;
@@ -62,7 +64,8 @@ static bool has_suffix(const outer_tiling *tiling, int g, int suffix)
     return false;
 }
 
-/* The group whose prefixes are the few rows that the tile has of its suffix, or the one that has it. */
+/* The group that gets a tile: one whose few prefixes are the rows that the tile uses of its suffix, which then has
+ * its transpose; or the tile's own. */
 static int choose_home(const parting *p, int t)
 {
     const outer_tile *tile = &p->from->tiles[t];
@@ -105,7 +108,7 @@ static void describe(parting *p, arena *memory)
         p->parts[g] = p->count[g] > 1 ? parts_of(p, p->used[g]) : 1;
 }
 
-/* Number `part` of the blocks of a tile; transposed where its group is another one now. */
+/* Adds tile t as part number `part` of tile *to; transposed if its group has changed. */
 static void add_part(const parting *p, int t, int part, outer_tile *to)
 {
     const outer_tile *tile = &p->from->tiles[t];
@@ -115,12 +118,13 @@ static void add_part(const parting *p, int t, int part, outer_tile *to)
         for (int r = 0; r < OUTER_BLOCK; r++)
             to->feature[OUTER_BLOCK * (part * prefixes + c) + r] =
                 tile->feature[turned ? OUTER_BLOCK * r + c : OUTER_BLOCK * c + r];
-    for (int q = part; q < OUTER_QUARTERS; q++) /* those behind the last one repeat it, without features */
+    for (int q = part; q < OUTER_QUARTERS; q++) /* empty parts have the same suffix, without features */
         if (q >= part * OUTER_QUARTERS / p->parts[g])
             to->quarter[q] = turned ? p->block[tile->group] : tile->suffix;
     to->suffix = to->quarter[0];
 }
 
+/* Makes group g, with repeated prefixes, and its tiles. */
 static void fill_group(const parting *p, int g, outer_tiling *made)
 {
     const int parts = p->parts[g], number = made->group_count++, factors = made->factors;

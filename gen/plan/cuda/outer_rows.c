@@ -1,11 +1,11 @@
-/* plan_row_tiles: features of one factor. A tile is 64 rows of a vector; its suffix is the first of their 8 blocks, and
- * its prefixes, which nothing is multiplied by, name no rows. */
+/* plan_row_tiles: tiles for features of one factor. A tile is 64 rows of a vector; its suffix is the first of their 8
+ * blocks, and its group's prefixes are not used. */
 #include <stdio.h>
 #include <string.h>
 
 #include "outer_tiles.h"
 
-/* The feature in each row of tiles; false: two have the same row. */
+/* Fills the feature of each row of the tiles; false: two features are the same row. */
 static bool place_features(const fpa_plan *plan, const fpa_outer_plan *outer, outer_tile *tiles)
 {
     for (int p = 0; p < plan->piece_count; p++)
@@ -27,7 +27,7 @@ static bool is_empty(const outer_tile *tile)
     return true;
 }
 
-/* Rows of dots alone make no tiles. */
+/* Drops tiles of rows that only dots use. */
 static int drop_empty(outer_tile *tiles, int count)
 {
     int kept = 0;
@@ -37,7 +37,7 @@ static int drop_empty(outer_tile *tiles, int count)
     return kept;
 }
 
-/* As long strips as a warpgroup holds, of equal lengths. */
+/* Tiles of a strip: as many as a warpgroup holds, divided equally. */
 static int choose_length(int tiles, int most)
 {
     const int longest = most < OUTER_MAX_STRIP ? most : OUTER_MAX_STRIP;

@@ -1,9 +1,9 @@
-/* plan_strip: tiles of groups as strips of R tiles, with little padding.
+/* tiles_to_strips: divides the tiles of groups into strips of R tiles, with little padding.
  *
- * A group whose prefixes are one block I of rows (times factors that all of them share) and the group of
- * block J can each have the tile of I and J: feature (i, j) is feature (j, i) transposed. Which of the two
- * has it is a flow in a network: groups that have more tiles than wanted are its sources, those that have
- * fewer its sinks, and a path moves one tile along each of its edges. */
+ * A group whose prefixes are a block I of rows (times factors that all of them share) and the group of block J can
+ * each have the tile of I and J, since feature (i, j) is feature (j, i). Which of the two has it is a flow in a
+ * network whose nodes are groups and whose edges are such tiles: groups with more tiles than wanted are sources,
+ * those with fewer are sinks, and a path from one to the other moves one tile along each of its edges. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +16,13 @@ enum { UNSEEN = -2, SOURCE = -1 };
 
 typedef struct fused {
     const outer_tiling *tiling;
-    int *block;    /* [groups] block of rows that a group's prefixes are, -1: none */
-    int *family;   /* [groups] first group of those with the same shared factors; itself without a block */
-    int *order;    /* [groups] by family, then by tiles as they are at first */
-    int *other;    /* [tiles] group that may have the tile instead, -1: none */
-    bool *flipped; /* [tiles] the other group has it */
-    int *count, *want; /* [groups] tiles */
-    int *from;         /* [groups] tile by which a search came, UNSEEN, or SOURCE */
+    int *block;        /* [groups] the block whose rows are its prefixes' last factors, -1: none */
+    int *family;       /* [groups] the first group with the same other factors; itself without a block */
+    int *order;        /* [groups] by family, then by number of tiles at first */
+    int *other;        /* [tiles] the group that may have the tile instead, -1: none */
+    bool *flipped;     /* [tiles] whether that group has it */
+    int *count, *want; /* [groups] tiles it has, and should have */
+    int *from;         /* [groups] in a search: the tile by which it was reached, UNSEEN, or SOURCE */
 } fused;
 
 static const int *group_prefix(const outer_tiling *tiling, int g, int c)
@@ -30,14 +30,14 @@ static const int *group_prefix(const outer_tiling *tiling, int g, int c)
     return tiling->prefix + (g * OUTER_BLOCK + c) * tiling->factors;
 }
 
-/* ---- who may have which tile ---- */
+/* ---- which groups may have a tile ---- */
 
 static bool shares_prefix(const outer_tiling *tiling, const int *a, const int *b)
 {
     return memcmp(a, b, (tiling->factors - 1) * sizeof *a) == 0;
 }
 
-/* The group of that block and the shared factors of g, or -1. */
+/* The group, of those before number `before`, of that block and the other factors of g; -1: none. */
 static int find_group(const fused *f, int g, int block, int before)
 {
     for (int h = 0; h < before; h++)
@@ -47,7 +47,8 @@ static int find_group(const fused *f, int g, int block, int before)
     return -1;
 }
 
-/* Of groups with equal prefixes the first only, so that each tile has one place where it may go. */
+/* Finds blocks and families. Of groups with equal prefixes only the first one has a block, so that a tile may go to
+ * one other group. */
 static void find_blocks(fused *f)
 {
     for (int g = 0; g < f->tiling->group_count; g++) {
@@ -70,8 +71,8 @@ static bool has_suffix(const outer_tiling *tiling, const int *first, int g, int 
     return false;
 }
 
-/* first: [groups + 1] first tile of each group. A tile whose transpose is a tile too, or the same one,
- * stays. */
+/* Finds the other group of each tile. A tile stays if its transpose is a tile, too, or itself. first: [groups + 1]
+ * first tile of each group. */
 static void find_others(fused *f, const int *first)
 {
     const outer_tiling *tiling = f->tiling;
@@ -136,8 +137,8 @@ static void fused_new(fused *f, const outer_tiling *tiling, arena *memory)
 
 /* ---- flips ---- */
 
-/* Moves tiles between groups that can exchange them, from groups with many to groups with few, so that groups
- * consist of whole strips; the remainder stays in one group. */
+/* Sets the number of tiles that each group should have, so that groups consist of whole strips: a family's remainders
+ * are collected in as few groups as possible. */
 static void set_wanted(fused *f, int suffixes)
 {
     const int groups = f->tiling->group_count;
@@ -154,7 +155,7 @@ static void set_wanted(fused *f, int suffixes)
     }
 }
 
-/* Tiles along the path that a search found change their group; its end gains one, its source loses one. */
+/* Moves the tiles along the path that a search found: its end gains one tile, its source loses one. */
 static void trace_back(fused *f, int end)
 {
     int g = end;
@@ -206,8 +207,8 @@ static int balance(fused *f, int suffixes)
     return strips;
 }
 
-/* Clocks of the state kernel for 16 tokens, by what its kernels will be counted as (work_outer.c) once blocks are known:
- * here they are three warpgroups that hold `held` strips each; warps of two strips have twice as many prefixes. */
+/* Clocks of the state kernel for 16 tokens, counted as in work_outer.c, for blocks of three warpgroups of `held`
+ * strips each; if these are even, warps have twice as many prefixes of one strip. */
 static double strip_clocks(const fpa_gpu *gpu, int columns, int factors, int strips, int suffixes, int held)
 {
     enum { WARPS = 16 };
@@ -220,6 +221,7 @@ static double strip_clocks(const fpa_gpu *gpu, int columns, int factors, int str
     return cuda_clocks(gpu, &sum, true, WARPS);
 }
 
+/* The length of strips that takes the fewest clocks. */
 static int choose_suffixes(const fpa_gpu *gpu, int columns, fused *f, int warpgroup_tiles)
 {
     static const int sizes[] = {3, 6, 4, 2, 1}; /* the first of equals */
@@ -238,7 +240,7 @@ static int choose_suffixes(const fpa_gpu *gpu, int columns, fused *f, int warpgr
     return best;
 }
 
-/* Tiles as the exchange leaves them. */
+/* Copies of the tiles, transposed where they have changed groups. */
 static outer_tile *flip_tiles(const fused *f, arena *memory)
 {
     const int count = f->tiling->tile_count;

@@ -1,4 +1,5 @@
-/* plan_tables: tiles in the order that copies have them in, and their strips, as the tables of plan_outer. */
+/* tiles_to_tables: fills the tables of fpa_outer_plan from tiles: sorts these into the order of copies, finds folded
+ * ones, and lists groups, strips and weights. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +8,10 @@
 
 /* ---- folded tiles ---- */
 
-/* The tile of a block's rows times themselves has most products twice, at (c, r) and (r, c). Row 8 m + r of
- * m < 2 holds (r ^ m, r); of the others, n = c ^ r >= 2, only c < r is kept, in one of the 8 rows of n / 2 +
- * 1, which is r's for odd n and c's for even n: no two of these have the same. So a row of a copy is a row of
- * the block times its neighbour at a distance that the lane alone decides. */
+/* The tile of a block's rows times themselves has most products twice, at (c, r) and (r, c). A copy has 40 rows of
+ * it, in five groups of 8. With n = c ^ r: row 8 n + r for n < 2 (squares, then neighbours, which so remain twice);
+ * for n >= 2 only c < r, in group n / 2 + 1, at row r for odd n and at row c for even n, which are all different. So
+ * row i of a group is row i of the block times row i ^ n, where n depends on the group and i alone. */
 int outer_fold(int slot)
 {
     const int c = slot / OUTER_BLOCK, r = slot % OUTER_BLOCK, apart = c ^ r;
@@ -19,7 +20,7 @@ int outer_fold(int slot)
     return c > r ? -1 : OUTER_BLOCK * (apart / 2 + 1) + (apart % 2 ? r : c);
 }
 
-/* Features go where they are kept; false, and nothing has moved: two want one place. */
+/* Moves features to the slots that copies have; false, and nothing has moved: two features need the same slot. */
 static bool fold_tile(outer_tile *tile)
 {
     int folded[OUTER_TILE];
@@ -37,7 +38,7 @@ static bool fold_tile(outer_tile *tile)
     return true;
 }
 
-/* Block that the last factors of 8 prefixes are, in order, or -1. */
+/* The block whose rows are the last factors of 8 prefixes, in order; -1: none. */
 static int last_block(const int *prefix, int factors)
 {
     const int *row = prefix + factors - 1;
@@ -47,7 +48,7 @@ static int last_block(const int *prefix, int factors)
     return row[0] / OUTER_BLOCK;
 }
 
-/* Prefixes of several factors have no folded tiles. */
+/* Finds the folded tiles, of groups whose prefixes have one factor, and counts them. */
 static int fold_tiles(const outer_tiling *tiling, outer_tile *tiles)
 {
     int count = 0;
@@ -90,7 +91,7 @@ static void allocate(arena *memory, int groups, int tiles, int strips, fpa_outer
         arena_array(memory, (size_t)(strips + 1) * outer->strip_length, sizeof *outer->strip_tile);
 }
 
-/* Number of a group of the tiling, from 0 on in the order in which tiles need them. */
+/* The new number of a group: groups are numbered in the order in which tiles refer to them. */
 static int number_group(const outer_tiling *tiling, int group, int first_tile, int *number,
                         fpa_outer_plan *outer)
 {
@@ -106,7 +107,7 @@ static int number_group(const outer_tiling *tiling, int group, int first_tile, i
     return number[group];
 }
 
-/* Groups that gave all of their tiles away are left out. Each tile's group becomes its number. */
+/* Fills the tables of tiles and groups; groups without tiles are left out. tiles[].group becomes the new number. */
 static void fill_tiles(const outer_tiling *tiling, outer_tile *tiles, arena *memory, fpa_outer_plan *outer)
 {
     const int whole = outer->tiles - outer->folded;
@@ -133,8 +134,8 @@ static int next_tile(const fpa_outer_plan *outer, const outer_tile *tiles, int g
     return t;
 }
 
-/* A strip of tiles of group g from *t on, which becomes the first that has no place; the one with suffix
- * `first` comes first. True when it is there. */
+/* Fills a strip with tiles of group g from *t on, which becomes the first tile behind it; a tile with suffix block
+ * `first` is put first. Whether there is one. */
 static bool fill_strip(const fpa_outer_plan *outer, const outer_tile *tiles, int g, int *t, int first,
                        int *strip)
 {
@@ -151,6 +152,7 @@ static bool fill_strip(const fpa_outer_plan *outer, const outer_tile *tiles, int
     return own;
 }
 
+/* Adds the own strips of all groups, or the others. */
 static void add_strips(const outer_tile *tiles, fpa_outer_plan *outer, bool own)
 {
     const int suffixes = outer->strip_length, factors = outer->prefix_factors;
@@ -162,7 +164,7 @@ static void add_strips(const outer_tile *tiles, fpa_outer_plan *outer, bool own)
     }
 }
 
-/* The table has room for one strip more than there are, as one may be filled that is not wanted. */
+/* The table has room for one strip more, since add_strips fills a strip before it knows whether to keep it. */
 static void fill_strips(const outer_tile *tiles, fpa_outer_plan *outer)
 {
     add_strips(tiles, outer, true);
@@ -172,14 +174,14 @@ static void fill_strips(const outer_tile *tiles, fpa_outer_plan *outer)
 
 /* ---- weights ---- */
 
-/* What numbers of 8 bits' precision, and the exponents of float, can be multiplied by without an error. */
+/* Whether multiplying a bf16 number by a weight is exact: 0, or a power of two of ordinary size. */
 static bool is_exact(double weight)
 {
     int exponent;
     return weight == 0 || (fabs(frexp(weight, &exponent)) == 0.5 && abs(exponent) < 64);
 }
 
-/* False of rows that a folded tile's copies do not have. */
+/* Whether copies have a slot; they leave out some of folded tiles. */
 static bool is_copied(const fpa_outer_plan *outer, int slot)
 {
     return slot / OUTER_TILE < outer->tiles - outer->folded || outer_fold(slot % OUTER_TILE) >= 0;

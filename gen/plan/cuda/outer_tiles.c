@@ -1,24 +1,28 @@
-/* plan_tiles: features gathered as groups of 8 prefixes, each with the tiles of all its suffix blocks.
+/* tiles_form: gathers features into groups of 8 prefixes, each with a tile for each of its suffix blocks.
  *
- * Sorted by prefix and row, features fall into *cells*: one prefix and one block of rows. All cells of a
- * prefix stay together; prefixes with the same blocks make up groups. Of features of three factors and more any may be the suffix: if that is wanted, rows
- * of a block that has few become factors of prefixes instead:
+ * Sorted by prefix and row, features fall into *cells* (struct part): one prefix and one suffix block. All cells of a
+ * prefix stay together (a prefix line); prefixes with the same suffix blocks form groups. In a feature of three or
+ * more factors any factor may be the suffix: if `turn` is set, rows of suffix blocks of which features use few rows
+ * become factors of prefixes instead:
  *
- *     25 rows, degree 3    (a, b) x 24: 325 prefixes of a suffix block of one row    (a, 24) x b: 24 prefixes of the blocks that others have, too */
+ *     25 rows, degree 3    (a, b) x 24: 325 prefixes with a suffix block of one row
+ *                          (a, 24) x b: 24 more prefixes, with suffix blocks that others have, too */
 #include "fused_packed.h"
 #include "outer_tiles.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* A feature: a prefix times a row. */
 typedef struct slot {
     const int *prefix; /* [factors] rows */
     int factors;
-    int copy; /* the how-many-th feature of that prefix and row: they must not share a tile */
+    int copy; /* number of the feature among those of the same prefix and row, which must not share a tile */
     int row;
     int feature;
 } slot;
 
+/* A cell: features of one prefix and one suffix block. */
 typedef struct part {
     int suffix;
     int feature[OUTER_BLOCK];
@@ -62,7 +66,8 @@ static int compare_slots(const void *left, const void *right)
     return (a->feature > b->feature) - (a->feature < b->feature);
 }
 
-/* Rows of ones come first: the last factor of a prefix may be a block's row in shorter features too. */
+/* The rows of a piece's prefix, preceded by rows of ones in shorter features, so that last factors can be a block of
+ * rows in these, too. */
 static const int *piece_prefix(const fpa_outer_plan *outer, const fpa_piece *piece, arena *memory)
 {
     const int factors = outer->prefix_factors, ones = factors - piece->prefix_count;
@@ -87,8 +92,8 @@ static slot *form_slots(const fpa_plan *plan, const fpa_outer_plan *outer, arena
     return slots;
 }
 
-/* Of blocks of rows, which ones features have a part of as suffixes: at most a half, since with six rows of eight r2_10 took 1.07 times as long with 218
- * tiles for 240 (docs/decisions/0195-what-long-sequences-wait-for.md). */
+/* Marks the blocks of which features use few rows as suffixes: at most half of them, since with six rows of eight
+ * r2_10 took 1.07 times as long with 218 tiles as with 240 (docs/decisions/0195-what-long-sequences-wait-for.md). */
 static void mark_partial(const slot *slots, int count, int blocks, bool *partial, arena *memory)
 {
     bool *used = arena_array(memory, (size_t)blocks * OUTER_BLOCK, sizeof *used);
@@ -102,7 +107,8 @@ static void mark_partial(const slot *slots, int count, int blocks, bool *partial
     }
 }
 
-/* A row of such a block and a factor that is none, the last one, change places. */
+/* If a slot's row is in such a block, exchanges it with the last factor of the prefix that is neither in such a block
+ * nor the row of ones. */
 static void turn_slot(slot *s, int ones_row, const bool *partial, arena *memory)
 {
     int l = s->factors - 1;
@@ -112,7 +118,7 @@ static void turn_slot(slot *s, int ones_row, const bool *partial, arena *memory)
         return;
     int *prefix = arena_array(memory, s->factors, sizeof *prefix);
     const int row = s->prefix[l];
-    for (int i = 0; i < s->factors; i++) /* rows stay in order: the block's is behind those before it */
+    for (int i = 0; i < s->factors; i++) /* the other factors stay in order; the row becomes the last one */
         prefix[i] = i < l ? s->prefix[i] : i + 1 < s->factors ? s->prefix[i + 1] : s->row;
     s->prefix = prefix;
     s->row = row;
@@ -126,7 +132,7 @@ static void turn_slots(const fpa_outer_plan *outer, slot *slots, int count, aren
         turn_slot(&slots[i], outer->ones_row, partial, memory);
 }
 
-/* By copy, then prefix, then row. Few heads have copies. */
+/* Sorts by copy, then prefix, then row, after numbering copies, which few heads have. */
 static void sort_slots(slot *slots, int count)
 {
     bool copies = false;
@@ -141,7 +147,7 @@ static void sort_slots(slot *slots, int count)
         qsort(slots, count, sizeof *slots, compare_slots);
 }
 
-/* ---- prefix_lines ---- */
+/* ---- prefix lines ---- */
 
 static bool same_prefix(const prefix_line *s, const slot *next)
 {
@@ -180,7 +186,7 @@ static int compare_parts(const prefix_line *a, const prefix_line *b)
     return (a->part_count > b->part_count) - (a->part_count < b->part_count);
 }
 
-/* By blocks of rows, so that those of a group follow each other; then as slots. */
+/* By suffix blocks, so that prefixes that can form a group follow each other; then like slots. */
 static int compare_prefix_lines(const void *left, const void *right)
 {
     const prefix_line *a = left, *b = right;
@@ -194,7 +200,7 @@ static int compare_prefix_lines(const void *left, const void *right)
 
 /* ---- groups ---- */
 
-/* Runs of at most 8 prefix_lines of one span. */
+/* Groups: runs of at most 8 prefix lines with the same suffix blocks. */
 static int form_groups(const prefix_line *prefix_lines, int count, group *groups, arena *memory)
 {
     int group_count = 0;
@@ -229,7 +235,7 @@ static int unite_suffixes(const group *a, const group *b, int *suffix)
     return count;
 }
 
-/* The group before g that g's prefixes fit into and that saves most tiles, or NULL. */
+/* The group before g that has room for g's prefixes and with which most tiles are saved; NULL: none. */
 static group *merge_partner(group *groups, const group *g)
 {
     group *best = NULL;
@@ -246,7 +252,7 @@ static group *merge_partner(group *groups, const group *g)
     return best;
 }
 
-/* Groups of fewer than 8 prefixes join others when that saves tiles. */
+/* Merges groups of fewer than 8 prefixes into others if that saves tiles. */
 static void merge_groups(group *groups, int count, arena *memory)
 {
     for (group *g = groups; g < groups + count; g++) {
@@ -264,8 +270,8 @@ static void merge_groups(group *groups, int count, arena *memory)
 
 /* ---- tiles ---- */
 
-/* The rows of prefix c of a group. Prefixes that are missing go on with the block of rows that the last
- * factor of those before them begins, or else repeat the first; no feature is at them. */
+/* The rows of prefix c of a group. Missing prefixes, which have no features, complete the block of rows if the last
+ * factors are the first rows of one; else they repeat the first prefix. */
 static void fill_prefix(const group *g, int c, int factors, int *prefix)
 {
     const int last = factors - 1, begin = g->member[0]->prefix[last];

@@ -1,5 +1,6 @@
-/* plan_contraction: NAME_chunk_contraction, the gradient of queries whose kernel is of degree 2 in one dot or a sum of products of two, beside the kernels of
- * split_outer whose copies of states it reads; of any degree in one dot where there are pairs alone. */
+/* plan_contraction: NAME_chunk_contraction, which computes gradients of queries. For kernels of degree 2 in one dot,
+ * or sums of products of two dots, it reads the copies of the state that split_outer's chunk_state writes, then
+ * pairs; for kernels of any degree in one dot, in the parallel form, pairs alone. */
 #include "split_outer.h"
 
 #include "base/round.h"
@@ -7,23 +8,26 @@
 #include "parts.h"
 
 enum {
-    GROUPS_WIDTH = 64, /* sums of gradients, and rows g, beside which three warpgroups have registers */
+    /* rows of queries, and values, up to which three warpgroups have registers for sums of gradients and rows g */
+    GROUPS_WIDTH = 64,
     GROUPS_VALUES = 80,
     MOST_STAGES = 4, /* of keys */
     LEAST_STAGES = 2,
-    MOST_TILES = 8,
+    MOST_TILES = 8, /* stages of tiles */
     LEAST_TILES = 2,
-    PAIR_KEYS = 32, /* of a stage; of a square's 64 */
-    KEYS = 64,
-    /* of products of two dots, but where half of the queries would read each tile twice as often */
+    PAIR_KEYS = 32, /* keys of a stage, for products of two dots; */
+    KEYS = 64,      /* for polynomials of one */
+    /* least stages of tiles for products of two dots, unless only LEAST_TILES fit: fewer queries a block would read
+     * tiles more often */
     PAIR_TILES = 3,
-    /* registers: two tiles' products, 64, a group's prefixes and what they are given, 32, addresses */
+    /* registers beside sums and rows g: two tiles' products, 64; a group's prefixes and their gradients, 32; addresses */
     BESIDE_TILES = 128,
-    COLUMNS_BEHIND = 1024, /* bytes of 8 columns, which the last tile's step of 16 has where those are odd */
-    /* tiles of a set that are written out, so that they leave room where instructions are kept */
+    /* bytes behind the last tile, which its last step of 16 columns reads if blocks of 8 columns are odd */
+    COLUMNS_BEHIND = 1024,
+    /* tiles of a set up to which its loops are unrolled: the instruction cache is limited */
     MOST_WRITTEN = 16,
-    BARRIERS = 16, /* bytes, of a stage */
-    GATE = 8,      /* bytes, of a token */
+    BARRIERS = 16, /* bytes of a stage's barriers */
+    GATE = 8,      /* bytes of a token's running sum of log-gates */
 };
 
 /* Whether a vector's rows are the coordinates in their own order, optionally followed by a row of ones that begins
@@ -36,13 +40,14 @@ static bool has_rows(const fpa_plan *plan, const fpa_outer_plan *outer)
     return OUTER_BLOCK * outer->row_blocks >= plan->head->d;
 }
 
-/* Tiles are blocks of rows times blocks of them, whose columns are in blocks that products of o have, too. */
+/* Whether each tile is a block of rows times another one, with ordinary blocks of columns. */
 static bool has_tiles(const fpa_split_outer *split)
 {
     return split->columns.tiles <= SPLIT_MOST_COLUMNS && split->outer.prefix_factors == 1 &&
            outer_prefix_kind(&split->outer, 0) == PREFIX_BLOCK;
 }
 
+/* Whether vectors, and tiles if states are contracted, are as the kernel needs them. */
 static bool has_blocks(const fpa_plan *plan, const fpa_split_outer *split, bool states)
 {
     const fpa_outer_plan *outer = &split->outer;
@@ -52,12 +57,13 @@ static bool has_blocks(const fpa_plan *plan, const fpa_split_outer *split, bool 
 
 /* ---- products of two dots ---- */
 
+/* Slabs of so many blocks of 8. */
 static int slabs_of(int blocks)
 {
     return divide_up(blocks, SLAB_BLOCKS);
 }
 
-/* The monomial whose dot has a row. */
+/* Number of the monomial one of whose dots has a row; -1: none. */
 static int pair_of_row(const fpa_contraction *c, int row)
 {
     for (int i = 0; i < c->pair_count; i++) {
@@ -69,12 +75,13 @@ static int pair_of_row(const fpa_contraction *c, int row)
     return -1;
 }
 
+/* Whether two rows of a pair belong to the same dot. */
 static bool same_dot(const fpa_contracted_pair *pair, int row, int other)
 {
     return (row < pair->other_first) == (other < pair->other_first);
 }
 
-/* Whether a group's prefixes are one dot's, and its tiles' suffixes the other's. */
+/* Whether a group's prefixes are rows of one dot of a pair, and its tiles' suffixes rows of the other. */
 static bool is_of_pair(const fpa_outer_plan *outer, const fpa_contraction *c, int group, int pair)
 {
     const int row = outer->prefix[OUTER_BLOCK * group];
@@ -86,7 +93,8 @@ static bool is_of_pair(const fpa_outer_plan *outer, const fpa_contraction *c, in
     return true;
 }
 
-/* Whether a monomial's groups have a block of the one dot's rows each, as these lie, and all of the other's. */
+/* Whether group i of a monomial has block i of one dot as prefixes, and tiles with all blocks of the other dot, in
+ * order. */
 static bool are_in_order(const fpa_outer_plan *outer, const fpa_contracted_pair *pair)
 {
     const int first = pair->swapped ? pair->other_first : pair->first;
@@ -104,7 +112,8 @@ static bool are_in_order(const fpa_outer_plan *outer, const fpa_contracted_pair 
     return ordered;
 }
 
-/* A set's, where they are few: each tile is written out with the sums that are its own then. */
+/* Whether loops over a set's tiles are unrolled, so that each tile adds to known registers: if tiles are few and in
+ * order. */
 static bool write_tiles(const fpa_outer_plan *outer, const fpa_contraction *c, const fpa_contracted_set *set)
 {
     int tiles = 0;
@@ -117,7 +126,7 @@ static bool write_tiles(const fpa_outer_plan *outer, const fpa_contraction *c, c
     return tiles <= MOST_WRITTEN;
 }
 
-/* Groups of a monomial follow each other. */
+/* Finds the groups of each monomial; false: they are not consecutive, or mix monomials. */
 static bool find_groups(const fpa_outer_plan *outer, fpa_contraction *c)
 {
     int last = -1;
@@ -138,7 +147,7 @@ static bool find_groups(const fpa_outer_plan *outer, fpa_contraction *c)
     return true;
 }
 
-/* Those of the score, if tiles are blocks of one dot's rows times blocks of the other's. */
+/* Lists the score's monomials as pairs; false: its tiles are not blocks of one dot's rows times blocks of the other's. */
 static bool list_pairs(const fpa_plan *plan, arena *memory, const fpa_outer_plan *outer, fpa_contraction *c)
 {
     const fpa_score *score = plan->score;
@@ -158,7 +167,7 @@ static bool list_pairs(const fpa_plan *plan, arena *memory, const fpa_outer_plan
 
 /* ---- sizes ---- */
 
-/* Slabs of rows that a block has at a time: of the set that has most. */
+/* Slabs of rows of queries, or keys, in a stage: of the set that has most. */
 static int row_slabs_of(const fpa_split_outer *split, const fpa_contraction *c)
 {
     int most = c->pair_count ? 0 : slabs_of(split->outer.row_blocks);
@@ -167,7 +176,7 @@ static int row_slabs_of(const fpa_split_outer *split, const fpa_contraction *c)
     return most;
 }
 
-/* Where no copy is read keys of pairs have the room of its tiles. */
+/* Stages of keys in calls that read no copies: keys of pairs then have the room of tiles, too. */
 static void place_lone_keys(const fpa_plan *plan, int key, int tiles, fpa_contraction *c)
 {
     const int beside = BARRIERS + (plan->head->gate ? c->keys * GATE : 0), room = plan->target->shared_memory;
@@ -180,7 +189,8 @@ static void place_lone_keys(const fpa_plan *plan, int key, int tiles, fpa_contra
     }
 }
 
-/* Rows of queries and g in `stages` places, then keys and tiles as many as there is room for. */
+/* Divides shared memory: `stages` stages of queries and rows g, then as many stages of keys as leave room for
+ * least_tiles tiles, then tiles. false: fewer than two stages of keys fit. */
 static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split, int stages, int least_tiles,
                               fpa_contraction *c)
 {
@@ -206,6 +216,7 @@ static bool place_contraction(const fpa_plan *plan, const fpa_split_outer *split
     return true;
 }
 
+/* Whether three warpgroups have registers for sums of gradients and rows g. */
 static bool is_narrow(const fpa_plan *plan, const fpa_contraction *c)
 {
     int rows = c->pair_count ? 0 : plan->head->d;
@@ -214,14 +225,16 @@ static bool is_narrow(const fpa_plan *plan, const fpa_contraction *c)
     return rows <= GROUPS_WIDTH && plan->head->dv <= GROUPS_VALUES;
 }
 
-/* Of pairs alone: whether queries and rows g stay in registers, beside sums of values, too. */
+/* For pairs alone: whether queries and rows g fit into registers for all keys; values: with sums of scores times
+ * values, too. */
 static bool holds_rows(const fpa_plan *plan, const fpa_split_outer *split, int groups, bool values)
 {
     const int columns = OUTER_BLOCK * split->columns.blocks * split->columns.tiles;
     return contraction_held_registers(plan->head->d, columns, values) <= split_registers(groups);
 }
 
-/* Of products of two: registers, in units of 4, that sums, queries and rows g of a set may have beside dots of 32 keys and their operands. */
+/* For products of two dots: registers, in units of 4, for sums, queries and rows g of a set, beside dots of 32 keys
+ * and their operands. */
 static int held_units(int groups)
 {
     enum { DOTS = 48, OPERANDS = 16, OTHERS = 32, UNIT = 4 };
@@ -234,7 +247,7 @@ static int value_steps(const fpa_split_outer *split)
     return divide_up(split->columns.blocks * split->columns.tiles, OUTER_STEP / OUTER_BLOCK);
 }
 
-/* Rows g first, of which there are more steps. */
+/* Which operands of each set stay in registers: rows g first, then queries, too; and whether its loops are unrolled. */
 static void hold_rows(const fpa_split_outer *split, fpa_contraction *c)
 {
     const int most = held_units(c->groups), values = value_steps(split);
@@ -246,7 +259,8 @@ static void hold_rows(const fpa_split_outer *split, fpa_contraction *c)
     }
 }
 
-/* Whole blocks of queries divide a chunk; sums of gates behind the last one are for query_tokens more. */
+/* Chooses the number of warpgroups, and stages. A block's queries must divide a chunk; they may exceed a sequence by
+ * no more than the query_tokens for which there is memory behind the running sums of log-gates. */
 static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fpa_contraction *c)
 {
     const bool held = !c->states && holds_rows(plan, split, 2, false);
@@ -268,8 +282,8 @@ static bool choose_groups(const fpa_plan *plan, const fpa_split_outer *split, fp
     return false;
 }
 
-/* Divides the monomials into sets. If two warpgroups have registers for it, a set leaves room for two tiles in
- * flight, and for queries and rows g as operands in registers; otherwise a set is one monomial. */
+/* Divides the monomials into sets. If two warpgroups have registers for it, a set leaves room for two tiles' products
+ * in flight, and for queries and rows g as operands in registers; otherwise a set is one monomial. */
 static bool choose_sets(const fpa_plan *plan, arena *memory, const fpa_split_outer *split, fpa_contraction *c)
 {
     const int tile_steps = split->columns.blocks * divide_up(split->columns.tiles, OUTER_STEP / OUTER_BLOCK);
@@ -284,7 +298,8 @@ static bool choose_sets(const fpa_plan *plan, arena *memory, const fpa_split_out
     return c->groups > 0;
 }
 
-/* Rows of products of two are made for passes alone (gen/plan/passes.h). */
+/* Whether products of two dots are contracted: only in passes of gradients (gen/plan/passes.h), of heads whose rows
+ * are coordinates. */
 static bool pairs_are_wanted(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_head *head = plan->head;
@@ -294,7 +309,8 @@ static bool pairs_are_wanted(const fpa_plan *plan, const fpa_split_outer *split)
            !plan->written->window && split->outer.coordinates;
 }
 
-/* Of one dot, too, where the kernels of chunks are not the head's own, whose forward pass knows one order, and the rows have no room of their own (`pad_rows`). */
+/* Whether kernels of one dot can process tokens in reverse order: only in passes, since a head's own kernels know one
+ * order, and not with rows that pad_rows would pad. */
 static bool turns_power(const fpa_plan *plan, const fpa_split_outer *split, const fpa_contraction *c)
 {
     return c->states && plan->pass && (!split->outer.coordinates || plan->head->d % OUTER_BLOCK == 0);

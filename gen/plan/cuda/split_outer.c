@@ -16,7 +16,8 @@ enum {
     BARRIERS = 16,        /* bytes of a stage's barriers */
     SINK_BARRIER = 8,     /* bytes of the barrier on which no thread waits */
     OTHER_REGISTERS = 16, /* of a thread of the state kernel: addresses, counters */
-    /* registers that must be left, else ptxas may serialise products; three times as many with portions of more products than */
+    /* registers that must be left, else ptxas may serialise products: three times as many for portions of more than
+     * SPARED_PORTION */
     SPARE_REGISTERS = 4,
     SPARED_PORTION = 3,
     /* tiles of columns up to which a product takes 13 clocks (docs/decisions/0197-ones-among-product-rows.md) */
@@ -67,8 +68,8 @@ static int row_words(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *
     return 2 * (outer->strip_length + outer->prefix_factors * kernel->prefix_blocks + 2 * kernel->shares);
 }
 
-/* Whether registers do not suffice for two buffers of the features of `portion` products. Then portions have fewer products: at least
- * two, or one if a single product takes long. */
+/* Whether registers do not suffice for two buffers of the features of `portion` products. Then portions have fewer
+ * products: at least two, or one if a single product takes long. */
 static bool is_crowded(const fpa_split_outer *split, int portion, int registers)
 {
     const int features = 2 * 4 * portion;
@@ -79,8 +80,8 @@ static bool is_crowded(const fpa_split_outer *split, int portion, int registers)
     return portion > 2 && registers < features;
 }
 
-/* Chooses the number of products of a portion, and how far ahead of products rows are read and features formed, by the registers that
- * sums leave. */
+/* Chooses the number of products of a portion, and how far ahead of products rows are read and features formed, by
+ * the registers that sums leave. */
 static void choose_depth(const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
 {
     const fpa_outer_plan *outer = &split->outer;
@@ -124,9 +125,9 @@ static void divide_room(const fpa_plan *plan, const fpa_split_outer *split, int 
     kernel->bytes = rest + kernel->stages * stage;
 }
 
-/* Buffers through which copies are stored: for all tiles of a block; or, if that leaves only two stages, for at least half of the tiles if
- * this leaves room for a third stage, since a copy is stored once per chunk, but a stage is needed every 64 tokens. (Exchanged states need
- * 1 KB a tile there, too.) false: there are fewer than two stages. */
+/* Buffers through which copies are stored: for all tiles of a block; or, if that leaves only two stages, for at least
+ * half of the tiles if this leaves room for a third stage, since a copy is stored once per chunk, but a stage is
+ * needed every 64 tokens. (Exchanged states need 1 KB a tile there, too.) false: there are fewer than two stages. */
 static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_chunk_state_kernel *kernel)
 {
     const fpa_outer_plan *outer = &split->outer;
@@ -147,8 +148,8 @@ static bool size_state(const fpa_plan *plan, const fpa_split_outer *split, fpa_c
     return true;
 }
 
-/* A state kernel of so many warpgroups and strips. The warps of a warpgroup with an even number of strips process two of them at a time
- * (shares = 2) if each four prefixes then have each factor in one block. */
+/* A state kernel of so many warpgroups and strips. The warps of a warpgroup with an even number of strips process two
+ * of them at a time (shares = 2) if each four prefixes then have each factor in one block. */
 static bool make_state(const fpa_plan *plan, const fpa_split_outer *split, int groups, int strips,
                        fpa_chunk_state_kernel *kernel)
 {
@@ -174,8 +175,8 @@ static double state_clocks(const fpa_plan *plan, const fpa_split_outer *split,
     return cuda_clocks(gpu_of_target(plan->target), &sum, true, 4.0 * (kernel->groups + 1));
 }
 
-/* Two warpgroups whose warps share two strips, instead of `other` (three of one strip): they read fewer rows for a product, and four strips
- * may need fewer blocks. Whether it takes less time. */
+/* Two warpgroups whose warps share two strips, instead of `other` (three of one strip): they read fewer rows for a
+ * product, and four strips may need fewer blocks. Whether it takes less time. */
 static bool make_pairs(const fpa_plan *plan, const fpa_split_outer *split,
                        const fpa_chunk_state_kernel *other, fpa_chunk_state_kernel *kernel)
 {
@@ -194,8 +195,8 @@ static bool make_largest(const fpa_plan *plan, const fpa_split_outer *split, int
     return groups > 2 && make_state(plan, split, 2, 1, kernel);
 }
 
-/* Chooses chunk_state, with as many strips a warpgroup as it can hold; and for few heads chunk_state_small, if it has more blocks: of one
- * strip a warpgroup, or of fewer warpgroups. */
+/* Chooses chunk_state, with as many strips a warpgroup as it can hold; and for few heads chunk_state_small, if it has
+ * more blocks: of one strip a warpgroup, or of fewer warpgroups. */
 static bool choose_state(const fpa_plan *plan, fpa_split_outer *split)
 {
     const int tiles = split->columns.all, count = warpgroup_count(tiles);
@@ -247,8 +248,8 @@ static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *spli
     return NULL;
 }
 
-/* Tiles in strips as long as a warpgroup has registers for; shorter strips if a block's copies of tiles would leave no room for its vectors.
- * Returns NULL, or why it is not possible. */
+/* Tiles in strips as long as a warpgroup has registers for; shorter strips if a block's copies of tiles would leave
+ * no room for its vectors. Returns NULL, or why it is not possible. */
 static const char *choose_strips(const fpa_cuda_inputs *in, const fpa_product_rows *products, int parts,
                                  fpa_split_outer *split)
 {
@@ -284,10 +285,10 @@ int split_places(const fpa_split_outer *split)
     return kernel->slices * kernel->groups * kernel->strips * split->outer.strip_length;
 }
 
-/* Whether the tiles of `parted` (several suffix blocks a tile, or turned features) are fewer and take less time. With cut groups or turned
- * features they must be fewer by a twentieth than those of whole groups, since smaller predicted gains are errors of the model (r1_05 took
- * 1.04 times as long with 89 tiles as with 92), and chunk_state must not have room for more tiles (r3_08 took 1.14 times as long then;
- * docs/decisions/0147-fuller-tiles.md). */
+/* Whether the tiles of `parted` (several suffix blocks a tile, or turned features) are fewer and take less time. With
+ * cut groups or turned features they must be fewer by a twentieth than those of whole groups, since smaller predicted
+ * gains are errors of the model (r1_05 took 1.04 times as long with 89 tiles as with 92), and chunk_state must not
+ * have room for more tiles (r3_08 took 1.14 times as long then; docs/decisions/0147-fuller-tiles.md). */
 static bool is_fuller(const fpa_plan *plan, const fpa_split_outer *parted, int parts, int whole_groups,
                       const fpa_split_outer *split)
 {
@@ -298,8 +299,8 @@ static bool is_fuller(const fpa_plan *plan, const fpa_split_outer *parted, int p
            token_seconds(plan, parted) < token_seconds(plan, split);
 }
 
-/* Tiles of one suffix block each, or the variants that take less time; not for heads with a contraction, which reads tiles of one suffix
- * block. Returns NULL, or why it is not possible. */
+/* Tiles of one suffix block each, or the variants that take less time; not for heads with a contraction, which reads
+ * tiles of one suffix block. Returns NULL, or why it is not possible. */
 static const char *choose_tiles(const fpa_cuda_inputs *in, const fpa_product_rows *products,
                                 fpa_split_outer *split)
 {
@@ -343,8 +344,8 @@ static bool leaves_dots(const fpa_plan *plan)
            head->dtype == FPA_BF16 && head->dv % 8 == 0;
 }
 
-/* Blocks of columns. For linear heads they have columns for values that lean, too (fused_rows.h); not for passes of several blocks, which
- * has not been measured. */
+/* Blocks of columns. For linear heads they have columns for values that lean, too (fused_rows.h); not for passes of
+ * several blocks, which has not been measured. */
 static fpa_columns choose_columns(const fpa_cuda_inputs *in)
 {
     const fpa_head *head = in->plan->head;
@@ -360,8 +361,8 @@ static fpa_columns choose_columns(const fpa_cuda_inputs *in)
     return cuda_columns_in(head, blocks, leaning);
 }
 
-/* Columns beyond dv for values that lean, if they suffice for all heads; 0: values may not lean. Not if kernels of gradients read the copies,
- * since they expect columns in the order of values. */
+/* Columns beyond dv for values that lean, if they suffice for all heads; 0: values may not lean. Not for passes by
+ * fused_rows that also store dots and states (cuda_leaves_dots): there values are read at their own columns. */
 static int choose_value_room(const fpa_cuda_inputs *in, const fpa_columns *columns)
 {
     const fpa_head *head = in->plan->head;

@@ -1,4 +1,5 @@
-/* Whether tiles are of the head's rows or of product rows: what takes less time. Or rows are features, where that is asked for. */
+/* plan_split_outer: plans the kernels from the head's own rows and from product rows, and keeps what is predicted to
+ * take less time. If the inputs ask for it (feature_rows), rows are the features. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@
 
 /* ---- time ---- */
 
-/* A token of a head in sequences of 65,536 and of 4,096 tokens, the geometric mean: each by the form that takes less. */
+/* Seconds of a token: the geometric mean of sequences of 65,536 and of 4,096 tokens, each in the form that takes less
+ * time. */
 static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
 {
     static const double lengths[] = {65536, 4096};
@@ -31,7 +33,7 @@ static double token_seconds(const fpa_plan *plan, const fpa_split_outer *split)
 
 /* ---- product rows ---- */
 
-/* Numbers that the plan's rows have, and behind them product rows. */
+/* Numbers of packed rows for the plan of product rows: the head's rows keep theirs, product rows follow. */
 static void number_rows(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_cuda_rows *rows)
 {
     const int count = in->plan->row_count;
@@ -42,8 +44,9 @@ static void number_rows(const fpa_cuda_inputs *in, const fpa_product_rows *produ
         rows->row[count + i] = rows->row_count++;
 }
 
-/* Rows of both orders only where features ask for them, or where products of states are wanted: in these keys of one walk are
- * the other's queries, and weights of keys would count twice. */
+/* Product rows. Rows of both orders (i, j) and (j, i) only if features need both, or for products of states
+ * (unweighted): there the keys of one pass are the queries of the other, so that weights on keys would count twice.
+ * Returns NULL, or why there are none. */
 static const char *make_products(const fpa_cuda_inputs *in, bool unweighted, fpa_product_rows *products)
 {
     const int columns = cuda_columns(in->plan->head, split_most_columns(in)).all;
@@ -51,11 +54,12 @@ static const char *make_products(const fpa_cuda_inputs *in, bool unweighted, fpa
     return why && !unweighted ? plan_product_rows(in->plan, columns, true, in->memory, products) : why;
 }
 
-/* Product rows take 0.86 to 0.98 of their prediction, prefixes of two factors in tiles of several suffix blocks 1.07 and 1.09 times theirs
+/* The factor by which the head's own rows must be faster, if their tiles have several suffix blocks: measured times
+ * of product rows are 0.86 to 0.98 of their prediction, those of prefixes of two factors in such tiles 1.07 and 1.09
  * (docs/decisions/0096-tiles-of-several-suffixes.md). */
 static const double clearly = 0.85;
 
-/* The inputs as a plan of product rows has them. */
+/* The inputs with the plan of product rows in place of the head's. */
 static fpa_cuda_inputs inputs_of(const fpa_cuda_inputs *in, const fpa_product_rows *products)
 {
     fpa_cuda_inputs seen = *in;
@@ -66,7 +70,7 @@ static fpa_cuda_inputs inputs_of(const fpa_cuda_inputs *in, const fpa_product_ro
     return seen;
 }
 
-/* By rows that are features. */
+/* Plans the kernels from rows that are the features themselves. */
 static const char *plan_features_as_rows(const fpa_cuda_inputs *in, fpa_split_outer *split)
 {
     fpa_product_rows *products = arena_alloc(in->memory, sizeof *products);
@@ -80,7 +84,8 @@ static const char *plan_features_as_rows(const fpa_cuda_inputs *in, fpa_split_ou
     return why;
 }
 
-/* Dots that are no factors of products behind the others, where chunk_state has no more places for tiles then and less time is taken. */
+/* Plans the kernels from product rows: with dots that are no factors of products after the others (late), if
+ * chunk_state then has no room for more tiles and less time is taken. */
 static const char *plan_by_products(const fpa_cuda_inputs *seen, fpa_product_rows *products,
                                     fpa_split_outer *split)
 {
@@ -95,7 +100,8 @@ static const char *plan_by_products(const fpa_cuda_inputs *seen, fpa_product_row
     return NULL;
 }
 
-/* By product rows, in place of *split, or of the reason `why` it does not suit, where that takes less time. */
+/* Replaces *split, or the reason `why` there is none, by a plan from product rows, if that takes less time. Returns
+ * NULL, or why. */
 static const char *choose_products(const fpa_cuda_inputs *in, fpa_split_outer *split, const char *why)
 {
     fpa_product_rows *products = arena_alloc(in->memory, sizeof *products);
@@ -124,7 +130,6 @@ const char *plan_split_outer(const fpa_cuda_inputs *in, void *made)
         return plan_features_as_rows(in, made);
     const fpa_split_outer *split = made;
     const char *why = plan_split_of(in, NULL, made);
-    const bool contracts =
-        !why && split->contraction.groups; /* rows as they lie, which are all that pairs need */
+    const bool contracts = !why && split->contraction.groups; /* it reads the head's own rows */
     return contracts ? NULL : choose_products(in, made, why);
 }

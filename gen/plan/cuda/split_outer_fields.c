@@ -1,4 +1,4 @@
-/* What others see of split_outer: its lines of --dump=plan, its geometry, its fields. */
+/* split_outer's lines of --dump=plan, its geometry for the launcher, and its fields for templates. */
 #include <inttypes.h>
 
 #include "split_outer.h"

@@ -1,11 +1,12 @@
-/* The kernel that packs vectors: where a token's rows lie in shared memory, and how many tokens at a time. */
+/* plan_pack: the kernel pack_rows of sm_90a (templates/hopper/pack_rows.cu.in): which row of a tile in shared memory
+ * has which packed row, how matrices are stored, and how many warpgroups and buffers a block has. */
 #include "lift_numbers.h"
 #include "parts.h"
 #include "split_outer.h"
 
 enum { STEP = 16, BLOCK = OUTER_BLOCK };
 
-/* Rows get places one after the other. */
+/* Places of rows in a tile, which are assigned one after the other. */
 typedef struct places {
     const fpa_cuda_inputs *in;
     const fpa_split_outer *split;
@@ -13,7 +14,7 @@ typedef struct places {
     int next;
 } places;
 
-/* The row that a weighted one is made of; any other one as it is. */
+/* The row of which a weighted row is a multiple; any other row itself. */
 static int unweighted(const places *p, int row)
 {
     const fpa_plan *plan = p->in->plan;
@@ -23,7 +24,7 @@ static int unweighted(const places *p, int row)
     return row;
 }
 
-/* A tile has zeros where no row has its place. */
+/* Whether no row has that place, so that the tile has zeros there. */
 static bool is_free(const places *p, int place)
 {
     for (int i = 0; i < p->in->rows->row_count; i++)
@@ -32,7 +33,7 @@ static bool is_free(const places *p, int place)
     return true;
 }
 
-/* Row of the tile that such a block begins with, whose rows have places already; -1: they lie here and there. */
+/* For a block whose rows have places already: the row of the tile from which on these are consecutive; -1: they are not. */
 static int find_block(const places *p, const int *source)
 {
     int first = -1;
@@ -45,8 +46,8 @@ static int find_block(const places *p, const int *source)
     return first;
 }
 
-/* Rows that a block of a vector has first lie as they do there, so that it is stored as it lies. Of others -1: products, weighted rows, rows
- * that lie elsewhere. */
+/* Gives the rows of a vector's block consecutive places, so that it can be stored from there, and returns the first;
+ * -1: the block must be formed, since it has products or weighted rows, or its rows have other places already. */
 static int place_block(places *p, const int *source)
 {
     bool placed = false;
@@ -65,7 +66,7 @@ static int place_block(places *p, const int *source)
     return p->next - BLOCK;
 }
 
-/* A product with a matrix, not with a diagonal. */
+/* Whether a row is a product with a dense matrix. */
 static bool is_projected(const places *p, int row)
 {
     for (int i = 0; i < p->in->plan->projection_count; i++) {
@@ -78,7 +79,7 @@ static bool is_projected(const places *p, int row)
     return false;
 }
 
-/* Zeros and projected rows, of these at least one. */
+/* Whether a block has only projected rows, at least one, and zeros. */
 static bool is_projected_block(const places *p, const int *source)
 {
     bool some = false;
@@ -90,7 +91,7 @@ static bool is_projected_block(const places *p, const int *source)
     return some;
 }
 
-/* Rows of a run-time diagonal follow each other, as in vectors that have them. */
+/* Gives the rows of a run-time diagonal consecutive places. */
 static void place_diagonal(places *p, const fpa_projection *projection)
 {
     const fpa_matrix *matrix = &p->in->plan->head->matrices[projection->matrix];
@@ -102,7 +103,7 @@ static void place_diagonal(places *p, const fpa_projection *projection)
     p->next = round_up(p->next + matrix->rows, BLOCK);
 }
 
-/* What a formed row is made of. */
+/* Gives a place to a row of which a formed row is made. projected: only if it is a projected row. */
 static void place_source(places *p, int row, bool projected)
 {
     row = unweighted(p, row);
@@ -111,6 +112,7 @@ static void place_source(places *p, int row, bool projected)
         p->place[row] = p->next++;
 }
 
+/* The same for all rows of which a block is formed. */
 static void place_sources(places *p, int block, bool projected)
 {
     const fpa_split_outer *split = p->split;
@@ -122,7 +124,8 @@ static void place_sources(places *p, int block, bool projected)
             place_source(p, split->source[i], projected);
 }
 
-/* Coordinates as they come, with zeros up to whole steps, or a word of 16 bytes more where they begin amid one. */
+/* Coordinates in their order, with zeros up to whole steps of 16; room for the words of 16 bytes that a row at any
+ * address touches. */
 static void place_coordinates(places *p, fpa_pack_kernel *pack)
 {
     const int d = p->in->plan->head->d;
@@ -132,7 +135,8 @@ static void place_coordinates(places *p, fpa_pack_kernel *pack)
     pack->given = p->next;
 }
 
-/* Rows of a chunk, at most so many, of whole blocks: those of which chunks have the fewest, where a chunk's own waits count as a block of both parts. */
+/* Rows of a chunk, in whole blocks, at most `most`: those that minimise the rows of all chunks together, with a
+ * chunk's waits counted as a block of rows in two parts. */
 static int best_chunk(int rows, int most, int parts)
 {
     const int wait = 2 * BLOCK / parts;
@@ -143,8 +147,8 @@ static int best_chunk(int rows, int most, int parts)
     return best;
 }
 
-/* Order of a packed vector's rows: projected rows first, in chunks of at most `most`: whole blocks as vectors have
- * them, then rows that formed blocks need; zeros between. A projected row that nothing needs has place -1. */
+/* Places of projected rows, after coordinates, in chunks of at most `most` rows: blocks that vectors have as a whole,
+ * then rows that formed blocks need; zeros between. A projected row that nothing needs has place -1. */
 static void place_projected(places *p, fpa_pack_kernel *pack, int most)
 {
     for (int b = 0; b < pack->blocks_of_vector; b++) {
@@ -160,7 +164,7 @@ static void place_projected(places *p, fpa_pack_kernel *pack, int most)
     p->next = pack->given + pack->chunks * pack->chunk_rows;
 }
 
-/* Behind them other blocks of vectors as they lie there, what other blocks are formed of, and these. */
+/* After these: other blocks that vectors have as a whole, rows of which blocks are formed, then the formed blocks. */
 static void place_others(places *p, fpa_pack_kernel *pack)
 {
     const int blocks = pack->blocks_of_vector;
@@ -193,13 +197,13 @@ static void place_rows(const fpa_cuda_inputs *in, const fpa_split_outer *split, 
     pack->pitch = cuda_odd_pitch(2 * (pack->rows - pack->given));
 }
 
-/* A chunk's rows of matrices, in one number of 16 bits or two each, in slabs of 64 columns. */
+/* Bytes of `rows` rows of matrices, in slabs of 64 columns, in one part or two. */
 static int chunk_bytes(const fpa_plan *plan, const fpa_pack_kernel *pack, int rows)
 {
     return pack->parts * divide_up(plan->head->d, 64) * rows * 128;
 }
 
-/* Warpgroups that registers suffice for: sums of all parts of a chunk, tokens, the rest. */
+/* Warpgroups for which a multiprocessor has registers: sums of a chunk in all parts, tokens, the rest. */
 static int most_groups(const fpa_plan *plan, const fpa_pack_kernel *pack)
 {
     enum { REGISTERS = 65536 / WARPGROUP_THREADS, REST = 48, MOST = 6 };
@@ -209,14 +213,14 @@ static int most_groups(const fpa_plan *plan, const fpa_pack_kernel *pack)
     return REGISTERS / own < MOST ? REGISTERS / own : MOST;
 }
 
-/* Bytes of a warpgroup whose packers have so many tiles of coordinates. */
+/* Bytes of a warpgroup's tiles, with so many buffers for coordinates. */
 static int group_bytes(const fpa_pack_kernel *pack, int stages)
 {
     return pack_tile(pack) * (stages * pack->raw_pitch + pack->pitch);
 }
 
-/* The most warpgroups, with so many stages each, that there is room for beside `taken` bytes. The two blocks more:
- * a word behind the last row is read where blocks begin amid 16 bytes. */
+/* The most warpgroups with so many stages that fit beside `taken` bytes. 16 bytes more, since unaligned blocks read a
+ * word behind the last row. */
 static int room_for_groups(const fpa_plan *plan, const fpa_pack_kernel *pack, int taken, int stages)
 {
     const int most = most_groups(plan, pack),
@@ -224,9 +228,9 @@ static int room_for_groups(const fpa_plan *plan, const fpa_pack_kernel *pack, in
     return room < most ? room : most;
 }
 
-/* Chooses the number of warpgroups and of their stages for coordinates. Two stages are better than one, although
- * fewer warpgroups have room then, unless fewer than two warpgroups or less than half of them remain, or matrices
- * come in chunks, which all warpgroups share. Further stages take what room is left. */
+/* Chooses the number of warpgroups, and of their buffers for coordinates (stages). Two stages, even if fewer
+ * warpgroups fit then, unless fewer than two or less than half of them do, or matrices are streamed in chunks that
+ * all warpgroups share. Further stages take the room that is left. */
 static void choose_stages(const fpa_plan *plan, fpa_pack_kernel *pack, int taken)
 {
     enum { MOST_STAGES = 4, ENOUGH = 2 };
@@ -239,11 +243,11 @@ static void choose_stages(const fpa_plan *plan, fpa_pack_kernel *pack, int taken
         pack->stages++;
 }
 
-/* One warp packs tokens by itself if there is room for three warpgroups that way, so that warps do not wait for
- * each other; otherwise two warps share tokens and what is formed of them. */
+/* A packer is one warp if three warpgroups fit that way, so that warps do not wait for each other; else two warps
+ * share its tokens. */
 static void choose_groups(const fpa_plan *plan, fpa_pack_kernel *pack)
 {
-    enum { BARRIERS = 32, ENOUGH = 3 }; /* bytes of those of two places */
+    enum { BARRIERS = 32, ENOUGH = 3 }; /* BARRIERS: bytes of those of two buffers */
     pack->chunk_bytes = chunk_bytes(plan, pack, pack->chunk_rows);
     const int matrices = pack->chunk_places * pack->chunk_bytes + (pack->kept ? 0 : BARRIERS);
     pack->warps = 1;
@@ -256,8 +260,8 @@ static void choose_groups(const fpa_plan *plan, fpa_pack_kernel *pack)
     pack->threads = WARPGROUP_THREADS * pack->groups;
 }
 
-/* Rows by matrices in chunks of at most `most` rows, for which there are two buffers; if all rows are one chunk,
- * it is kept. */
+/* Streams matrices in chunks of at most `most` rows through two buffers; if all rows are one chunk, it stays in
+ * shared memory. */
 static void take_turns(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack,
                        int most)
 {
@@ -266,9 +270,8 @@ static void take_turns(const fpa_cuda_inputs *in, const fpa_split_outer *split, 
     choose_groups(in->plan, pack);
 }
 
-/* Chooses how matrices are kept: in shared memory, if that leaves room for two warpgroups; else in chunks, as
- * large as leaves that room, of which one is fetched while all warpgroups multiply by the other. False: not even
- * one tile fits. */
+/* Chooses how matrices are stored: all in shared memory, if that leaves room for two warpgroups; else streamed in
+ * chunks, as large as leaves that room. False: not even one tile fits. */
 static bool choose_pack(const fpa_cuda_inputs *in, const fpa_split_outer *split, fpa_pack_kernel *pack)
 {
     enum { MOST_COLUMNS = 128, TURN_BYTES = 32 << 10, ENOUGH = 2 };
@@ -298,9 +301,10 @@ static bool has_own_matrices(const fpa_plan *plan)
     return false;
 }
 
-/* One number of 16 bits for each element of the matrices where that is all of it; or where it is of f16, which has three bits more than the rows of bf16
- * that come of it: what is rounded off is an eighth of what rows lose. With few rows tensor cores are not what packing waits for, and tokens in f16 are
- * more instructions. */
+/* The parts of an element of the matrices: one number of 16 bits, if these have all of its bits; or one of f16
+ * (narrows), whose precision is three bits more than that of bf16 rows, so that its rounding is an eighth of theirs.
+ * Else two. Not f16 with few rows: tensor cores then do not limit the kernel, and converting tokens to f16 takes
+ * instructions. */
 static void choose_parts(const fpa_plan *plan, fpa_pack_kernel *pack)
 {
     enum { LEAST_ROWS = 128 };

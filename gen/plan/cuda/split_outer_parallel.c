@@ -1,26 +1,27 @@
-/* NAME_parallel_output: which heads have it, its warpgroups, and what lies where in shared memory. */
+/* plan_parallel: NAME_parallel_output: whether a head has it, its warpgroups' registers, and its rings of stages in
+ * shared memory. */
 #include "machine/cuda_chunk.h"
 #include "parts.h"
 #include "split_outer.h"
 #include "work.h"
 
 enum {
-    TILES = 2,              /* of 64 queries */
+    TILES = 2,              /* of 64 queries of a block */
     OTHERS = 32,            /* registers of a thread that multiplies values, beside its sums, */
-    SCORE_OTHERS = 40,      /* and of one that makes scores, beside dots, */
-    TURN_OTHERS = 24,       /* more where these go in turn, for one tile of queries after the other */
-    LAUNCH_REGISTERS = 128, /* of each thread when a block begins */
-    REGISTERS = 512,        /* of a thread of each of four warpgroups, together */
+    SCORE_OTHERS = 40,      /* and of one that computes scores, beside dots; */
+    TURN_OTHERS = 24,       /* more if one warpgroup computes dots in turn for both tiles of queries */
+    LAUNCH_REGISTERS = 128, /* of each thread when a block starts */
+    REGISTERS = 512,        /* of four threads, one of each warpgroup */
     PRODUCER_REGISTERS = 40,
     MOST_REGISTERS = 232,
     SCORE_STAGES = 2,
     MOST_STAGES = 4,
-    BARRIERS = 24,                  /* bytes, of a stage, and a word */
-    ITEMS = 16 + 2 * (16 + 64),     /* two, rounded up, */
-    SUMS = 2 * (8 + 4 * 64 * TILES) /* and sums of scores of their queries */
+    BARRIERS = 24,                  /* bytes of a stage's barriers, three at most */
+    ITEMS = 16 + 2 * (16 + 64),     /* bytes of two work items with barriers, and of alignment */
+    SUMS = 2 * (8 + 4 * 64 * TILES) /* bytes of the sums of scores of their queries, with barriers */
 };
 
-/* Of a stage. */
+/* Bytes of a stage of scores of all tiles of queries; below: of keys, values, queries. */
 static int score_bytes(void)
 {
     return TILES * (64 * SLAB_ROW + BARRIERS);
@@ -42,7 +43,7 @@ static int query_bytes(const fpa_split_outer *split)
     return TILES * (key_bytes(split) - BARRIERS) + BARRIERS;
 }
 
-/* One stage more where there is room. */
+/* Adds a stage, if there is room. */
 static bool add_stage(const fpa_target *target, int bytes, int most, int *stages, int *all)
 {
     if (*stages >= most || *all + bytes > target->shared_memory)
@@ -73,13 +74,14 @@ static bool place_parallel(const fpa_plan *plan, const fpa_split_outer *split, f
     return p->key_stages > 1;
 }
 
-/* A thread's registers for what a pair's dots become. */
+/* Registers of a thread for dots of 64 queries and 64 keys, until they are scores. */
 static int dot_registers(const fpa_split_outer *split)
 {
     return split->dots_in_turn ? 32 + 2 * (split->turn_keys / 2) : 32 * largest(split->dots, 1);
 }
 
-/* So many warpgroups have the sums, of whole blocks of columns, and the rest of three makes scores. */
+/* Divides three warpgroups and their registers: value_groups of them have the sums of whole blocks of columns, the
+ * others compute scores. Whether registers suffice. */
 static bool divide_registers(const fpa_split_outer *split, int value_groups, fpa_parallel_output *p)
 {
     const int blocks = split->columns.blocks / value_groups, dots = dot_registers(split),
@@ -98,13 +100,13 @@ static bool divide_registers(const fpa_split_outer *split, int value_groups, fpa
            dots + others <= p->score_registers;
 }
 
-/* Two warpgroups for scores, where one has registers for sums of all columns. */
+/* Two warpgroups compute scores if one has registers for the sums of all columns; else one does. */
 static bool divide_groups(const fpa_split_outer *split, fpa_parallel_output *p)
 {
     return divide_registers(split, 1, p) || divide_registers(split, 2, p);
 }
 
-/* Seconds of a token's scores and values by a kernel of so many warpgroups. */
+/* Seconds of a token's pairs in a kernel of so many warpgroups. */
 static double score_seconds(const fpa_plan *plan, const struct fpa_cuda_kernel_work *work, int groups)
 {
     enum { SEEN = 2048 };
@@ -113,7 +115,7 @@ static double score_seconds(const fpa_plan *plan, const struct fpa_cuda_kernel_w
     return cuda_score_seconds(gpu_of_target(plan->target), &geometry, 4 * groups, SEEN);
 }
 
-/* Whether it takes clearly less time than NAME_chunk_output: what both are predicted to take is right by a tenth. */
+/* Whether it is predicted to take less time than NAME_chunk_output by more than the predictions' error, a tenth. */
 static bool is_faster(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const double clearly = 0.9;
@@ -124,7 +126,8 @@ static bool is_faster(const fpa_plan *plan, const fpa_split_outer *split)
            clearly * score_seconds(plan, &together, split->output_groups + 1);
 }
 
-/* Rows that are features belong to heads whose state takes one pass. */
+/* Whether it can replace NAME_chunk_output in the parallel form at all. Not for rows that are features: one-pass
+ * kernels serve such heads. */
 static bool may_have_parallel(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_head *head = plan->head;

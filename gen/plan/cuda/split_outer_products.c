@@ -1,4 +1,4 @@
-/* What templates read of product rows and of the score. */
+/* plan_split_products: tables of the score's monomials and of product rows that templates print. */
 #include <string.h>
 
 #include "parts.h"
@@ -19,11 +19,12 @@ static void list_monomials(const fpa_cuda_inputs *in, fpa_split_outer *split)
     }
 }
 
-/* A row of a vector that is no product row: the single row that it is. */
+/* Factors and weights of each row of a vector. A row that is no product row has itself as the first factor, then rows
+ * of ones. */
 static void list_factors(const fpa_cuda_inputs *in, const fpa_product_rows *products, fpa_split_outer *split)
 {
     const int count = OUTER_BLOCK * split->outer.row_blocks, factors = products->factors;
-    const int first = products->plan.row_count - products->count; /* product row */
+    const int first = products->plan.row_count - products->count; /* the first product row */
     split->product_factors = factors;
     split->product_entries = count * factors;
     split->product_weights = count;

@@ -1,4 +1,5 @@
-/* NAME_chunk_output of warpgroups: how its scores are made, how many queries a block has, and what lies where in shared memory. */
+/* choose_split_queries: NAME_chunk_output on warpgroups: whether dots are computed at once or in turn, queries of a
+ * block, and stages of queries, tiles and keys in shared memory. */
 #include <math.h>
 
 #include "machine/cuda_chunk.h"
@@ -7,33 +8,37 @@
 #include "work.h"
 
 enum {
-    MOST_DOTS = 4,          /* side by side */
-    SEVERAL_MONOMIALS = 40, /* registers beside dots: else ptxas serialises the products */
+    MOST_DOTS = 4, /* computed at once */
+    /* registers beside dots if there are several monomials: else ptxas serialises the products */
+    SEVERAL_MONOMIALS = 40,
     KEY_STAGES = 4,
-    LEAST_TILES = 4, /* stages of the state, */
-    FEW_QUERIES =
-        128,         /* and for a block of so many queries: half of them would read a copy twice as often, */
-    FEWER_TILES = 2, /* which the second-level cache has no time for */
+    LEAST_TILES = 4, /* stages of tiles, */
+    /* and with blocks of so many queries: blocks of half as many would read copies twice as often, which the
+     * second-level cache cannot deliver */
+    FEW_QUERIES = 128,
+    FEWER_TILES = 2,
     TILE_STAGES = 8,
-    ITEM_BYTES = 64,             /* what a kernel knows of a stage of queries */
-    ITEMS = 16 + 160,            /* places of items are rounded up; two that a block has taken */
-    EDGES = 12 * KEY_STAGES + 4, /* of a stage of keys, whether its values are finite, and a barrier */
-    BARRIERS = 16,               /* bytes, of a stage */
-    TOLD = 16,    /* of a stage of keys in the room of tiles: who fetches either tells the other */
-    GATES = 1040, /* of a tile of keys */
+    ITEM_BYTES = 64,  /* a work item, beside each stage of queries */
+    ITEMS = 16 + 160, /* alignment, and a ring of two items with barriers */
+    EDGES = 12 * KEY_STAGES +
+            4,     /* of each stage of keys: whether its values are finite, and a barrier; alignment */
+    BARRIERS = 16, /* bytes of a stage's barriers */
+    TOLD = 16, /* of a stage of keys that overlaps tiles: the barriers between the warps that fetch either */
+    GATES = 1040, /* bytes of a tile of keys' gates */
 };
 
-/* Of a vector. */
+/* Slabs of a vector. */
 static int row_slabs(const fpa_split_outer *split)
 {
     return divide_up(split->outer.row_blocks, SLAB_BLOCKS);
 }
 
-/* Keys have the room of tiles, too, which are through when keys are wanted: up to as many stages as there are warps that fetch them. */
+/* Adds stages of keys that overlap tiles, which have been multiplied when keys are needed: up to three in all, as
+ * many as there are warps that fetch keys. */
 static void place_more_keys(const fpa_plan *plan, fpa_split_outer *split)
 {
     enum { MOST = 3 };
-    const int own = BARRIERS + TOLD + (plan->head->gate ? GATES : 0), /* what has a place beside them */
+    const int own = BARRIERS + TOLD + (plan->head->gate ? GATES : 0), /* bytes that do not overlap */
         stage = split_fetched_bytes(split, row_slabs(split));
     int left = split->tile_stages * 1024 * split->columns.all;
     split->most_key_stages = split->key_stages;
@@ -45,7 +50,8 @@ static void place_more_keys(const fpa_plan *plan, fpa_split_outer *split)
     }
 }
 
-/* Wide vectors leave room for one stage of keys and few tiles: then tiles have that room, too, until keys are wanted. */
+/* If wide vectors leave room for one stage of keys and few tiles only: tiles take the room of that stage, too, which
+ * then overlaps them. */
 static void share_only_stage(const fpa_plan *plan, fpa_split_outer *split)
 {
     const int tile = 1024 * split->columns.all, stage = split_fetched_bytes(split, row_slabs(split)),
@@ -62,7 +68,8 @@ static void share_only_stage(const fpa_plan *plan, fpa_split_outer *split)
     split->key_stages = 0;
 }
 
-/* Tiles of keys are few, and wanted one after the other; tiles of the state are many. */
+/* Divides shared memory: so many stages of queries, then as many stages of keys as leave room for least_tiles stages
+ * of tiles of the state, then tiles. false: fewer than least_keys stages of keys fit. */
 static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int query_stages, int least_keys,
                           int least_tiles)
 {
@@ -89,8 +96,8 @@ static bool place_queries(const fpa_plan *plan, fpa_split_outer *split, int quer
     return true;
 }
 
-/* Registers for what a pair's dots become: all dots; or the sum of monomials, a monomial's product and a dot, of so many keys at
- * a time, the sum of all 64 where there are several monomials. */
+/* Registers of a thread for dots of 64 queries and 64 keys, until they are scores. turn 0: all dots; else, for `turn`
+ * keys at a time, a monomial's product and a dot, beside the kernel of all 64 keys. */
 static int score_registers(const fpa_score *score, int turn)
 {
     enum { OPERANDS = 20 };
@@ -100,8 +107,9 @@ static int score_registers(const fpa_score *score, int turn)
     return 32 * largest(score->dot_count, 1) + (several ? SEVERAL_MONOMIALS : 0);
 }
 
-/* Sums of queries, beside them either factors and features, or dots and scores; how many tiles of queries there is
- * room for scores of: 0, 1 or 2. Beside those of two a polynomial of one dot takes nothing more: it is evaluated in the dot's place. */
+/* Register buffers for scores of a tile of queries: 0, 1 or 2; 0: registers do not suffice for sums of queries,
+ * beside factors and features, or beside dots and scores. With two buffers a polynomial of one dot needs no further
+ * registers, since it is evaluated in the dot's. */
 static int count_places(const fpa_plan *plan, int columns, int warpgroups, int query_tiles, int turn)
 {
     const int sums = 4 * columns * query_tiles, rest = split_registers(warpgroups) - 28;
@@ -112,7 +120,8 @@ static int count_places(const fpa_plan *plan, int columns, int warpgroups, int q
     return query_tiles > 1 && !turn && sums + dots + 32 <= rest ? 2 : 1;
 }
 
-/* Whether a block has room for so many queries; whole blocks divide a chunk that the spec asks for. */
+/* Whether a block of so many warpgroups and tiles of queries fits. Its queries must divide a chunk that the spec asks
+ * for. */
 static bool size_queries(const fpa_plan *plan, int groups, int tiles, fpa_split_outer *split)
 {
     const int chunk = (plan->head->chunk + 127) / 128 * 128;
@@ -126,7 +135,7 @@ static bool size_queries(const fpa_plan *plan, int groups, int tiles, fpa_split_
             (split->query_tokens == FEW_QUERIES && place_queries(plan, split, 1, 1, FEWER_TILES)));
 }
 
-/* Whether there is more to a score than its dot: else nothing is formed beside products. */
+/* Whether a score is more than one dot: else there is nothing to compute beside products. */
 static bool is_formed(const fpa_score *score)
 {
     for (int i = 0; i < score->monomial_count; i++)
@@ -136,12 +145,14 @@ static bool is_formed(const fpa_score *score)
     return score->dot_count > 1;
 }
 
-/* Three warpgroups hide each other's waits; two of two tiles do so, too, where one's scores are formed beside the other's products and keys come meanwhile,
- * and read keys less often (docs/decisions/0180-what-pairs-wait-for.md; of values of several blocks of columns, or one wide one, that was not measured). */
+/* The first size of a block that fits. Three warpgroups hide each other's waits. Two warpgroups of two tiles do so,
+ * too, and read keys less often, if one tile's scores are formed while the other's products are in flight
+ * (docs/decisions/0180-what-pairs-wait-for.md; not measured for values of several blocks of columns, or of a wide
+ * one). */
 static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *split)
 {
     static const int sizes[][2] = {{3, 2}, {2, 2}, {3, 1}, {2, 2}, {2, 1}, {1, 1}};
-    enum { BESIDE = 1 }; /* the one of these */
+    enum { BESIDE = 1 }; /* the size with that condition */
     const bool beside = is_formed(plan->score) && plan->head->dv <= OUTER_BLOCK * SPLIT_MOST_COLUMNS;
     split->dots_in_turn = turn > 0;
     split->turn_keys = turn;
@@ -152,7 +163,7 @@ static bool choose_queries(const fpa_plan *plan, int turn, fpa_split_outer *spli
     return false;
 }
 
-/* Seconds of a token's queries in a chunk that is neither short nor long. */
+/* Seconds of a token's queries in chunks of medium length. */
 static double query_seconds(const fpa_plan *plan, const fpa_split_outer *split)
 {
     enum { CHUNK = 384 };
@@ -162,8 +173,8 @@ static double query_seconds(const fpa_plan *plan, const fpa_split_outer *split)
     return cuda_chunk_seconds(gpu_of_target(plan->target), &geometry, CHUNK);
 }
 
-/* All dots of a pair at once, where they fit, or two after two, of 64 or of 32 keys, which need fewer registers: so that blocks may have more
- * queries. */
+/* Tries all dots at once, and dots in turn for 64 or for 32 keys, which need fewer registers, so that blocks may have
+ * more queries; keeps what takes the least time. */
 bool choose_split_queries(const fpa_plan *plan, fpa_split_outer *split)
 {
     static const int turns[] = {0, 64, 32};

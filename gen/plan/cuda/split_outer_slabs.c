@@ -1,15 +1,12 @@
-/* Slabs of 64 rows of a vector, and of values, that blocks fetch, and their bytes. */
+/* Which slabs of 64 rows of a vector the blocks of chunk_state fetch, and bytes of stages. */
 #include "parts.h"
 #include "split_outer.h"
 
-/* Values, and so many slabs of keys, of 64 tokens. */
 int split_fetched_bytes(const fpa_split_outer *split, int slabs)
 {
     return 64 * SLAB_ROW * (slabs + divide_up(split->columns.tiles, SLAB_BLOCKS));
 }
 
-/* Ones of 16 tokens, by which values become z: a slab where they follow a slab of values, else a block, which queries
- * do without. */
 int split_ones_bytes(const fpa_plan *plan, const fpa_split_outer *split)
 {
     if (plan->head->normalize == FPA_NORMALIZE_NONE || split->ones_behind)
@@ -17,13 +14,14 @@ int split_ones_bytes(const fpa_plan *plan, const fpa_split_outer *split)
     return split->columns.ones_slabs ? 16 * SLAB_ROW : 256;
 }
 
-/* What a block of a state kernel fetches: bits; vectors of more than 31 slabs do not fit into shared memory. */
+/* Slabs in which a strip has suffixes or prefixes, a bit each; vectors of more than 31 slabs do not fit into shared
+ * memory. */
 static unsigned strip_slabs(const fpa_outer_plan *outer, int strip)
 {
     unsigned slabs = 0;
     for (int i = 0; i < outer->strip_length; i++) {
         const int tile = outer->strip_tile[strip * outer->strip_length + i];
-        for (int q = 0; q < OUTER_QUARTERS && tile >= 0; q++) /* tiles of rows begin at whole slabs */
+        for (int q = 0; q < OUTER_QUARTERS && tile >= 0; q++) /* if features are rows, a tile is a slab */
             slabs |= 1u << outer->tile_quarter[tile * OUTER_QUARTERS + q] / SLAB_BLOCKS;
     }
     const int prefixes = outer->rows ? 0 : OUTER_BLOCK * outer->prefix_factors;
@@ -32,7 +30,7 @@ static unsigned strip_slabs(const fpa_outer_plan *outer, int strip)
     return slabs;
 }
 
-/* Behind the last strip warps have that one again. */
+/* Slabs that a block fetches. Warps without a strip, in the last block, process the last strip again. */
 static unsigned block_slabs(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel, int slice)
 {
     const int block = kernel->groups * kernel->strips;

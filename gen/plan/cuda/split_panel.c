@@ -1,3 +1,5 @@
+/* plan_split_panel: places in shared memory, sizes of blocks and the chunk of the portable split schedule, with rows
+ * packed by the blocks themselves or by NAME_pack_rows. */
 #include "split_panel.h"
 
 #include <float.h>
@@ -29,8 +31,8 @@ static void choose_pitches(const fpa_cuda_inputs *in, fpa_split_panel *split)
         split->raw_pitch = split->given_pitch;
 }
 
-/* Once keys are packed their raw vectors make room for the next ones; values have two tiles, so that
- * loads run ahead. So have keys as they are given. */
+/* Places of keys, from `at` on. The next panel's raw vectors are loaded once this one is packed; values, and keys as
+ * given, have two buffers, so that loads run ahead. Returns the end. */
 static int place_keys(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_cuda_memory *memory,
                       int at)
 {
@@ -42,7 +44,7 @@ static int place_keys(const fpa_cuda_inputs *in, const fpa_split_panel *split, f
     return memory->values + 2 * split->panel * split->value_pitch;
 }
 
-/* Rows that are packed come as they are to be, two panels by turns. */
+/* The same with rows from NAME_pack_rows: two panels, used alternately. */
 static int place_packed(const fpa_split_panel *split, int keys, fpa_cuda_memory *memory, int at)
 {
     memory->keys = memory->raw = at;
@@ -50,7 +52,8 @@ static int place_packed(const fpa_split_panel *split, int keys, fpa_cuda_memory 
     return memory->values + 2 * split->panel * split->value_pitch;
 }
 
-/* Panels of keys of chunk_state: as many as two blocks of a multiprocessor have room for, of as many tokens as leave three of them, or two. */
+/* Panels of keys of chunk_state: of as many tokens as leave three buffers, or two, if two blocks share a
+ * multiprocessor; then as many buffers as fit. */
 static void place_state(const fpa_cuda_inputs *in, fpa_split_panel *split)
 {
     enum { MOST_STAGES = 4, BLOCKS = 2, BESIDE = 2048 };
@@ -117,13 +120,14 @@ static void place(const fpa_cuda_inputs *in, fpa_split_panel *split)
 /* ---- blocks ---- */
 
 enum {
-    KEPT = 176,      /* registers of sums, scores and fragments of queries that stay */
-    MOST_TILES = 32, /* whose sums have registers */
+    KEPT = 176,      /* registers, at most, of sums, scores and fragments of queries, if the latter stay */
+    MOST_TILES = 32, /* tiles of columns for whose sums there are registers */
 };
 
 enum { ACCUMULATORS = 152 }; /* registers that a thread may spend on sums and scores, of 255 */
 
-/* With one dot product several tiles of queries share the keys' fragments; with more there is no room. */
+/* Tiles of queries whose scores are computed together, so that they share the keys' fragments: several if the score
+ * has one dot and registers suffice. */
 static int choose_score_tiles(const fpa_cuda_inputs *in, int columns, int tiles)
 {
     int score = tiles;
@@ -134,6 +138,8 @@ static int choose_score_tiles(const fpa_cuda_inputs *in, int columns, int tiles)
     return score;
 }
 
+/* Whether blocks of so many tiles of queries a warp, and panels of so many keys, fit into registers and `bytes` of
+ * shared memory. */
 static bool fits(const fpa_cuda_inputs *in, int tiles, int panel, int bytes, fpa_split_panel *split)
 {
     const int dots = largest(in->plan->score->dot_count, 1);
@@ -151,8 +157,8 @@ static bool fits(const fpa_cuda_inputs *in, int tiles, int panel, int bytes, fpa
     return largest(split->chunk_output.size, split->chunk_state.size) <= bytes;
 }
 
-/* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. least: keys of
- * a panel. */
+/* The first size that fits: two blocks on a multiprocessor, which hide each other's waits, before one; large blocks,
+ * which read the state less often, before small ones. least: keys of a panel. */
 static bool find_blocks(const fpa_cuda_inputs *in, int least, fpa_split_panel *split)
 {
     static const int sizes[][2] = {{4, 64}, {4, 32}, {2, 64}, {2, 32}, {1, 64}, {1, 32}, {1, 16}};
@@ -166,14 +172,14 @@ static bool find_blocks(const fpa_cuda_inputs *in, int least, fpa_split_panel *s
     return false;
 }
 
-/* Where coordinates are read as they lie, a panel is a warpgroup's 64 tokens. */
+/* On a GPU with warpgroups, if rows are coordinates and one block has all features, panels of 64 keys if these fit. */
 static bool choose_blocks(const fpa_cuda_inputs *in, fpa_split_panel *split)
 {
     const bool coordinates = in->plan->target->warpgroups && in->rows->slices == 1 && in->rows->coordinates;
     return (coordinates && find_blocks(in, 16 * CUDA_WARPS, split)) || find_blocks(in, 1, split);
 }
 
-/* Before blocks of queries are known, which have to divide it: for those of a medium size. */
+/* The chunk, for blocks of queries of a medium size; these are chosen afterwards and have to divide it. */
 static int choose_chunk(const fpa_plan *plan, const fpa_split_panel *split)
 {
     enum { STEP = 128, MOST = 512 };
@@ -186,7 +192,8 @@ static int choose_chunk(const fpa_plan *plan, const fpa_split_panel *split)
     return work_best_chunk(plan, &geometry, STEP, MOST);
 }
 
-/* Beside a window exponents want waits to be hidden; where dots are short there are registers for more blocks than two. */
+/* Blocks of chunk_output on a multiprocessor. With a window, exponentials cause waits that more blocks hide; with
+ * short dots there are registers for more than two. */
 static int output_blocks(const fpa_cuda_inputs *in, const fpa_split_panel *split)
 {
     enum { FEW_SUMS = 18 };
@@ -218,7 +225,7 @@ static fpa_columns joined_columns(const fpa_columns *columns, int together)
     return joined;
 }
 
-/* Bytes that a block's share of 16 queries brings from the second-level cache: a copy, and keys and values. */
+/* Bytes from the second-level cache for 16 queries: their share of a block's copy, and of its keys and values. */
 static double cached_bytes(const fpa_cuda_inputs *in, const fpa_split_panel *split)
 {
     const int columns = 8 * split->columns.all;
@@ -227,7 +234,7 @@ static double cached_bytes(const fpa_cuda_inputs *in, const fpa_split_panel *spl
     return 2 * split->columns.blocks * (copy + keys) * 16 / split->query_tokens;
 }
 
-/* For 16 queries, by which blocks of columns are joined. */
+/* Clocks of a multiprocessor for 16 queries (cuda_query_clocks), by which the number of columns of a block is chosen. */
 static double output_clocks(const fpa_cuda_inputs *in, const fpa_split_panel *split)
 {
     struct fpa_cuda_geometry g = {0};
@@ -238,7 +245,8 @@ static double output_clocks(const fpa_cuda_inputs *in, const fpa_split_panel *sp
                              work->copy.products + keys * work->keys.products, cached_bytes(in, split));
 }
 
-/* Blocks of columns that share scores; sums of a normaliser are beside those of each. */
+/* Chooses how many blocks of columns of the state a block of chunk_output has, so that it computes scores once for
+ * them, by the least clocks. Not several if a normaliser's columns follow each block's. */
 static bool plan_joined(const fpa_cuda_inputs *in, fpa_split_panel *split)
 {
     const fpa_columns state = split->columns;
@@ -255,7 +263,8 @@ static bool plan_joined(const fpa_cuda_inputs *in, fpa_split_panel *split)
     return least < DBL_MAX;
 }
 
-/* Rows are packed once where blocks are many, not where one pass has all of a head's. */
+/* Plans blocks with rows from NAME_pack_rows, if many blocks need them; not if one block has all of a head
+ * (fused_panel). */
 static bool plan_packed_blocks(const fpa_cuda_inputs *in, fpa_split_panel *split)
 {
     fpa_split_panel packed = {.columns = split->columns};
@@ -291,9 +300,9 @@ const char *plan_split_panel(const fpa_cuda_inputs *in, void *plan)
     return NULL;
 }
 
-/* ---- what others see of it ---- */
+/* ---- dump, geometry, fields ---- */
 
-/* Units whose factors have one fragment in common load it once. */
+/* Factors of a feature, and how many fragments of each are loaded: units that share a fragment load it once. */
 static void print_factors(FILE *out, const fpa_cuda_rows *rows)
 {
     fprintf(out, "factors      %d of a feature;", rows->factors);

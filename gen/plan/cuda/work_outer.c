@@ -1,4 +1,5 @@
-/* Kernels of warpgroups on tiles of 64 features: 4 products of 16 features for each 8 columns. */
+/* Counts of split_outer's kernels (work.h): wgmma on tiles of 64 features, a tile and 8 columns being 4 products of
+ * 16 x 8 x 16. Coefficients of instructions are those of the emitted loops. */
 #include "abi/cuda_kernels.h"
 #include "base/round.h"
 #include "machine/gpu.h"
@@ -7,16 +8,18 @@
 
 #include <math.h>
 
-enum { POLYNOMIAL_DEGREE = 16 }; /* of one dot, which is counted operation by operation */
+enum {
+    POLYNOMIAL_DEGREE = 16
+}; /* up to which the operations of a polynomial of one dot are counted one by one */
 
-/* Of a vector, packed or as they are given. */
+/* Rows of a vector, packed ones and coordinates as given. */
 static int rows_of(const fpa_outer_plan *outer)
 {
     return outer->vector_rows + outer->given_rows;
 }
 
-/* What a warp fetches for 16 tokens of its strips: rows of suffixes, rows of prefixes, and words of prefixes that lanes
- * exchange, 128 bytes each. */
+/* Passes of 128 bytes of shared memory of a warp, for 16 tokens and a round of strips: rows of suffixes and of
+ * prefixes' factors (ldmatrix), and shuffles of prefixes. */
 static int words_of_round(const fpa_outer_plan *outer, const fpa_chunk_state_kernel *kernel)
 {
     if (outer->rows)
@@ -27,7 +30,7 @@ static int words_of_round(const fpa_outer_plan *outer, const fpa_chunk_state_ker
     return words;
 }
 
-/* Sums of all tiles leave through shared memory: written by threads, read by the copy engine. */
+/* A copy of the state: sums of all tiles are written to shared memory by threads, and read there by the copy engine. */
 static struct fpa_cuda_work count_copy(const fpa_split_outer *split)
 {
     const int columns = 8 * split->columns.all * split->columns.blocks,
@@ -37,23 +40,24 @@ static struct fpa_cuda_work count_copy(const fpa_split_outer *split)
                                   .bytes = 2 * split->outer.copy_rows * columns};
 }
 
-/* Bytes that come from the second-level cache once more. Vectors of one slab or two leave room for so many stages that they are there
- * before they are wanted (docs/decisions/0046-product-rows.md). */
+/* Bytes read once more from the second-level cache; not counted for vectors of one or two slabs, whose many stages
+ * hide these reads (docs/decisions/0046-product-rows.md). */
 static int cached_bytes(const fpa_split_outer *split, double bytes)
 {
     enum { FEW_BLOCKS = 2 * 8 };
     return split->outer.row_blocks > FEW_BLOCKS ? (int)(bytes + 0.5) : 0;
 }
 
-/* Slabs of keys and values that all blocks of a head fetch for 16 tokens. */
+/* Bytes of keys and values that all blocks of a head fetch for 16 tokens. */
 static double fetched_bytes(const fpa_split_outer *split, const fpa_chunk_state_kernel *kernel)
 {
     const int64_t values = kernel->slices * divide_up(split->columns.tiles, SLAB_BLOCKS);
     return 16. * SLAB_ROW * split->columns.blocks * (values + kernel->fetched_slabs);
 }
 
-/* Columns that a warpgroup's product of so many takes as long as. Products of few are waited for, whatever the tensor cores' rate: alone they take 49 clocks
- * (8 columns) to 66 (32), three warpgroups' 19 to 23 each, on an H200 (docs/decisions/0072-narrow-values.md). */
+/* Tiles of 8 columns that a product is counted as: at least 4, since products of fewer columns wait for their
+ * latency, whatever the tensor cores' rate. A lone product takes 49 clocks (8 columns) to 66 (32), one of three
+ * warpgroups 19 to 23, on an H200 (docs/decisions/0072-narrow-values.md). */
 static int product_columns(int columns)
 {
     enum { LEAST = 32 / 8 };
@@ -83,7 +87,8 @@ struct fpa_cuda_kernel_work work_chunk_state(const fpa_plan *plan, const fpa_spl
         .trips = 3};
 }
 
-/* Factors of prefixes that are whole blocks of rows, and others, which are fetched one number at a time. */
+/* How many factors of prefixes are whole blocks of rows (blocks), or are not, so that queries fetch them one number
+ * at a time. */
 static int count_factors(const fpa_outer_plan *outer, bool blocks)
 {
     int count = 0;
@@ -92,9 +97,9 @@ static int count_factors(const fpa_outer_plan *outer, bool blocks)
     return count;
 }
 
-/* 16 queries, a warp's share of 64, against a copy: for each tile four products of 16 features (of a folded one three),
- * whose features are 8 instructions each (four words are exchanged, four multiplied); waits and counters serve all tiles
- * of queries that a warp has. */
+/* A copy read by 16 queries, a warp's share of 64: for each tile four products of 16 features (three for a folded
+ * one), whose features take 8 instructions each (four words shuffled, four multiplied); waits and counters are
+ * divided among the tiles of queries that a warp has. */
 static struct fpa_cuda_work count_reading(const fpa_split_outer *split)
 {
     const fpa_outer_plan *outer = &split->outer;
@@ -113,23 +118,24 @@ static struct fpa_cuda_work count_reading(const fpa_split_outer *split)
             (whole * (24 + 67 / query_tiles) + 73 * outer->folded / query_tiles + 23 * blocks + 76 * others)};
 }
 
-/* Clocks in which keys come that have one stage: a trip to memory, and their bytes at a multiprocessor's share of the second-level cache. */
+/* Clocks for a stage of keys: a trip to memory, and their bytes at a multiprocessor's share of the second-level
+ * cache's rate. */
 static double stage_clocks(const fpa_gpu *gpu, const fpa_split_outer *split)
 {
     const double share = gpu->cache / gpu->clock / gpu->multiprocessors;
     return GPU_TRIP * gpu->clock + 64 * 2.0 * (rows_of(&split->outer) + 8 * split->columns.tiles) / share;
 }
 
-/* Clocks that a warp waits for keys of one stage, for 16 queries and 64 keys. */
+/* Clocks that a warp waits for keys, for 16 queries and 64 keys, if these have one stage; more stages hide the waits. */
 static int count_stage_waits(const fpa_gpu *gpu, const fpa_split_outer *split, int stages)
 {
     return stages == 1 ? (int)(split->columns.blocks * stage_clocks(gpu, split) / split->query_tiles) : 0;
 }
 
-/* The same, however many copies are read: with scores of one tile of queries at a time it waits for products of its warpgroup, which all four
- * warps have together. While dots go in turn the warps of the last warpgroup, which hide others' waits elsewhere, have nothing to do: waits are shared by
- * fewer, and other instructions fill three fifths of that: r1_03, r1_05 and r3_13 took 0.70, 0.88 and 0.82 of what all of it gives
- * (docs/decisions/0071-dots-two-at-a-time.md). */
+/* All clocks that a warp waits for 16 queries and 64 keys. With one tile of queries at a time (alone) it waits for
+ * its warpgroup's products. With dots in turn the producer's warps, which the model counts among those that hide
+ * waits, have nothing to do, so that fewer warps share the waits; of this three fifths are counted, since r1_03,
+ * r1_05 and r3_13 took 0.70, 0.88 and 0.82 of the time with all of it (docs/decisions/0071-dots-two-at-a-time.md). */
 static int count_waiting(const fpa_gpu *gpu, const fpa_split_outer *split, int products, int instructions)
 {
     const bool alone = split->query_tiles == 1 || split->dots_in_turn;
@@ -139,7 +145,7 @@ static int count_waiting(const fpa_gpu *gpu, const fpa_split_outer *split, int p
     return waits + more + count_stage_waits(gpu, split, split->most_key_stages);
 }
 
-/* Products that a power takes. */
+/* Multiplications for x^power by repeated squaring. */
 static int count_squares(int power)
 {
     int count = 0;
@@ -148,7 +154,7 @@ static int count_squares(int power)
     return count;
 }
 
-/* b of the binomial (s + b)^n that a polynomial of one dot is; false: it is none. */
+/* b, if a polynomial of one dot is a binomial (s + b)^n; false: it is not. */
 static bool find_base(const fpa_split_outer *split, double *base)
 {
     double weight[POLYNOMIAL_DEGREE + 1] = {0}, term = 1;
@@ -164,8 +170,9 @@ static bool find_base(const fpa_split_outer *split, double *base)
     return true;
 }
 
-/* Operations from a dot to its polynomial that its numbers and its root spare (polynomial_of_dot, templates/common/numbers.in): the scale's product, where it is no
- * power of the dot, and what Horner's way has more. */
+/* Operations that polynomial_of_dot (templates/common/numbers.in) saves against scaling the dot and Horner's rule:
+ * the scale's multiplication, unless the polynomial is a power of the dot; and for binomials what powers of the root
+ * save. */
 static int count_spared(const fpa_split_outer *split)
 {
     const int degree = split->monomial_power[0];
@@ -175,15 +182,16 @@ static int count_spared(const fpa_split_outer *split)
     return base != 0 ? degree - count_squares(degree) : degree - 1 - count_squares(degree);
 }
 
-/* Whether a score is such a polynomial. */
+/* Whether a score is printed that way. */
 static bool is_polynomial(const fpa_split_outer *split)
 {
     return split->dots == 1 && !split->dots_in_turn && split->monomials > 0 &&
            split->monomial_power[0] >= 2 && split->monomial_power[0] <= POLYNOMIAL_DEGREE;
 }
 
-/* What gates weigh a lane's 32 pairs by: their keys' factors, and that of each query, or of a lane's sums where these fade from tile to tile of keys. In bf16 they
- * seldom do, but for ones that are columns (templates/hopper/split_score.cu.in). */
+/* Multiplications for gates, for a lane's 32 pairs: by keys' factors, and by queries' factors, or of a lane's sums if
+ * these decay from tile to tile of keys. In bf16 sums seldom decay, unless ones are columns
+ * (templates/hopper/split_score.cu.in). */
 static int count_gates(const fpa_plan *plan, const fpa_split_outer *split)
 {
     enum { PAIRS = 32, FACTORS = 15 };
@@ -198,14 +206,14 @@ static int count_gates(const fpa_plan *plan, const fpa_split_outer *split)
                                                                              : PAIRS);
 }
 
-/* From dots to scores: of 16 queries and 64 keys a lane has 32 pairs. */
+/* Instructions from dots to scores, for 16 queries and 64 keys, of which a lane has 32 pairs. */
 static int count_scores(const fpa_plan *plan, const fpa_split_outer *split)
 {
     return 64 + 47 * work_more_scores(plan) + count_gates(plan, split) -
            (is_polynomial(split) ? 32 * count_spared(split) : 0);
 }
 
-/* 16 queries and 64 keys of their chunk. Where dots of 32 keys are made at a time, queries are read twice for them. */
+/* 16 queries and 64 keys of their chunk. If dots are computed for 32 keys at a time, queries are read twice. */
 static struct fpa_cuda_work count_keys(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_gpu *gpu = gpu_of_target(plan->target);
@@ -237,10 +245,11 @@ struct fpa_cuda_kernel_work work_chunk_output(const fpa_plan *plan, const fpa_sp
                                          .trips = 3};
 }
 
-/* The same without a state, all columns together. A warp that makes scores takes 6 instructions for each step of dots, 41 beside them as that of chunk_output does, and 20 to store scores; one that
- * multiplies values 6 for each product and 30 besides. Scores are written once, and read for each block of columns. Dots of the warpgroups that make scores are waited for by
- * a quarter or a half of the warps; what others do meanwhile fills two fifths of that, as in count_waiting: r3_13 and r2_05 take 1.00 and 0.98 of their
- * prediction then (docs/decisions/0193-scores-by-warpgroups-of-their-own.md). */
+/* The same in parallel_output, all columns together. A warp that computes scores has 6 instructions for each step of
+ * dots, 41 besides, as in chunk_output, and 20 to store scores; a warp that multiplies values has 6 for each product,
+ * and 30 besides. Scores are stored once, and read for each block of columns. Dots are waited for by the warpgroups
+ * that compute scores only; three fifths of that are counted, as in count_waiting: r3_13 and r2_05 take 1.00 and 0.98
+ * of the prediction then (docs/decisions/0193-scores-by-warpgroups-of-their-own.md). */
 static struct fpa_cuda_work count_parallel_keys(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_parallel_output *p = &split->parallel;
@@ -264,7 +273,7 @@ struct fpa_cuda_kernel_work work_parallel_output(const fpa_plan *plan, const fpa
     return work;
 }
 
-/* Blocks of 8 rows that are formed, and factors of all of them. */
+/* Blocks of 8 rows of a vector that pack_rows forms. */
 static int count_formed(const fpa_pack_kernel *pack)
 {
     int formed = 0;
@@ -273,9 +282,10 @@ static int count_formed(const fpa_pack_kernel *pack)
     return formed;
 }
 
-/* Projections of 16 tokens, a warp's share of 64: they are loaded once, and matrices read from shared memory for all four warps. A chunk's product has
- * three instructions for each 16 coordinates, and sums leave 16 rows at a time. Matrices that are not kept come from the second-level cache, once for the tokens
- * of all warpgroups, and their chunks are waited for. Tokens in f16 are five instructions a word, and each sum one more. */
+/* Projections of 16 tokens, a warp's share of 64. Tokens are loaded once; matrices are read from shared memory for
+ * all four warps. A chunk's product has three instructions for each 16 coordinates, and sums are stored 16 rows at a
+ * time. Streamed matrices come from the second-level cache, once for the tokens of all warpgroups, and their chunks
+ * are waited for. Converting tokens to f16 takes five instructions a word, and one for each sum. */
 static struct fpa_cuda_work count_projections(const fpa_plan *plan, const fpa_pack_kernel *pack)
 {
     const int d = plan->head->d, steps = (d + 15) / 16, slabs = (d + 63) / 64,
@@ -289,7 +299,7 @@ static struct fpa_cuda_work count_projections(const fpa_plan *plan, const fpa_pa
                                   .cached = turns ? rows * slabs * pack->parts * 128 / turns : 0};
 }
 
-/* Blocks of a vector that begin amid 16 bytes of a tile. */
+/* Whether some blocks of a vector begin between multiples of 16 bytes in a tile. */
 static bool is_shifted(const fpa_pack_kernel *pack)
 {
     for (int b = 0; b < pack->blocks_of_vector; b++)
@@ -298,9 +308,10 @@ static bool is_shifted(const fpa_pack_kernel *pack)
     return false;
 }
 
-/* 16 tokens. Coordinates come by words of 16 bytes (14 instructions), which are put together where rows begin amid 16 (14). Of a formed block a lane has a
- * token: for each factor it loads 16 bytes or two, and selects, weighs and multiplies four words. Blocks leave by 16 bytes, 7 instructions; 12 more where
- * they begin amid 16 bytes. What else a warp does of them are 40. */
+/* pack_rows for 16 tokens. Coordinates are fetched by words of 16 bytes (14 instructions), which are shifted if rows
+ * are not aligned (14). For a formed block a lane has a token: for each factor it loads 16 bytes once or twice, and
+ * selects, weighs and multiplies four words. Blocks are stored 16 bytes at a time (7 instructions, 12 more if they
+ * are not aligned in the tile). Everything else takes 40. */
 static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_split_outer *split)
 {
     const fpa_pack_kernel *pack = &split->pack;
@@ -317,7 +328,7 @@ static struct fpa_cuda_kernel_work count_pack(const fpa_plan *plan, const fpa_sp
     return (struct fpa_cuda_kernel_work){.warpgroups = pack->chunks > 0, .step = step, .trips = 2};
 }
 
-/* Two copies are read. */
+/* state_product: reads two copies. */
 static struct fpa_cuda_kernel_work count_product(const fpa_split_outer *split)
 {
     const int numbers = split->outer.copy_rows * split->columns.blocks * 8 * split->columns.all;
@@ -325,7 +336,8 @@ static struct fpa_cuda_kernel_work count_product(const fpa_split_outer *split)
         .copy = {.bytes = 2 * numbers * 2, .instructions = numbers / (32 * 8) * 60}, .trips = 1};
 }
 
-/* Stages among tiles spare half of what keys of one stage are waited for: of r3_02 and r1_06 the chunks and blocks are the fastest then that were measured
+/* Stages of keys that overlap tiles are counted as saving half of the waits of a single stage: with this the model
+ * chooses the chunks and blocks that were measured as the fastest for r3_02 and r1_06
  * (docs/decisions/0138-keys-and-tiles-share-room.md). */
 int work_awaited_keys(const fpa_plan *plan, const fpa_split_outer *split)
 {
