@@ -1,21 +1,24 @@
-/* list_contracted_sets: which monomials of a contraction a block takes at a time, and where rows of their dots lie. */
+/* list_contracted_sets: divides the monomials of chunk_contraction into sets that a block processes at the same time,
+ * and places the rows of their dots in slabs of shared memory. */
 #include "split_outer.h"
 
 #include "base/round.h"
 
 enum { BLOCK = 8, STEP = 16 };
 
-/* Where the next dot's rows lie. */
+/* The end of the last dot that was placed: its next row in a vector, and its next block in the slabs. */
 typedef struct place {
-    int row, block; /* of a vector, where the last one ended; of the slabs */
+    int row, block;
 } place;
 
+/* Steps of 16 rows of so many blocks of 8. */
 static int steps_of(int blocks)
 {
     return divide_up(BLOCK * blocks, STEP);
 }
 
-/* A dot that does not follow the last one begins with a slab. */
+/* Places a dot: behind the last one, if it follows that one in a vector, so that one box brings both; else at the
+ * beginning of a slab. */
 static int place_dot(place *at, int row, int blocks)
 {
     if (row != at->row)
@@ -26,7 +29,7 @@ static int place_dot(place *at, int row, int blocks)
     return found;
 }
 
-/* The first row behind that one with which a dot of the set begins; -1: none does. */
+/* The first row greater than `row` with which a dot of the set begins; -1: none. */
 static int next_row(const fpa_contraction *c, const fpa_contracted_set *set, int row)
 {
     int found = -1;
@@ -39,6 +42,7 @@ static int next_row(const fpa_contraction *c, const fpa_contracted_set *set, int
     return found;
 }
 
+/* Places the dots of a set, in the order of their rows. */
 static void place_rows(const fpa_contraction *c, fpa_contracted_set *set)
 {
     place at = {-1, 0};
@@ -63,6 +67,7 @@ static void add_pair(fpa_contracted_set *set, fpa_contracted_pair *pair)
     set->end_group = pair->end_group;
 }
 
+/* Whether a pair can be added to a set, whose groups must be consecutive. */
 static bool joins(const fpa_contracted_set *set, const fpa_contracted_pair *pair, int most_sums,
                   int most_held)
 {

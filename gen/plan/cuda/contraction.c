@@ -1,11 +1,12 @@
-/* contraction_of: before tiles are there. */
+/* contraction_of: whether a head has NAME_chunk_contraction, from the head alone, since tiles depend on it. */
 #include "contraction.h"
 
 #include "gen/plan/plan.h"
 #include "outer.h"
 #include "mechanism.h"
 
-/* Gradients of one that is no pass are wanted of a square alone: others' passes of values are heads of their own (gen/plan/passes.h). */
+/* Whether a kernel of that degree is contracted: any degree in a pass of gradients; in a head's own module only an
+ * ungated square, since the passes of other heads are heads of their own (gen/plan/passes.h). */
 static bool is_degree_wanted(const fpa_plan *plan, int degree)
 {
     return degree > 1 &&

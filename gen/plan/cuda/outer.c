@@ -1,4 +1,5 @@
-/* plan_outer: rows of a vector, dots by blocks of rows; and whether tiles suit the head at all. */
+/* plan_outer: the order of rows in a vector, the steps of 16 rows of each dot, and the tiles of features
+ * (outer_tiles.h); or why tiles do not suit the head. */
 #include "outer.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ static void refuse(fpa_outer_plan *outer, const char *why)
 
 /* ---- rows ---- */
 
-/* Which rows features or dots name; shorter features need the row of ones. */
+/* Marks the rows that features or dots use; features of fewer factors use the row of ones. */
 static void mark_rows(const fpa_plan *plan, int factors, bool *kept)
 {
     for (int p = 0; p < plan->piece_count; p++) {
@@ -33,7 +34,7 @@ static void mark_rows(const fpa_plan *plan, int factors, bool *kept)
             kept[plan->dots[i].rows[r]] = true;
 }
 
-/* A run of rows that are computed together is kept as a whole: the first vector row behind it. */
+/* Places a run of rows that are computed together, as a whole, if any of them is used. Returns the next free vector row. */
 static int place_run(fpa_outer_plan *outer, const bool *kept, int first, int count, int next)
 {
     bool any = false;
@@ -46,7 +47,8 @@ static int place_run(fpa_outer_plan *outer, const bool *kept, int first, int cou
     return round_up(next + count, OUTER_STEP);
 }
 
-/* Weighted rows follow each other as in the plan; a run that a dot ends or begins starts 16 rows. */
+/* Places weighted rows in the plan's order; a new step of 16 rows begins where rows are not consecutive, or belong to
+ * different dots. */
 static int place_weighted(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept, int next)
 {
     int last = -1;
@@ -62,7 +64,7 @@ static int place_weighted(const fpa_plan *plan, fpa_outer_plan *outer, const boo
     return round_up(next, OUTER_STEP);
 }
 
-/* In a block of its own. Returns blocks. */
+/* Places the row of ones, in a block of its own. Returns the number of blocks. */
 static int place_ones(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept, int next)
 {
     outer->ones_row = -1;
@@ -90,7 +92,8 @@ static int choose_box(const fpa_plan *plan, const fpa_outer_plan *outer, const b
                : OUTER_TILE;
 }
 
-/* Coordinates in boxes, and ones behind the first one. Returns blocks: whole steps of coordinates, as dots read them. */
+/* Places coordinates in slabs of vector_box each, and the row of ones behind those of the first slab. Returns the
+ * number of blocks, in whole steps of coordinates, as dots read them. */
 static int place_boxes(const fpa_plan *plan, fpa_outer_plan *outer)
 {
     const int d = plan->head->d, box = outer->vector_box;
@@ -101,8 +104,8 @@ static int place_boxes(const fpa_plan *plan, fpa_outer_plan *outer)
     return (rows > box ? rows : box + OUTER_BLOCK) / OUTER_BLOCK;
 }
 
-/* Coordinates, projections and weighted rows, each padded with zero rows up to 16; then the row of ones, which dots do
- * not read. */
+/* Places coordinates, projections and weighted rows, each padded with zero rows to a multiple of 16; then the row of
+ * ones, which dots do not read. */
 static int place_rows(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept)
 {
     for (int i = 0; i < plan->row_count; i++)
@@ -131,7 +134,7 @@ static bool has_row(const fpa_dot *dot, int row)
     return false;
 }
 
-/* Of a product of several dots. */
+/* Whether a dot is a factor of a product of several dots. */
 static bool is_factor(const fpa_plan *plan, int dot)
 {
     const fpa_score *score = plan->score;
@@ -145,7 +148,8 @@ static bool is_factor(const fpa_plan *plan, int dot)
     return false;
 }
 
-/* A dot that is no factor of a product and has rows of one that is: there these are to lie beside the others. */
+/* Whether a dot is no factor of a product, but shares rows with one that is: these are then placed with the latter's
+ * other rows. */
 static bool comes_late(const fpa_plan *plan, int dot)
 {
     for (int i = 0; i < plan->score->dot_count && !is_factor(plan, dot); i++)
@@ -155,8 +159,8 @@ static bool comes_late(const fpa_plan *plan, int dot)
     return false;
 }
 
-/* Rows dot by dot, each padded with zero rows up to 16, then those that no dot has: what is in none of both has no place,
- * and what a dot shares with one before it is gathered once more. */
+/* Places rows dot by dot, each padded with zero rows to a multiple of 16; late dots (comes_late) after the others;
+ * then rows that only features use. Rows that a dot shares with an earlier one are gathered once more (gather_rows). */
 static int place_by_dots(const fpa_plan *plan, fpa_outer_plan *outer, const bool *kept)
 {
     int next = 0;
@@ -204,7 +208,7 @@ static int count_stored(const fpa_plan *plan, const fpa_outer_plan *outer)
     return outer->coordinates ? plan->head->d : round_up(rows, OUTER_BLOCK);
 }
 
-/* The plan's row in row i of a vector of coordinates as they lie, -1: none. */
+/* The plan's row in row i of a vector that is the coordinates as given, -1: none. */
 static int coordinate_at(const fpa_plan *plan, const fpa_outer_plan *outer, int i)
 {
     const int box = outer->vector_box, coordinate = i / OUTER_TILE * box + i % OUTER_TILE;
@@ -213,7 +217,7 @@ static int coordinate_at(const fpa_plan *plan, const fpa_outer_plan *outer, int 
     return i % OUTER_TILE < box && coordinate < plan->head->d ? coordinate : -1;
 }
 
-/* Whether row i of a vector is the coordinate there, or zero as that is. */
+/* Whether row i of a vector is that row, or zero because that coordinate is zero for every token. */
 static bool has_coordinate(const fpa_plan *plan, const fpa_outer_plan *outer, int i)
 {
     return outer->source[i] == coordinate_at(plan, outer, i) || (plan->head->zeros && outer->source[i] < 0);
@@ -239,7 +243,7 @@ static int count_steps(const fpa_outer_plan *outer)
     return round_up(OUTER_BLOCK * outer->row_blocks, OUTER_STEP) / OUTER_STEP;
 }
 
-/* True when a step's rows are all the dot's, of which it has `rows`, or zero. */
+/* Whether a step of 16 rows has no rows but `rows` of a dot, and zeros. */
 static bool is_whole(const fpa_outer_plan *outer, int step, int rows)
 {
     for (int r = 0; r < OUTER_STEP; r++)
@@ -247,7 +251,7 @@ static bool is_whole(const fpa_outer_plan *outer, int step, int rows)
     return rows == 0;
 }
 
-/* Rows of a dot that share their steps with others' are gathered once more, in new steps. */
+/* Adds rows of a dot whose steps also have other rows to the vector once more, in new steps; returns how many. */
 static int gather_rows(fpa_outer_plan *outer, const fpa_dot *dot, const bool *whole, int *steps)
 {
     const int first = count_steps(outer);
@@ -262,7 +266,7 @@ static int gather_rows(fpa_outer_plan *outer, const fpa_dot *dot, const bool *wh
     return count;
 }
 
-/* Steps of a dot: whole ones, ascending, then those that are gathered; returns how many. */
+/* The steps of a dot: those that have its rows alone, ascending, then gathered ones; returns how many. */
 static int dot_steps(fpa_outer_plan *outer, const fpa_dot *dot, int *rows_of, bool *whole, int *steps)
 {
     const int most = count_steps(outer);
@@ -309,26 +313,27 @@ fpa_prefix_kind outer_prefix_kind(const fpa_outer_plan *outer, int l)
     return block ? PREFIX_BLOCK : row ? PREFIX_ROW : PREFIX_ANY;
 }
 
+/* The order of rows in vectors: dot by dot, or by their kind. */
 static void lay_vectors(const fpa_plan *plan, const bool *kept, bool by_dots, arena *memory, arena *lasting,
                         fpa_outer_plan *outer)
 {
     outer->row = arena_array(lasting, plan->row_count, sizeof *outer->row);
     outer->by_dots = by_dots;
     outer->row_blocks = by_dots ? place_by_dots(plan, outer, kept) : place_rows(plan, outer, kept);
-    if (outer->rows) /* tiles are whole */
+    if (outer->rows) /* whole tiles of 64 rows */
         outer->row_blocks = round_up(outer->row_blocks, OUTER_BLOCK);
     invert_rows(plan, lasting, outer);
     place_dots(plan, memory, lasting, outer);
     describe_rows(plan, outer);
 }
 
-/* Rows of run-time diagonals are packed as they come, one after the other. */
+/* Whether the rows of each run-time diagonal are consecutive in a vector, as pack_rows computes them. */
 static bool keeps_diagonals(const fpa_plan *plan, const fpa_outer_plan *outer)
 {
     for (int i = 0; i < plan->projection_count; i++) {
         const fpa_matrix *matrix = &plan->head->matrices[plan->projections[i].matrix];
         const int *row = outer->row + plan->projections[i].first_row;
-        const bool none = outer->products && row[0] < 0; /* factors of product rows alone */
+        const bool none = outer->products && row[0] < 0; /* they are only factors of product rows */
         for (int r = 1; r < matrix->rows && matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL; r++)
             if (none ? row[r] >= 0 : row[r] != row[0] + r || row[0] < 0)
                 return false;
@@ -336,7 +341,7 @@ static bool keeps_diagonals(const fpa_plan *plan, const fpa_outer_plan *outer)
     return true;
 }
 
-/* The same vectors, shorter in memory by such coordinates. */
+/* Replaces vectors by ones whose last slabs are coordinates as given (outer_given.h), if these are no longer. */
 static void give_rows(const fpa_plan *plan, const bool *kept, arena *memory, arena *lasting,
                       fpa_outer_plan *outer)
 {
@@ -351,7 +356,7 @@ static void give_rows(const fpa_plan *plan, const bool *kept, arena *memory, are
         *outer = other;
 }
 
-/* Coordinates as they lie, where those are all; else what is shorter. */
+/* Vectors that are the coordinates as given, if these are all rows; else the shorter one of both orders. */
 static void choose_vectors(const fpa_plan *plan, const bool *kept, arena *memory, arena *lasting,
                            fpa_outer_plan *outer)
 {
@@ -398,7 +403,7 @@ static void plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles, int 
     }
     if (outer->products)
         plan_block_tiles(plan, outer, memory, &tiling, &slots);
-    else /* few prefixes fill tiles of several suffixes, too */
+    else /* with several suffix blocks a tile, groups of few prefixes need not be merged */
         tiles_form(plan, outer, most == 1 && contraction_of(plan) != CONTRACTS_STATES, parts & OUTER_TURNED,
                    memory, &tiling, &slots);
     if (tiles_are_sparse(plan, slots)) {
