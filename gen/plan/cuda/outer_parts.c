@@ -1,6 +1,6 @@
 /* tiles_part: gives groups of few prefixes tiles of several suffix blocks.
  *
- * A tile has room for 8 prefixes. In a group of at most four they are repeated twice, and its tiles have two suffix
+ * A tile has room for 8 prefixes. In a group of at most four they are there twice, and its tiles have two suffix
  * blocks; in one of at most two, four times, with four blocks. So the row of ones times all coordinates, or the few
  * rows of a last block, fill their tiles:
  *

@@ -33,7 +33,7 @@ static int warpgroup_count(int columns)
     return SUMS_OF_THREE / (4 * columns) > 1 ? 3 : 2;
 }
 
-/* Tiles of features whose sums a warpgroup can hold, at most those of a strip. */
+/* Tiles of features whose sums a warpgroup can hold, at most OUTER_MAX_STRIP. */
 static int warpgroup_tiles(int columns)
 {
     const int sums = warpgroup_count(columns) == 3 ? SUMS_OF_THREE : SUMS_OF_TWO;

@@ -20,8 +20,8 @@ enum {
     TILE_STAGES = 8,
     ITEM_BYTES = 64,  /* a work item, beside each stage of queries */
     ITEMS = 16 + 160, /* alignment, and a ring of two items with barriers */
-    EDGES = 12 * KEY_STAGES +
-            4,     /* of each stage of keys: whether its values are finite, and a barrier; alignment */
+    /* of each stage of keys: whether its values are finite, and a barrier; alignment */
+    EDGES = 12 * KEY_STAGES + 4,
     BARRIERS = 16, /* bytes of a stage's barriers */
     TOLD = 16, /* of a stage of keys that overlaps tiles: the barriers between the warps that fetch either */
     GATES = 1040, /* bytes of a tile of keys' gates */
