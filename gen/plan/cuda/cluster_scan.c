@@ -11,14 +11,14 @@ enum {
     MOST_SUMS = 128, /* of the state and of o, that a thread can hold beside scores */
     SLAB = 64 * 128, /* bytes of 64 numbers of 64 tokens */
     GATE_BYTES =
-        128 * 10 + 64 * 2 + 16, /* two parts of a sum and a factor a token; a factor a key of a half */
-    STATE_BARRIERS = 2 * 4 * 8, /* of two pieces of each warp's sums */
-    CUT_BYTES = 32,             /* where a cluster's sequences begin and end */
-    SPAN_BYTES = 16,            /* what a span of a sequence is, in words */
+        128 * 10 + 64 * 2 + 16, /* a token: sum in two parts, and a factor; a factor a key of one half; the span's */
+    STATE_BARRIERS = 2 * 4 * 8, /* bytes: one barrier for each piece of each warp's sums */
+    CUT_BYTES = 32,             /* where the share of a cluster begins and ends */
+    SPAN_BYTES = 16,            /* the description of a span */
     ONES_BYTES = 2048,          /* a slab of 16 tokens: the column of ones, then zeros */
 };
 
-/* Places one behind the other, of slabs first: they begin at multiples of 1024. */
+/* Assigns addresses in shared memory: slabs come first, since they must begin at multiples of 1024 bytes. */
 static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const int columns = in->columns->all;
@@ -27,7 +27,7 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     const int copy = in->rows->features * 16 * columns;
     scan->at_outputs = 2 * scan->spans * half;
     scan->at_matrix = scan->at_outputs + (scan->outputs_apart ? (scan->makes ? 1 : 2) * SLAB : 0);
-    scan->at_ones = scan->at_matrix + scan->matrix_parts * slabs * SLAB; /* behind all values */
+    scan->at_ones = scan->at_matrix + scan->matrix_parts * slabs * SLAB; /* after all values: their operands add a distance */
     scan->at_copies = scan->at_ones + ones;
     scan->at_state = scan->at_copies + scan->copies * copy;
     scan->at_gates = scan->at_state + 2 * copy;
@@ -37,7 +37,7 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->at_edges = scan->at_looked + 16 * scan->spans;
     scan->at_turns = scan->at_edges + 8 * scan->spans;
     scan->at_turns =
-        scan->turns ? (int)round_up(scan->at_turns, 16) : scan->at_turns; /* pieces of 16 bytes */
+        scan->turns ? (int)round_up(scan->at_turns, 16) : scan->at_turns; /* read 16 bytes at a time */
     scan->at_positions = scan->at_turns + (scan->turns ? lift_turn_bytes(in->plan) : 0);
     scan->bytes =
         scan->at_positions +
@@ -59,13 +59,13 @@ static bool fits_with(const fpa_cuda_inputs *in, bool outputs_apart, fpa_cluster
     return false;
 }
 
-/* Places of queries from which o leaves are free later. */
+/* First with buffers of their own for o: if o is stored from the buffers of queries, these are free only later. */
 static bool fits(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     return fits_with(in, true, scan) || fits_with(in, false, scan);
 }
 
-/* How coordinates are made; where there is no room for that NAME_lift_rows makes them. */
+/* Whether the kernel fits if it makes coordinates in this way (LIFT_BEFORE: NAME_lift_rows does). */
 static bool fits_as(const fpa_cuda_inputs *in, fpa_lift_made made, fpa_cluster_scan *scan)
 {
     scan->maps = made != LIFT_BEFORE;
@@ -77,19 +77,19 @@ static bool fits_as(const fpa_cuda_inputs *in, fpa_lift_made made, fpa_cluster_s
     return fits(in, scan);
 }
 
-/* Of 512 for a thread of each warpgroup: of keys, two of queries, and one that fetches, and adds gates up.
- * Sums of a wide state are many; else queries have dots of two halves at a time. */
+/* Registers a thread of the four warpgroups, 512 together: keys, queries twice, and the one that fetches and sums
+ * log-gates. If the state is wide, its sums need many; else queries hold the dots of two halves at a time. */
 static void share_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const bool wide = in->rows->warp_units > 1, gate = in->plan->head->gate;
     const bool normalized = wide && in->plan->head->normalize != FPA_NORMALIZE_NONE;
-    const bool product = scan->product; /* keys are added while nothing of the state lives */
+    const bool product = scan->product; /* keys hold no state while they are added */
     scan->fetch_registers = product || gate ? 48 : normalized ? 40 : 32;
     scan->query_registers = normalized && !product ? 136 : !wide ? 160 : gate || product ? 144 : 152;
     scan->key_registers = 512 - 2 * scan->query_registers - scan->fetch_registers;
 }
 
-/* The same of one of queries, and one that makes coordinates. */
+/* The same for one warpgroup of queries and one that makes coordinates. */
 static void share_made_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     scan->fetch_registers = 56;
@@ -98,7 +98,7 @@ static void share_made_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *sc
     scan->key_registers = 512 - scan->query_registers - scan->make_registers - scan->fetch_registers;
 }
 
-/* Who fetches also walks from sequence to sequence, and needs more of them. */
+/* In sequence_scan, the warpgroup that fetches also finds each span's sequence, and needs more registers. */
 static void share_sequence_registers(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
 {
     const bool wide = in->rows->warp_units > 1;
@@ -134,9 +134,10 @@ const char *plan_cluster_scan(const fpa_cuda_inputs *in, void *plan)
     return NULL;
 }
 
-/* ---- what others see of it ---- */
+/* ---- plan, geometry and fields ---- */
 
-/* Blocks keep something that is one head's, which both warpgroups of queries read. */
+/* Whether blocks keep data of one head for all of their lines (its matrix), so that they cannot go from one head to
+ * the next. */
 static bool scan_keeps_by_head(const fpa_plan *plan)
 {
     return plan->cuda.cluster_scan->maps && lift_made_by_head(plan);

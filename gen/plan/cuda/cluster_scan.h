@@ -14,26 +14,26 @@
 enum { CLUSTER_SCAN_THREADS = 4 * 128, CLUSTER_SCAN_SPAN = FPA_CUDA_SPAN };
 
 typedef struct fpa_cluster_scan {
-    int spans;          /* places for them */
-    int copies;         /* of the state, for queries */
-    bool outputs_apart; /* o leaves from places of its own, else its queries' */
-    bool reverses;      /* it can take tokens from the last one on */
-    bool sequences;     /* NAME_sequence_scan fits, too, and needs nothing of a head's own */
-    bool maps;          /* q and k become coordinates where they lie, */
-    bool turns;         /* by functions of the position, */
-    bool product;       /* or by a matrix */
+    int spans;          /* pipeline stages, a span each */
+    int copies;         /* copies of the state for queries */
+    bool outputs_apart; /* o is stored from buffers of its own, else from those of its queries */
+    bool reverses;      /* the kernel can also process tokens from the last one to the first */
+    bool sequences;     /* NAME_sequence_scan fits, too, and keeps no data of one head */
+    bool maps;          /* q and k become coordinates in place: by maps, */
+    bool turns;         /* by maps and functions of the position, */
+    bool product;       /* or by maps of products with a matrix */
     /* a warpgroup of its own computes coordinates, and one has all queries; else the warpgroups of the queries
      * compute them */
     bool makes;
-    int given;        /* slabs of q or k as they are given */
-    int matrix_parts; /* of 16 bits */
-    int gate_bytes;   /* of what a span's gates come to; 0: no gate */
-    int key_registers, query_registers, make_registers, fetch_registers; /* of a thread */
-    int sequence_key_registers, sequence_fetch_registers; /* and where lengths of sequences differ */
+    int given;        /* slabs of q or k as given */
+    int matrix_parts; /* of the matrix, 16 bits each */
+    int gate_bytes;   /* sums and decays of a span's log-gates; 0: no gate */
+    int key_registers, query_registers, make_registers, fetch_registers; /* a thread of each warpgroup */
+    int sequence_key_registers, sequence_fetch_registers; /* the same in NAME_sequence_scan */
     int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, at_mapped, at_looked, at_edges;
     int at_matrix, at_turns, at_positions;
-    int bytes;                             /* of shared memory, */
-    int at_spans, at_cuts, sequence_bytes; /* and where lengths of sequences differ */
+    int bytes;                             /* of shared memory */
+    int at_spans, at_cuts, sequence_bytes; /* the same in NAME_sequence_scan */
 } fpa_cluster_scan;
 
 const char *plan_cluster_scan(const fpa_cuda_inputs *in, void *plan);
